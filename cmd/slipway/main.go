@@ -1,0 +1,29 @@
+// Command slipway turns an empty OpenStack project into a highly available
+// Cluster API management cluster with a Magnum-compatible API.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/slipway-sh/slipway/internal/cli"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+func main() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel(fault.ErrInterrupted) // the first asks: work in hand is finished or undone
+		<-signals
+		os.Exit(int(fault.ExitInterrupted)) // the second does not ask
+	}()
+	streams := ui.SystemStreams()
+	err := cli.Run(ctx, streams, os.Args[1:])
+	os.Exit(int(cli.Report(streams, err)))
+}

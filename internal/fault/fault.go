@@ -1,0 +1,123 @@
+// Package fault holds the errors that users read: each names the object, the
+// cause and the remedy, and decides the exit code of the program.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Exit is the exit code of the program. The codes are part of the interface
+// and listed in docs/reference/exit-codes.md.
+type Exit int
+
+// The exit codes.
+const (
+	ExitOK          Exit = 0
+	ExitFailure     Exit = 1
+	ExitUsage       Exit = 2
+	ExitPreflight   Exit = 3
+	ExitPartial     Exit = 4
+	ExitInterrupted Exit = 130
+)
+
+// ErrInterrupted is the cause of a context that a signal cancelled.
+var ErrInterrupted = errors.New("interrupted")
+
+// Meaning is the documented meaning of one exit code.
+type Meaning struct {
+	Code Exit
+	Name string
+	Text string
+}
+
+// Meanings lists every exit code in ascending order; the reference page is
+// generated from it.
+func Meanings() []Meaning {
+	return []Meaning{
+		{ExitOK, "ok", "The command did what it was asked."},
+		{ExitFailure, "failure", "Something failed; the error names the object, the cause and the remedy."},
+		{ExitUsage, "usage", "The command line or a configuration file is wrong; nothing was started."},
+		{ExitPreflight, "preflight refused", "The checks before the work found something; nothing was created."},
+		{ExitPartial, "partly done", "Part of the work is done and kept; run the same command again to go on."},
+		{ExitInterrupted, "interrupted", "A signal stopped the command; run it again to go on."},
+	}
+}
+
+// Fault is an error as a user reads it. Object says what it is about, Remedy
+// what to do; Err is the cause.
+type Fault struct {
+	Exit   Exit
+	Object string
+	Remedy string
+	Err    error
+}
+
+// Error joins object and cause; the remedy is left to the printer.
+func (f *Fault) Error() string {
+	if f.Object == "" {
+		return f.Err.Error()
+	}
+	return fmt.Sprintf("%s: %v", f.Object, f.Err)
+}
+
+// Unwrap returns the cause.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// New returns a fault that ends the program with ExitFailure.
+func New(object string, cause error, remedy string) *Fault {
+	return &Fault{Exit: ExitFailure, Object: object, Remedy: remedy, Err: cause}
+}
+
+// Usage returns a fault of the command line or of a configuration file.
+func Usage(object string, cause error, remedy string) *Fault {
+	return &Fault{Exit: ExitUsage, Object: object, Remedy: remedy, Err: cause}
+}
+
+// ExitCode decides the exit code of an error: an interrupt wins, then the most
+// specific fault in the chain, then ExitFailure.
+func ExitCode(err error) Exit {
+	var f *Fault
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	case errors.As(err, &f):
+		return f.Exit
+	}
+	return ExitFailure
+}
+
+// All returns the errors that were joined into err, in order; a single error
+// is a list of one. Wrapping around a join is kept as it is.
+func All(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, All(e)...)
+	}
+	return all
+}
+
+// Remedy returns the first remedy found in the chain of err, or "".
+func Remedy(err error) string {
+	for err != nil {
+		var f *Fault
+		if !errors.As(err, &f) {
+			return ""
+		}
+		if f.Remedy != "" {
+			return f.Remedy
+		}
+		err = f.Err
+	}
+	return ""
+}

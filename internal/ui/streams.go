@@ -1,0 +1,32 @@
+// Package ui is everything that a person or a program sees: streams, progress
+// in three forms, and data as table, JSON or YAML.
+package ui
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Streams are the three standard streams of one run of the program.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+	// Terminal says that Err is a terminal, so that progress may be redrawn
+	// in place.
+	Terminal bool
+	// Width is the terminal's width in columns, 0 when unknown.
+	Width int
+}
+
+// SystemStreams returns the streams of the process.
+func SystemStreams() Streams {
+	fd := int(os.Stderr.Fd())
+	s := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Terminal: term.IsTerminal(fd)}
+	if width, _, err := term.GetSize(fd); err == nil {
+		s.Width = width
+	}
+	return s
+}
