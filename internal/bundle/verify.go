@@ -219,3 +219,36 @@ func (f *Folder) cleanLinks() error {
 		return nil
 	})
 }
+
+// Complete reports whether every blob of an item is there with its size. It
+// does not read them; Verify does.
+func (f *Folder) Complete(item Item) bool {
+	blobs, err := f.blobs(item)
+	if err != nil {
+		return false
+	}
+	for _, blob := range blobs {
+		if !f.Has(blob) {
+			return false
+		}
+	}
+	return true
+}
+
+// RemoveDamaged reads an item's blobs and removes those whose content is not
+// what their name says, so that they can be stored again.
+func (f *Folder) RemoveDamaged(ctx context.Context, item Item) error {
+	blobs, err := f.blobs(item)
+	if err != nil {
+		blobs = []Digest{{item.SHA256, -1}}
+	}
+	for _, blob := range blobs {
+		if f.verifyBlob(ctx, blob.SHA256, blob.Size) == "" || ctx.Err() != nil {
+			continue
+		}
+		if err := os.Remove(f.Blob(blob.SHA256)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

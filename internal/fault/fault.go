@@ -91,10 +91,14 @@ func ExitCode(err error) Exit {
 }
 
 // All returns the errors that were joined into err, in order; a single error
-// is a list of one. Wrapping around a join is kept as it is.
+// is a list of one. A fault that only gives an exit code to a join is looked
+// through; other wrapping around a join is kept as it is.
 func All(err error) []error {
 	if err == nil {
 		return nil
+	}
+	if f, ok := err.(*Fault); ok && f.Object == "" && f.Remedy == "" {
+		return All(f.Err)
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

@@ -1,0 +1,42 @@
+# The verbs of a checkout. Everything that a machine needs besides Go, gcc, git,
+# make and apt is installed by `make deps`.
+
+export GOFLAGS := -trimpath
+BUNDLE ?= bundle
+SLIPWAY := bin/slipway
+
+.PHONY: build deps test e2e bundle verify reference clean
+
+# Building
+
+build:
+	go build -o $(SLIPWAY) ./cmd/slipway
+
+deps:
+	@missing=$$(for p in $$(grep -v '^#' internal/bundle/source/hostpackages.txt); do \
+		dpkg-query -W -f '$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^ii' || echo $$p; done); \
+	if [ -n "$$missing" ]; then apt-get update -q && apt-get install -q -y --no-install-recommends $$missing; fi
+
+bundle: deps build
+	$(SLIPWAY) bundle build --dir $(BUNDLE)
+
+# Checking
+
+test:
+	go vet ./...
+	go test ./...
+
+e2e: bundle
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 30m -v ./test/e2e/...
+
+verify: build
+	@test -z "$$(gofmt -l cmd internal addons test)" || { echo "not gofmt'ed:"; gofmt -l cmd internal addons test; exit 1; }
+	go mod tidy -diff
+	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r $$dir docs/reference && rm -r $$dir \
+		|| { echo "docs/reference is not what the commands say: run make reference"; exit 1; }
+
+reference: build
+	rm -rf docs/reference && $(SLIPWAY) reference docs/reference
+
+clean:
+	rm -rf bin $(BUNDLE)

@@ -1,0 +1,307 @@
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/event"
+)
+
+// builder is one run of Build.
+type builder struct {
+	folder  *bundle.Folder
+	options Options
+	recipes map[string]recipe
+	keys    map[string]string
+	slots   chan struct{}
+	// toolchain is the version of Go, as "go1.26.1".
+	toolchain string
+
+	mu     sync.Mutex
+	made   map[string]*promise
+	groups map[string]*sync.Mutex
+	report Report
+}
+
+// promise is a result that is being made once for all who need it.
+type promise struct {
+	ready   chan struct{}
+	product product
+	err     error
+}
+
+// product is the finished result of a recipe: a file, and the item when the
+// result is part of the bundle.
+type product struct {
+	file     string
+	packages []string
+	item     bundle.Item
+}
+
+func newBuilder(ctx context.Context, folder *bundle.Folder, o Options, all map[string]recipe) (*builder, error) {
+	if o.Sink == nil {
+		o.Sink = event.Discard{}
+	}
+	if o.DebianSuite == "" {
+		o.DebianSuite = DefaultSuite
+	}
+	// One program in one version, whatever the caller's settings are.
+	o.Env = append(append([]string(nil), o.Env...), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
+	if o.Jobs == 0 {
+		o.Jobs = DefaultJobs(runtime.NumCPU(), availableMemory())
+	}
+	b := &builder{folder: folder, options: o, recipes: all, slots: make(chan struct{}, o.Jobs),
+		made: map[string]*promise{}, groups: map[string]*sync.Mutex{}}
+	if err := os.RemoveAll(b.work("jobs")); err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{"jobs", "cache", "modules"} {
+		if err := os.MkdirAll(b.work(dir), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	version, err := b.capture(ctx, "", "go", "env", "GOVERSION")
+	if err != nil {
+		return nil, fmt.Errorf("asking for the Go version: %w", err)
+	}
+	b.toolchain = strings.TrimSpace(version)
+	b.keys, err = keys(b.recipes, b.toolchain+" "+platform()+" "+o.DebianSuite)
+	return b, err
+}
+
+func (b *builder) work(parts ...string) string {
+	return filepath.Join(append([]string{b.folder.Dir(), bundle.WorkDir}, parts...)...)
+}
+
+// all makes the wanted results and joins the errors of those that failed for a
+// reason of their own.
+func (b *builder) all(ctx context.Context, wanted []string) error {
+	errs := make([]error, len(wanted))
+	var group sync.WaitGroup
+	for i, name := range wanted {
+		group.Go(func() { _, errs[i] = b.need(ctx, name) })
+	}
+	group.Wait()
+	if ctx.Err() != nil {
+		return fmt.Errorf("building the bundle: %w", context.Cause(ctx))
+	}
+	return distinct(errs)
+}
+
+// distinct joins errors, each once: items that share a broken input share its error.
+func distinct(errs []error) error {
+	var all []error
+	for _, err := range errs {
+		if err != nil && !slices.ContainsFunc(all, func(known error) bool { return known.Error() == err.Error() }) {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// need returns the result of a recipe, making it at most once.
+func (b *builder) need(ctx context.Context, name string) (product, error) {
+	b.mu.Lock()
+	p, ok := b.made[name]
+	if !ok {
+		p = &promise{ready: make(chan struct{})}
+		b.made[name] = p
+	}
+	b.mu.Unlock()
+	if !ok {
+		p.product, p.err = b.provide(ctx, name)
+		close(p.ready)
+	}
+	<-p.ready
+	return p.product, p.err
+}
+
+// provide takes a result that is there already, or makes it.
+func (b *builder) provide(ctx context.Context, name string) (product, error) {
+	forced := b.options.Force && (len(b.options.Only) == 0 || slices.Contains(b.options.Only, name))
+	if !forced {
+		if p, ok := b.present(ctx, name); ok {
+			b.note(name, "unchanged", 0)
+			return p, nil
+		}
+	}
+	inputs, err := b.inputs(ctx, name)
+	if err != nil {
+		return product{}, err
+	}
+	return b.run(ctx, name, inputs)
+}
+
+// present finds an item in the bundle, or an intermediate result in the cache,
+// that was made by the recipe as it is now. Items that were asked for by name
+// are read: that is how a damaged one is found and made again.
+func (b *builder) present(ctx context.Context, name string) (product, bool) {
+	component, isItem := addons.Find(name)
+	if !isItem {
+		return b.cached(name)
+	}
+	item := b.folder.Bill().Item(name)
+	if item == nil || item.Recipe != b.keys[name] || item.Version != component.Version || !b.folder.Complete(*item) {
+		return product{}, false
+	}
+	if slices.Contains(b.options.Only, name) {
+		if b.folder.RemoveDamaged(ctx, *item) != nil || !b.folder.Complete(*item) {
+			return product{}, false
+		}
+	}
+	return product{file: b.folder.Blob(item.SHA256), packages: item.Packages, item: *item}, true
+}
+
+func (b *builder) inputs(ctx context.Context, name string) (map[string]product, error) {
+	needs := b.recipes[name].needs()
+	products := make([]product, len(needs))
+	group, groupCtx := errgroup.WithContext(ctx)
+	for i, need := range needs {
+		group.Go(func() (err error) {
+			products[i], err = b.need(groupCtx, need)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	inputs := map[string]product{}
+	for i, need := range needs {
+		inputs[need] = products[i]
+	}
+	return inputs, nil
+}
+
+// run executes a recipe and stores what it made.
+func (b *builder) run(ctx context.Context, name string, inputs map[string]product) (product, error) {
+	unlock := b.lockGroup(b.recipes[name].group())
+	defer unlock()
+	select {
+	case b.slots <- struct{}{}:
+		defer func() { <-b.slots }()
+	case <-ctx.Done():
+		return product{}, context.Cause(ctx)
+	}
+	step := event.Start(b.options.Sink, name, "building")
+	j := &job{builder: b, name: name, inputs: inputs, step: step, dir: b.work("jobs", name)}
+	p, err := b.execute(ctx, j)
+	result := "built"
+	if err != nil {
+		result = "failed"
+	}
+	step.End("built", err)
+	b.note(name, result, step.Elapsed())
+	return p, err
+}
+
+func (b *builder) execute(ctx context.Context, j *job) (product, error) {
+	if err := os.MkdirAll(j.dir, 0o755); err != nil {
+		return product{}, full(j.name, err)
+	}
+	defer os.RemoveAll(j.dir)
+	out, err := b.recipes[j.name].make(ctx, j)
+	if err != nil {
+		return product{}, explain(ctx, j.name, err)
+	}
+	p, err := b.keep(ctx, j.name, out)
+	if err != nil {
+		return product{}, full(j.name, fmt.Errorf("storing: %w", err))
+	}
+	return p, nil
+}
+
+// lockGroup keeps recipes that would compile the same packages from doing so
+// at the same time.
+func (b *builder) lockGroup(name string) (unlock func()) {
+	if name == "" {
+		return func() {}
+	}
+	b.mu.Lock()
+	lock, ok := b.groups[name]
+	if !ok {
+		lock = &sync.Mutex{}
+		b.groups[name] = lock
+	}
+	b.mu.Unlock()
+	lock.Lock()
+	return lock.Unlock
+}
+
+func (b *builder) note(name, result string, took time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.report.Timings = append(b.report.Timings, Timing{name, result, took.Seconds()})
+}
+
+// finish removes what no recipe stands for any more and records what the
+// bundle cannot have.
+func (b *builder) finish() error {
+	var missing []bundle.Missing
+	for _, c := range addons.Components() {
+		if c.Unbuildable != "" {
+			missing = append(missing, bundle.Missing{Name: c.Name, Reason: c.Unbuildable})
+		}
+	}
+	if err := b.folder.SetMissing(missing); err != nil {
+		return err
+	}
+	if err := b.cleanCache(); err != nil {
+		return err
+	}
+	freed, err := b.folder.Clean()
+	b.report.Freed = freed
+	return err
+}
+
+// keys computes each recipe's key: a hash over the recipe, the toolchain and
+// the keys of what it needs.
+func keys(all map[string]recipe, toolchain string) (map[string]string, error) {
+	done := map[string]string{}
+	var visit func(name string, path []string) (string, error)
+	visit = func(name string, path []string) (string, error) {
+		if key, ok := done[name]; ok {
+			return key, nil
+		}
+		r, ok := all[name]
+		if !ok || slices.Contains(path, name) {
+			return "", fmt.Errorf("recipe %s of %s: absent, or needs itself", name, strings.Join(path, " → "))
+		}
+		hash := sha256.New()
+		component, _ := addons.Find(name)
+		if err := json.NewEncoder(hash).Encode([]any{name, component, toolchain, epoch, r}); err != nil {
+			return "", fmt.Errorf("recipe %s: %w", name, err)
+		}
+		io.WriteString(hash, r.fingerprint())
+		for _, need := range r.needs() {
+			key, err := visit(need, append(path, name))
+			if err != nil {
+				return "", err
+			}
+			io.WriteString(hash, key)
+		}
+		done[name] = hex.EncodeToString(hash.Sum(nil))[:32]
+		return done[name], nil
+	}
+	for name := range all {
+		if _, err := visit(name, nil); err != nil {
+			return nil, err
+		}
+	}
+	return done, nil
+}

@@ -1,0 +1,57 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+)
+
+// The spare room of a machine's file system: the sandbox uses it as a lower
+// layer, and a cloud grows it to the flavor's disk.
+const (
+	spareBytes  = 128 << 20
+	inodeBytes  = 256
+	blockBytes  = 4096
+	journalSize = 64 << 20
+)
+
+// writeFilesystem makes an ext4 image of a folder, just large enough.
+func writeFilesystem(ctx context.Context, j *job, root, file string) error {
+	size, err := filesystemSize(root)
+	if err != nil {
+		return err
+	}
+	cmd := j.builder.command(ctx, "", "mke2fs", "-q", "-t", "ext4", "-d", root, "-L", "slipway-root",
+		"-m", "0", "-E", "lazy_itable_init=1,root_owner=0:0", file, fmt.Sprintf("%dk", size/1024))
+	// Equal trees give equal images: times, identifiers and hash seeds follow this.
+	cmd.Env = append(append([]string(nil), j.builder.options.Env...), "SOURCE_DATE_EPOCH=0", "E2FSPROGS_FAKE_TIME=1")
+	return j.builder.runCommand(cmd, nil)
+}
+
+// filesystemSize is the room that the files take in blocks, with inodes, the
+// journal and the spare.
+func filesystemSize(root string) (int64, error) {
+	var blocks, files int64
+	err := filepath.WalkDir(root, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		files++
+		if info.Mode().IsRegular() {
+			blocks += (info.Size() + blockBytes - 1) / blockBytes
+		} else if stat, ok := info.Sys().(*syscall.Stat_t); ok && entry.IsDir() {
+			blocks += (stat.Size + blockBytes - 1) / blockBytes
+		}
+		return nil
+	})
+	// ext4 keeps an inode for each 16 KiB, and block maps on top.
+	used := blocks * blockBytes
+	inodes := max(files, used/16384) * inodeBytes
+	return (used+inodes+journalSize+spareBytes)*105/100 + files*blockBytes/64, err
+}

@@ -1,0 +1,266 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/bundle"
+)
+
+// machineFiles are the files that machines have besides packages and programs,
+// by their place: "common" for all, then a folder for each machine. A word
+// between @ is the name of a component and stands for its image.
+//
+//go:embed all:machines
+var machineFiles embed.FS
+
+// machine is the root file system of a node: a raw ext4 image without a
+// partition table. The sandbox boots it as it is; a bootable disk differs by a
+// kernel and a boot loader only.
+type machine struct {
+	plain
+	Base string
+	// Folders of machineFiles, the later ones on top.
+	Folders []string
+	// Programs maps paths to recipes of executables; Archives maps folders to
+	// recipes of archives that are unpacked there.
+	Programs, Archives map[string]string
+	// Images are imported when the machine first boots.
+	Images []string
+	// Enable are the units that start at boot.
+	Enable []string
+	// Version is what the property kube_version says.
+	Version string
+}
+
+func (m machine) needs() []string {
+	needs := append([]string{m.Base}, m.Images...)
+	needs = slices.AppendSeq(needs, maps.Values(m.Programs))
+	needs = slices.AppendSeq(needs, maps.Values(m.Archives))
+	slices.Sort(needs)
+	return needs
+}
+
+// fingerprint covers the files of the machine's folders.
+func (m machine) fingerprint() string {
+	hash := sha256.New()
+	for _, folder := range m.Folders {
+		_ = fs.WalkDir(machineFiles, "machines/"+folder, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := machineFiles.ReadFile(name)
+			fmt.Fprintf(hash, "%s %d\n%s", name, len(text), text)
+			return err
+		})
+	}
+	return fmt.Sprintf("%x", hash.Sum(nil))
+}
+
+func (m machine) make(ctx context.Context, j *job) (output, error) {
+	root, err := j.mkdir("root")
+	if err != nil {
+		return output{}, err
+	}
+	for _, part := range []struct {
+		name string
+		make func(context.Context, *job, string) error
+	}{
+		{"unpacking packages", m.unpack}, {"copying programs", m.copyPrograms}, {"writing files", m.writeFiles},
+		{"enabling units", m.enable}, {"writing images", m.writeImages},
+	} {
+		j.step.Run(part.name)
+		if err := part.make(ctx, j, root); err != nil {
+			return output{}, fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	properties, err := m.properties(root)
+	if err != nil {
+		return output{}, err
+	}
+	j.step.Run("writing the file system")
+	file := j.path("machine.raw")
+	if err := writeFilesystem(ctx, j, root, file); err != nil {
+		return output{}, fmt.Errorf("writing the file system: %w", err)
+	}
+	return output{file: file, source: "debian " + j.builder.options.DebianSuite, packages: j.inputs[m.Base].packages,
+		properties: properties, contains: m.contains(j)}, nil
+}
+
+// contains names the items of the bundle in the machine.
+func (m machine) contains(j *job) []string {
+	var items []string
+	for _, need := range m.needs() {
+		if _, ok := addons.Find(need); ok {
+			items = append(items, need)
+		}
+	}
+	return items
+}
+
+func (m machine) unpack(ctx context.Context, j *job, root string) error {
+	cmd := j.builder.command(ctx, "", "tar", "--extract", "--file", j.input(m.Base), "--directory", root,
+		"--preserve-permissions", "--numeric-owner", "--xattrs", "--xattrs-include=*")
+	return j.builder.runCommand(cmd, nil)
+}
+
+func (m machine) copyPrograms(_ context.Context, j *job, root string) error {
+	for name, need := range m.Programs {
+		if err := copyProgram(filepath.Join(root, name), j.input(need)); err != nil {
+			return err
+		}
+	}
+	for folder, need := range m.Archives {
+		if err := unpackArchive(j.input(need), filepath.Join(root, folder)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blank are files that each machine must make anew.
+func blank() []string {
+	return []string{"etc/machine-id", "etc/hostname", "etc/resolv.conf"}
+}
+
+func (m machine) writeFiles(_ context.Context, _ *job, root string) error {
+	for _, folder := range m.Folders {
+		files, err := fs.Sub(machineFiles, "machines/"+folder)
+		if err != nil {
+			return err
+		}
+		if err := copyTexts(files, root); err != nil {
+			return err
+		}
+	}
+	for _, name := range blank() {
+		if err := os.RemoveAll(filepath.Join(root, name)); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(root, name), nil, 0o644); err != nil {
+			return err
+		}
+	}
+	keys, err := filepath.Glob(filepath.Join(root, "etc/ssh/ssh_host_*"))
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := os.Remove(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyTexts writes embedded files into the root. embed keeps no modes: what
+// begins as a script is executable.
+func copyTexts(files fs.FS, root string) error {
+	return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o644)
+		if bytes.HasPrefix(text, []byte("#!")) {
+			mode = 0o755
+		}
+		return os.WriteFile(target, fillRefs(text), mode)
+	})
+}
+
+// fillRefs replaces @component@ by the component's image.
+func fillRefs(text []byte) []byte {
+	for _, component := range addons.Components() {
+		if component.Kind == bundle.Image {
+			text = bytes.ReplaceAll(text, []byte("@"+component.Name+"@"), []byte(component.Ref))
+		}
+	}
+	return text
+}
+
+// enable links units into their targets, as `systemctl enable` would: the
+// units say where in [Install].
+func (m machine) enable(_ context.Context, _ *job, root string) error {
+	for _, unit := range m.Enable {
+		text, err := os.ReadFile(filepath.Join(root, "etc/systemd/system", unit))
+		if err != nil {
+			return err
+		}
+		_, target, found := strings.Cut(string(text), "\nWantedBy=")
+		if !found {
+			return fmt.Errorf("%s: no WantedBy", unit)
+		}
+		target, _, _ = strings.Cut(target, "\n")
+		wants := filepath.Join(root, "etc/systemd/system", target+".wants")
+		if err := os.MkdirAll(wants, 0o755); err != nil {
+			return err
+		}
+		if err := os.Symlink("/etc/systemd/system/"+unit, filepath.Join(wants, unit)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeImages writes the archive that the machine imports.
+func (m machine) writeImages(ctx context.Context, j *job, root string) error {
+	items := make([]bundle.Item, len(m.Images))
+	for i, name := range m.Images {
+		items[i] = j.inputs[name].item
+	}
+	file := filepath.Join(root, "usr/share/slipway/images.tar")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	if err := j.builder.folder.WriteImageArchive(ctx, out, items); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}
+
+// properties are what the image must say of itself in Glance, from what is in it.
+func (m machine) properties(root string) (map[string]string, error) {
+	file, err := os.Open(filepath.Join(root, "etc/os-release"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	release := map[string]string{}
+	scanner := bufio.NewScanner(file)
+	for scanner.Scan() {
+		key, value, _ := strings.Cut(scanner.Text(), "=")
+		release[key] = strings.Trim(value, `"`)
+	}
+	if release["ID"] == "" || release["VERSION_ID"] == "" {
+		return nil, errors.New("etc/os-release does not say which distribution this is")
+	}
+	return map[string]string{
+		"os_type": "linux", "os_distro": release["ID"], "os_version": release["VERSION_ID"],
+		"os_admin_user": "debian", "kube_version": m.Version,
+	}, scanner.Err()
+}

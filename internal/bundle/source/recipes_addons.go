@@ -1,0 +1,114 @@
+package source
+
+import (
+	"strings"
+
+	"github.com/slipway-sh/slipway/addons"
+)
+
+// certManagerRecipes make cert-manager from its root module: the commands are
+// modules of their own upstream, which are not served, so ours start the same
+// controllers and webhook. Ours lie below cert-manager's module path, because
+// what they start is internal to it.
+func certManagerRecipes() map[string]recipe {
+	const module = "github.com/cert-manager/cert-manager"
+	version := []string{module + "/pkg/util.AppVersion=" + addons.CertManagerVersion}
+	all := map[string]recipe{
+		"cert-manager-chart": chartArchive{
+			moduleFile: moduleFile{Module: "cert-manager", From: module, Path: "deploy/charts/cert-manager"},
+			Patch: patch{Replace: []replacement{
+				{"Chart.yaml", "version: v0.0.0\nappVersion: v0.0.0", "version: " + addons.CertManagerVersion + "\nappVersion: " + addons.CertManagerVersion}}},
+		},
+		"cert-manager": renderedChart{Chart: "cert-manager-chart", Namespace: "cert-manager",
+			Values: map[string]any{
+				"crds":    map[string]any{"enabled": true},
+				"creator": "static", // as upstream's own manifest: no labels of Helm
+				// Its image is upstream's command only, which waits for the webhook;
+				// clusterctl waits by itself.
+				"startupapicheck": map[string]any{"enabled": false},
+			},
+			Images: []string{"cert-manager-controller", "cert-manager-webhook", "cert-manager-cainjector"}},
+	}
+	for _, name := range []string{"controller", "webhook", "cainjector", "acmesolver"} {
+		all["cert-manager-"+name+"-program"] = program{Module: "cert-manager", Package: "./" + name, Variables: version}
+		all["cert-manager-"+name] = staticImage("cert-manager-"+name+"-program", "/app/cmd/"+name+"/"+name, nonRoot+":"+nonRoot)
+	}
+	return all
+}
+
+func cloudRecipes() map[string]recipe {
+	const provider, csi = "k8s.io/cloud-provider-openstack", "github.com/kubernetes-csi/"
+	version := []string{"k8s.io/component-base/version.gitVersion=" + addons.CloudProviderVersion, provider + "/pkg/version.Version=" + addons.CloudProviderVersion}
+	all := map[string]recipe{
+		"openstack-cloud-controller-manager-program": program{Module: "cluster", Package: provider + "/cmd/openstack-cloud-controller-manager", Variables: version},
+		"cinder-csi-plugin-program":                  program{Module: "cluster", Package: provider + "/cmd/cinder-csi-plugin", Variables: version},
+		"openstack-cloud-controller-manager": container{Base: baseStatic, Entrypoint: []string{"/bin/openstack-cloud-controller-manager"},
+			Files: map[string]string{"/bin/openstack-cloud-controller-manager": "openstack-cloud-controller-manager-program"}},
+		"cinder-csi-plugin": container{Base: baseStorage, Entrypoint: []string{"/bin/cinder-csi-plugin"},
+			Files: map[string]string{"/bin/cinder-csi-plugin": "cinder-csi-plugin-program"}},
+		"openstack-cloud-controller-manager-chart": chartArchive{
+			moduleFile: moduleFile{Module: "cluster", From: provider, Path: "charts/openstack-cloud-controller-manager"},
+			Patch:      controllerManagerPatch()},
+		"openstack-cinder-csi-chart": chartArchive{
+			moduleFile: moduleFile{Module: "cluster", From: provider, Path: "charts/cinder-csi-plugin"},
+			Patch: patch{Replace: []replacement{
+				{"Chart.yaml", "appVersion: v1.34.0", "appVersion: " + addons.CloudProviderVersion},
+				{"values.yaml", "tag: v4.10.0", "tag: " + addons.CSIAttacherVersion},
+			}}},
+	}
+	for name, pkg := range map[string]string{
+		"csi-provisioner":           csi + "external-provisioner/v5/cmd/csi-provisioner",
+		"csi-attacher":              csi + "external-attacher/v4/cmd/csi-attacher",
+		"csi-resizer":               csi + "external-resizer/cmd/csi-resizer",
+		"csi-snapshotter":           csi + "external-snapshotter/v8/cmd/csi-snapshotter",
+		"snapshot-controller":       csi + "external-snapshotter/v8/cmd/snapshot-controller",
+		"csi-node-driver-registrar": "./csi-node-driver-registrar",
+		"livenessprobe":             "./livenessprobe",
+	} {
+		component, _ := addons.Find(name)
+		all[name+"-program"] = program{Module: "cluster", Package: pkg, Variables: []string{"main.version=" + component.Version}}
+		// As upstream: these run as root, because they open sockets of the kubelet.
+		all[name] = staticImage(name+"-program", "/"+name, "")
+	}
+	return all
+}
+
+// controllerManagerPatch takes the place of the library chart that upstream's
+// depends on for one template; it is not in the module.
+func controllerManagerPatch() patch {
+	const labels = `{{- define "common.labels.standard" -}}
+app.kubernetes.io/name: {{ include "occm.name" . }}
+helm.sh/chart: {{ include "occm.chart" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+`
+	return patch{
+		Write: map[string]string{"templates/_labels.tpl": labels},
+		Replace: []replacement{
+			{"Chart.yaml", "appVersion: v1.34.0", "appVersion: " + addons.CloudProviderVersion},
+			{"Chart.yaml", "dependencies:\n  - name: common\n    version: 2.14.1\n    repository: https://charts.bitnami.com/bitnami\n", ""},
+		},
+	}
+}
+
+func addonRecipes() map[string]recipe {
+	const flannel, metrics, snapshot = "github.com/flannel-io/flannel", "sigs.k8s.io/metrics-server", "github.com/kubernetes-csi/external-snapshotter/client/v8"
+	return map[string]recipe{
+		// cgo: the udp backend is written in C.
+		"flannel-program": program{Module: "cluster", Package: flannel, Cgo: true, Variables: []string{flannel + "/pkg/version.Version=" + addons.FlannelVersion}},
+		"flannel": container{Base: baseNetwork, Entrypoint: []string{"/opt/bin/flanneld"},
+			Files: map[string]string{"/opt/bin/flanneld": "flannel-program"}},
+		"flannel-cni-plugin": container{Base: baseNetwork, Files: map[string]string{"/flannel": "cni-flannel"}},
+		"flannel-manifest": moduleFile{Module: "cluster", From: flannel, Path: "Documentation/kube-flannel.yml",
+			Images: map[string]string{"ghcr.io/flannel-io/flannel": "flannel", "ghcr.io/flannel-io/flannel-cni-plugin": "flannel-cni-plugin"}},
+		"snapshot-crds": moduleFile{Module: "cluster", From: snapshot, Path: "config/crd/snapshot.storage.k8s.io_volumesnapshot*.yaml"},
+		"metrics-server-program": program{Module: "cluster", Package: metrics + "/cmd/metrics-server",
+			Variables: []string{"k8s.io/component-base/version.gitVersion=" + addons.MetricsServerVersion}},
+		"metrics-server": staticImage("metrics-server-program", "/metrics-server", nonRoot),
+		"metrics-server-chart": chartArchive{
+			moduleFile: moduleFile{Module: "cluster", From: metrics, Path: "charts/metrics-server"},
+			Patch: patch{Replace: []replacement{
+				{"Chart.yaml", "appVersion: 0.7.2", "appVersion: " + strings.TrimPrefix(addons.MetricsServerVersion, "v")}}}},
+	}
+}

@@ -1,0 +1,52 @@
+package source
+
+import "github.com/slipway-sh/slipway/addons"
+
+const baseMachine = "debian-machine"
+
+// machineRecipes make the two kinds of machines: the seed, which runs k3s, and
+// the nodes of clusters, which kubeadm sets up.
+func machineRecipes() map[string]recipe {
+	return map[string]recipe{
+		baseMachine: debianTree{Variant: "minbase", Packages: []string{
+			"systemd", "systemd-sysv", "dbus", "libpam-systemd", "udev", "cloud-init", "cloud-guest-utils", "openssh-server", "sudo",
+			"ca-certificates", "iproute2", "iptables", "nftables", "ipset", "ipvsadm", "conntrack", "ethtool", "socat", "kmod",
+			"mount", "util-linux", "e2fsprogs", "xfsprogs", "open-iscsi", "procps", "iputils-ping", "less", "curl",
+		}},
+		"node": machine{
+			Base: baseMachine, Folders: []string{"common", "node"}, Version: addons.KubernetesVersion,
+			Programs: map[string]string{
+				"usr/local/bin/containerd": "containerd", "usr/local/bin/containerd-shim-runc-v2": "containerd-shim-runc-v2",
+				"usr/local/bin/ctr": "ctr", "usr/local/bin/runc": "runc", "usr/local/bin/crictl": "crictl",
+				"usr/local/bin/kubelet": "kubelet", "usr/local/bin/kubeadm": "kubeadm", "usr/local/bin/kubectl": "kubectl",
+			},
+			Archives: map[string]string{"opt/cni/bin": "cni-plugins"},
+			Images:   append(clusterImages(), managementImages()...),
+			Enable:   []string{"slipway-container.service", "containerd.service", "slipway-images.service", "kubelet.service"},
+		},
+		"seed": machine{
+			Base: baseMachine, Folders: []string{"common", "seed"}, Version: addons.K3sVersion,
+			Programs: map[string]string{"usr/local/bin/k3s": "k3s"},
+			Images:   append([]string{"coredns", "pause"}, managementImages()...),
+			Enable:   []string{"slipway-container.service"},
+		},
+	}
+}
+
+// clusterImages are what every cluster made by kubeadm runs.
+func clusterImages() []string {
+	return []string{
+		"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "etcd", "coredns", "pause",
+		"flannel", "flannel-cni-plugin", "openstack-cloud-controller-manager", "cinder-csi-plugin", "csi-provisioner",
+		"csi-attacher", "csi-resizer", "csi-snapshotter", "snapshot-controller", "csi-node-driver-registrar", "livenessprobe",
+		"metrics-server",
+	}
+}
+
+// managementImages are what a management cluster runs on top.
+func managementImages() []string {
+	return []string{
+		"cluster-api-controller", "kubeadm-bootstrap-controller", "kubeadm-control-plane-controller", "capi-openstack-controller",
+		"openstack-resource-controller", "cert-manager-controller", "cert-manager-webhook", "cert-manager-cainjector", "cert-manager-acmesolver",
+	}
+}

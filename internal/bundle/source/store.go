@@ -1,0 +1,122 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/bundle"
+)
+
+// output is what a recipe hands over: a file in the job's folder, or an image.
+type output struct {
+	file       string
+	image      v1.Image
+	source     string
+	packages   []string
+	properties map[string]string
+	contains   []string
+}
+
+// cacheEntry describes an intermediate result beside its file.
+type cacheEntry struct {
+	Size     int64    `json:"size"`
+	Packages []string `json:"packages,omitempty"`
+}
+
+// keep moves a result into the bundle, or into the cache when it is only an
+// input of others.
+func (b *builder) keep(ctx context.Context, name string, out output) (product, error) {
+	component, isItem := addons.Find(name)
+	if !isItem {
+		return b.cache(name, out)
+	}
+	item := bundle.Item{
+		Name: name, Kind: component.Kind, Version: component.Version, License: component.License,
+		Source: out.source, Path: component.Path, Ref: component.Ref, Recipe: b.keys[name],
+		Properties: out.properties, Packages: out.packages, Contains: out.contains,
+	}
+	var digest bundle.Digest
+	var err error
+	if out.image != nil {
+		digest, err = b.folder.PutImage(ctx, out.image)
+	} else {
+		digest, err = b.folder.PutFile(ctx, out.file)
+	}
+	if err != nil {
+		return product{}, err
+	}
+	item.SHA256, item.Size = digest.SHA256, digest.Size
+	if err := b.folder.Record(item); err != nil {
+		return product{}, err
+	}
+	return product{file: b.folder.Blob(item.SHA256), packages: out.packages, item: item}, nil
+}
+
+// cache keeps an intermediate result under its key. The description is written
+// last: without it the entry does not count.
+func (b *builder) cache(name string, out output) (product, error) {
+	info, err := os.Stat(out.file)
+	if err != nil {
+		return product{}, err
+	}
+	dir := b.work("cache", b.keys[name])
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return product{}, err
+	}
+	file := filepath.Join(dir, name)
+	if err := os.Rename(out.file, file); err != nil {
+		return product{}, err
+	}
+	text, err := json.Marshal(cacheEntry{Size: info.Size(), Packages: out.packages})
+	if err != nil {
+		return product{}, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "entry.json"), text, 0o644); err != nil {
+		return product{}, fmt.Errorf("describing %s: %w", name, err)
+	}
+	return product{file: file, packages: out.packages}, nil
+}
+
+func (b *builder) cached(name string) (product, bool) {
+	dir := b.work("cache", b.keys[name])
+	text, err := os.ReadFile(filepath.Join(dir, "entry.json"))
+	if err != nil {
+		return product{}, false
+	}
+	var entry cacheEntry
+	if json.Unmarshal(text, &entry) != nil {
+		return product{}, false
+	}
+	file := filepath.Join(dir, name)
+	info, err := os.Stat(file)
+	if err != nil || info.Size() != entry.Size {
+		return product{}, false
+	}
+	return product{file: file, packages: entry.Packages}, true
+}
+
+// cleanCache removes intermediate results of recipes as they were before.
+func (b *builder) cleanCache() error {
+	current := map[string]bool{}
+	for _, key := range b.keys {
+		current[key] = true
+	}
+	entries, err := os.ReadDir(b.work("cache"))
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !current[entry.Name()] {
+			if err := os.RemoveAll(b.work("cache", entry.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/bundle/upstream"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+type pinOptions struct {
+	file, progress string
+	upstream.Options
+}
+
+func newPin(streams ui.Streams) *cobra.Command {
+	o := pinOptions{progress: "auto"}
+	cmd := &cobra.Command{
+		Use:   "pin [ITEM...]",
+		Short: "Write down the digests that upstream's servers have now",
+		Long: `Pin fetches items from upstream and writes their digests to a file that
+` + "`slipway bundle pull --pins`" + ` takes. It trusts what it is given this once, so compare
+the digests with those that the projects publish before you use the file.
+Without items it pins everything that has no pin yet.`,
+		Example: "  slipway bundle pin k3s --file pins.yaml\n  slipway bundle pull --pins pins.yaml",
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), streams, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.file, "file", "pins.yaml", "where to write the pins")
+	flags.StringToStringVar(&o.Mirrors, "mirror", nil, "fetch from elsewhere: URL prefix=URL prefix, or registry=registry")
+	flags.IntVar(&o.Jobs, "jobs", 4, "how many downloads at once")
+	ui.ProgressFlag(flags, &o.progress)
+	return cmd
+}
+
+func (o pinOptions) run(ctx context.Context, streams ui.Streams, names []string) error {
+	components, err := o.components(names)
+	if err != nil {
+		return err
+	}
+	progress, err := ui.NewProgress(o.progress, streams)
+	if err != nil {
+		return err
+	}
+	o.Sink, o.Keychain = progress, authn.DefaultKeychain
+	pins, err := upstream.Pin(ctx, components, o.Options)
+	progress.Close()
+	if pins == nil || len(pins.Entries) == 0 {
+		return err
+	}
+	text, yamlErr := pins.YAML()
+	if yamlErr != nil {
+		return errors.Join(err, yamlErr)
+	}
+	if writeErr := os.WriteFile(o.file, text, 0o644); writeErr != nil {
+		return errors.Join(err, fmt.Errorf("writing pins: %w", writeErr))
+	}
+	fmt.Fprintf(streams.Out, "%d pins written to %s\n", len(pins.Entries), o.file)
+	return err
+}
+
+// components are the named ones, or those with a place upstream and no pin.
+func (o pinOptions) components(names []string) ([]addons.Component, error) {
+	if len(names) > 0 {
+		return named(names)
+	}
+	pins, err := addons.UpstreamPins()
+	if err != nil {
+		return nil, err
+	}
+	var components []addons.Component
+	for _, c := range addons.Components() {
+		_, published := c.Upstream()
+		if _, pinned := pins.Pin(c.Name); published && !pinned {
+			components = append(components, c)
+		}
+	}
+	return components, nil
+}

@@ -1,0 +1,120 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/bundle/source"
+	"github.com/slipway-sh/slipway/internal/bundle/upstream"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+type pullOptions struct {
+	dir, pins, progress string
+	only                []string
+	upstream.Options
+}
+
+func newPull(streams ui.Streams) *cobra.Command {
+	o := pullOptions{progress: "auto"}
+	cmd := &cobra.Command{
+		Use:   "pull",
+		Short: "Fetch a bundle from where its parts are published",
+		Long: `Pull fetches release files and images from their projects' servers and registries,
+or from mirrors of them. Only content whose digest is pinned is accepted: the pins
+are part of slipway, and --pins adds others, such as those that ` + "`slipway bundle pin`" + `
+writes. Interrupted downloads go on where they were. Proxies are taken from
+HTTPS_PROXY, credentials of registries from the configuration of docker or podman.`,
+		Example: `  slipway bundle pull
+  slipway bundle pull --only k3s --mirror https://github.com=https://mirror.example.org/github
+  slipway bundle pull --pins pins.yaml --mirror registry.k8s.io=registry.example.org/k8s`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
+	}
+	dirFlag(cmd, &o.dir)
+	flags := cmd.Flags()
+	flags.StringSliceVar(&o.only, "only", nil, "fetch these items only (default: all that can be pulled)")
+	flags.StringVar(&o.pins, "pins", "", "file with more pins")
+	flags.StringToStringVar(&o.Mirrors, "mirror", nil, "fetch from elsewhere: URL prefix=URL prefix, or registry=registry")
+	flags.IntVar(&o.Jobs, "jobs", 4, "how many downloads at once")
+	ui.ProgressFlag(flags, &o.progress)
+	return cmd
+}
+
+func (o pullOptions) run(ctx context.Context, streams ui.Streams) error {
+	pins, err := readPins(o.pins)
+	if err != nil {
+		return err
+	}
+	components, err := pullable(o.only, pins)
+	if err != nil {
+		return err
+	}
+	folder, err := bundle.Create(o.dir, source.Platform())
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	progress, err := ui.NewProgress(o.progress, streams)
+	if err != nil {
+		return err
+	}
+	o.Pins, o.Sink, o.Keychain = pins, progress, authn.DefaultKeychain
+	err = upstream.Pull(ctx, folder, components, o.Options)
+	progress.Close()
+	return err
+}
+
+// readPins returns slipway's own pins with those of a file, if one is named.
+func readPins(file string) (*addons.Pins, error) {
+	pins, err := addons.UpstreamPins()
+	if err != nil || file == "" {
+		return pins, err
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fault.Usage("--pins", err, "name a file that `slipway bundle pin` wrote")
+	}
+	more, err := addons.ParsePins(file, text)
+	if err != nil {
+		return nil, err
+	}
+	return pins, pins.Merge(file, more)
+}
+
+// pullable returns the named components, or all that have a pin.
+func pullable(only []string, pins *addons.Pins) ([]addons.Component, error) {
+	if len(only) > 0 {
+		return named(only)
+	}
+	var components []addons.Component
+	for _, c := range addons.Components() {
+		if _, ok := pins.Pin(c.Name); ok {
+			components = append(components, c)
+		}
+	}
+	return components, nil
+}
+
+// named returns the components of those names; each unknown one is an error.
+func named(names []string) ([]addons.Component, error) {
+	var components []addons.Component
+	var unknown []error
+	for _, name := range names {
+		c, ok := addons.Find(name)
+		if !ok {
+			unknown = append(unknown, fault.Usage("item "+name, fmt.Errorf("unknown"), "see `slipway bundle list` for the names"))
+			continue
+		}
+		components = append(components, c)
+	}
+	return components, errors.Join(unknown...)
+}

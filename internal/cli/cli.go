@@ -1,0 +1,86 @@
+// Package cli is the command line: one command a package below, put together here.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/internal/cli/bundle"
+	"github.com/slipway-sh/slipway/internal/cli/reference"
+	"github.com/slipway-sh/slipway/internal/cli/version"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+// Run runs the command line args and returns its error; Report turns that into
+// an exit code.
+func Run(ctx context.Context, streams ui.Streams, args []string) error {
+	root := newRoot(streams)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && ctx.Err() != nil {
+		return errors.Join(context.Cause(ctx))
+	}
+	return err
+}
+
+func newRoot(streams ui.Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "slipway",
+		Short: "A Cluster API management cluster with a Magnum-compatible API on OpenStack",
+		Long: `Slipway turns an empty OpenStack project into a highly available Cluster API
+management cluster with a Magnum-compatible API, and keeps it.
+
+Every command that prints data takes -o table, json or yaml. Long work shows its
+progress on standard error; --progress json makes that one JSON object a line.
+Exit codes are listed in docs/reference/exit-codes.md.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fault.Usage(cmd.CommandPath(), err, "see "+cmd.CommandPath()+" --help")
+	})
+	root.AddCommand(bundle.New(streams), version.New(streams), reference.New())
+	root.InitDefaultCompletionCmd()
+	refuseUnknown(root)
+	return root
+}
+
+// refuseUnknown makes commands that only hold others refuse an unknown one;
+// cobra would print the help and succeed.
+func refuseUnknown(cmd *cobra.Command) {
+	for _, child := range cmd.Commands() {
+		refuseUnknown(child)
+	}
+	if cmd.HasSubCommands() && cmd.RunE == nil && cmd.Run == nil {
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			remedy := "see " + cmd.CommandPath() + " --help"
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				remedy = "did you mean " + near[0] + "?"
+			}
+			return fault.Usage(cmd.CommandPath(), fmt.Errorf("unknown command %q", args[0]), remedy)
+		}
+	}
+}
+
+// Report prints an error to the error stream, a paragraph for each cause with
+// its remedy, and returns the exit code.
+func Report(streams ui.Streams, err error) fault.Exit {
+	for _, one := range fault.All(err) {
+		fmt.Fprintf(streams.Err, "error: %v\n", one)
+		if remedy := fault.Remedy(one); remedy != "" {
+			fmt.Fprintf(streams.Err, "  fix: %s\n", remedy)
+		}
+	}
+	return fault.ExitCode(err)
+}

@@ -1,0 +1,70 @@
+// Package version is `slipway version`.
+package version
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+// Info is what the command prints.
+type Info struct {
+	Version    string `json:"version"`
+	Commit     string `json:"commit,omitempty"`
+	Go         string `json:"go"`
+	Platform   string `json:"platform"`
+	Kubernetes string `json:"kubernetes"`
+	K3s        string `json:"k3s"`
+	ClusterAPI string `json:"clusterAPI"`
+	CAPO       string `json:"capo"`
+}
+
+// New returns the command.
+func New(streams ui.Streams) *cobra.Command {
+	format := "table"
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of slipway and of what it installs",
+		Example: "  slipway version\n  slipway version -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			info := read()
+			return ui.Output(streams.Out, format, info, table(info))
+		},
+	}
+	ui.FormatFlag(cmd.Flags(), &format)
+	return cmd
+}
+
+// read takes the version and the commit from what the Go linker recorded.
+func read() Info {
+	info := Info{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Kubernetes: addons.KubernetesVersion, K3s: addons.K3sVersion, ClusterAPI: addons.ClusterAPIVersion, CAPO: addons.CAPOVersion}
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return info
+	}
+	if build.Main.Version != "" {
+		info.Version = build.Main.Version
+	}
+	for _, setting := range build.Settings {
+		if setting.Key == "vcs.revision" {
+			info.Commit = setting.Value
+		}
+	}
+	return info
+}
+
+func table(i Info) ui.Table {
+	return ui.Table{
+		Header: []string{"PART", "VERSION"},
+		Rows: [][]string{
+			{"slipway", i.Version}, {"commit", i.Commit}, {"go", i.Go}, {"platform", i.Platform},
+			{"kubernetes", i.Kubernetes}, {"k3s", i.K3s}, {"cluster-api", i.ClusterAPI}, {"capo", i.CAPO},
+		},
+	}
+}
