@@ -83,8 +83,9 @@ type Item struct {
 	Properties map[string]string `json:"properties,omitempty"`
 	// Packages are the distribution's packages in a machine or image, as name=version.
 	Packages []string `json:"packages,omitempty"`
-	// Contains names the items whose bytes are inside this one.
-	Contains []string `json:"contains,omitempty"`
+	// Contains names the items whose bytes are inside this one, with the digest
+	// that they had.
+	Contains map[string]string `json:"contains,omitempty"`
 }
 
 // Missing is an item that is not in the bundle, with the reason.

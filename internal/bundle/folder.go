@@ -208,6 +208,11 @@ func (f *Folder) PutFile(ctx context.Context, path string) (Digest, error) {
 func (f *Folder) Record(item Item) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if item.Kind == Binary {
+		if err := os.Chmod(f.Blob(item.SHA256), 0o755); err != nil {
+			return err
+		}
+	}
 	if item.Path != "" {
 		if err := f.link(item); err != nil {
 			return err

@@ -290,7 +290,7 @@ func TestExplainNamesKnownCauses(t *testing.T) {
 		"checksum": {"go: verifying example.com/a@v1.0.0: checksum mismatch\n\tdownloaded: h1:x", "example.com/a@v1.0.0 is not the one that was pinned", "clean -modcache"},
 		"disk":     {"write /root/.cache/x: no space left on device", "no space left", "free space"},
 		"gone":     {"example.com/b@v1.2.0: reading http://proxy/b.zip: 410 Gone", "refuses example.com/b@v1.2.0: 410 Gone", "GOPROXY"},
-		"other":    {"syntax error", "syntax error", "--only x"},
+		"other":    {"syntax error", "syntax error", "run the build again"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -313,6 +313,26 @@ func TestEveryComponentHasARecipeOrAReason(t *testing.T) {
 	}
 	if _, err := keys(all, "go1.26"); err != nil {
 		t.Error(err)
+	}
+}
+
+// A program that was linked without its version is refused by others: kubelet
+// by containerd's, kubeadm by kubelet's.
+func TestProgramsHaveASourceAndVersions(t *testing.T) {
+	t.Parallel()
+	for name, r := range recipes() {
+		p, ok := r.(program)
+		if !ok {
+			continue
+		}
+		for _, variable := range p.Variables {
+			if strings.HasSuffix(variable, "=") {
+				t.Errorf("%s: %s is empty", name, variable)
+			}
+		}
+		if source := p.source(); strings.Contains(source, "module .") || strings.HasSuffix(strings.Fields(source)[1], "@") {
+			t.Errorf("%s: source %q", name, source)
+		}
 	}
 }
 

@@ -156,9 +156,15 @@ func (b *builder) present(ctx context.Context, name string) (product, bool) {
 	if !isItem {
 		return b.cached(name)
 	}
-	item := b.folder.Bill().Item(name)
+	bill := b.folder.Bill()
+	item := bill.Item(name)
 	if item == nil || item.Recipe != b.keys[name] || item.Version != component.Version || !b.folder.Complete(*item) {
 		return product{}, false
+	}
+	for part, digest := range item.Contains {
+		if now := bill.Item(part); now == nil || now.SHA256 != digest {
+			return product{}, false // a part was forced, or its key hid a change
+		}
 	}
 	if slices.Contains(b.options.Only, name) {
 		if b.folder.RemoveDamaged(ctx, *item) != nil || !b.folder.Complete(*item) {

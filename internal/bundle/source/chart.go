@@ -88,7 +88,7 @@ func (r renderedChart) make(_ context.Context, j *job) (output, error) {
 		}
 	}
 	file := j.path("rendered.yaml")
-	return output{file: file, source: "chart " + r.Chart, contains: []string{r.Chart}}, os.WriteFile(file, []byte(text), 0o644)
+	return output{file: file, source: "chart " + r.Chart, contains: r.needs()}, os.WriteFile(file, []byte(text), 0o644)
 }
 
 func (r renderedChart) text(manifests []releaseutil.Manifest) string {

@@ -120,7 +120,7 @@ func full(name string, err error) error {
 		return fault.New(object, errors.New("no space left on device"),
 			"free space for the bundle (3 GB), the Go caches (20 GB) and the temporary folder; what is complete stays and is not built again")
 	}
-	return fault.New(object, err, "run again with --only "+name+" to see it alone; what is complete stays")
+	return fault.New(object, err, "when the cause is gone, run the build again; what is complete stays")
 }
 
 // availableMemory is what the kernel says can be used without swapping, in

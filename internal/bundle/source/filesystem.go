@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // The spare room of a machine's file system: the sandbox uses it as a lower
@@ -28,6 +30,16 @@ func writeFilesystem(ctx context.Context, j *job, root, file string) error {
 	// Equal trees give equal images: times, identifiers and hash seeds follow this.
 	cmd.Env = append(append([]string(nil), j.builder.options.Env...), "SOURCE_DATE_EPOCH=0", "E2FSPROGS_FAKE_TIME=1")
 	return j.builder.runCommand(cmd, nil)
+}
+
+// setTimes gives every file the same time: those of the build differ each time.
+func setTimes(root string) error {
+	return filepath.WalkDir(root, func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return unix.UtimesNanoAt(unix.AT_FDCWD, name, []unix.Timespec{{}, {}}, unix.AT_SYMLINK_NOFOLLOW)
+	})
 }
 
 // filesystemSize is the room that the files take in blocks, with inodes, the

@@ -70,7 +70,7 @@ func (c container) make(_ context.Context, j *job) (output, error) {
 	file.OS, file.Architecture, _ = strings.Cut(platform(), "/")
 	file.Config = c.config(j.name)
 	image, err = mutate.ConfigFile(image, file)
-	return output{image: image, source: c.source(j), packages: j.inputs[c.Base].packages, contains: c.contains(j)}, err
+	return output{image: image, source: c.source(j), packages: j.inputs[c.Base].packages, contains: c.needs()}, err
 }
 
 func (c container) config(name string) v1.Config {
@@ -166,17 +166,6 @@ func (c container) source(j *job) string {
 		}
 	}
 	return strings.Join(sources, ", ")
-}
-
-// contains names the items of the bundle among the files.
-func (c container) contains(j *job) []string {
-	var items []string
-	for _, need := range slices.Sorted(maps.Values(c.Files)) {
-		if _, ok := addons.Find(need); ok {
-			items = append(items, need)
-		}
-	}
-	return items
 }
 
 // componentRef is the image reference of a component.

@@ -59,7 +59,7 @@ func (k k3sBinary) make(ctx context.Context, j *job) (output, error) {
 	if err := j.builder.compile(ctx, j, workspace, k.program, j.path("out")); err != nil {
 		return output{}, err
 	}
-	return output{file: j.path("out"), source: k.source(), contains: []string{"runc", "cni-plugins"}}, nil
+	return output{file: j.path("out"), source: k.source(), contains: k.needs()}, nil
 }
 
 // serverLinks are the names by which the server program is called.

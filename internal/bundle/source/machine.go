@@ -37,8 +37,9 @@ type machine struct {
 	// Programs maps paths to recipes of executables; Archives maps folders to
 	// recipes of archives that are unpacked there.
 	Programs, Archives map[string]string
-	// Images are imported when the machine first boots.
-	Images []string
+	// Images maps the names of archives to the images in them. They are imported
+	// when the machine first boots.
+	Images map[string][]string
 	// Enable are the units that start at boot.
 	Enable []string
 	// Version is what the property kube_version says.
@@ -46,7 +47,10 @@ type machine struct {
 }
 
 func (m machine) needs() []string {
-	needs := append([]string{m.Base}, m.Images...)
+	needs := []string{m.Base}
+	for _, images := range m.Images {
+		needs = append(needs, images...)
+	}
 	needs = slices.AppendSeq(needs, maps.Values(m.Programs))
 	needs = slices.AppendSeq(needs, maps.Values(m.Archives))
 	slices.Sort(needs)
@@ -90,24 +94,16 @@ func (m machine) make(ctx context.Context, j *job) (output, error) {
 	if err != nil {
 		return output{}, err
 	}
+	if err := setTimes(root); err != nil {
+		return output{}, fmt.Errorf("setting times: %w", err)
+	}
 	j.step.Run("writing the file system")
 	file := j.path("machine.raw")
 	if err := writeFilesystem(ctx, j, root, file); err != nil {
 		return output{}, fmt.Errorf("writing the file system: %w", err)
 	}
 	return output{file: file, source: "debian " + j.builder.options.DebianSuite, packages: j.inputs[m.Base].packages,
-		properties: properties, contains: m.contains(j)}, nil
-}
-
-// contains names the items of the bundle in the machine.
-func (m machine) contains(j *job) []string {
-	var items []string
-	for _, need := range m.needs() {
-		if _, ok := addons.Find(need); ok {
-			items = append(items, need)
-		}
-	}
-	return items
+		properties: properties, contains: m.needs()}, nil
 }
 
 func (m machine) unpack(ctx context.Context, j *job, root string) error {
@@ -202,7 +198,11 @@ func fillRefs(text []byte) []byte {
 // units say where in [Install].
 func (m machine) enable(_ context.Context, _ *job, root string) error {
 	for _, unit := range m.Enable {
-		text, err := os.ReadFile(filepath.Join(root, "etc/systemd/system", unit))
+		file := unit
+		if name, _, isInstance := strings.Cut(unit, "@"); isInstance {
+			file = name + "@.service"
+		}
+		text, err := os.ReadFile(filepath.Join(root, "etc/systemd/system", file))
 		if err != nil {
 			return err
 		}
@@ -215,23 +215,32 @@ func (m machine) enable(_ context.Context, _ *job, root string) error {
 		if err := os.MkdirAll(wants, 0o755); err != nil {
 			return err
 		}
-		if err := os.Symlink("/etc/systemd/system/"+unit, filepath.Join(wants, unit)); err != nil {
+		if err := os.Symlink("/etc/systemd/system/"+file, filepath.Join(wants, unit)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writeImages writes the archive that the machine imports.
+// writeImages writes the archives that the machine imports.
 func (m machine) writeImages(ctx context.Context, j *job, root string) error {
-	items := make([]bundle.Item, len(m.Images))
-	for i, name := range m.Images {
-		items[i] = j.inputs[name].item
-	}
-	file := filepath.Join(root, "usr/share/slipway/images.tar")
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+	dir := filepath.Join(root, "usr/share/slipway/images")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
+	for archive, names := range m.Images {
+		items := make([]bundle.Item, len(names))
+		for i, name := range names {
+			items[i] = j.inputs[name].item
+		}
+		if err := writeImageArchive(ctx, j, filepath.Join(dir, archive+".tar"), items); err != nil {
+			return fmt.Errorf("archive %s: %w", archive, err)
+		}
+	}
+	return nil
+}
+
+func writeImageArchive(ctx context.Context, j *job, file string, items []bundle.Item) error {
 	out, err := os.Create(file)
 	if err != nil {
 		return err

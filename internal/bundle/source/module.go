@@ -106,11 +106,15 @@ func (b *builder) moduleDir(ctx context.Context, workspace, module string) (stri
 	return strings.TrimSpace(out), nil
 }
 
-// moduleVersion is the version that a group selects of a module, from its go.mod.
+// moduleVersion is the version that a group selects of a module, or of the fork
+// that replaces one, from its go.mod; "" when it has none.
 func moduleVersion(group, module string) string {
 	text, _ := modules.ReadFile("modules/" + group + ".mod")
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+		if len(fields) >= 4 && fields[1] == "=>" && fields[2] == module {
+			return fields[3]
+		}
 		if len(fields) >= 2 && fields[0] == module && strings.HasPrefix(fields[1], "v") {
 			return fields[1]
 		}

@@ -58,6 +58,9 @@ func patches() map[string]patch {
 				"pkg/deploy/embed/runtimes.yaml":     "manifests/runtimes.yaml",
 			},
 			Replace: []replacement{
+				// flannel's plugin is from the last release of CNI's plugins that had it
+				// (recipes.go), which speaks CNI up to 0.4.0.
+				{"pkg/agent/flannel/setup_linux.go", `"cniVersion":"1.0.0"`, `"cniVersion":"0.4.0"`},
 				{"pkg/deploy/embed/coredns.yaml", "rancher/mirrored-coredns-coredns:1.13.1", componentRef("coredns")},
 			},
 		},

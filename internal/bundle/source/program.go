@@ -65,7 +65,7 @@ func (b *builder) goBuild(ctx context.Context, dir string, p program, out string
 	cgo := "CGO_ENABLED=0"
 	if p.Cgo {
 		cgo = "CGO_ENABLED=1"
-		flags += ` -extldflags "-static"`
+		flags += ` -extldflags "-static -Wl,--build-id=none"`
 		tags += " netgo osusergo"
 	}
 	cmd := b.command(ctx, dir, "go", "build", "-v", "-trimpath", "-buildvcs=false", "-mod=readonly",

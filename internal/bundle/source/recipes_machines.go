@@ -21,13 +21,14 @@ func machineRecipes() map[string]recipe {
 				"usr/local/bin/kubelet": "kubelet", "usr/local/bin/kubeadm": "kubeadm", "usr/local/bin/kubectl": "kubectl",
 			},
 			Archives: map[string]string{"opt/cni/bin": "cni-plugins"},
-			Images:   append(clusterImages(), managementImages()...),
-			Enable:   []string{"slipway-container.service", "containerd.service", "slipway-images.service", "kubelet.service"},
+			Images:   map[string][]string{"cluster": clusterImages(), "management": managementImages()},
+			Enable: []string{"slipway-container.service", "containerd.service", "slipway-images@cluster.service",
+				"slipway-images@management.service", "kubelet.service"},
 		},
 		"seed": machine{
 			Base: baseMachine, Folders: []string{"common", "seed"}, Version: addons.K3sVersion,
 			Programs: map[string]string{"usr/local/bin/k3s": "k3s"},
-			Images:   append([]string{"coredns", "pause"}, managementImages()...),
+			Images:   map[string][]string{"management": append([]string{"coredns", "pause"}, managementImages()...)},
 			Enable:   []string{"slipway-container.service"},
 		},
 	}

@@ -20,7 +20,8 @@ type output struct {
 	source     string
 	packages   []string
 	properties map[string]string
-	contains   []string
+	// contains are the inputs that are inside; those that are items are recorded.
+	contains []string
 }
 
 // cacheEntry describes an intermediate result beside its file.
@@ -39,7 +40,7 @@ func (b *builder) keep(ctx context.Context, name string, out output) (product, e
 	item := bundle.Item{
 		Name: name, Kind: component.Kind, Version: component.Version, License: component.License,
 		Source: out.source, Path: component.Path, Ref: component.Ref, Recipe: b.keys[name],
-		Properties: out.properties, Packages: out.packages, Contains: out.contains,
+		Properties: out.properties, Packages: out.packages, Contains: b.digests(out.contains),
 	}
 	var digest bundle.Digest
 	var err error
@@ -119,4 +120,17 @@ func (b *builder) cleanCache() error {
 		}
 	}
 	return nil
+}
+
+// digests maps the names of items to the digests that they have now; other
+// names are left out.
+func (b *builder) digests(names []string) map[string]string {
+	bill := b.folder.Bill()
+	digests := map[string]string{}
+	for _, name := range names {
+		if item := bill.Item(name); item != nil {
+			digests[name] = item.SHA256
+		}
+	}
+	return digests
 }
