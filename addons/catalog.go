@@ -10,35 +10,6 @@ import (
 	"github.com/slipway-sh/slipway/internal/bundle"
 )
 
-// The versions that were tested together. Compatible tells which others go
-// together too.
-const (
-	KubernetesVersion  = "v1.34.4"
-	K3sVersion         = "v1.34.1+k3s1"
-	ContainerdVersion  = "v2.1.5"
-	RuncVersion        = "v1.3.3"
-	CNIPluginsVersion  = "v1.8.0"
-	CRIToolsVersion    = "v1.34.0"
-	EtcdVersion        = "v3.6.5"
-	CoreDNSVersion     = "v1.12.1"
-	PauseVersion       = "3.10.1"
-	ClusterAPIVersion  = "v1.12.3"
-	CAPOVersion        = "v0.14.2"
-	ORCVersion         = "v2.4.0"
-	CertManagerVersion = "v1.21.2"
-	// CloudProviderVersion is of the cloud controller manager and of Cinder CSI.
-	CloudProviderVersion  = "v1.34.1"
-	MetricsServerVersion  = "v0.8.0"
-	FlannelVersion        = "v0.28.4"
-	FlannelPluginVersion  = "v0.9.1"
-	CSIProvisionerVersion = "v5.3.0"
-	CSIAttacherVersion    = "v4.12.0"
-	CSIResizerVersion     = "v1.14.0"
-	CSISnapshotterVersion = "v8.3.0"
-	CSIRegistrarVersion   = "v2.15.0"
-	CSILivenessVersion    = "v2.17.0"
-)
-
 // The SPDX identifiers of the catalogue's licences.
 const (
 	apache  = "Apache-2.0"
@@ -60,12 +31,15 @@ type Component struct {
 	Unbuildable string
 }
 
-// Components is the catalogue, grouped as people think of it.
-func Components() []Component {
+// Components is the catalogue in the versions that were tested together.
+func Components() []Component { return ComponentsOf(DefaultVersions()) }
+
+// ComponentsOf is the catalogue in other versions, grouped as people think of it.
+func ComponentsOf(v Versions) []Component {
 	var all []Component
 	for _, group := range [][]Component{
-		machines(), binaries(), kubernetesImages(), clusterAPIImages(), cloudImages(), addonImages(),
-		providerManifests(), addonManifests(), charts(),
+		machines(v), binaries(v), kubernetesImages(v), clusterAPIImages(v), cloudImages(v), addonImages(v),
+		providerManifests(v), addonManifests(v), charts(v),
 	} {
 		all = append(all, group...)
 	}
@@ -82,10 +56,10 @@ func Find(name string) (Component, bool) {
 	return Component{}, false
 }
 
-func machines() []Component {
+func machines(v Versions) []Component {
 	return []Component{
-		machine("seed", K3sVersion),
-		machine("node", KubernetesVersion),
+		machine("seed", v.K3s),
+		machine("node", v.Kubernetes),
 	}
 }
 
@@ -94,18 +68,18 @@ func machine(name, version string) Component {
 		Path: "machines/" + name + ".raw"}
 }
 
-func binaries() []Component {
+func binaries(v Versions) []Component {
 	return []Component{
-		binary("k3s", K3sVersion, apache),
-		binary("kubelet", KubernetesVersion, apache),
-		binary("kubeadm", KubernetesVersion, apache),
-		binary("kubectl", KubernetesVersion, apache),
-		binary("containerd", ContainerdVersion, apache),
-		binary("containerd-shim-runc-v2", ContainerdVersion, apache),
-		binary("ctr", ContainerdVersion, apache),
-		binary("runc", RuncVersion, "Apache-2.0 AND LGPL-2.1-only"), // libseccomp is linked in
-		binary("crictl", CRIToolsVersion, apache),
-		{Name: "cni-plugins", Kind: bundle.Binary, Version: CNIPluginsVersion, License: apache, Path: "bin/cni-plugins.tgz"},
+		binary("k3s", v.K3s, apache),
+		binary("kubelet", v.Kubernetes, apache),
+		binary("kubeadm", v.Kubernetes, apache),
+		binary("kubectl", v.Kubernetes, apache),
+		binary("containerd", v.Containerd, apache),
+		binary("containerd-shim-runc-v2", v.Containerd, apache),
+		binary("ctr", v.Containerd, apache),
+		binary("runc", v.Runc, "Apache-2.0 AND LGPL-2.1-only"), // libseccomp is linked in
+		binary("crictl", v.CRITools, apache),
+		{Name: "cni-plugins", Kind: bundle.Binary, Version: v.CNIPlugins, License: apache, Path: "bin/cni-plugins.tgz"},
 	}
 }
 
@@ -114,54 +88,54 @@ func binary(name, version, license string) Component {
 }
 
 // kubernetesImages are the ones that `kubeadm config images list` names.
-func kubernetesImages() []Component {
+func kubernetesImages(v Versions) []Component {
 	const registry = "registry.k8s.io/"
 	return []Component{
-		image("kube-apiserver", KubernetesVersion, registry+"kube-apiserver", apache),
-		image("kube-controller-manager", KubernetesVersion, registry+"kube-controller-manager", apache),
-		image("kube-scheduler", KubernetesVersion, registry+"kube-scheduler", apache),
-		image("kube-proxy", KubernetesVersion, registry+"kube-proxy", gplTool),
-		imageAs("etcd", EtcdVersion, registry+"etcd:3.6.5-0", apache),
-		image("coredns", CoreDNSVersion, registry+"coredns/coredns", apache),
-		image("pause", PauseVersion, registry+"pause", apache),
+		image("kube-apiserver", v.Kubernetes, registry+"kube-apiserver", apache),
+		image("kube-controller-manager", v.Kubernetes, registry+"kube-controller-manager", apache),
+		image("kube-scheduler", v.Kubernetes, registry+"kube-scheduler", apache),
+		image("kube-proxy", v.Kubernetes, registry+"kube-proxy", gplTool),
+		imageAs("etcd", v.Etcd, registry+"etcd:"+strings.TrimPrefix(v.Etcd, "v")+"-0", apache),
+		image("coredns", v.CoreDNS, registry+"coredns/coredns", apache),
+		image("pause", v.Pause, registry+"pause", apache),
 	}
 }
 
-func clusterAPIImages() []Component {
+func clusterAPIImages(v Versions) []Component {
 	const capi = "registry.k8s.io/cluster-api/"
 	return []Component{
-		image("cluster-api-controller", ClusterAPIVersion, capi+"cluster-api-controller", apache),
-		image("kubeadm-bootstrap-controller", ClusterAPIVersion, capi+"kubeadm-bootstrap-controller", apache),
-		image("kubeadm-control-plane-controller", ClusterAPIVersion, capi+"kubeadm-control-plane-controller", apache),
-		image("capi-openstack-controller", CAPOVersion, "registry.k8s.io/capi-openstack/capi-openstack-controller", apache),
-		image("openstack-resource-controller", ORCVersion, "quay.io/orc/openstack-resource-controller", apache),
-		image("cert-manager-controller", CertManagerVersion, "quay.io/jetstack/cert-manager-controller", apache),
-		image("cert-manager-webhook", CertManagerVersion, "quay.io/jetstack/cert-manager-webhook", apache),
-		image("cert-manager-cainjector", CertManagerVersion, "quay.io/jetstack/cert-manager-cainjector", apache),
-		image("cert-manager-acmesolver", CertManagerVersion, "quay.io/jetstack/cert-manager-acmesolver", apache),
+		image("cluster-api-controller", v.ClusterAPI, capi+"cluster-api-controller", apache),
+		image("kubeadm-bootstrap-controller", v.ClusterAPI, capi+"kubeadm-bootstrap-controller", apache),
+		image("kubeadm-control-plane-controller", v.ClusterAPI, capi+"kubeadm-control-plane-controller", apache),
+		image("capi-openstack-controller", v.CAPO, "registry.k8s.io/capi-openstack/capi-openstack-controller", apache),
+		image("openstack-resource-controller", v.ORC, "quay.io/orc/openstack-resource-controller", apache),
+		image("cert-manager-controller", v.CertManager, "quay.io/jetstack/cert-manager-controller", apache),
+		image("cert-manager-webhook", v.CertManager, "quay.io/jetstack/cert-manager-webhook", apache),
+		image("cert-manager-cainjector", v.CertManager, "quay.io/jetstack/cert-manager-cainjector", apache),
+		image("cert-manager-acmesolver", v.CertManager, "quay.io/jetstack/cert-manager-acmesolver", apache),
 	}
 }
 
-func cloudImages() []Component {
+func cloudImages(v Versions) []Component {
 	const provider, storage = "registry.k8s.io/provider-os/", "registry.k8s.io/sig-storage/"
 	return []Component{
-		image("openstack-cloud-controller-manager", CloudProviderVersion, provider+"openstack-cloud-controller-manager", apache),
-		image("cinder-csi-plugin", CloudProviderVersion, provider+"cinder-csi-plugin", gplTool),
-		image("csi-provisioner", CSIProvisionerVersion, storage+"csi-provisioner", apache),
-		image("csi-attacher", CSIAttacherVersion, storage+"csi-attacher", apache),
-		image("csi-resizer", CSIResizerVersion, storage+"csi-resizer", apache),
-		image("csi-snapshotter", CSISnapshotterVersion, storage+"csi-snapshotter", apache),
-		image("snapshot-controller", CSISnapshotterVersion, storage+"snapshot-controller", apache),
-		image("csi-node-driver-registrar", CSIRegistrarVersion, storage+"csi-node-driver-registrar", apache),
-		image("livenessprobe", CSILivenessVersion, storage+"livenessprobe", apache),
+		image("openstack-cloud-controller-manager", v.CloudProvider, provider+"openstack-cloud-controller-manager", apache),
+		image("cinder-csi-plugin", v.CloudProvider, provider+"cinder-csi-plugin", gplTool),
+		image("csi-provisioner", v.CSIProvisioner, storage+"csi-provisioner", apache),
+		image("csi-attacher", v.CSIAttacher, storage+"csi-attacher", apache),
+		image("csi-resizer", v.CSIResizer, storage+"csi-resizer", apache),
+		image("csi-snapshotter", v.CSISnapshotter, storage+"csi-snapshotter", apache),
+		image("snapshot-controller", v.CSISnapshotter, storage+"snapshot-controller", apache),
+		image("csi-node-driver-registrar", v.CSIRegistrar, storage+"csi-node-driver-registrar", apache),
+		image("livenessprobe", v.CSILiveness, storage+"livenessprobe", apache),
 	}
 }
 
-func addonImages() []Component {
+func addonImages(v Versions) []Component {
 	return []Component{
-		image("metrics-server", MetricsServerVersion, "registry.k8s.io/metrics-server/metrics-server", apache),
-		image("flannel", FlannelVersion, "ghcr.io/flannel-io/flannel", gplTool),
-		image("flannel-cni-plugin", FlannelPluginVersion, "ghcr.io/flannel-io/flannel-cni-plugin", gplTool),
+		image("metrics-server", v.MetricsServer, "registry.k8s.io/metrics-server/metrics-server", apache),
+		image("flannel", v.Flannel, "ghcr.io/flannel-io/flannel", gplTool),
+		image("flannel-cni-plugin", v.FlannelPlugin, "ghcr.io/flannel-io/flannel-cni-plugin", gplTool),
 	}
 }
 
@@ -185,22 +159,23 @@ type Provider struct {
 	File string
 }
 
-// Providers lists what `clusterctl init` needs for a management cluster on OpenStack.
-func Providers() []Provider {
+// Providers lists what `clusterctl init` needs for a management cluster on
+// OpenStack, in the given versions.
+func Providers(v Versions) []Provider {
 	return []Provider{
-		{"cluster-api", "CoreProvider", "cluster-api", ClusterAPIVersion, "core-components.yaml"},
-		{"kubeadm", "BootstrapProvider", "bootstrap-kubeadm", ClusterAPIVersion, "bootstrap-components.yaml"},
-		{"kubeadm", "ControlPlaneProvider", "control-plane-kubeadm", ClusterAPIVersion, "control-plane-components.yaml"},
-		{"openstack", "InfrastructureProvider", "infrastructure-openstack", CAPOVersion, "infrastructure-components.yaml"},
+		{"cluster-api", "CoreProvider", "cluster-api", v.ClusterAPI, "core-components.yaml"},
+		{"kubeadm", "BootstrapProvider", "bootstrap-kubeadm", v.ClusterAPI, "bootstrap-components.yaml"},
+		{"kubeadm", "ControlPlaneProvider", "control-plane-kubeadm", v.ClusterAPI, "control-plane-components.yaml"},
+		{"openstack", "InfrastructureProvider", "infrastructure-openstack", v.CAPO, "infrastructure-components.yaml"},
 	}
 }
 
 // ProviderDir is the folder of the local clusterctl repository in a bundle.
 const ProviderDir = "providers"
 
-func providerManifests() []Component {
+func providerManifests(v Versions) []Component {
 	var all []Component
-	for _, p := range Providers() {
+	for _, p := range Providers(v) {
 		dir := fmt.Sprintf("%s/%s/%s/", ProviderDir, p.Label, p.Version)
 		all = append(all,
 			manifest(p.Label+"-components", p.Version, dir+p.File),
@@ -209,14 +184,14 @@ func providerManifests() []Component {
 	return append(all,
 		// clusterctl finds cert-manager in the same repository, and takes its
 		// version from the folder (cert_manager.go of clusterctl).
-		manifest("cert-manager", CertManagerVersion, ProviderDir+"/cert-manager/"+CertManagerVersion+"/cert-manager.yaml"),
-		manifest("openstack-resource-controller-manifest", ORCVersion, "manifests/openstack-resource-controller.yaml"))
+		manifest("cert-manager", v.CertManager, ProviderDir+"/cert-manager/"+v.CertManager+"/cert-manager.yaml"),
+		manifest("openstack-resource-controller-manifest", v.ORC, "manifests/openstack-resource-controller.yaml"))
 }
 
-func addonManifests() []Component {
+func addonManifests(v Versions) []Component {
 	return []Component{
-		manifest("flannel-manifest", FlannelVersion, "manifests/kube-flannel.yaml"),
-		manifest("snapshot-crds", CSISnapshotterVersion, "manifests/snapshot-crds.yaml"),
+		manifest("flannel-manifest", v.Flannel, "manifests/kube-flannel.yaml"),
+		manifest("snapshot-crds", v.CSISnapshotter, "manifests/snapshot-crds.yaml"),
 	}
 }
 
@@ -224,12 +199,12 @@ func manifest(name, version, path string) Component {
 	return Component{Name: name, Kind: bundle.Manifest, Version: version, License: apache, Path: path}
 }
 
-func charts() []Component {
+func charts(v Versions) []Component {
 	return []Component{
-		chart("cert-manager-chart", CertManagerVersion, "cert-manager"),
-		chart("openstack-cloud-controller-manager-chart", CloudProviderVersion, "openstack-cloud-controller-manager"),
-		chart("openstack-cinder-csi-chart", CloudProviderVersion, "openstack-cinder-csi"),
-		chart("metrics-server-chart", MetricsServerVersion, "metrics-server"),
+		chart("cert-manager-chart", v.CertManager, "cert-manager"),
+		chart("openstack-cloud-controller-manager-chart", v.CloudProvider, "openstack-cloud-controller-manager"),
+		chart("openstack-cinder-csi-chart", v.CloudProvider, "openstack-cinder-csi"),
+		chart("metrics-server-chart", v.MetricsServer, "metrics-server"),
 	}
 }
 

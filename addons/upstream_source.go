@@ -63,7 +63,7 @@ func (c Component) upstreamBinary() (Upstream, bool) {
 }
 
 func (c Component) upstreamManifest() (Upstream, bool) {
-	for _, p := range Providers() {
+	for _, p := range Providers(DefaultVersions()) {
 		repository := "kubernetes-sigs/cluster-api"
 		if p.Type == "InfrastructureProvider" {
 			repository = "kubernetes-sigs/cluster-api-provider-openstack"

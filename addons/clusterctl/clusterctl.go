@@ -13,13 +13,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/bundle"
 )
 
 // New returns a clusterctl client whose providers and cert-manager are those of
-// the bundle in dir. Variables of the components, such as feature gates, are
+// a bundle. Variables of the components, such as feature gates, are
 // taken from variables, and from nowhere else.
-func New(ctx context.Context, dir string, variables map[string]string) (client.Client, error) {
-	configuration, err := Config(ctx, dir, variables)
+func New(ctx context.Context, folder *bundle.Folder, variables map[string]string) (client.Client, error) {
+	configuration, err := Config(ctx, folder, variables)
 	if err != nil {
 		return nil, err
 	}
@@ -30,9 +31,10 @@ func New(ctx context.Context, dir string, variables map[string]string) (client.C
 	return c, nil
 }
 
-// Config is the clusterctl configuration that points into the bundle in dir.
-func Config(ctx context.Context, dir string, variables map[string]string) (config.Client, error) {
-	dir, err := filepath.Abs(filepath.Join(dir, addons.ProviderDir))
+// Config is the clusterctl configuration that points into a bundle.
+func Config(ctx context.Context, folder *bundle.Folder, variables map[string]string) (config.Client, error) {
+	versions := addons.VersionsIn(folder.Bill())
+	dir, err := filepath.Abs(filepath.Join(folder.Dir(), addons.ProviderDir))
 	if err != nil {
 		return nil, err
 	}
@@ -43,14 +45,14 @@ func Config(ctx context.Context, dir string, variables map[string]string) (confi
 	// Files of the user's own would otherwise take precedence.
 	reader.Set("overridesFolder", filepath.Join(dir, "overrides"))
 	certManager, err := yaml.Marshal(map[string]string{
-		"url":     filepath.Join(dir, "cert-manager", addons.CertManagerVersion, "cert-manager.yaml"),
-		"version": addons.CertManagerVersion,
+		"url":     filepath.Join(dir, "cert-manager", versions.CertManager, "cert-manager.yaml"),
+		"version": versions.CertManager,
 	})
 	if err != nil {
 		return nil, err
 	}
 	reader.Set(config.CertManagerConfigKey, string(certManager))
-	for _, p := range addons.Providers() {
+	for _, p := range addons.Providers(versions) {
 		url := filepath.Join(dir, p.Label, p.Version, p.File)
 		if _, err := reader.AddProvider(p.Name, v1alpha3.ProviderType(p.Type), url); err != nil {
 			return nil, fmt.Errorf("provider %s: %w", p.Label, err)
@@ -63,11 +65,11 @@ func Config(ctx context.Context, dir string, variables map[string]string) (confi
 	return c, nil
 }
 
-// InitOptions asks for exactly the providers of the bundle, on the cluster of
-// a kubeconfig file.
-func InitOptions(kubeconfig string) client.InitOptions {
+// InitOptions asks for exactly the providers in those versions, on the cluster
+// of a kubeconfig file.
+func InitOptions(versions addons.Versions, kubeconfig string) client.InitOptions {
 	o := client.InitOptions{Kubeconfig: client.Kubeconfig{Path: kubeconfig}, WaitProviders: true}
-	for _, p := range addons.Providers() {
+	for _, p := range addons.Providers(versions) {
 		name := p.Name + ":" + p.Version
 		switch v1alpha3.ProviderType(p.Type) {
 		case v1alpha3.CoreProviderType:

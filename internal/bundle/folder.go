@@ -64,6 +64,10 @@ func Open(dir string) (*Folder, error) {
 // What an interrupted writer left half written is removed. A second writer is
 // refused with the process and the time of the first.
 func Create(dir, platform string) (*Folder, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
 	for _, sub := range []string{blobDir, WorkDir} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, fault.New(dir, err, "choose a folder that you may write with --dir")
@@ -117,7 +121,7 @@ func (f *Folder) Close() error {
 	return f.lock.Close()
 }
 
-// Dir is the bundle's folder.
+// Dir is the bundle's folder; absolute when it was opened for writing.
 func (f *Folder) Dir() string { return f.dir }
 
 func (f *Folder) work(parts ...string) string {

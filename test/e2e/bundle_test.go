@@ -130,15 +130,15 @@ func TestEveryImageOfAManifestIsInTheBundle(t *testing.T) {
 // TestClusterctlFindsItsProvidersWithoutNetwork has no network but loopback.
 func TestClusterctlFindsItsProvidersWithoutNetwork(t *testing.T) {
 	// proves: S-25
-	dir := bundleDir(t)
+	folder := openBundle(t)
 	if !isolate(t) {
 		return
 	}
-	c, err := clusterctl.New(t.Context(), dir, nil)
+	c, err := clusterctl.New(t.Context(), folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range addons.Providers() {
+	for _, p := range addons.Providers(addons.DefaultVersions()) {
 		components, err := c.GetProviderComponents(t.Context(), p.Name, v1alpha3.ProviderType(p.Type), client.ComponentsOptions{Version: p.Version})
 		if err != nil {
 			t.Errorf("%s: %v", p.Label, err)

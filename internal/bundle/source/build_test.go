@@ -173,6 +173,37 @@ func TestAFailureKeepsTheOthersAndIsToldOnce(t *testing.T) {
 	sound(t, dir, "kubeadm")
 }
 
+func TestAFailedInputDoesNotStopThoseThatOthersNeed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	failed := make(chan struct{})
+	all := map[string]recipe{
+		"kubelet": text{Text: "a", Needs: []string{"bad", "shared"}},
+		"kubectl": text{Text: "b", Needs: []string{"shared"}},
+		"bad":     text{err: errors.New("no rule"), wait: func(context.Context) { close(failed) }},
+		"shared": text{Text: "shared", wait: func(ctx context.Context) {
+			<-failed
+			select {
+			case <-ctx.Done():
+			case <-time.After(50 * time.Millisecond):
+			}
+		}},
+	}
+	if _, err := run(t, dir, Options{Jobs: 4}, all); len(fault.All(err)) != 1 {
+		t.Errorf("errors %v, want that of the bad input", err)
+	}
+	sound(t, dir, "kubectl")
+}
+
+func TestRelativeFolder(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if _, err := run(t, "bundle", Options{}, map[string]recipe{"kubectl": program{Module: "kubernetes", Package: "./kube-proxy-launcher"}}); err != nil {
+		t.Fatal(err)
+	}
+	sound(t, filepath.Join(dir, "bundle"), "kubectl")
+}
+
 func TestInterruptedBuildGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -177,10 +177,12 @@ func (b *builder) present(ctx context.Context, name string) (product, bool) {
 func (b *builder) inputs(ctx context.Context, name string) (map[string]product, error) {
 	needs := b.recipes[name].needs()
 	products := make([]product, len(needs))
-	group, groupCtx := errgroup.WithContext(ctx)
+	// One failed input must not cancel the others: they may be inputs of items
+	// that can still be made.
+	group := errgroup.Group{}
 	for i, need := range needs {
 		group.Go(func() (err error) {
-			products[i], err = b.need(groupCtx, need)
+			products[i], err = b.need(ctx, need)
 			return err
 		})
 	}

@@ -16,6 +16,7 @@ import (
 
 type pinOptions struct {
 	file, progress string
+	set            map[string]string
 	upstream.Options
 }
 
@@ -33,6 +34,7 @@ Without items it pins everything that has no pin yet.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.file, "file", "pins.yaml", "where to write the pins")
+	flags.StringToStringVar(&o.set, "set", nil, "other versions of parts, as capo=v0.14.3; they must go together")
 	flags.StringToStringVar(&o.Mirrors, "mirror", nil, "fetch from elsewhere: URL prefix=URL prefix, or registry=registry")
 	flags.IntVar(&o.Jobs, "jobs", 4, "how many downloads at once")
 	ui.ProgressFlag(flags, &o.progress)
@@ -67,15 +69,19 @@ func (o pinOptions) run(ctx context.Context, streams ui.Streams, names []string)
 
 // components are the named ones, or those with a place upstream and no pin.
 func (o pinOptions) components(names []string) ([]addons.Component, error) {
+	versions, err := addons.DefaultVersions().With(o.set)
+	if err != nil {
+		return nil, err
+	}
 	if len(names) > 0 {
-		return named(names)
+		return named(versions, names)
 	}
 	pins, err := addons.UpstreamPins()
 	if err != nil {
 		return nil, err
 	}
 	var components []addons.Component
-	for _, c := range addons.Components() {
+	for _, c := range addons.ComponentsOf(versions) {
 		_, published := c.Upstream()
 		if _, pinned := pins.Pin(c.Name); published && !pinned {
 			components = append(components, c)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 type pullOptions struct {
 	dir, pins, progress string
 	only                []string
+	set                 map[string]string
 	upstream.Options
 }
 
@@ -42,6 +44,7 @@ HTTPS_PROXY, credentials of registries from the configuration of docker or podma
 	dirFlag(cmd, &o.dir)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.only, "only", nil, "fetch these items only (default: all that can be pulled)")
+	flags.StringToStringVar(&o.set, "set", nil, "other versions of parts, as capo=v0.14.3; they must have pins and go together")
 	flags.StringVar(&o.pins, "pins", "", "file with more pins")
 	flags.StringToStringVar(&o.Mirrors, "mirror", nil, "fetch from elsewhere: URL prefix=URL prefix, or registry=registry")
 	flags.IntVar(&o.Jobs, "jobs", 4, "how many downloads at once")
@@ -54,7 +57,11 @@ func (o pullOptions) run(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
-	components, err := pullable(o.only, pins)
+	versions, err := addons.DefaultVersions().With(o.set)
+	if err != nil {
+		return err
+	}
+	components, err := pullable(versions, o.only, pins)
 	if err != nil {
 		return err
 	}
@@ -91,12 +98,12 @@ func readPins(file string) (*addons.Pins, error) {
 }
 
 // pullable returns the named components, or all that have a pin.
-func pullable(only []string, pins *addons.Pins) ([]addons.Component, error) {
+func pullable(versions addons.Versions, only []string, pins *addons.Pins) ([]addons.Component, error) {
 	if len(only) > 0 {
-		return named(only)
+		return named(versions, only)
 	}
 	var components []addons.Component
-	for _, c := range addons.Components() {
+	for _, c := range addons.ComponentsOf(versions) {
 		if _, ok := pins.Pin(c.Name); ok {
 			components = append(components, c)
 		}
@@ -105,16 +112,17 @@ func pullable(only []string, pins *addons.Pins) ([]addons.Component, error) {
 }
 
 // named returns the components of those names; each unknown one is an error.
-func named(names []string) ([]addons.Component, error) {
+func named(versions addons.Versions, names []string) ([]addons.Component, error) {
+	all := addons.ComponentsOf(versions)
 	var components []addons.Component
 	var unknown []error
 	for _, name := range names {
-		c, ok := addons.Find(name)
-		if !ok {
+		i := slices.IndexFunc(all, func(c addons.Component) bool { return c.Name == name })
+		if i < 0 {
 			unknown = append(unknown, fault.Usage("item "+name, fmt.Errorf("unknown"), "see `slipway bundle list` for the names"))
 			continue
 		}
-		components = append(components, c)
+		components = append(components, all[i])
 	}
 	return components, errors.Join(unknown...)
 }
