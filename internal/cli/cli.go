@@ -48,15 +48,24 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 	})
 	root.AddCommand(bundle.New(streams), version.New(streams), reference.New())
 	root.InitDefaultCompletionCmd()
-	refuseUnknown(root)
+	strict(root)
 	return root
 }
 
-// refuseUnknown makes commands that only hold others refuse an unknown one;
-// cobra would print the help and succeed.
-func refuseUnknown(cmd *cobra.Command) {
+// strict makes wrong arguments a fault of usage, and commands that only hold
+// others refuse an unknown one; cobra would print the help and succeed.
+func strict(cmd *cobra.Command) {
 	for _, child := range cmd.Commands() {
-		refuseUnknown(child)
+		strict(child)
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return fault.Usage(cmd.CommandPath(), err, "see "+cmd.CommandPath()+" --help")
+			}
+			return nil
+		}
 	}
 	if cmd.HasSubCommands() && cmd.RunE == nil && cmd.Run == nil {
 		cmd.Args = cobra.ArbitraryArgs

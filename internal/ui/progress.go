@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -83,20 +84,16 @@ func (*plain) Close() {}
 // describe is one event as a line of text without a time.
 func describe(e event.Event) string {
 	var b strings.Builder
-	b.WriteString(mark(e.State))
-	if e.Step != "" {
-		b.WriteString(" " + e.Step)
-	}
 	text := e.Message
 	if e.State == event.Failed {
 		text = e.Error
 	}
-	if text != "" {
-		b.WriteString(": " + text)
-	}
+	parts := []string{e.Step, text}
 	if e.Unit != "" {
-		b.WriteString(": " + count(e))
+		parts = append(parts, count(e))
 	}
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	b.WriteString(mark(e.State) + " " + strings.Join(parts, ": "))
 	if e.State != event.Started && e.State != event.Note && !e.Since.IsZero() {
 		fmt.Fprintf(&b, " (%s)", Duration(e.Time.Sub(e.Since)))
 	}

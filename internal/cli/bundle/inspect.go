@@ -47,7 +47,7 @@ func billTable(bill *bundle.Bill) ui.Table {
 			if item.Kind != kind {
 				continue
 			}
-			table.Rows = append(table.Rows, []string{string(kind), item.Name, item.Version, ui.Bytes(item.Size), item.SHA256[:12], item.License, item.Source})
+			table.Rows = append(table.Rows, []string{string(kind), item.Name, item.Version, ui.Bytes(item.Size), item.SHA256[:12], item.License, shortSource(item.Source)})
 			count[kind]++
 			size[kind] += item.Size
 			total += item.Size
@@ -69,4 +69,15 @@ func billTable(bill *bundle.Bill) ui.Table {
 		table.Footer = append(table.Footer, fmt.Sprintf("missing: %s: %s", missing.Name, missing.Reason))
 	}
 	return table
+}
+
+// shortSource is the first of several sources, with the number of the others;
+// -o yaml has them all.
+func shortSource(source string) string {
+	first, rest, several := strings.Cut(source, ", ")
+	first = strings.TrimPrefix(first, "module ")
+	if !several {
+		return first
+	}
+	return fmt.Sprintf("%s, and %d more", first, strings.Count(rest, ", ")+1)
 }
