@@ -3,13 +3,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/internal/cli/bundle"
 	"github.com/slipway-sh/slipway/internal/cli/reference"
+	"github.com/slipway-sh/slipway/internal/cli/sandbox"
 	"github.com/slipway-sh/slipway/internal/cli/version"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -22,7 +22,7 @@ func Run(ctx context.Context, streams ui.Streams, args []string) error {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil && ctx.Err() != nil {
-		return errors.Join(context.Cause(ctx))
+		return &fault.Fault{Exit: fault.ExitInterrupted, Err: context.Cause(ctx), Remedy: "run the same command again; what is complete stays"}
 	}
 	return err
 }
@@ -46,7 +46,7 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fault.Usage(cmd.CommandPath(), err, "see "+cmd.CommandPath()+" --help")
 	})
-	root.AddCommand(bundle.New(streams), version.New(streams), reference.New())
+	root.AddCommand(bundle.New(streams), sandbox.New(streams), version.New(streams), reference.New())
 	root.InitDefaultCompletionCmd()
 	strict(root)
 	return root

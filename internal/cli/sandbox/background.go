@@ -1,0 +1,147 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/sandbox"
+)
+
+// patience is how long a sandbox may take to answer after it was started, or
+// to end after it was asked to.
+const patience = 20 * time.Second
+
+// background starts this program again, apart from the terminal, and waits
+// until it answers or ends.
+func (o startOptions) background(ctx context.Context) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	log, err := os.OpenFile(filepath.Join(o.dir, "sandbox.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the log: %w", err)
+	}
+	defer log.Close()
+	begin, err := log.Seek(0, 2)
+	if err != nil {
+		return fmt.Errorf("opening the log: %w", err)
+	}
+	// Not exec.CommandContext: the sandbox has to outlive this program.
+	cmd := exec.Command(program, "sandbox", "start", "--foreground", "--dir", o.dir, "--listen", o.listen,
+		"--driver", o.driver, "--factor", fmt.Sprint(o.factor))
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Dir = o.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting the sandbox: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	ready := make(chan error, 1)
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, err := waitReady(waiting, o.dir)
+		ready <- err
+	}()
+	select {
+	case err := <-ready:
+		return err
+	case <-ended:
+		return fault.New("sandbox", errors.New(o.lastWords(begin)), "the whole log is "+log.Name())
+	}
+}
+
+// lastWords is what the process wrote to its log since the position, without
+// the form that the program gives its own errors.
+func (o startOptions) lastWords(begin int64) string {
+	text, err := os.ReadFile(filepath.Join(o.dir, "sandbox.log"))
+	if err != nil || int64(len(text)) < begin {
+		return "it ended at once"
+	}
+	said := strings.TrimPrefix(string(bytes.TrimSpace(text[begin:])), "error: ")
+	said, _, _ = strings.Cut(strings.TrimPrefix(said, "sandbox: "), "\n")
+	if said == "" {
+		return "it ended at once"
+	}
+	return said
+}
+
+// waitReady waits until the sandbox of the folder answers.
+func waitReady(ctx context.Context, dir string) (sandbox.Status, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("it did not answer in time"))
+	defer cancel()
+	for {
+		status, err := ask(ctx, dir)
+		if err == nil {
+			return status, nil
+		}
+		select {
+		case <-ctx.Done():
+			return status, fault.New("sandbox", errors.Join(context.Cause(ctx), err), "its log is "+filepath.Join(dir, "sandbox.log"))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+var errStopped = errors.New("it does not run")
+
+// ask asks the sandbox of the folder for its status. One that another user
+// started, whose secret cannot be read, is told as far as its lock tells.
+func ask(ctx context.Context, dir string) (sandbox.Status, error) {
+	process, runs, err := sandbox.Running(dir)
+	switch {
+	case err != nil:
+		return sandbox.Status{}, err
+	case !runs || process.URL == "":
+		return sandbox.Status{}, errStopped
+	}
+	control, err := sandbox.NewControl(dir, process.URL)
+	if errors.Is(err, os.ErrPermission) {
+		return sandbox.Status{URL: process.URL, PID: process.PID}, nil
+	}
+	if err != nil {
+		return sandbox.Status{}, err
+	}
+	status, err := control.Status(ctx)
+	for range 20 {
+		if err == nil {
+			return status, nil
+		}
+		// A process that is ending holds the lock a little longer than it
+		// answers.
+		if _, runs, _ := sandbox.Running(dir); !runs {
+			return status, errStopped
+		}
+		time.Sleep(10 * time.Millisecond)
+		status, err = control.Status(ctx)
+	}
+	return status, fault.New("sandbox", err, fmt.Sprintf("process %d runs but does not answer; its log is in %s", process.PID, dir))
+}
+
+// running returns the control of the sandbox of the folder, or the fault that
+// says that there is none.
+func running(dir string) (*sandbox.Control, error) {
+	process, runs, err := sandbox.Running(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !runs {
+		return nil, fault.New("sandbox", fmt.Errorf("none runs in %s", dir), "slipway sandbox start")
+	}
+	control, err := sandbox.NewControl(dir, process.URL)
+	if errors.Is(err, os.ErrPermission) {
+		return nil, fault.New("sandbox", err, "it was started by another user; use sudo")
+	}
+	return control, err
+}

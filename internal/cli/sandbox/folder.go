@@ -1,0 +1,54 @@
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/sandbox"
+)
+
+// systemDir is the folder of a sandbox that root started.
+const systemDir = "/var/lib/slipway/sandbox"
+
+func describeDefault() string { return "~/.local/state/slipway/sandbox; for root " + systemDir }
+
+// folder is the absolute path of the sandbox that is meant. Without --dir it
+// is the user's own; if there is none but root started one, it is that.
+func folder(flag string) (string, error) {
+	if flag != "" {
+		return filepath.Abs(flag)
+	}
+	if os.Geteuid() == 0 {
+		return systemDir, nil
+	}
+	state := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fault.Usage("--dir", err, "name a folder with --dir")
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	own := filepath.Join(state, "slipway", "sandbox")
+	if !sandbox.Exists(own) && sandbox.Exists(systemDir) {
+		return systemDir, nil
+	}
+	return own, nil
+}
+
+// handOver gives clouds.yaml to the user behind sudo, who is to use the cloud
+// and cannot read root's files; the rest of the folder stays root's.
+func handOver(dir, cloudsYAML string) error {
+	uid, err := strconv.Atoi(os.Getenv("SUDO_UID"))
+	if err != nil || os.Geteuid() != 0 {
+		return nil
+	}
+	gid, err := strconv.Atoi(os.Getenv("SUDO_GID"))
+	if err != nil {
+		gid = -1
+	}
+	return errors.Join(os.Chmod(dir, 0o711), os.Lchown(cloudsYAML, uid, gid))
+}

@@ -1,0 +1,123 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/sandbox"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+type startOptions struct {
+	dir, listen, driver string
+	factor              float64
+	foreground          bool
+}
+
+func newStart(streams ui.Streams) *cobra.Command {
+	o := startOptions{listen: sandbox.DefaultListen, driver: "none", factor: 1}
+	cmd := &cobra.Command{
+		Use:   "start",
+		Short: "Start the sandbox in the background and say how to use it",
+		Example: `  slipway sandbox start
+  slipway sandbox start --factor 0
+  slipway sandbox start --dir ./cloud --listen 127.0.0.1:0 --foreground`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
+	}
+	dirFlag(cmd, &o.dir)
+	flags := cmd.Flags()
+	flags.StringVar(&o.listen, "listen", o.listen, "loopback address of the APIs; port 0 takes a free one")
+	flags.StringVar(&o.driver, "driver", o.driver, "what stands behind servers: "+strings.Join(sandbox.Drivers(), ", "))
+	flags.Float64Var(&o.factor, "factor", o.factor, "how long operations take, as a multiple of a cloud's time; 0 is at once")
+	flags.BoolVar(&o.foreground, "foreground", false, "stay in the foreground until a signal comes")
+	return cmd
+}
+
+func (o startOptions) run(ctx context.Context, streams ui.Streams) (err error) {
+	if o.factor < 0 {
+		return fault.Usage("--factor", fmt.Errorf("%g is negative", o.factor), "use 0 or more")
+	}
+	if o.dir, err = folder(o.dir); err != nil {
+		return err
+	}
+	if err := sandbox.Prepare(o.dir); err != nil {
+		return fault.New("sandbox", err, "name another folder with --dir")
+	}
+	if _, runs, err := sandbox.Running(o.dir); err != nil || runs {
+		if err == nil {
+			fmt.Fprintln(streams.Out, "The sandbox runs already.")
+			err = o.report(ctx, streams)
+		}
+		return err
+	}
+	if o.foreground {
+		return o.serve(ctx, streams)
+	}
+	if err := o.background(ctx); err != nil {
+		return err
+	}
+	return o.report(ctx, streams)
+}
+
+// serve is the cloud itself, until a signal.
+func (o startOptions) serve(ctx context.Context, streams ui.Streams) error {
+	claim, err := sandbox.NewClaim(o.dir)
+	if err != nil {
+		return fault.New("sandbox", err, "see slipway sandbox status")
+	}
+	defer claim.Release()
+	host, err := sandbox.NewHost(o.driver, o.dir)
+	if err != nil {
+		return fault.Usage("--driver", err, "see slipway sandbox start --help")
+	}
+	progress, err := ui.NewProgress("plain", streams)
+	if err != nil {
+		return err
+	}
+	defer progress.Close()
+	cloud, err := sandbox.Open(sandbox.Options{Dir: o.dir, Listen: o.listen, Factor: o.factor, Host: host, Events: progress})
+	if err != nil {
+		return fault.New("sandbox", err, "another address is chosen with --listen, another folder with --dir")
+	}
+	if err := errors.Join(handOver(o.dir, cloud.CloudsYAML()), claim.Announce(cloud.URL())); err != nil {
+		return errors.Join(err, cloud.Close())
+	}
+	if o.foreground {
+		fmt.Fprintf(streams.Out, "The sandbox answers at %s; Ctrl-C stops it.\n", cloud.URL())
+	}
+	return errors.Join(cloud.Serve(ctx), cloud.Close())
+}
+
+// report says where the cloud is and what to do next.
+func (o startOptions) report(ctx context.Context, streams ui.Streams) error {
+	status, err := waitReady(ctx, o.dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(streams.Out, `The sandbox answers at %s (driver %s, process %d).
+State and log are in %s.
+
+Use it from this shell:
+  export OS_CLIENT_CONFIG_FILE=%s OS_CLOUD=sandbox
+  openstack server list
+
+OS_CLOUD=sandbox-admin is the administrator. slipway sandbox stop keeps what was
+made, slipway sandbox reset deletes it.
+`, status.URL, status.Driver, status.PID, o.dir, quote(filepath.Join(o.dir, "clouds.yaml")))
+	return nil
+}
+
+// quote makes a path safe to copy into a shell.
+func quote(path string) string {
+	if strings.ContainsAny(path, " \t'\"\\$`&;()<>|*?[]#~!{}\n") {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
+}

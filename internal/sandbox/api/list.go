@@ -1,0 +1,124 @@
+package api
+
+import (
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+)
+
+// Filter reports whether an item matches a query parameter; several values
+// are several parameters of the name.
+type Filter[T any] func(item T, values []string) bool
+
+// List answers a request for a collection: filtered by every attribute of T
+// that the query names (by JSON name), sorted, cut to a page, reduced to the
+// fields asked for. T must hold only what the API shows, because whatever it
+// holds can be filtered by; List a rendered form of records that hold more.
+type List[T any] struct {
+	// Key is the body's key ("networks").
+	Key string
+	ID  func(T) string
+	// Render gives the JSON of an item; nil is the item itself.
+	Render func(T) any
+	// Filters are query parameters that are not, or not like, an attribute.
+	// A nil Filter ignores the parameter.
+	Filters map[string]Filter[T]
+	// Sort are the keys by default, "key" or "key:desc"; empty keeps the order.
+	Sort []string
+	// MaxLimit is the largest page, and that of a request without limit; 0 is
+	// without bound.
+	MaxLimit int
+	Links    Links
+	// Strict refuses query parameters that are neither attribute nor filter.
+	Strict bool
+}
+
+// Reply answers with the page of items that the query asks for.
+func (l List[T]) Reply(c *Call, items iter.Seq[T]) error {
+	query := c.Request.URL.Query()
+	chosen, err := l.filter(query, items)
+	if err != nil {
+		return err
+	}
+	if err := sortItems(chosen, query, l.Sort); err != nil {
+		return err
+	}
+	page, chosen, err := l.page(query, chosen)
+	if err != nil {
+		return err
+	}
+	rendered := make([]any, 0, len(chosen))
+	for _, item := range chosen {
+		var out any = item
+		if l.Render != nil {
+			out = l.Render(item)
+		}
+		rendered = append(rendered, Select(c, out))
+	}
+	body := map[string]any{l.Key: rendered}
+	if l.Links != nil {
+		l.Links(c, page, l.Key, body)
+	}
+	return c.Reply(http.StatusOK, body)
+}
+
+// reserved are the query parameters of paging, sorting and selecting.
+func reserved(name string) bool {
+	switch name {
+	case "limit", "marker", "page_reverse", "sort", "sort_key", "sort_dir", "fields":
+		return true
+	}
+	return false
+}
+
+func (l List[T]) filter(query url.Values, items iter.Seq[T]) ([]T, error) {
+	known := attributes(reflect.TypeFor[T]())
+	var tests []func(T) bool
+	for name, values := range query {
+		own, isOwn := l.Filters[name]
+		index, isAttribute := known[name]
+		switch {
+		case reserved(name) || (isOwn && own == nil):
+		case isOwn:
+			tests = append(tests, func(item T) bool { return own(item, values) })
+		case isAttribute:
+			tests = append(tests, func(item T) bool { return matchesAny(reflect.ValueOf(item).FieldByIndex(index), values) })
+		case l.Strict:
+			return nil, BadRequest("[%q] is invalid attribute for filtering", name)
+		}
+	}
+	chosen := []T{}
+	for item := range items {
+		if !slices.ContainsFunc(tests, func(test func(T) bool) bool { return !test(item) }) {
+			chosen = append(chosen, item)
+		}
+	}
+	return chosen, nil
+}
+
+func matchesAny(v reflect.Value, values []string) bool {
+	return slices.ContainsFunc(values, func(text string) bool { return matches(v, text) })
+}
+
+// Select reduces an object to the attributes that the query names in fields;
+// without any it is returned as it is.
+func Select(c *Call, object any) any {
+	fields := c.Request.URL.Query()["fields"]
+	if len(fields) == 0 {
+		return object
+	}
+	var all map[string]json.RawMessage
+	if json.Unmarshal(encode(object), &all) != nil {
+		return object
+	}
+	selected := map[string]json.RawMessage{}
+	for _, field := range fields {
+		if value, ok := all[field]; ok {
+			selected[field] = value
+		}
+	}
+	return selected
+}

@@ -1,0 +1,220 @@
+package compute
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/sandbox/api"
+	"github.com/slipway-sh/slipway/internal/sandbox/image"
+	"github.com/slipway-sh/slipway/internal/sandbox/machine"
+	"github.com/slipway-sh/slipway/internal/sandbox/model"
+	"github.com/slipway-sh/slipway/internal/sandbox/store"
+	"github.com/slipway-sh/slipway/internal/sandbox/volume"
+)
+
+// volumePoll is how often a volume that is being made is looked at.
+const volumePoll = 50 * time.Millisecond
+
+// aborted is how Nova tells that a build ended for a reason.
+func aborted(v model.Server, format string, args ...any) error {
+	return api.Errorf(500, "", "Build of instance %s aborted: %s", v.ID, fmt.Sprintf(format, args...))
+}
+
+// allocate makes or takes the ports of a new server.
+func (s *service) allocate(_ context.Context, v model.Server) (time.Duration, error) {
+	err := s.advance(v, func(tx *store.Tx, n *model.Server) error {
+		for _, want := range n.Networks {
+			if _, err := s.addPort(tx, n, want); err != nil {
+				return err
+			}
+		}
+		n.Networks = nil
+		s.start(n, taskBlockDevices, 0)
+		return nil
+	})
+	if code, message := status(err); err != nil && code < 500 {
+		return 0, s.buildFailed(v, aborted(v, "Failed to allocate the network(s) with error %s, not rescheduling.", message))
+	}
+	return 0, err
+}
+
+// buildFailed gives back what a server that could not be made has taken.
+func (s *service) buildFailed(v model.Server, cause error) error {
+	code, message := status(cause)
+	return s.advance(v, func(tx *store.Tx, n *model.Server) error {
+		for _, p := range n.Ports {
+			s.dropPort(tx, p)
+		}
+		image.Release(tx, s.env.Model, n.ID)
+		n.Ports, n.Host, n.VMState = nil, "", model.ServerError
+		n.Fault = s.fault(code, message, cause)
+		s.idle(tx, n, message)
+		return nil
+	})
+}
+
+// mapDisks makes the volumes of a new server and waits until they are there.
+func (s *service) mapDisks(_ context.Context, v model.Server) (time.Duration, error) {
+	waiting := false
+	var broken error
+	err := s.advance(v, func(tx *store.Tx, n *model.Server) error {
+		for i := range n.Disks {
+			ready, err := s.mapDisk(tx, *n, &n.Disks[i])
+			if err != nil {
+				return err
+			}
+			waiting = waiting || !ready
+		}
+		if waiting {
+			return nil
+		}
+		s.start(n, taskSpawning, 3*time.Second)
+		return nil
+	})
+	if err != nil {
+		if _, message := status(err); isAPI(err) {
+			broken = aborted(v, "%s", message)
+		}
+	}
+	switch {
+	case broken != nil:
+		return 0, s.buildFailed(v, broken)
+	case err != nil:
+		return 0, err
+	case waiting:
+		return volumePoll, nil
+	}
+	return 0, nil
+}
+
+func isAPI(err error) bool {
+	code, _ := status(err)
+	return code < 500
+}
+
+// mapDisk takes one disk a step further and reports whether it is ready.
+func (s *service) mapDisk(tx *store.Tx, v model.Server, d *model.ServerDisk) (bool, error) {
+	if d.Local || d.AttachmentID != "" && d.Source == "volume" && s.settledVolume(tx, d.VolumeID) {
+		return true, nil
+	}
+	if d.VolumeID == "" {
+		return false, s.makeVolume(tx, v, d)
+	}
+	made, ok := s.env.Model.Volume.Volumes.Get(tx, d.VolumeID)
+	switch {
+	case !ok || made.Status == model.VolumeError:
+		return false, api.BadRequest("Volume %s did not finish being created even after we waited 0 seconds or 1 attempts. And its status is error.", d.VolumeID)
+	case d.AttachmentID != "" && made.Work == nil:
+		return true, nil
+	case made.Status != model.VolumeAvailable:
+		return false, nil
+	}
+	return true, s.reserve(tx, v, d)
+}
+
+// settledVolume reports whether a volume has no operation under way.
+func (s *service) settledVolume(r store.Reader, id string) bool {
+	v, ok := s.env.Model.Volume.Volumes.Get(r, id)
+	return ok && v.Work == nil
+}
+
+// spawn makes the machine of a new server.
+func (s *service) spawn(ctx context.Context, v model.Server) (time.Duration, error) {
+	if err := s.createMachine(ctx, v); err != nil {
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		return 0, s.buildFailed(v, err)
+	}
+	devices, err := s.devices(ctx, v)
+	if err != nil {
+		return 0, err
+	}
+	s.mark(v.ID)
+	return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
+		s.running(tx, n, devices)
+		if n.LaunchedAt == nil {
+			now := s.env.Timing.Now()
+			n.LaunchedAt = &now
+		}
+		s.finish(tx, n, model.ServerActive)
+		return nil
+	})
+}
+
+// createMachine makes the machine as the server is, holding the image for as
+// long as the driver reads it.
+func (s *service) createMachine(ctx context.Context, v model.Server) error {
+	var spec machine.Spec
+	err := s.env.Store.Update(func(tx *store.Tx) error {
+		spec = s.spec(tx, v)
+		if used := bootImage(v); used != "" {
+			return image.Hold(tx, s.env.Model, used, v.ID)
+		}
+		return nil
+	})
+	if err != nil {
+		_, message := status(err)
+		return aborted(v, "%s", message)
+	}
+	err = s.machines().Create(ctx, spec)
+	if release := s.env.Store.Update(func(tx *store.Tx) error { image.Release(tx, s.env.Model, v.ID); return nil }); release != nil {
+		return release
+	}
+	return driver(ctx, err, "Exceeded maximum number of retries. Exhausted all hosts available for retrying build failures for instance %s.", v.ID)
+}
+
+// devices asks where the volumes of a machine are in it.
+func (s *service) devices(ctx context.Context, v model.Server) (map[string]string, error) {
+	found := map[string]string{}
+	for _, id := range volumes(v) {
+		device, err := s.machines().AttachVolume(ctx, v.ID, id)
+		if err != nil {
+			return nil, fmt.Errorf("attaching volume %s: %w", id, err)
+		}
+		found[id] = device
+	}
+	return found, nil
+}
+
+// running notes that the machine has all ports and disks of the server.
+func (s *service) running(tx *store.Tx, n *model.Server, devices map[string]string) {
+	for i := range n.Ports {
+		n.Ports[i].Plugged = true
+		s.ports.SetActive(tx, n.Ports[i].PortID, true)
+	}
+	for i := range n.Disks {
+		d := &n.Disks[i]
+		if device := devices[d.VolumeID]; device != "" {
+			d.Device, d.Plugged = device, true
+			_ = volume.Attach(tx, s.env, d.AttachmentID, device, n.Host) // gone only if someone forced it
+		}
+	}
+}
+
+// destroy removes the machine of a deleted server, then the server.
+func (s *service) destroy(ctx context.Context, v model.Server) (time.Duration, error) {
+	if err := s.machines().Delete(ctx, v.ID); err != nil {
+		return 0, fmt.Errorf("deleting machine: %w", err)
+	}
+	return 0, s.env.Store.Update(func(tx *store.Tx) error {
+		n, ok := s.model.Servers.Get(tx, v.ID)
+		if !ok {
+			return nil
+		}
+		for _, p := range n.Ports {
+			s.dropPort(tx, p)
+		}
+		for _, d := range n.Disks {
+			s.dropDisk(tx, d, true)
+		}
+		image.Release(tx, s.env.Model, n.ID)
+		for a := range s.model.ActionsOf.Each(tx, n.ID) {
+			s.model.Actions.Delete(tx, a.ID)
+		}
+		s.model.Payloads.Delete(tx, n.ID)
+		s.model.Servers.Delete(tx, n.ID)
+		return nil
+	})
+}

@@ -1,0 +1,162 @@
+package compute
+
+import (
+	"context"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/sandbox/machine"
+	"github.com/slipway-sh/slipway/internal/sandbox/model"
+	"github.com/slipway-sh/slipway/internal/sandbox/reconcile"
+	"github.com/slipway-sh/slipway/internal/sandbox/store"
+)
+
+func (s *service) note(what string, err error) {
+	s.env.Events.Emit(event.Event{Time: s.env.Timing.Now(), State: event.Note, Step: "nova", Message: what, Error: err.Error()})
+}
+
+// mark remembers that this process has seen the machine of a server as it is
+// to be; it reports whether it had before.
+func (s *service) mark(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := s.restored[id]
+	s.restored[id] = true
+	return seen
+}
+
+func (s *service) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.restored, id)
+}
+
+// runs reports whether a server in a state has a machine that runs.
+func runs(state string) bool {
+	switch state {
+	case model.ServerActive, model.ServerPaused, model.ServerSuspended, model.ServerRescued, model.ServerResized:
+		return true
+	}
+	return false
+}
+
+// look cares for a server without a task: its machine comes back after the
+// process was away, cards and disks come and go, and a guest that shut itself
+// down is told.
+func (s *service) look(ctx context.Context, v model.Server) (time.Duration, error) {
+	if v.Host == "" || !runs(v.VMState) && v.VMState != model.ServerStopped {
+		return 0, nil
+	}
+	if err := s.restore(ctx, v); err != nil {
+		return 0, err
+	}
+	for _, plug := range []func(context.Context, model.Server) (bool, error){s.plugCards, s.plugDisks} {
+		if changed, err := plug(ctx, v); changed || err != nil {
+			return 0, err // the change brings the server here again
+		}
+	}
+	if !runs(v.VMState) {
+		return 0, nil
+	}
+	return pollEvery, s.notice(ctx, v)
+}
+
+// restore brings the machine to what the server is, once in a process.
+func (s *service) restore(ctx context.Context, v model.Server) error {
+	if s.mark(v.ID) {
+		return nil
+	}
+	err := s.revive(ctx, v)
+	if err != nil {
+		s.forget(v.ID)
+	}
+	return err
+}
+
+func (s *service) revive(ctx context.Context, v model.Server) error {
+	state, err := s.machines().State(ctx, v.ID)
+	if err != nil {
+		return err
+	}
+	if state == machine.Gone {
+		if err := s.createMachine(ctx, v); err != nil {
+			return s.fail(v, err)
+		}
+		if _, err := s.devices(ctx, v); err != nil {
+			return err
+		}
+		state = machine.Running
+	}
+	switch {
+	case runs(v.VMState) && state == machine.Stopped:
+		err = s.machines().Start(ctx, v.ID)
+	case !runs(v.VMState) && state == machine.Running:
+		err = s.machines().Stop(ctx, v.ID)
+	}
+	if err == nil && (v.VMState == model.ServerPaused || v.VMState == model.ServerSuspended) {
+		err = s.pause(ctx, v.ID, true)
+	}
+	return err
+}
+
+// notice tells of a machine that no longer runs although its server should:
+// the server is shut off, as Nova finds out too.
+func (s *service) notice(ctx context.Context, v model.Server) error {
+	state, err := s.machines().State(ctx, v.ID)
+	if err != nil || state != machine.Stopped {
+		return err
+	}
+	return s.advance(v, func(tx *store.Tx, n *model.Server) error {
+		if n.VMState != v.VMState {
+			return nil
+		}
+		n.VMState, n.PowerState = model.ServerStopped, power(model.ServerStopped)
+		s.cardsActive(tx, *n, false)
+		return nil
+	})
+}
+
+// cardsActive tells Neutron whether the cards of a server carry traffic.
+func (s *service) cardsActive(tx *store.Tx, v model.Server, active bool) {
+	for _, p := range v.Ports {
+		s.ports.SetActive(tx, p.PortID, active)
+	}
+}
+
+// lostPorts takes cards out of servers whose ports someone deleted in Neutron.
+func (s *service) lostPorts(ctx context.Context) {
+	work := func(_ context.Context, id string) (time.Duration, error) {
+		var holders []model.Server
+		err := s.env.Store.View(func(r store.Reader) error {
+			if _, there := s.env.Model.Network.Ports.Get(r, id); there {
+				return nil
+			}
+			for v := range s.model.ServersWith.Each(r, id) {
+				holders = append(holders, v)
+			}
+			return nil
+		})
+		if err != nil || len(holders) == 0 {
+			return 0, err
+		}
+		return 0, s.env.Store.Update(func(tx *store.Tx) error {
+			for _, v := range holders {
+				s.model.Servers.Change(tx, v.ID, func(n *model.Server) { leave(n, id) })
+			}
+			return nil
+		})
+	}
+	reconcile.Loop{Name: "cards", Feed: s.env.Model.Network.Ports.Subscribe(), Work: work,
+		Clock: s.env.Timing.Clock, Events: s.env.Events}.Run(ctx)
+}
+
+// leave marks the card of a port as going.
+func leave(n *model.Server, portID string) bool {
+	for i := range n.Ports {
+		if n.Ports[i].PortID == portID && !n.Ports[i].Leaving {
+			n.Ports[i].Leaving = true
+			return true
+		}
+	}
+	return false
+}

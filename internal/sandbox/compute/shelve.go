@@ -1,0 +1,82 @@
+package compute
+
+import (
+	"context"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/sandbox/model"
+	"github.com/slipway-sh/slipway/internal/sandbox/store"
+)
+
+// shelved stops the machine and goes on to free the host, as Nova does at
+// once by default. The machine keeps its disk, so no image is made of it.
+func (s *service) shelved(ctx context.Context, v model.Server) (time.Duration, error) {
+	err := s.pause(ctx, v.ID, false)
+	if err == nil {
+		err = s.machines().Stop(ctx, v.ID)
+	}
+	if err != nil {
+		return 0, s.broken(ctx, v, err)
+	}
+	return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
+		n.VMState, n.PowerState = model.ServerShelved, power(model.ServerShelved)
+		s.cardsActive(tx, *n, false)
+		s.start(n, taskOffloading, time.Second)
+		return nil
+	})
+}
+
+// offloaded gives the host free.
+func (s *service) offloaded(_ context.Context, v model.Server) (time.Duration, error) {
+	return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
+		host := n.Host
+		n.Host = ""
+		s.finish(tx, n, model.ServerOffloaded)
+		s.end(tx, n.ActionID, host, "")
+		return nil
+	})
+}
+
+// unshelve finds a host and lets the machine run again.
+func (s *service) unshelve(ctx context.Context, v model.Server) (time.Duration, error) {
+	place := v
+	var failed error
+	err := s.env.Store.View(func(r store.Reader) error {
+		if v.Host != "" {
+			return nil // only shelved, and its host still its own
+		}
+		host, ok := s.pick(r, v, v.Flavor, "")
+		if !ok {
+			failed = errNoHost()
+		}
+		place.Host = host
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	if failed != nil { // the server stays where it is, and can be tried again
+		return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
+			code, message := status(failed)
+			n.Fault = s.fault(code, message, failed)
+			s.idle(tx, n, message)
+			return nil
+		})
+	}
+	found, err := s.again(ctx, place, false)
+	if err != nil {
+		return 0, s.broken(ctx, v, err)
+	}
+	return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
+		n.Host = place.Host
+		n.Zone = s.zone(tx, n.Host)
+		for _, p := range n.Ports {
+			if _, err := s.ports.Bind(tx, p.PortID, binding(*n)); err != nil {
+				s.note("binding port "+p.PortID, err)
+			}
+		}
+		s.running(tx, n, found)
+		s.finish(tx, n, model.ServerActive)
+		return nil
+	})
+}

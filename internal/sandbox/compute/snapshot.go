@@ -1,0 +1,53 @@
+package compute
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/sandbox/image"
+	"github.com/slipway-sh/slipway/internal/sandbox/machine"
+	"github.com/slipway-sh/slipway/internal/sandbox/model"
+	"github.com/slipway-sh/slipway/internal/sandbox/store"
+)
+
+// snapshot is the time in which the disk is read; the bytes follow.
+func (s *service) snapshot(_ context.Context, v model.Server) (time.Duration, error) {
+	return 0, s.advance(v, func(_ *store.Tx, n *model.Server) error {
+		s.start(n, taskUploading, time.Second)
+		return nil
+	})
+}
+
+// upload writes the disk of a server to the image that was begun for it. When
+// it cannot, the image is deleted, as Nova does.
+func (s *service) upload(ctx context.Context, v model.Server) (time.Duration, error) {
+	disk, err := s.disk(ctx, v)
+	if err == nil {
+		err = image.Write(ctx, s.env, v.SnapshotID, disk)
+		_ = disk.Close()
+	}
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
+		problem := ""
+		if err != nil {
+			problem = err.Error()
+			s.env.Model.Image.Images.Delete(tx, n.SnapshotID)
+		}
+		n.SnapshotID = ""
+		s.idle(tx, n, problem)
+		return nil
+	})
+}
+
+// disk reads the disk of a server. A driver that keeps none gives the image
+// that the server came from, which its disk has never differed from.
+func (s *service) disk(ctx context.Context, v model.Server) (io.ReadCloser, error) {
+	if reader, ok := s.machines().(machine.Snapshotter); ok {
+		return reader.Snapshot(ctx, v.ID)
+	}
+	return os.Open(image.File(s.env, v.ImageID))
+}

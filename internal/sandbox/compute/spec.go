@@ -1,0 +1,52 @@
+package compute
+
+import (
+	"github.com/slipway-sh/slipway/internal/sandbox/image"
+	"github.com/slipway-sh/slipway/internal/sandbox/machine"
+	"github.com/slipway-sh/slipway/internal/sandbox/model"
+	"github.com/slipway-sh/slipway/internal/sandbox/store"
+)
+
+// bootImage is the image that the machine's own disk comes from; empty when
+// the server boots from a volume.
+func bootImage(v model.Server) string {
+	if v.RescueImage != "" {
+		return v.RescueImage
+	}
+	if v.ImageID != "" {
+		return v.ImageID
+	}
+	for _, d := range v.Disks {
+		if d.Local && d.Source == "image" && d.BootIndex == 0 {
+			return d.SourceID
+		}
+	}
+	return ""
+}
+
+// spec is the machine that a server is to be.
+func (s *service) spec(r store.Reader, v model.Server) machine.Spec {
+	payload, _ := s.model.Payloads.Get(r, v.ID)
+	spec := machine.Spec{
+		ID: v.ID, Name: v.Name, ProjectID: v.ProjectID,
+		VCPUs: v.Flavor.VCPUs, MemoryMiB: v.Flavor.RAM, DiskGiB: v.Flavor.Disk,
+		Volumes: volumes(v), ConfigDrive: v.ConfigDrive, Trouble: v.Trouble,
+		Metadata: machine.Metadata{UserData: payload.UserData, Hostname: v.Hostname, AvailabilityZone: v.Zone,
+			PublicKeys: map[string]string{}, Values: orEmpty(v.Metadata), Files: payload.Files, Password: payload.Password},
+	}
+	if id := bootImage(v); id != "" {
+		spec.Image = image.File(s.env, id)
+	}
+	if v.KeyName != "" && payload.KeyType != "x509" {
+		spec.Metadata.PublicKeys[v.KeyName] = payload.PublicKey
+	}
+	for _, p := range v.Ports {
+		if p.Leaving {
+			continue
+		}
+		if card, ok := s.ports.Card(r, p.PortID); ok {
+			spec.Ports = append(spec.Ports, card)
+		}
+	}
+	return spec
+}

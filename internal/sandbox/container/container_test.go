@@ -1,0 +1,184 @@
+package container
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/sandbox/machine"
+)
+
+// offline is a driver that runs nothing.
+func offline(t *testing.T) *Driver {
+	t.Helper()
+	dir := t.TempDir()
+	d, err := newDriver(Options{Dir: filepath.Join(dir, "state"), RunDir: filepath.Join(dir, "run"), Runc: "true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestHostname(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"node-a":                    "node-a",
+		"Node B!":                   "node-b",
+		"a_b.example.org":           "a-b.example.org",
+		"":                          "server-id",
+		"...":                       "server-id",
+		strings.Repeat("x", 70):     strings.Repeat("x", 63),
+		strings.Repeat("x-", 40):    strings.TrimSuffix(strings.Repeat("x-", 31)+"x", "-"),
+		"ünïcode":                   "n-code",
+		"../../etc/passwd":          "etc-passwd",
+		"line\nbreak; rm -rf /\x00": "line-break-rm--rf",
+	} {
+		s := &server{Spec: machine.Spec{ID: "id", Name: in}}
+		if got := s.hostname(); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestTail(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "log")
+	if got, err := tail(file, 5); got != "" || err != nil {
+		t.Errorf("no file: %q, %v", got, err)
+	}
+	if err := os.WriteFile(file, []byte("one\ntwo\nthree\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for lines, want := range map[int]string{0: "one\ntwo\nthree\n", 1: "three", 2: "two\nthree", 9: "one\ntwo\nthree"} {
+		if got, err := tail(file, lines); got != want || err != nil {
+			t.Errorf("%d lines: %q, %v; want %q", lines, got, err, want)
+		}
+	}
+}
+
+func TestConsoleOutlivesItsUsers(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "log")
+	c, tty, err := openConsole(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := c.TTY
+	tty.Close()
+	for _, line := range []string{"first\n", "second\n"} { // each opens and closes it
+		if err := os.WriteFile(name, []byte(line), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pid, started := c.PID, c.Started
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if text, _ := tail(log, 0); text == "first\nsecond\n" {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("the log holds %q", text)
+		}
+	}
+	c.close()
+	for end := time.Now().Add(5 * time.Second); startTime(pid) == started; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the process that copies still runs")
+		}
+	}
+	other := console{PID: os.Getpid(), Started: "1"}
+	other.close() // must not kill a process that has the number of an earlier one
+}
+
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	s := &server{Slots: []string{rootSlot}}
+	for _, step := range []struct {
+		take bool
+		id   string
+		want int
+	}{{false, "a", 1}, {false, "b", 2}, {false, "a", 1}, {true, "a", 0}, {false, "c", 1}, {false, "d", 3}} {
+		if step.take {
+			s.Slots[slices.Index(s.Slots, step.id)] = ""
+			continue
+		}
+		if got, err := s.slot(step.id); got != step.want || err != nil {
+			t.Errorf("slot of %s: %d, %v; want %d", step.id, got, err, step.want)
+		}
+	}
+	for len(s.Slots) < maxSlots {
+		s.Slots = append(s.Slots, "x")
+	}
+	if _, err := s.slot("one too many"); err == nil {
+		t.Error("there is a 27th device name")
+	}
+}
+
+func TestRecords(t *testing.T) {
+	t.Parallel()
+	d := offline(t)
+	ctx := t.Context()
+	if state, err := d.State(ctx, "unknown"); state != machine.Gone || err != nil {
+		t.Errorf("unknown: %s, %v", state, err)
+	}
+	if err := d.Start(ctx, "unknown"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("starting what is not there: %v", err)
+	}
+	for _, id := range []string{"", ".", "..", "../x", "a/b"} {
+		if _, err := d.load(id); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("id %q: %v", id, err)
+		}
+	}
+	s, _ := d.load("one")
+	if err := s.new(ctx, machine.Spec{ID: "one"}); err == nil {
+		t.Error("a machine without a disk")
+	}
+	if err := s.new(ctx, machine.Spec{ID: "one", Volumes: []string{"v"}, Ports: []machine.Port{{ID: "p"}}}); err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Stat(s.path("server.json"))
+	if err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("record, which holds user data: %v, %v", st.Mode(), err)
+	}
+	again, err := d.load("one")
+	if err != nil || again.Slots[0] != "v" || again.NICs[0].Name != "eth0" {
+		t.Errorf("read again: %+v, %v", again, err)
+	}
+	if got, _ := d.List(ctx); !slices.Equal(got, []string{"one"}) {
+		t.Errorf("list: %v", got)
+	}
+	if state, _ := d.State(ctx, "one"); state != machine.Stopped {
+		t.Errorf("state: %s", state)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	lacks := Missing(Options{Dir: t.TempDir(), Runc: "/nowhere/runc"})
+	if !slices.ContainsFunc(lacks, func(l Lack) bool { return l.Fatal && l.Remedy != "" && l.Without != "" }) {
+		t.Errorf("neither root rights nor a runtime are missed: %+v", lacks)
+	}
+}
+
+func TestSpec(t *testing.T) {
+	t.Parallel()
+	d := offline(t)
+	s := &server{driver: d, Spec: machine.Spec{ID: "id", Name: "n", VCPUs: 2, MemoryMiB: 512}}
+	spec, err := s.spec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := spec.Linux.Resources; *r.CPU.Quota != 200_000 || *r.CPU.Period != 100_000 || *r.Memory.Limit != 512<<20 {
+		t.Errorf("limits: %+v %+v", r.CPU, r.Memory)
+	}
+	if !slices.Contains(spec.Process.Env, "product_name=OpenStack Nova") {
+		t.Error("cloud-init does not know the platform")
+	}
+	s.Spec.Trouble = []string{"no-boot"}
+	if spec, err = s.spec(); err != nil || spec.Process.Args[0] == "/sbin/init" {
+		t.Errorf("a machine that is not to boot boots: %v, %v", spec.Process.Args, err)
+	}
+}

@@ -1,0 +1,149 @@
+package container
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-sh/slipway/internal/sandbox/blockdev"
+)
+
+// images keeps the file systems that machines lie upon: each image is mounted
+// once, read-only, for all machines made of it.
+type images struct {
+	dir string
+	mu  sync.Mutex
+}
+
+// mountTries are the ways to mount a file system that nothing may write to,
+// not even its journal.
+var mountTries = []struct{ fs, options string }{
+	{"ext4", ""}, {"ext4", "noload"}, {"xfs", "norecovery,nouuid"}, {"erofs", ""}, {"squashfs", ""}, {"btrfs", ""},
+}
+
+// key names an image file by what it was when it was seen.
+func key(path string) (string, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("looking at image: %w", err)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%d", path, st.Size(), st.ModTime().UnixNano()))
+	return hex.EncodeToString(sum[:10]), nil
+}
+
+// keep makes sure that the image stays while machines need it, even when it is
+// deleted from the image service: a link where that can be, else a copy. An
+// image that is not raw is unpacked once.
+func (i *images) keep(ctx context.Context, path string) (string, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	name, err := key(path)
+	if err != nil {
+		return "", err
+	}
+	file := i.file(name)
+	if _, err := os.Stat(file); err == nil {
+		return name, nil
+	}
+	if err := os.MkdirAll(i.dir, 0o700); err != nil {
+		return "", fmt.Errorf("keeping image: %w", err)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", fmt.Errorf("keeping image: %w", err)
+	}
+	plain, err := blockdev.IsRaw(real)
+	if err != nil {
+		return "", err
+	}
+	if plain && os.Link(real, file) == nil {
+		return name, nil
+	}
+	part := file + ".part"
+	_ = os.Remove(part)
+	if err := blockdev.Unpack(ctx, real, part); err != nil {
+		return "", err
+	}
+	return name, os.Rename(part, file)
+}
+
+func (i *images) file(name string) string   { return filepath.Join(i.dir, name+".raw") }
+func (i *images) folder(name string) string { return filepath.Join(i.dir, name) }
+
+// mount makes the file system of an image appear and returns where.
+func (i *images) mount(name string) (string, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	folder := i.folder(name)
+	if mounted(folder) {
+		return folder, nil
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", fmt.Errorf("mounting image: %w", err)
+	}
+	loop, device, err := blockdev.AttachWhileUsed(i.file(name), true)
+	if err != nil {
+		return "", err
+	}
+	defer loop.Close() // the mount keeps it from here on
+	var all error
+	for _, try := range mountTries {
+		err := unix.Mount(device.Path, folder, try.fs, unix.MS_RDONLY|unix.MS_NODEV, try.options)
+		if err == nil {
+			return folder, nil
+		}
+		if !errors.Is(err, unix.ENODEV) { // a file system that the kernel lacks
+			all = errors.Join(all, fmt.Errorf("as %s: %w", try.fs, err))
+		}
+	}
+	return "", fmt.Errorf("mounting image: it must be a file system without partitions that holds a root: %w", all)
+}
+
+// release unmounts the images that keep does not name and removes their files.
+func (i *images) release(keep map[string]bool, files bool) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	entries, err := os.ReadDir(i.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if !e.IsDir() || keep[e.Name()] {
+			continue
+		}
+		folder := i.folder(e.Name())
+		err = errors.Join(err, unmount(folder), os.Remove(folder))
+		if files {
+			err = errors.Join(err, os.Remove(i.file(e.Name())))
+		}
+	}
+	return err
+}
+
+// mounted tells whether something is mounted on a folder: its device differs
+// from that of its parent.
+func mounted(folder string) bool {
+	var inside, outside unix.Stat_t
+	return unix.Stat(folder, &inside) == nil && unix.Stat(filepath.Dir(folder), &outside) == nil && inside.Dev != outside.Dev
+}
+
+func unmount(folder string) error {
+	for mounted(folder) {
+		if err := unix.Unmount(folder, 0); err == nil {
+			continue
+		}
+		// Something still looks inside; the mount ends with it.
+		if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmounting %s: %w", folder, err)
+		}
+	}
+	return nil
+}

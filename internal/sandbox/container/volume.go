@@ -1,0 +1,164 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-sh/slipway/internal/sandbox/blockdev"
+	"github.com/slipway-sh/slipway/internal/sandbox/machine"
+)
+
+// maxSlots is how many device names there are: vda to vdz.
+const maxSlots = 26
+
+func deviceName(slot int) string { return "vd" + string(rune('a'+slot)) }
+
+// byID is the link that udev makes of a virtio disk's serial number, of which
+// Nova sets the first 20 characters of the volume's id; the Cinder CSI driver
+// and the cloud provider look for it.
+func byID(volumeID string) string { return "disk/by-id/virtio-" + volumeID[:min(20, len(volumeID))] }
+
+func detach(file string) error { return blockdev.Detach(file) }
+
+// slot returns the slot of a volume, giving it the first free one.
+func (s *server) slot(volumeID string) (int, error) {
+	if i := slices.Index(s.Slots, volumeID); i >= 0 {
+		return i, nil
+	}
+	if i := slices.Index(s.Slots, ""); i >= 0 {
+		s.Slots[i] = volumeID
+		return i, nil
+	}
+	if len(s.Slots) >= maxSlots {
+		return 0, errors.New("no device name is left")
+	}
+	s.Slots = append(s.Slots, volumeID)
+	return len(s.Slots) - 1, nil
+}
+
+// showVolumes makes the devices of all volumes appear in the machine.
+func (s *server) showVolumes(ctx context.Context) error {
+	for i, id := range s.Slots {
+		if id == "" || id == rootSlot {
+			continue
+		}
+		if err := s.show(ctx, i, id); err != nil {
+			return fmt.Errorf("attaching volume %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// show makes a volume a block device and its node in the machine's /dev. The
+// machine has no udev: nothing else makes nodes there.
+func (s *server) show(ctx context.Context, slot int, volumeID string) error {
+	device, err := blockdev.Attach(s.driver.volumes.Path(volumeID))
+	if err != nil {
+		return err
+	}
+	dev, err := s.dev(ctx)
+	if err != nil || dev == nil {
+		return err
+	}
+	defer dev.Close()
+	name := deviceName(slot)
+	if err := hide(dev, name, volumeID); err != nil {
+		return err
+	}
+	folder, err := dev.Open(".")
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	number := int(unix.Mkdev(device.Major, device.Minor))
+	if err := unix.Mknodat(int(folder.Fd()), name, unix.S_IFBLK|0o660, number); err != nil {
+		return fmt.Errorf("making /dev/%s: %w", name, err)
+	}
+	link := byID(volumeID)
+	if err := dev.MkdirAll(path.Dir(link), 0o755); err != nil {
+		return err
+	}
+	return dev.Symlink("../../"+name, link)
+}
+
+func hide(dev *os.Root, name, volumeID string) error {
+	for _, file := range []string{name, byID(volumeID)} {
+		if err := dev.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// dev is the machine's /dev, or nil when it does not run.
+func (s *server) dev(ctx context.Context) (*os.Root, error) {
+	state, pid, err := s.driver.runc.state(ctx, s.Spec.ID)
+	if err != nil || state != machine.Running {
+		return nil, err
+	}
+	return os.OpenRoot(fmt.Sprintf("/proc/%d/root/dev", pid))
+}
+
+// AttachVolume gives the volume the next free device name; a machine that does
+// not run sees it when it does.
+func (d *Driver) AttachVolume(ctx context.Context, id, volumeID string) (string, error) {
+	defer d.lock(id)()
+	s, err := d.load(id)
+	if err != nil {
+		return "", fmt.Errorf("attaching volume %s to server %s: %w", volumeID, id, err)
+	}
+	slot, err := s.slot(volumeID)
+	if err == nil {
+		err = s.save()
+	}
+	if err == nil {
+		err = s.show(ctx, slot, volumeID)
+	}
+	if err != nil {
+		return "", fmt.Errorf("attaching volume %s to server %s: %w", volumeID, id, err)
+	}
+	return "/dev/" + deviceName(slot), nil
+}
+
+// DetachVolume takes the device away. It is an error, to be tried again, while
+// the machine has the volume mounted: on two machines it would be destroyed.
+func (d *Driver) DetachVolume(ctx context.Context, id, volumeID string) error {
+	defer d.lock(id)()
+	s, err := d.load(id)
+	if err == nil {
+		err = s.take(ctx, volumeID)
+	}
+	if err := ignoreMissing(err); err != nil {
+		return fmt.Errorf("detaching volume %s from server %s: %w", volumeID, id, err)
+	}
+	return nil
+}
+
+func (s *server) take(ctx context.Context, volumeID string) error {
+	slot := slices.Index(s.Slots, volumeID)
+	if slot < 0 {
+		return nil
+	}
+	if err := ignoreMissing(detach(s.driver.volumes.Path(volumeID))); err != nil {
+		return err
+	}
+	dev, err := s.dev(ctx)
+	if err != nil {
+		return err
+	}
+	if dev != nil {
+		defer dev.Close()
+		if err := hide(dev, deviceName(slot), volumeID); err != nil {
+			return err
+		}
+	}
+	s.Slots[slot] = ""
+	return s.save()
+}

@@ -1,0 +1,182 @@
+// Package fabric carries the networks of the sandbox on this host. Each
+// network is a bridge in a network namespace of its own, each router a
+// namespace with forwarding and NAT, and filters of ports are nftables rules
+// beside the bridge. Only one link per external network, with its address and
+// route, is in the host's namespace.
+package fabric
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+
+	"github.com/slipway-sh/slipway/internal/sandbox/machine"
+	"github.com/slipway-sh/slipway/internal/sandbox/namespace"
+)
+
+// Names inside the namespaces.
+const (
+	bridge   = "br0"
+	uplink   = "host"
+	netSpace = "net-"
+	rtrSpace = "rtr-"
+)
+
+// MetadataAddress is where machines find the metadata service.
+const MetadataAddress = "169.254.169.254"
+
+// routeProtocol marks routes that the fabric made, so that those no longer
+// wanted are told from others (rtnetlink(7); 4 and up are free to use).
+const routeProtocol netlink.RouteProtocol = 83
+
+// Options say where a fabric is.
+type Options struct {
+	// Dir has the names of its namespaces.
+	Dir string
+	// Tag tells the host's links of this sandbox from those of another.
+	Tag string
+	// Host is the network namespace that external networks are connected to;
+	// empty is that of the process.
+	Host string
+}
+
+// Fabric is machine.Fabric on this host.
+type Fabric struct {
+	Options
+
+	// mu keeps operations apart: they are short, and most touch two namespaces.
+	mu       sync.Mutex
+	networks map[string]machine.Network
+	filters  map[string]machine.Filter
+}
+
+var _ machine.Fabric = (*Fabric)(nil)
+
+// New returns a fabric. What an earlier process left is adopted when it is
+// applied again.
+func New(o Options) *Fabric {
+	if o.Host == "" {
+		o.Host = "/proc/self/ns/net"
+	}
+	return &Fabric{Options: o, networks: map[string]machine.Network{}, filters: map[string]machine.Filter{}}
+}
+
+func (f *Fabric) space(kind, id string) string { return filepath.Join(f.Dir, kind+filepath.Base(id)) }
+
+// Space is the name of a network's namespace.
+func (f *Fabric) Space(networkID string) string { return f.space(netSpace, networkID) }
+
+// Listen opens a listener inside a network.
+func (f *Fabric) Listen(ctx context.Context, networkID, network, address string) (net.Listener, error) {
+	var l net.Listener
+	err := namespace.Do(f.Space(networkID), func() (err error) {
+		l, err = (&net.ListenConfig{}).Listen(ctx, network, address)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listening in network %s: %w", networkID, err)
+	}
+	return l, nil
+}
+
+// Shutdown removes everything that the fabric has on the host, also what an
+// earlier process made.
+func (f *Fabric) Shutdown(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.networks)
+	clear(f.filters)
+	err := f.removeUplinks("")
+	entries, readErr := os.ReadDir(f.Dir)
+	if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
+		err = errors.Join(err, readErr)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), netSpace) || strings.HasPrefix(e.Name(), rtrSpace) {
+			err = errors.Join(err, namespace.Delete(filepath.Join(f.Dir, e.Name())))
+		}
+	}
+	return err
+}
+
+// Sweep removes the networks and routers of an earlier process that are not to
+// be kept.
+func (f *Fabric) Sweep(ctx context.Context, networks, routers map[string]bool) error {
+	entries, err := os.ReadDir(f.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if id, ok := strings.CutPrefix(e.Name(), rtrSpace); ok && !routers[id] {
+			err = errors.Join(err, f.DeleteRouter(ctx, id))
+		}
+		if id, ok := strings.CutPrefix(e.Name(), netSpace); ok && !networks[id] {
+			err = errors.Join(err, f.DeleteNetwork(ctx, id))
+		}
+	}
+	return err
+}
+
+// at returns a netlink handle of a namespace, and the namespace.
+func at(space string) (*netlink.Handle, netns.NsHandle, error) {
+	ns, err := netns.GetFromPath(space)
+	if err != nil {
+		return nil, -1, fmt.Errorf("opening network namespace %s: %w", filepath.Base(space), err)
+	}
+	h, err := netlink.NewHandleAt(ns)
+	if err != nil {
+		ns.Close()
+		return nil, -1, fmt.Errorf("entering network namespace %s: %w", filepath.Base(space), err)
+	}
+	return h, ns, nil
+}
+
+// inside runs do with a handle of a namespace.
+func inside(space string, do func(h *netlink.Handle) error) error {
+	h, ns, err := at(space)
+	if err != nil {
+		return err
+	}
+	defer ns.Close()
+	defer h.Close()
+	return do(h)
+}
+
+// settings writes kernel settings of a namespace, by path below /proc/sys/net.
+func settings(space string, values map[string]string) error {
+	return namespace.Do(space, func() error {
+		var err error
+		for name, value := range values {
+			e := os.WriteFile("/proc/sys/net/"+name, []byte(value), 0)
+			if !errors.Is(e, fs.ErrNotExist) { // a kernel without it, as without IPv6
+				err = errors.Join(err, e)
+			}
+		}
+		return err
+	})
+}
+
+// short makes a name that fits a link (15 characters) of long ones.
+func short(prefix string, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "/")))
+	return prefix + hex.EncodeToString(sum[:])[:12-len(prefix)]
+}
+
+// tap names the network's end of a port as Neutron does.
+func tap(portID string) string { return "tap" + portID[:min(11, len(portID))] }
+
+func missing(err error) bool {
+	var not netlink.LinkNotFoundError
+	return errors.As(err, &not)
+}

@@ -1,0 +1,117 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// marker is in every folder that is a sandbox's, so that none other is ever
+// taken for one and deleted.
+const marker = "sandbox.lock"
+
+// Prepare makes the folder of a sandbox, mode 0700. It refuses one that has
+// other things in it.
+func Prepare(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making the sandbox's folder: %w", err)
+	}
+	if Exists(dir) {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("reading the sandbox's folder: %w", err)
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("folder %s holds other things than a sandbox", dir)
+	}
+	return os.WriteFile(filepath.Join(dir, marker), nil, 0o644)
+}
+
+// Exists reports whether the folder is a sandbox's.
+func Exists(dir string) bool {
+	info, err := os.Lstat(filepath.Join(dir, marker))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Erase deletes the folder of a sandbox that does not run, with all in it.
+func Erase(dir string) error {
+	if !Exists(dir) {
+		return nil
+	}
+	claim, err := NewClaim(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(dir), claim.Release())
+}
+
+// Process is the process that has a sandbox's folder.
+type Process struct {
+	PID int    `json:"pid"`
+	URL string `json:"url"`
+}
+
+// ErrRuns says that another process has the folder.
+var ErrRuns = errors.New("a sandbox runs in this folder")
+
+// Claim is the right of one process to a sandbox's folder. It ends with the
+// process, however that ends.
+type Claim struct{ file *os.File }
+
+// NewClaim takes the folder for this process; ErrRuns if another has it.
+func NewClaim(dir string) (*Claim, error) {
+	file, err := os.OpenFile(filepath.Join(dir, marker), os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("claiming the sandbox's folder: %w", err)
+	}
+	switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return nil, errors.Join(ErrRuns, file.Close())
+	case err != nil:
+		return nil, errors.Join(fmt.Errorf("claiming the sandbox's folder: %w", err), file.Close())
+	}
+	return &Claim{file}, nil
+}
+
+// Announce says where the cloud of this process answers.
+func (c *Claim) Announce(url string) error {
+	text, err := json.Marshal(Process{PID: os.Getpid(), URL: url})
+	if err == nil {
+		err = c.file.Truncate(0)
+	}
+	if err == nil {
+		_, err = c.file.WriteAt(text, 0)
+	}
+	return err
+}
+
+// Release gives the folder back.
+func (c *Claim) Release() error { return errors.Join(c.file.Truncate(0), c.file.Close()) }
+
+// Running returns the process that has the folder; false when none has. A
+// process that has not announced itself yet has PID 0. The lock tells, so that
+// a number that another program got since is never taken for the sandbox's.
+func Running(dir string) (p Process, runs bool, err error) {
+	file, err := os.Open(filepath.Join(dir, marker))
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, false, nil
+	}
+	if err != nil {
+		return p, false, fmt.Errorf("looking for the sandbox: %w", err)
+	}
+	defer file.Close()
+	switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); {
+	case err == nil:
+		return p, false, nil
+	case !errors.Is(err, syscall.EWOULDBLOCK):
+		return p, false, fmt.Errorf("looking for the sandbox: %w", err)
+	}
+	_ = json.NewDecoder(file).Decode(&p) // empty until it is announced
+	return p, true, nil
+}

@@ -1,0 +1,114 @@
+package identity
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/crypto/bcrypt"
+)
+
+// secrets hashes what is only compared and encrypts what is read back.
+type secrets struct {
+	cost int
+	aead cipher.AEAD
+	// verified remembers, under a key of this process, which pairs of secret
+	// and hash fit: bcrypt is slow on purpose, and clients log in often.
+	memory   []byte
+	mu       sync.Mutex
+	verified map[string]bool
+}
+
+func newSecrets(key []byte, cost int) (*secrets, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("key of the identity service: %w", err)
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, fmt.Errorf("key of the identity service: %w", err)
+	}
+	if cost == 0 {
+		cost = bcrypt.DefaultCost
+	}
+	memory := make([]byte, 32)
+	rand.Read(memory)
+	return &secrets{cost: cost, aead: aead, memory: memory, verified: map[string]bool{}}, nil
+}
+
+// digest makes a secret of any length fit bcrypt, which reads 72 bytes.
+func digest(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return []byte(base64.RawStdEncoding.EncodeToString(sum[:]))
+}
+
+func (s *secrets) hash(secret string) (string, error) {
+	hash, err := bcrypt.GenerateFromPassword(digest(secret), s.cost)
+	return string(hash), err
+}
+
+// verify must not be called inside a transaction: it takes long.
+func (s *secrets) verify(hash, secret string) bool {
+	if hash == "" {
+		return false
+	}
+	mac := hmac.New(sha256.New, s.memory)
+	mac.Write([]byte(hash))
+	mac.Write([]byte(secret))
+	pair := string(mac.Sum(nil))
+	s.mu.Lock()
+	known := s.verified[pair]
+	s.mu.Unlock()
+	if known {
+		return true
+	}
+	if bcrypt.CompareHashAndPassword([]byte(hash), digest(secret)) != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.verified) > 10_000 {
+		clear(s.verified)
+	}
+	s.verified[pair] = true
+	return true
+}
+
+func (s *secrets) seal(plain []byte) []byte {
+	nonce := make([]byte, s.aead.NonceSize())
+	rand.Read(nonce)
+	return s.aead.Seal(nonce, nonce, plain, nil)
+}
+
+func (s *secrets) open(sealed []byte) ([]byte, error) {
+	n := s.aead.NonceSize()
+	if len(sealed) < n {
+		return nil, errors.New("opening credential: too short")
+	}
+	plain, err := s.aead.Open(nil, sealed[:n], sealed[n:], nil)
+	if err != nil {
+		return nil, fmt.Errorf("opening credential: %w", err)
+	}
+	return plain, nil
+}
+
+// newSecret returns 256 random bits as text.
+func newSecret() string {
+	raw := make([]byte, 32)
+	rand.Read(raw)
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+// tokenID is under which a token is kept: its hash, so that the state file
+// holds nothing that opens a door.
+func tokenID(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}

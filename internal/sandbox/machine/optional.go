@@ -1,0 +1,20 @@
+package machine
+
+import (
+	"context"
+	"io"
+)
+
+// Pauser is what drivers add to Machines that can halt a machine and let it
+// go on where it was. With others a paused server goes on running.
+type Pauser interface {
+	Pause(ctx context.Context, id string) error
+	Unpause(ctx context.Context, id string) error
+}
+
+// Snapshotter is what drivers add to Machines that can read the disk of a
+// machine as the bytes of a raw image. With others an image of a server is
+// that which the server was made from.
+type Snapshotter interface {
+	Snapshot(ctx context.Context, id string) (io.ReadCloser, error)
+}
