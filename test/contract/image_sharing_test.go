@@ -13,7 +13,7 @@ func TestImageMembers(t *testing.T) {
 	t.Parallel()
 	owner := member(t).Image(t)
 	other := newPerson(t)
-	guest := loginPerson(t, other).Image(t)
+	guest := other.clients(t).Image(t)
 	v := newImage(t, images.CreateOpts{})
 	_, err := images.Get(t.Context(), guest, v.ID).Extract()
 	wantStatus(t, err, http.StatusNotFound)
@@ -48,7 +48,7 @@ func TestImageMembers(t *testing.T) {
 
 func TestImageVisibility(t *testing.T) {
 	t.Parallel()
-	guest := loginPerson(t, newPerson(t)).Image(t)
+	guest := newPerson(t).clients(t).Image(t)
 	for _, c := range []struct {
 		visibility     images.ImageVisibility
 		reached, shown bool

@@ -242,16 +242,16 @@ func TestImageList(t *testing.T) {
 	hidden := true
 	ghost := newImage(t, images.CreateOpts{Tags: []string{tag}, Hidden: &hidden})
 	for query, want := range map[string][]string{
-		"limit=1&tag=" + tag:                         {small.ID, large.ID},
-		"tag=x&tag=" + tag:                           {small.ID},
-		"size_min=2&tag=" + tag:                      {large.ID},
-		"size_max=2&tag=" + tag:                      {small.ID},
-		"name=" + small.Name:                         {small.ID},
-		"name=in:" + small.Name + "," + large.Name:   {small.ID, large.ID},
-		"os_distro=" + tag:                           {small.ID},
-		"os_hidden=true&tag=" + tag:                  {ghost.ID},
-		"status=queued&tag=" + tag:                   {},
-		"visibility=private&tag=" + tag:              {},
+		"limit=1&tag=" + tag:                             {small.ID, large.ID},
+		"tag=x&tag=" + tag:                               {small.ID},
+		"size_min=2&tag=" + tag:                          {large.ID},
+		"size_max=2&tag=" + tag:                          {small.ID},
+		"name=" + small.Name:                             {small.ID},
+		"name=in:" + small.Name + "," + large.Name:       {small.ID, large.ID},
+		"os_distro=" + tag:                               {small.ID},
+		"os_hidden=true&tag=" + tag:                      {ghost.ID},
+		"status=queued&tag=" + tag:                       {},
+		"visibility=private&tag=" + tag:                  {},
 		"created_at=gt:2100-01-01T00:00:00Z&tag=" + tag:  {},
 		"created_at=gte:2020-01-01T00:00:00Z&tag=" + tag: {small.ID, large.ID},
 	} {

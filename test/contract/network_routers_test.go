@@ -115,8 +115,9 @@ func TestRouterRoutes(t *testing.T) {
 
 func TestRouterIsOfItsProject(t *testing.T) {
 	t.Parallel()
-	theirs := must[*routers.Router](t)(routers.Create(t.Context(), admin(t).Network(t), routers.CreateOpts{Name: unique(t)}).Extract())
-	t.Cleanup(func() { gone(t, routers.Delete(cleanup(t), admin(t).Network(t), theirs.ID).ExtractErr()) })
+	boss := admin(t).Network(t)
+	theirs := must[*routers.Router](t)(routers.Create(t.Context(), boss, routers.CreateOpts{Name: unique(t)}).Extract())
+	t.Cleanup(func() { gone(t, routers.Delete(cleanup(t), boss, theirs.ID).ExtractErr()) })
 	client := member(t).Network(t)
 	_, err := routers.Get(t.Context(), client, theirs.ID).Extract()
 	wantNeutron(t, err, http.StatusNotFound, "RouterNotFound", theirs.ID)

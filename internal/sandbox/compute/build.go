@@ -56,67 +56,89 @@ func (s *service) buildFailed(v model.Server, cause error) error {
 
 // mapDisks makes the volumes of a new server and waits until they are there.
 func (s *service) mapDisks(_ context.Context, v model.Server) (time.Duration, error) {
-	waiting := false
-	var broken error
-	err := s.advance(v, func(tx *store.Tx, n *model.Server) error {
-		for i := range n.Disks {
-			ready, err := s.mapDisk(tx, *n, &n.Disks[i])
-			if err != nil {
-				return err
-			}
-			waiting = waiting || !ready
-		}
-		if waiting {
-			return nil
-		}
-		s.start(n, taskSpawning, 3*time.Second)
+	waiting := true
+	err := s.env.Store.View(func(r store.Reader) error {
+		waiting = s.onlyWaits(r, v)
 		return nil
 	})
-	if err != nil {
-		if _, message := status(err); isAPI(err) {
-			broken = aborted(v, "%s", message)
+	if err != nil || waiting {
+		return volumePoll, err
+	}
+	err = s.advance(v, func(tx *store.Tx, n *model.Server) error {
+		ready := true
+		for i := range n.Disks {
+			if err := s.mapDisk(tx, *n, &n.Disks[i]); err != nil {
+				return err
+			}
+			ready = ready && s.diskNeeds(tx, n.Disks[i]) == needsNothing
 		}
+		if ready {
+			s.start(n, taskSpawning, 3*time.Second)
+		}
+		return nil
+	})
+	if code, message := status(err); err != nil && code < 500 {
+		return 0, s.buildFailed(v, aborted(v, "%s", message))
 	}
-	switch {
-	case broken != nil:
-		return 0, s.buildFailed(v, broken)
-	case err != nil:
-		return 0, err
-	case waiting:
-		return volumePoll, nil
-	}
-	return 0, nil
+	return 0, err
 }
 
-func isAPI(err error) bool {
-	code, _ := status(err)
-	return code < 500
-}
+// need is what a disk needs next before its server can be made.
+type need int
 
-// mapDisk takes one disk a step further and reports whether it is ready.
-func (s *service) mapDisk(tx *store.Tx, v model.Server, d *model.ServerDisk) (bool, error) {
-	if d.Local || d.AttachmentID != "" && d.Source == "volume" && s.settledVolume(tx, d.VolumeID) {
-		return true, nil
+const (
+	needsNothing need = iota
+	needsTime
+	needsVolume
+	needsAttachment
+	needsHelp
+)
+
+func (s *service) diskNeeds(r store.Reader, d model.ServerDisk) need {
+	if d.Local {
+		return needsNothing
 	}
 	if d.VolumeID == "" {
-		return false, s.makeVolume(tx, v, d)
+		return needsVolume
 	}
-	made, ok := s.env.Model.Volume.Volumes.Get(tx, d.VolumeID)
+	made, ok := s.env.Model.Volume.Volumes.Get(r, d.VolumeID)
 	switch {
 	case !ok || made.Status == model.VolumeError:
-		return false, api.BadRequest("Volume %s did not finish being created even after we waited 0 seconds or 1 attempts. And its status is error.", d.VolumeID)
-	case d.AttachmentID != "" && made.Work == nil:
-		return true, nil
-	case made.Status != model.VolumeAvailable:
-		return false, nil
+		return needsHelp
+	case made.Work != nil:
+		return needsTime
+	case d.AttachmentID == "":
+		return needsAttachment
 	}
-	return true, s.reserve(tx, v, d)
+	return needsNothing
 }
 
-// settledVolume reports whether a volume has no operation under way.
-func (s *service) settledVolume(r store.Reader, id string) bool {
-	v, ok := s.env.Model.Volume.Volumes.Get(r, id)
-	return ok && v.Work == nil
+// onlyWaits reports whether nothing can be done for the disks but to wait:
+// writing the record would bring it here again at once.
+func (s *service) onlyWaits(r store.Reader, v model.Server) bool {
+	waits := false
+	for _, d := range v.Disks {
+		switch s.diskNeeds(r, d) {
+		case needsTime:
+			waits = true
+		case needsVolume, needsAttachment, needsHelp:
+			return false
+		}
+	}
+	return waits
+}
+
+// mapDisk takes one disk a step further.
+func (s *service) mapDisk(tx *store.Tx, v model.Server, d *model.ServerDisk) error {
+	switch s.diskNeeds(tx, *d) {
+	case needsVolume:
+		return s.makeVolume(tx, v, d)
+	case needsAttachment:
+		return s.reserve(tx, v, d)
+	case needsHelp:
+		return api.BadRequest("Volume %s did not finish being created even after we waited 0 seconds or 1 attempts. And its status is error.", d.VolumeID)
+	}
+	return nil
 }
 
 // spawn makes the machine of a new server.

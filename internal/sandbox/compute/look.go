@@ -44,11 +44,14 @@ func runs(state string) bool {
 // process was away, cards and disks come and go, and a guest that shut itself
 // down is told.
 func (s *service) look(ctx context.Context, v model.Server) (time.Duration, error) {
-	if v.Host == "" || !runs(v.VMState) && v.VMState != model.ServerStopped {
+	switch {
+	case v.VMState == model.ServerShelved || v.VMState == model.ServerOffloaded:
+	case v.Host == "" || !runs(v.VMState) && v.VMState != model.ServerStopped:
 		return 0, nil
-	}
-	if err := s.restore(ctx, v); err != nil {
-		return 0, err
+	default:
+		if err := s.restore(ctx, v); err != nil {
+			return 0, err
+		}
 	}
 	for _, plug := range []func(context.Context, model.Server) (bool, error){s.plugCards, s.plugDisks} {
 		if changed, err := plug(ctx, v); changed || err != nil {

@@ -32,7 +32,7 @@ func (s *service) plugCards(ctx context.Context, v model.Server) (bool, error) {
 				s.dropPort(tx, p)
 				s.end(tx, n.ActionID, n.Host, "")
 			})
-		case !p.Plugged:
+		case !p.Plugged && v.Host != "": // an offloaded server gets it with its next host
 			return true, s.plugCard(ctx, v, p)
 		}
 	}
@@ -79,7 +79,7 @@ func (s *service) plugDisks(ctx context.Context, v model.Server) (bool, error) {
 				s.dropDisk(tx, d, false)
 				s.end(tx, n.ActionID, n.Host, "")
 			})
-		case !d.Plugged:
+		case !d.Plugged && v.Host != "":
 			return true, s.plugDisk(ctx, v, d)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/sandbox/api"
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
+	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 	"github.com/slipway-sh/slipway/internal/sandbox/model"
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
@@ -49,9 +50,23 @@ func (s *service) resizeMigrate(ctx context.Context, v model.Server) (time.Durat
 	})
 }
 
+// withSize lets a stopped machine run with the size that the server has.
+func (s *service) withSize(ctx context.Context, v model.Server) error {
+	if r, ok := s.machines().(machine.Resizer); ok {
+		var spec machine.Spec
+		if err := s.env.Store.View(func(r store.Reader) error { spec = s.spec(r, v); return nil }); err != nil {
+			return err
+		}
+		if err := r.Resize(ctx, spec); err != nil {
+			return err
+		}
+	}
+	return s.createMachine(ctx, v)
+}
+
 // resizeFinish lets the machine run with the new size.
 func (s *service) resizeFinish(ctx context.Context, v model.Server) (time.Duration, error) {
-	if err := s.createMachine(ctx, v); err != nil {
+	if err := s.withSize(ctx, v); err != nil {
 		return 0, s.broken(ctx, v, err)
 	}
 	if v.Before.VMState == model.ServerStopped {
@@ -73,7 +88,7 @@ func (s *service) resizeRevert(ctx context.Context, v model.Server) (time.Durati
 	old.Flavor, old.Host = *v.Before.Flavor, v.Before.Host
 	err := s.machines().Stop(ctx, v.ID)
 	if err == nil {
-		err = s.createMachine(ctx, old)
+		err = s.withSize(ctx, old)
 	}
 	if err == nil && v.Before.VMState == model.ServerStopped {
 		err = s.machines().Stop(ctx, v.ID)

@@ -29,10 +29,8 @@ func (s *service) shelved(ctx context.Context, v model.Server) (time.Duration, e
 // offloaded gives the host free.
 func (s *service) offloaded(_ context.Context, v model.Server) (time.Duration, error) {
 	return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
-		host := n.Host
-		n.Host = ""
 		s.finish(tx, n, model.ServerOffloaded)
-		s.end(tx, n.ActionID, host, "")
+		n.Host = ""
 		return nil
 	})
 }

@@ -38,6 +38,10 @@ func decodeIn(c *api.Call, key string, into any) error {
 	if err == nil {
 		return nil
 	}
+	var own *api.Error
+	if errors.As(err, &own) {
+		return own
+	}
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
 		return invalid(wrong.Field, wrong.Value, "Wrong type. Expected '"+wrong.Type.String()+"', got '"+wrong.Value+"'")

@@ -2,7 +2,6 @@ package loadbalancer
 
 import (
 	"net/http"
-	"strconv"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/api"
 	"github.com/slipway-sh/slipway/internal/sandbox/model"
@@ -162,6 +161,9 @@ func (s *service) checkListener(r store.Reader, l model.Listener) error {
 	if l.Protocol == "TERMINATED_HTTPS" && text(l.DefaultTLSContainerRef) == "" && len(l.SNIContainerRefs) == 0 {
 		return validation("An SNI or default TLS container reference is required for %s listeners.", l.Protocol)
 	}
+	if err := s.checkRefs(r, l); err != nil {
+		return err
+	}
 	if id := text(l.DefaultPoolID); id != "" {
 		pool, ok := s.model.Pools.Get(r, id)
 		if !ok || pool.ProjectID != l.ProjectID {
@@ -215,5 +217,3 @@ func portNumber(field string, in api.Optional[int]) error {
 	}
 	return nil
 }
-
-func number(v int) string { return strconv.Itoa(v) }

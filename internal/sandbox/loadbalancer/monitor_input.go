@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/api"
@@ -20,7 +21,7 @@ type monitorChange struct {
 	HTTPMethod     api.Optional[string]  `json:"http_method"`
 	URLPath        api.Optional[string]  `json:"url_path"`
 	ExpectedCodes  api.Optional[string]  `json:"expected_codes"`
-	HTTPVersion    api.Optional[float64] `json:"http_version"`
+	HTTPVersion    api.Optional[decimal] `json:"http_version"`
 	DomainName     api.Optional[string]  `json:"domain_name"`
 }
 
@@ -31,6 +32,19 @@ type monitorInput struct {
 	PoolID    api.Optional[string] `json:"pool_id"`
 	ProjectID api.Optional[string] `json:"project_id"`
 	TenantID  api.Optional[string] `json:"tenant_id"`
+}
+
+// decimal is a number that may be written as text.
+type decimal float64
+
+// UnmarshalJSON reads 1.1 and "1.1".
+func (d *decimal) UnmarshalJSON(text []byte) error {
+	v, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
+	*d = decimal(v)
+	if err != nil {
+		return invalid("http_version", string(text), "Value should be a number")
+	}
+	return nil
 }
 
 func monitorTypes() []string {
@@ -64,7 +78,12 @@ func (in monitorChange) apply(hm *model.HealthMonitor) error {
 	setPointer(&hm.HTTPMethod, in.HTTPMethod)
 	setPointer(&hm.URLPath, in.URLPath)
 	setPointer(&hm.ExpectedCodes, in.ExpectedCodes)
-	setPointer(&hm.HTTPVersion, in.HTTPVersion)
+	if in.HTTPVersion.Set {
+		hm.HTTPVersion = nil
+		if version := float64(in.HTTPVersion.Value); !in.HTTPVersion.Null {
+			hm.HTTPVersion = &version
+		}
+	}
 	setPointer(&hm.DomainName, in.DomainName)
 	if err := in.checkHTTP(hm); err != nil {
 		return err

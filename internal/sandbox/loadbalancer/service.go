@@ -44,7 +44,7 @@ func New(env *api.Env, ports Ports) *api.Service {
 	return &api.Service{
 		Name: "octavia", Type: "load-balancer", Prefix: "/load-balancer", Catalog: "/load-balancer",
 		Errors: api.OctaviaErrors, Run: s.provision,
-		Routes: append(versions().Routes(), bothPaths(slices.Concat(s.balancerRoutes(), s.listenerRoutes(), s.poolRoutes(),
+		Routes: append(versions().Routes(), everyPath(slices.Concat(s.balancerRoutes(), s.listenerRoutes(), s.poolRoutes(),
 			s.memberRoutes(), s.monitorRoutes(), s.policyRoutes(), s.quotaRoutes(), s.providerRoutes(), s.offerRoutes(),
 			s.amphoraRoutes()))...),
 	}
@@ -64,13 +64,17 @@ func versions() api.Versions {
 	return v
 }
 
-// bothPaths serves every route below /v2 and /v2.0, with and without the
-// "lbaas" that Neutron's extension had.
-func bothPaths(routes []api.Route) []api.Route {
-	all := make([]api.Route, 0, 2*len(routes))
+// everyPath serves every route below /v2 and /v2.0, with and without the
+// "lbaas" that Neutron's extension had; amphorae are below "octavia" too.
+func everyPath(routes []api.Route) []api.Route {
+	all := make([]api.Route, 0, 4*len(routes))
 	for _, route := range routes {
 		method, path, _ := strings.Cut(route.Pattern, " ")
-		for _, base := range []string{"/v2/lbaas", "/v2.0/lbaas"} {
+		bases := []string{"/v2", "/v2.0", "/v2/lbaas", "/v2.0/lbaas"}
+		if strings.HasPrefix(path, "/amphorae") {
+			bases = append(bases, "/v2/octavia", "/v2.0/octavia")
+		}
+		for _, base := range bases {
 			route.Pattern = method + " " + base + path
 			all = append(all, route)
 		}

@@ -18,3 +18,10 @@ type Pauser interface {
 type Snapshotter interface {
 	Snapshot(ctx context.Context, id string) (io.ReadCloser, error)
 }
+
+// Resizer is what drivers add to Machines that can give a stopped machine the
+// CPUs, memory and disk of a spec; the machine is started after that. With
+// others a resized server runs on as it was.
+type Resizer interface {
+	Resize(ctx context.Context, spec Spec) error
+}
