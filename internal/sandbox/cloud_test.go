@@ -15,6 +15,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/ec2credentials"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/users"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/slipway-sh/slipway/internal/sandbox"
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
@@ -87,10 +88,15 @@ func TestStateHoldsNoSecrets(t *testing.T) {
 
 func TestTokensEnd(t *testing.T) {
 	t.Parallel()
-	cloud := sandboxtest.Start(t, func(o *sandbox.Options) { o.TokenLife = 50 * time.Millisecond })
+	clock := testingclock.NewFakeClock(time.Now())
+	cloud := sandboxtest.Start(t, func(o *sandbox.Options) { o.Clock, o.TokenLife = clock, 2*time.Hour })
 	client := cloud.Admin.Identity(t)
 	client.ReauthFunc = nil
-	time.Sleep(60 * time.Millisecond)
+	clock.Step(2*time.Hour - time.Second)
+	if _, err := projects.List(client, nil).AllPages(t.Context()); err != nil {
+		t.Errorf("before its time is over a token got %v", err)
+	}
+	clock.Step(time.Second)
 	if _, err := projects.List(client, nil).AllPages(t.Context()); !gophercloud.ResponseCodeIs(err, http.StatusUnauthorized) {
 		t.Errorf("after its time a token got %v", err)
 	}

@@ -43,15 +43,19 @@ func (l List[T]) Reply(c *Call, items iter.Seq[T]) error {
 	if err != nil {
 		return err
 	}
-	if err := sortItems(chosen, query, l.Sort); err != nil {
-		return err
-	}
-	page, chosen, err := l.page(query, chosen)
+	keys, err := sortKeys(reflect.TypeFor[T](), query, l.Sort)
 	if err != nil {
 		return err
 	}
-	rendered := make([]any, 0, len(chosen))
-	for _, item := range chosen {
+	if len(keys) > 0 {
+		chosen = slices.Values(sorted(chosen, keys))
+	}
+	page, picked, err := l.cut(query, chosen)
+	if err != nil {
+		return err
+	}
+	rendered := make([]any, 0, len(picked))
+	for _, item := range picked {
 		var out any = item
 		if l.Render != nil {
 			out = l.Render(item)
@@ -74,7 +78,9 @@ func reserved(name string) bool {
 	return false
 }
 
-func (l List[T]) filter(query url.Values, items iter.Seq[T]) ([]T, error) {
+// filter returns the items that pass every filter of the query, found while
+// they are read.
+func (l List[T]) filter(query url.Values, items iter.Seq[T]) (iter.Seq[T], error) {
 	known := attributes(reflect.TypeFor[T]())
 	var tests []func(T) bool
 	for name, values := range query {
@@ -90,13 +96,17 @@ func (l List[T]) filter(query url.Values, items iter.Seq[T]) ([]T, error) {
 			return nil, BadRequest("[%q] is invalid attribute for filtering", name)
 		}
 	}
-	chosen := []T{}
-	for item := range items {
-		if !slices.ContainsFunc(tests, func(test func(T) bool) bool { return !test(item) }) {
-			chosen = append(chosen, item)
-		}
+	if len(tests) == 0 {
+		return items, nil
 	}
-	return chosen, nil
+	return func(yield func(T) bool) {
+		for item := range items {
+			fails := func(test func(T) bool) bool { return !test(item) }
+			if !slices.ContainsFunc(tests, fails) && !yield(item) {
+				return
+			}
+		}
+	}, nil
 }
 
 func matchesAny(v reflect.Value, values []string) bool {

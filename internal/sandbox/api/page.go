@@ -1,6 +1,7 @@
 package api
 
 import (
+	"iter"
 	"net/url"
 	"slices"
 	"strconv"
@@ -20,54 +21,82 @@ type Page struct {
 // Links adds the links of a page to a body, whose list is under the key.
 type Links func(c *Call, p Page, key string, body map[string]any)
 
-func (l List[T]) page(query url.Values, items []T) (Page, []T, error) {
-	limit, err := l.limit(query)
+// stream cuts the page out of items that come in their order, and reads no
+// more of them than it needs.
+func (l List[T]) stream(query url.Values, items iter.Seq[T]) (Page, []T, error) {
+	page, limit, err := l.limit(query)
 	if err != nil {
-		return Page{}, nil, err
+		return page, nil, err
 	}
-	page := Page{}
-	if query.Get("limit") != "" {
-		page.Limit = limit
-	}
-	start, end := 0, len(items)
-	reverse := strings.EqualFold(query.Get("page_reverse"), "true")
-	if marker := query.Get("marker"); marker != "" {
-		at := slices.IndexFunc(items, func(item T) bool { return l.ID(item) == marker })
-		if at < 0 {
-			return Page{}, nil, BadRequest("marker [%s] not found", marker)
+	marker := query.Get("marker")
+	begun := marker == ""
+	picked := []T{}
+	for item := range items {
+		if !begun {
+			begun, page.Before = l.ID(item) == marker, true
+			continue
 		}
-		start = at + 1
-		if reverse {
-			start, end = 0, at
+		if limit > 0 && len(picked) == limit {
+			page.After = true
+			break
 		}
+		picked = append(picked, item)
 	}
-	if limit > 0 && end-start > limit {
-		if reverse {
-			start = end - limit
-		} else {
-			end = start + limit
-		}
+	if !begun {
+		return page, nil, BadRequest("marker [%s] not found", marker)
 	}
-	page.Before, page.After = start > 0, end < len(items)
-	if start < end {
-		page.First, page.Last = l.ID(items[start]), l.ID(items[end-1])
-	}
-	return page, items[start:end], nil
+	return l.ends(page, picked), picked, nil
 }
 
-func (l List[T]) limit(query url.Values) (int, error) {
+// cut cuts out the page that the query asks for. One that is read backwards
+// ends before the marker and needs all items.
+func (l List[T]) cut(query url.Values, items iter.Seq[T]) (Page, []T, error) {
+	if !reversed(query) {
+		return l.stream(query, items)
+	}
+	page, limit, err := l.limit(query)
+	if err != nil {
+		return page, nil, err
+	}
+	all := slices.Collect(items)
+	end := len(all)
+	if marker := query.Get("marker"); marker != "" {
+		if end = slices.IndexFunc(all, func(item T) bool { return l.ID(item) == marker }); end < 0 {
+			return page, nil, BadRequest("marker [%s] not found", marker)
+		}
+	}
+	start := 0
+	if limit > 0 {
+		start = max(0, end-limit)
+	}
+	page.Before, page.After = start > 0, end < len(all)
+	return l.ends(page, all[start:end]), all[start:end], nil
+}
+
+func reversed(query url.Values) bool { return strings.EqualFold(query.Get("page_reverse"), "true") }
+
+func (l List[T]) ends(page Page, picked []T) Page {
+	if len(picked) > 0 {
+		page.First, page.Last = l.ID(picked[0]), l.ID(picked[len(picked)-1])
+	}
+	return page
+}
+
+// limit returns how many items a page may have, 0 for any number, and a page
+// that knows whether the query asked for a limit.
+func (l List[T]) limit(query url.Values) (Page, int, error) {
 	text := query.Get("limit")
 	if text == "" {
-		return l.MaxLimit, nil
+		return Page{}, l.MaxLimit, nil
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 0 {
-		return 0, BadRequest("limit param must be an integer that is not negative: %q", text)
+		return Page{}, 0, BadRequest("limit param must be an integer that is not negative: %q", text)
 	}
 	if limit == 0 || (l.MaxLimit > 0 && limit > l.MaxLimit) {
-		return l.MaxLimit, nil
+		limit = l.MaxLimit
 	}
-	return limit, nil
+	return Page{Limit: limit}, limit, nil
 }
 
 // pageURL is the address of a neighbour page.

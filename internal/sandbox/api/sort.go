@@ -1,6 +1,7 @@
 package api
 
 import (
+	"iter"
 	"net/url"
 	"reflect"
 	"slices"
@@ -12,15 +13,9 @@ type sortKey struct {
 	desc  bool
 }
 
-// sortItems sorts by what the query asks: sort=key:dir,… or sort_key with
-// sort_dir, several times; by the defaults if it asks nothing. Equal items
-// keep their order.
-func sortItems[T any](items []T, query url.Values, defaults []string) error {
-	keys, err := sortKeys(reflect.TypeFor[T](), query, defaults)
-	if err != nil || len(keys) == 0 {
-		return err
-	}
-	slices.SortStableFunc(items, func(a, b T) int {
+// sorted returns the items in the order of the keys; equal ones keep theirs.
+func sorted[T any](items iter.Seq[T], keys []sortKey) []T {
+	return slices.SortedStableFunc(items, func(a, b T) int {
 		for _, key := range keys {
 			order := compare(reflect.ValueOf(a).FieldByIndex(key.index), reflect.ValueOf(b).FieldByIndex(key.index))
 			if key.desc {
@@ -32,9 +27,10 @@ func sortItems[T any](items []T, query url.Values, defaults []string) error {
 		}
 		return 0
 	})
-	return nil
 }
 
+// sortKeys reads what the query asks for: sort=key:dir,… or sort_key with
+// sort_dir, several times; the defaults if it asks for nothing.
 func sortKeys(t reflect.Type, query url.Values, defaults []string) ([]sortKey, error) {
 	asked := defaults
 	if sort := query.Get("sort"); sort != "" {

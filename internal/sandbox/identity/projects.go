@@ -55,8 +55,12 @@ func (k *Keystone) projectRoutes() []api.Route {
 func (k *Keystone) listProjects(c *api.Call) error {
 	domains := c.Query("is_domain") == "true" || c.Query("is_domain") == "True"
 	return c.View(func(r store.Reader) error {
+		projects := k.model.Projects.All(r)
+		if name := c.Query("name"); name != "" {
+			projects = k.model.ProjectsByName.Each(r, name)
+		}
 		return projectList("projects").Reply(c, func(yield func(projectView) bool) {
-			for p := range k.model.Projects.All(r) {
+			for p := range projects {
 				if p.IsDomain == domains && !yield(newProjectView(c, p)) {
 					return
 				}

@@ -47,7 +47,11 @@ func (k *Keystone) userRoutes() []api.Route {
 // userViews yields the users that a test lets through.
 func (k *Keystone) userViews(c *api.Call, r store.Reader, test func(model.User) bool) func(func(userView) bool) {
 	return func(yield func(userView) bool) {
-		for u := range k.model.Users.All(r) {
+		users := k.model.Users.All(r)
+		if name := c.Query("name"); name != "" {
+			users = k.model.UsersByName.Each(r, name)
+		}
+		for u := range users {
 			if test(u) && !yield(newUserView(c, u)) {
 				return
 			}

@@ -3,11 +3,13 @@ package network
 import (
 	"math/big"
 	"net/http"
+	"strconv"
+
+	"go4.org/netipx"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/api"
 	"github.com/slipway-sh/slipway/internal/sandbox/model"
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
-	"go4.org/netipx"
 )
 
 // availabilityView tells how many addresses a network has and uses. IPv6 has
@@ -17,7 +19,6 @@ type availabilityView struct {
 	NetworkName string               `json:"network_name"`
 	TenantID    string               `json:"tenant_id"`
 	ProjectID   string               `json:"project_id"`
-	IPVersion   *int                 `json:"ip_version,omitempty"`
 	TotalIPs    *big.Int             `json:"total_ips"`
 	UsedIPs     int                  `json:"used_ips"`
 	Subnets     []subnetAvailability `json:"subnet_ip_availability"`
@@ -32,10 +33,14 @@ type subnetAvailability struct {
 	UsedIPs    int      `json:"used_ips"`
 }
 
-func (n *Core) availability(r store.Reader, network model.Network) availabilityView {
+// availability counts the addresses of one IP version ("4", "6") or of all.
+func (n *Core) availability(r store.Reader, network model.Network, only string) availabilityView {
 	view := availabilityView{NetworkID: network.ID, NetworkName: network.Name, TenantID: network.ProjectID,
 		ProjectID: network.ProjectID, TotalIPs: new(big.Int), Subnets: []subnetAvailability{}}
 	for subnet := range n.model.SubnetsOfNetwork.Each(r, network.ID) {
+		if only != "" && only != strconv.Itoa(subnet.IPVersion) {
+			continue
+		}
 		one := subnetAvailability{SubnetID: subnet.ID, SubnetName: subnet.Name, CIDR: subnet.CIDR, IPVersion: subnet.IPVersion,
 			TotalIPs: new(big.Int), UsedIPs: n.model.PortsOfSubnet.Count(r, subnet.ID)}
 		for _, pool := range poolRanges(subnet) {
@@ -60,7 +65,7 @@ func (n *Core) listAvailability(c *api.Call) error {
 	return c.View(func(r store.Reader) error {
 		views := func(yield func(availabilityView) bool) {
 			for network := range n.model.Networks.All(r) {
-				if !yield(n.availability(r, network)) {
+				if !yield(n.availability(r, network, c.Query("ip_version"))) {
 					return
 				}
 			}
@@ -76,6 +81,6 @@ func (n *Core) showAvailability(c *api.Call) error {
 		if err != nil {
 			return err
 		}
-		return c.Reply(http.StatusOK, map[string]any{"network_ip_availability": n.availability(r, network)})
+		return c.Reply(http.StatusOK, map[string]any{"network_ip_availability": n.availability(r, network, "")})
 	})
 }

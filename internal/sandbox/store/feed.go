@@ -16,25 +16,6 @@ type Feed struct {
 	close   func()
 }
 
-// Subscribe returns a feed that begins with every record there is, so that a
-// reader that starts sees what happened before. A deleted record is told by
-// its id. It must not be called inside View or Update.
-func (t *Table[T]) Subscribe() *Feed {
-	f := &Feed{dirty: map[string]struct{}{}, wake: make(chan struct{}, 1)}
-	t.store.mu.Lock()
-	defer t.store.mu.Unlock()
-	for record := range t.All(view{}) {
-		f.add(t.id(record))
-	}
-	t.feeds[f] = struct{}{}
-	f.close = func() {
-		t.store.mu.Lock()
-		defer t.store.mu.Unlock()
-		delete(t.feeds, f)
-	}
-	return f
-}
-
 // Next returns the id of a record that changed, waiting for one. Its error is
 // that of the context.
 func (f *Feed) Next(ctx context.Context) (string, error) {
@@ -76,11 +57,5 @@ func (f *Feed) add(id string) {
 	select {
 	case f.wake <- struct{}{}:
 	default:
-	}
-}
-
-func (t *Table[T]) publish(id string) {
-	for f := range t.feeds {
-		f.add(id)
 	}
 }

@@ -21,14 +21,9 @@ var ErrLocked = errors.New("state file is in use by another process")
 type Store struct {
 	mu     sync.RWMutex
 	db     *bbolt.DB // nil: nothing is kept
-	tables []table
+	tables []*core
 	seq    uint64
 	err    error
-}
-
-// table is what the store needs of a Table[T] without knowing T.
-type table interface {
-	name(id string) (string, bool)
 }
 
 // Open opens the state file at path and creates it, mode 0600, when there is
