@@ -13,7 +13,7 @@ build:
 	go build -o $(SLIPWAY) ./cmd/slipway
 
 deps:
-	@missing=$$(for p in $$(grep -v '^#' internal/bundle/source/hostpackages.txt); do \
+	@missing=$$(for p in $$(cat internal/bundle/source/hostpackages.txt test/e2e/packages.txt | grep -v '^#'); do \
 		dpkg-query -W -f '$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^ii' || echo $$p; done); \
 	if [ -n "$$missing" ]; then apt-get update -q && apt-get install -q -y --no-install-recommends $$missing; fi
 

@@ -16,6 +16,10 @@ import (
 	"github.com/slipway-sh/slipway/internal/bundle"
 )
 
+// overridesFolder is clusterctl's variable for the folder whose files take
+// precedence over the repository's.
+const overridesFolder = "overridesFolder"
+
 // New returns a clusterctl client whose providers and cert-manager are those of
 // a bundle. Variables of the components, such as feature gates, are
 // taken from variables, and from nowhere else.
@@ -42,8 +46,10 @@ func Config(ctx context.Context, folder *bundle.Folder, variables map[string]str
 	for key, value := range variables {
 		reader.Set(key, value)
 	}
-	// Files of the user's own would otherwise take precedence.
-	reader.Set("overridesFolder", filepath.Join(dir, "overrides"))
+	if variables[overridesFolder] == "" {
+		// Files of the user's own would otherwise take precedence.
+		reader.Set(overridesFolder, filepath.Join(dir, "overrides"))
+	}
 	certManager, err := yaml.Marshal(map[string]string{
 		"url":     filepath.Join(dir, "cert-manager", versions.CertManager, "cert-manager.yaml"),
 		"version": versions.CertManager,

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/image"
 	"github.com/slipway-sh/slipway/internal/sandbox/keymanager"
 	"github.com/slipway-sh/slipway/internal/sandbox/loadbalancer"
+	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 	"github.com/slipway-sh/slipway/internal/sandbox/model"
 	"github.com/slipway-sh/slipway/internal/sandbox/network"
 	"github.com/slipway-sh/slipway/internal/sandbox/objectstore"
@@ -52,6 +53,7 @@ type Cloud struct {
 	options  Options
 	secrets  Secrets
 	listener net.Listener
+	door     net.Listener // nil without machines
 	server   *http.Server
 	services []*api.Service
 }
@@ -90,6 +92,9 @@ func (c *Cloud) open() (err error) {
 	}
 	if err := network.Bootstrap(c.Env, network.Options{}); err != nil {
 		return fmt.Errorf("making the external network: %w", err)
+	}
+	if err := c.openDoor(context.Background()); err != nil {
+		return err
 	}
 	for _, service := range c.services {
 		if service.Bootstrap == nil {
@@ -152,8 +157,11 @@ func (c *Cloud) Serve(ctx context.Context) error {
 			work.Go(func() { service.Run(running) })
 		}
 	}
-	failed := make(chan error, 1)
+	failed := make(chan error, 2)
 	go func() { failed <- c.server.Serve(c.listener) }()
+	if c.door != nil {
+		go func() { failed <- c.server.Serve(c.door) }()
+	}
 	var err error
 	select {
 	case err = <-failed:
@@ -174,16 +182,30 @@ func (c *Cloud) shutdown(ctx context.Context) error {
 	return nil
 }
 
-// Close releases listener, machines and state; Serve has returned before.
+// Close releases listeners and state; Serve has returned before. Machines that
+// outlive the process go on running.
 func (c *Cloud) Close() error { return c.release() }
+
+// Stop is Close that ends machines too, and leaves the host as it was. They
+// come back with the next start.
+func (c *Cloud) Stop(ctx context.Context) error {
+	var err error
+	if host, ok := c.options.Host.(machine.Ender); ok {
+		err = host.Shutdown(ctx)
+	}
+	return errors.Join(err, c.release())
+}
 
 func (c *Cloud) release() error {
 	var errs []error
 	if c.server != nil {
 		errs = append(errs, c.server.Close())
 	}
-	if c.listener != nil {
-		if err := c.listener.Close(); !errors.Is(err, net.ErrClosed) {
+	for _, l := range []net.Listener{c.listener, c.door} {
+		if l == nil {
+			continue
+		}
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}
@@ -192,9 +214,6 @@ func (c *Cloud) release() error {
 	}
 	return errors.Join(errs...)
 }
-
-// URL is where the cloud is, without a slash at the end.
-func (c *Cloud) URL() string { return "http://" + c.listener.Addr().String() }
 
 // CloudsYAML is the path of the file for OpenStack's clients, with the clouds
 // sandbox (a member) and sandbox-admin.

@@ -17,6 +17,7 @@ const controlPath = "/-/"
 
 // Status is what a running cloud says about itself.
 type Status struct {
+	// URL is where clients and machines find the cloud.
 	URL     string    `json:"url"`
 	PID     int       `json:"pid"`
 	Driver  string    `json:"driver"`

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,9 +18,12 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox"
 )
 
-// patience is how long a sandbox may take to answer after it was started, or
-// to end after it was asked to.
-const patience = 20 * time.Second
+const (
+	// patience is how long a sandbox may take to answer after it was started.
+	patience = 20 * time.Second
+	// stopTime is how long it may take to end with all its machines.
+	stopTime = 60 * time.Second
+)
 
 // background starts this program again, apart from the terminal, and waits
 // until it answers or ends.
@@ -38,7 +43,7 @@ func (o startOptions) background(ctx context.Context) error {
 	}
 	// Not exec.CommandContext: the sandbox has to outlive this program.
 	cmd := exec.Command(program, "sandbox", "start", "--foreground", "--dir", o.dir, "--listen", o.listen,
-		"--driver", o.driver, "--factor", fmt.Sprint(o.factor))
+		"--driver", o.driver, "--bundle", o.bundle, "--factor", fmt.Sprint(o.factor))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = o.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -84,6 +89,9 @@ func waitReady(ctx context.Context, dir string) (sandbox.Status, error) {
 	for {
 		status, err := ask(ctx, dir)
 		if err == nil {
+			err = reachable(ctx, status.URL)
+		}
+		if err == nil {
 			return status, nil
 		}
 		select {
@@ -92,6 +100,20 @@ func waitReady(ctx context.Context, dir string) (sandbox.Status, error) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// reachable tries the address that clients are given: with machines it is one
+// of a network that is made after the process began.
+func reachable(ctx context.Context, address string) error {
+	target, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	connection, err := (&net.Dialer{Timeout: 100 * time.Millisecond}).DialContext(ctx, "tcp", target.Host)
+	if err != nil {
+		return err
+	}
+	return connection.Close()
 }
 
 var errStopped = errors.New("it does not run")

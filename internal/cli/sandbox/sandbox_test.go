@@ -68,7 +68,7 @@ func begin(t *testing.T) (dir, said string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "cloud")
 	t.Cleanup(func() { _, _ = stop(context.Background(), dir) })
-	return dir, ok(t, "start", "--dir", dir, "--listen", "127.0.0.1:0")
+	return dir, ok(t, "start", "--driver", "none", "--dir", dir, "--listen", "127.0.0.1:0")
 }
 
 func status(t *testing.T, dir string) state {
@@ -104,7 +104,7 @@ func TestStartKillStartStopReset(t *testing.T) {
 	if !s.Running || !strings.Contains(said, s.URL) || !strings.Contains(said, "OS_CLIENT_CONFIG_FILE="+s.CloudsYAML) {
 		t.Errorf("start said:\n%s\nstatus: %+v", said, s)
 	}
-	if again := ok(t, "start", "--dir", dir); !strings.Contains(again, "runs already") || status(t, dir).PID != s.PID {
+	if again := ok(t, "start", "--driver", "none", "--dir", dir); !strings.Contains(again, "runs already") || status(t, dir).PID != s.PID {
 		t.Errorf("a second start said:\n%s", again)
 	}
 	client := identity(t, s.CloudsYAML)
@@ -120,7 +120,7 @@ func TestStartKillStartStopReset(t *testing.T) {
 			t.Fatal("status calls a killed sandbox running")
 		}
 	}
-	ok(t, "start", "--dir", dir, "--listen", "127.0.0.1:0")
+	ok(t, "start", "--driver", "none", "--dir", dir, "--listen", "127.0.0.1:0")
 	if got, err := projects.Get(t.Context(), identity(t, s.CloudsYAML), made.ID).Extract(); err != nil || got.Name != "kept" {
 		t.Errorf("after kill -9: %+v, %v", got, err)
 	}
@@ -165,7 +165,7 @@ func TestFaultRules(t *testing.T) {
 		t.Errorf("list:\n%s", table)
 	}
 	ok(t, "stop", "--dir", dir)
-	ok(t, "start", "--dir", dir, "--listen", "127.0.0.1:0")
+	ok(t, "start", "--driver", "none", "--dir", dir, "--listen", "127.0.0.1:0")
 	if s := status(t, dir); s.Faults != 1 {
 		t.Errorf("after a restart there are %d rules", s.Faults)
 	}

@@ -15,18 +15,23 @@ import (
 )
 
 type startOptions struct {
-	dir, listen, driver string
-	factor              float64
-	foreground          bool
+	dir, listen, driver, bundle string
+	factor                      float64
+	foreground                  bool
 }
 
 func newStart(streams ui.Streams) *cobra.Command {
-	o := startOptions{listen: sandbox.DefaultListen, driver: "none", factor: 1}
+	o := startOptions{listen: sandbox.DefaultListen, driver: driverAuto, bundle: "bundle", factor: 1}
 	cmd := &cobra.Command{
 		Use:   "start",
 		Short: "Start the sandbox in the background and say how to use it",
-		Example: `  slipway sandbox start
-  slipway sandbox start --factor 0
+		Long: `Start runs the cloud in the background. As root, with the bundle at hand, servers
+are Linux containers that run systemd on networks, volumes and load balancers
+that are real; that is the driver container. Without root or what else it needs
+start says so, and the driver is none: all APIs work, servers become ACTIVE
+without a machine.`,
+		Example: `  sudo slipway sandbox start
+  slipway sandbox start --driver none --factor 0
   slipway sandbox start --dir ./cloud --listen 127.0.0.1:0 --foreground`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
@@ -34,7 +39,8 @@ func newStart(streams ui.Streams) *cobra.Command {
 	dirFlag(cmd, &o.dir)
 	flags := cmd.Flags()
 	flags.StringVar(&o.listen, "listen", o.listen, "loopback address of the APIs; port 0 takes a free one")
-	flags.StringVar(&o.driver, "driver", o.driver, "what stands behind servers: "+strings.Join(sandbox.Drivers(), ", "))
+	flags.StringVar(&o.driver, "driver", o.driver, "what stands behind servers: "+strings.Join(append([]string{driverAuto}, sandbox.Drivers()...), ", "))
+	flags.StringVar(&o.bundle, "bundle", o.bundle, "bundle that has the OCI runtime; without one it is taken from the PATH")
 	flags.Float64Var(&o.factor, "factor", o.factor, "how long operations take, as a multiple of a cloud's time; 0 is at once")
 	flags.BoolVar(&o.foreground, "foreground", false, "stay in the foreground until a signal comes")
 	return cmd
@@ -57,6 +63,9 @@ func (o startOptions) run(ctx context.Context, streams ui.Streams) (err error) {
 		}
 		return err
 	}
+	if err := o.choose(streams); err != nil {
+		return err
+	}
 	if o.foreground {
 		return o.serve(ctx, streams)
 	}
@@ -73,26 +82,30 @@ func (o startOptions) serve(ctx context.Context, streams ui.Streams) error {
 		return fault.New("sandbox", err, "see slipway sandbox status")
 	}
 	defer claim.Release()
-	host, err := sandbox.NewHost(o.driver, o.dir)
-	if err != nil {
-		return fault.Usage("--driver", err, "see slipway sandbox start --help")
-	}
 	progress, err := ui.NewProgress("plain", streams)
 	if err != nil {
 		return err
 	}
 	defer progress.Close()
+	host, err := sandbox.NewHost(o.host(progress))
+	if err != nil {
+		return fault.New("--driver "+o.driver, err, "slipway sandbox reset begins a new one; see slipway sandbox start --help")
+	}
 	cloud, err := sandbox.Open(sandbox.Options{Dir: o.dir, Listen: o.listen, Factor: o.factor, Host: host, Events: progress})
 	if err != nil {
 		return fault.New("sandbox", err, "another address is chosen with --listen, another folder with --dir")
 	}
-	if err := errors.Join(handOver(o.dir, cloud.CloudsYAML()), claim.Announce(cloud.URL())); err != nil {
-		return errors.Join(err, cloud.Close())
+	err = errors.Join(handOver(o.dir, cloud.CloudsYAML()), claim.Announce(cloud.ControlURL()))
+	if err == nil {
+		if o.foreground {
+			fmt.Fprintf(streams.Out, "The sandbox answers at %s; Ctrl-C stops it.\n", cloud.URL())
+		}
+		err = cloud.Serve(ctx)
 	}
-	if o.foreground {
-		fmt.Fprintf(streams.Out, "The sandbox answers at %s; Ctrl-C stops it.\n", cloud.URL())
-	}
-	return errors.Join(cloud.Serve(ctx), cloud.Close())
+	// The signal that ended it must not keep the host from being cleaned.
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	return errors.Join(err, cloud.Stop(ending))
 }
 
 // report says where the cloud is and what to do next.

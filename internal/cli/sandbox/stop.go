@@ -31,7 +31,14 @@ func newStop(streams ui.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !stopped {
+			swept, err := sweep(cmd.Context(), dir)
+			switch {
+			case err != nil:
+				return err
+			case swept:
+				fmt.Fprintln(streams.Out, "The sandbox did not run; what it had left on the host is ended.")
+				return nil
+			case !stopped:
 				fmt.Fprintln(streams.Out, "The sandbox does not run.")
 				return nil
 			}
@@ -56,6 +63,9 @@ func newReset(streams ui.Streams) *cobra.Command {
 				return err
 			}
 			if _, err := stop(cmd.Context(), dir); err != nil {
+				return err
+			}
+			if _, err := sweep(cmd.Context(), dir); err != nil {
 				return err
 			}
 			if err := sandbox.Erase(dir); err != nil {
@@ -85,7 +95,7 @@ func stop(ctx context.Context, dir string) (bool, error) {
 	case err != nil && !errors.Is(err, syscall.ESRCH):
 		return false, fmt.Errorf("stopping the sandbox: %w", err)
 	}
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for end := time.Now().Add(stopTime); time.Now().Before(end); {
 		if _, runs, err := sandbox.Running(dir); err != nil || !runs {
 			return true, err
 		}
@@ -95,5 +105,19 @@ func stop(ctx context.Context, dir string) (bool, error) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return false, fault.New("sandbox", fmt.Errorf("process %d did not end in %s", process.PID, patience), "kill it; its state survives")
+	return false, fault.New("sandbox", fmt.Errorf("process %d did not end in %s", process.PID, stopTime), "kill it; its state survives")
+}
+
+// sweep ends machines and networks whose process is gone, as after kill -9.
+func sweep(ctx context.Context, dir string) (bool, error) {
+	if _, runs, err := sandbox.Running(dir); err != nil || runs {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopTime)
+	defer cancel()
+	swept, err := sandbox.Sweep(ctx, sandbox.HostOptions{Dir: dir})
+	if err != nil {
+		return swept, fault.New("sandbox", err, "run it again; a sandbox that root started needs sudo")
+	}
+	return swept, nil
 }

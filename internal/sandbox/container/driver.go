@@ -87,14 +87,13 @@ func newDriver(o Options) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the container driver: %w", err)
 	}
-	sum := sha256.Sum256([]byte(dir))
 	o.Dir = dir
-	d := &Driver{Options: o, tag: hex.EncodeToString(sum[:3]), locks: map[string]*sync.Mutex{}, addresses: map[string]string{}}
+	d := &Driver{Options: o, tag: tagOf(dir), locks: map[string]*sync.Mutex{}, addresses: map[string]string{}}
 	if d.Events == nil {
 		d.Events = event.Discard{}
 	}
 	if d.RunDir == "" {
-		d.RunDir = "/run/slipway/" + d.tag
+		d.RunDir = defaultRunDir(d.tag)
 	}
 	if d.Runc == "" {
 		d.Runc = "runc"
@@ -219,6 +218,33 @@ func Clean(ctx context.Context, o Options) error {
 	}
 	return d.Shutdown(ctx)
 }
+
+// Left reports whether a driver of the folder, in this process or one before,
+// has anything on the host.
+func Left(o Options) bool {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return false
+	}
+	runDir := o.RunDir
+	if runDir == "" {
+		runDir = defaultRunDir(tagOf(dir))
+	}
+	for _, path := range []string{runDir, filepath.Join(dir, settingName)} {
+		if _, err := os.Lstat(path); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// tagOf tells what belongs to one folder's driver from what belongs to another's.
+func tagOf(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return hex.EncodeToString(sum[:3])
+}
+
+func defaultRunDir(tag string) string { return "/run/slipway/" + tag }
 
 // plug connects a machine's link.
 func (d *Driver) plug(ctx context.Context, space string, n nic) error {

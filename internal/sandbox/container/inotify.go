@@ -18,9 +18,11 @@ const (
 	// 128 is used up by five machines.
 	inotifyPath = "/proc/sys/fs/inotify/max_user_instances"
 	inotifyMin  = 1024
+	// settingName is the file that keeps what the setting was.
+	settingName = "host-setting"
 )
 
-func (d *Driver) settingFile() string { return filepath.Join(d.Dir, "host-setting") }
+func (d *Driver) settingFile() string { return filepath.Join(d.Dir, settingName) }
 
 // raise sets the kernel setting that machines need, if it is too low, after
 // recording what it was: the next Shutdown puts it back, also after a crash.

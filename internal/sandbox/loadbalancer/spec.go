@@ -37,7 +37,7 @@ func (s *service) spec(id string) (spec machine.Balancer, err error) {
 func works(v model.Life) bool { return v.AdminStateUp && v.ProvisioningStatus != pendingDelete }
 
 func (s *service) listenerSpec(r store.Reader, l model.Listener) machine.Listener {
-	spec := machine.Listener{ID: l.ID, Protocol: l.Protocol, Port: l.ProtocolPort}
+	spec := machine.Listener{ID: l.ID, Protocol: l.Protocol, Port: l.ProtocolPort, ConnectionLimit: l.ConnectionLimit}
 	for _, cidr := range l.AllowedCIDRs {
 		if prefix, err := netip.ParsePrefix(cidr); err == nil {
 			spec.AllowedCIDRs = append(spec.AllowedCIDRs, prefix)
@@ -47,17 +47,28 @@ func (s *service) listenerSpec(r store.Reader, l model.Listener) machine.Listene
 	if !ok || !works(p.Life) {
 		return spec
 	}
-	spec.Algorithm = p.Algorithm
+	spec.Algorithm, spec.MemberProtocol = p.Algorithm, p.Protocol
 	for m := range s.model.MembersOf.Each(r, p.ID) {
 		if addr, err := netip.ParseAddr(m.Address); err == nil && works(m.Life) {
-			spec.Members = append(spec.Members, machine.Member{ID: m.ID, Weight: m.Weight,
-				Address: netip.AddrPortFrom(addr, uint16(m.ProtocolPort))})
+			spec.Members = append(spec.Members, memberSpec(m, addr))
 		}
 	}
 	if hm, ok := s.model.MonitorsOf.First(r, p.ID); ok && works(hm.Life) {
 		spec.Check = &machine.Check{Type: hm.Type, Method: text(hm.HTTPMethod), Path: text(hm.URLPath),
 			Codes: text(hm.ExpectedCodes), Delay: hm.Delay, Timeout: hm.Timeout,
 			MaxRetries: hm.MaxRetries, MaxRetryDn: hm.MaxRetriesDown}
+	}
+	return spec
+}
+
+func memberSpec(m model.Member, addr netip.Addr) machine.Member {
+	spec := machine.Member{ID: m.ID, Weight: m.Weight, Backup: m.Backup,
+		Address: netip.AddrPortFrom(addr, uint16(m.ProtocolPort))}
+	if m.MonitorPort != nil {
+		spec.Monitor.Port = *m.MonitorPort
+	}
+	if at, err := netip.ParseAddr(text(m.MonitorAddress)); err == nil {
+		spec.Monitor.Addr = at
 	}
 	return spec
 }

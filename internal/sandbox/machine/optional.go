@@ -25,3 +25,10 @@ type Snapshotter interface {
 type Resizer interface {
 	Resize(ctx context.Context, spec Spec) error
 }
+
+// Ender is what drivers add to Host whose machines outlive the process.
+// Shutdown ends all that is on the host, within the context's time, and tries
+// everything whatever fails on the way; disks and volumes stay.
+type Ender interface {
+	Shutdown(ctx context.Context) error
+}

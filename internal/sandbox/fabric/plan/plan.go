@@ -127,6 +127,11 @@ func (p planner) router(v model.Router) machine.Router {
 	return out
 }
 
+// balancerOwner is the owner of a load balancer's port. Octavia opens the
+// listeners on it by a security group of its own; here the balancer itself
+// answers on no other port, and to allowed CIDRs only.
+const balancerOwner = "Octavia"
+
 // filter is the security of a port. A port that is switched off lets nothing
 // through.
 func (p planner) filter(v model.Port) (machine.Filter, bool) {
@@ -138,7 +143,7 @@ func (p planner) filter(v model.Port) (machine.Filter, bool) {
 	if !v.AdminStateUp {
 		return f, true
 	}
-	if f.Disabled = !v.PortSecurity; f.Disabled {
+	if f.Disabled = !v.PortSecurity || v.DeviceOwner == balancerOwner; f.Disabled {
 		return f, true
 	}
 	for _, pair := range v.AllowedPairs {

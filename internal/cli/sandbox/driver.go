@@ -1,0 +1,71 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/sandbox"
+	"github.com/slipway-sh/slipway/internal/sandbox/container"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+// driverAuto is the driver that the sandbox was begun with, or the first of
+// the drivers that this host can run.
+const driverAuto = "auto"
+
+// host is what the driver works with. The bundle's OCI runtime is used if it
+// is there.
+func (o startOptions) host(events event.Sink) sandbox.HostOptions {
+	options := sandbox.HostOptions{Dir: o.dir, Driver: o.driver, Events: events}
+	if runc := filepath.Join(o.bundle, "bin", "runc"); isFile(runc) {
+		options.Runc = runc
+	}
+	return options
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// choose settles which driver it is, and says what the host lacks and what
+// works all the same.
+func (o *startOptions) choose(streams ui.Streams) (err error) {
+	if o.bundle, err = filepath.Abs(o.bundle); err != nil {
+		return fault.Usage("--bundle", err, "name the folder of a bundle")
+	}
+	chosen := o.driver != driverAuto
+	begun := sandbox.BegunWith(o.dir)
+	switch {
+	case chosen:
+	case begun != "":
+		o.driver, chosen = begun, true
+	default:
+		o.driver = sandbox.DriverContainer
+	}
+	lacks := sandbox.Lacks(o.host(event.Discard{}))
+	fatal := slices.DeleteFunc(slices.Clone(lacks), func(l container.Lack) bool { return !l.Fatal })
+	if len(fatal) > 0 && chosen {
+		return refuse(fatal)
+	}
+	if len(fatal) > 0 {
+		lacks, o.driver = fatal, sandbox.DriverNone
+	}
+	for _, l := range lacks {
+		fmt.Fprintf(streams.Err, "Missing: %s. %s %s\n", l.What, l.Without, l.Remedy)
+	}
+	return nil
+}
+
+func refuse(lacks []container.Lack) error {
+	var all []error
+	for _, l := range lacks {
+		all = append(all, fault.New("driver container", fmt.Errorf("%s is missing", l.What), l.Remedy))
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,164 @@
+package kube
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+)
+
+// applyParallel is how many objects are applied at a time.
+const applyParallel = 8
+
+// Decode reads the objects of a stream of YAML documents.
+func Decode(manifests io.Reader) ([]*unstructured.Unstructured, error) {
+	decoder := yaml.NewYAMLOrJSONDecoder(manifests, 4096)
+	var objects []*unstructured.Unstructured
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading manifest %d: %w", len(objects)+1, err)
+		}
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+}
+
+// Apply makes the objects of a manifest so, by server-side apply. What others
+// need comes first: namespaces and definitions, then the rest, all at once
+// within each group.
+func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
+	objects, err := Decode(bytes.NewReader(manifests))
+	if err != nil {
+		return err
+	}
+	var first, rest []*unstructured.Unstructured
+	for _, object := range objects {
+		switch object.GetKind() {
+		case "Namespace", "CustomResourceDefinition":
+			first = append(first, object)
+		default:
+			rest = append(rest, object)
+		}
+	}
+	if err := c.applyAll(ctx, first); err != nil {
+		return err
+	}
+	return c.applyAll(ctx, rest)
+}
+
+func (c *Cluster) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(applyParallel)
+	for _, object := range objects {
+		group.Go(func() error { return c.apply(ctx, object) })
+	}
+	return group.Wait()
+}
+
+func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) error {
+	what := Describe(object)
+	client, err := c.client(object)
+	if err != nil {
+		return fmt.Errorf("applying %s: %w", what, err)
+	}
+	_, err = client.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	if err != nil {
+		return fmt.Errorf("applying %s: %w", what, err)
+	}
+	return nil
+}
+
+// client finds the resource of an object's kind. A kind that is not known is
+// looked up once more: its definition may just have been made.
+func (c *Cluster) client(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	kind := object.GroupVersionKind()
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		c.mapper.Reset()
+		mapping, err = c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	if err != nil {
+		return nil, err
+	}
+	resource := c.Dynamic.Resource(mapping.Resource)
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		return resource, nil
+	}
+	namespace := object.GetNamespace()
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	return resource.Namespace(namespace), nil
+}
+
+// Describe names an object for people: "Deployment capi-system/capi-controller-manager".
+func Describe(object *unstructured.Unstructured) string {
+	if object.GetNamespace() == "" {
+		return object.GetKind() + " " + object.GetName()
+	}
+	return object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
+}
+
+// Exists reports whether the cluster serves a kind, such as one of an addon.
+func (c *Cluster) Exists(group, kind string) (bool, error) {
+	c.mapper.Reset()
+	_, err := c.mapper.RESTMappings(schemaKind(group, kind))
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Absent reports whether an error says that an object, or its kind, is not there.
+func Absent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
+
+// TryCreate creates the object of a manifest for show only, until the cluster
+// accepts it or the context ends; the last refusal is told then.
+func (c *Cluster) TryCreate(ctx context.Context, manifest []byte) error {
+	objects, err := Decode(bytes.NewReader(manifest))
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := c.tryCreate(ctx, object); err != nil {
+			return fmt.Errorf("trying %s: %w", Describe(object), err)
+		}
+	}
+	return nil
+}
+
+// tryAgain is the time between two attempts.
+const tryAgain = 200 * time.Millisecond
+
+func (c *Cluster) tryCreate(ctx context.Context, object *unstructured.Unstructured) error {
+	for {
+		client, err := c.client(object)
+		if err == nil {
+			_, err = client.Create(ctx, object.DeepCopy(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		}
+		if err == nil || apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(tryAgain):
+		}
+	}
+}

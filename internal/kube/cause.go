@@ -1,0 +1,122 @@
+package kube
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Cause is why something does not become ready.
+type Cause struct {
+	// Object is what it is about: "Pod capi-system/capi-…, container manager".
+	Object string
+	// Reason and Message are Kubernetes' own words.
+	Reason, Message string
+	// Hopeless says that waiting alone will not cure it.
+	Hopeless bool
+	// Restarted names the container whose last words are worth reading.
+	Namespace, Pod, Container string
+}
+
+// String is the cause in one line.
+func (c Cause) String() string {
+	text := c.Object + ": " + c.Reason
+	if c.Message != "" {
+		text += ": " + c.Message
+	}
+	return text
+}
+
+const (
+	// crashes is how many restarts make a container's end no accident: providers
+	// end once or twice when their webhooks' certificates are late.
+	crashes = 4
+	// stuck is how long a pod may wait for a node, or an image, before nobody
+	// expects it any more.
+	stuck = time.Minute
+)
+
+// available reports whether a Deployment has what its current spec asks for.
+func available(d *appsv1.Deployment) bool {
+	want := int32(1)
+	if d.Spec.Replicas != nil {
+		want = *d.Spec.Replicas
+	}
+	return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas >= want &&
+		d.Status.AvailableReplicas >= want && d.Status.Replicas == d.Status.UpdatedReplicas
+}
+
+// causes explains why a Deployment is not available, by its pods and by what
+// its controller says, the worst first.
+func causes(d *appsv1.Deployment, pods []*corev1.Pod, now time.Time) []Cause {
+	var hopeless, passing []Cause
+	add := func(c Cause) {
+		if c.Hopeless {
+			hopeless = append(hopeless, c)
+		} else {
+			passing = append(passing, c)
+		}
+	}
+	for _, condition := range d.Status.Conditions {
+		// Set when pods are refused: quota, admission webhooks.
+		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
+			add(Cause{Object: "Deployment " + d.Namespace + "/" + d.Name, Reason: condition.Reason, Message: condition.Message,
+				Hopeless: now.Sub(condition.LastTransitionTime.Time) > stuck})
+		}
+	}
+	for _, pod := range pods {
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		if c, ok := podCause(pod, now); ok {
+			add(c)
+		}
+	}
+	return append(hopeless, passing...)
+}
+
+func podCause(pod *corev1.Pod, now time.Time) (Cause, bool) {
+	name := "Pod " + pod.Namespace + "/" + pod.Name
+	age := now.Sub(pod.CreationTimestamp.Time)
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return Cause{Object: name, Reason: condition.Reason, Message: condition.Message, Hopeless: age > stuck}, true
+		}
+	}
+	statuses := append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
+	for _, status := range statuses {
+		waiting := status.State.Waiting
+		if waiting == nil || waiting.Reason == "PodInitializing" || waiting.Reason == "ContainerCreating" {
+			continue
+		}
+		c := Cause{Object: name + ", container " + status.Name, Reason: waiting.Reason, Message: waiting.Message,
+			Namespace: pod.Namespace, Pod: pod.Name}
+		switch waiting.Reason {
+		case "CrashLoopBackOff", "RunContainerError":
+			c.Hopeless, c.Container = status.RestartCount >= crashes, status.Name
+			c.Message = ended(status)
+		case "ImagePullBackOff", "ErrImagePull", "ErrImageNeverPull":
+			c.Message = strings.TrimSpace(status.Image + " " + waiting.Message)
+			c.Hopeless = age > stuck
+		case "InvalidImageName", "CreateContainerConfigError", "CreateContainerError":
+			c.Hopeless = age > stuck
+		}
+		return c, true
+	}
+	if pod.Status.Phase == corev1.PodPending && age > stuck {
+		return Cause{Object: name, Reason: "Pending", Message: fmt.Sprintf("for %s; its volumes or its network are not ready", age.Round(time.Second))}, true
+	}
+	return Cause{}, false
+}
+
+// ended is how a container ended last.
+func ended(status corev1.ContainerStatus) string {
+	last := status.LastTerminationState.Terminated
+	if last == nil {
+		return fmt.Sprintf("restarted %d times", status.RestartCount)
+	}
+	return strings.TrimSpace(fmt.Sprintf("restarted %d times, last with exit code %d %s", status.RestartCount, last.ExitCode, last.Message))
+}

@@ -1,0 +1,42 @@
+// Package kube applies manifests to a Kubernetes cluster and waits for what
+// runs on it, with causes instead of timeouts.
+package kube
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+// FieldManager is the owner of the fields that Slipway applies.
+const FieldManager = "slipway"
+
+// Cluster is a Kubernetes cluster.
+type Cluster struct {
+	// Typed speaks the built-in kinds, Dynamic all.
+	Typed   kubernetes.Interface
+	Dynamic dynamic.Interface
+
+	mapper meta.ResettableRESTMapper
+}
+
+// New returns the cluster of a client configuration. It sends nothing.
+func New(config *rest.Config) (*Cluster, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = FieldManager
+	config.QPS, config.Burst = -1, -1 // priority and fairness of the server decides
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a Kubernetes client: %w", err)
+	}
+	resources, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a Kubernetes client: %w", err)
+	}
+	return &Cluster{typed, resources, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(typed.Discovery()))}, nil
+}

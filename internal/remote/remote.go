@@ -1,0 +1,211 @@
+// Package remote runs programs on a machine by SSH: with a host key that is
+// known beforehand, a key made for it, and connections through it into the
+// machine's network. Nothing goes through a shell of this machine.
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Target is a machine and how to log in.
+type Target struct {
+	// Address is host and port.
+	Address string
+	User    string
+	// HostKey is the machine's public key as a line of authorized_keys. There
+	// is no other way to trust it (row S-81).
+	HostKey string
+	// Key is the private key as OpenSSH's PEM.
+	Key string
+	// Dial opens connections; nil is the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Machine is a connection to a machine. It is safe for use by several at once.
+type Machine struct {
+	client *ssh.Client
+	name   string
+}
+
+const (
+	// handshakeTime is how long the other side may take to say hello: a
+	// machine that just boots accepts connections before sshd answers.
+	handshakeTime = 10 * time.Second
+	// aliveEvery is how often a connection is tried while it is held.
+	aliveEvery = 15 * time.Second
+)
+
+// Open connects to the machine, once.
+func Open(ctx context.Context, t Target) (*Machine, error) {
+	config, err := t.config()
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", t.Address, err)
+	}
+	dial := t.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 5 * time.Second}).DialContext
+	}
+	connection, err := dial(ctx, "tcp", t.Address)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", t.Address, err)
+	}
+	stop := context.AfterFunc(ctx, func() { connection.Close() })
+	_ = connection.SetDeadline(time.Now().Add(handshakeTime))
+	transport, channels, requests, err := ssh.NewClientConn(connection, t.Address, config)
+	if !stop() {
+		err = errors.Join(context.Cause(ctx), err)
+	}
+	if err != nil {
+		connection.Close()
+		return nil, fmt.Errorf("logging in to %s as %s: %w", t.Address, t.User, err)
+	}
+	_ = connection.SetDeadline(time.Time{})
+	m := &Machine{client: ssh.NewClient(transport, channels, requests), name: t.Address}
+	go m.keepAlive()
+	return m, nil
+}
+
+func (t Target) config() (*ssh.ClientConfig, error) {
+	signer, err := ssh.ParsePrivateKey([]byte(t.Key))
+	if err != nil {
+		return nil, errors.New("the private key cannot be read")
+	}
+	hostKey, _, _, _, err := ssh.ParseAuthorizedKey([]byte(t.HostKey))
+	if err != nil {
+		return nil, fmt.Errorf("host key: %w", err)
+	}
+	return &ssh.ClientConfig{
+		User: t.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
+		HostKeyCallback: ssh.FixedHostKey(hostKey), HostKeyAlgorithms: []string{hostKey.Type()},
+		Timeout: handshakeTime,
+	}, nil
+}
+
+// keepAlive notices a machine that is gone, so that nothing waits for it.
+func (m *Machine) keepAlive() {
+	ticker := time.NewTicker(aliveEvery)
+	defer ticker.Stop()
+	ended := make(chan struct{})
+	go func() { _ = m.client.Wait(); close(ended) }()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-ticker.C:
+			answered := make(chan error, 1)
+			go func() {
+				_, _, err := m.client.SendRequest("keepalive@openssh.com", true, nil)
+				answered <- err
+			}()
+			select {
+			case err := <-answered:
+				if err == nil {
+					continue
+				}
+			case <-time.After(aliveEvery):
+			}
+			_ = m.client.Close()
+			return
+		}
+	}
+}
+
+// Close ends the connection.
+func (m *Machine) Close() error { return m.client.Close() }
+
+// DialContext connects to an address as the machine sees it.
+func (m *Machine) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	connection, err := m.client.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("connecting from %s to %s: %w", m.name, address, err)
+	}
+	return connection, nil
+}
+
+// Failure is a program that ended with an error.
+type Failure struct {
+	// Program is its name, without arguments, which may hold what is not to be shown.
+	Program string
+	// Status is its exit status, -1 when a signal ended it.
+	Status int
+	// Said is the end of what it wrote to standard error.
+	Said string
+}
+
+// Error says what the program said, or how it ended if it said nothing.
+func (f *Failure) Error() string {
+	if f.Said == "" {
+		return fmt.Sprintf("%s: exit status %d", f.Program, f.Status)
+	}
+	return f.Program + ": " + f.Said
+}
+
+// Run runs a program as root and returns what it printed. Its arguments are
+// taken as they are.
+func (m *Machine) Run(ctx context.Context, program string, args ...string) (string, error) {
+	var out bytes.Buffer
+	err := m.Pipe(ctx, nil, &out, program, args...)
+	return out.String(), err
+}
+
+// Pipe runs a program as root between two streams; nil is none.
+func (m *Machine) Pipe(ctx context.Context, in io.Reader, out io.Writer, program string, args ...string) error {
+	session, err := m.client.NewSession()
+	if err != nil {
+		return fmt.Errorf("running %s on %s: %w", program, m.name, err)
+	}
+	defer session.Close()
+	said := &tail{limit: 2000}
+	session.Stdin, session.Stdout, session.Stderr = in, out, said
+	stop := context.AfterFunc(ctx, func() { session.Close() })
+	defer stop()
+	err = session.Run(Command(append([]string{"sudo", "--non-interactive", "--", program}, args...)...))
+	if ctx.Err() != nil {
+		return fmt.Errorf("running %s on %s: %w", program, m.name, context.Cause(ctx))
+	}
+	if exit := (*ssh.ExitError)(nil); errors.As(err, &exit) {
+		status := exit.ExitStatus()
+		if exit.Signal() != "" {
+			status = -1
+		}
+		return &Failure{Program: program, Status: status, Said: strings.TrimSpace(said.String())}
+	}
+	if err != nil {
+		return fmt.Errorf("running %s on %s: %w", program, m.name, err)
+	}
+	return nil
+}
+
+// Command quotes words for the shell that sshd starts, so that it changes none.
+func Command(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return strings.Join(quoted, " ")
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	limit int
+	kept  []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - t.limit; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return string(t.kept) }

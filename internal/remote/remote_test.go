@@ -1,0 +1,295 @@
+package remote
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/pem"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+func key(t *testing.T) (private string, signer ssh.Signer) {
+	t.Helper()
+	_, secret, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(secret, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err = ssh.NewSignerFromKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(block)), signer
+}
+
+// machine is an SSH server that answers commands by a function.
+type machine struct {
+	target   Target
+	host     ssh.Signer
+	client   ssh.Signer
+	accept   atomic.Bool
+	commands func(command string, in io.Reader, out, errs io.Writer) uint32
+}
+
+func newMachine(t *testing.T, commands func(string, io.Reader, io.Writer, io.Writer) uint32) *machine {
+	t.Helper()
+	private, client := key(t)
+	_, host := key(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	m := &machine{host: host, client: client, commands: commands}
+	m.accept.Store(true)
+	m.target = Target{Address: l.Addr().String(), User: "debian", HostKey: string(ssh.MarshalAuthorizedKey(host.PublicKey())), Key: private}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go m.serve(c)
+		}
+	}()
+	return m
+}
+
+func (m *machine) serve(c net.Conn) {
+	defer c.Close()
+	config := &ssh.ServerConfig{PublicKeyCallback: func(meta ssh.ConnMetadata, k ssh.PublicKey) (*ssh.Permissions, error) {
+		if !m.accept.Load() || meta.User() != "debian" || string(k.Marshal()) != string(m.client.PublicKey().Marshal()) {
+			return nil, errors.New("no")
+		}
+		return nil, nil
+	}}
+	config.AddHostKey(m.host)
+	_, channels, requests, err := ssh.NewServerConn(c, config)
+	if err != nil {
+		return
+	}
+	go ssh.DiscardRequests(requests)
+	for channel := range channels {
+		switch channel.ChannelType() {
+		case "session":
+			go m.session(channel)
+		case "direct-tcpip":
+			go forward(channel)
+		}
+	}
+}
+
+func (m *machine) session(n ssh.NewChannel) {
+	channel, requests, err := n.Accept()
+	if err != nil {
+		return
+	}
+	defer channel.Close()
+	for r := range requests {
+		if r.Type != "exec" {
+			_ = r.Reply(false, nil)
+			continue
+		}
+		var command struct{ Line string }
+		_ = ssh.Unmarshal(r.Payload, &command)
+		_ = r.Reply(true, nil)
+		code := m.commands(command.Line, channel, channel, channel.Stderr())
+		_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{code}))
+		return
+	}
+}
+
+func forward(n ssh.NewChannel) {
+	var to struct {
+		Host string
+		Port uint32
+		From string
+		Back uint32
+	}
+	_ = ssh.Unmarshal(n.ExtraData(), &to)
+	if to.Port == 1 {
+		_ = n.Reject(ssh.ConnectionFailed, "refused")
+		return
+	}
+	channel, requests, err := n.Accept()
+	if err != nil {
+		return
+	}
+	go ssh.DiscardRequests(requests)
+	defer channel.Close()
+	_, _ = io.Copy(channel, channel) // an echo
+}
+
+func open(t *testing.T, m *machine) *Machine {
+	t.Helper()
+	c, err := Open(t.Context(), m.target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestRunPassesArgumentsAsTheyAre(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, func(command string, _ io.Reader, out, _ io.Writer) uint32 {
+		_, _ = io.WriteString(out, command)
+		return 0
+	})
+	got, err := open(t, m).Run(t.Context(), "cat", "a b", "$(reboot)", "it's")
+	if want := `'sudo' '--non-interactive' '--' 'cat' 'a b' '$(reboot)' 'it'\''s'`; err != nil || got != want {
+		t.Errorf("%v\ngot  %s\nwant %s", err, got, want)
+	}
+}
+
+func TestAFailureSaysWhatTheProgramSaidAndNotItsArguments(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, func(_ string, _ io.Reader, _, errs io.Writer) uint32 {
+		_, _ = io.WriteString(errs, strings.Repeat("x", 5000)+"\ndisk is full\n")
+		return 7
+	})
+	_, err := open(t, m).Run(t.Context(), "mkfs", "--secret=hunter2")
+	var failure *Failure
+	if !errors.As(err, &failure) || failure.Status != 7 || !strings.HasSuffix(err.Error(), "disk is full") || strings.Contains(err.Error(), "hunter2") || len(err.Error()) > 2100 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPipeStreams(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, func(_ string, in io.Reader, out, _ io.Writer) uint32 {
+		_, _ = io.Copy(out, in)
+		return 0
+	})
+	var out strings.Builder
+	if err := open(t, m).Pipe(t.Context(), strings.NewReader("content"), &out, "cat"); err != nil || out.String() != "content" {
+		t.Errorf("%v, %q", err, out.String())
+	}
+}
+
+func TestCancelEndsARun(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, func(_ string, in io.Reader, _, _ io.Writer) uint32 {
+		_, _ = io.Copy(io.Discard, in) // until the session is closed
+		return 0
+	})
+	c := open(t, m)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	time.AfterFunc(20*time.Millisecond, func() { cancel(why) })
+	in, hold := io.Pipe()
+	defer hold.Close()
+	if err := c.Pipe(ctx, in, nil, "sleep"); !errors.Is(err, why) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// proves: S-81
+func TestAnotherHostKeyEndsTheWait(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	_, other := key(t)
+	m.target.HostKey = string(ssh.MarshalAuthorizedKey(other.PublicKey()))
+	_, err := Await(t.Context(), m.target, time.Minute, nil)
+	if err == nil || !strings.Contains(err.Error(), "not the one that was made") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAwaitOutlastsAMachineThatBoots(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	m.accept.Store(false)
+	calls := 0
+	target := m.target
+	target.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if calls++; calls < 3 {
+			return nil, errors.New("connection refused")
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	var said []string
+	c, err := Await(t.Context(), target, time.Minute, func(last error) {
+		said = append(said, last.Error())
+		m.accept.Store(len(said) >= 3) // the user is there at last
+	})
+	if err != nil || len(said) != 3 || !strings.Contains(said[0], "connection refused") || !strings.Contains(said[2], "unable to authenticate") {
+		t.Fatalf("%v after %q", err, said)
+	}
+	c.Close()
+}
+
+func TestAwaitGivesUpOnARefusedKey(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	m.accept.Store(false)
+	if _, err := Await(t.Context(), m.target, time.Millisecond, nil); err == nil || !strings.Contains(err.Error(), "logging in to") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestForwardReachesTheMachinesNetwork(t *testing.T) {
+	t.Parallel()
+	c := open(t, newMachine(t, nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	address, err := c.Forward(ctx, "127.0.0.1:6443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := net.Dial("tcp", address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	_, _ = connection.Write([]byte("hello"))
+	_ = connection.(*net.TCPConn).CloseWrite()
+	if got, err := io.ReadAll(connection); err != nil || string(got) != "hello" {
+		t.Errorf("%q, %v", got, err)
+	}
+	cancel()
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		probe, err := net.Dial("tcp", address.String())
+		if err != nil {
+			break
+		}
+		probe.Close()
+		if time.Now().After(end) {
+			t.Fatal("it listens after the end of its context")
+		}
+	}
+	if _, err := c.DialContext(t.Context(), "tcp", "127.0.0.1:1"); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Errorf("a refused connection: %v", err)
+	}
+}
+
+func TestSecretsStayOutOfErrors(t *testing.T) {
+	t.Parallel()
+	target := Target{Address: "127.0.0.1:1", User: "debian", HostKey: "ssh-ed25519 AAAA", Key: "-----BEGIN hunter2"}
+	if _, err := Open(t.Context(), target); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSessionReturnsTheCommandsStatus(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, func(command string, in io.Reader, out, errs io.Writer) uint32 {
+		_, _ = io.WriteString(out, command)
+		_, _ = io.WriteString(errs, "careful")
+		return 3
+	})
+	var out, errs strings.Builder
+	status, err := open(t, m).Session(t.Context(), Streams{strings.NewReader(""), &out, &errs}, nil, "kubectl get pods")
+	if err != nil || status != 3 || out.String() != "kubectl get pods" || errs.String() != "careful" {
+		t.Errorf("%d, %v, %q, %q", status, err, out.String(), errs.String())
+	}
+}

@@ -1,0 +1,78 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Streams are what a session reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Terminal is what a session shows itself on.
+type Terminal struct {
+	// Type is terminfo's name, such as "xterm-256color".
+	Type string
+	Size
+	// Resized tells of new sizes; nil never does.
+	Resized <-chan Size
+}
+
+// Size of a terminal in characters.
+type Size struct{ Width, Height int }
+
+// Session runs a command as the user who logged in, or a login shell when it is
+// empty, and returns its exit status. With a terminal it is interactive.
+func (m *Machine) Session(ctx context.Context, streams Streams, terminal *Terminal, command string) (status int, err error) {
+	session, err := m.client.NewSession()
+	if err != nil {
+		return 0, fmt.Errorf("opening a session on %s: %w", m.name, err)
+	}
+	defer session.Close()
+	session.Stdin, session.Stdout, session.Stderr = streams.In, streams.Out, streams.Err
+	stop := context.AfterFunc(ctx, func() { session.Close() })
+	defer stop()
+	if terminal != nil {
+		if err := session.RequestPty(terminal.Type, terminal.Height, terminal.Width, ssh.TerminalModes{}); err != nil {
+			return 0, fmt.Errorf("opening a terminal on %s: %w", m.name, err)
+		}
+		go follow(ctx, session, terminal.Resized)
+	}
+	if command == "" {
+		err = session.Shell()
+	} else {
+		err = session.Start(command)
+	}
+	if err == nil {
+		err = session.Wait()
+	}
+	var exit *ssh.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
+	case errors.As(err, &exit):
+		return exit.ExitStatus(), nil
+	case err != nil:
+		return 0, fmt.Errorf("session on %s: %w", m.name, err)
+	}
+	return 0, nil
+}
+
+func follow(ctx context.Context, session *ssh.Session, resized <-chan Size) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case size, ok := <-resized:
+			if !ok || session.WindowChange(size.Height, size.Width) != nil {
+				return
+			}
+		}
+	}
+}

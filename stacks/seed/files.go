@@ -1,0 +1,108 @@
+package seed
+
+import (
+	"embed"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed files
+var texts embed.FS
+
+// The modes of files: secret for root alone, plain for all to read, program to run.
+const (
+	secret  = "0600"
+	plain   = "0644"
+	program = "0755"
+)
+
+// Files are the seed's own files. The user data writes them at the first boot;
+// later they are compared and changed in place, so that a changed setting does
+// not cost a new server.
+func Files(s Settings) ([]File, error) {
+	config, err := k3sConfig(s)
+	if err != nil {
+		return nil, err
+	}
+	files := []File{
+		{Path: "/etc/rancher/k3s/config.yaml.d/10-slipway.yaml", Mode: secret, Content: config, Restarts: true},
+		{Path: "/etc/slipway/k3s.sha256", Mode: plain, Content: s.K3sDigest + "  /usr/local/bin/k3s\n"},
+		{Path: "/etc/slipway/data-volume", Mode: plain, Content: "DATA_VOLUME=" + s.DataVolumeID + "\n"},
+	}
+	for _, f := range []File{
+		{Path: "/usr/local/sbin/slipway-data-volume", Mode: program},
+		{Path: "/etc/systemd/system/slipway-data.service", Mode: plain},
+		{Path: "/etc/systemd/system/k3s.service.d/k3s-slipway.conf", Mode: plain, Restarts: true},
+		{Path: "/etc/sysctl.d/90-slipway-seed.conf", Mode: plain},
+	} {
+		text, err := texts.ReadFile("files/" + f.Path[strings.LastIndexByte(f.Path, '/')+1:])
+		if err != nil {
+			return nil, err
+		}
+		f.Content = string(text)
+		files = append(files, f)
+	}
+	if s.Proxy != nil {
+		files = append(files, File{Path: "/etc/systemd/system/k3s.service.d/proxy.conf", Mode: secret, Content: s.Proxy.unit(s), Restarts: true})
+	}
+	return append(files, registryFiles(s.Registries)...), nil
+}
+
+// decided are the settings of k3s that would break what Slipway relies on.
+func decided() []string {
+	return []string{"data-dir", "tls-san", "token", "node-name", "cluster-cidr", "service-cidr", "write-kubeconfig", "write-kubeconfig-mode", "cluster-init", "server"}
+}
+
+// k3sConfig is k3s' configuration file. The settings follow k3s' CIS hardening
+// guide as far as a single server without tenants has use for it.
+func k3sConfig(s Settings) (string, error) {
+	config := maps.Clone(s.K3s)
+	if config == nil {
+		config = map[string]any{}
+	}
+	for _, key := range decided() {
+		if _, given := config[key]; given {
+			return "", fmt.Errorf("k3s setting %s: it is Slipway's to decide", key)
+		}
+	}
+	for key, value := range map[string]any{
+		"secrets-encryption":      true,
+		"protect-kernel-defaults": true,
+		"disable-helm-controller": true, // nothing on the seed is a chart
+		"flannel-backend":         "host-gw",
+		"egress-selector-mode":    "disabled", // there are no agents to tunnel to
+	} {
+		if _, given := config[key]; !given {
+			config[key] = value
+		}
+	}
+	config["node-name"] = s.Name
+	config["tls-san"] = s.Access
+	config["write-kubeconfig-mode"] = secret
+	config["cluster-cidr"] = s.PodCIDR.String()
+	config["service-cidr"] = s.ServiceCIDR.String()
+	text, err := yaml.Marshal(config)
+	if err != nil {
+		return "", fmt.Errorf("k3s configuration: %w", err)
+	}
+	return string(text), nil
+}
+
+// unit gives k3s and the containerd in it the proxy. What is in the cluster
+// and the metadata service are never behind it.
+func (p Proxy) unit(s Settings) string {
+	direct := append(slices.Clone(p.Bypass), "127.0.0.0/8", "169.254.169.254", "localhost", ".svc", ".cluster.local",
+		s.PodCIDR.String(), s.ServiceCIDR.String())
+	var b strings.Builder
+	b.WriteString("[Service]\n")
+	for _, v := range [][2]string{{"HTTP_PROXY", p.HTTP}, {"HTTPS_PROXY", p.HTTPS}, {"NO_PROXY", strings.Join(direct, ",")}} {
+		if v[1] != "" {
+			fmt.Fprintf(&b, "Environment=%q\n", v[0]+"="+strings.ReplaceAll(v[1], "%", "%%"))
+		}
+	}
+	return b.String()
+}
