@@ -15,6 +15,8 @@ import (
 type Owned struct {
 	Environment string `pulumi:"environment" diff:"replace"`
 	Step        string `pulumi:"step" diff:"replace"`
+	// Tags are the user's, for things that have tags, besides the mark's.
+	Tags []string `pulumi:"tags,optional"`
 }
 
 func (o Owned) mark() owner.Mark { return owner.New(o.Environment, o.Step) }

@@ -108,7 +108,7 @@ func (k floatingKind) settle(ctx context.Context, id string, in FloatingIPInputs
 	}
 	borrowed := !marked(f, in.mark())
 	if !borrowed {
-		if err := tag(ctx, client, "floatingips", id, f.Tags, in.mark()); err != nil {
+		if err := tag(ctx, client, "floatingips", id, f.Tags, in.Owned); err != nil {
 			return FloatingIPState{}, err
 		}
 	}

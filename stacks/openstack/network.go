@@ -98,7 +98,7 @@ func (k networkKind) settle(ctx context.Context, id string, in NetworkInputs) (N
 	if err != nil {
 		return NetworkState{}, err
 	}
-	if err := tag(ctx, client, "networks", id, view.Tags, in.mark()); err != nil {
+	if err := tag(ctx, client, "networks", id, view.Tags, in.Owned); err != nil {
 		return NetworkState{}, err
 	}
 	if in.MTU > 0 && view.MTU != in.MTU {

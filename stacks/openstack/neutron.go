@@ -39,9 +39,9 @@ func pick(word string, mark owner.Mark, candidates []candidate) (string, error) 
 // tag gives a thing of Neutron its tags and leaves those of others. Things are
 // made with the mark in the description already, so a run that is killed
 // before this call leaves nothing foreign.
-func tag(ctx context.Context, client *gophercloud.ServiceClient, plural, id string, have []string, mark owner.Mark) error {
+func tag(ctx context.Context, client *gophercloud.ServiceClient, plural, id string, have []string, owned Owned) error {
 	want := slices.Clone(have)
-	for _, t := range mark.Tags() {
+	for _, t := range append(owned.mark().Tags(), owned.Tags...) {
 		if !slices.Contains(want, t) {
 			want = append(want, t)
 		}

@@ -101,7 +101,7 @@ func (k portKind) settle(ctx context.Context, id string, in PortInputs) (PortSta
 	if err != nil {
 		return PortState{}, err
 	}
-	if err := tag(ctx, client, "ports", id, p.Tags, in.mark()); err != nil {
+	if err := tag(ctx, client, "ports", id, p.Tags, in.Owned); err != nil {
 		return PortState{}, err
 	}
 	if !sameSet(p.SecurityGroups, in.SecurityGroups) {

@@ -88,7 +88,7 @@ func (k routerKind) settle(ctx context.Context, id string, in RouterInputs) (Rou
 	if err != nil {
 		return RouterState{}, err
 	}
-	if err := tag(ctx, client, "routers", id, r.Tags, in.mark()); err != nil {
+	if err := tag(ctx, client, "routers", id, r.Tags, in.Owned); err != nil {
 		return RouterState{}, err
 	}
 	if r.GatewayInfo.NetworkID != in.ExternalNetworkID {

@@ -95,7 +95,7 @@ func (k groupKind) settle(ctx context.Context, id string, in SecurityGroupInputs
 	if err != nil {
 		return SecurityGroupState{}, err
 	}
-	if err := tag(ctx, client, "security-groups", id, g.Tags, in.mark()); err != nil {
+	if err := tag(ctx, client, "security-groups", id, g.Tags, in.Owned); err != nil {
 		return SecurityGroupState{}, err
 	}
 	have := map[Rule]string{}

@@ -17,16 +17,23 @@ type SubnetInputs struct {
 	CIDR      string `pulumi:"cidr" diff:"replace"`
 	// DNS are the addresses of name servers, in order.
 	DNS []string `pulumi:"dns,optional"`
-	// PoolStart and PoolEnd bound the addresses that are given out; empty is
-	// the whole subnet.
-	PoolStart string `pulumi:"poolStart,optional"`
-	PoolEnd   string `pulumi:"poolEnd,optional"`
+	// Gateway is the router's address; empty is the cloud's choice.
+	Gateway string `pulumi:"gatewayIP,optional" diff:"replace"`
+	// Pools are the addresses that are given out; none is the whole subnet.
+	Pools []Pool `pulumi:"pools,optional"`
+}
+
+// Pool is a range of addresses, both ends included.
+type Pool struct {
+	Start string `pulumi:"start"`
+	End   string `pulumi:"end"`
 }
 
 // SubnetState is the state of a subnet.
 type SubnetState struct {
 	SubnetInputs
-	Gateway string `pulumi:"gateway"`
+	// Router is the address of the gateway.
+	Router string `pulumi:"router"`
 }
 
 func (s SubnetState) inputs() SubnetInputs { return s.SubnetInputs }
@@ -72,10 +79,11 @@ func (k subnetKind) find(ctx context.Context, in SubnetInputs) (string, error) {
 }
 
 func (in SubnetInputs) pools() []subnets.AllocationPool {
-	if in.PoolStart == "" {
-		return nil
+	var pools []subnets.AllocationPool
+	for _, pool := range in.Pools {
+		pools = append(pools, subnets.AllocationPool{Start: pool.Start, End: pool.End})
 	}
-	return []subnets.AllocationPool{{Start: in.PoolStart, End: in.PoolEnd}}
+	return pools
 }
 
 func (k subnetKind) make(ctx context.Context, in SubnetInputs) (string, error) {
@@ -87,7 +95,12 @@ func (k subnetKind) make(ctx context.Context, in SubnetInputs) (string, error) {
 	if slices.Contains([]byte(in.CIDR), ':') {
 		version = gophercloud.IPv6
 	}
+	var gateway *string
+	if in.Gateway != "" {
+		gateway = &in.Gateway
+	}
 	s, err := subnets.Create(ctx, client, subnets.CreateOpts{
+		GatewayIP: gateway,
 		Name: in.mark().Name(), Description: in.mark().Description(), NetworkID: in.NetworkID,
 		CIDR: in.CIDR, IPVersion: version, DNSNameservers: in.DNS, AllocationPools: in.pools(),
 	}).Extract()
@@ -102,7 +115,7 @@ func (k subnetKind) settle(ctx context.Context, id string, in SubnetInputs) (Sub
 	if err != nil {
 		return SubnetState{}, err
 	}
-	if err := tag(ctx, client, "subnets", id, s.Tags, in.mark()); err != nil {
+	if err := tag(ctx, client, "subnets", id, s.Tags, in.Owned); err != nil {
 		return SubnetState{}, err
 	}
 	var change subnets.UpdateOpts
@@ -128,8 +141,11 @@ func (k subnetKind) read(ctx context.Context, id string, in SubnetInputs) (Subne
 		return SubnetState{}, err
 	}
 	in.NetworkID, in.CIDR, in.DNS = s.NetworkID, s.CIDR, s.DNSNameservers
-	if in.PoolStart != "" && len(s.AllocationPools) > 0 {
-		in.PoolStart, in.PoolEnd = s.AllocationPools[0].Start, s.AllocationPools[0].End
+	if pools := in.pools(); pools != nil && !slices.Equal(pools, s.AllocationPools) {
+		in.Pools = nil
+		for _, pool := range s.AllocationPools {
+			in.Pools = append(in.Pools, Pool{pool.Start, pool.End})
+		}
 	}
 	return SubnetState{in, s.GatewayIP}, nil
 }
