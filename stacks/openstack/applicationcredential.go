@@ -10,6 +10,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
+	p "github.com/pulumi/pulumi-go-provider"
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
@@ -23,8 +24,9 @@ type ApplicationCredentialInputs struct {
 	// Roles are names; none are all that the user has in the project.
 	Roles        []string `pulumi:"roles,optional" diff:"replace"`
 	Unrestricted bool     `pulumi:"unrestricted,optional" diff:"replace"`
-	// ExpiresAt is an RFC 3339 time; empty is never.
-	ExpiresAt   string       `pulumi:"expiresAt,optional" diff:"replace"`
+	// Lifetime in seconds; 0 is without end. A credential is replaced when
+	// less than a third of it is left.
+	Lifetime    int          `pulumi:"lifetime,optional" diff:"replace"`
 	AccessRules []AccessRule `pulumi:"accessRules,optional" diff:"replace"`
 	// Trigger replaces the credential whenever it changes.
 	Trigger string `pulumi:"trigger,optional" diff:"replace"`
@@ -40,8 +42,10 @@ type AccessRule struct {
 // ApplicationCredentialState is the state of an application credential.
 type ApplicationCredentialState struct {
 	ApplicationCredentialInputs
-	Name   string `pulumi:"name"`
-	Secret string `pulumi:"secret" provider:"secret"`
+	Name string `pulumi:"name"`
+	// ExpiresAt is an RFC 3339 time; empty is never.
+	ExpiresAt string `pulumi:"expiresAt"`
+	Secret    string `pulumi:"secret" provider:"secret"`
 }
 
 func (s ApplicationCredentialState) inputs() ApplicationCredentialInputs {
@@ -80,7 +84,17 @@ func (*applicationCredential) WireDependencies(f infer.FieldSelector, _ *Applica
 func (c *applicationCredential) Diff(ctx context.Context, r infer.DiffRequest[ApplicationCredentialInputs, ApplicationCredentialState]) (infer.DiffResponse, error) {
 	response, err := c.controller.Diff(ctx, r)
 	response.DeleteBeforeReplace = false
+	if ends, known := r.State.expiry(); known && time.Until(ends) < time.Duration(r.Inputs.Lifetime)*time.Second/3 {
+		response.HasChanges = true
+		response.DetailedDiff["lifetime"] = p.PropertyDiff{Kind: p.UpdateReplace, InputDiff: true}
+	}
 	return response, err
+}
+
+// expiry is when the credential ends, if it does.
+func (s ApplicationCredentialState) expiry() (time.Time, bool) {
+	at, err := time.Parse(time.RFC3339, s.ExpiresAt)
+	return at, err == nil
 }
 
 // credentialKind makes credentials whose names end in a hash of the inputs, so
@@ -92,8 +106,13 @@ type credentialKind struct {
 
 func (credentialKind) word() string { return "application credential" }
 
+// name ends in a hash of the inputs. With a lifetime the day is in it, too, for
+// the next credential to have another name.
 func (in ApplicationCredentialInputs) name() string {
 	text, _ := json.Marshal(in) // plain fields: it cannot fail
+	if in.Lifetime > 0 {
+		text = time.Now().UTC().AppendFormat(text, time.DateOnly)
+	}
 	sum := sha256.Sum256(text)
 	return in.mark().Name() + "-" + hex.EncodeToString(sum[:4])
 }
@@ -127,8 +146,7 @@ func (k credentialKind) find(ctx context.Context, in ApplicationCredentialInputs
 	return "", nil
 }
 
-// make cannot hand the secret on to settle other than in the id, because it is
-// shown once; Create below cuts it off again.
+// make is not used: Create below keeps the secret, which is shown once.
 func (k credentialKind) make(context.Context, ApplicationCredentialInputs) (string, error) {
 	return "", fmt.Errorf("application credentials are made by Create")
 }
@@ -147,7 +165,8 @@ func (c *applicationCredential) Create(ctx context.Context, r infer.CreateReques
 		}
 		made, err := k.create(ctx, r.Inputs)
 		if err == nil {
-			response.ID, response.Output.Secret = made.ID, made.Secret
+			response.ID, response.Output = made.ID, r.Inputs.state(made)
+			response.Output.Secret = made.Secret
 		}
 		return err
 	})
@@ -166,12 +185,8 @@ func (k credentialKind) create(ctx context.Context, in ApplicationCredentialInpu
 	for _, rule := range in.AccessRules {
 		options.AccessRules = append(options.AccessRules, applicationcredentials.AccessRule{Service: rule.Service, Method: rule.Method, Path: rule.Path})
 	}
-	if in.ExpiresAt != "" {
-		at, err := time.Parse(time.RFC3339, in.ExpiresAt)
-		if err != nil {
-			return nil, fmt.Errorf("reading the expiry: %w", err)
-		}
-		at = at.UTC()
+	if in.Lifetime > 0 {
+		at := time.Now().UTC().Add(time.Duration(in.Lifetime) * time.Second)
 		options.ExpiresAt = &at
 	}
 	return applicationcredentials.Create(ctx, client, k.userID, options).Extract()
@@ -193,7 +208,15 @@ func (k credentialKind) read(ctx context.Context, id string, in ApplicationCrede
 	if err != nil {
 		return ApplicationCredentialState{}, err
 	}
-	return ApplicationCredentialState{ApplicationCredentialInputs: in, Name: c.Name}, nil
+	return in.state(c), nil
+}
+
+func (in ApplicationCredentialInputs) state(c *applicationcredentials.ApplicationCredential) ApplicationCredentialState {
+	state := ApplicationCredentialState{ApplicationCredentialInputs: in, Name: c.Name}
+	if !c.ExpiresAt.IsZero() {
+		state.ExpiresAt = c.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	return state
 }
 
 // remove revokes the credential, and its access rules, which Keystone keeps.

@@ -101,7 +101,7 @@ func (k subnetKind) make(ctx context.Context, in SubnetInputs) (string, error) {
 	}
 	s, err := subnets.Create(ctx, client, subnets.CreateOpts{
 		GatewayIP: gateway,
-		Name: in.mark().Name(), Description: in.mark().Description(), NetworkID: in.NetworkID,
+		Name:      in.mark().Name(), Description: in.mark().Description(), NetworkID: in.NetworkID,
 		CIDR: in.CIDR, IPVersion: version, DNSNameservers: in.DNS, AllocationPools: in.pools(),
 	}).Extract()
 	if err != nil {
