@@ -4,6 +4,8 @@
 package stacks
 
 import (
+	"time"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/slipway-sh/slipway/internal/config"
@@ -211,7 +213,7 @@ func (e Environment) image(ctx *pulumi.Context) (pulumi.StringInput, error) {
 func (e Environment) credential(ctx *pulumi.Context) (*openstack.ApplicationCredential, error) {
 	conf := e.Config.Spec.Credential
 	in := openstack.ApplicationCredentialInputs{Owned: e.owned(StepCredential), Roles: e.Choices.Roles,
-		Unrestricted: conf.Unrestricted, Lifetime: int(conf.ExpiresAfter.Seconds())}
+		Unrestricted: conf.Unrestricted, Lifetime: int(time.Duration(conf.ExpiresAfter).Seconds())}
 	for _, rule := range conf.AccessRules {
 		in.AccessRules = append(in.AccessRules, openstack.AccessRule{Service: rule.Service, Method: rule.Method, Path: rule.Path})
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
@@ -75,9 +76,16 @@ func New(options Options) (*Engine, error) {
 	options.Folder = folder
 	if options.Backend == "" {
 		options.Backend = "file://" + filepath.Join(folder, "state")
-		if err := os.MkdirAll(filepath.Join(folder, "state"), 0o700); err != nil {
+	}
+	if path, local := strings.CutPrefix(options.Backend, "file://"); local {
+		path, query, _ := strings.Cut(path, "?")
+		if err := os.MkdirAll(path, 0o700); err != nil {
 			return nil, fmt.Errorf("making the state folder: %w", err)
 		}
+		// Without this a file of attributes is written beside every file, and
+		// not atomically: a run killed at that moment leaves a state that
+		// cannot be read ("failed to load checkpoint: EOF").
+		options.Backend = "file://" + path + "?" + strings.TrimPrefix(query+"&metadata=skip", "&")
 	}
 	if err := os.MkdirAll(filepath.Join(folder, "engine", options.Environment), 0o700); err != nil {
 		return nil, fmt.Errorf("making the engine's folder: %w", err)
@@ -85,7 +93,26 @@ func New(options Options) (*Engine, error) {
 	if err := os.Chmod(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("closing the state folder to others: %w", err)
 	}
-	return &Engine{options: options}, nil
+	e := &Engine{options: options}
+	if err := e.writeProject(); err != nil {
+		return nil, fmt.Errorf("writing the project: %w", err)
+	}
+	return e, nil
+}
+
+// writeProject writes what tells the engine that its folder is a project. Runs
+// that begin at the same time must not see half of it.
+func (e *Engine) writeProject() error {
+	path := filepath.Join(e.workdir(), "Pulumi.yaml")
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	file, err := os.CreateTemp(e.workdir(), "new-") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString("name: " + Project + "\nruntime: go\n")
+	return errors.Join(err, file.Close(), os.Rename(file.Name(), path))
 }
 
 // Up makes what the program says and the state does not have, changes what

@@ -8,8 +8,6 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
-	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
-	"github.com/pulumi/pulumi/sdk/v3/go/common/workspace"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -71,9 +69,7 @@ func (e *Engine) once(ctx context.Context, program pulumi.RunFunc, do operation)
 }
 
 func (e *Engine) stack(ctx context.Context, cmd command, program pulumi.RunFunc) (auto.Stack, error) {
-	project := workspace.Project{Name: tokens.PackageName(Project), Runtime: workspace.NewProjectRuntimeInfo("go", nil)}
-	local, err := auto.NewLocalWorkspace(ctx, auto.Pulumi(cmd), auto.Program(program), auto.Project(project),
-		auto.WorkDir(e.workdir()), auto.SecretsProvider("passphrase"))
+	local, err := auto.NewLocalWorkspace(ctx, auto.Pulumi(cmd), auto.Program(program), auto.WorkDir(e.workdir()), auto.SecretsProvider("passphrase"))
 	if err != nil {
 		return auto.Stack{}, fmt.Errorf("preparing the engine: %w", err)
 	}

@@ -13,10 +13,12 @@ import (
 	"github.com/pulumi/pulumi-go-provider/middleware/schema"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
-	"github.com/pulumi/pulumi/sdk/v3/go/common/util/rpcutil"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 	"google.golang.org/grpc"
 )
+
+// maxMessage bounds a message of the engine, in bytes, as Pulumi's own servers do.
+const maxMessage = 400 << 20
 
 // server serves the resources to the engine. It is in this process, so that
 // clients and credentials of the cloud need not be handed to another one.
@@ -44,7 +46,7 @@ func (e *Engine) serve(failures *failures) (*server, error) {
 		return nil, fmt.Errorf("listening for the engine: %w", err)
 	}
 	s := &server{
-		grpc:     grpc.NewServer(grpc.MaxRecvMsgSize(rpcutil.GrpcMaxMessageSize), grpc.MaxSendMsgSize(rpcutil.GrpcMaxMessageSize)),
+		grpc:     grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage)),
 		listener: ownOnly{listener},
 	}
 	pulumirpc.RegisterResourceProviderServer(s.grpc, service)

@@ -35,6 +35,7 @@ func Main(ctx context.Context, args []string) int {
 	// The parent may be killed. Writing to its pipes must not kill this
 	// process before it has saved the state and given back the lock.
 	signal.Ignore(syscall.SIGPIPE)
+	syscall.Umask(0o077) // what is in the state is nobody else's business
 	version.Version = "v" + sdk.Version.String()
 	root := newRoot()
 	root.SetArgs(args)
