@@ -81,9 +81,6 @@ func changeOf(m apitype.StepEventMetadata) Change {
 	if m.Old != nil {
 		change.ID = m.Old.ID
 	}
-	if m.Op == apitype.OpRefresh {
-		return refreshed(change, m)
-	}
 	if change.Operation == Update || change.Operation == Replace {
 		change.Properties = properties(m)
 	}
@@ -105,12 +102,13 @@ func operationOf(op apitype.OpType) Operation {
 }
 
 // refreshed is what a reading found: gone, different or as it was.
-func refreshed(change Change, m apitype.StepEventMetadata) Change {
-	change.Operation = Same
+func refreshed(m apitype.StepEventMetadata) Change {
+	change := changeOf(m)
+	change.Operation, change.Properties = Same, nil
 	switch {
-	case m.New == nil:
+	case m.Op == apitype.OpDelete:
 		change.Operation = Delete
-	case m.Old != nil:
+	case m.Old != nil && m.New != nil:
 		for _, path := range differing(m.Old.Outputs, m.New.Outputs) {
 			change.Operation = Update
 			change.Properties = append(change.Properties, Property{Path: path, Old: m.Old.Outputs[path], New: m.New.Outputs[path]})

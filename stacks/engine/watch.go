@@ -38,6 +38,7 @@ type watcher struct {
 	failures *failures
 
 	steps   map[string]*event.Step // by URN
+	reading map[string]bool        // by URN, in a refresh
 	changes []Change
 	took    []Took
 	errors  []string
@@ -45,7 +46,7 @@ type watcher struct {
 }
 
 func newWatcher(sink event.Sink, failures *failures) *watcher {
-	return &watcher{sink: sink, failures: failures, steps: map[string]*event.Step{}, counts: map[string]int{}}
+	return &watcher{sink: sink, failures: failures, steps: map[string]*event.Step{}, reading: map[string]bool{}, counts: map[string]int{}}
 }
 
 // watch returns the channel for the engine's events, and a function that
@@ -89,7 +90,11 @@ func (w *watcher) handle(e events.EngineEvent) {
 }
 
 func (w *watcher) begin(m apitype.StepEventMetadata, planning bool) {
-	if !ours(m.Type) || m.Op == apitype.OpRefresh {
+	if !ours(m.Type) {
+		return
+	}
+	if m.Op == apitype.OpRefresh { // its end tells what was found
+		w.reading[m.URN] = true
 		return
 	}
 	if planning {
@@ -105,8 +110,10 @@ func (w *watcher) end(m apitype.StepEventMetadata, planning bool, err error) {
 	if !ours(m.Type) {
 		return
 	}
-	if m.Op == apitype.OpRefresh {
-		w.changes = append(w.changes, changeOf(m))
+	if w.reading[m.URN] {
+		delete(w.reading, m.URN)
+		w.changes = append(w.changes, refreshed(m))
+		return
 	}
 	step, ok := w.steps[m.URN]
 	if !ok || planning {

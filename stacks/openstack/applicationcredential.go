@@ -120,7 +120,7 @@ func (in ApplicationCredentialInputs) name() string {
 // find finds none: the secret of one that is there is shown no more. Such a
 // one, which a killed run left or whose state is lost, is revoked.
 func (k credentialKind) find(ctx context.Context, in ApplicationCredentialInputs) (string, error) {
-	client, err := k.Identity(ctx)
+	client, err := k.Identity()
 	if err != nil {
 		return "", err
 	}
@@ -174,7 +174,7 @@ func (c *applicationCredential) Create(ctx context.Context, r infer.CreateReques
 }
 
 func (k credentialKind) create(ctx context.Context, in ApplicationCredentialInputs) (*applicationcredentials.ApplicationCredential, error) {
-	client, err := k.Identity(ctx)
+	client, err := k.Identity()
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +238,7 @@ func (k credentialKind) remove(ctx context.Context, id string, _ ApplicationCred
 }
 
 func (k credentialKind) get(ctx context.Context, id string) (*gophercloud.ServiceClient, *applicationcredentials.ApplicationCredential, error) {
-	client, err := k.Identity(ctx)
+	client, err := k.Identity()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,19 +10,17 @@
 package openstack
 
 import (
-	"context"
-
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/pulumi/pulumi-go-provider/infer"
 )
 
 // Clients are the services of one cloud.
 type Clients interface {
-	Compute(context.Context) (*gophercloud.ServiceClient, error)
-	Network(context.Context) (*gophercloud.ServiceClient, error)
-	Image(context.Context) (*gophercloud.ServiceClient, error)
-	Volume(context.Context) (*gophercloud.ServiceClient, error)
-	Identity(context.Context) (*gophercloud.ServiceClient, error)
+	Compute() (*gophercloud.ServiceClient, error)
+	Network() (*gophercloud.ServiceClient, error)
+	Image() (*gophercloud.ServiceClient, error)
+	Volume() (*gophercloud.ServiceClient, error)
+	Identity() (*gophercloud.ServiceClient, error)
 }
 
 // Resources are the resources of this package, for the engine. userID is the

@@ -59,7 +59,7 @@ func (floatingKind) word() string { return "floating IP" }
 
 // find lists all: floating IPs have no name to ask for.
 func (k floatingKind) find(ctx context.Context, in FloatingIPInputs) (string, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return "", err
 	}
@@ -89,7 +89,7 @@ func (k floatingKind) find(ctx context.Context, in FloatingIPInputs) (string, er
 }
 
 func (k floatingKind) make(ctx context.Context, in FloatingIPInputs) (string, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return "", err
 	}
@@ -135,7 +135,7 @@ func (k floatingKind) read(ctx context.Context, id string, in FloatingIPInputs) 
 }
 
 func (k floatingKind) remove(ctx context.Context, id string, state FloatingIPState) error {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (k floatingKind) remove(ctx context.Context, id string, state FloatingIPSta
 }
 
 func (k floatingKind) get(ctx context.Context, id string) (*gophercloud.ServiceClient, *floatingips.FloatingIP, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return nil, nil, err
 	}

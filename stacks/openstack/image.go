@@ -65,7 +65,7 @@ func (imageKind) word() string { return "image" }
 // find takes our image, or another one with the same bytes that belongs to no
 // environment (F21). An upload that was cut off is deleted.
 func (k imageKind) find(ctx context.Context, in ImageInputs) (string, error) {
-	client, err := k.Image(ctx)
+	client, err := k.Image()
 	if err != nil {
 		return "", err
 	}
@@ -116,7 +116,7 @@ func texts(properties map[string]any) map[string]string {
 
 // make uploads the file as a stream; a failed upload leaves nothing.
 func (k imageKind) make(ctx context.Context, in ImageInputs) (string, error) {
-	client, err := k.Image(ctx)
+	client, err := k.Image()
 	if err != nil {
 		return "", err
 	}
@@ -175,7 +175,7 @@ func (k imageKind) read(ctx context.Context, id string, in ImageInputs) (ImageSt
 }
 
 func (k imageKind) remove(ctx context.Context, id string, state ImageState) error {
-	client, err := k.Image(ctx)
+	client, err := k.Image()
 	if err != nil || state.Borrowed {
 		return err
 	}
@@ -183,7 +183,7 @@ func (k imageKind) remove(ctx context.Context, id string, state ImageState) erro
 }
 
 func (k imageKind) get(ctx context.Context, id string) (*gophercloud.ServiceClient, *images.Image, error) {
-	client, err := k.Image(ctx)
+	client, err := k.Image()
 	if err != nil {
 		return nil, nil, err
 	}

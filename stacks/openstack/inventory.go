@@ -109,7 +109,7 @@ func thing(list []Thing, environment, kind, id, name, state string, tags []strin
 }
 
 func (i Inventory) servers(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Compute(ctx)
+	client, err := i.Compute()
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (i Inventory) servers(ctx context.Context, environment string) (list []Thin
 }
 
 func (i Inventory) keyPairs(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Compute(ctx)
+	client, err := i.Compute()
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (i Inventory) keyPairs(ctx context.Context, environment string) (list []Thi
 }
 
 func (i Inventory) volumes(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Volume(ctx)
+	client, err := i.Volume()
 	if err != nil {
 		return nil, absent(err)
 	}
@@ -159,7 +159,7 @@ func (i Inventory) volumes(ctx context.Context, environment string) (list []Thin
 }
 
 func (i Inventory) images(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Image(ctx)
+	client, err := i.Image()
 	if err != nil {
 		return nil, absent(err)
 	}
@@ -175,7 +175,7 @@ func (i Inventory) images(ctx context.Context, environment string) (list []Thing
 }
 
 func (i Inventory) credentials(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Identity(ctx)
+	client, err := i.Identity()
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (i Inventory) credentials(ctx context.Context, environment string) (list []
 }
 
 func (i Inventory) floatingIPs(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Network(ctx)
+	client, err := i.Network()
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (i Inventory) floatingIPs(ctx context.Context, environment string) (list []
 }
 
 func (i Inventory) routers(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Network(ctx)
+	client, err := i.Network()
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func (i Inventory) routers(ctx context.Context, environment string) (list []Thin
 }
 
 func (i Inventory) ports(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Network(ctx)
+	client, err := i.Network()
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +242,7 @@ func (i Inventory) ports(ctx context.Context, environment string) (list []Thing,
 }
 
 func (i Inventory) subnets(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Network(ctx)
+	client, err := i.Network()
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +258,7 @@ func (i Inventory) subnets(ctx context.Context, environment string) (list []Thin
 }
 
 func (i Inventory) networks(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Network(ctx)
+	client, err := i.Network()
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +274,7 @@ func (i Inventory) networks(ctx context.Context, environment string) (list []Thi
 }
 
 func (i Inventory) securityGroups(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Network(ctx)
+	client, err := i.Network()
 	if err != nil {
 		return nil, err
 	}

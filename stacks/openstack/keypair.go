@@ -66,7 +66,7 @@ func sameKey(a, b string) bool {
 }
 
 func (k keyPairKind) make(ctx context.Context, in KeyPairInputs) (string, error) {
-	client, err := k.Compute(ctx)
+	client, err := k.Compute()
 	if err != nil {
 		return "", err
 	}
@@ -81,7 +81,7 @@ func (k keyPairKind) settle(ctx context.Context, id string, in KeyPairInputs) (K
 }
 
 func (k keyPairKind) read(ctx context.Context, id string, in KeyPairInputs) (KeyPairState, error) {
-	client, err := k.Compute(ctx)
+	client, err := k.Compute()
 	if err != nil {
 		return KeyPairState{}, err
 	}
@@ -96,7 +96,7 @@ func (k keyPairKind) read(ctx context.Context, id string, in KeyPairInputs) (Key
 }
 
 func (k keyPairKind) remove(ctx context.Context, id string, _ KeyPairState) error {
-	client, err := k.Compute(ctx)
+	client, err := k.Compute()
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ type networkView struct {
 func (networkKind) word() string { return "network" }
 
 func (k networkKind) find(ctx context.Context, in NetworkInputs) (string, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return "", err
 	}
@@ -74,7 +74,7 @@ func (k networkKind) find(ctx context.Context, in NetworkInputs) (string, error)
 }
 
 func (k networkKind) make(ctx context.Context, in NetworkInputs) (string, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return "", err
 	}
@@ -121,7 +121,7 @@ func (k networkKind) read(ctx context.Context, id string, in NetworkInputs) (Net
 }
 
 func (k networkKind) remove(ctx context.Context, id string, _ NetworkState) error {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (k networkKind) remove(ctx context.Context, id string, _ NetworkState) erro
 
 func (k networkKind) get(ctx context.Context, id string) (*gophercloud.ServiceClient, networkView, error) {
 	var view networkView
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return nil, view, err
 	}

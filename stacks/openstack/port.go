@@ -60,7 +60,7 @@ type portKind struct{ Clients }
 func (portKind) word() string { return "port" }
 
 func (k portKind) find(ctx context.Context, in PortInputs) (string, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +80,7 @@ func (k portKind) find(ctx context.Context, in PortInputs) (string, error) {
 }
 
 func (k portKind) make(ctx context.Context, in PortInputs) (string, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return "", err
 	}
@@ -126,7 +126,7 @@ func (k portKind) read(ctx context.Context, id string, in PortInputs) (PortState
 }
 
 func (k portKind) remove(ctx context.Context, id string, _ PortState) error {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (k portKind) remove(ctx context.Context, id string, _ PortState) error {
 }
 
 func (k portKind) get(ctx context.Context, id string) (*gophercloud.ServiceClient, *ports.Port, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return nil, nil, err
 	}

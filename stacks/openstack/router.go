@@ -47,7 +47,7 @@ type routerKind struct{ Clients }
 func (routerKind) word() string { return "router" }
 
 func (k routerKind) find(ctx context.Context, in RouterInputs) (string, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +67,7 @@ func (k routerKind) find(ctx context.Context, in RouterInputs) (string, error) {
 }
 
 func (k routerKind) make(ctx context.Context, in RouterInputs) (string, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return "", err
 	}
@@ -110,7 +110,7 @@ func (k routerKind) read(ctx context.Context, id string, in RouterInputs) (Route
 }
 
 func (k routerKind) remove(ctx context.Context, id string, _ RouterState) error {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (k routerKind) remove(ctx context.Context, id string, _ RouterState) error 
 }
 
 func (k routerKind) get(ctx context.Context, id string) (*gophercloud.ServiceClient, *routers.Router, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -57,7 +57,7 @@ func (k interfaceKind) find(ctx context.Context, in RouterInterfaceInputs) (stri
 }
 
 func (k interfaceKind) make(ctx context.Context, in RouterInterfaceInputs) (string, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return "", err
 	}
@@ -93,7 +93,7 @@ func (k interfaceKind) remove(ctx context.Context, id string, _ RouterInterfaceS
 
 // port returns the router's port in the subnet, "" if it has none.
 func (k interfaceKind) port(ctx context.Context, routerID, subnetID string) (*gophercloud.ServiceClient, string, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return nil, "", err
 	}

@@ -57,7 +57,7 @@ type groupKind struct{ Clients }
 func (groupKind) word() string { return "security group" }
 
 func (k groupKind) find(ctx context.Context, in SecurityGroupInputs) (string, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return "", err
 	}
@@ -77,7 +77,7 @@ func (k groupKind) find(ctx context.Context, in SecurityGroupInputs) (string, er
 }
 
 func (k groupKind) make(ctx context.Context, in SecurityGroupInputs) (string, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return "", err
 	}
@@ -193,7 +193,7 @@ func (k groupKind) read(ctx context.Context, id string, in SecurityGroupInputs) 
 }
 
 func (k groupKind) remove(ctx context.Context, id string, _ SecurityGroupState) error {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (k groupKind) remove(ctx context.Context, id string, _ SecurityGroupState) 
 }
 
 func (k groupKind) get(ctx context.Context, id string) (*gophercloud.ServiceClient, *groups.SecGroup, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -89,7 +89,7 @@ func (serverKind) word() string { return "server" }
 
 // find deletes a server of ours that never came up, so that it is made anew.
 func (k serverKind) find(ctx context.Context, in ServerInputs) (string, error) {
-	client, err := k.Compute(ctx)
+	client, err := k.Compute()
 	if err != nil {
 		return "", err
 	}
@@ -115,7 +115,7 @@ func (k serverKind) find(ctx context.Context, in ServerInputs) (string, error) {
 }
 
 func (k serverKind) make(ctx context.Context, in ServerInputs) (string, error) {
-	client, err := k.Compute(ctx)
+	client, err := k.Compute()
 	if err != nil {
 		return "", err
 	}
@@ -225,7 +225,7 @@ func (k serverKind) remove(ctx context.Context, id string, _ ServerState) error 
 }
 
 func (k serverKind) get(ctx context.Context, id string) (*gophercloud.ServiceClient, *servers.Server, error) {
-	client, err := k.Compute(ctx)
+	client, err := k.Compute()
 	if err != nil {
 		return nil, nil, err
 	}

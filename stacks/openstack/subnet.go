@@ -59,7 +59,7 @@ type subnetKind struct{ Clients }
 func (subnetKind) word() string { return "subnet" }
 
 func (k subnetKind) find(ctx context.Context, in SubnetInputs) (string, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return "", err
 	}
@@ -87,7 +87,7 @@ func (in SubnetInputs) pools() []subnets.AllocationPool {
 }
 
 func (k subnetKind) make(ctx context.Context, in SubnetInputs) (string, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return "", err
 	}
@@ -151,7 +151,7 @@ func (k subnetKind) read(ctx context.Context, id string, in SubnetInputs) (Subne
 }
 
 func (k subnetKind) remove(ctx context.Context, id string, _ SubnetState) error {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (k subnetKind) remove(ctx context.Context, id string, _ SubnetState) error 
 }
 
 func (k subnetKind) get(ctx context.Context, id string) (*gophercloud.ServiceClient, *subnets.Subnet, error) {
-	client, err := k.Network(ctx)
+	client, err := k.Network()
 	if err != nil {
 		return nil, nil, err
 	}

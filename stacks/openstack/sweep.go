@@ -82,7 +82,7 @@ func (i Inventory) remove(ctx context.Context, t Thing) error {
 
 // unplug removes the interfaces of a router, without which it cannot go.
 func (i Inventory) unplug(ctx context.Context, routerID string) error {
-	client, err := i.Network(ctx)
+	client, err := i.Network()
 	if err != nil {
 		return err
 	}

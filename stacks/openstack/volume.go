@@ -71,7 +71,7 @@ type volumeKind struct{ Clients }
 func (volumeKind) word() string { return "volume" }
 
 func (k volumeKind) find(ctx context.Context, in VolumeInputs) (string, error) {
-	client, err := k.Volume(ctx)
+	client, err := k.Volume()
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +91,7 @@ func (k volumeKind) find(ctx context.Context, in VolumeInputs) (string, error) {
 }
 
 func (k volumeKind) make(ctx context.Context, in VolumeInputs) (string, error) {
-	client, err := k.Volume(ctx)
+	client, err := k.Volume()
 	if err != nil {
 		return "", err
 	}
@@ -215,7 +215,7 @@ func (k volumeKind) remove(ctx context.Context, id string, _ VolumeState) error 
 }
 
 func (k volumeKind) detach(ctx context.Context, v *volumes.Volume) error {
-	client, err := k.Compute(ctx)
+	client, err := k.Compute()
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func skipGone(err error) error {
 }
 
 func (k volumeKind) get(ctx context.Context, id string) (*gophercloud.ServiceClient, *volumes.Volume, error) {
-	client, err := k.Volume(ctx)
+	client, err := k.Volume()
 	if err != nil {
 		return nil, nil, err
 	}
