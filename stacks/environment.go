@@ -9,6 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
@@ -37,29 +38,6 @@ func Steps() []string {
 		StepImage, StepProvisioningPort, StepPort, StepAddress, StepData, StepCredential, StepSeed}
 }
 
-// Choices are the things of the cloud that the environment file names, or
-// leaves to be found, by their ids.
-type Choices struct {
-	// ExternalNetworkID is the network of the router's gateway.
-	ExternalNetworkID string
-	// FloatingNetworkID is the network of floating IPs.
-	FloatingNetworkID string
-	// NetworkID and SubnetID are those of an existing network, else empty.
-	NetworkID, SubnetID string
-	// ProvisioningNetworkID is the network of the first card, else empty.
-	ProvisioningNetworkID string
-	FlavorID              string
-	// ImageID is the image of the seed; empty uploads Image.
-	ImageID string
-	Image   ImageFile
-	// Roles of the application credential; none are all of the operator's.
-	Roles []string
-	// AvailabilityZoneHints for network and router.
-	AvailabilityZoneHints []string
-	// SeedTrigger replaces the seed's server whenever it changes.
-	SeedTrigger string
-}
-
 // ImageFile is an image on this computer.
 type ImageFile struct {
 	Path, SHA256, Format string
@@ -68,8 +46,14 @@ type ImageFile struct {
 
 // Environment is the program's input.
 type Environment struct {
-	Config  *config.Environment
-	Choices Choices
+	Config *config.Environment
+	// Choices are the things of the cloud that the environment file names, or
+	// leaves to be found.
+	Choices preflight.Choices
+	// Image is uploaded for the seed if Choices have none.
+	Image ImageFile
+	// SeedTrigger replaces the seed's server whenever it changes.
+	SeedTrigger string
 }
 
 // Program makes the whole environment.
@@ -199,7 +183,7 @@ func (e Environment) image(ctx *pulumi.Context) (pulumi.StringInput, error) {
 	if e.Choices.ImageID != "" {
 		return pulumi.String(e.Choices.ImageID), nil
 	}
-	file := e.Choices.Image
+	file := e.Image
 	image, err := openstack.NewImage(ctx, openstack.ImageInputs{Owned: e.owned(StepImage), Path: file.Path, SHA256: file.SHA256,
 		Format: file.Format, Properties: file.Properties})
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -167,7 +168,7 @@ func (w *world) choose(ctx context.Context) error {
 	bytes := bytes.Repeat([]byte("image"), 1000)
 	sum := sha256.Sum256(bytes)
 	path := filepath.Join(w.folder, "image.raw")
-	w.env.Choices.Image = stacks.ImageFile{Path: path, SHA256: hex.EncodeToString(sum[:]), Format: "raw"}
+	w.env.Image = stacks.ImageFile{Path: path, SHA256: hex.EncodeToString(sum[:]), Format: "raw"}
 	return os.WriteFile(path, bytes, 0o600)
 }
 
@@ -239,4 +240,17 @@ func (w *world) only(t *testing.T, step string) resources.Thing {
 		t.Fatalf("step %s: %+v", step, found)
 	}
 	return found[0]
+}
+
+// report is an error as a user reads it.
+func report(err error) string {
+	var b strings.Builder
+	for _, one := range fault.All(err) {
+		fmt.Fprintf(&b, "%v; fix: %s\n", one, fault.Remedy(one))
+	}
+	return b.String()
+}
+
+func isDone(step string) func(event.Event) bool {
+	return func(e event.Event) bool { return e.Step == step && e.State == event.Done }
 }

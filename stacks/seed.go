@@ -50,7 +50,7 @@ func (e Environment) seed(ctx *pulumi.Context, at place, group *openstack.Securi
 	if err != nil {
 		return Seed{}, err
 	}
-	in := openstack.ServerInputs{Owned: e.owned(StepSeed), FlavorID: e.Choices.FlavorID, AvailabilityZone: conf.AvailabilityZone, Trigger: e.Choices.SeedTrigger}
+	in := openstack.ServerInputs{Owned: e.owned(StepSeed), FlavorID: e.Choices.FlavorID, AvailabilityZone: conf.AvailabilityZone, Trigger: e.SeedTrigger}
 	if root := conf.RootVolume; root != nil {
 		in.RootVolumeSize, in.RootVolumeType = root.SizeGiB, root.Type
 	}

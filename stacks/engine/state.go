@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+
+	"github.com/slipway-sh/slipway/internal/fault"
 )
 
 func reader(text []byte) io.Reader {
@@ -63,12 +66,43 @@ func (e *Engine) Outputs(ctx context.Context) (map[string]any, error) {
 	return outputs, nil
 }
 
-// Forget removes a resource from the state and leaves the thing itself.
-func (e *Engine) Forget(ctx context.Context, urn string) error {
+// Forget removes a resource from the state, by its name or its URN, and leaves
+// the thing itself.
+func (e *Engine) Forget(ctx context.Context, name string) error {
+	urn, err := e.find(ctx, name)
+	if err != nil {
+		return err
+	}
 	if _, err := e.pulumi(ctx, nil, "state", "delete", urn, "--yes", "--stack", e.options.Environment); err != nil {
-		return fmt.Errorf("forgetting %s: %w", urn, err)
+		return fmt.Errorf("forgetting %s: %w", name, err)
 	}
 	return nil
+}
+
+// find returns the URN of a resource in the state.
+func (e *Engine) find(ctx context.Context, name string) (string, error) {
+	text, err := e.Export(ctx)
+	if err != nil {
+		return "", err
+	}
+	var state struct {
+		Deployment struct {
+			Resources []struct {
+				URN string `json:"urn"`
+			} `json:"resources"`
+		} `json:"deployment"`
+	}
+	if err := json.Unmarshal(text, &state); err != nil {
+		return "", fmt.Errorf("reading the state: %w", err)
+	}
+	var names []string
+	for _, r := range state.Deployment.Resources {
+		if r.URN == name || nameOf(r.URN) == name {
+			return r.URN, nil
+		}
+		names = append(names, nameOf(r.URN))
+	}
+	return "", fault.Usage(name, errors.New("no such resource in the state"), "name one of "+strings.Join(names, ", "))
 }
 
 // forgetPending drops the operations that a killed run had begun. What they

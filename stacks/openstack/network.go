@@ -20,10 +20,7 @@ type NetworkInputs struct {
 }
 
 // NetworkState is the state of a network.
-type NetworkState struct {
-	NetworkInputs
-	Status string `pulumi:"status"`
-}
+type NetworkState struct{ NetworkInputs }
 
 func (s NetworkState) inputs() NetworkInputs { return s.NetworkInputs }
 
@@ -106,7 +103,7 @@ func (k networkKind) settle(ctx context.Context, id string, in NetworkInputs) (N
 			return NetworkState{}, err
 		}
 	}
-	return NetworkState{in, "ACTIVE"}, nil
+	return NetworkState{in}, nil
 }
 
 func (k networkKind) read(ctx context.Context, id string, in NetworkInputs) (NetworkState, error) {
@@ -117,7 +114,7 @@ func (k networkKind) read(ctx context.Context, id string, in NetworkInputs) (Net
 	if in.MTU > 0 {
 		in.MTU = view.MTU
 	}
-	return NetworkState{in, view.Status}, nil
+	return NetworkState{in}, nil
 }
 
 func (k networkKind) remove(ctx context.Context, id string, _ NetworkState) error {

@@ -13,9 +13,16 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// volumeTypeOfRoot is the microversion from which on a server can be made with
-// a root volume of a given type.
-const volumeTypeOfRoot = "2.67"
+// The microversions that are asked for.
+const (
+	// readingServers is the newest one (but for a few) in which a server tells
+	// its flavor's id; it tells tags, too.
+	readingServers = "2.26"
+	// taggedServers takes tags with the server that is to be made.
+	taggedServers = "2.52"
+	// volumeTypeOfRoot takes the type of a root volume.
+	volumeTypeOfRoot = "2.67"
+)
 
 // ServerInputs are the inputs of a server.
 type ServerInputs struct {
@@ -120,6 +127,7 @@ func (k serverKind) make(ctx context.Context, in ServerInputs) (string, error) {
 		return "", err
 	}
 	creating := *client
+	creating.Microversion = taggedServers
 	if in.RootVolumeType != "" {
 		creating.Microversion = volumeTypeOfRoot
 	}
@@ -128,7 +136,7 @@ func (k serverKind) make(ctx context.Context, in ServerInputs) (string, error) {
 		networks = append(networks, servers.Network{Port: port})
 	}
 	options := servers.CreateOpts{Name: in.mark().Name(), FlavorRef: in.FlavorID, ImageRef: in.ImageID, Networks: networks,
-		UserData: []byte(in.UserData), AvailabilityZone: in.AvailabilityZone, Metadata: in.metadata(), BlockDevice: in.devices()}
+		UserData: []byte(in.UserData), AvailabilityZone: in.AvailabilityZone, Metadata: in.metadata(), BlockDevice: in.devices(), Tags: append(in.mark().Tags(), in.Tags...)}
 	if in.RootVolumeSize > 0 {
 		options.ImageRef = ""
 	}
@@ -229,6 +237,8 @@ func (k serverKind) get(ctx context.Context, id string) (*gophercloud.ServiceCli
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := servers.Get(ctx, client, id).Extract()
-	return client, s, gone(err)
+	reading := *client
+	reading.Microversion = readingServers
+	s, err := servers.Get(ctx, &reading, id).Extract()
+	return &reading, s, gone(err)
 }

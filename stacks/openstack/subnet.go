@@ -140,7 +140,10 @@ func (k subnetKind) read(ctx context.Context, id string, in SubnetInputs) (Subne
 	if err != nil {
 		return SubnetState{}, err
 	}
-	in.NetworkID, in.CIDR, in.DNS = s.NetworkID, s.CIDR, s.DNSNameservers
+	in.NetworkID, in.CIDR = s.NetworkID, s.CIDR
+	if !slices.Equal(in.DNS, s.DNSNameservers) {
+		in.DNS = s.DNSNameservers
+	}
 	if pools := in.pools(); pools != nil && !slices.Equal(pools, s.AllocationPools) {
 		in.Pools = nil
 		for _, pool := range s.AllocationPools {

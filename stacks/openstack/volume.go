@@ -18,6 +18,9 @@ import (
 // extendAttached is the microversion from which on volumes in use can grow.
 const extendAttached = "3.42"
 
+// readyKey is the metadata of a volume that was usable once, and may hold data.
+const readyKey = "slipway_ready"
+
 // VolumeInputs are the inputs of a volume.
 type VolumeInputs struct {
 	Owned
@@ -28,10 +31,7 @@ type VolumeInputs struct {
 }
 
 // VolumeState is the state of a volume.
-type VolumeState struct {
-	VolumeInputs
-	Status string `pulumi:"status"`
-}
+type VolumeState struct{ VolumeInputs }
 
 func (s VolumeState) inputs() VolumeInputs { return s.VolumeInputs }
 
@@ -70,6 +70,7 @@ type volumeKind struct{ Clients }
 
 func (volumeKind) word() string { return "volume" }
 
+// find deletes a volume of ours that was never usable, so that it is made anew.
 func (k volumeKind) find(ctx context.Context, in VolumeInputs) (string, error) {
 	client, err := k.Volume()
 	if err != nil {
@@ -83,11 +84,17 @@ func (k volumeKind) find(ctx context.Context, in VolumeInputs) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	stillborn := map[string]bool{}
 	var candidates []candidate
 	for _, v := range list {
 		candidates = append(candidates, candidate{id: v.ID, name: v.Name, metadata: v.Metadata, description: v.Description})
+		stillborn[v.ID] = v.Status == "deleting" || (v.Status == "error" && v.Metadata[readyKey] == "")
 	}
-	return pick(k.word(), in.mark(), candidates)
+	id, err := pick(k.word(), in.mark(), candidates)
+	if err == nil && stillborn[id] {
+		return "", k.remove(ctx, id, VolumeState{})
+	}
+	return id, err
 }
 
 func (k volumeKind) make(ctx context.Context, in VolumeInputs) (string, error) {
@@ -123,14 +130,16 @@ func (k volumeKind) settle(ctx context.Context, id string, in VolumeInputs) (Vol
 			return VolumeState{}, err
 		}
 	}
-	if missing(v.Metadata, in.mark().Metadata()) {
+	marks := in.mark().Metadata()
+	marks[readyKey] = "true"
+	if missing(v.Metadata, marks) {
 		metadata := maps.Clone(v.Metadata)
-		maps.Copy(metadata, in.mark().Metadata())
+		maps.Copy(metadata, marks)
 		if _, err := volumes.Update(ctx, client, id, volumes.UpdateOpts{Metadata: metadata}).Extract(); err != nil {
 			return VolumeState{}, fmt.Errorf("marking: %w", err)
 		}
 	}
-	return VolumeState{in, v.Status}, nil
+	return VolumeState{in}, nil
 }
 
 // missing reports whether have lacks a pair of want.
@@ -153,7 +162,7 @@ func (k volumeKind) usable(ctx context.Context, id string) (client *gophercloud.
 		case v.Status == "available" || v.Status == "in-use":
 			return "", true, nil
 		case strings.HasPrefix(v.Status, "error"):
-			return "", false, failed(v.Status, k.cause(ctx, client, id), "delete the volume if it holds nothing, then run the same command again")
+			return "", false, failed(v.Status, k.cause(ctx, client, id), "run the same command again: a volume that was never usable is made anew; one that was in use is the cloud's operator's to repair")
 		}
 		return "volume is " + v.Status, false, nil
 	})
@@ -188,7 +197,7 @@ func (k volumeKind) read(ctx context.Context, id string, in VolumeInputs) (Volum
 	if in.AvailabilityZone != "" {
 		in.AvailabilityZone = v.AvailabilityZone
 	}
-	return VolumeState{in, v.Status}, nil
+	return VolumeState{in}, nil
 }
 
 // remove detaches the volume first where a server still has it.
