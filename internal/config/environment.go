@@ -20,7 +20,7 @@ type Environment struct {
 	// Kind of this file. The first layer must say it.
 	Kind string `json:"kind" schema:"required,enum=Environment"`
 	// What the environment is called.
-	Metadata Metadata `json:"metadata"`
+	Metadata Metadata `json:"metadata" schema:"required"`
 	// What the environment consists of.
 	Spec Spec `json:"spec"`
 }

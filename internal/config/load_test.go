@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -236,4 +237,11 @@ func TestTrustBundleIsReadAndChecked(t *testing.T) {
 	if _, err := layers(head + "spec: {caBundle: absent.pem}\n"); !errors.Is(err, os.ErrNotExist) && (err == nil || !strings.Contains(err.Error(), "no such file")) {
 		t.Errorf("absent file: %v", err)
 	}
+}
+
+var typeOfEnvironment = reflect.TypeFor[Environment]()
+
+// normal replaces what stands in brackets, as paths() has it.
+func normal(path string) string {
+	return regexp.MustCompile(`\[[^\]]*\]`).ReplaceAllString(path, "[]")
 }

@@ -24,3 +24,6 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // MarshalText writes Go's notation.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Seconds is the length in seconds.
+func (d Duration) Seconds() float64 { return time.Duration(d).Seconds() }
