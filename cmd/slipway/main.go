@@ -6,14 +6,19 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/slipway-sh/slipway/internal/cli"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
+	"github.com/slipway-sh/slipway/stacks/engine/pulumi"
 )
 
 func main() {
+	if filepath.Base(os.Args[0]) == pulumi.Name { // started by stacks/engine
+		os.Exit(pulumi.Main(context.Background(), os.Args[1:]))
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/internal/cli/bundle"
+	"github.com/slipway-sh/slipway/internal/cli/config"
 	"github.com/slipway-sh/slipway/internal/cli/reference"
 	"github.com/slipway-sh/slipway/internal/cli/sandbox"
 	"github.com/slipway-sh/slipway/internal/cli/version"
@@ -46,7 +47,7 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fault.Usage(cmd.CommandPath(), err, "see "+cmd.CommandPath()+" --help")
 	})
-	root.AddCommand(bundle.New(streams), sandbox.New(streams), version.New(streams), reference.New())
+	root.AddCommand(config.New(streams), bundle.New(streams), sandbox.New(streams), version.New(streams), reference.New())
 	root.InitDefaultCompletionCmd()
 	strict(root)
 	return root

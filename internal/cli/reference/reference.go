@@ -1,5 +1,6 @@
 // Package reference is the hidden command that writes docs/reference from the
-// commands and the exit codes, so that the pages cannot differ from them.
+// commands, the exit codes and the types of the environment file, so that the
+// pages cannot differ from them.
 package reference
 
 import (
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -33,7 +35,20 @@ func write(root *cobra.Command, dir string) error {
 	if err := doc.GenMarkdownTree(root, dir); err != nil {
 		return fmt.Errorf("writing the command pages: %w", err)
 	}
-	return os.WriteFile(filepath.Join(dir, "exit-codes.md"), []byte(exitCodes()), 0o644)
+	schema, err := config.Schema()
+	if err != nil {
+		return err
+	}
+	page, err := config.Reference()
+	if err != nil {
+		return err
+	}
+	for name, text := range map[string]string{"exit-codes.md": exitCodes(), "environment.schema.json": string(schema), "environment.md": page} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return fmt.Errorf("writing the reference: %w", err)
+		}
+	}
+	return nil
 }
 
 func exitCodes() string {

@@ -1,0 +1,62 @@
+// Package environment is the flags by which commands find the environment
+// file, the same for all of them.
+package environment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// Flags are the values of -f and --env.
+type Flags struct {
+	Files []string
+	Name  string
+}
+
+// Add adds the flags.
+func (f *Flags) Add(flags *pflag.FlagSet) {
+	flags.StringArrayVarP(&f.Files, "file", "f", []string{config.DefaultFile}, "environment file; repeat it to lay further files on it")
+	flags.StringVar(&f.Name, "env", "", "lay environments/NAME.yaml, beside the first file, on the others; the environment is called NAME")
+}
+
+// Load reads the environment that the flags name.
+func (f *Flags) Load() (*config.Loaded, error) {
+	if f.Name == "" {
+		return config.Load(f.Files...)
+	}
+	layer := filepath.Join(filepath.Dir(f.Files[0]), "environments", f.Name+".yaml")
+	var sources []config.Source
+	for _, path := range f.Files {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return config.Load(f.Files...) // it tells of every missing file
+		}
+		if err != nil {
+			return nil, fault.Usage(path, err, "")
+		}
+		sources = append(sources, config.Source{Name: path, Text: text})
+	}
+	// The name comes from the flag, so that a layer that does not say one
+	// cannot work on the base's environment.
+	sources = append(sources, config.Source{Name: "--env", Text: fmt.Appendf(nil, "metadata: {name: %q}\n", f.Name)})
+	text, err := os.ReadFile(layer)
+	if err != nil {
+		return nil, fault.Usage("--env "+f.Name, err, "write "+layer+" with what differs in this environment")
+	}
+	loaded, err := config.Parse(append(sources, config.Source{Name: layer, Text: text})...)
+	if err != nil {
+		return nil, err
+	}
+	if got := loaded.Environment.Metadata.Name; got != f.Name {
+		return nil, fault.Usage(loaded.Origin("metadata.name").String()+": metadata.name", fmt.Errorf("the file names environment %q, --env names %q", got, f.Name), "remove the name from the file")
+	}
+	return loaded, nil
+}

@@ -1,0 +1,87 @@
+// Package state is `slipway state`: export, import, forget, unlock.
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/pulumi/pulumi-go-provider/infer"
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
+	"github.com/slipway-sh/slipway/stacks/engine"
+)
+
+// New returns the command with its sub-commands.
+func New(streams ui.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "state",
+		Short: "Work with the state itself: export, import, forget, unlock",
+		Long: `The state is what Slipway knows about an environment. These commands are for moving
+and repairing it; none of them touches the cloud. Secrets stay encrypted.`,
+	}
+	cmd.AddCommand(
+		command("export", "Print the state as JSON, secrets encrypted", 0, func(ctx context.Context, e *engine.Engine, _ []string) error {
+			text, err := e.Export(ctx)
+			if err == nil {
+				_, err = streams.Out.Write(text)
+			}
+			return err
+		}),
+		command("import [FILE]", "Replace the state by an exported one, from a file or standard input", 1, func(ctx context.Context, e *engine.Engine, args []string) error {
+			text, err := read(streams.In, args)
+			if err != nil {
+				return err
+			}
+			return e.Import(ctx, text)
+		}),
+		command("forget RESOURCE", "Remove a resource, by name, from the state and leave the thing itself", 1, func(ctx context.Context, e *engine.Engine, args []string) error {
+			if len(args) == 0 {
+				return fault.Usage("slipway state forget", errors.New("no resource is named"), "name one, such as seed")
+			}
+			return e.Forget(ctx, args[0])
+		}),
+		command("unlock", "Take away the lock of a process that is gone for certain", 0, func(ctx context.Context, e *engine.Engine, _ []string) error {
+			if err := e.Unlock(ctx); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(streams.Out, "unlocked")
+			return err
+		}))
+	return cmd
+}
+
+func command(use, short string, args int, do func(context.Context, *engine.Engine, []string) error) *cobra.Command {
+	var from environment.Flags
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.MaximumNArgs(args), RunE: func(cmd *cobra.Command, args []string) error {
+		loaded, err := from.Load()
+		if err != nil {
+			return err
+		}
+		e, err := target.Engine(loaded, event.Discard{}, func() []infer.InferredResource { return nil })
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), e, args)
+	}}
+	from.Add(cmd.Flags())
+	return cmd
+}
+
+func read(in io.Reader, args []string) ([]byte, error) {
+	if len(args) == 0 || args[0] == "-" {
+		return io.ReadAll(in)
+	}
+	text, err := os.ReadFile(args[0])
+	if err != nil {
+		return nil, fault.Usage(args[0], err, "name a file that slipway state export wrote")
+	}
+	return text, nil
+}

@@ -1,0 +1,93 @@
+package target
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
+	"github.com/slipway-sh/slipway/stacks/engine"
+)
+
+var errNoUser = errors.New("the login names no user")
+
+// WritePlan prints a plan as text: a line a resource, below it what differs.
+func WritePlan(w io.Writer, plan engine.Plan) {
+	for _, change := range plan.Changes {
+		fmt.Fprintf(w, "%s %-8s %-22s %s\n", sign(change.Operation), change.Operation, change.Name, kind(change.Type))
+		for _, p := range change.Properties {
+			reason := ""
+			if p.Replaces {
+				reason = "  (cannot be changed in place)"
+			}
+			fmt.Fprintf(w, "    %s: %s → %s%s\n", p.Path, value(p.Old), value(p.New), reason)
+		}
+	}
+	fmt.Fprintln(w, Summary(plan))
+}
+
+// Summary counts a plan in one line.
+func Summary(plan engine.Plan) string {
+	if plan.Empty() {
+		return fmt.Sprintf("no changes, %d as they are", plan.Counts[engine.Same])
+	}
+	var words []string
+	for _, o := range []engine.Operation{engine.Create, engine.Update, engine.Replace, engine.Delete} {
+		if n := plan.Counts[o]; n > 0 {
+			words = append(words, fmt.Sprintf("%d to %s", n, o))
+		}
+	}
+	return strings.Join(append(words, fmt.Sprintf("%d as they are", plan.Counts[engine.Same])), ", ")
+}
+
+func sign(o engine.Operation) string {
+	switch o {
+	case engine.Create:
+		return "+"
+	case engine.Delete:
+		return "-"
+	case engine.Replace:
+		return "±"
+	}
+	return "~"
+}
+
+// kind is a resource's type for people: "openstack SecurityGroup".
+func kind(of string) string { return strings.ReplaceAll(of, ":", " ") }
+
+func value(v any) string {
+	text := fmt.Sprint(v)
+	switch {
+	case v == nil || text == "":
+		return "(none)"
+	case len(text) > 60:
+		return text[:57] + "..."
+	}
+	return text
+}
+
+// Confirm asks a question on standard error and reads the answer; anything but
+// y or yes is a refusal.
+func Confirm(streams ui.Streams, question string) error {
+	fmt.Fprintf(streams.Err, "%s [y/N] ", question)
+	line, _ := bufio.NewReader(streams.In).ReadString('\n')
+	if slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))) {
+		return nil
+	}
+	return fault.Usage("answer", errors.New("not confirmed: nothing was changed"), "answer y, or give --yes")
+}
+
+// WriteReport prints what an operation did and what took longest.
+func WriteReport(w io.Writer, report engine.Report) {
+	table := ui.Table{Header: []string{"RESOURCE", "OPERATION", "TOOK"}}
+	for _, took := range report.Took {
+		table.Rows = append(table.Rows, []string{took.Name, took.Operation, ui.Duration(took.Duration)})
+	}
+	if len(table.Rows) > 0 {
+		_ = ui.Output(w, "table", nil, table) // a reader that went away is no failure of the work
+	}
+}

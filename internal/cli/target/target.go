@@ -1,0 +1,122 @@
+// Package target opens what commands work on: the environment that the flags
+// name, its cloud and the engine with its state.
+package target
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+	"github.com/pulumi/pulumi-go-provider/infer"
+
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/preflight"
+	"github.com/slipway-sh/slipway/stacks"
+	"github.com/slipway-sh/slipway/stacks/engine"
+	"github.com/slipway-sh/slipway/stacks/openstack"
+)
+
+// Target is an environment with its cloud and its engine.
+type Target struct {
+	*config.Loaded
+	Cloud     *cloud.Cloud
+	Inventory openstack.Inventory
+	Engine    *engine.Engine
+}
+
+// Open opens everything; events take the progress.
+func Open(ctx context.Context, from environment.Flags, events event.Sink) (*Target, error) {
+	loaded, err := from.Load()
+	if err != nil {
+		return nil, err
+	}
+	c, err := cloud.Open(ctx, environment.CloudOptions(loaded))
+	if err != nil {
+		return nil, err
+	}
+	user, err := userID(c)
+	if err != nil {
+		return nil, err
+	}
+	t := &Target{Loaded: loaded, Cloud: c, Inventory: openstack.Inventory{Clients: c, UserID: user, KeyPairs: []string{stacks.StepKeyPair}}}
+	t.Engine, err = Engine(loaded, events, func() []infer.InferredResource { return openstack.Resources(c, user, t.Keys()) })
+	return t, err
+}
+
+// Engine opens the engine of an environment, without its cloud.
+func Engine(loaded *config.Loaded, events event.Sink, resources func() []infer.InferredResource) (*engine.Engine, error) {
+	return engine.New(engine.Options{Environment: loaded.Environment.Metadata.Name, Folder: loaded.SecretsDir(), Backend: loaded.StateURL(),
+		Passphrase: passphrase(loaded), Resources: resources, Environ: remote(loaded), Events: events})
+}
+
+// Name is the environment's name.
+func (t *Target) Name() string { return t.Environment.Metadata.Name }
+
+// Keys is the folder of private keys.
+func (t *Target) Keys() string { return filepath.Join(t.SecretsDir(), "keys") }
+
+// Program checks the environment against its cloud and returns its program.
+func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment, preflight.Result, error) {
+	result, err := environment.Check(ctx, t.Cloud, t.Loaded, stacks.Steps(), skip)
+	if err != nil {
+		return stacks.Environment{}, result, err
+	}
+	if err := result.Err(); err != nil {
+		return stacks.Environment{}, result, err
+	}
+	program := stacks.Environment{Config: t.Environment, Choices: result.Choices}
+	if result.Choices.ImageID == "" {
+		program.Image, err = stacks.BundleImage(string(t.Environment.Spec.Bundle))
+	}
+	return program, result, err
+}
+
+// passphrase is where the environment says that its passphrase is.
+func passphrase(loaded *config.Loaded) engine.Passphrase {
+	state := loaded.Environment.Spec.State
+	switch {
+	case state.PassphraseEnv != "":
+		return engine.PassphraseText(os.Getenv(state.PassphraseEnv))
+	case state.AgeIdentityFile != "":
+		return engine.PassphraseAge(string(state.PassphraseFile), string(state.AgeIdentityFile))
+	case state.PassphraseFile != "":
+		return engine.PassphraseFile(string(state.PassphraseFile))
+	}
+	return engine.PassphraseFile(filepath.Join(loaded.SecretsDir(), "passphrase"))
+}
+
+// remote are the variables by which a remote state is logged in to; a state in
+// a folder needs none.
+func remote(loaded *config.Loaded) []string {
+	if loaded.StateDir() != "" {
+		return nil
+	}
+	var list []string
+	for _, pair := range os.Environ() {
+		if strings.HasPrefix(pair, "AWS_") || strings.HasPrefix(pair, "SSL_CERT_") {
+			list = append(list, pair)
+		}
+	}
+	return list
+}
+
+// userID is the user that is logged in.
+func userID(c *cloud.Cloud) (string, error) {
+	result, ok := c.Provider.GetAuthResult().(interface {
+		ExtractUser() (*tokens.User, error)
+	})
+	if !ok {
+		return "", fault.New("cloud "+c.Name, errNoUser, "log in with the Identity API v3")
+	}
+	user, err := result.ExtractUser()
+	if err != nil {
+		return "", c.Fault("token", err)
+	}
+	return user.ID, nil
+}

@@ -1,0 +1,118 @@
+// Package up is `slipway up`.
+package up
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/preflight"
+	"github.com/slipway-sh/slipway/internal/ui"
+	"github.com/slipway-sh/slipway/stacks"
+	"github.com/slipway-sh/slipway/stacks/engine"
+)
+
+type options struct {
+	from     environment.Flags
+	skip     []string
+	yes      bool
+	progress string
+	format   string
+}
+
+// New returns the command.
+func New(streams ui.Streams) *cobra.Command {
+	o := options{progress: "auto", format: "table"}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Make the environment as its file says",
+		Long: `Checks the environment against its cloud, shows the plan, asks, and makes it so.
+It can be run again at any time: what is as it should be is left alone, what a
+killed run had made is taken over, and a lost state is found again by the marks
+of things in the cloud.
+
+Ctrl-C ends it within ten seconds with exit code 130; run it again to go on.`,
+		Example: `  slipway up
+  slipway up --yes --progress json 2>events.jsonl
+  slipway up -f base.yaml -f prod.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
+	}
+	o.from.Add(cmd.Flags())
+	cmd.Flags().StringSliceVar(&o.skip, "skip-check", nil, "ids of preflight checks to leave out")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	ui.ProgressFlag(cmd.Flags(), &o.progress)
+	ui.FormatFlag(cmd.Flags(), &o.format)
+	return cmd
+}
+
+// result is what up prints as data.
+type result struct {
+	Environment string        `json:"environment"`
+	Report      engine.Report `json:"report"`
+	Took        time.Duration `json:"took"`
+}
+
+func (o options) run(ctx context.Context, streams ui.Streams) error {
+	start := time.Now()
+	progress, err := ui.NewProgress(o.progress, streams)
+	if err != nil {
+		return err
+	}
+	closed := false
+	finish := func() {
+		if !closed {
+			closed = true
+			progress.Close()
+		}
+	}
+	defer finish()
+	t, err := target.Open(ctx, o.from, progress)
+	if err != nil {
+		return err
+	}
+	program, checked, err := t.Program(ctx, o.skip)
+	if err != nil {
+		return err
+	}
+	warn(streams, checked)
+	if !o.yes {
+		if err := o.ask(ctx, streams, t, program); err != nil {
+			return err
+		}
+	}
+	report, err := t.Engine.Up(ctx, program.Program)
+	finish()
+	if err != nil {
+		return err
+	}
+	if o.format != "table" {
+		return ui.Output(streams.Out, o.format, result{t.Name(), report, time.Since(start)}, ui.Table{})
+	}
+	target.WriteReport(streams.Out, report)
+	fmt.Fprintf(streams.Out, "%s is up (%s)\n", t.Name(), ui.Duration(time.Since(start)))
+	return nil
+}
+
+// warn prints what preflight has to say besides refusals.
+func warn(streams ui.Streams, checked preflight.Result) {
+	for _, f := range checked.Findings {
+		if f.Level == preflight.Warning {
+			fmt.Fprintf(streams.Err, "warning: %s: %s\n", f.Object, f.Cause)
+		}
+	}
+}
+
+// ask shows the plan; nothing to do needs no answer.
+func (o options) ask(ctx context.Context, streams ui.Streams, t *target.Target, program stacks.Environment) error {
+	plan, err := t.Engine.Preview(ctx, program.Program)
+	if err != nil || plan.Empty() {
+		return err
+	}
+	target.WritePlan(streams.Err, plan)
+	return target.Confirm(streams, "make these changes?")
+}

@@ -1,0 +1,55 @@
+package cloud
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// clock compares the Date of answers with our own time.
+type clock struct {
+	below http.RoundTripper
+	now   func() time.Time
+
+	mu     sync.Mutex
+	offset time.Duration
+	known  bool
+}
+
+// RoundTrip makes the call. Date counts whole seconds and is written while
+// the call is under way, so that up to a second and the call's duration are
+// no difference.
+func (c *clock) RoundTrip(request *http.Request) (*http.Response, error) {
+	before := c.now()
+	response, err := c.below.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	if date, parseErr := http.ParseTime(response.Header.Get("Date")); parseErr == nil {
+		c.note(date, before, c.now())
+	}
+	return response, nil
+}
+
+func (c *clock) note(date, before, after time.Time) {
+	var offset time.Duration
+	switch {
+	case date.After(after):
+		offset = date.Sub(after)
+	case date.Add(time.Second).Before(before):
+		offset = date.Add(time.Second).Sub(before)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.known || offset.Abs() < c.offset.Abs() {
+		c.offset, c.known = offset, true
+	}
+}
+
+// ClockOffset is how much the cloud's clock is ahead of ours, as far as its
+// answers tell; 0 while they agree.
+func (c *Cloud) ClockOffset() time.Duration {
+	c.clock.mu.Lock()
+	defer c.clock.mu.Unlock()
+	return c.clock.offset
+}

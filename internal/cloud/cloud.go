@@ -1,0 +1,137 @@
+// Package cloud is the way to OpenStack: clients from clouds.yaml with
+// retries, faults that say what the cloud said, and a snapshot of a project.
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+)
+
+// Cloud is one cloud, logged in. Its clients are made at first use and shared;
+// all of it may be used from many goroutines.
+type Cloud struct {
+	// Name is the entry of clouds.yaml.
+	Name string
+	// Insecure says that certificates are not verified.
+	Insecure bool
+	// Provider is what the clients share: token, retries, transport.
+	Provider *gophercloud.ProviderClient
+	// Endpoint is the region and interface of the endpoints.
+	Endpoint gophercloud.EndpointOpts
+
+	clock   *clock
+	secrets []string
+
+	mu      sync.Mutex
+	clients map[Service]*gophercloud.ServiceClient
+}
+
+// Open finds the cloud and logs in.
+func Open(ctx context.Context, o Options) (*Cloud, error) {
+	login, err := Find(o)
+	if err != nil {
+		return nil, err
+	}
+	return login.Open(ctx, o.UserAgent)
+}
+
+// Open logs in.
+func (l *Login) Open(ctx context.Context, userAgent string) (*Cloud, error) {
+	provider, err := openstack.NewClient(l.auth.IdentityEndpoint)
+	if err != nil {
+		return nil, fmt.Errorf("client of cloud %s: %w", l.Name, err)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = l.tls
+	transport.ResponseHeaderTimeout = time.Minute // a call that hangs is an error that is retried
+	transport.MaxIdleConnsPerHost = parallelCalls
+	c := &Cloud{Name: l.Name, Insecure: l.Insecure, Provider: provider, Endpoint: l.endpoint, clock: &clock{below: transport, now: time.Now},
+		secrets: []string{l.auth.Password, l.auth.ApplicationCredentialSecret, l.auth.TokenID}, clients: map[Service]*gophercloud.ServiceClient{}}
+	provider.HTTPClient = http.Client{Transport: c.clock}
+	if userAgent != "" {
+		provider.UserAgent.Prepend(userAgent)
+	}
+	retry := &retrier{wait: wait}
+	provider.RetryFunc, provider.RetryBackoffFunc, provider.MaxBackoffRetries = retry.call, retry.limited, maxRetries
+	if err := openstack.Authenticate(ctx, provider, l.auth); err != nil {
+		return nil, c.loginFault(err)
+	}
+	return c, nil
+}
+
+// Service is a service of OpenStack, by its type in the catalog.
+type Service string
+
+// The services that Slipway speaks to.
+const (
+	Identity     Service = "identity"
+	Compute      Service = "compute"
+	Network      Service = "network"
+	Image        Service = "image"
+	Volume       Service = "block-storage"
+	LoadBalancer Service = "load-balancer"
+	KeyManager   Service = "key-manager"
+	ObjectStore  Service = "object-store"
+)
+
+// computeVersion is the microversion of Nova: 2.52 has tags of servers at
+// creation (Pike, 2017). Nothing that Slipway does needs a later one.
+const computeVersion = "2.52"
+
+// Client is the client of a service. It is made once; a service that the
+// catalog does not have is an error that says so.
+func (c *Cloud) Client(s Service) (*gophercloud.ServiceClient, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if client := c.clients[s]; client != nil {
+		return client, nil
+	}
+	client, err := constructors()[s](c.Provider, c.Endpoint)
+	if err != nil {
+		return nil, c.missing(s, err)
+	}
+	if s == Compute {
+		client.Microversion = computeVersion
+	}
+	c.clients[s] = client
+	return client, nil
+}
+
+type constructor func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)
+
+func constructors() map[Service]constructor {
+	return map[Service]constructor{
+		Identity: openstack.NewIdentityV3, Compute: openstack.NewComputeV2, Network: openstack.NewNetworkV2, Image: openstack.NewImageV2,
+		Volume: openstack.NewBlockStorageV3, LoadBalancer: openstack.NewLoadBalancerV2, KeyManager: openstack.NewKeyManagerV1, ObjectStore: openstack.NewObjectStorageV1,
+	}
+}
+
+// Compute is the client of Nova.
+func (c *Cloud) Compute() (*gophercloud.ServiceClient, error) { return c.Client(Compute) }
+
+// Network is the client of Neutron.
+func (c *Cloud) Network() (*gophercloud.ServiceClient, error) { return c.Client(Network) }
+
+// Image is the client of Glance.
+func (c *Cloud) Image() (*gophercloud.ServiceClient, error) { return c.Client(Image) }
+
+// Volume is the client of Cinder.
+func (c *Cloud) Volume() (*gophercloud.ServiceClient, error) { return c.Client(Volume) }
+
+// LoadBalancer is the client of Octavia.
+func (c *Cloud) LoadBalancer() (*gophercloud.ServiceClient, error) { return c.Client(LoadBalancer) }
+
+// Identity is the client of Keystone.
+func (c *Cloud) Identity() (*gophercloud.ServiceClient, error) { return c.Client(Identity) }
+
+// KeyManager is the client of Barbican.
+func (c *Cloud) KeyManager() (*gophercloud.ServiceClient, error) { return c.Client(KeyManager) }
+
+// ObjectStore is the client of Swift.
+func (c *Cloud) ObjectStore() (*gophercloud.ServiceClient, error) { return c.Client(ObjectStore) }

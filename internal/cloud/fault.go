@@ -1,0 +1,181 @@
+package cloud
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// Error is what a cloud answered instead of doing what it was asked.
+type Error struct {
+	// Status is the status of HTTP.
+	Status int
+	// Message is the cloud's own, without markup.
+	Message string
+	// RequestID finds the call in the cloud's logs.
+	RequestID string
+	// Call is the method and the address, without a query.
+	Call string
+
+	cause error
+}
+
+// Error has everything that the cloud's operator would ask for.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("the cloud answered %d", e.Status)
+	if e.Message != "" {
+		text = fmt.Sprintf("%s (%d)", e.Message, e.Status)
+	}
+	if e.RequestID != "" {
+		text += ", request " + e.RequestID
+	}
+	return text
+}
+
+// Unwrap returns gophercloud's error.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Fault turns an error of gophercloud into one that users read: what it was
+// about, the cloud's own message with its request id, and the way out. Tokens
+// and passwords are taken out. nil stays nil, a fault stays as it is.
+func (c *Cloud) Fault(object string, err error) error {
+	var already *fault.Fault
+	if err == nil || errors.As(err, &already) || errors.Is(err, context.Canceled) || errors.Is(err, fault.ErrInterrupted) {
+		return err
+	}
+	answer := c.answer(err)
+	if answer == nil {
+		return fault.New(object, c.redacted(err), "check that the cloud's endpoints can be reached from here")
+	}
+	return fault.New(object, answer, remedy(answer))
+}
+
+// answer is the cloud's answer in an error, nil if there was none.
+func (c *Cloud) answer(err error) *Error {
+	var response gophercloud.ErrUnexpectedResponseCode
+	if !errors.As(err, &response) {
+		return nil
+	}
+	address, _, _ := strings.Cut(response.URL, "?")
+	e := &Error{Status: response.Actual, Message: c.Redact(message(response.Body)), Call: response.Method + " " + address, cause: err}
+	for _, header := range []string{"X-Openstack-Request-Id", "X-Compute-Request-Id"} {
+		if id := response.ResponseHeader.Get(header); id != "" {
+			e.RequestID = id
+			break
+		}
+	}
+	return e
+}
+
+// message finds the text in the services' forms of error bodies:
+// {"error": {"message"}} of Keystone, {"itemNotFound": {"message"}} of Nova and
+// Cinder, {"NeutronError": {"message"}}, {"faultstring"} of Octavia,
+// {"description"} of Barbican; what is no JSON (Glance's HTML) is none.
+func message(body []byte) string {
+	var document map[string]any
+	if json.Unmarshal(body, &document) != nil {
+		return ""
+	}
+	if text := firstText(document); text != "" {
+		return text
+	}
+	for _, inner := range document {
+		switch x := inner.(type) {
+		case map[string]any:
+			if text := firstText(x); text != "" {
+				return text
+			}
+		case string:
+			return x
+		}
+	}
+	return ""
+}
+
+func firstText(m map[string]any) string {
+	for _, key := range []string{"message", "faultstring", "description", "title"} {
+		if text, _ := m[key].(string); text != "" {
+			return strings.TrimSpace(text)
+		}
+	}
+	return ""
+}
+
+func remedy(e *Error) string {
+	lower := strings.ToLower(e.Message)
+	switch {
+	case strings.Contains(lower, "quota"):
+		return "delete what is not needed, or ask the cloud's operator for a larger quota"
+	case e.Status == http.StatusUnauthorized:
+		return "check the credential in clouds.yaml: it may have expired or been deleted"
+	case e.Status == http.StatusForbidden:
+		return "ask for a role that allows this, or use another credential"
+	case e.Status == http.StatusTooManyRequests:
+		return "wait: the cloud limits how often it may be called"
+	case e.Status >= 500:
+		return "try again; if it stays, give the request id to the cloud's operator"
+	}
+	return ""
+}
+
+// loginFault is the fault of a login that failed.
+func (c *Cloud) loginFault(err error) error {
+	object := "cloud " + c.Name
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if answer := c.answer(err); answer != nil && answer.Status == http.StatusNotFound {
+		return fault.New(object, answer, "check auth_url in clouds.yaml: there is no Keystone at it")
+	}
+	return c.Fault(object+": logging in", err)
+}
+
+// ErrNoService says that the cloud does not have a service.
+var ErrNoService = errors.New("the catalog has no such endpoint")
+
+// missing is the fault of a service that the catalog does not have.
+func (c *Cloud) missing(s Service, err error) error {
+	var none *gophercloud.ErrEndpointNotFound
+	if !errors.As(err, &none) {
+		return c.Fault("service "+string(s), err)
+	}
+	where := ""
+	if c.Endpoint.Region != "" {
+		where = " in region " + c.Endpoint.Region
+	}
+	return fault.New("service "+string(s), fmt.Errorf("%w%s", ErrNoService, where), "check region and interface in clouds.yaml, or ask the cloud's operator whether the service exists")
+}
+
+// Redact takes tokens and passwords of this login out of a text.
+func (c *Cloud) Redact(text string) string {
+	for _, secret := range append([]string{c.Provider.Token()}, c.secrets...) {
+		if len(secret) >= 4 {
+			text = strings.ReplaceAll(text, secret, "[redacted]")
+		}
+	}
+	return text
+}
+
+// redacted is an error whose text has no secret; errors.Is and As see the
+// original.
+func (c *Cloud) redacted(err error) error {
+	if text := c.Redact(err.Error()); text != err.Error() {
+		return &redactedError{text, err}
+	}
+	return err
+}
+
+type redactedError struct {
+	text string
+	err  error
+}
+
+func (e *redactedError) Error() string { return e.text }
+func (e *redactedError) Unwrap() error { return e.err }

@@ -1,0 +1,127 @@
+package cloud
+
+import (
+	"context"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/providers"
+	balancerquotas "github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/quotas"
+	"github.com/gophercloud/gophercloud/v2/pagination"
+)
+
+// The names of the listings, for Snapshot.Known.
+const (
+	ListNetworks    = "networks"
+	ListExtensions  = "extensions"
+	ListFlavors     = "flavors"
+	ListImages      = "images"
+	ListVolumeTypes = "volume types"
+	ListProviders   = "load balancer providers"
+	ListZones       = "availability zones"
+	ListFloatingIPs = "floating IPs"
+	ListQuotas      = "quotas"
+	ListKeyPairs    = "key pairs"
+)
+
+// listings are the calls of a snapshot.
+func listings() []listing {
+	return append(append([]listing{
+		{Identity, "application credentials", listCredentials},
+		{Image, ListImages, listImages},
+		{LoadBalancer, ListProviders, listProviders},
+		{LoadBalancer, "load balancers", listBalancers},
+		{LoadBalancer, ListQuotas, balancerQuotas},
+	}, networkListings()...), machineListings()...)
+}
+
+// every collects all pages of a list, each element turned by one.
+func every[T, R any](ctx context.Context, pager pagination.Pager, extract func(pagination.Page) ([]T, error), one func(T) R) ([]R, error) {
+	page, err := pager.AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := extract(page)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]R, 0, len(found))
+	for _, t := range found {
+		all = append(all, one(t))
+	}
+	return all, nil
+}
+
+// token reads the answer to the login; no further call is needed.
+func (c *Cloud) token() (Token, error) {
+	var t Token
+	answer, ok := c.Provider.GetAuthResult().(tokens.CreateResult)
+	if !ok {
+		return t, nil // a token that was given, not asked for
+	}
+	var body struct {
+		User       struct{ ID, Name string } `json:"user"`
+		Project    struct{ ID, Name string } `json:"project"`
+		Roles      []struct{ Name string }   `json:"roles"`
+		Credential struct{ ID string }       `json:"application_credential"`
+	}
+	if err := answer.ExtractInto(&body); err != nil {
+		return t, err
+	}
+	t = Token{UserID: body.User.ID, UserName: body.User.Name, ProjectID: body.Project.ID, ProjectName: body.Project.Name, CredentialID: body.Credential.ID}
+	for _, role := range body.Roles {
+		t.Roles = append(t.Roles, role.Name)
+	}
+	token, err := answer.ExtractToken()
+	if err != nil {
+		return t, err
+	}
+	t.ExpiresAt = token.ExpiresAt
+	return t, nil
+}
+
+func listCredentials(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
+	s.Credentials, err = every(ctx, applicationcredentials.List(client, s.Token.UserID, nil), applicationcredentials.ExtractApplicationCredentials,
+		func(a applicationcredentials.ApplicationCredential) CredentialInfo {
+			return CredentialInfo{Thing: thing("application credential", a.ID, a.Name, nil, nil, a.Description), Unrestricted: a.Unrestricted, ExpiresAt: a.ExpiresAt}
+		})
+	return err
+}
+
+func listImages(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
+	s.Images, err = every(ctx, images.List(client, images.ListOpts{Limit: 500}), images.ExtractImages, func(i images.Image) ImageInfo {
+		properties := map[string]string{}
+		for key, value := range i.Properties {
+			if text, ok := value.(string); ok {
+				properties[key] = text
+			}
+		}
+		return ImageInfo{Thing: thing("image", i.ID, i.Name, i.Tags, properties, ""), ProjectID: i.Owner, Status: string(i.Status), CreatedAt: i.CreatedAt, MinDisk: i.MinDiskGigabytes,
+			MinRAM: i.MinRAMMegabytes, Distro: properties["os_distro"], AdminUser: properties["os_admin_user"]}
+	})
+	return err
+}
+
+func listProviders(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
+	s.Providers, err = every(ctx, providers.List(client, providers.ListOpts{}), providers.ExtractProviders, func(p providers.Provider) string { return p.Name })
+	return err
+}
+
+func listBalancers(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
+	s.Balancers, err = every(ctx, loadbalancers.List(client, loadbalancers.ListOpts{ProjectID: s.Token.ProjectID}), loadbalancers.ExtractLoadBalancers,
+		func(b loadbalancers.LoadBalancer) Thing {
+			return thing("load balancer", b.ID, b.Name, b.Tags, nil, b.Description)
+		})
+	return err
+}
+
+func balancerQuotas(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
+	q, err := balancerquotas.Get(ctx, client, s.Token.ProjectID).Extract()
+	if err == nil {
+		s.Quotas = []Quota{{LoadBalancer, "load_balancers", q.Loadbalancer, 0}}
+	}
+	return err
+}

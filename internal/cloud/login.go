@@ -1,0 +1,214 @@
+package cloud
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// Options say which cloud to open.
+type Options struct {
+	// Cloud and Region win over the environment's; empty are OS_CLOUD, else
+	// the only cloud of clouds.yaml, and the entry's region.
+	Cloud, Region string
+	Env           Env
+	// CABundle are certificates in PEM form that are trusted besides.
+	CABundle []byte
+	// UserAgent goes before gophercloud's, as "slipway/v1.2.3".
+	UserAgent string
+	// CloudsYAML, if set, is the whole clouds.yaml to use instead of files.
+	CloudsYAML []byte
+}
+
+// Login is what it takes to log in to one cloud. It holds secrets.
+type Login struct {
+	// Name is the entry of clouds.yaml.
+	Name string
+	// Insecure says that the entry turns the verification of certificates off.
+	Insecure bool
+	// CloudsYAML is a clouds.yaml with this entry alone, complete with secrets
+	// and profile, for another process of ours; never for a plain file.
+	CloudsYAML []byte
+
+	auth     gophercloud.AuthOptions
+	endpoint gophercloud.EndpointOpts
+	tls      *tls.Config
+}
+
+// Find finds the cloud in clouds.yaml by openstacksdk's rules: the files'
+// order, secure.yaml on top, profiles of clouds-public.yaml below, OS_CLOUD,
+// else the only cloud. gophercloud reads the entry then; what it does not
+// know of is brought into a form that it does.
+func Find(o Options) (*Login, error) {
+	all, err := o.source()
+	if err != nil {
+		return nil, err
+	}
+	wanted := o.Cloud
+	if wanted == "" {
+		wanted = o.Env.Cloud
+	}
+	name, err := all.choose(wanted)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := all.entry(name)
+	if err != nil {
+		return nil, err
+	}
+	normalize(entry)
+	text, err := yaml.Marshal(map[string]any{"clouds": map[string]any{name: entry}})
+	if err != nil {
+		return nil, fmt.Errorf("writing the entry of cloud %s: %w", name, err)
+	}
+	l := &Login{Name: name, CloudsYAML: text}
+	if err := l.parse(o, entry); err != nil {
+		return nil, fault.Usage(all.path+": cloud "+name, err, "compare the entry with the one of your cloud's dashboard")
+	}
+	return l, nil
+}
+
+func (o Options) source() (entries, error) {
+	if o.CloudsYAML == nil {
+		return o.Env.read()
+	}
+	document, err := parseYAML("clouds.yaml", o.CloudsYAML)
+	if err != nil {
+		return entries{}, err
+	}
+	all := entries{path: "clouds.yaml"}
+	all.clouds, _ = document["clouds"].(map[string]any)
+	return all, nil
+}
+
+// normalize writes what openstacksdk knows and gophercloud does not in
+// gophercloud's words: `insecure`, and the first of several regions.
+func normalize(entry map[string]any) {
+	verify, given := entry["verify"].(string)
+	if insecure, ok := entry["insecure"].(string); ok && !given {
+		verify, given = strconv.FormatBool(!yes(insecure)), true
+	}
+	if given {
+		entry["verify"] = yes(verify)
+	}
+	delete(entry, "insecure")
+	regions, _ := entry["regions"].([]any)
+	delete(entry, "regions")
+	if len(regions) == 0 || entry["region_name"] != nil {
+		return
+	}
+	switch first := regions[0].(type) {
+	case string:
+		entry["region_name"] = first
+	case map[string]any:
+		entry["region_name"] = first["name"]
+		values, _ := first["values"].(map[string]any)
+		for key, value := range overlay(entry, values) {
+			entry[key] = value
+		}
+	}
+}
+
+// yes reads a boolean as openstacksdk's YAML does.
+func yes(text string) bool {
+	return slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(text))
+}
+
+func (l *Login) parse(o Options, entry map[string]any) error {
+	options := []clouds.ParseOption{clouds.WithCloudName(l.Name), clouds.WithCloudsYAML(bytes.NewReader(l.CloudsYAML))}
+	for _, region := range []string{o.Env.Region, o.Region} {
+		if region != "" {
+			options = append(options, clouds.WithRegion(region))
+		}
+	}
+	if o.Env.Interface != "" {
+		options = append(options, clouds.WithEndpointType(o.Env.Interface))
+	}
+	auth, _ := entry["auth"].(map[string]any)
+	if text(auth, "auth_url") == "" {
+		return errors.New("the entry has no auth.auth_url")
+	}
+	var err error
+	if l.auth, l.endpoint, l.tls, err = clouds.Parse(options...); err != nil {
+		return err
+	}
+	l.auth.AllowReauth = true // work outlasts tokens
+	scope(&l.auth, auth)
+	l.Insecure = l.tls.InsecureSkipVerify
+	l.tls.MinVersion = tls.VersionTLS12
+	return trust(l.tls, o.CABundle)
+}
+
+// scope corrects what gophercloud makes of domains: it has one for user and
+// project together, which is wrong where they differ, and keeps names besides
+// an application credential, which Keystone refuses.
+func scope(o *gophercloud.AuthOptions, auth map[string]any) {
+	if o.ApplicationCredentialID != "" {
+		*o = gophercloud.AuthOptions{IdentityEndpoint: o.IdentityEndpoint, ApplicationCredentialID: o.ApplicationCredentialID,
+			ApplicationCredentialSecret: o.ApplicationCredentialSecret, AllowReauth: true}
+		return
+	}
+	o.DomainID, o.DomainName = domain(auth, "user_domain", "domain", "project_domain")
+	if o.UserID != "" {
+		o.DomainID, o.DomainName = "", ""
+	}
+	if o.Scope != nil || o.ApplicationCredentialName != "" {
+		return
+	}
+	switch id, name := domain(auth, "project_domain", "domain", "user_domain"); {
+	case text(auth, "system_scope") != "":
+		o.Scope = &gophercloud.AuthScope{System: true}
+	case o.TenantID != "":
+		o.Scope = &gophercloud.AuthScope{ProjectID: o.TenantID}
+	case o.TenantName != "":
+		o.Scope = &gophercloud.AuthScope{ProjectName: o.TenantName, DomainID: id, DomainName: name}
+	}
+	o.TenantID, o.TenantName = "", ""
+}
+
+// domain is the first domain that is named, by ID or else by name.
+func domain(auth map[string]any, prefixes ...string) (id, name string) {
+	for _, prefix := range prefixes {
+		if id := text(auth, prefix+"_id"); id != "" {
+			return id, ""
+		}
+		if name := text(auth, prefix+"_name"); name != "" {
+			return "", name
+		}
+	}
+	return "", ""
+}
+
+func text(m map[string]any, key string) string {
+	value, _ := m[key].(string)
+	return value
+}
+
+// trust adds certificates to those that are trusted already.
+func trust(config *tls.Config, pem []byte) error {
+	if len(pem) == 0 {
+		return nil
+	}
+	if config.RootCAs == nil {
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		config.RootCAs = pool
+	}
+	if !config.RootCAs.AppendCertsFromPEM(pem) {
+		return errors.New("the CA bundle holds no certificate")
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package cloud
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestPauses(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, test := range map[string]struct {
+		header   string
+		count    uint
+		min, max time.Duration
+	}{
+		"first":       {"", 1, firstWait / 2, firstWait},
+		"third":       {"", 3, 2 * firstWait, 4 * firstWait},
+		"bounded":     {"", 50, longWait / 2, longWait},
+		"asked":       {"7", 1, 7 * time.Second, 7 * time.Second},
+		"too long":    {"7200", 1, maxRetryAfter, maxRetryAfter},
+		"date":        {now.Add(20 * time.Second).UTC().Format(http.TimeFormat), 1, 15 * time.Second, 20 * time.Second},
+		"date passed": {now.Add(-time.Hour).UTC().Format(http.TimeFormat), 1, 0, 0},
+		"garbage":     {"soon", 1, firstWait / 2, firstWait},
+	} {
+		header := http.Header{}
+		if test.header != "" {
+			header.Set("Retry-After", test.header)
+		}
+		if got := pause(header, test.count); got < test.min || got > test.max {
+			t.Errorf("%s: pause %s, want %s to %s", name, got, test.min, test.max)
+		}
+	}
+}
+
+func TestClockOffset(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, test := range map[string]struct{ date, before, after, want time.Duration }{
+		"same second":    {0, 200 * time.Millisecond, 900 * time.Millisecond, 0},
+		"written before": {0, 0, 3 * time.Second, 0},
+		"ahead":          {time.Minute, 0, time.Second, 59 * time.Second},
+		"behind":         {-time.Minute, 0, time.Second, -59 * time.Second},
+	} {
+		c := &clock{}
+		c.note(at.Add(test.date), at.Add(test.before), at.Add(test.after))
+		if c.offset != test.want {
+			t.Errorf("%s: offset %s, want %s", name, c.offset, test.want)
+		}
+	}
+	c := &clock{}
+	c.note(at.Add(time.Minute), at, at)
+	c.note(at, at, at) // one answer that agrees shows that the clock is right
+	if c.offset != 0 {
+		t.Errorf("offset %s", c.offset)
+	}
+}
+
+func TestMessagesOfAllServices(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"error": {"code": 401, "message": "The request requires authentication.", "title": "Unauthorized"}}`: "The request requires authentication.",
+		`{"itemNotFound": {"code": 404, "message": "Flavor x could not be found."}}`:                           "Flavor x could not be found.",
+		`{"NeutronError": {"type": "T", "message": "No more IP addresses", "detail": ""}}`:                     "No more IP addresses",
+		`{"faultcode": "Client", "faultstring": "Quota has been met", "debuginfo": null}`:                      "Quota has been met",
+		`{"code": 404, "title": "Not Found", "description": "Secret not found."}`:                              "Secret not found.",
+		`{"badRequest": "text alone"}`:            "text alone",
+		`<html><head>403 Forbidden</head></html>`: "",
+		``: "",
+	} {
+		if got := message([]byte(body)); got != want {
+			t.Errorf("%s: message %q, want %q", body, got, want)
+		}
+	}
+}

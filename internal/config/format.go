@@ -1,0 +1,157 @@
+package config
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// format checks a value against the format of its field.
+func (v *validator) format(value reflect.Value, at *field.Path, r rules) {
+	switch x := value.Interface().(type) {
+	case netip.Prefix:
+		if x.IsValid() && x.Masked() != x {
+			v.add(at, "write "+x.Masked().String(), "%s is an address within a range, not the range", x)
+		}
+		return
+	case netip.Addr:
+		return
+	case Duration:
+		if x < 0 {
+			v.add(at, "", "a length of time is not negative")
+		}
+		return
+	}
+	check, ok := formats()[r.format]
+	if !ok {
+		return
+	}
+	if cause, remedy := check(value.String()); cause != "" {
+		v.add(at, remedy, "%s", cause)
+	}
+}
+
+// formats are the checks of text; each returns cause and remedy, or nothing.
+func formats() map[string]func(text string) (cause, remedy string) {
+	return map[string]func(string) (string, string){
+		"label": checkLabel, "tag": checkTag, "variable": checkVariable, "httpURL": checkHTTP, "backend": checkBackend, "path": checkPath, "sshKey": checkSSHKey,
+	}
+}
+
+func checkLabel(text string) (cause, remedy string) {
+	if len(validation.IsDNS1123Label(text)) > 0 {
+		return fmt.Sprintf("%q is not a lower-case RFC 1123 label", text), "use a to z, 0 to 9 and -, with a letter or digit at both ends"
+	}
+	return "", ""
+}
+
+// checkTag holds Nova's rules, which are the strictest: at most 60 characters,
+// neither comma nor slash.
+func checkTag(text string) (cause, remedy string) {
+	switch {
+	case len(text) > 60 || strings.ContainsAny(text, ",/"):
+		return fmt.Sprintf("%q is no tag that every service takes", text), "use at most 60 characters without commas and slashes"
+	case strings.HasPrefix(text, "slipway"):
+		return fmt.Sprintf("%q begins as Slipway's own tags", text), "choose another one"
+	}
+	return "", ""
+}
+
+func checkVariable(text string) (cause, remedy string) {
+	if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(text) {
+		return fmt.Sprintf("%q is not the name of an environment variable", text), "write the name without $"
+	}
+	return "", ""
+}
+
+func checkHTTP(text string) (cause, remedy string) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "this is not a URL", "write one such as http://proxy.example.org:3128"
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
+		return fmt.Sprintf("%q is not an http or https URL", u.Redacted()), "write one such as http://proxy.example.org:3128"
+	}
+	if _, secret := u.User.Password(); secret {
+		return "the URL holds a password, which has no place in this file", "use an address that needs none"
+	}
+	return "", ""
+}
+
+func checkBackend(text string) (cause, remedy string) {
+	u, err := url.Parse(text)
+	remedy = "write file://./.slipway or s3://bucket/prefix"
+	switch {
+	case err != nil:
+		return "this is not a URL", remedy
+	case u.User != nil:
+		return "the URL holds a login, which has no place in this file", "give the credentials of S3 in the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+	case u.Scheme == "file" && u.Host+u.Path != "":
+		return "", ""
+	case u.Scheme == "s3" && u.Host != "":
+		return "", ""
+	}
+	return fmt.Sprintf("%q is not a URL of a known storage", text), remedy
+}
+
+func checkPath(text string) (cause, remedy string) {
+	if !strings.HasPrefix(text, "/") {
+		return fmt.Sprintf("%q is not a path", text), "begin it with /"
+	}
+	return "", ""
+}
+
+func checkSSHKey(text string) (cause, remedy string) {
+	if _, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text)); err != nil {
+		return "this is not a public key of SSH", "write a line such as `ssh-ed25519 AAAA… name`"
+	}
+	return "", ""
+}
+
+// readTrust reads the CA bundle and checks that it holds certificates only.
+func readTrust(e *Environment) ([]byte, []Problem) {
+	if e.Spec.CABundle == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(string(e.Spec.CABundle))
+	if err == nil {
+		err = checkCertificates(text)
+	}
+	if err != nil {
+		return nil, []Problem{{Path: "spec.caBundle", Cause: err.Error(), Remedy: "name a PEM file with certificates"}}
+	}
+	return text, nil
+}
+
+func checkCertificates(text []byte) error {
+	count := 0
+	for {
+		var block *pem.Block
+		block, text = pem.Decode(text)
+		if block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			return fmt.Errorf("the file holds a block %q, which is no certificate", block.Type)
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return fmt.Errorf("certificate %d of the file: %w", count+1, err)
+		}
+		count++
+	}
+	if count == 0 {
+		return errors.New("the file holds no certificate in PEM form")
+	}
+	return nil
+}

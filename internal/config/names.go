@@ -1,0 +1,65 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-sh/slipway/internal/owner"
+)
+
+// ResourceName is the name of what a step makes: the environment's name, a
+// dash and the step.
+func (e *Environment) ResourceName(step string) string { return e.Mark(step).Name() }
+
+// Mark is the mark of ownership of what a step makes.
+func (e *Environment) Mark(step string) owner.Mark { return owner.New(e.Metadata.Name, step) }
+
+// ResourceTags are the tags of what a step makes: Slipway's and the user's.
+func (e *Environment) ResourceTags(step string) []string {
+	return append(e.Mark(step).Tags(), e.Spec.Tags...)
+}
+
+// WantsFloatingIP says whether the seed gets a floating IP: not on a
+// provisioning network, which reaches it directly.
+func (s *Seed) WantsFloatingIP() bool {
+	return s.FloatingIP.Mode == FloatingIPAuto && s.ProvisioningNetwork == ""
+}
+
+// The modes of a floating IP.
+const (
+	FloatingIPAuto = "auto"
+	FloatingIPNone = "none"
+)
+
+// The policies for the volumes of workloads.
+const (
+	VolumesDelete = "delete"
+	VolumesKeep   = "keep"
+)
+
+// MakesNetwork says whether the seed's network is made by the environment.
+func (s *Seed) MakesNetwork() bool { return s.Network.Existing == "" }
+
+// StateDir is the absolute folder of a file backend, "" for others.
+func (l *Loaded) StateDir() string {
+	path, ok := strings.CutPrefix(l.Environment.Spec.State.Backend, "file://")
+	if !ok {
+		return ""
+	}
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(l.Dir, path)
+}
+
+// StateURL is the URL of the state with an absolute path.
+func (l *Loaded) StateURL() string {
+	if dir := l.StateDir(); dir != "" {
+		return "file://" + dir
+	}
+	return l.Environment.Spec.State.Backend
+}
+
+// SecretsDir is the project's own folder of secrets, `.slipway` beside the
+// first file: generated passphrase, private keys and kubeconfigs.
+func (l *Loaded) SecretsDir() string { return filepath.Join(l.Dir, ".slipway") }

@@ -1,0 +1,91 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// proves: S-11
+func TestNetworksOfTheSeed(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		network string
+		want    []string
+	}{
+		"default":             {"{}", nil},
+		"all given":           {"{cidr: 10.1.0.0/24, gatewayIP: 10.1.0.254, mtu: 1400, dnsNameservers: [9.9.9.9], allocationPools: [{start: 10.1.0.10, end: 10.1.0.99}]}", nil},
+		"existing":            {"{existing: net, subnet: sub}", nil},
+		"existing and cidr":   {"{existing: net, cidr: 10.1.0.0/24, mtu: 1400}", []string{"network.cidr: this is for a network that is made", "network.mtu: this is for"}},
+		"subnet only":         {"{subnet: sub}", []string{"network.subnet: a subnet is named without its network"}},
+		"pool outside":        {"{cidr: 10.1.0.0/24, allocationPools: [{start: 10.1.0.10, end: 10.1.1.99}]}", []string{"allocationPools[0].end: 10.1.1.99 is outside"}},
+		"pool backwards":      {"{cidr: 10.1.0.0/24, allocationPools: [{start: 10.1.0.10, end: 10.1.0.9}]}", []string{"ends at 10.1.0.9 before it starts"}},
+		"pool with gateway":   {"{cidr: 10.1.0.0/24, gatewayIP: 10.1.0.1, allocationPools: [{start: 10.1.0.1, end: 10.1.0.9}]}", []string{"contains gatewayIP 10.1.0.1"}},
+		"pools overlap":       {"{cidr: 10.1.0.0/24, allocationPools: [{start: 10.1.0.1, end: 10.1.0.9}, {start: 10.1.0.9, end: 10.1.0.20}]}", []string{"allocationPools[1]: the pool overlaps"}},
+		"overlaps pods":       {"{cidr: 10.42.7.0/24}", []string{"cidr: 10.42.7.0/24 overlaps 10.42.0.0/16 of spec.seed.k3s.podCIDR"}},
+		"overlaps services":   {"{cidr: 10.0.0.0/8}", []string{"of spec.seed.k3s.podCIDR", "of spec.seed.k3s.serviceCIDR"}},
+		"existing, same CIDR": {"{existing: net}", nil},
+		"pool without end":    {"{allocationPools: [{start: 192.168.100.5}]}", []string{"allocationPools[0].end: this is required"}},
+	} {
+		_, err := layers(head + "spec: {seed: {network: " + test.network + "}}\n")
+		got := lines(err)
+		if len(got) != len(test.want) {
+			t.Errorf("%s: told %q, want %q", name, got, test.want)
+			continue
+		}
+		for _, want := range test.want {
+			if !slices.ContainsFunc(got, func(line string) bool { return strings.Contains(line, want) }) {
+				t.Errorf("%s: told %q, want %q", name, got, want)
+			}
+		}
+	}
+}
+
+func TestSettingsThatContradict(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ spec, want string }{
+		"address and pool":        {"seed: {floatingIP: {address: 203.0.113.7, pool: public}}", "floatingIP.pool: address names a floating IP that exists"},
+		"address, provisioning":   {"seed: {provisioningNetwork: prov, floatingIP: {address: 203.0.113.7}}", "floatingIP.address: this has no effect: a seed on a provisioning network"},
+		"identity file alone":     {"seed: {ssh: {identityFile: key}}", "ssh.identityFile: a private key is named without its key pair"},
+		"wrong key":               {"seed: {ssh: {authorizedKeys: [ssh-rsa]}}", "authorizedKeys[0]: this is not a public key"},
+		"two passphrases":         {"state: {passphraseFile: a, passphraseEnv: B}", "passphraseEnv: passphraseFile and passphraseEnv are both given"},
+		"variable with $":         {"state: {passphraseEnv: $B}", "is not the name of an environment variable"},
+		"login in state":          {"state: {backend: 's3://k:s@bucket/p'}", "the URL holds a login"},
+		"role twice":              {"credential: {roles: [member, member]}", "roles[1]: role member is here a second time"},
+		"negative expiry":         {"credential: {expiresAfter: -1h}", "a length of time is not negative"},
+		"rewrite without mirrors": {"registries: {docker.io: {rewrite: {a: b}}}", "registries[docker.io].rewrite: names are rewritten for mirrors"},
+		"small root":              {"seed: {rootVolume: {sizeGiB: 5}}", "rootVolume.sizeGiB: 5 is not between 20 and 16384"},
+		"empty tag":               {"tags: ['']", "spec.tags[0]: this is required"},
+	} {
+		_, err := layers(head + "spec: {" + test.spec + "}\n")
+		if got := lines(err); len(got) != 1 || !strings.Contains(got[0], test.want) {
+			t.Errorf("%s: told %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestNamesLeaveRoom(t *testing.T) {
+	t.Parallel()
+	for name, valid := range map[string]bool{
+		"a": true, "prod": true, "prod-1": true, strings.Repeat("x", MaxNameLength): true,
+		strings.Repeat("x", MaxNameLength+1): false, "Prod": false, "-a": false, "a-": false, "a.b": false, "a_b": false, "": false,
+	} {
+		_, err := layers("apiVersion: slipway.sh/v1alpha1\nkind: Environment\nmetadata: {name: '" + name + "'}\n")
+		if (err == nil) != valid {
+			t.Errorf("name %q: %v", name, err)
+		}
+	}
+}
+
+func TestSuggestions(t *testing.T) {
+	t.Parallel()
+	candidates := []string{"flavor", "image", "externalNetwork", "sshCIDRs", "sizeGiB"}
+	for word, want := range map[string]string{
+		"flavour": "flavor", "Image": "image", "externalNet": "externalNetwork", "sshcidrs": "sshCIDRs", "sizeGB": "sizeGiB",
+		"s": "", "bananas": "", "": "", "sizegib": "sizeGiB",
+	} {
+		if got := nearest(word, candidates); got != want {
+			t.Errorf("nearest to %q is %q, want %q", word, got, want)
+		}
+	}
+}

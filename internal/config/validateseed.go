@@ -1,0 +1,151 @@
+package config
+
+import (
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// network checks the seed's network: an existing one alone, or pools and
+// gateway within the range of a new one.
+func (v *validator) network(n *Network) {
+	at := field.NewPath("spec", "seed", "network")
+	if n.Existing == "" {
+		if n.Subnet != "" {
+			v.add(at.Child("subnet"), "name the network with existing", "a subnet is named without its network")
+		}
+		v.pools(n, at)
+		return
+	}
+	for name, set := range map[string]bool{
+		"cidr": v.given(at.Child("cidr").String()), "gatewayIP": n.GatewayIP.IsValid(), "allocationPools": len(n.AllocationPools) > 0,
+		"dnsNameservers": len(n.DNSNameservers) > 0, "mtu": n.MTU != 0, "availabilityZoneHints": len(n.AvailabilityZoneHints) > 0,
+	} {
+		if set {
+			v.add(at.Child(name), "remove it, or remove existing", "this is for a network that is made, but %s names an existing one", at.Child("existing"))
+		}
+	}
+}
+
+func (v *validator) pools(n *Network, at *field.Path) {
+	if !n.CIDR.IsValid() {
+		return
+	}
+	inside := func(at *field.Path, a netip.Addr) bool {
+		if a.IsValid() && !n.CIDR.Contains(a) {
+			v.add(at, "choose an address within the range", "%s is outside of the network's range %s", a, n.CIDR)
+		}
+		return a.IsValid() && n.CIDR.Contains(a)
+	}
+	inside(at.Child("gatewayIP"), n.GatewayIP)
+	var seen []AllocationPool
+	for i, pool := range n.AllocationPools {
+		at := at.Child("allocationPools").Index(i)
+		start, end := inside(at.Child("start"), pool.Start), inside(at.Child("end"), pool.End)
+		if !start || !end {
+			continue
+		}
+		if pool.End.Less(pool.Start) {
+			v.add(at, "exchange them", "the pool ends at %s before it starts at %s", pool.End, pool.Start)
+			continue
+		}
+		if pool.contains(n.GatewayIP) {
+			v.add(at, "leave the router's address out", "the pool contains gatewayIP %s", n.GatewayIP)
+		}
+		if other := slices.IndexFunc(seen, pool.overlaps); other >= 0 {
+			v.add(at, "choose pools that share no address", "the pool overlaps the one from %s", seen[other].Start)
+		}
+		seen = append(seen, pool)
+	}
+}
+
+func (p AllocationPool) contains(a netip.Addr) bool {
+	return a.IsValid() && !a.Less(p.Start) && !p.End.Less(a)
+}
+
+func (p AllocationPool) overlaps(other AllocationPool) bool {
+	return !p.End.Less(other.Start) && !other.End.Less(p.Start)
+}
+
+// seed checks address, ports and login.
+func (v *validator) seed(s *Seed) {
+	at := field.NewPath("spec", "seed")
+	ip := at.Child("floatingIP")
+	if s.FloatingIP.Address.IsValid() && s.FloatingIP.Pool != "" {
+		v.add(ip.Child("pool"), "keep one of them", "address names a floating IP that exists, pool is for a new one")
+	}
+	if !s.WantsFloatingIP() {
+		why := "mode is none"
+		if s.ProvisioningNetwork != "" {
+			why = "a seed on a provisioning network has no floating IP"
+		}
+		for name, set := range map[string]bool{"address": s.FloatingIP.Address.IsValid(), "pool": s.FloatingIP.Pool != ""} {
+			if set {
+				v.add(ip.Child(name), "remove it", "this has no effect: %s", why)
+			}
+		}
+	}
+	for i, rule := range s.Access.Rules {
+		if rule.EndPort != 0 && rule.EndPort < rule.Port {
+			v.add(at.Child("access", "rules").Index(i).Child("endPort"), "exchange them", "the range ends at %d before it starts at %d", rule.EndPort, rule.Port)
+		}
+	}
+	if s.SSH.IdentityFile != "" && s.SSH.KeyPair == "" {
+		v.add(at.Child("ssh", "identityFile"), "name the key pair with keyPair", "a private key is named without its key pair")
+	}
+}
+
+// decided are settings of k3s that Slipway makes from the rest of the file.
+// Two writers of one setting would be one that loses silently.
+func decided() map[string]string {
+	return map[string]string{
+		"data-dir": "the data volume is mounted there", "token": "it is a secret", "agent-token": "it is a secret", "tls-san": "it is the seed's address",
+		"cluster-cidr": "write spec.seed.k3s.podCIDR", "service-cidr": "write spec.seed.k3s.serviceCIDR", "cluster-dns": "it follows from spec.seed.k3s.serviceCIDR",
+		"node-name": "it is the server's name", "private-registry": "write spec.registries", "write-kubeconfig-mode": "the file is for root only",
+	}
+}
+
+func (v *validator) k3s(k *K3s) {
+	at := field.NewPath("spec", "seed", "k3s", "config")
+	for name := range k.Config {
+		if why, ok := decided()[name]; ok {
+			v.add(at.Key(name), "remove it", "Slipway decides this setting: %s", why)
+		}
+	}
+}
+
+func (v *validator) credential(e *Environment) {
+	at := field.NewPath("spec", "credential")
+	for i, rule := range e.Spec.Credential.AccessRules {
+		if rule.Service == "identity" && e.Spec.Credential.Unrestricted {
+			v.add(at.Child("accessRules").Index(i), "remove unrestricted", "access rules for identity are of no use to an unrestricted credential")
+		}
+	}
+	seen := map[string]bool{}
+	for i, role := range e.Spec.Credential.Roles {
+		if seen[role] {
+			v.add(at.Child("roles").Index(i), "remove it", "role %s is here a second time", role)
+		}
+		seen[role] = true
+	}
+}
+
+func (v *validator) state(s *State) {
+	at := field.NewPath("spec", "state")
+	if s.PassphraseFile != "" && s.PassphraseEnv != "" {
+		v.add(at.Child("passphraseEnv"), "keep one of them", "passphraseFile and passphraseEnv are both given")
+	}
+	if s.AgeIdentityFile != "" && s.PassphraseFile == "" {
+		v.add(at.Child("ageIdentityFile"), "name the encrypted file with passphraseFile", "there is nothing to decrypt")
+	}
+}
+
+func (v *validator) registry(at *field.Path, r Registry) {
+	if (r.Username == "") != (r.PasswordFile == "") {
+		v.add(at, "give both or neither", "%s", "username and passwordFile go together")
+	}
+	if len(r.Rewrite) > 0 && len(r.Mirrors) == 0 {
+		v.add(at.Child("rewrite"), "name mirrors", "names are rewritten for mirrors, and there are none")
+	}
+}

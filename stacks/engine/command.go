@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/blang/semver"
+	"github.com/pulumi/pulumi/sdk/v3"
+	"golang.org/x/sys/unix"
+
+	enginecmd "github.com/slipway-sh/slipway/stacks/engine/pulumi"
+)
+
+// cancelDelay is how long the engine may take to save the state after it was
+// interrupted, before it is killed. The whole is to end within 10 s.
+const cancelDelay = 8 * time.Second
+
+// command is Pulumi's command line as a child of this process: this same
+// binary by another name. It is an auto.PulumiCommand.
+type command struct {
+	executable string
+	environ    []string
+	passphrase []byte
+}
+
+// Version is the version of the engine that is linked in.
+func (c command) Version() semver.Version { return sdk.Version }
+
+// Run runs the command line args. What the Automation API asks besides the
+// operation itself is answered here: each question would be a process of a
+// third of a second, and nobody reads the answers.
+func (c command) Run(ctx context.Context, dir string, stdin io.Reader, outputs, errorOutputs []io.Writer, environ []string, args ...string) (string, string, int, error) {
+	if len(args) > 1 && args[0] == "stack" {
+		switch args[1] {
+		case "select":
+			return "", "", 0, nil
+		case "output":
+			return "{}", "", 0, nil
+		case "history":
+			return "[]", "", 0, nil
+		}
+	}
+	return c.run(ctx, dir, stdin, outputs, errorOutputs, environ, args...)
+}
+
+func (c command) run(ctx context.Context, dir string, stdin io.Reader, outputs, errorOutputs []io.Writer, environ []string, args ...string) (string, string, int, error) {
+	secret, err := passphraseFile(c.passphrase)
+	if err != nil {
+		return "", "", -1, err
+	}
+	defer secret.Close()
+	cmd := exec.CommandContext(ctx, c.executable)
+	cmd.Args = append([]string{enginecmd.Name, "--non-interactive"}, args...)
+	cmd.Dir = dir
+	cmd.Env = slices.Concat(c.environ, environ, []string{
+		"PULUMI_AUTOMATION_API=true",
+		"PULUMI_CONFIG_PASSPHRASE_FILE=/proc/self/fd/3", // the first of ExtraFiles
+	})
+	cmd.ExtraFiles = []*os.File{secret}
+	cmd.Stdin = stdin
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout = io.MultiWriter(append(outputs, &stdout)...)
+	cmd.Stderr = io.MultiWriter(append(errorOutputs, &stderr)...)
+	// A group of its own: Ctrl-C at the terminal is for this process, which
+	// passes it on.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = cancelDelay
+	err = runOnOneThread(cmd)
+	code := 0
+	if err != nil {
+		code = -1
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			code = exit.ExitCode()
+		}
+	}
+	return stdout.String(), stderr.String(), code, err
+}
+
+// runOnOneThread runs a command whose parent-death signal must come when this
+// process ends: Linux sends it when the thread ends that started the child
+// (golang.org/issue/27505).
+func runOnOneThread(cmd *exec.Cmd) error {
+	ended := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		ended <- cmd.Run()
+	}()
+	return <-ended
+}
+
+// passphraseFile is a file without a name, in memory only.
+func passphraseFile(passphrase []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("passphrase", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("making a file in memory: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "passphrase")
+	if _, err := file.Write(passphrase); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("writing the passphrase to memory: %w", err)
+	}
+	return file, nil
+}
+
+// command is the child's fixed part: an environment from scratch.
+func (e *Engine) command(ctx context.Context, environ ...string) (command, error) {
+	passphrase, err := e.options.Passphrase(ctx)
+	if err != nil {
+		return command{}, err
+	}
+	home := filepath.Join(e.options.Folder, "engine")
+	return command{executable: e.options.Executable, passphrase: passphrase, environ: slices.Concat([]string{
+		"HOME=" + home,
+		"PULUMI_HOME=" + home,
+		"PULUMI_BACKEND_URL=" + e.options.Backend,
+		"PULUMI_SKIP_UPDATE_CHECK=true",
+		"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION=true",
+		"TMPDIR=" + os.TempDir(),
+	}, e.options.Environ, environ)}, nil
+}
+
+// workdir is where the engine finds the project.
+func (e *Engine) workdir() string {
+	return filepath.Join(e.options.Folder, "engine", e.options.Environment)
+}

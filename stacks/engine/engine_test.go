@@ -1,0 +1,238 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/stacks/engine"
+)
+
+func up(t *testing.T, e *engine.Engine, labels ...string) engine.Report {
+	t.Helper()
+	report, err := e.Up(t.Context(), program(labels...))
+	if err != nil {
+		t.Fatalf("up: %v", err)
+	}
+	return report
+}
+
+func TestUpConvergesAndDestroyLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c, folder, events := newCloud(), t.TempDir(), &event.Recorder{}
+	e := newEngine(t, c, folder, events)
+
+	plan, err := e.Preview(t.Context(), program("a", "b"))
+	if err != nil || plan.Counts[engine.Create] != 2 || len(plan.Changes) != 2 {
+		t.Fatalf("first plan: %+v, %v", plan, err)
+	}
+	if now, _ := c.count(); now != 0 {
+		t.Fatalf("the plan made %d things", now)
+	}
+	if entries, _ := filepath.Glob(filepath.Join(folder, "state", ".pulumi", "stacks", "*")); len(entries) > 0 {
+		t.Errorf("the plan left a state: %v", entries)
+	}
+	if report := up(t, e, "a", "b"); report.Changes["create"] != 3 || len(report.Took) != 2 { // with the stack itself
+		t.Errorf("first up: %+v", report)
+	}
+	if report := up(t, e, "a", "b"); len(report.Changes) != 0 {
+		t.Errorf("second up changed %v", report.Changes)
+	}
+	plan, err = e.Preview(t.Context(), program("a", "c"))
+	if err != nil || len(plan.Changes) != 1 || plan.Changes[0].Operation != engine.Update || plan.Changes[0].Type != "test:Thing" ||
+		len(plan.Changes[0].Properties) != 1 || plan.Changes[0].Properties[0].Path != "label" ||
+		plan.Changes[0].Properties[0].Old != "b" || plan.Changes[0].Properties[0].New != "c" {
+		t.Errorf("plan of a change: %+v, %v", plan, err)
+	}
+	outputs, err := e.Outputs(t.Context())
+	if err != nil || outputs["answer"] != "42" || outputs["hidden"] != theSecret {
+		t.Errorf("outputs %v, %v", outputs, err)
+	}
+	noSecret(t, folder)
+	if _, err := e.Destroy(t.Context()); err != nil {
+		t.Fatalf("destroy: %v", err)
+	}
+	if now, made := c.count(); now != 0 || made != 2 {
+		t.Errorf("%d things left of %d made", now, made)
+	}
+	if !slices.ContainsFunc(events.Events(), func(e event.Event) bool { return e.Step == "thing-0" && e.State == event.Done }) {
+		t.Errorf("no event says that thing-0 is done: %v", events.Events())
+	}
+}
+
+// noSecret reads every file of a folder.
+//
+// proves: S-90
+func noSecret(t *testing.T, folder string) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+		if entry.IsDir() {
+			return nil
+		}
+		files++
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte(theSecret)) {
+			t.Errorf("%s holds a secret", path)
+		}
+		return err
+	})
+	if err != nil || files < 4 {
+		t.Errorf("%d files, %v", files, err)
+	}
+}
+
+func TestAFailureKeepsItsCauseAndRemedy(t *testing.T) {
+	t.Parallel()
+	c := newCloud()
+	e := newEngine(t, c, t.TempDir(), nil)
+	_, err := e.Up(t.Context(), program("a", "broken"))
+	var f *fault.Fault
+	if !errors.As(err, &f) || fault.ExitCode(err) != fault.ExitPartial || fault.Remedy(err) != "choose another label" ||
+		!strings.Contains(err.Error(), "thing thing-1: no valid host") {
+		t.Errorf("%v (exit %d, remedy %q)", err, fault.ExitCode(err), fault.Remedy(err))
+	}
+	if report := up(t, e, "a", "mended"); report.Changes["create"] != 1 {
+		t.Errorf("after mending: %+v", report)
+	}
+}
+
+func TestTheSecondRunIsToldWhoHoldsTheLock(t *testing.T) {
+	t.Parallel()
+	c, folder, events := newCloud(), t.TempDir(), &event.Recorder{}
+	first := newEngine(t, c, folder, events)
+	ended := make(chan error, 1)
+	go func() { _, err := first.Up(context.Background(), program("slow")); ended <- err }()
+	<-c.began
+	_, err := newEngine(t, c, folder, nil).Up(t.Context(), program("a"))
+	var locked *engine.Locked
+	host, _ := os.Hostname()
+	if !errors.As(err, &locked) || len(locked.Holders) != 1 || locked.Holders[0].Host != host ||
+		locked.Holders[0].PID == 0 || time.Since(locked.Holders[0].Since) > time.Minute {
+		t.Errorf("second run: %v (%+v)", err, locked)
+	}
+	close(c.free)
+	if err := <-ended; err != nil {
+		t.Errorf("first run: %v", err)
+	}
+	if !slices.ContainsFunc(events.Events(), func(e event.Event) bool {
+		return e.State == event.Waiting && e.Message == "waiting for the tide"
+	}) {
+		t.Error("nothing said what was waited for")
+	}
+}
+
+func TestCancelEndsSoonAndCanBeResumed(t *testing.T) {
+	t.Parallel()
+	c, folder := newCloud(), t.TempDir()
+	e := newEngine(t, c, folder, nil)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() { <-c.began; cancel(fault.ErrInterrupted) }()
+	start := time.Now()
+	_, err := e.Up(ctx, program("a", "slow"))
+	if fault.ExitCode(err) != fault.ExitInterrupted {
+		t.Errorf("cancelled: %v", err)
+	}
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("took %v", took)
+	}
+	close(c.free)
+	up(t, e, "a", "slow")
+	if now, made := c.count(); now != 2 || made != 2 {
+		t.Errorf("%d things, %d made", now, made)
+	}
+}
+
+// holdFolder names, in a child that is this test's binary, the folder of an
+// engine whose run is to be killed.
+const holdFolder = "SLIPWAY_TEST_HOLD"
+
+func hold() int {
+	c := newCloud()
+	go func() { <-c.began; os.Stdout.WriteString("began\n") }()
+	e, err := engine.New(options(c, os.Getenv(holdFolder), nil))
+	if err != nil {
+		return 1
+	}
+	_, _ = e.Up(context.Background(), program("a", "slow"))
+	return 0
+}
+
+func TestAKilledRunIsTakenOver(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), holdFolder+"="+folder)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 6)); err != nil {
+		t.Fatalf("the child did not begin: %v", err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	c, events := newCloud(), &event.Recorder{}
+	up(t, newEngine(t, c, folder, events), "a", "b")
+	if !slices.ContainsFunc(events.Events(), func(e event.Event) bool { return strings.Contains(e.Message, "took over the lock") }) {
+		t.Errorf("nothing told of the lock: %v", events.Events())
+	}
+	if report := up(t, newEngine(t, c, folder, nil), "a", "b"); len(report.Changes) != 0 {
+		t.Errorf("not converged: %v", report.Changes)
+	}
+}
+
+func TestStateCanBeMovedAndNeedsItsPassphrase(t *testing.T) {
+	t.Parallel()
+	c, folder, other := newCloud(), t.TempDir(), t.TempDir()
+	e := newEngine(t, c, folder, nil)
+	up(t, e, "a")
+	state, err := e.Export(t.Context())
+	if err != nil || bytes.Contains(state, []byte(theSecret)) {
+		t.Fatalf("exported with secrets in plain text, or %v", err)
+	}
+	wrong := newEngine(t, c, other, nil)
+	if err := wrong.Import(t.Context(), state); err == nil {
+		_, err = wrong.Up(t.Context(), program("a"))
+		if err == nil {
+			t.Error("another passphrase opens the state")
+		}
+	}
+	o := options(c, t.TempDir(), nil)
+	o.Passphrase = engine.PassphraseFile(filepath.Join(folder, "passphrase"))
+	moved, err := engine.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := moved.Import(t.Context(), state); err != nil {
+		t.Fatal(err)
+	}
+	if report := up(t, moved, "a"); len(report.Changes) != 0 {
+		t.Errorf("the moved state differs: %v", report.Changes)
+	}
+}

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// Holder is a process that holds the lock of a state.
+type Holder struct {
+	User, Host string
+	PID        int
+	Since      time.Time
+}
+
+// Locked is the error of an operation on a state that others work on.
+type Locked struct{ Holders []Holder }
+
+// Error names each holder.
+func (l *Locked) Error() string {
+	words := make([]string, 0, len(l.Holders))
+	for _, h := range l.Holders {
+		words = append(words, fmt.Sprintf("%s on %s (process %d) since %s", h.User, h.Host, h.PID, h.Since.Local().Format(time.DateTime)))
+	}
+	return "in use by " + strings.Join(words, " and ")
+}
+
+// holderPattern is how the engine's backends tell of a lock
+// (pkg/backend/diy/lock.go).
+var holderPattern = regexp.MustCompile(`created by (\S*)@(\S+) \(pid (\d+)\) at (\S+)`)
+
+// parseLock reads the holders from the engine's message.
+func parseLock(text string) error {
+	locked := &Locked{}
+	for _, match := range holderPattern.FindAllStringSubmatch(text, -1) {
+		pid, _ := strconv.Atoi(match[3])
+		since, _ := time.Parse(time.RFC3339, match[4])
+		locked.Holders = append(locked.Holders, Holder{User: match[1], Host: match[2], PID: pid, Since: since})
+	}
+	if len(locked.Holders) == 0 {
+		return errors.New(text)
+	}
+	return fault.New("state", locked, "wait for it to end; if that process is gone for certain: slipway state unlock")
+}
+
+// stale reports whether every holder is a process of this host that no longer
+// lives.
+func (l *Locked) stale() bool {
+	host, err := os.Hostname()
+	if err != nil {
+		return false
+	}
+	for _, h := range l.Holders {
+		if h.Host != host || alive(h) {
+			return false
+		}
+	}
+	return true
+}
+
+// alive reports whether the process lives. One that began after the lock was
+// taken only has the same number.
+func alive(h Holder) bool {
+	info, err := os.Stat("/proc/" + strconv.Itoa(h.PID))
+	if err != nil {
+		return false
+	}
+	if state, err := os.ReadFile("/proc/" + strconv.Itoa(h.PID) + "/stat"); err == nil {
+		if _, after, ok := strings.Cut(string(state), ") "); ok && strings.HasPrefix(after, "Z") {
+			return false // dead, and not yet waited for
+		}
+	}
+	return !info.ModTime().After(h.Since.Add(2 * time.Second))
+}
+
+// unlock takes the lock away and forgets the operations that were under way.
+func (e *Engine) unlock(ctx context.Context, locked *Locked) error {
+	for _, h := range locked.Holders {
+		e.options.Events.Emit(event.Event{Time: time.Now(), State: event.Note,
+			Message: fmt.Sprintf("took over the lock of process %d, which ended without giving it back (since %s)", h.PID, h.Since.Local().Format(time.DateTime))})
+	}
+	return e.Unlock(ctx)
+}
+
+// Unlock takes every lock of the environment away, whoever holds it, and
+// forgets the operations that were under way.
+func (e *Engine) Unlock(ctx context.Context) error {
+	if _, err := e.pulumi(ctx, nil, "cancel", "--yes", "--stack", e.options.Environment); err != nil && !errors.Is(err, errNoStack) {
+		return fmt.Errorf("taking the lock away: %w", err)
+	}
+	return e.forgetPending(ctx)
+}

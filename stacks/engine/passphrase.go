@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// Passphrase gives the passphrase of the secrets in a state.
+type Passphrase func(context.Context) ([]byte, error)
+
+// PassphraseText is a passphrase that is known, from a variable of the
+// environment for example.
+func PassphraseText(text string) Passphrase {
+	return func(context.Context) ([]byte, error) { return []byte(text), nil }
+}
+
+// PassphraseFile is a passphrase in a file. A file that does not exist is made
+// with mode 0600 and 256 bits of chance; one that others may read is refused.
+func PassphraseFile(path string) Passphrase {
+	return func(context.Context) ([]byte, error) {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return makePassphrase(path)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking for the passphrase: %w", err)
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			return nil, fault.Usage(path, fmt.Errorf("others may read the passphrase (mode %#o)", info.Mode().Perm()), "chmod 600 "+path)
+		}
+		return readPassphrase(path)
+	}
+}
+
+func makePassphrase(path string) ([]byte, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of the passphrase: %w", err)
+	}
+	text := rand.Text() + rand.Text()
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) { // another run was faster
+		return readPassphrase(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making the passphrase: %w", err)
+	}
+	defer file.Close()
+	if _, err := io.WriteString(file, text+"\n"); err != nil {
+		return nil, fmt.Errorf("writing the passphrase: %w", err)
+	}
+	if err := file.Sync(); err != nil {
+		return nil, fmt.Errorf("writing the passphrase: %w", err)
+	}
+	return []byte(text), nil
+}
+
+func readPassphrase(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the passphrase: %w", err)
+	}
+	if trimmed := strings.TrimSpace(string(text)); trimmed != "" {
+		return []byte(trimmed), nil
+	}
+	return nil, fault.Usage(path, errors.New("the passphrase is empty"), "put the passphrase back, or remove the file together with the state")
+}

@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/diag/colors"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// Report is what an operation did.
+type Report struct {
+	// Changes counts resources by operation: create, update, replace, delete.
+	Changes map[string]int `json:"changes"`
+	// Took lists the resources that were worked on, the longest first.
+	Took []Took `json:"took"`
+
+	plan Plan
+}
+
+// Took is how long one resource took.
+type Took struct {
+	Name      string        `json:"name"`
+	Operation string        `json:"operation"`
+	Duration  time.Duration `json:"duration"`
+}
+
+// watcher turns the engine's events into ours and remembers what they say.
+type watcher struct {
+	sink     event.Sink
+	failures *failures
+
+	steps   map[string]*event.Step // by URN
+	reading map[string]bool        // by URN, in a refresh
+	changes []Change
+	took    []Took
+	errors  []string
+	counts  map[string]int
+}
+
+func newWatcher(sink event.Sink, failures *failures) *watcher {
+	return &watcher{sink: sink, failures: failures, steps: map[string]*event.Step{}, reading: map[string]bool{}, counts: map[string]int{}}
+}
+
+// watch returns the channel for the engine's events, and a function that
+// returns when what came before its call is handled. The Automation API closes
+// the channel only if the engine came as far as to send events.
+func (w *watcher) watch() (chan<- events.EngineEvent, func()) {
+	stream, stop, done := make(chan events.EngineEvent), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case e, open := <-stream:
+				if !open {
+					return
+				}
+				w.handle(e)
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return stream, func() { close(stop); <-done }
+}
+
+func (w *watcher) handle(e events.EngineEvent) {
+	switch {
+	case e.ResourcePreEvent != nil:
+		w.begin(e.ResourcePreEvent.Metadata, e.ResourcePreEvent.Planning)
+	case e.ResOutputsEvent != nil:
+		w.end(e.ResOutputsEvent.Metadata, e.ResOutputsEvent.Planning, nil)
+	case e.ResOpFailedEvent != nil:
+		m := e.ResOpFailedEvent.Metadata
+		w.end(m, false, w.cause(m.URN))
+	case e.DiagnosticEvent != nil:
+		w.diagnose(e.DiagnosticEvent)
+	case e.SummaryEvent != nil:
+		for op, n := range e.SummaryEvent.ResourceChanges {
+			w.counts[string(op)] = n
+		}
+	}
+}
+
+func (w *watcher) begin(m apitype.StepEventMetadata, planning bool) {
+	if !ours(m.Type) {
+		return
+	}
+	if m.Op == apitype.OpRefresh { // its end tells what was found
+		w.reading[m.URN] = true
+		return
+	}
+	if planning {
+		w.changes = append(w.changes, changeOf(m))
+		return
+	}
+	if message := working(m.Op); message != "" {
+		w.steps[m.URN] = event.Start(w.sink, nameOf(m.URN), message)
+	}
+}
+
+func (w *watcher) end(m apitype.StepEventMetadata, planning bool, err error) {
+	if !ours(m.Type) {
+		return
+	}
+	if w.reading[m.URN] {
+		delete(w.reading, m.URN)
+		w.changes = append(w.changes, refreshed(m))
+		return
+	}
+	step, ok := w.steps[m.URN]
+	if !ok || planning {
+		return
+	}
+	delete(w.steps, m.URN)
+	step.End(ended(m.Op), err)
+	w.took = append(w.took, Took{nameOf(m.URN), string(m.Op), step.Elapsed()})
+}
+
+func (w *watcher) cause(urn string) error {
+	if err := w.failures.of(resource.URN(urn)); err != nil {
+		return err
+	}
+	return errors.New("ended with an error")
+}
+
+func (w *watcher) diagnose(d *apitype.DiagnosticEvent) {
+	text := clean(d.Message)
+	switch step := w.steps[d.URN]; {
+	case d.Ephemeral && step != nil:
+		step.Wait(text)
+	case d.Ephemeral:
+	case d.Severity == "error":
+		w.errors = append(w.errors, text)
+	case d.Severity == "warning" && !strings.Contains(text, "pending operations"):
+		w.sink.Emit(event.Event{Time: time.Now(), Step: nameOf(d.URN), State: event.Note, Message: text})
+	}
+}
+
+func (w *watcher) report() Report {
+	slices.SortStableFunc(w.took, func(a, b Took) int { return int(b.Duration - a.Duration) })
+	changes := map[string]int{}
+	for op, n := range w.counts {
+		if op != string(apitype.OpSame) {
+			changes[op] = n
+		}
+	}
+	return Report{Changes: changes, Took: w.took, plan: newPlan(w.changes)}
+}
+
+// explain returns the error of an operation: the resources' own errors if
+// there are any, else what the engine said, else what its process printed.
+func (w *watcher) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	exit := fault.ExitFailure
+	if len(w.took) > 0 {
+		exit = fault.ExitPartial
+	}
+	if causes := w.failures.all(); causes != nil {
+		return &fault.Fault{Exit: exit, Err: causes}
+	}
+	if known := known(err, err.Error()); errors.Is(known, errNoStack) || isFault(known) {
+		return known
+	}
+	if len(w.errors) > 0 {
+		return &fault.Fault{Exit: exit, Err: errors.New(strings.Join(slices.Compact(w.errors), "; "))}
+	}
+	return &fault.Fault{Exit: exit, Err: err}
+}
+
+func isFault(err error) bool {
+	var f *fault.Fault
+	return errors.As(err, &f)
+}
+
+// working says what is being done to a resource; it is empty for steps that do
+// nothing in the cloud.
+func working(op apitype.OpType) string {
+	switch op {
+	case apitype.OpCreate:
+		return "creating"
+	case apitype.OpUpdate:
+		return "changing"
+	case apitype.OpDelete:
+		return "deleting"
+	case apitype.OpCreateReplacement:
+		return "creating the new one"
+	case apitype.OpDeleteReplaced:
+		return "deleting the old one"
+	case apitype.OpImport:
+		return "importing"
+	}
+	return ""
+}
+
+// ended says what was done to a resource.
+func ended(op apitype.OpType) string {
+	switch op {
+	case apitype.OpCreate:
+		return "created"
+	case apitype.OpUpdate:
+		return "changed"
+	case apitype.OpDelete:
+		return "deleted"
+	case apitype.OpCreateReplacement:
+		return "created anew"
+	case apitype.OpDeleteReplaced:
+		return "old one deleted"
+	case apitype.OpImport:
+		return "imported"
+	}
+	return ""
+}
+
+// ours reports whether a resource is one of the program, and none of the
+// engine's own (the stack, providers).
+func ours(resourceType string) bool { return strings.HasPrefix(resourceType, Provider+":") }
+
+func nameOf(urn string) string { return resource.URN(urn).Name() }
+
+// clean takes the engine's colour marks and prefixes off a message.
+func clean(text string) string {
+	text = colors.Never.Colorize(text)
+	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "error: "))
+}

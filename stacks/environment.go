@@ -1,0 +1,205 @@
+// Package stacks is what an environment is made of: one program, read from top
+// to bottom. Resources are in the packages below, the engine that runs the
+// program in package engine.
+package stacks
+
+import (
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/preflight"
+	"github.com/slipway-sh/slipway/stacks/openstack"
+)
+
+// The steps of an environment in OpenStack. With the environment's name in
+// front they are the names of things there, so they never change.
+const (
+	StepNetwork          = "network"
+	StepSubnet           = "subnet"
+	StepRouter           = "router"
+	StepRouterInterface  = "router-interface"
+	StepAccess           = "seed-access"
+	StepSSHKey           = "ssh-key"
+	StepKeyPair          = "key-pair"
+	StepImage            = "seed-image"
+	StepProvisioningPort = "provisioning-port"
+	StepPort             = "seed-port"
+	StepAddress          = "seed-address"
+	StepData             = "seed-data"
+	StepCredential       = "credential"
+	StepSeed             = "seed"
+)
+
+// Steps lists the steps.
+func Steps() []string {
+	return []string{StepNetwork, StepSubnet, StepRouter, StepRouterInterface, StepAccess, StepSSHKey, StepKeyPair,
+		StepImage, StepProvisioningPort, StepPort, StepAddress, StepData, StepCredential, StepSeed}
+}
+
+// ImageFile is an image on this computer.
+type ImageFile struct {
+	Path, SHA256, Format string
+	Properties           map[string]string
+}
+
+// Environment is the program's input.
+type Environment struct {
+	Config *config.Environment
+	// Choices are the things of the cloud that the environment file names, or
+	// leaves to be found.
+	Choices preflight.Choices
+	// Image is uploaded for the seed if Choices have none.
+	Image ImageFile
+	// SeedTrigger replaces the seed's server whenever it changes.
+	SeedTrigger string
+}
+
+// Program makes the whole environment.
+func (e Environment) Program(ctx *pulumi.Context) error {
+	place, err := e.network(ctx)
+	if err != nil {
+		return err
+	}
+	group, err := openstack.NewSecurityGroup(ctx, openstack.SecurityGroupInputs{Owned: e.owned(StepAccess), Rules: e.rules()})
+	if err != nil {
+		return err
+	}
+	keyName, err := e.keyPair(ctx)
+	if err != nil {
+		return err
+	}
+	image, err := e.image(ctx)
+	if err != nil {
+		return err
+	}
+	credential, err := e.credential(ctx)
+	if err != nil {
+		return err
+	}
+	seed, err := e.seed(ctx, place, group, keyName, image, credential)
+	if err != nil {
+		return err
+	}
+	ctx.Export("seedAddress", seed.Address)
+	ctx.Export("seedID", seed.Server.ID())
+	return e.seedCluster(ctx, seed)
+}
+
+// owned is the mark of a step with the user's tags.
+func (e Environment) owned(step string) openstack.Owned {
+	return openstack.Owned{Environment: e.Config.Metadata.Name, Step: step, Tags: e.Config.Spec.Tags}
+}
+
+// place is where the seed is put.
+type place struct {
+	network, subnet pulumi.StringInput
+	// routed must be there before a floating IP can lead into the subnet.
+	routed []pulumi.Resource
+}
+
+// network makes network, subnet and router, or takes those that are given.
+func (e Environment) network(ctx *pulumi.Context) (place, error) {
+	conf := e.Config.Spec.Seed.Network
+	if !e.Config.Spec.Seed.MakesNetwork() {
+		p := place{network: pulumi.String(e.Choices.NetworkID)}
+		if e.Choices.SubnetID != "" {
+			p.subnet = pulumi.String(e.Choices.SubnetID)
+		}
+		return p, nil
+	}
+	network, err := openstack.NewNetwork(ctx, openstack.NetworkInputs{Owned: e.owned(StepNetwork), MTU: conf.MTU,
+		AvailabilityZoneHints: e.Choices.AvailabilityZoneHints})
+	if err != nil {
+		return place{}, err
+	}
+	subnet, err := openstack.NewSubnet(ctx, subnetInputs(e.owned(StepSubnet), conf), network.ID())
+	if err != nil {
+		return place{}, err
+	}
+	router, err := openstack.NewRouter(ctx, openstack.RouterInputs{Owned: e.owned(StepRouter),
+		ExternalNetworkID: e.Choices.ExternalNetworkID, AvailabilityZoneHints: e.Choices.AvailabilityZoneHints})
+	if err != nil {
+		return place{}, err
+	}
+	plug, err := openstack.NewRouterInterface(ctx, openstack.RouterInterfaceInputs{Owned: e.owned(StepRouterInterface)}, router.ID(), subnet.ID())
+	if err != nil {
+		return place{}, err
+	}
+	return place{network.ID(), subnet.ID(), []pulumi.Resource{plug}}, nil
+}
+
+func subnetInputs(owned openstack.Owned, conf config.Network) openstack.SubnetInputs {
+	in := openstack.SubnetInputs{Owned: owned, CIDR: conf.CIDR.String()}
+	if conf.GatewayIP.IsValid() {
+		in.Gateway = conf.GatewayIP.String()
+	}
+	for _, server := range conf.DNSNameservers {
+		in.DNS = append(in.DNS, server.String())
+	}
+	for _, pool := range conf.AllocationPools {
+		in.Pools = append(in.Pools, openstack.Pool{Start: pool.Start.String(), End: pool.End.String()})
+	}
+	return in
+}
+
+// rules is all that may reach the seed (F14).
+func (e Environment) rules() []openstack.Rule {
+	access := e.Config.Spec.Seed.Access
+	var rules []openstack.Rule
+	for _, from := range access.SSHCIDRs {
+		rules = append(rules, openstack.Rule{Protocol: "tcp", PortMin: 22, PortMax: 22, CIDR: from.String()})
+	}
+	for _, from := range access.APICIDRs {
+		rules = append(rules, openstack.Rule{Protocol: "tcp", PortMin: 6443, PortMax: 6443, CIDR: from.String()})
+	}
+	for _, open := range access.Rules {
+		for _, from := range open.CIDRs {
+			rules = append(rules, openstack.Rule{Protocol: open.Protocol, PortMin: open.Port, PortMax: max(open.Port, open.EndPort), CIDR: from.String()})
+		}
+	}
+	return rules
+}
+
+// keyPair makes a key and a key pair, unless the operator has one.
+func (e Environment) keyPair(ctx *pulumi.Context) (pulumi.StringInput, error) {
+	if name := e.Config.Spec.Seed.SSH.KeyPair; name != "" {
+		return pulumi.String(name), nil
+	}
+	key, err := openstack.NewSSHKey(ctx, openstack.SSHKeyInputs{Owned: e.owned(StepSSHKey)})
+	if err != nil {
+		return nil, err
+	}
+	pair, err := openstack.NewKeyPair(ctx, openstack.KeyPairInputs{Owned: e.owned(StepKeyPair)}, key.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	return pair.ID(), nil
+}
+
+// image uploads the bundle's image, unless one of the cloud was chosen (F21).
+func (e Environment) image(ctx *pulumi.Context) (pulumi.StringInput, error) {
+	if e.Choices.ImageID != "" {
+		return pulumi.String(e.Choices.ImageID), nil
+	}
+	file := e.Image
+	image, err := openstack.NewImage(ctx, openstack.ImageInputs{Owned: e.owned(StepImage), Path: file.Path, SHA256: file.SHA256,
+		Format: file.Format, Properties: file.Properties})
+	if err != nil {
+		return nil, err
+	}
+	return image.ID(), nil
+}
+
+// credential makes the credential that machines of the environment use: the
+// operator's own never leaves this computer.
+func (e Environment) credential(ctx *pulumi.Context) (*openstack.ApplicationCredential, error) {
+	conf := e.Config.Spec.Credential
+	in := openstack.ApplicationCredentialInputs{Owned: e.owned(StepCredential), Roles: e.Choices.Roles,
+		Unrestricted: conf.Unrestricted, Lifetime: int(time.Duration(conf.ExpiresAfter).Seconds())}
+	for _, rule := range conf.AccessRules {
+		in.AccessRules = append(in.AccessRules, openstack.AccessRule{Service: rule.Service, Method: rule.Method, Path: rule.Path})
+	}
+	return openstack.NewApplicationCredential(ctx, in)
+}

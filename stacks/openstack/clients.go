@@ -1,0 +1,44 @@
+// Package openstack is what an environment has in OpenStack: one resource a
+// file, each with how it is found again, made, changed, read and deleted. The
+// code runs inside Pulumi's engine protocol (pulumi-go-provider) and speaks
+// gophercloud.
+//
+// Every thing carries the mark of its environment and step (package owner).
+// Creating first looks for the mark and takes what it finds, so that a killed
+// run or a lost state leads to no second thing; what has our name without our
+// mark is refused.
+package openstack
+
+import (
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/pulumi/pulumi-go-provider/infer"
+)
+
+// Clients are the services of one cloud.
+type Clients interface {
+	Compute() (*gophercloud.ServiceClient, error)
+	Network() (*gophercloud.ServiceClient, error)
+	Image() (*gophercloud.ServiceClient, error)
+	Volume() (*gophercloud.ServiceClient, error)
+	Identity() (*gophercloud.ServiceClient, error)
+}
+
+// Resources are the resources of this package, for the engine. userID is the
+// user that the clients log in as; keys is the folder of private keys.
+func Resources(clients Clients, userID, keys string) []infer.InferredResource {
+	return []infer.InferredResource{
+		infer.Resource(&network{controller[NetworkInputs, NetworkState]{networkKind{clients}}}),
+		infer.Resource(&subnet{controller[SubnetInputs, SubnetState]{subnetKind{clients}}}),
+		infer.Resource(&router{controller[RouterInputs, RouterState]{routerKind{clients}}}),
+		infer.Resource(&routerInterface{controller[RouterInterfaceInputs, RouterInterfaceState]{interfaceKind{clients}}}),
+		infer.Resource(&securityGroup{controller[SecurityGroupInputs, SecurityGroupState]{groupKind{clients}}}),
+		infer.Resource(&sshKey{controller[SSHKeyInputs, SSHKeyState]{keyKind{keys}}}),
+		infer.Resource(&keyPair{controller[KeyPairInputs, KeyPairState]{keyPairKind{clients}}}),
+		infer.Resource(&port{controller[PortInputs, PortState]{portKind{clients}}}),
+		infer.Resource(&volume{controller[VolumeInputs, VolumeState]{volumeKind{clients}}}),
+		infer.Resource(&server{controller[ServerInputs, ServerState]{serverKind{clients}}}),
+		infer.Resource(&floatingIP{controller[FloatingIPInputs, FloatingIPState]{floatingKind{clients}}}),
+		infer.Resource(&image{controller[ImageInputs, ImageState]{imageKind{clients}}}),
+		infer.Resource(&applicationCredential{controller[ApplicationCredentialInputs, ApplicationCredentialState]{credentialKind{clients, userID}}}),
+	}
+}

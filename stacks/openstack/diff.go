@@ -1,0 +1,43 @@
+package openstack
+
+import (
+	"reflect"
+	"strings"
+
+	p "github.com/pulumi/pulumi-go-provider"
+)
+
+// diff compares two values of a struct field by field. The tag `diff` of a
+// field says what a difference means: "replace" that the thing cannot be
+// changed in that way, "ignore" that it stays as it was made; else it is
+// changed in place. What is replaced is deleted first: the new thing has the
+// same name and mark.
+func diff(old, now any) p.DiffResponse {
+	response := p.DiffResponse{DeleteBeforeReplace: true, DetailedDiff: map[string]p.PropertyDiff{}}
+	a, b := reflect.ValueOf(old), reflect.ValueOf(now)
+	for _, field := range reflect.VisibleFields(a.Type()) {
+		name, _, _ := strings.Cut(field.Tag.Get("pulumi"), ",")
+		meaning := field.Tag.Get("diff")
+		if name == "" || meaning == "ignore" || same(a.FieldByIndex(field.Index), b.FieldByIndex(field.Index)) {
+			continue
+		}
+		change := p.PropertyDiff{Kind: p.Update, InputDiff: true}
+		if meaning == "replace" {
+			change.Kind = p.UpdateReplace
+		}
+		response.HasChanges = true
+		response.DetailedDiff[name] = change
+	}
+	return response
+}
+
+// same compares values; an empty list or map is the same as none.
+func same(a, b reflect.Value) bool {
+	switch a.Kind() {
+	case reflect.Slice, reflect.Map:
+		if a.Len() == 0 && b.Len() == 0 {
+			return true
+		}
+	}
+	return reflect.DeepEqual(a.Interface(), b.Interface())
+}

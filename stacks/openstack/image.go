@@ -1,0 +1,192 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/imagedata"
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	"github.com/pulumi/pulumi-go-provider/infer"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/slipway-sh/slipway/internal/owner"
+)
+
+// HashProperty is the property of an image that holds the SHA-256 of its
+// bytes: Glance computes its own hash with an algorithm of its choice.
+const HashProperty = "slipway_sha256"
+
+// ImageInputs are the inputs of an image.
+type ImageInputs struct {
+	Owned
+	// Path is the file on this computer.
+	Path string `pulumi:"path" diff:"ignore"`
+	// SHA256 of the file in hex.
+	SHA256     string            `pulumi:"sha256" diff:"replace"`
+	Format     string            `pulumi:"format" diff:"replace"`
+	Properties map[string]string `pulumi:"properties,optional" diff:"replace"`
+}
+
+// ImageState is the state of an image.
+type ImageState struct {
+	ImageInputs
+	Status string `pulumi:"status"`
+	// Borrowed says that somebody else uploaded the same bytes; the image
+	// stays when the environment goes.
+	Borrowed bool `pulumi:"borrowed"`
+}
+
+func (s ImageState) inputs() ImageInputs { return s.ImageInputs }
+
+// Image is an image in a program.
+type Image struct{ pulumi.CustomResourceState }
+
+// NewImage adds an image that is uploaded from a file to the program.
+func NewImage(ctx *pulumi.Context, in ImageInputs, options ...pulumi.ResourceOption) (*Image, error) {
+	r := &Image{}
+	return r, register(ctx, "Image", in, nil, r, options)
+}
+
+type image struct {
+	controller[ImageInputs, ImageState]
+}
+
+// Annotate names the resource's type.
+func (*image) Annotate(a infer.Annotator) { a.SetToken("openstack", "Image") }
+
+type imageKind struct{ Clients }
+
+func (imageKind) word() string { return "image" }
+
+// find takes our image, or another one with the same bytes that belongs to no
+// environment (F21). An upload that was cut off is deleted.
+func (k imageKind) find(ctx context.Context, in ImageInputs) (string, error) {
+	client, err := k.Image()
+	if err != nil {
+		return "", err
+	}
+	pages, err := images.List(client, images.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return "", err
+	}
+	list, err := images.ExtractImages(pages)
+	if err != nil {
+		return "", err
+	}
+	same := ""
+	var candidates []candidate
+	for _, i := range list {
+		properties := texts(i.Properties)
+		mark, owned := owner.Find(i.Tags, properties, "")
+		switch {
+		case owned && mark == in.mark() && (i.Status != images.ImageStatusActive || properties[HashProperty] != in.SHA256):
+			if err := k.remove(ctx, i.ID, ImageState{}); err != nil {
+				return "", fmt.Errorf("deleting an upload that was cut off: %w", err)
+			}
+		case owned && mark == in.mark(), i.Name == in.mark().Name() && i.Visibility == images.ImageVisibilityPrivate:
+			candidates = append(candidates, candidate{id: i.ID, name: i.Name, tags: i.Tags, metadata: properties})
+		case !owned && i.Status == images.ImageStatusActive && sameBytes(properties, in.SHA256):
+			same = i.ID
+		}
+	}
+	id, err := pick(k.word(), in.mark(), candidates)
+	if err == nil && id == "" {
+		id = same
+	}
+	return id, err
+}
+
+func sameBytes(properties map[string]string, sha256 string) bool {
+	return properties[HashProperty] == sha256 || (properties["os_hash_algo"] == "sha256" && properties["os_hash_value"] == sha256)
+}
+
+func texts(properties map[string]any) map[string]string {
+	out := map[string]string{}
+	for key, value := range properties {
+		if text, ok := value.(string); ok {
+			out[key] = text
+		}
+	}
+	return out
+}
+
+// make uploads the file as a stream; a failed upload leaves nothing.
+func (k imageKind) make(ctx context.Context, in ImageInputs) (string, error) {
+	client, err := k.Image()
+	if err != nil {
+		return "", err
+	}
+	file, err := os.Open(in.Path)
+	if err != nil {
+		return "", fmt.Errorf("opening the image file: %w", err)
+	}
+	defer file.Close()
+	properties := maps.Clone(in.Properties)
+	if properties == nil {
+		properties = map[string]string{}
+	}
+	maps.Copy(properties, in.mark().Metadata())
+	properties[HashProperty] = in.SHA256
+	private := images.ImageVisibilityPrivate
+	i, err := images.Create(ctx, client, images.CreateOpts{Name: in.mark().Name(), Tags: in.mark().Tags(), Visibility: &private,
+		ContainerFormat: "bare", DiskFormat: in.Format, Properties: properties}).Extract()
+	if err != nil {
+		return "", err
+	}
+	if err := imagedata.Upload(ctx, client, i.ID, file).ExtractErr(); err != nil {
+		err = fmt.Errorf("uploading: %w", err)
+		if ctx.Err() == nil {
+			err = errors.Join(err, skipGone(k.remove(ctx, i.ID, ImageState{})))
+		}
+		return "", err
+	}
+	return i.ID, nil
+}
+
+func (k imageKind) settle(ctx context.Context, id string, in ImageInputs) (ImageState, error) {
+	var state ImageState
+	err := wait(ctx, func() (string, bool, error) {
+		var err error
+		if state, err = k.read(ctx, id, in); err != nil {
+			return "", false, err
+		}
+		switch images.ImageStatus(state.Status) {
+		case images.ImageStatusActive:
+			return "", true, nil
+		case images.ImageStatusKilled, images.ImageStatusDeleted, images.ImageStatusDeactivated:
+			return "", false, failed(state.Status, "the cloud did not take the image", "see the image service's log, then run the same command again")
+		}
+		return "image is " + state.Status, false, nil
+	})
+	return state, err
+}
+
+func (k imageKind) read(ctx context.Context, id string, in ImageInputs) (ImageState, error) {
+	_, i, err := k.get(ctx, id)
+	if err != nil {
+		return ImageState{}, err
+	}
+	mark, owned := owner.Find(i.Tags, texts(i.Properties), "")
+	return ImageState{in, string(i.Status), !owned || mark != in.mark()}, nil
+}
+
+func (k imageKind) remove(ctx context.Context, id string, state ImageState) error {
+	client, err := k.Image()
+	if err != nil || state.Borrowed {
+		return err
+	}
+	return gone(images.Delete(ctx, client, id).ExtractErr())
+}
+
+func (k imageKind) get(ctx context.Context, id string) (*gophercloud.ServiceClient, *images.Image, error) {
+	client, err := k.Image()
+	if err != nil {
+		return nil, nil, err
+	}
+	i, err := images.Get(ctx, client, id).Extract()
+	return client, i, gone(err)
+}

@@ -1,0 +1,298 @@
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/keypairs"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/slipway-sh/slipway/internal/owner"
+)
+
+// Thing is something in OpenStack that belongs to an environment.
+type Thing struct {
+	Type  string `json:"type"`
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Step  string `json:"step"`
+	State string `json:"state"`
+}
+
+// The types of things, in the order in which they can be deleted.
+const (
+	ThingServer        = "server"
+	ThingFloatingIP    = "floating IP"
+	ThingRouter        = "router"
+	ThingPort          = "port"
+	ThingSubnet        = "subnet"
+	ThingNetwork       = "network"
+	ThingSecurityGroup = "security group"
+	ThingVolume        = "volume"
+	ThingImage         = "image"
+	ThingKeyPair       = "key pair"
+	ThingCredential    = "application credential"
+)
+
+// deletionOrder lists the types, those that others stand on last.
+func deletionOrder() []string {
+	return []string{ThingServer, ThingFloatingIP, ThingRouter, ThingPort, ThingSubnet, ThingNetwork,
+		ThingSecurityGroup, ThingVolume, ThingImage, ThingKeyPair, ThingCredential}
+}
+
+// Inventory finds what belongs to environments by its marks.
+type Inventory struct {
+	Clients
+	// UserID is the user that the clients log in as: application credentials
+	// and key pairs are a user's.
+	UserID string
+	// KeyPairs are the steps that are key pairs; they have no mark but their
+	// name.
+	KeyPairs []string
+}
+
+// List returns what belongs to the environment, in the order of deletion. One
+// list call a kind is made, all at the same time. Services that the cloud does
+// not have hold nothing.
+func (i Inventory) List(ctx context.Context, environment string) ([]Thing, error) {
+	listers := []func(context.Context) ([]Thing, error){
+		func(ctx context.Context) ([]Thing, error) { return i.servers(ctx, environment) },
+		func(ctx context.Context) ([]Thing, error) { return i.keyPairs(ctx, environment) },
+		func(ctx context.Context) ([]Thing, error) { return i.volumes(ctx, environment) },
+		func(ctx context.Context) ([]Thing, error) { return i.images(ctx, environment) },
+		func(ctx context.Context) ([]Thing, error) { return i.credentials(ctx, environment) },
+		func(ctx context.Context) ([]Thing, error) { return i.floatingIPs(ctx, environment) },
+		func(ctx context.Context) ([]Thing, error) { return i.routers(ctx, environment) },
+		func(ctx context.Context) ([]Thing, error) { return i.ports(ctx, environment) },
+		func(ctx context.Context) ([]Thing, error) { return i.subnets(ctx, environment) },
+		func(ctx context.Context) ([]Thing, error) { return i.networks(ctx, environment) },
+		func(ctx context.Context) ([]Thing, error) { return i.securityGroups(ctx, environment) },
+	}
+	found := make([][]Thing, len(listers))
+	group, ctx := errgroup.WithContext(ctx)
+	for n, list := range listers {
+		group.Go(func() (err error) {
+			return again(ctx, func() error { found[n], err = list(ctx); return err })
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, explain("inventory of "+environment, err)
+	}
+	things := slices.Concat(found...)
+	order := deletionOrder()
+	slices.SortStableFunc(things, func(a, b Thing) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Type), slices.Index(order, b.Type)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return things, nil
+}
+
+// thing makes a Thing of something that carries a mark of the environment.
+func thing(list []Thing, environment, kind, id, name, state string, tags []string, metadata map[string]string, description string) []Thing {
+	mark, ok := owner.Find(tags, metadata, description)
+	if !ok || mark.Environment != environment {
+		return list
+	}
+	return append(list, Thing{Type: kind, ID: id, Name: cmp.Or(name, mark.Name()), Step: mark.Step, State: state})
+}
+
+func (i Inventory) servers(ctx context.Context, environment string) (list []Thing, err error) {
+	client, err := i.Compute()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := servers.List(client, servers.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := servers.ExtractServers(pages)
+	for _, s := range all {
+		list = thing(list, environment, ThingServer, s.ID, s.Name, s.Status, nil, s.Metadata, "")
+	}
+	return list, err
+}
+
+func (i Inventory) keyPairs(ctx context.Context, environment string) (list []Thing, err error) {
+	client, err := i.Compute()
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range i.KeyPairs {
+		mark := owner.New(environment, step)
+		pair, err := keypairs.Get(ctx, client, mark.Name(), nil).Extract()
+		switch err = gone(err); {
+		case err == nil:
+			list = append(list, Thing{Type: ThingKeyPair, ID: pair.Name, Name: pair.Name, Step: step, State: "present"})
+		case err != errGone:
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func (i Inventory) volumes(ctx context.Context, environment string) (list []Thing, err error) {
+	client, err := i.Volume()
+	if err != nil {
+		return nil, absent(err)
+	}
+	pages, err := volumes.List(client, volumes.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := volumes.ExtractVolumes(pages)
+	for _, v := range all {
+		list = thing(list, environment, ThingVolume, v.ID, v.Name, v.Status, nil, v.Metadata, v.Description)
+	}
+	return list, err
+}
+
+func (i Inventory) images(ctx context.Context, environment string) (list []Thing, err error) {
+	client, err := i.Image()
+	if err != nil {
+		return nil, absent(err)
+	}
+	pages, err := images.List(client, images.ListOpts{Visibility: images.ImageVisibilityPrivate}).AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := images.ExtractImages(pages)
+	for _, m := range all {
+		list = thing(list, environment, ThingImage, m.ID, m.Name, string(m.Status), m.Tags, texts(m.Properties), "")
+	}
+	return list, err
+}
+
+func (i Inventory) credentials(ctx context.Context, environment string) (list []Thing, err error) {
+	client, err := i.Identity()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := applicationcredentials.List(client, i.UserID, nil).AllPages(ctx)
+	if gophercloud.ResponseCodeIs(err, http.StatusForbidden) {
+		return nil, nil // a restricted credential may not see them, and has made none
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := applicationcredentials.ExtractApplicationCredentials(pages)
+	for _, c := range all {
+		list = thing(list, environment, ThingCredential, c.ID, c.Name, "present", nil, nil, c.Description)
+	}
+	return list, err
+}
+
+func (i Inventory) floatingIPs(ctx context.Context, environment string) (list []Thing, err error) {
+	client, err := i.Network()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := floatingips.List(client, floatingips.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := floatingips.ExtractFloatingIPs(pages)
+	for _, f := range all {
+		list = thing(list, environment, ThingFloatingIP, f.ID, f.FloatingIP, f.Status, f.Tags, nil, f.Description)
+	}
+	return list, err
+}
+
+func (i Inventory) routers(ctx context.Context, environment string) (list []Thing, err error) {
+	client, err := i.Network()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := routers.List(client, routers.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := routers.ExtractRouters(pages)
+	for _, r := range all {
+		list = thing(list, environment, ThingRouter, r.ID, r.Name, r.Status, r.Tags, nil, r.Description)
+	}
+	return list, err
+}
+
+func (i Inventory) ports(ctx context.Context, environment string) (list []Thing, err error) {
+	client, err := i.Network()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := ports.List(client, ports.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := ports.ExtractPorts(pages)
+	for _, p := range all {
+		list = thing(list, environment, ThingPort, p.ID, p.Name, p.Status, p.Tags, nil, p.Description)
+	}
+	return list, err
+}
+
+func (i Inventory) subnets(ctx context.Context, environment string) (list []Thing, err error) {
+	client, err := i.Network()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := subnets.List(client, subnets.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := subnets.ExtractSubnets(pages)
+	for _, s := range all {
+		list = thing(list, environment, ThingSubnet, s.ID, s.Name, s.CIDR, s.Tags, nil, s.Description)
+	}
+	return list, err
+}
+
+func (i Inventory) networks(ctx context.Context, environment string) (list []Thing, err error) {
+	client, err := i.Network()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := networks.List(client, networks.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := networks.ExtractNetworks(pages)
+	for _, n := range all {
+		list = thing(list, environment, ThingNetwork, n.ID, n.Name, n.Status, n.Tags, nil, n.Description)
+	}
+	return list, err
+}
+
+func (i Inventory) securityGroups(ctx context.Context, environment string) (list []Thing, err error) {
+	client, err := i.Network()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := groups.List(client, groups.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := groups.ExtractGroups(pages)
+	for _, g := range all {
+		list = thing(list, environment, ThingSecurityGroup, g.ID, g.Name, "present", g.Tags, nil, g.Description)
+	}
+	return list, err
+}
+
+// absent makes nothing of the error that the cloud does not have a service.
+func absent(err error) error {
+	if _, missing := err.(*gophercloud.ErrEndpointNotFound); missing {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,244 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/keypairs"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"github.com/pulumi/pulumi-go-provider/infer"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+)
+
+// The microversions that are asked for.
+const (
+	// readingServers is the newest one (but for a few) in which a server tells
+	// its flavor's id; it tells tags, too.
+	readingServers = "2.26"
+	// taggedServers takes tags with the server that is to be made.
+	taggedServers = "2.52"
+	// volumeTypeOfRoot takes the type of a root volume.
+	volumeTypeOfRoot = "2.67"
+)
+
+// ServerInputs are the inputs of a server.
+type ServerInputs struct {
+	Owned
+	FlavorID string `pulumi:"flavorID"`
+	// ImageID and UserData are those that the server is made with. A later
+	// default does not replace a running server; Trigger does.
+	ImageID  string `pulumi:"imageID" diff:"ignore"`
+	UserData string `pulumi:"userData,optional" diff:"ignore" provider:"secret"`
+	KeyName  string `pulumi:"keyName,optional" diff:"ignore"`
+	// Ports are attached in this order.
+	Ports []string `pulumi:"ports" diff:"replace"`
+	// Volumes stay when the server is replaced.
+	Volumes []string `pulumi:"volumes,optional"`
+	// RootVolumeSize in GiB is the size of a root volume that goes with the
+	// server; 0 boots from the hypervisor's own disk (S-15).
+	RootVolumeSize   int               `pulumi:"rootVolumeSize,optional" diff:"replace"`
+	RootVolumeType   string            `pulumi:"rootVolumeType,optional" diff:"replace"`
+	AvailabilityZone string            `pulumi:"availabilityZone,optional" diff:"replace"`
+	Metadata         map[string]string `pulumi:"metadata,optional"`
+	// Trigger replaces the server whenever it changes.
+	Trigger string `pulumi:"trigger,optional" diff:"replace"`
+}
+
+// ServerState is the state of a server.
+type ServerState struct {
+	ServerInputs
+	Status string `pulumi:"status"`
+}
+
+func (s ServerState) inputs() ServerInputs { return s.ServerInputs }
+
+// Server is a server in a program.
+type Server struct{ pulumi.CustomResourceState }
+
+// ServerRefs are the inputs of a server that come from other resources.
+type ServerRefs struct {
+	Ports, Volumes           pulumi.StringArrayInput
+	Image, KeyName, UserData pulumi.StringInput
+}
+
+// NewServer adds a server to the program.
+func NewServer(ctx *pulumi.Context, in ServerInputs, refs ServerRefs, options ...pulumi.ResourceOption) (*Server, error) {
+	r := &Server{}
+	properties := pulumi.Map{"ports": refs.Ports}
+	if refs.Volumes != nil {
+		properties["volumes"] = refs.Volumes
+	}
+	if refs.Image != nil {
+		properties["imageID"] = refs.Image
+	}
+	if refs.KeyName != nil {
+		properties["keyName"] = refs.KeyName
+	}
+	if refs.UserData != nil {
+		properties["userData"] = pulumi.ToSecret(refs.UserData)
+	}
+	return r, register(ctx, "Server", in, properties, r, options)
+}
+
+type server struct {
+	controller[ServerInputs, ServerState]
+}
+
+// Annotate names the resource's type.
+func (*server) Annotate(a infer.Annotator) { a.SetToken("openstack", "Server") }
+
+type serverKind struct{ Clients }
+
+func (serverKind) word() string { return "server" }
+
+// find deletes a server of ours that never came up, so that it is made anew.
+func (k serverKind) find(ctx context.Context, in ServerInputs) (string, error) {
+	client, err := k.Compute()
+	if err != nil {
+		return "", err
+	}
+	pages, err := servers.List(client, servers.ListOpts{Name: "^" + regexp.QuoteMeta(in.mark().Name()) + "$"}).AllPages(ctx)
+	if err != nil {
+		return "", err
+	}
+	list, err := servers.ExtractServers(pages)
+	if err != nil {
+		return "", err
+	}
+	broken := map[string]bool{}
+	var candidates []candidate
+	for _, s := range list {
+		candidates = append(candidates, candidate{id: s.ID, name: s.Name, metadata: s.Metadata})
+		broken[s.ID] = s.Status == "ERROR" || s.Status == "DELETED" || s.TaskState == "deleting"
+	}
+	id, err := pick(k.word(), in.mark(), candidates)
+	if err == nil && broken[id] {
+		return "", k.remove(ctx, id, ServerState{})
+	}
+	return id, err
+}
+
+func (k serverKind) make(ctx context.Context, in ServerInputs) (string, error) {
+	client, err := k.Compute()
+	if err != nil {
+		return "", err
+	}
+	creating := *client
+	creating.Microversion = taggedServers
+	if in.RootVolumeType != "" {
+		creating.Microversion = volumeTypeOfRoot
+	}
+	var networks []servers.Network
+	for _, port := range in.Ports {
+		networks = append(networks, servers.Network{Port: port})
+	}
+	options := servers.CreateOpts{Name: in.mark().Name(), FlavorRef: in.FlavorID, ImageRef: in.ImageID, Networks: networks,
+		UserData: []byte(in.UserData), AvailabilityZone: in.AvailabilityZone, Metadata: in.metadata(), BlockDevice: in.devices(), Tags: append(in.mark().Tags(), in.Tags...)}
+	if in.RootVolumeSize > 0 {
+		options.ImageRef = ""
+	}
+	s, err := servers.Create(ctx, &creating, keypairs.CreateOptsExt{CreateOptsBuilder: options, KeyName: in.KeyName}, nil).Extract()
+	if err != nil {
+		return "", err
+	}
+	return s.ID, nil
+}
+
+func (in ServerInputs) metadata() map[string]string {
+	all := maps.Clone(in.Metadata)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, in.mark().Metadata())
+	return all
+}
+
+// devices is the boot disk and the volumes. Without either, Nova needs none.
+func (in ServerInputs) devices() []servers.BlockDevice {
+	if in.RootVolumeSize == 0 && len(in.Volumes) == 0 {
+		return nil
+	}
+	root := servers.BlockDevice{SourceType: servers.SourceImage, UUID: in.ImageID, DestinationType: servers.DestinationLocal, DeleteOnTermination: true}
+	if in.RootVolumeSize > 0 {
+		root.DestinationType, root.VolumeSize, root.VolumeType = servers.DestinationVolume, in.RootVolumeSize, in.RootVolumeType
+	}
+	devices := []servers.BlockDevice{root}
+	for _, id := range in.Volumes {
+		devices = append(devices, servers.BlockDevice{SourceType: servers.SourceVolume, UUID: id, DestinationType: servers.DestinationVolume, BootIndex: -1})
+	}
+	return devices
+}
+
+func (k serverKind) settle(ctx context.Context, id string, in ServerInputs) (ServerState, error) {
+	client, s, err := k.running(ctx, id)
+	if err != nil {
+		return ServerState{}, err
+	}
+	if flavor, _ := s.Flavor["id"].(string); flavor != in.FlavorID {
+		if err := k.resize(ctx, client, id, in.FlavorID); err != nil {
+			return ServerState{}, err
+		}
+	}
+	if missing(s.Metadata, in.metadata()) {
+		if _, err := servers.UpdateMetadata(ctx, client, id, servers.MetadataOpts(in.metadata())).Extract(); err != nil {
+			return ServerState{}, fmt.Errorf("changing metadata: %w", err)
+		}
+	}
+	if err := k.attach(ctx, client, s, in.Volumes); err != nil {
+		return ServerState{}, err
+	}
+	return ServerState{in, "ACTIVE"}, nil
+}
+
+func (k serverKind) read(ctx context.Context, id string, in ServerInputs) (ServerState, error) {
+	_, s, err := k.get(ctx, id)
+	if err != nil {
+		return ServerState{}, err
+	}
+	if flavor, ok := s.Flavor["id"].(string); ok {
+		in.FlavorID = flavor
+	}
+	for key := range in.Metadata {
+		if s.Metadata[key] != in.Metadata[key] {
+			in.Metadata = maps.Clone(in.Metadata)
+			in.Metadata[key] = s.Metadata[key]
+		}
+	}
+	return ServerState{in, s.Status}, nil
+}
+
+// remove leaves ports and volumes that were made before the server.
+func (k serverKind) remove(ctx context.Context, id string, _ ServerState) error {
+	asked := false
+	return wait(ctx, func() (string, bool, error) {
+		client, s, err := k.get(ctx, id)
+		if err != nil {
+			return "", err == errGone, skipGone(err)
+		}
+		switch {
+		case s.Status == "DELETED" || s.Status == "SOFT_DELETED":
+			return "", true, nil
+		case !asked && s.TaskState != "deleting":
+			asked = true
+			err := gone(servers.Delete(ctx, client, id).ExtractErr())
+			return "deleting", err == errGone, skipGone(err)
+		case s.Status == "ERROR" && s.TaskState == "" && asked && s.Fault.Message != "":
+			return "still there: " + s.Fault.Message, false, nil
+		}
+		return "server is being deleted", false, nil
+	})
+}
+
+func (k serverKind) get(ctx context.Context, id string) (*gophercloud.ServiceClient, *servers.Server, error) {
+	client, err := k.Compute()
+	if err != nil {
+		return nil, nil, err
+	}
+	reading := *client
+	reading.Microversion = readingServers
+	s, err := servers.Get(ctx, &reading, id).Extract()
+	return &reading, s, gone(err)
+}

@@ -1,0 +1,90 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/volumeattach"
+)
+
+// running waits until the server is active. One that is off is started, a
+// resize that waits for its confirmation is confirmed.
+func (k serverKind) running(ctx context.Context, id string) (client *gophercloud.ServiceClient, s *servers.Server, err error) {
+	asked := ""
+	err = wait(ctx, func() (string, bool, error) {
+		if client, s, err = k.get(ctx, id); err != nil {
+			return "", false, err
+		}
+		if s.Status == asked {
+			return "server is " + s.Status, false, nil
+		}
+		asked = ""
+		switch s.Status {
+		case "ACTIVE":
+			return "", s.TaskState == "", nil
+		case "ERROR":
+			return "", false, failed(s.Status, s.Fault.Message, serverRemedy(s.Fault.Message))
+		case "SHUTOFF":
+			if s.TaskState == "" {
+				asked = s.Status
+				return "starting", false, servers.Start(ctx, client, id).ExtractErr()
+			}
+		case "VERIFY_RESIZE":
+			asked = s.Status
+			return "confirming the new flavor", false, servers.ConfirmResize(ctx, client, id).ExtractErr()
+		}
+		return describe(s), false, nil
+	})
+	return client, s, err
+}
+
+// describe is what a server is doing, in Nova's words.
+func describe(s *servers.Server) string {
+	if s.TaskState != "" {
+		return fmt.Sprintf("server is %s (%s)", s.Status, s.TaskState)
+	}
+	return "server is " + s.Status
+}
+
+func serverRemedy(cause string) string {
+	text := strings.ToLower(cause)
+	switch {
+	case strings.Contains(text, "no valid host"):
+		return "choose another flavor or availability zone, or ask the cloud's operator for room"
+	case strings.Contains(text, "quota"):
+		return "ask for more quota; slipway preflight shows the need"
+	}
+	return "run the same command again: the server is made anew"
+}
+
+// resize changes the flavor and confirms.
+func (k serverKind) resize(ctx context.Context, client *gophercloud.ServiceClient, id, flavor string) error {
+	if err := servers.Resize(ctx, client, id, servers.ResizeOpts{FlavorRef: flavor}).ExtractErr(); err != nil {
+		return fmt.Errorf("changing the flavor: %w", err)
+	}
+	_, s, err := k.running(ctx, id)
+	if err != nil {
+		return err
+	}
+	if now, _ := s.Flavor["id"].(string); now != flavor {
+		return failed(s.Status, "the flavor did not change: "+s.Fault.Message, "see the server's actions in the cloud")
+	}
+	return nil
+}
+
+// attach attaches the volumes that are not.
+func (k serverKind) attach(ctx context.Context, client *gophercloud.ServiceClient, s *servers.Server, volumes []string) error {
+	for _, id := range volumes {
+		if slices.ContainsFunc(s.AttachedVolumes, func(a servers.AttachedVolume) bool { return a.ID == id }) {
+			continue
+		}
+		if _, err := volumeattach.Create(ctx, client, s.ID, volumeattach.CreateOpts{VolumeID: id}).Extract(); err != nil {
+			return fmt.Errorf("attaching volume %s: %w", id, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	p "github.com/pulumi/pulumi-go-provider"
+)
+
+// Polling begins fast, for clouds that are, and slows down.
+const (
+	firstPoll = 50 * time.Millisecond
+	lastPoll  = 3 * time.Second
+)
+
+// attempts is how often a step is tried that the cloud answers with trouble of
+// its own. Clients already repeat reads; this is for calls that create.
+const attempts = 5
+
+// wait calls check until it is done or fails. status is what is shown meanwhile.
+func wait(ctx context.Context, check func() (status string, done bool, err error)) error {
+	shown := ""
+	for pause := firstPoll; ; pause = min(pause*3/2, lastPoll) {
+		status, done, err := check()
+		if done || err != nil {
+			return err
+		}
+		if status != shown {
+			p.GetLogger(ctx).InfoStatus(status)
+			shown = status
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+func sleep(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// again calls do until it succeeds, fails for good or has been tried often
+// enough. do finds what an earlier try has made.
+func again(ctx context.Context, do func() error) error {
+	for attempt, pause := 1, 100*time.Millisecond; ; attempt, pause = attempt+1, pause*2 {
+		err := do()
+		if err == nil || attempt == attempts || !passing(err) || ctx.Err() != nil {
+			return err
+		}
+		p.GetLogger(ctx).InfoStatus("trying again: " + message(err))
+		if sleep(ctx, pause) != nil {
+			return err
+		}
+	}
+}
+
+// passing reports whether an error may go away by itself: trouble of the cloud
+// or of the connection, or a conflict with something that is under way.
+func passing(err error) bool {
+	var response gophercloud.ErrUnexpectedResponseCode
+	if errors.As(err, &response) {
+		switch response.Actual {
+		case http.StatusConflict:
+			return !strings.Contains(string(response.Body), "OverQuota")
+		case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
+			http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return true
+		}
+		return false
+	}
+	var network net.Error
+	return errors.As(err, &network) || brokenConnection(err)
+}

@@ -1,0 +1,60 @@
+package stacks
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/slipway-sh/slipway/stacks/openstack"
+)
+
+// Seed is the first server, as the rest of the program sees it.
+type Seed struct {
+	Server *openstack.Server
+	// Address is where the seed is reached from here.
+	Address pulumi.StringOutput
+	// InternalAddress is its address in its network.
+	InternalAddress pulumi.StringOutput
+	Credential      *openstack.ApplicationCredential
+}
+
+// seed makes the server with its port, its data volume and its address. The
+// volume and the port outlive the server.
+func (e Environment) seed(ctx *pulumi.Context, at place, group *openstack.SecurityGroup, keyName, image pulumi.StringInput, credential *openstack.ApplicationCredential) (Seed, error) {
+	groups := pulumi.StringArray{group.ID()}
+	port, err := openstack.NewPort(ctx, openstack.PortInputs{Owned: e.owned(StepPort)}, at.network, at.subnet, groups)
+	if err != nil {
+		return Seed{}, err
+	}
+	ports := pulumi.StringArray{port.ID()}
+	seed := Seed{Address: port.Address, InternalAddress: port.Address, Credential: credential}
+	if e.Choices.ProvisioningNetworkID != "" { // the first card (F13)
+		first, err := openstack.NewPort(ctx, openstack.PortInputs{Owned: e.owned(StepProvisioningPort)}, pulumi.String(e.Choices.ProvisioningNetworkID), nil, groups)
+		if err != nil {
+			return Seed{}, err
+		}
+		ports, seed.Address = pulumi.StringArray{first.ID(), port.ID()}, first.Address
+	}
+	if conf := e.Config.Spec.Seed; conf.WantsFloatingIP() {
+		in := openstack.FloatingIPInputs{Owned: e.owned(StepAddress), NetworkID: e.Choices.FloatingNetworkID}
+		if conf.FloatingIP.Address.IsValid() {
+			in.Address = conf.FloatingIP.Address.String()
+		}
+		address, err := openstack.NewFloatingIP(ctx, in, port.ID(), pulumi.DependsOn(at.routed))
+		if err != nil {
+			return Seed{}, err
+		}
+		seed.Address = address.PublicAddress
+	}
+	conf := e.Config.Spec.Seed
+	data, err := openstack.NewVolume(ctx, openstack.VolumeInputs{Owned: e.owned(StepData), Size: conf.DataVolume.SizeGiB,
+		Type: conf.DataVolume.Type, AvailabilityZone: conf.DataVolume.AvailabilityZone})
+	if err != nil {
+		return Seed{}, err
+	}
+	in := openstack.ServerInputs{Owned: e.owned(StepSeed), FlavorID: e.Choices.FlavorID, AvailabilityZone: conf.AvailabilityZone, Trigger: e.SeedTrigger}
+	if root := conf.RootVolume; root != nil {
+		in.RootVolumeSize, in.RootVolumeType = root.SizeGiB, root.Type
+	}
+	seed.Server, err = openstack.NewServer(ctx, in, openstack.ServerRefs{Ports: ports, Volumes: pulumi.StringArray{data.ID()},
+		Image: image, KeyName: keyName, UserData: e.userData(seed, data)}, pulumi.DependsOn(at.routed))
+	return seed, err
+}
