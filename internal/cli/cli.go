@@ -9,6 +9,8 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/cli/bundle"
 	"github.com/slipway-sh/slipway/internal/cli/config"
+	"github.com/slipway-sh/slipway/internal/cli/initialize"
+	"github.com/slipway-sh/slipway/internal/cli/preflight"
 	"github.com/slipway-sh/slipway/internal/cli/reference"
 	"github.com/slipway-sh/slipway/internal/cli/sandbox"
 	"github.com/slipway-sh/slipway/internal/cli/version"
@@ -47,10 +49,17 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fault.Usage(cmd.CommandPath(), err, "see "+cmd.CommandPath()+" --help")
 	})
-	root.AddCommand(config.New(streams), bundle.New(streams), sandbox.New(streams), version.New(streams), reference.New())
+	root.AddCommand(initialize.New(streams), config.New(streams), preflight.New(streams, steps()),
+		bundle.New(streams), sandbox.New(streams), version.New(streams), reference.New())
 	root.InitDefaultCompletionCmd()
 	strict(root)
 	return root
+}
+
+// steps are the steps of an environment, whose names preflight looks for.
+func steps() []string {
+	return []string{"network", "subnet", "router", "router-interface", "seed-access", "ssh-key", "key-pair",
+		"seed-image", "provisioning-port", "seed-port", "seed-address", "seed-data", "credential", "seed"}
 }
 
 // strict makes wrong arguments a fault of usage, and commands that only hold
