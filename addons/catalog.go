@@ -147,6 +147,13 @@ func imageAs(name, version, ref, license string) Component {
 	return Component{Name: name, Kind: bundle.Image, Version: version, License: license, Ref: ref}
 }
 
+// SeedComponents are what a seed needs until Cluster API runs on it.
+func SeedComponents() []Component {
+	v := DefaultVersions()
+	all := append(clusterAPIImages(v), providerManifests(v)...)
+	return append(all, machine("seed", v.K3s), binary("k3s", v.K3s, apache))
+}
+
 // Provider is a clusterctl provider in the bundle's local repository.
 type Provider struct {
 	// Name and Type are clusterctl's: "kubeadm" and "BootstrapProvider".

@@ -27,7 +27,7 @@ func changing() []faultinject.Rule {
 		{Service: "network", Method: "POST", Path: "/v2.0/floatingips"},
 		{Service: "image", Method: "POST", Path: "/v2/images"},
 		{Service: "image", Method: "PUT", Path: "/v2/images/*/file"},
-		{Service: "volumev3", Method: "POST", Path: "/v3/volumes"},
+		{Service: "volumev3", Method: "POST", Path: "/v3/*/volumes"},
 		{Service: "compute", Method: "POST", Path: "/v2.1/os-keypairs"},
 		{Service: "compute", Method: "POST", Path: "/v2.1/servers"},
 		{Service: "compute", Method: "GET", Path: "/v2.1/servers/*"},
@@ -86,7 +86,7 @@ func TestCausesAreNamed(t *testing.T) {
 	}{
 		"no host":       {faultinject.Rule{Kind: faultinject.NoValidHost, Service: "compute"}, []string{"server prod-seed", "No valid host", "flavor"}},
 		"no backend":    {faultinject.Rule{Kind: faultinject.NoValidHost, Service: "volumev3"}, []string{"volume prod-seed-data", "state error", "weighted backend"}},
-		"volume quota":  {faultinject.Rule{Kind: faultinject.Quota, Service: "volumev3"}, []string{"volume prod-seed-data", "uota", "preflight"}},
+		"volume quota":  {faultinject.Rule{Kind: faultinject.Quota, Service: "volumev3", Resource: "volumes"}, []string{"volume prod-seed-data", "uota", "preflight"}},
 		"network quota": {faultinject.Rule{Kind: faultinject.Quota, Service: "network"}, []string{"prod-", "uota", "preflight"}},
 		"forbidden":     {faultinject.Rule{Service: "network", Method: "POST", Path: "/v2.0/routers", Status: http.StatusForbidden}, []string{"router prod-router", "403", "role"}},
 	} {

@@ -254,3 +254,24 @@ func report(err error) string {
 func isDone(step string) func(event.Event) bool {
 	return func(e event.Event) bool { return e.Step == step && e.State == event.Done }
 }
+
+// output is what the program exported in the last up.
+func (w *world) output(t *testing.T, name string) any {
+	t.Helper()
+	outputs, err := w.run(t).Outputs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outputs[name]
+}
+
+// must ends the test on an error.
+func must[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}

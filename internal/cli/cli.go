@@ -9,11 +9,20 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/cli/bundle"
 	"github.com/slipway-sh/slipway/internal/cli/config"
+	"github.com/slipway-sh/slipway/internal/cli/down"
+	"github.com/slipway-sh/slipway/internal/cli/initialize"
+	"github.com/slipway-sh/slipway/internal/cli/plan"
+	"github.com/slipway-sh/slipway/internal/cli/preflight"
 	"github.com/slipway-sh/slipway/internal/cli/reference"
+	"github.com/slipway-sh/slipway/internal/cli/refresh"
 	"github.com/slipway-sh/slipway/internal/cli/sandbox"
+	"github.com/slipway-sh/slipway/internal/cli/state"
+	"github.com/slipway-sh/slipway/internal/cli/status"
+	"github.com/slipway-sh/slipway/internal/cli/up"
 	"github.com/slipway-sh/slipway/internal/cli/version"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
+	"github.com/slipway-sh/slipway/stacks"
 )
 
 // Run runs the command line args and returns its error; Report turns that into
@@ -47,7 +56,9 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fault.Usage(cmd.CommandPath(), err, "see "+cmd.CommandPath()+" --help")
 	})
-	root.AddCommand(config.New(streams), bundle.New(streams), sandbox.New(streams), version.New(streams), reference.New())
+	root.AddCommand(initialize.New(streams), config.New(streams), preflight.New(streams, stacks.Steps()),
+		plan.New(streams), up.New(streams), status.New(streams), refresh.New(streams), down.New(streams), state.New(streams),
+		bundle.New(streams), sandbox.New(streams), version.New(streams), reference.New())
 	root.InitDefaultCompletionCmd()
 	strict(root)
 	return root

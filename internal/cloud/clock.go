@@ -31,6 +31,13 @@ func (c *clock) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// CloseIdleConnections is what http.Client asks of its transport.
+func (c *clock) CloseIdleConnections() {
+	if below, ok := c.below.(interface{ CloseIdleConnections() }); ok {
+		below.CloseIdleConnections()
+	}
+}
+
 func (c *clock) note(date, before, after time.Time) {
 	var offset time.Duration
 	switch {

@@ -65,6 +65,10 @@ func (l *Login) Open(ctx context.Context, userAgent string) (*Cloud, error) {
 	return c, nil
 }
 
+// Close closes connections that are not in use. The token stays valid until it
+// expires.
+func (c *Cloud) Close() { c.Provider.HTTPClient.CloseIdleConnections() }
+
 // Service is a service of OpenStack, by its type in the catalog.
 type Service string
 

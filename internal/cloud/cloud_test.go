@@ -42,6 +42,7 @@ func open(t *testing.T, sandbox *sandboxtest.Cloud) (*Cloud, *atomic.Int32) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(c.Close)
 	var waits atomic.Int32
 	retry := &retrier{wait: func(ctx context.Context, _ time.Duration) error { waits.Add(1); return ctx.Err() }}
 	c.Provider.RetryFunc, c.Provider.RetryBackoffFunc = retry.call, retry.limited
@@ -169,6 +170,7 @@ func TestApplicationCredentialIsRecognised(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, err := other.Snapshot(t.Context())
+		other.Close()
 		if err != nil || s.Token.CredentialID != made.ID || s.Token.Restricted == unrestricted {
 			t.Errorf("unrestricted %v: token %+v, missing %v (%v)", unrestricted, s.Token, s.Missing, err)
 		}

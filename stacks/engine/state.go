@@ -68,12 +68,22 @@ func (e *Engine) Outputs(ctx context.Context) (map[string]any, error) {
 
 // Forget removes a resource from the state, by its name or its URN, and leaves
 // the thing itself.
-func (e *Engine) Forget(ctx context.Context, name string) error {
+// What depends on it keeps it there, unless dependents are forgotten, too.
+func (e *Engine) Forget(ctx context.Context, name string, dependents bool) error {
 	urn, err := e.find(ctx, name)
 	if err != nil {
 		return err
 	}
-	if _, err := e.pulumi(ctx, nil, "state", "delete", urn, "--yes", "--stack", e.options.Environment); err != nil {
+	args := []string{"state", "delete", urn, "--yes", "--stack", e.options.Environment}
+	if dependents {
+		args = append(args, "--target-dependents")
+	}
+	_, err = e.pulumi(ctx, nil, args...)
+	if err != nil && strings.Contains(err.Error(), "depend on it") {
+		first, _, _ := strings.Cut(err.Error(), "\n\n")
+		return fault.New(name, errors.New(first), "forget those first, or give --dependents")
+	}
+	if err != nil {
 		return fmt.Errorf("forgetting %s: %w", name, err)
 	}
 	return nil

@@ -89,7 +89,7 @@ func path(url string) string {
 func remedy(response gophercloud.ErrUnexpectedResponseCode) string {
 	body := strings.ToLower(string(response.Body))
 	switch {
-	case strings.Contains(body, "quota"):
+	case strings.Contains(body, "quota"), response.Actual == http.StatusRequestEntityTooLarge:
 		return "ask for more quota, or delete what is not needed; slipway preflight shows the need"
 	case response.Actual == http.StatusUnauthorized:
 		return "check the credential in clouds.yaml"

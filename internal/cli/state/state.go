@@ -42,12 +42,7 @@ and repairing it; none of them touches the cloud. Secrets stay encrypted.`,
 			}
 			return e.Import(ctx, text)
 		}),
-		command("forget RESOURCE", "Remove a resource, by name, from the state and leave the thing itself", 1, func(ctx context.Context, e *engine.Engine, args []string) error {
-			if len(args) == 0 {
-				return fault.Usage("slipway state forget", errors.New("no resource is named"), "name one, such as seed")
-			}
-			return e.Forget(ctx, args[0])
-		}),
+		newForget(),
 		command("unlock", "Take away the lock of a process that is gone for certain", 0, func(ctx context.Context, e *engine.Engine, _ []string) error {
 			if err := e.Unlock(ctx); err != nil {
 				return err
@@ -55,6 +50,18 @@ and repairing it; none of them touches the cloud. Secrets stay encrypted.`,
 			_, err := fmt.Fprintln(streams.Out, "unlocked")
 			return err
 		}))
+	return cmd
+}
+
+func newForget() *cobra.Command {
+	dependents := false
+	cmd := command("forget RESOURCE", "Remove a resource, by name, from the state and leave the thing itself", 1, func(ctx context.Context, e *engine.Engine, args []string) error {
+		if len(args) == 0 {
+			return fault.Usage("slipway state forget", errors.New("no resource is named"), "name one, such as seed")
+		}
+		return e.Forget(ctx, args[0], dependents)
+	})
+	cmd.Flags().BoolVar(&dependents, "dependents", false, "forget what depends on it, too")
 	return cmd
 }
 

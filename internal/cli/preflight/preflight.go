@@ -1,0 +1,113 @@
+// Package preflight is `slipway preflight`.
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/preflight"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+// New returns the command; steps are those whose names things will have.
+func New(streams ui.Streams, steps []string) *cobra.Command {
+	var from environment.Flags
+	var skip []string
+	format := "table"
+	cmd := &cobra.Command{
+		Use:   "preflight",
+		Short: "Check an environment against its cloud, and show what is chosen",
+		Long: `Looks at the project once, then checks everything that could stop the work: credential,
+roles, networks, flavor, image, volume types, availability zones, load balancers,
+quota, names, address ranges, clock and bundle. All findings are told at once, each
+with its cause and remedy; docs/preflight.md lists the checks. Nothing is changed.
+The exit code is 3 when a finding is an error.`,
+		Example: `  slipway preflight
+  slipway preflight -f slipway.yaml -o json
+  slipway preflight --skip-check quota,bundle`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := preflight.CheckSkips(skip); err != nil {
+				return err
+			}
+			loaded, err := from.Load()
+			if err != nil {
+				return err
+			}
+			c, err := cloud.Open(cmd.Context(), environment.CloudOptions(loaded))
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			result, err := environment.Check(cmd.Context(), c, loaded, steps, skip)
+			if err != nil {
+				return err
+			}
+			if err := ui.Output(streams.Out, format, result, findingTable(result)); err != nil {
+				return err
+			}
+			return verdict(result)
+		},
+	}
+	from.Add(cmd.Flags())
+	SkipFlag(cmd, &skip)
+	ui.FormatFlag(cmd.Flags(), &format)
+	return cmd
+}
+
+// SkipFlag adds --skip-check.
+func SkipFlag(cmd *cobra.Command, skip *[]string) {
+	cmd.Flags().StringSliceVar(skip, "skip-check", nil, "ids of preflight checks to leave out")
+}
+
+// verdict is the error of a refusal; the findings themselves are printed.
+func verdict(result preflight.Result) error {
+	n := 0
+	for _, f := range result.Findings {
+		if f.Level == preflight.Error {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return &fault.Fault{Exit: fault.ExitPreflight, Object: "preflight", Err: fmt.Errorf("errors found: %d", n), Remedy: "do what the findings say, or leave a check out with --skip-check"}
+}
+
+func findingTable(result preflight.Result) ui.Table {
+	table := ui.Table{Header: []string{"LEVEL", "CHECK", "OBJECT", "CAUSE"}}
+	for _, f := range result.Findings {
+		table.Rows = append(table.Rows, []string{string(f.Level), f.ID, f.Object, f.Cause})
+		if f.Remedy != "" {
+			table.Rows = append(table.Rows, []string{"", "", "", "fix: " + f.Remedy})
+		}
+	}
+	if len(result.Findings) == 0 {
+		table.Rows = append(table.Rows, []string{"", "", "", "nothing found"})
+	}
+	table.Footer = quotaLines(result.Quota)
+	return table
+}
+
+// quotaLines shows what is needed of each quota and what is free.
+func quotaLines(quota []preflight.Need) []string {
+	lines := []string{"", "quota: needed of free"}
+	for _, need := range quota {
+		free := "unlimited"
+		if need.Limit >= 0 {
+			free = strconv.Itoa(max(0, need.Limit-need.Used))
+		}
+		line := fmt.Sprintf("  %-14s %-22s %6d of %s", need.Service, need.Resource, need.Need, free)
+		if need.Short > 0 {
+			line += fmt.Sprintf("  (%d missing)", need.Short)
+		}
+		lines = append(lines, line)
+	}
+	return slices.Clip(lines)
+}

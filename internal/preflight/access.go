@@ -1,0 +1,125 @@
+package preflight
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
+)
+
+const (
+	// soon is when an expiry is told: a week is enough to make a new credential.
+	soon = 7 * 24 * time.Hour
+	// Clocks that differ by more than skewWarning make logs hard to compare;
+	// by more than skewError, new certificates and tokens are not valid yet.
+	skewWarning = 10 * time.Second
+	skewError   = 5 * time.Minute
+)
+
+func checkCredential(r *run) {
+	t := r.Snapshot.Token
+	if t.ProjectID == "" {
+		r.find(Error, "cloud "+r.Snapshot.Cloud, "name a project in clouds.yaml", "the login has no project")
+	}
+	if t.CredentialID == "" {
+		return
+	}
+	object := "application credential " + t.CredentialID
+	if t.Restricted {
+		r.find(Error, object, "log in with a password, or with a credential made by `openstack application credential create --unrestricted`",
+			"it is restricted: it cannot make the application credential of the environment")
+	}
+	for _, c := range r.Snapshot.Credentials {
+		if c.ID != t.CredentialID || c.ExpiresAt.IsZero() {
+			continue
+		}
+		if left := c.ExpiresAt.Sub(r.Now); left < soon {
+			r.find(Warning, object, "make a new one in time", "it expires at %s", c.ExpiresAt.UTC().Format(time.RFC3339))
+		}
+	}
+}
+
+// wantedRoles are the roles of the environment's credential where the
+// operator has them: load balancers and secrets have roles of their own on
+// many clouds.
+func wantedRoles() []string { return []string{"member", "load-balancer_member", "creator"} }
+
+func checkRoles(r *run) {
+	has := r.Snapshot.Token.Roles
+	if wanted := r.spec.Credential.Roles; len(wanted) > 0 {
+		for _, role := range wanted {
+			if !slices.Contains(has, role) {
+				r.find(Error, "role "+role, "ask for the role, or remove it from spec.credential.roles", "the operator has not this role in project %s, only %s", r.Snapshot.Token.ProjectName, strings.Join(has, ", "))
+			}
+		}
+		r.result.Choices.Roles = wanted
+		return
+	}
+	for _, role := range wantedRoles() {
+		if slices.Contains(has, role) {
+			r.result.Choices.Roles = append(r.result.Choices.Roles, role)
+		}
+	}
+	if !slices.Contains(has, "member") {
+		r.find(Warning, "role member", "name the roles in spec.credential.roles if this cloud calls them otherwise", "the operator has not this role in project %s, only %s", r.Snapshot.Token.ProjectName, strings.Join(has, ", "))
+		r.result.Choices.Roles = slices.DeleteFunc(slices.Clone(has), func(role string) bool { return role == "admin" })
+	}
+}
+
+func checkTLS(r *run) {
+	if r.Snapshot.Insecure {
+		r.find(Warning, "cloud "+r.Snapshot.Cloud, "remove `verify: false` from clouds.yaml and name the authority in cacert or spec.caBundle", "certificates are not verified: anyone on the way can read the password")
+	}
+}
+
+// needed are the services without which no seed is.
+func needed() []cloud.Service {
+	return []cloud.Service{cloud.Compute, cloud.Network, cloud.Image, cloud.Volume}
+}
+
+func checkServices(r *run) {
+	for _, m := range r.Snapshot.Missing {
+		object := "service " + string(m.Service)
+		switch {
+		case m.Absent && slices.Contains(needed(), m.Service):
+			r.find(Error, object, "check region and interface in clouds.yaml, or ask the cloud's operator", "the cloud has no such service")
+		case m.Absent:
+			// The checks that need it say what follows.
+		case essential(m):
+			r.find(Error, object, "ask for a role that may list them, or try again", "%s cannot be listed: %s", m.What, m.Cause)
+		default:
+			r.find(Warning, object, "ask for a role that may list them, or try again", "%s cannot be listed, so that they are not checked: %s", m.What, m.Cause)
+		}
+	}
+}
+
+// essential are the listings without which nothing can be chosen.
+func essential(m cloud.Missing) bool {
+	return slices.Contains([]string{cloud.ListNetworks, cloud.ListFlavors, cloud.ListImages}, m.What)
+}
+
+func checkClock(r *run) {
+	offset := r.Snapshot.ClockOffset
+	if offset.Abs() < skewWarning {
+		return
+	}
+	level, direction := Warning, "ahead of"
+	if offset < 0 {
+		direction = "behind"
+	}
+	if offset.Abs() >= skewError {
+		level = Error
+	}
+	r.find(level, "clock", "set this computer's clock by NTP", "the cloud's clock is %s %s this computer's: certificates and tokens depend on them", offset.Abs().Round(time.Second), direction)
+}
+
+func checkBundle(r *run) {
+	if r.Bundle.Problem != "" {
+		r.find(Error, "bundle "+r.Bundle.Dir, "build one with `slipway bundle build`, or name its folder in spec.bundle", "%s", r.Bundle.Problem)
+		return
+	}
+	for _, name := range r.Bundle.Missing {
+		r.find(Error, "bundle "+r.Bundle.Dir, "run `slipway bundle build --only "+name+"`, or pull", "%s is not in it", name)
+	}
+}

@@ -1,0 +1,192 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
+)
+
+// The least that k3s with Cluster API and its providers needs (F22).
+const (
+	minVCPUs = 2
+	minRAM   = 8192 // MiB
+	minDisk  = 20   // GiB
+)
+
+// checkFlavor takes the named flavor, or the one with the least memory that
+// is large enough (F22). The disk of the flavor does not matter to a server
+// that boots from a volume.
+func checkFlavor(r *run) {
+	if !r.Snapshot.Known(cloud.Compute, cloud.ListFlavors) {
+		return
+	}
+	if wanted := r.seed.Flavor; wanted != "" {
+		if f, ok := pick(r, "flavor", wanted, r.Snapshot.Flavors, func(f cloud.FlavorInfo) (string, string) { return f.ID, f.Name }); ok {
+			r.take(f)
+			if lack := r.lacks(f); lack != "" {
+				r.find(Error, "flavor "+f.Name, "choose a larger one, or leave spec.seed.flavor empty", "it is too small for the seed: %s", lack)
+			}
+		}
+		return
+	}
+	for _, f := range r.Snapshot.Flavors { // sorted by memory
+		if r.lacks(f) == "" {
+			r.take(f)
+			r.find(Info, "flavor "+f.Name, "", "chosen: %d vCPUs, %d MiB of memory and %d GB of disk are the least memory that is enough", f.VCPUs, f.RAM, f.Disk)
+			return
+		}
+	}
+	r.find(Error, "flavor", "ask the cloud's operator for one, or give spec.seed.rootVolume if only the disk is too small", "none of %d has %d vCPUs, %d MiB of memory and %d GB of disk", len(r.Snapshot.Flavors), minVCPUs, minRAM, r.needsDisk())
+}
+
+func (r *run) take(f cloud.FlavorInfo) {
+	r.flavor = &f
+	r.result.Choices.FlavorID, r.result.Choices.FlavorName = f.ID, f.Name
+}
+
+func (r *run) needsDisk() int {
+	if r.seed.RootVolume != nil {
+		return 0
+	}
+	return minDisk
+}
+
+// lacks says what a flavor has too little of.
+func (r *run) lacks(f cloud.FlavorInfo) string {
+	var lacks []string
+	if f.VCPUs < minVCPUs {
+		lacks = append(lacks, fmt.Sprintf("%d of %d vCPUs", f.VCPUs, minVCPUs))
+	}
+	if f.RAM < minRAM {
+		lacks = append(lacks, fmt.Sprintf("%d of %d MiB of memory", f.RAM, minRAM))
+	}
+	if disk := r.needsDisk(); f.Disk < disk {
+		lacks = append(lacks, fmt.Sprintf("%d of %d GB of disk", f.Disk, disk))
+	}
+	return strings.Join(lacks, ", ")
+}
+
+// bundleUser is the login of the bundle's own machine images, and of Debian.
+const bundleUser = "debian"
+
+// checkImage takes the newest active image of the name (S-13), and its login.
+func checkImage(r *run) {
+	c := &r.result.Choices
+	if r.seed.Image == "" {
+		c.SSHUser = firstOf(r.seed.SSH.User, bundleUser)
+		return
+	}
+	if !r.Snapshot.Known(cloud.Image, cloud.ListImages) {
+		return
+	}
+	image, ok := r.newest(r.seed.Image)
+	if !ok {
+		return
+	}
+	c.ImageID = image.ID
+	object := "image " + image.Name
+	if c.SSHUser = firstOf(r.seed.SSH.User, image.AdminUser, loginOf(image.Distro), loginOf(strings.ToLower(image.Name))); c.SSHUser == "" {
+		r.find(Error, object, "name the user in spec.seed.ssh.user", "neither os_admin_user nor os_distro of the image tells which user it has for logins")
+	}
+	if r.flavor != nil && r.seed.RootVolume == nil && image.MinDisk > r.flavor.Disk {
+		r.find(Error, object, "choose a larger flavor, or give spec.seed.rootVolume", "it needs %d GB of disk, flavor %s has %d", image.MinDisk, r.flavor.Name, r.flavor.Disk)
+	}
+	if root := r.seed.RootVolume; root != nil && image.MinDisk > root.SizeGiB {
+		r.find(Error, object, "raise spec.seed.rootVolume.sizeGiB", "it needs %d GB of disk, the root volume has %d", image.MinDisk, root.SizeGiB)
+	}
+	if r.flavor != nil && image.MinRAM > r.flavor.RAM {
+		r.find(Error, object, "choose a larger flavor", "it needs %d MiB of memory, flavor %s has %d", image.MinRAM, r.flavor.Name, r.flavor.RAM)
+	}
+}
+
+func (r *run) newest(wanted string) (cloud.ImageInfo, bool) {
+	var found []cloud.ImageInfo
+	var names, states []string
+	for _, i := range r.Snapshot.Images {
+		switch {
+		case i.ID != wanted && i.Name != wanted:
+			names = append(names, i.Name)
+		case i.Status != "active":
+			states = append(states, i.Status)
+		default:
+			found = append(found, i)
+		}
+	}
+	if len(found) == 0 {
+		cause := "there is none of this name or ID"
+		if len(states) > 0 {
+			cause = "it is not active but " + strings.Join(states, ", ")
+		}
+		slices.Sort(names)
+		r.find(Error, "image "+wanted, "choose "+choices(slices.Compact(names))+", or leave spec.seed.image empty for the bundle's", "%s", cause)
+		return cloud.ImageInfo{}, false
+	}
+	newest := slices.MaxFunc(found, func(x, y cloud.ImageInfo) int { return x.CreatedAt.Compare(y.CreatedAt) })
+	if len(found) > 1 {
+		r.find(Info, "image "+wanted, "", "chosen: %s of %s is the newest of %d", newest.ID, newest.CreatedAt.UTC().Format("2006-01-02"), len(found))
+	}
+	return newest, true
+}
+
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// loginOf is the user that a distribution's cloud images have for logins.
+func loginOf(text string) string {
+	for _, known := range []struct{ distro, user string }{
+		{"ubuntu", "ubuntu"}, {"debian", "debian"}, {"rocky", "rocky"}, {"almalinux", "almalinux"}, {"fedora", "fedora"}, {"centos", "cloud-user"},
+		{"rhel", "cloud-user"}, {"flatcar", "core"}, {"opensuse", "opensuse"}, {"sles", "sles"},
+	} {
+		if strings.HasPrefix(text, known.distro) {
+			return known.user
+		}
+	}
+	return ""
+}
+
+func checkVolumeTypes(r *run) {
+	if !r.Snapshot.Known(cloud.Volume, cloud.ListVolumeTypes) {
+		return
+	}
+	wanted := map[string]string{"spec.seed.dataVolume.type": r.seed.DataVolume.Type}
+	if r.seed.RootVolume != nil {
+		wanted["spec.seed.rootVolume.type"] = r.seed.RootVolume.Type
+	}
+	for _, key := range []string{"spec.seed.dataVolume.type", "spec.seed.rootVolume.type"} {
+		if name := wanted[key]; name != "" && !slices.Contains(r.Snapshot.VolumeTypes, name) {
+			r.find(Error, "volume type "+name, "choose "+choices(r.Snapshot.VolumeTypes)+" in "+key, "there is none of this name")
+		}
+	}
+}
+
+func checkKeyPair(r *run) {
+	if wanted := r.seed.SSH.KeyPair; wanted != "" && r.Snapshot.Known(cloud.Compute, cloud.ListKeyPairs) {
+		pick(r, "key pair", wanted, r.Snapshot.KeyPairs, func(t cloud.Thing) (string, string) { return t.ID, t.Name })
+	}
+}
+
+// checkLoadBalancer prefers OVN, which needs no machines of its own, only
+// where there is no amphora: it cannot terminate, nor check HTTP.
+func checkLoadBalancer(r *run) {
+	providers := r.Snapshot.Providers
+	const remedy = "ask the cloud's operator for Octavia: the Kubernetes API of clusters is behind a load balancer"
+	switch {
+	case r.Snapshot.Lacks(cloud.LoadBalancer):
+		r.find(Warning, "service load-balancer", remedy, "the cloud has no such service: the seed works without, clusters with several control planes do not")
+	case !r.Snapshot.Known(cloud.LoadBalancer, cloud.ListProviders):
+	case len(providers) == 0:
+		r.find(Warning, "service load-balancer", remedy, "no provider of load balancers is enabled")
+	case slices.Contains(providers, "amphora"):
+		r.result.Choices.LoadBalancerProvider = "amphora"
+	default:
+		r.result.Choices.LoadBalancerProvider = providers[0]
+	}
+}

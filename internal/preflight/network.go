@@ -1,0 +1,186 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
+)
+
+// pick finds the one of a name or ID. Several of the same name are refused
+// with their IDs; none with the names that there are.
+func pick[T any](r *run, kind, wanted string, all []T, key func(T) (id, name string)) (found T, ok bool) {
+	var ids, names []string
+	for _, one := range all {
+		id, name := key(one)
+		if id == wanted {
+			return one, true
+		}
+		names = append(names, name)
+		if name == wanted {
+			found = one
+			ids = append(ids, id)
+		}
+	}
+	object := kind + " " + wanted
+	switch len(ids) {
+	case 1:
+		return found, true
+	case 0:
+		slices.Sort(names)
+		r.find(Error, object, "choose "+choices(slices.Compact(names)), "there is none of this name or ID")
+	default:
+		r.find(Error, object, "name one by its ID", "%d have this name: %s", len(ids), strings.Join(ids, ", "))
+	}
+	var none T
+	return none, false
+}
+
+func choices(names []string) string {
+	const most = 12
+	switch {
+	case len(names) == 0:
+		return "another one: the project can see none"
+	case len(names) > most:
+		return fmt.Sprintf("one of %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return "one of " + strings.Join(names, ", ")
+}
+
+func networkKey(n cloud.NetworkInfo) (id, name string) { return n.ID, n.Name }
+
+func (r *run) external() []cloud.NetworkInfo {
+	return slices.DeleteFunc(slices.Clone(r.Snapshot.Networks), func(n cloud.NetworkInfo) bool { return !n.External })
+}
+
+// checkExternalNetwork chooses the only external network, or the named one
+// (F11, S-09).
+func checkExternalNetwork(r *run) {
+	if !r.Snapshot.Known(cloud.Network, cloud.ListNetworks) || (!r.seed.MakesNetwork() && !r.seed.WantsFloatingIP()) {
+		return
+	}
+	all := r.external()
+	c := &r.result.Choices
+	if wanted := r.spec.ExternalNetwork; wanted != "" {
+		if n, ok := pick(r, "external network", wanted, all, networkKey); ok {
+			c.ExternalNetworkID, c.ExternalNetworkName = n.ID, n.Name
+		}
+		return
+	}
+	switch len(all) {
+	case 0:
+		r.find(Error, "external network", "ask the cloud's operator for one, or use an existing network and no floating IP", "project %s can see none: neither the router nor the seed could be reached", r.Snapshot.Token.ProjectName)
+	case 1:
+		c.ExternalNetworkID, c.ExternalNetworkName = all[0].ID, all[0].Name
+		r.find(Info, "external network "+all[0].Name, "", "chosen: it is the only one")
+	default:
+		var names []string
+		for _, n := range all {
+			names = append(names, fmt.Sprintf("%s (%s)", n.Name, n.ID))
+		}
+		slices.Sort(names)
+		r.find(Error, "external network", "name one in spec.externalNetwork", "there are %d: %s", len(all), strings.Join(names, ", "))
+	}
+}
+
+func checkNetwork(r *run) {
+	if !r.Snapshot.Known(cloud.Network, cloud.ListNetworks) {
+		return
+	}
+	c := &r.result.Choices
+	if wanted := r.seed.ProvisioningNetwork; wanted != "" {
+		if n, ok := pick(r, "provisioning network", wanted, r.Snapshot.Networks, networkKey); ok {
+			c.ProvisioningNetworkID = n.ID
+		}
+	}
+	if r.seed.MakesNetwork() {
+		return
+	}
+	n, ok := pick(r, "network", r.seed.Network.Existing, r.Snapshot.Networks, networkKey)
+	if !ok {
+		return
+	}
+	c.NetworkID = n.ID
+	if !r.Snapshot.Known(cloud.Network, "subnets") {
+		return
+	}
+	subnets := slices.DeleteFunc(slices.Clone(r.Snapshot.Subnets), func(s cloud.SubnetInfo) bool { return s.NetworkID != n.ID })
+	if wanted := r.seed.Network.Subnet; wanted != "" {
+		if s, ok := pick(r, "subnet", wanted, subnets, func(s cloud.SubnetInfo) (string, string) { return s.ID, s.Name }); ok {
+			c.SubnetID = s.ID
+		}
+		return
+	}
+	if len(subnets) == 0 {
+		r.find(Error, "network "+n.Name, "add a subnet, or name another network", "it has no subnet, so that servers on it have no address")
+	}
+}
+
+// checkFloatingIP resolves the three ways to an address (F12).
+func checkFloatingIP(r *run) {
+	c, ip := &r.result.Choices, r.seed.FloatingIP
+	switch {
+	case !r.seed.WantsFloatingIP():
+		if r.seed.ProvisioningNetwork == "" && r.seed.MakesNetwork() {
+			r.find(Warning, "seed", "give it a floating IP, a provisioning network, or an existing network that you can reach", "it has no floating IP: Slipway must reach addresses of %s directly", r.seed.Network.CIDR)
+		}
+	case ip.Address.IsValid():
+		r.fixedAddress(ip.Address.String())
+	case ip.Pool != "":
+		if n, ok := pick(r, "floating IP pool", ip.Pool, r.external(), networkKey); ok {
+			c.FloatingNetworkID = n.ID
+		}
+	default:
+		c.FloatingNetworkID = c.ExternalNetworkID
+	}
+}
+
+func (r *run) fixedAddress(address string) {
+	if !r.Snapshot.Known(cloud.Network, cloud.ListFloatingIPs) {
+		return
+	}
+	object := "floating IP " + address
+	i := slices.IndexFunc(r.Snapshot.FloatingIPs, func(f cloud.FloatingIPInfo) bool { return f.Address == address })
+	if i < 0 {
+		r.find(Error, object, "create it in the project, or leave spec.seed.floatingIP.address empty", "project %s has no floating IP of this address", r.Snapshot.Token.ProjectName)
+		return
+	}
+	f := r.Snapshot.FloatingIPs[i]
+	if f.PortID != "" && !r.exists("server") {
+		r.find(Error, object, "disassociate it, or name another", "it is in use by port %s", f.PortID)
+		return
+	}
+	r.result.Choices.FloatingIPID, r.result.Choices.FloatingNetworkID = f.ID, f.NetworkID
+}
+
+// checkZones refuses zones that do not exist. Hints for the network are left
+// out where the cloud has not the extension (S-10).
+func checkZones(r *run) {
+	r.zone("spec.seed.availabilityZone", cloud.Compute, cloud.ComputeZones, r.seed.AvailabilityZone)
+	r.zone("spec.seed.dataVolume.availabilityZone", cloud.Volume, cloud.VolumeZones, r.seed.DataVolume.AvailabilityZone)
+	if root := r.seed.RootVolume; root != nil {
+		r.zone("spec.seed.rootVolume.availabilityZone", cloud.Volume, cloud.VolumeZones, root.AvailabilityZone)
+	}
+	hints := r.seed.Network.AvailabilityZoneHints
+	if len(hints) == 0 {
+		return
+	}
+	if extensions := r.Snapshot.Extensions; !slices.Contains(extensions, "network_availability_zone") || !slices.Contains(extensions, "router_availability_zone") {
+		r.find(Warning, "availability zone hints", "remove spec.seed.network.availabilityZoneHints", "the network service has no availability zones: the hints are not sent")
+		return
+	}
+	for _, hint := range hints {
+		r.zone("spec.seed.network.availabilityZoneHints", cloud.Network, cloud.NetworkZones, hint)
+		r.zone("spec.seed.network.availabilityZoneHints", cloud.Network, cloud.RouterZones, hint)
+	}
+	r.result.Choices.AvailabilityZoneHints = hints
+}
+
+func (r *run) zone(key string, service cloud.Service, kind, name string) {
+	zones := r.Snapshot.Zones[kind]
+	if name == "" || slices.Contains(zones, name) || !r.Snapshot.Known(service, cloud.ListZones) {
+		return
+	}
+	r.find(Error, "availability zone "+name, "choose "+choices(zones)+" in "+key, "there is no %s zone of this name that is available", kind)
+}

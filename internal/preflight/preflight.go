@@ -1,0 +1,160 @@
+// Package preflight checks an environment against a snapshot of its cloud
+// before anything is created, and chooses what the environment leaves open.
+// Everything here is pure: the same inputs give the same findings.
+package preflight
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// Level says what a finding means for the work.
+type Level string
+
+// The levels. An error refuses the work, a warning does not, info tells what
+// was chosen and why.
+const (
+	Error   Level = "error"
+	Warning Level = "warning"
+	Info    Level = "info"
+)
+
+// Finding is one thing that a check has to say.
+type Finding struct {
+	// ID is the check's, for --skip-check and docs/preflight.md.
+	ID     string `json:"id"`
+	Level  Level  `json:"level"`
+	Object string `json:"object"`
+	Cause  string `json:"cause"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Input is what is checked.
+type Input struct {
+	Environment *config.Environment
+	Snapshot    *cloud.Snapshot
+	Bundle      Bundle
+	// Steps are the steps whose names things will have.
+	Steps []string
+	// Now is the time to compare expiries with.
+	Now time.Time
+	// Skip are ids of checks whose findings are left out.
+	Skip []string
+}
+
+// Bundle is what is known about the bundle.
+type Bundle struct {
+	Dir string
+	// Problem says why there is no bundle; empty when there is one.
+	Problem string
+	// Missing are the names of items that are needed and not there.
+	Missing []string
+}
+
+// Choices are the things of the cloud that the environment names, or leaves to
+// be found, by their ids. What could not be chosen is empty, and a finding
+// says why.
+type Choices struct {
+	// ExternalNetworkID is the network of the router's gateway.
+	ExternalNetworkID   string `json:"externalNetworkID,omitempty"`
+	ExternalNetworkName string `json:"externalNetworkName,omitempty"`
+	// FloatingNetworkID is the network of the seed's floating IP, FloatingIPID
+	// the one that exists already.
+	FloatingNetworkID string `json:"floatingNetworkID,omitempty"`
+	FloatingIPID      string `json:"floatingIPID,omitempty"`
+	// NetworkID and SubnetID are those of an existing network.
+	NetworkID             string `json:"networkID,omitempty"`
+	SubnetID              string `json:"subnetID,omitempty"`
+	ProvisioningNetworkID string `json:"provisioningNetworkID,omitempty"`
+	FlavorID              string `json:"flavorID,omitempty"`
+	FlavorName            string `json:"flavorName,omitempty"`
+	// ImageID is the seed's image in the cloud; empty is the bundle's, to be
+	// uploaded.
+	ImageID string `json:"imageID,omitempty"`
+	// SSHUser is the user that the seed's image has for logins.
+	SSHUser string `json:"sshUser"`
+	// Roles of the application credential.
+	Roles []string `json:"roles"`
+	// AvailabilityZoneHints for network and router; none where the cloud has
+	// not the extension.
+	AvailabilityZoneHints []string `json:"availabilityZoneHints,omitempty"`
+	// LoadBalancerProvider is the provider for clusters' load balancers.
+	LoadBalancerProvider string `json:"loadBalancerProvider,omitempty"`
+}
+
+// Result is all that preflight found.
+type Result struct {
+	Findings []Finding `json:"findings"`
+	Choices  Choices   `json:"choices"`
+	// Quota compares what is needed with what is free.
+	Quota []Need `json:"quota"`
+}
+
+// Run runs all checks.
+func Run(in Input) Result {
+	r := &run{Input: in, spec: &in.Environment.Spec, seed: &in.Environment.Spec.Seed}
+	for _, check := range Checks() {
+		r.id = check.ID
+		check.run(r)
+	}
+	r.result.Findings = slices.DeleteFunc(r.result.Findings, func(f Finding) bool { return slices.Contains(in.Skip, f.ID) })
+	rank := map[Level]int{Error: 0, Warning: 1, Info: 2}
+	slices.SortStableFunc(r.result.Findings, func(x, y Finding) int { return cmp.Compare(rank[x.Level], rank[y.Level]) })
+	return r.result
+}
+
+// run is one run of all checks.
+type run struct {
+	Input
+	spec   *config.Spec
+	seed   *config.Seed
+	id     string
+	result Result
+	flavor *cloud.FlavorInfo
+}
+
+func (r *run) find(level Level, object, remedy, cause string, args ...any) {
+	r.result.Findings = append(r.result.Findings, Finding{ID: r.id, Level: level, Object: object, Cause: fmt.Sprintf(cause, args...), Remedy: remedy})
+}
+
+// Refused says that a finding is an error.
+func (r Result) Refused() bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Level == Error })
+}
+
+// Err is nil, or every error finding as a fault that ends the program with
+// fault.ExitPreflight.
+func (r Result) Err() error {
+	var errs []error
+	for _, f := range r.Findings {
+		if f.Level == Error {
+			errs = append(errs, &fault.Fault{Exit: fault.ExitPreflight, Object: f.Object, Remedy: f.Remedy, Err: fmt.Errorf("%s (check %s)", f.Cause, f.ID)})
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return &fault.Fault{Exit: fault.ExitPreflight, Err: errors.Join(errs...)}
+}
+
+// CheckSkips refuses ids that no check has.
+func CheckSkips(ids []string) error {
+	var known []string
+	for _, check := range Checks() {
+		known = append(known, check.ID)
+	}
+	for _, id := range ids {
+		if !slices.Contains(known, id) {
+			return fault.Usage("--skip-check "+id, errors.New("there is no such check"), "write one of "+strings.Join(known, ", "))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package preflight
+
+import (
+	"strconv"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
+)
+
+// Need is what the environment will use of one quota besides what it uses
+// already. Sizes are in the service's units: ram in MiB, gigabytes in GiB.
+type Need struct {
+	Service  cloud.Service `json:"service"`
+	Resource string        `json:"resource"`
+	Need     int           `json:"need"`
+	Used     int           `json:"used"`
+	// Limit is -1 for unlimited.
+	Limit int `json:"limit"`
+	// Short is how much is missing.
+	Short int `json:"short"`
+}
+
+// resource is a quota by service and name.
+type resource struct {
+	service cloud.Service
+	name    string
+}
+
+// machines are servers of one kind, of which surge more exist while they are
+// replaced one after the other.
+type machines struct {
+	count, surge int
+	flavor       cloud.FlavorInfo
+	ports        int
+	// volumes are the sizes of each machine's volumes in GiB.
+	volumes []int
+}
+
+// add adds what the machines need at most, while they are upgraded.
+func (m machines) add(needs map[resource]int) {
+	most := m.count + m.surge
+	needs[resource{cloud.Compute, "instances"}] += most
+	needs[resource{cloud.Compute, "cores"}] += most * m.flavor.VCPUs
+	needs[resource{cloud.Compute, "ram"}] += most * m.flavor.RAM
+	needs[resource{cloud.Network, "ports"}] += most * m.ports
+	for _, size := range m.volumes {
+		needs[resource{cloud.Volume, "volumes"}] += most
+		needs[resource{cloud.Volume, "gigabytes"}] += most * size
+	}
+}
+
+// needs is what the environment will use, without what exists already. The
+// seed has no surge: its data volume can be attached to one server only, so
+// that the old server goes before the new one comes.
+func (r *run) needs() map[resource]int {
+	needs := map[resource]int{}
+	if !r.exists("server") {
+		seed := machines{count: 1, ports: 1}
+		if r.seed.ProvisioningNetwork != "" {
+			seed.ports = 2
+		}
+		if r.flavor != nil {
+			seed.flavor = *r.flavor
+		}
+		if r.seed.RootVolume != nil {
+			seed.volumes = append(seed.volumes, r.seed.RootVolume.SizeGiB)
+		}
+		seed.add(needs)
+	}
+	if !r.exists("volume") {
+		needs[resource{cloud.Volume, "volumes"}]++
+		needs[resource{cloud.Volume, "gigabytes"}] += r.seed.DataVolume.SizeGiB
+	}
+	if r.seed.WantsFloatingIP() && !r.seed.FloatingIP.Address.IsValid() && !r.exists("floating IP") {
+		needs[resource{cloud.Network, "floating_ips"}]++
+	}
+	if r.seed.SSH.KeyPair == "" && !r.begun() {
+		needs[resource{cloud.Compute, "key_pairs"}]++
+	}
+	if !r.exists("security group") {
+		needs[resource{cloud.Network, "security_groups"}]++
+		needs[resource{cloud.Network, "security_group_rules"}] += r.rules()
+	}
+	r.networkNeeds(needs)
+	return needs
+}
+
+// networkNeeds adds network, subnet and router, with the ports of the router
+// and of DHCP or metadata.
+func (r *run) networkNeeds(needs map[resource]int) {
+	if !r.seed.MakesNetwork() {
+		return
+	}
+	for kind, name := range map[string]string{"network": "networks", "subnet": "subnets", "router": "routers"} {
+		if !r.exists(kind) {
+			needs[resource{cloud.Network, name}]++
+		}
+	}
+	for _, kind := range []string{"router", "subnet"} {
+		if !r.exists(kind) {
+			needs[resource{cloud.Network, "ports"}]++
+		}
+	}
+}
+
+// rules counts the rules of the seed's security group, with Neutron's two for
+// outgoing packets.
+func (r *run) rules() int {
+	n := 2 + len(r.seed.Access.SSHCIDRs) + len(r.seed.Access.APICIDRs)
+	for _, rule := range r.seed.Access.Rules {
+		n += len(rule.CIDRs)
+	}
+	return n
+}
+
+// checkQuota compares what is needed with what is free (S-33).
+func checkQuota(r *run) {
+	needs := r.needs()
+	for _, q := range r.Snapshot.Quotas {
+		need := Need{Service: q.Service, Resource: q.Resource, Need: needs[resource{q.Service, q.Resource}], Used: q.Used, Limit: q.Limit}
+		if need.Need == 0 {
+			continue
+		}
+		if q.Limit >= 0 {
+			need.Short = max(0, need.Need+q.Used-q.Limit)
+		}
+		r.result.Quota = append(r.result.Quota, need)
+		if need.Short > 0 {
+			r.find(Error, "quota "+q.Resource+" of "+string(q.Service), "delete what is not needed, or ask the cloud's operator for "+strconv.Itoa(need.Short)+" more",
+				"%d are needed, %d of %d are free", need.Need, max(0, q.Limit-q.Used), q.Limit)
+		}
+	}
+}

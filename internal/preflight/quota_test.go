@@ -1,0 +1,96 @@
+package preflight
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/owner"
+)
+
+func needOf(r Result, name string) Need {
+	i := slices.IndexFunc(r.Quota, func(n Need) bool { return n.Resource == name })
+	if i < 0 {
+		return Need{}
+	}
+	return r.Quota[i]
+}
+
+// proves: S-33
+func TestQuotaIsComparedWithWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	r := check(t, "seed: {rootVolume: {sizeGiB: 30}, flavor: huge, access: {rules: [{port: 80, cidrs: [10.0.0.0/8, 10.1.0.0/16]}]}}", func(s *cloud.Snapshot) {
+		s.Quotas[1].Used, s.Quotas[4].Used = 13, 950
+	})
+	for name, want := range map[string]Need{
+		"instances": {cloud.Compute, "instances", 1, 0, 10, 0}, "cores": {cloud.Compute, "cores", 8, 13, 20, 1}, "ram": {cloud.Compute, "ram", 16384, 0, 51200, 0},
+		"volumes": {cloud.Volume, "volumes", 2, 0, 10, 0}, "gigabytes": {cloud.Volume, "gigabytes", 80, 950, 1000, 30}, "ports": {cloud.Network, "ports", 3, 0, -1, 0},
+		"floating_ips": {cloud.Network, "floating_ips", 1, 0, 5, 0}, "security_group_rules": {cloud.Network, "security_group_rules", 6, 0, 100, 0},
+	} {
+		if got := needOf(r, name); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	want := []string{"quota quota cores of compute: 8 are needed, 7 of 20 are free", "quota quota gigabytes of block-storage: 80 are needed, 50 of 1000 are free"}
+	if got := told(r, Error); !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
+}
+
+func TestWhatExistsIsNotNeededAgain(t *testing.T) {
+	t.Parallel()
+	mark := owner.New("prod", "x")
+	thing := func(kind string) cloud.Thing { return cloud.Thing{Kind: kind, ID: kind, Name: kind, Owner: &mark} }
+	r := check(t, "", func(s *cloud.Snapshot) {
+		s.Servers, s.Volumes, s.SecurityGroups = []cloud.Thing{thing("server")}, []cloud.Thing{thing("volume")}, []cloud.Thing{thing("security group")}
+		s.FloatingIPs = []cloud.FloatingIPInfo{{Thing: thing("floating IP")}}
+		s.Routers = []cloud.RouterInfo{{Thing: thing("router")}}
+		s.Networks = append(s.Networks, cloud.NetworkInfo{Thing: thing("network"), ProjectID: "p"})
+		s.Subnets = append(s.Subnets, cloud.SubnetInfo{Thing: thing("subnet"), ProjectID: "p", NetworkID: "network", CIDR: "192.168.100.0/24"})
+		for i := range s.Quotas {
+			s.Quotas[i].Used = s.Quotas[i].Limit // all of it is used, by this environment
+		}
+	})
+	if len(r.Quota) > 0 || r.Refused() {
+		t.Errorf("needed again: %+v, %q", r.Quota, told(r, Error))
+	}
+}
+
+func TestNothingIsNeededForWhatIsGiven(t *testing.T) {
+	t.Parallel()
+	r := check(t, "seed: {network: {existing: internal}, provisioningNetwork: internal}", nil)
+	if got := needOf(r, "ports").Need; got != 2 {
+		t.Errorf("ports: %d, want the two of the seed", got)
+	}
+	if got := needOf(r, "floating_ips").Need; got != 0 {
+		t.Errorf("floating IPs: %d", got)
+	}
+}
+
+// proves: S-33
+func TestUpgradesNeedTheSurge(t *testing.T) {
+	t.Parallel()
+	needs := map[resource]int{}
+	machines{count: 3, surge: 1, ports: 1, volumes: []int{20}, flavor: cloud.FlavorInfo{VCPUs: 2, RAM: 4096}}.add(needs)
+	want := map[resource]int{
+		{cloud.Compute, "instances"}: 4, {cloud.Compute, "cores"}: 8, {cloud.Compute, "ram"}: 16384,
+		{cloud.Network, "ports"}: 4, {cloud.Volume, "volumes"}: 4, {cloud.Volume, "gigabytes"}: 80,
+	}
+	if !maps.Equal(needs, want) {
+		t.Errorf("needs %v, want %v", needs, want)
+	}
+}
+
+func TestUnlimitedQuota(t *testing.T) {
+	t.Parallel()
+	r := check(t, "", func(s *cloud.Snapshot) {
+		for i := range s.Quotas {
+			s.Quotas[i].Limit, s.Quotas[i].Used = -1, 1000000
+		}
+	})
+	if r.Refused() {
+		t.Errorf("refused: %s", strings.Join(told(r, Error), ", "))
+	}
+}

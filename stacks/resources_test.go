@@ -1,0 +1,244 @@
+package stacks_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/mtu"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+
+	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
+	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
+	"github.com/slipway-sh/slipway/stacks"
+	"github.com/slipway-sh/slipway/stacks/engine"
+	resources "github.com/slipway-sh/slipway/stacks/openstack"
+)
+
+// proves: F09
+func TestAnExistingNetworkIsUsed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Start(t), plain+"spec:\n  seed:\n    network: {existing: corp}\n    floatingIP: {mode: none}\n")
+	network, _ := w.clients.Network()
+	corp := must[*networks.Network](t)(networks.Create(t.Context(), network, networks.CreateOpts{Name: "corp"}).Extract())
+	sub := must[*subnets.Subnet](t)(subnets.Create(t.Context(), network, subnets.CreateOpts{NetworkID: corp.ID, CIDR: "10.1.0.0/24", IPVersion: 4}).Extract())
+	w.env.Choices.NetworkID = corp.ID
+	w.up(t)
+	for _, thing := range w.things(t) {
+		if slices.Contains([]string{resources.ThingNetwork, resources.ThingSubnet, resources.ThingRouter, resources.ThingFloatingIP}, thing.Type) {
+			t.Errorf("made %+v", thing)
+		}
+	}
+	port := must[*ports.Port](t)(ports.Get(t.Context(), network, w.only(t, stacks.StepPort).ID).Extract())
+	if port.NetworkID != corp.ID || len(port.FixedIPs) != 1 || port.FixedIPs[0].SubnetID != sub.ID {
+		t.Errorf("the port is at %+v", port)
+	}
+	if address := w.output(t, "seedAddress"); address != port.FixedIPs[0].IPAddress {
+		t.Errorf("the seed is reached at %v", address)
+	}
+}
+
+// proves: F10
+func TestANetworkAsAskedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Start(t), plain+`spec:
+  seed:
+    network:
+      cidr: 10.7.0.0/24
+      gatewayIP: 10.7.0.254
+      mtu: 1400
+      dnsNameservers: [192.0.2.53, 192.0.2.54]
+      allocationPools: [{start: 10.7.0.10, end: 10.7.0.20}]
+`)
+	w.up(t)
+	client, _ := w.clients.Network()
+	var network struct {
+		networks.Network
+		mtu.NetworkMTUExt
+	}
+	if err := networks.Get(t.Context(), client, w.only(t, stacks.StepNetwork).ID).ExtractInto(&network); err != nil || network.MTU != 1400 {
+		t.Errorf("MTU %d, %v", network.MTU, err)
+	}
+	subnet := must[*subnets.Subnet](t)(subnets.Get(t.Context(), client, w.only(t, stacks.StepSubnet).ID).Extract())
+	if subnet.CIDR != "10.7.0.0/24" || subnet.GatewayIP != "10.7.0.254" || !slices.Equal(subnet.DNSNameservers, []string{"192.0.2.53", "192.0.2.54"}) ||
+		len(subnet.AllocationPools) != 1 || subnet.AllocationPools[0].End != "10.7.0.20" {
+		t.Errorf("subnet %+v", subnet)
+	}
+	w.env.Config.Spec.Seed.Network.MTU = 1300
+	if report := w.up(t); report.Changes["update"] != 1 || len(report.Changes) != 1 {
+		t.Errorf("another MTU: %v", report.Changes)
+	}
+}
+
+// proves: F12
+func TestTheThreeWaysToAnAddress(t *testing.T) {
+	t.Parallel()
+	cloud := sandboxtest.Start(t)
+	w := newWorld(t, cloud, plain)
+	client, _ := w.clients.Network()
+	theirs := must[*floatingips.FloatingIP](t)(floatingips.Create(t.Context(), client, floatingips.CreateOpts{FloatingNetworkID: w.env.Choices.FloatingNetworkID}).Extract())
+
+	w.up(t)
+	if made := w.only(t, stacks.StepAddress); made.ID == theirs.ID || w.output(t, "seedAddress") != made.Name {
+		t.Errorf("auto: %+v, reached at %v", made, w.output(t, "seedAddress"))
+	}
+	fixed := newWorld(t, cloud, plain+"spec:\n  seed:\n    floatingIP: {address: "+theirs.FloatingIP+"}\n")
+	w.env = fixed.env
+	w.up(t)
+	if w.output(t, "seedAddress") != theirs.FloatingIP {
+		t.Errorf("fixed: reached at %v", w.output(t, "seedAddress"))
+	}
+	none := newWorld(t, cloud, plain+"spec:\n  seed:\n    floatingIP: {mode: none}\n")
+	w.env = none.env
+	w.up(t)
+	if after := must[*floatingips.FloatingIP](t)(floatingips.Get(t.Context(), client, theirs.ID).Extract()); after.PortID != "" {
+		t.Error("the borrowed address still leads to the seed")
+	}
+	if address, _ := w.output(t, "seedAddress").(string); !strings.HasPrefix(address, "192.168.100.") {
+		t.Errorf("none: reached at %v", address)
+	}
+}
+
+// proves: F15
+// proves: S-15
+func TestBootFromAVolumeThatGoesWithTheServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Start(t), plain+"spec:\n  seed:\n    rootVolume: {sizeGiB: 30}\n")
+	w.up(t)
+	client, _ := w.clients.Volume()
+	roots := func() (sizes []int) {
+		pages, err := volumes.List(client, nil).AllPages(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range must[[]volumes.Volume](t)(volumes.ExtractVolumes(pages)) {
+			if v.Bootable == "true" {
+				sizes = append(sizes, v.Size)
+			}
+		}
+		return sizes
+	}
+	if got := roots(); !slices.Equal(got, []int{30}) {
+		t.Errorf("boot volumes of %v GiB", got)
+	}
+	if _, err := w.run(t).Destroy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := roots(); len(got) > 0 {
+		t.Errorf("boot volumes left: %v", got)
+	}
+}
+
+// proves: F21
+func TestAnImageIsUploadedOnce(t *testing.T) {
+	t.Parallel()
+	cloud := sandboxtest.Start(t)
+	w := newWorld(t, cloud, plain)
+	w.up(t)
+	client, _ := w.clients.Image()
+	image := must[*images.Image](t)(images.Get(t.Context(), client, w.only(t, stacks.StepImage).ID).Extract())
+	if image.Visibility != images.ImageVisibilityPrivate || image.Properties[resources.HashProperty] != w.env.Image.SHA256 {
+		t.Errorf("image %+v", image)
+	}
+	if err := os.RemoveAll(w.folder + "/.slipway"); err != nil {
+		t.Fatal(err)
+	}
+	w.clients.calls.reset()
+	w.up(t) // with its state lost
+	for _, call := range w.clients.calls.writing() {
+		if strings.Contains(call, "/image/") {
+			t.Errorf("sent %s", call)
+		}
+	}
+}
+
+func TestAnotherFlavorResizesAndAnotherImageChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Start(t), plain)
+	w.up(t)
+	seed := w.only(t, stacks.StepSeed)
+	var err error
+	if w.env.Choices.FlavorID, err = w.flavor(t.Context(), "m1.xlarge"); err != nil {
+		t.Fatal(err)
+	}
+	if report := w.up(t); report.Changes["update"] != 1 || len(report.Changes) != 1 {
+		t.Errorf("another flavor: %v", report.Changes)
+	}
+	w.env.Choices.ImageID = "00000000-0000-0000-0000-000000000001"
+	plan, err := w.run(t).Preview(t.Context(), w.env.Program)
+	if err != nil || len(plan.Changes) != 1 || plan.Changes[0].Name != stacks.StepImage || plan.Changes[0].Operation != engine.Delete {
+		t.Errorf("another image: %+v, %v", plan.Changes, err) // the uploaded one goes, the seed stays
+	}
+	w.env.Choices.ImageID, w.env.SeedTrigger = "", "now"
+	plan, err = w.run(t).Preview(t.Context(), w.env.Program)
+	if err != nil || len(plan.Changes) != 1 || plan.Changes[0].Operation != engine.Replace || !plan.Changes[0].Properties[0].Replaces {
+		t.Errorf("a trigger: %+v, %v", plan.Changes, err)
+	}
+	data := w.only(t, stacks.StepData)
+	w.up(t)
+	if now := w.only(t, stacks.StepSeed); now.ID == seed.ID {
+		t.Error("the seed was not replaced")
+	}
+	if now := w.only(t, stacks.StepData); now.ID != data.ID || now.State != "in-use" {
+		t.Errorf("the data volume is %+v", now)
+	}
+}
+
+func TestWhatOthersDeletedIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Start(t), plain)
+	w.up(t)
+	compute, _ := w.clients.Compute()
+	if err := servers.Delete(t.Context(), compute, w.only(t, stacks.StepSeed).ID).ExtractErr(); err != nil {
+		t.Fatal(err)
+	}
+	for len(w.things(t)) == 11 {
+		if t.Context().Err() != nil {
+			t.Fatal("the server does not go")
+		}
+	}
+	drift, err := w.run(t).Refresh(t.Context(), true)
+	if err != nil || len(drift.Changes) != 1 || drift.Changes[0].Operation != engine.Delete || drift.Changes[0].Name != stacks.StepSeed {
+		t.Fatalf("drift: %+v, %v", drift.Changes, err)
+	}
+	if report := w.up(t); report.Changes["create"] != 1 {
+		t.Errorf("up: %v", report.Changes)
+	}
+	w.only(t, stacks.StepSeed)
+}
+
+// proves: S-10
+func TestZoneHintsAreSentWhereTheyAreKnown(t *testing.T) {
+	t.Parallel()
+	cloud := sandboxtest.Start(t)
+	for _, alias := range []string{"network_availability_zone", "router_availability_zone"} {
+		rule := faultinject.Rule{Service: "network", Method: "GET", Path: "/v2.0/extensions/" + alias, Status: 404}
+		if _, err := cloud.Env.Faults.Add(rule); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, known := range []bool{false, true} {
+		w := newWorld(t, cloud, plain)
+		w.env.Choices.AvailabilityZoneHints = []string{"nova"}
+		w.up(t)
+		client, _ := w.clients.Network()
+		router := must[*routers.Router](t)(routers.Get(t.Context(), client, w.only(t, stacks.StepRouter).ID).Extract())
+		if sent := len(router.AvailabilityZoneHints) > 0; sent != known {
+			t.Errorf("known %v: hints %v", known, router.AvailabilityZoneHints)
+		}
+		if _, err := w.run(t).Destroy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := cloud.Env.Faults.Clear(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
