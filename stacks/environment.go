@@ -29,13 +29,20 @@ const (
 	StepAddress          = "seed-address"
 	StepData             = "seed-data"
 	StepCredential       = "credential"
+	StepHostKey          = "host-key"
 	StepSeed             = "seed"
+)
+
+// The steps on the seed.
+const (
+	StepK3s        = "k3s"
+	StepClusterAPI = "cluster-api"
 )
 
 // Steps lists the steps.
 func Steps() []string {
 	return []string{StepNetwork, StepSubnet, StepRouter, StepRouterInterface, StepAccess, StepSSHKey, StepKeyPair,
-		StepImage, StepProvisioningPort, StepPort, StepAddress, StepData, StepCredential, StepSeed}
+		StepImage, StepProvisioningPort, StepPort, StepAddress, StepData, StepCredential, StepHostKey, StepSeed}
 }
 
 // ImageFile is an image on this computer.
@@ -52,6 +59,8 @@ type Environment struct {
 	Choices preflight.Choices
 	// Image is uploaded for the seed if Choices have none.
 	Image ImageFile
+	// Equipment is what the seed is given.
+	Equipment Equipment
 	// SeedTrigger replaces the seed's server whenever it changes.
 	SeedTrigger string
 }
@@ -66,7 +75,7 @@ func (e Environment) Program(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	keyName, err := e.keyPair(ctx)
+	login, err := e.keyPair(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,12 +87,12 @@ func (e Environment) Program(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	seed, err := e.seed(ctx, place, group, keyName, image, credential)
+	seed, err := e.seed(ctx, place, group, login, image, credential)
 	if err != nil {
 		return err
 	}
-	ctx.Export("seedAddress", seed.Address)
-	ctx.Export("seedID", seed.Server.ID())
+	ctx.Export(OutputAddress, seed.Address)
+	ctx.Export(OutputServerID, seed.Server.ID())
 	return e.seedCluster(ctx, seed)
 }
 
@@ -162,20 +171,24 @@ func (e Environment) rules() []openstack.Rule {
 	return rules
 }
 
+// login is how one logs in to the seed.
+type login struct{ keyPair, privateKey pulumi.StringInput }
+
 // keyPair makes a key and a key pair, unless the operator has one.
-func (e Environment) keyPair(ctx *pulumi.Context) (pulumi.StringInput, error) {
+func (e Environment) keyPair(ctx *pulumi.Context) (login, error) {
 	if name := e.Config.Spec.Seed.SSH.KeyPair; name != "" {
-		return pulumi.String(name), nil
+		private, err := e.ownKey()
+		return login{pulumi.String(name), private}, err
 	}
 	key, err := openstack.NewSSHKey(ctx, openstack.SSHKeyInputs{Owned: e.owned(StepSSHKey)})
 	if err != nil {
-		return nil, err
+		return login{}, err
 	}
 	pair, err := openstack.NewKeyPair(ctx, openstack.KeyPairInputs{Owned: e.owned(StepKeyPair)}, key.PublicKey)
 	if err != nil {
-		return nil, err
+		return login{}, err
 	}
-	return pair.ID(), nil
+	return login{pair.ID(), key.PrivateKey}, nil
 }
 
 // image uploads the bundle's image, unless one of the cloud was chosen (F21).

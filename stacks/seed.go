@@ -14,18 +14,23 @@ type Seed struct {
 	// InternalAddress is its address in its network.
 	InternalAddress pulumi.StringOutput
 	Credential      *openstack.ApplicationCredential
+	HostKey         *openstack.SSHKey
+	// PrivateKey logs in.
+	PrivateKey pulumi.StringInput
+	// files are the seed's own, to be kept as they are here.
+	files pulumi.StringOutput
 }
 
 // seed makes the server with its port, its data volume and its address. The
 // volume and the port outlive the server.
-func (e Environment) seed(ctx *pulumi.Context, at place, group *openstack.SecurityGroup, keyName, image pulumi.StringInput, credential *openstack.ApplicationCredential) (Seed, error) {
+func (e Environment) seed(ctx *pulumi.Context, at place, group *openstack.SecurityGroup, login login, image pulumi.StringInput, credential *openstack.ApplicationCredential) (Seed, error) {
 	groups := pulumi.StringArray{group.ID()}
 	port, err := openstack.NewPort(ctx, openstack.PortInputs{Owned: e.owned(StepPort)}, at.network, at.subnet, groups)
 	if err != nil {
 		return Seed{}, err
 	}
 	ports := pulumi.StringArray{port.ID()}
-	seed := Seed{Address: port.Address, InternalAddress: port.Address, Credential: credential}
+	seed := Seed{Address: port.Address, InternalAddress: port.Address, Credential: credential, PrivateKey: login.privateKey}
 	if e.Choices.ProvisioningNetworkID != "" { // the first card (F13)
 		first, err := openstack.NewPort(ctx, openstack.PortInputs{Owned: e.owned(StepProvisioningPort)}, pulumi.String(e.Choices.ProvisioningNetworkID), nil, groups)
 		if err != nil {
@@ -50,11 +55,16 @@ func (e Environment) seed(ctx *pulumi.Context, at place, group *openstack.Securi
 	if err != nil {
 		return Seed{}, err
 	}
+	if seed.HostKey, err = openstack.NewSSHKey(ctx, openstack.SSHKeyInputs{Owned: e.owned(StepHostKey)}); err != nil {
+		return Seed{}, err
+	}
+	boot := e.boot(seed, data)
+	seed.files = boot.files
 	in := openstack.ServerInputs{Owned: e.owned(StepSeed), FlavorID: e.Choices.FlavorID, AvailabilityZone: conf.AvailabilityZone, Trigger: e.SeedTrigger}
 	if root := conf.RootVolume; root != nil {
 		in.RootVolumeSize, in.RootVolumeType = root.SizeGiB, root.Type
 	}
 	seed.Server, err = openstack.NewServer(ctx, in, openstack.ServerRefs{Ports: ports, Volumes: pulumi.StringArray{data.ID()},
-		Image: image, KeyName: keyName, UserData: e.userData(seed, data)}, pulumi.DependsOn(at.routed))
+		Image: image, KeyName: login.keyPair, UserData: boot.userData}, pulumi.DependsOn(at.routed))
 	return seed, err
 }

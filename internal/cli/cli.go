@@ -9,13 +9,17 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/cli/bundle"
 	"github.com/slipway-sh/slipway/internal/cli/config"
+	"github.com/slipway-sh/slipway/internal/cli/console"
 	"github.com/slipway-sh/slipway/internal/cli/down"
 	"github.com/slipway-sh/slipway/internal/cli/initialize"
+	"github.com/slipway-sh/slipway/internal/cli/kubeconfig"
+	"github.com/slipway-sh/slipway/internal/cli/logs"
 	"github.com/slipway-sh/slipway/internal/cli/plan"
 	"github.com/slipway-sh/slipway/internal/cli/preflight"
 	"github.com/slipway-sh/slipway/internal/cli/reference"
 	"github.com/slipway-sh/slipway/internal/cli/refresh"
 	"github.com/slipway-sh/slipway/internal/cli/sandbox"
+	"github.com/slipway-sh/slipway/internal/cli/ssh"
 	"github.com/slipway-sh/slipway/internal/cli/state"
 	"github.com/slipway-sh/slipway/internal/cli/status"
 	"github.com/slipway-sh/slipway/internal/cli/up"
@@ -58,6 +62,7 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 	})
 	root.AddCommand(initialize.New(streams), config.New(streams), preflight.New(streams, stacks.Steps()),
 		plan.New(streams), up.New(streams), status.New(streams), refresh.New(streams), down.New(streams), state.New(streams),
+		kubeconfig.New(streams), ssh.New(streams), logs.New(streams), console.New(streams),
 		bundle.New(streams), sandbox.New(streams), version.New(streams), reference.New())
 	root.InitDefaultCompletionCmd()
 	strict(root)
@@ -97,6 +102,9 @@ func strict(cmd *cobra.Command) {
 // Report prints an error to the error stream, a paragraph for each cause with
 // its remedy, and returns the exit code.
 func Report(streams ui.Streams, err error) fault.Exit {
+	if fault.Told(err) {
+		return fault.ExitCode(err)
+	}
 	for _, one := range fault.All(err) {
 		fmt.Fprintf(streams.Err, "error: %v\n", one)
 		if remedy := fault.Remedy(one); remedy != "" {

@@ -30,7 +30,7 @@ func Files(s Settings) ([]File, error) {
 	}
 	files := []File{
 		{Path: "/etc/rancher/k3s/config.yaml.d/10-slipway.yaml", Mode: secret, Content: config, Restarts: true},
-		{Path: "/etc/slipway/k3s.sha256", Mode: plain, Content: s.K3sDigest + "  /usr/local/bin/k3s\n"},
+		{Path: "/etc/slipway/k3s.sha256", Mode: plain, Content: s.K3sDigest + "  /usr/local/bin/k3s\n", OfImage: true},
 		{Path: "/etc/slipway/data-volume", Mode: plain, Content: "DATA_VOLUME=" + s.DataVolumeID + "\n"},
 	}
 	for _, f := range []File{

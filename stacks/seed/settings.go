@@ -61,4 +61,7 @@ type File struct {
 	Content string
 	// Restarts says that k3s reads the file at its start only.
 	Restarts bool
+	// OfImage says that the file belongs to the image that the server was made
+	// with, and must not change without it.
+	OfImage bool
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	"github.com/pulumi/pulumi-go-provider/infer"
 
+	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/config"
@@ -19,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
+	"github.com/slipway-sh/slipway/stacks/kubernetes"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
@@ -45,14 +47,17 @@ func Open(ctx context.Context, from environment.Flags, events event.Sink) (*Targ
 		return nil, err
 	}
 	t := &Target{Loaded: loaded, Cloud: c, Inventory: openstack.Inventory{Clients: c, UserID: user, KeyPairs: []string{stacks.StepKeyPair}}}
-	t.Engine, err = Engine(loaded, events, func() []infer.InferredResource { return openstack.Resources(c, user, t.Keys()) })
+	folder, _ := bundle.Open(string(loaded.Environment.Spec.Bundle)) // preflight tells of one that is needed and not there
+	t.Engine, err = Engine(loaded, events, func() []infer.InferredResource {
+		return append(openstack.Resources(c, user, t.Keys()), kubernetes.Resources(folder, kubernetes.WatchServer(c.Compute))...)
+	})
 	return t, err
 }
 
 // Engine opens the engine of an environment, without its cloud.
 func Engine(loaded *config.Loaded, events event.Sink, resources func() []infer.InferredResource) (*engine.Engine, error) {
 	return engine.New(engine.Options{Environment: loaded.Environment.Metadata.Name, Folder: loaded.SecretsDir(), Backend: loaded.StateURL(),
-		Passphrase: passphrase(loaded), Resources: resources, Environ: remote(loaded), Events: events})
+		Passphrase: passphrase(loaded), Resources: resources, Environ: storage(loaded), Events: events})
 }
 
 // Name is the environment's name.
@@ -72,8 +77,11 @@ func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment
 	}
 	program := stacks.Environment{Config: t.Environment, Choices: result.Choices}
 	if result.Choices.ImageID == "" {
-		program.Image, err = stacks.BundleImage(string(t.Environment.Spec.Bundle))
+		if program.Image, err = stacks.BundleImage(string(t.Environment.Spec.Bundle)); err != nil {
+			return program, result, err
+		}
 	}
+	program.Equipment, err = t.equipment()
 	return program, result, err
 }
 
@@ -91,9 +99,9 @@ func passphrase(loaded *config.Loaded) engine.Passphrase {
 	return engine.PassphraseFile(filepath.Join(loaded.SecretsDir(), "passphrase"))
 }
 
-// remote are the variables by which a remote state is logged in to; a state in
+// storage are the variables by which a remote state is logged in to; a state in
 // a folder needs none.
-func remote(loaded *config.Loaded) []string {
+func storage(loaded *config.Loaded) []string {
 	if loaded.StateDir() != "" {
 		return nil
 	}

@@ -1,0 +1,61 @@
+// Package logs is `slipway logs`.
+package logs
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+type options struct {
+	from   environment.Flags
+	lines  int
+	follow bool
+}
+
+// New returns the command.
+func New(streams ui.Streams) *cobra.Command {
+	o := options{lines: 100}
+	cmd := &cobra.Command{
+		Use:   "logs [UNIT]",
+		Short: "Show the journal of the seed, or of one unit on it",
+		Long:  "Shows the end of the seed's journal, or of one systemd unit such as k3s or slipway-data.",
+		Example: `  slipway logs k3s
+  slipway logs k3s --follow`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), streams, args) },
+	}
+	o.from.Add(cmd.Flags())
+	cmd.Flags().IntVar(&o.lines, "lines", o.lines, "how many lines from the end")
+	cmd.Flags().BoolVar(&o.follow, "follow", false, "go on with what is written from now on")
+	return cmd
+}
+
+func (o options) run(ctx context.Context, streams ui.Streams, units []string) error {
+	seed, _, err := target.OpenSeed(ctx, o.from)
+	if err != nil {
+		return err
+	}
+	machine, err := seed.Login(ctx)
+	if err != nil {
+		return err
+	}
+	defer machine.Close()
+	args := []string{"--no-pager", "--lines", strconv.Itoa(o.lines)}
+	for _, unit := range units {
+		args = append(args, "--unit", unit)
+	}
+	if o.follow {
+		args = append(args, "--follow")
+	}
+	if err := machine.Pipe(ctx, nil, streams.Out, "journalctl", args...); err != nil {
+		return fault.New("journal of "+seed.Name, err, "see the names of units with slipway ssh -- systemctl list-units")
+	}
+	return nil
+}

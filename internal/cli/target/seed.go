@@ -1,0 +1,81 @@
+package target
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/remote"
+	"github.com/slipway-sh/slipway/stacks"
+)
+
+// defaultUser is the user of the bundle's images.
+const defaultUser = "debian"
+
+// Seed is the seed as the state knows it.
+type Seed struct {
+	Name, Address, ServerID, Kubeconfig string
+	user, hostKey, privateKey           string
+}
+
+// OpenSeed reads the state; the cloud is not asked, so that it works from any
+// machine that has the state (row F40).
+func OpenSeed(ctx context.Context, from environment.Flags) (*Seed, *config.Loaded, error) {
+	loaded, err := from.Load()
+	if err != nil {
+		return nil, nil, err
+	}
+	engine, err := Engine(loaded, event.Discard{}, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	resources, err := engine.Resources(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &Seed{Name: loaded.Environment.ResourceName(stacks.StepSeed)}
+	internal := ""
+	for _, r := range resources {
+		switch r.Name {
+		case stacks.StepSeed:
+			s.ServerID = r.ID
+		case stacks.StepAddress:
+			s.Address = r.Text("publicAddress")
+		case stacks.StepProvisioningPort:
+			internal = r.Text("address")
+		case stacks.StepPort:
+			internal = cmp.Or(internal, r.Text("address"))
+		case stacks.StepHostKey:
+			s.hostKey = r.Text("publicKey")
+		case stacks.StepSSHKey:
+			s.privateKey = r.Text("privateKey")
+		case stacks.StepK3s:
+			s.user, s.Kubeconfig = r.Text("user"), r.Text("kubeconfig")
+		}
+	}
+	s.Address = cmp.Or(s.Address, internal)
+	s.user = cmp.Or(loaded.Environment.Spec.Seed.SSH.User, s.user, defaultUser)
+	if s.ServerID == "" {
+		return nil, nil, fault.New("seed of "+loaded.Environment.Metadata.Name, errors.New("there is none in the state"), "slipway up makes it")
+	}
+	if s.privateKey == "" {
+		if s.privateKey, err = read(loaded.Environment.Spec.Seed.SSH.IdentityFile); err != nil {
+			return nil, nil, err
+		}
+	}
+	return s, loaded, nil
+}
+
+// Login opens an SSH connection to the seed, whose host key is in the state.
+func (s *Seed) Login(ctx context.Context) (*remote.Machine, error) {
+	m, err := remote.Open(ctx, remote.Target{Address: net.JoinHostPort(s.Address, "22"), User: s.user, HostKey: s.hostKey, Key: s.privateKey})
+	if err != nil {
+		return nil, fault.New("seed "+s.Name, err, "slipway status shows whether it runs, slipway console what it printed")
+	}
+	return m, nil
+}

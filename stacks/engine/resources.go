@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Resource is a resource as the state has it.
+type Resource struct {
+	Type, Name, ID string
+	// Outputs by property, secrets in the clear.
+	Outputs map[string]any
+}
+
+// Text is an output as text, "" if it is none.
+func (r Resource) Text(property string) string {
+	text, _ := r.Outputs[property].(string)
+	return text
+}
+
+// Resources lists what the state has, also after an Up that failed half-way; it
+// is empty when there is no state.
+func (e *Engine) Resources(ctx context.Context) ([]Resource, error) {
+	text, err := e.pulumi(ctx, nil, "stack", "export", "--show-secrets", "--stack", e.options.Environment)
+	if errors.Is(err, errNoStack) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the state: %w", err)
+	}
+	var state struct {
+		Deployment struct {
+			Resources []struct {
+				URN, ID string
+				Outputs map[string]any
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &state); err != nil {
+		return nil, errors.New("reading the state: it is not what the engine writes")
+	}
+	var list []Resource
+	for _, r := range state.Deployment.Resources {
+		parts := strings.Split(r.URN, "::") // urn:pulumi:stack::project::type::name
+		if len(parts) != 4 {
+			continue
+		}
+		list = append(list, Resource{Type: parts[2], Name: parts[3], ID: r.ID, Outputs: clear(r.Outputs)})
+	}
+	return list, nil
+}
+
+// signature marks a secret in a state (Pulumi's resource.SigKey).
+const signature = "4dabf18193072939515e22adb298388d"
+
+// clear unwraps the secrets of a state that was exported with them.
+func clear(outputs map[string]any) map[string]any {
+	for name, value := range outputs {
+		wrapped, ok := value.(map[string]any)
+		if !ok || wrapped[signature] == nil {
+			continue
+		}
+		text, _ := wrapped["plaintext"].(string)
+		var plain any
+		if json.Unmarshal([]byte(text), &plain) == nil {
+			outputs[name] = plain
+		}
+	}
+	return outputs
+}

@@ -1,0 +1,57 @@
+// Package kubernetes is what an environment has on Kubernetes: k3s on the seed,
+// and Cluster API with its providers. One resource a file, as in package
+// openstack. Machines are reached by SSH, their Kubernetes API through it, so
+// that nothing depends on which ports are open to whom.
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	p "github.com/pulumi/pulumi-go-provider"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/remote"
+)
+
+// Login is how the seed is reached.
+type Login struct {
+	// Address is the seed's, without a port.
+	Address string `pulumi:"address"`
+	User    string `pulumi:"user"`
+	// HostKey is the seed's public host key as a line of authorized_keys.
+	HostKey string `pulumi:"hostKey"`
+	// PrivateKey logs in; OpenSSH's PEM.
+	PrivateKey string `pulumi:"privateKey" provider:"secret"`
+}
+
+// refused is how long a refused key is tried again: cloud-init makes the
+// user after sshd answers.
+const refused = 30 * time.Second
+
+func (l Login) open(ctx context.Context) (*remote.Machine, error) {
+	target := remote.Target{Address: net.JoinHostPort(l.Address, "22"), User: l.User, HostKey: l.HostKey, Key: l.PrivateKey}
+	return remote.Await(ctx, target, refused, func(last error) { status(ctx, "waiting for SSH: "+last.Error()) })
+}
+
+// status shows what a resource waits for.
+func status(ctx context.Context, text string) { p.GetLogger(ctx).InfoStatus(text) }
+
+// apiAddress is where the seed serves its Kubernetes API for itself.
+const apiAddress = "127.0.0.1:6443"
+
+// cluster is the seed's Kubernetes, reached through the machine.
+func cluster(m *remote.Machine, kubeconfig string) (*kube.Cluster, *rest.Config, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(kubeconfig))
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.Host = "https://" + apiAddress
+	config.Dial = m.DialContext
+	c, err := kube.New(config)
+	return c, config, err
+}

@@ -1,0 +1,180 @@
+package kubernetes
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/remote"
+	"github.com/slipway-sh/slipway/stacks/seed"
+)
+
+// host is the seed as a machine.
+type host struct{ *remote.Machine }
+
+const (
+	dataUnit = "slipway-data.service"
+	k3sUnit  = "k3s.service"
+	// look is how often units are looked at while they start.
+	look = 250 * time.Millisecond
+	// restarts of k3s are how many make its end no accident.
+	restarts = 3
+)
+
+// settle waits until the first boot has done its part, and brings files and
+// file system in line with what is wanted since.
+func (h host) settle(ctx context.Context, files []seed.File, volumeGiB int) error {
+	if err := h.booted(ctx); err != nil {
+		return err
+	}
+	restart, err := h.write(ctx, files)
+	if err != nil {
+		return err
+	}
+	if err := h.grow(ctx, volumeGiB); err != nil {
+		return err
+	}
+	if restart {
+		status(ctx, "restarting k3s with its new settings")
+		if _, err := h.Run(ctx, "systemctl", "daemon-reload"); err != nil {
+			return err
+		}
+		if _, err := h.Run(ctx, "systemctl", "restart", k3sUnit); err != nil {
+			return h.journal(ctx, k3sUnit, err)
+		}
+	}
+	return h.active(ctx)
+}
+
+// booted waits for cloud-init, which writes the files and starts the units.
+func (h host) booted(ctx context.Context) error {
+	status(ctx, "waiting for cloud-init")
+	out, err := h.Run(ctx, "cloud-init", "status", "--wait", "--long")
+	var failure *remote.Failure
+	switch {
+	case err == nil, errors.As(err, &failure) && failure.Status == 2: // done, with warnings
+		return nil
+	case failure != nil && strings.Contains(out, "status: error"):
+		_, detail, _ := strings.Cut(out, "detail:")
+		return fault.New("cloud-init", fmt.Errorf("the first boot failed: %s", strings.Join(strings.Fields(detail), " ")),
+			"slipway ssh -- sudo cat /var/log/cloud-init-output.log")
+	case failure != nil && failure.Status == 127: // an image without cloud-init is refused before
+		return fault.New("seed image", errors.New("it has no cloud-init"), "choose another image, or none for the bundle's own")
+	}
+	return err
+}
+
+// write writes the files that differ, and reports whether k3s must read them
+// anew.
+func (h host) write(ctx context.Context, files []seed.File) (restart bool, err error) {
+	args := []string{"--"}
+	for _, f := range files {
+		args = append(args, f.Path)
+	}
+	// It fails for files that do not exist, which are written then.
+	out, err := h.Run(ctx, "sha256sum", args...)
+	if failure := (*remote.Failure)(nil); err != nil && !errors.As(err, &failure) {
+		return false, err
+	}
+	there := map[string]string{}
+	for _, line := range strings.Split(out, "\n") {
+		if digest, path, ok := strings.Cut(line, "  "); ok {
+			there[path] = digest
+		}
+	}
+	for _, f := range files {
+		if there[f.Path] == fmt.Sprintf("%x", sha256.Sum256([]byte(f.Content))) {
+			continue
+		}
+		err := h.Pipe(ctx, strings.NewReader(f.Content), nil, "install", "-D", "-m", f.Mode, "-o", "root", "-g", "root", "/dev/stdin", f.Path)
+		if err != nil {
+			return restart, fmt.Errorf("writing %s: %w", f.Path, err)
+		}
+		restart = restart || f.Restarts
+	}
+	return restart, nil
+}
+
+// grow lets the data volume's file system fill the volume (row F17). The
+// volume itself has been grown before.
+func (h host) grow(ctx context.Context, gib int) error {
+	size, err := h.Run(ctx, "findmnt", "--noheadings", "--bytes", "--output", "SIZE", seed.DataDir)
+	if failure := (*remote.Failure)(nil); errors.As(err, &failure) {
+		return nil // not mounted yet: that grows it too
+	}
+	if err != nil {
+		return err
+	}
+	var bytes int64
+	if _, err := fmt.Sscan(size, &bytes); err != nil {
+		return fmt.Errorf("reading the size of %s: %w", seed.DataDir, err)
+	}
+	if bytes > int64(gib)<<30*9/10 { // a file system keeps some for itself
+		return nil
+	}
+	status(ctx, "growing the file system of the data volume")
+	if _, err := h.Run(ctx, "systemctl", "reload", dataUnit); err != nil {
+		return h.journal(ctx, dataUnit, err)
+	}
+	return nil
+}
+
+// active waits until k3s runs, and ends early when it, or its volume, failed.
+func (h host) active(ctx context.Context) error {
+	for {
+		out, err := h.Run(ctx, "systemctl", "show", "--property=Id,LoadState,ActiveState,NRestarts", dataUnit, k3sUnit)
+		if err != nil {
+			return err
+		}
+		units := map[string]map[string]string{}
+		for _, block := range strings.Split(out, "\n\n") {
+			unit := map[string]string{}
+			for _, line := range strings.Split(block, "\n") {
+				key, value, _ := strings.Cut(line, "=")
+				unit[key] = value
+			}
+			units[unit["Id"]] = unit
+		}
+		var tries int
+		_, _ = fmt.Sscan(units[k3sUnit]["NRestarts"], &tries)
+		switch {
+		case units[k3sUnit]["LoadState"] == "not-found":
+			return fault.New("seed image", errors.New("it has no k3s"), "leave out spec.seed.image: the bundle's own image has it")
+		case units[dataUnit]["ActiveState"] == "failed":
+			return h.journal(ctx, dataUnit, errors.New("the data volume could not be mounted"))
+		case units[k3sUnit]["ActiveState"] == "active":
+			return nil
+		case units[k3sUnit]["ActiveState"] == "failed" || tries >= restarts:
+			return h.journal(ctx, k3sUnit, fmt.Errorf("k3s does not start; tried %d times", tries+1))
+		}
+		status(ctx, "k3s is "+units[k3sUnit]["ActiveState"])
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(look):
+		}
+	}
+}
+
+// journal adds what a unit said last to an error.
+func (h host) journal(ctx context.Context, unit string, err error) error {
+	text, readErr := h.Run(ctx, "journalctl", "--unit", unit, "--no-pager", "--output", "cat", "--lines", "8")
+	if readErr == nil && strings.TrimSpace(text) != "" {
+		err = fmt.Errorf("%w; its last words:\n%s", err, strings.TrimSpace(text))
+	}
+	return fault.New(unit, err, "slipway ssh -- sudo journalctl -u "+unit)
+}
+
+// kubeconfig is the administrator's, with the address at which the seed is
+// reached from here.
+func (h host) kubeconfig(ctx context.Context, address string) (string, error) {
+	text, err := h.Run(ctx, "cat", "/etc/rancher/k3s/k3s.yaml")
+	if err != nil {
+		return "", fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return strings.ReplaceAll(text, "https://"+apiAddress, "https://"+address+":6443"), nil
+}

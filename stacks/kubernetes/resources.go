@@ -1,0 +1,37 @@
+package kubernetes
+
+import (
+	"reflect"
+
+	p "github.com/pulumi/pulumi-go-provider"
+	"github.com/pulumi/pulumi-go-provider/infer"
+
+	"github.com/slipway-sh/slipway/internal/bundle"
+)
+
+// Resources are the resources of this package, for the engine. The bundle may
+// be nil where nothing is created, as when everything is deleted.
+func Resources(folder *bundle.Folder, watch Watch) []infer.InferredResource {
+	return []infer.InferredResource{
+		infer.Resource(&k3s{watch}),
+		infer.Resource(&clusterAPI{folder}),
+	}
+}
+
+// inPlace compares inputs by their `pulumi` names; every difference is an
+// update.
+func inPlace(old, now any) infer.DiffResponse {
+	response := infer.DiffResponse{DetailedDiff: map[string]p.PropertyDiff{}}
+	before, after := reflect.ValueOf(old), reflect.ValueOf(now)
+	for _, field := range reflect.VisibleFields(before.Type()) {
+		name := field.Tag.Get("pulumi")
+		if name == "" || field.Anonymous {
+			continue
+		}
+		if !reflect.DeepEqual(before.FieldByIndex(field.Index).Interface(), after.FieldByIndex(field.Index).Interface()) {
+			response.HasChanges = true
+			response.DetailedDiff[name] = p.PropertyDiff{Kind: p.Update}
+		}
+	}
+	return response
+}
