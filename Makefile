@@ -5,12 +5,31 @@ export GOFLAGS := -trimpath
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: build deps test e2e bundle verify reference clean
+.PHONY: up down build deps test e2e bundle verify reference clean
+
+# Trying: an OpenStack in a box, and an environment on it
+
+DEMO ?= demo
+SANDBOX := $(abspath $(DEMO))/cloud
+
+up: deps build
+	$(SLIPWAY) bundle ensure --dir $(BUNDLE)
+	mkdir -p $(DEMO)
+	$(SLIPWAY) sandbox start --dir $(SANDBOX) --bundle $(BUNDLE) --factor 0
+	cd $(DEMO) && ln -sfn $(SANDBOX)/clouds.yaml clouds.yaml && ln -sfn $(abspath $(BUNDLE)) bundle && \
+		{ test -e slipway.yaml || $(abspath $(SLIPWAY)) init --cloud sandbox --name demo; } && \
+		$(abspath $(SLIPWAY)) up --yes && $(abspath $(SLIPWAY)) status
+	@echo; echo "Go on in the folder $(DEMO):  cd $(DEMO); ../bin/slipway ssh -- kubectl get pods -A"
+	@echo "End all of it:  make down"
+
+down: build
+	$(SLIPWAY) sandbox reset --dir $(SANDBOX)
+	rm -rf $(DEMO)
 
 # Building
 
 build:
-	go build -o $(SLIPWAY) ./cmd/slipway
+	go build -ldflags "-s -w" -o $(SLIPWAY) ./cmd/slipway
 
 deps:
 	@missing=$$(for p in $$(cat internal/bundle/source/hostpackages.txt test/e2e/packages.txt | grep -v '^#'); do \

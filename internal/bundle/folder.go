@@ -48,11 +48,14 @@ type Digest struct {
 	Size   int64
 }
 
-// Open opens a bundle for reading. A folder without a bill is an error.
+// ErrNone says that a folder is no bundle.
+var ErrNone = errors.New("no bundle here")
+
+// Open opens a bundle for reading. A folder without a bill is ErrNone.
 func Open(dir string) (*Folder, error) {
 	bill, err := readBill(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Usage(dir, errors.New("no bundle here"), "build one with `slipway bundle build`, or name its folder with --dir")
+		return nil, fault.Usage(dir, ErrNone, "build one with `slipway bundle build`, or name its folder with --dir")
 	}
 	if err != nil {
 		return nil, err

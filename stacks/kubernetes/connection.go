@@ -44,6 +44,12 @@ func status(ctx context.Context, text string) { p.GetLogger(ctx).InfoStatus(text
 // apiAddress is where the seed serves its Kubernetes API for itself.
 const apiAddress = "127.0.0.1:6443"
 
+// Reach is the seed's Kubernetes, reached through the machine.
+func Reach(m *remote.Machine, kubeconfig string) (*kube.Cluster, error) {
+	c, _, err := cluster(m, kubeconfig)
+	return c, err
+}
+
 // cluster is the seed's Kubernetes, reached through the machine.
 func cluster(m *remote.Machine, kubeconfig string) (*kube.Cluster, *rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(kubeconfig))

@@ -54,7 +54,7 @@ func Files(s Settings) ([]File, error) {
 
 // decided are the settings of k3s that would break what Slipway relies on.
 func decided() []string {
-	return []string{"data-dir", "tls-san", "token", "node-name", "cluster-cidr", "service-cidr", "write-kubeconfig", "write-kubeconfig-mode", "cluster-init", "server"}
+	return []string{"data-dir", "tls-san", "token", "node-name", "cluster-cidr", "service-cidr", "write-kubeconfig", "write-kubeconfig-mode", "write-kubeconfig-group", "cluster-init", "server"}
 }
 
 // k3sConfig is k3s' configuration file. The settings follow k3s' CIS hardening
@@ -82,7 +82,8 @@ func k3sConfig(s Settings) (string, error) {
 	}
 	config["node-name"] = s.Name
 	config["tls-san"] = s.Access
-	config["write-kubeconfig-mode"] = secret
+	// Who may become root by sudo may use kubectl without.
+	config["write-kubeconfig-mode"], config["write-kubeconfig-group"] = "0640", "sudo"
 	config["cluster-cidr"] = s.PodCIDR.String()
 	config["service-cidr"] = s.ServiceCIDR.String()
 	text, err := yaml.Marshal(config)

@@ -4,6 +4,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,8 @@ func New(streams ui.Streams) *cobra.Command {
 		Use:   "status",
 		Short: "Show what the environment has in the cloud",
 		Long: `Lists everything in the cloud that carries the environment's mark, with id, type,
-name and state. It needs no state: what a killed run left is shown, too.
+name and state, and what runs on the seed. The cloud is shown without any state:
+what a killed run left is there, too.
 With --drift it also compares the cloud with the state, and changes neither.`,
 		Example: `  slipway status
   slipway status -o json | jq -r '.resources[].id'
@@ -47,7 +49,10 @@ type result struct {
 	Environment string            `json:"environment"`
 	Cloud       string            `json:"cloud"`
 	Resources   []openstack.Thing `json:"resources"`
-	Drift       []engine.Change   `json:"drift,omitempty"`
+	// Seed is what runs on the seed; Unreachable says why that is not known.
+	Seed        []component     `json:"seed,omitempty"`
+	Unreachable string          `json:"unreachable,omitempty"`
+	Drift       []engine.Change `json:"drift,omitempty"`
 }
 
 func (o options) run(ctx context.Context, streams ui.Streams) error {
@@ -61,6 +66,11 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	r.Resources = append(r.Resources, things...)
+	if len(things) > 0 {
+		if r.Seed, err = health(ctx, t); err != nil {
+			r.Unreachable = err.Error()
+		}
+	}
 	if o.drift {
 		drift, err := t.Engine.Refresh(ctx, false)
 		if err != nil {
@@ -76,7 +86,11 @@ func (r result) table(drift bool) ui.Table {
 	for _, thing := range r.Resources {
 		table.Rows = append(table.Rows, []string{thing.Type, thing.Name, thing.State, thing.ID})
 	}
+	table.Rows = append(table.Rows, rows(r.Seed, time.Now())...)
 	table.Footer = []string{fmt.Sprintf("%d things of %s in cloud %s", len(r.Resources), r.Environment, r.Cloud)}
+	if r.Unreachable != "" {
+		table.Footer = append(table.Footer, "what runs on the seed is not known: "+r.Unreachable)
+	}
 	for _, change := range r.Drift {
 		for _, p := range change.Properties {
 			table.Footer = append(table.Footer, fmt.Sprintf("drift: %s: %s is %v, should be %v", change.Name, p.Path, p.New, p.Old))

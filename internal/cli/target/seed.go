@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/stacks"
+	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
 // defaultUser is the user of the bundle's images.
@@ -34,9 +35,17 @@ func OpenSeed(ctx context.Context, from environment.Flags) (*Seed, *config.Loade
 	if err != nil {
 		return nil, nil, err
 	}
+	s, err := seedIn(ctx, engine, loaded)
+	return s, loaded, err
+}
+
+// Seed is the seed that the state knows.
+func (t *Target) Seed(ctx context.Context) (*Seed, error) { return seedIn(ctx, t.Engine, t.Loaded) }
+
+func seedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (*Seed, error) {
 	resources, err := engine.Resources(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	s := &Seed{Name: loaded.Environment.ResourceName(stacks.StepSeed)}
 	internal := ""
@@ -61,14 +70,14 @@ func OpenSeed(ctx context.Context, from environment.Flags) (*Seed, *config.Loade
 	s.Address = cmp.Or(s.Address, internal)
 	s.user = cmp.Or(loaded.Environment.Spec.Seed.SSH.User, s.user, defaultUser)
 	if s.ServerID == "" {
-		return nil, nil, fault.New("seed of "+loaded.Environment.Metadata.Name, errors.New("there is none in the state"), "slipway up makes it")
+		return nil, fault.New("seed of "+loaded.Environment.Metadata.Name, errors.New("there is none in the state"), "slipway up makes it")
 	}
 	if s.privateKey == "" {
 		if s.privateKey, err = read(loaded.Environment.Spec.Seed.SSH.IdentityFile); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return s, loaded, nil
+	return s, nil
 }
 
 // Login opens an SSH connection to the seed, whose host key is in the state.

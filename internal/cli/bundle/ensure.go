@@ -1,0 +1,122 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/bundle/source"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+type ensureOptions struct {
+	dir, progress string
+	// probe is what answers where there is internet.
+	probe string
+}
+
+// reachTime is how long the internet may take to answer.
+const reachTime = 3 * time.Second
+
+func newEnsure(streams ui.Streams) *cobra.Command {
+	o := ensureOptions{progress: "auto", probe: "https://github.com"}
+	cmd := &cobra.Command{
+		Use:   "ensure",
+		Short: "Take the bundle that is there, else pull it, else build it",
+		Long: `Ensure sees to it that the bundle is complete, by the quickest way there is: what is
+there is taken; what is missing is pulled from upstream where there is internet and
+a pinned digest; the rest is built from source. It says which.`,
+		Example: `  slipway bundle ensure
+  slipway bundle ensure --dir /srv/bundle`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
+	}
+	dirFlag(cmd, &o.dir)
+	ui.ProgressFlag(cmd.Flags(), &o.progress)
+	return cmd
+}
+
+func (o ensureOptions) run(ctx context.Context, streams ui.Streams) error {
+	missing, err := o.missing()
+	if err != nil {
+		return err
+	}
+	if len(missing) == 0 {
+		fmt.Fprintf(streams.Out, "bundle %s: complete, all %d items are there\n", o.dir, len(addons.Components()))
+		return nil
+	}
+	if missing, err = o.pull(ctx, streams, missing); err != nil || len(missing) == 0 {
+		return err
+	}
+	fmt.Fprintf(streams.Out, "bundle %s: building %d items from source; all of them take 20 to 35 minutes on two processors, a few far less\n", o.dir, len(missing))
+	build := buildOptions{dir: o.dir, from: "source", progress: o.progress, format: "table",
+		Options: source.Options{Only: missing, DebianSuite: source.DefaultSuite}}
+	return build.run(ctx, streams)
+}
+
+// missing names the components that the bundle does not have.
+func (o ensureOptions) missing() ([]string, error) {
+	var names []string
+	folder, err := bundle.Open(o.dir)
+	if err != nil && !errors.Is(err, bundle.ErrNone) {
+		return nil, err
+	}
+	for _, c := range addons.Components() {
+		if folder == nil || folder.Bill().Item(c.Name) == nil {
+			names = append(names, c.Name)
+		}
+	}
+	return names, nil
+}
+
+// pull fetches what has a pin, if there is internet, and returns what is still
+// missing. What cannot be fetched is left to be built.
+func (o ensureOptions) pull(ctx context.Context, streams ui.Streams, missing []string) ([]string, error) {
+	pins, err := addons.UpstreamPins()
+	if err != nil {
+		return nil, err
+	}
+	var pinned []string
+	for _, name := range missing {
+		if _, ok := pins.Pin(name); ok {
+			pinned = append(pinned, name)
+		}
+	}
+	if len(pinned) == 0 {
+		return missing, nil
+	}
+	if err := o.reach(ctx); err != nil {
+		fmt.Fprintf(streams.Out, "bundle %s: nothing is pulled, the internet does not answer (%v)\n", o.dir, err)
+		return missing, nil
+	}
+	fmt.Fprintf(streams.Out, "bundle %s: pulling %d items from upstream\n", o.dir, len(pinned))
+	pull := pullOptions{dir: o.dir, progress: o.progress, only: pinned}
+	pull.Jobs = 4
+	if err := pull.run(ctx, streams); err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		fmt.Fprintf(streams.Err, "warning: %v\n", err)
+	}
+	return o.missing()
+}
+
+func (o ensureOptions) reach(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, reachTime)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, o.probe, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
