@@ -66,7 +66,7 @@ func (e Environment) Program(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	keyName, err := e.keyPair(ctx)
+	key, err := e.keyPair(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (e Environment) Program(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	seed, err := e.seed(ctx, place, group, keyName, image, credential)
+	seed, err := e.seed(ctx, place, group, key, image, credential)
 	if err != nil {
 		return err
 	}
@@ -162,20 +162,23 @@ func (e Environment) rules() []openstack.Rule {
 	return rules
 }
 
+// login is the key pair of the seed; the fingerprint is of ours only.
+type login struct{ name, fingerprint pulumi.StringInput }
+
 // keyPair makes a key and a key pair, unless the operator has one.
-func (e Environment) keyPair(ctx *pulumi.Context) (pulumi.StringInput, error) {
+func (e Environment) keyPair(ctx *pulumi.Context) (login, error) {
 	if name := e.Config.Spec.Seed.SSH.KeyPair; name != "" {
-		return pulumi.String(name), nil
+		return login{name: pulumi.String(name)}, nil
 	}
 	key, err := openstack.NewSSHKey(ctx, openstack.SSHKeyInputs{Owned: e.owned(StepSSHKey)})
 	if err != nil {
-		return nil, err
+		return login{}, err
 	}
 	pair, err := openstack.NewKeyPair(ctx, openstack.KeyPairInputs{Owned: e.owned(StepKeyPair)}, key.PublicKey)
 	if err != nil {
-		return nil, err
+		return login{}, err
 	}
-	return pair.ID(), nil
+	return login{pair.ID(), pair.Fingerprint}, nil
 }
 
 // image uploads the bundle's image, unless one of the cloud was chosen (F21).

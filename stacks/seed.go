@@ -18,7 +18,7 @@ type Seed struct {
 
 // seed makes the server with its port, its data volume and its address. The
 // volume and the port outlive the server.
-func (e Environment) seed(ctx *pulumi.Context, at place, group *openstack.SecurityGroup, keyName, image pulumi.StringInput, credential *openstack.ApplicationCredential) (Seed, error) {
+func (e Environment) seed(ctx *pulumi.Context, at place, group *openstack.SecurityGroup, key login, image pulumi.StringInput, credential *openstack.ApplicationCredential) (Seed, error) {
 	groups := pulumi.StringArray{group.ID()}
 	port, err := openstack.NewPort(ctx, openstack.PortInputs{Owned: e.owned(StepPort)}, at.network, at.subnet, groups)
 	if err != nil {
@@ -55,6 +55,6 @@ func (e Environment) seed(ctx *pulumi.Context, at place, group *openstack.Securi
 		in.RootVolumeSize, in.RootVolumeType = root.SizeGiB, root.Type
 	}
 	seed.Server, err = openstack.NewServer(ctx, in, openstack.ServerRefs{Ports: ports, Volumes: pulumi.StringArray{data.ID()},
-		Image: image, KeyName: keyName, UserData: e.userData(seed, data)}, pulumi.DependsOn(at.routed))
+		Image: image, KeyName: key.name, KeyFingerprint: key.fingerprint, UserData: e.userData(seed, data)}, pulumi.DependsOn(at.routed))
 	return seed, err
 }
