@@ -44,7 +44,7 @@ func open(t *testing.T, sandbox *sandboxtest.Cloud) (*Cloud, *atomic.Int32) {
 	}
 	t.Cleanup(c.Close)
 	var waits atomic.Int32
-	retry := &retrier{wait: func(ctx context.Context, _ time.Duration) error { waits.Add(1); return ctx.Err() }}
+	retry := &retrier{most: maxRetries, wait: func(ctx context.Context, _ time.Duration) error { waits.Add(1); return ctx.Err() }}
 	c.Provider.RetryFunc, c.Provider.RetryBackoffFunc = retry.call, retry.limited
 	return c, &waits
 }
