@@ -171,14 +171,14 @@ func (e Environment) rules() []openstack.Rule {
 	return rules
 }
 
-// login is how one logs in to the seed.
-type login struct{ keyPair, privateKey pulumi.StringInput }
+// login is how one logs in to the seed; the fingerprint is of our key pair only.
+type login struct{ keyPair, fingerprint, privateKey pulumi.StringInput }
 
 // keyPair makes a key and a key pair, unless the operator has one.
 func (e Environment) keyPair(ctx *pulumi.Context) (login, error) {
 	if name := e.Config.Spec.Seed.SSH.KeyPair; name != "" {
 		private, err := e.ownKey()
-		return login{pulumi.String(name), private}, err
+		return login{keyPair: pulumi.String(name), privateKey: private}, err
 	}
 	key, err := openstack.NewSSHKey(ctx, openstack.SSHKeyInputs{Owned: e.owned(StepSSHKey)})
 	if err != nil {
@@ -188,7 +188,7 @@ func (e Environment) keyPair(ctx *pulumi.Context) (login, error) {
 	if err != nil {
 		return login{}, err
 	}
-	return login{pair.ID(), key.PrivateKey}, nil
+	return login{pair.ID(), pair.Fingerprint, key.PrivateKey}, nil
 }
 
 // image uploads the bundle's image, unless one of the cloud was chosen (F21).

@@ -1,6 +1,7 @@
 package stacks_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,7 +91,21 @@ func TestSecretsAreInNoFileButTheKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := []string{strings.Split(string(key), "\n")[2], cloud.Passwords().Demo}
+	if err := os.RemoveAll(filepath.Join(w.folder, ".slipway", "keys")); err != nil {
+		t.Fatal(err)
+	}
+	w.up(t) // the state has the key, too
+	again, err := os.ReadFile(filepath.Join(w.folder, ".slipway", "keys", "prod-ssh-key.pem"))
+	if err != nil || string(again) != string(key) {
+		t.Errorf("the key was not written again: %v", err)
+	}
+	var made struct {
+		Credential struct{ Secret string } `json:"application_credential"`
+	}
+	if err := json.Unmarshal(w.clients.calls.credential, &made); err != nil || made.Credential.Secret == "" {
+		t.Fatalf("no secret in %s", w.clients.calls.credential)
+	}
+	secrets := []string{made.Credential.Secret, strings.Split(string(key), "\n")[2], cloud.Passwords().Demo}
 	err = filepath.WalkDir(filepath.Join(w.folder, ".slipway"), func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -201,6 +216,17 @@ func TestLostStateIsFoundAgain(t *testing.T) {
 		if n >= len(first) || thing.ID != first[n].ID {
 			t.Errorf("%+v is not as before", thing)
 		}
+	}
+	seed, data := w.only(t, stacks.StepSeed), w.only(t, stacks.StepData)
+	if err := os.RemoveAll(filepath.Join(w.folder, ".slipway")); err != nil {
+		t.Fatal(err)
+	}
+	w.up(t) // the key is lost, too: nobody could log in to the old seed
+	if now := w.only(t, stacks.StepSeed); now.ID == seed.ID {
+		t.Error("the seed has a key that nobody has")
+	}
+	if now := w.only(t, stacks.StepData); now.ID != data.ID {
+		t.Error("the data is gone")
 	}
 	if err := os.RemoveAll(filepath.Join(w.folder, ".slipway")); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -65,23 +66,41 @@ func (c clients) Identity() (*gophercloud.ServiceClient, error) {
 	return openstack.NewIdentityV3(c.provider, c.region)
 }
 
-// calls are the requests that were sent, and what is done on each.
+// calls are the requests that were sent. changed is called when one that
+// changes something was answered, with how many there were.
 type calls struct {
-	mu   sync.Mutex
-	list []string
-	hook func(n int, call string)
+	mu      sync.Mutex
+	list    []string
+	changed func(n int)
+	// credential is the answer to the making of an application credential.
+	credential []byte
 }
 
 func (c *calls) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.mu.Lock()
-	call := r.Method + " " + r.URL.Path
-	c.list = append(c.list, call)
-	n, hook := len(c.list), c.hook
+	c.list = append(c.list, r.Method+" "+r.URL.Path)
+	changed := c.changed
 	c.mu.Unlock()
-	if hook != nil {
-		hook(n, call)
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/application_credentials") {
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			return nil, err
+		}
+		response.Body = io.NopCloser(bytes.NewReader(text))
+		c.mu.Lock()
+		c.credential = text
+		c.mu.Unlock()
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	if changed != nil && isWriting(r.Method+" "+r.URL.Path) {
+		changed(len(c.writing()))
+	}
+	return response, err
+}
+
+// isWriting reports whether a call changes something.
+func isWriting(call string) bool {
+	return !strings.HasPrefix(call, "GET ") && !strings.HasPrefix(call, "HEAD ") && !strings.HasSuffix(call, "/auth/tokens")
 }
 
 func (c *calls) reset() {
@@ -94,9 +113,7 @@ func (c *calls) reset() {
 func (c *calls) writing() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(c.list), func(call string) bool {
-		return strings.HasPrefix(call, "GET ") || strings.HasPrefix(call, "HEAD ") || strings.HasSuffix(call, "/auth/tokens")
-	})
+	return slices.DeleteFunc(slices.Clone(c.list), func(call string) bool { return !isWriting(call) })
 }
 
 // world is a sandbox, a folder and an environment in them.

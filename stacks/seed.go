@@ -65,6 +65,6 @@ func (e Environment) seed(ctx *pulumi.Context, at place, group *openstack.Securi
 		in.RootVolumeSize, in.RootVolumeType = root.SizeGiB, root.Type
 	}
 	seed.Server, err = openstack.NewServer(ctx, in, openstack.ServerRefs{Ports: ports, Volumes: pulumi.StringArray{data.ID()},
-		Image: image, KeyName: login.keyPair, UserData: boot.userData}, pulumi.DependsOn(at.routed))
+		Image: image, KeyName: login.keyPair, KeyFingerprint: login.fingerprint, UserData: boot.userData}, pulumi.DependsOn(at.routed))
 	return seed, err
 }

@@ -57,11 +57,12 @@ func (l *Login) Open(ctx context.Context, userAgent string) (*Cloud, error) {
 	if userAgent != "" {
 		provider.UserAgent.Prepend(userAgent)
 	}
-	retry := &retrier{wait: wait}
-	provider.RetryFunc, provider.RetryBackoffFunc, provider.MaxBackoffRetries = retry.call, retry.limited, maxRetries
+	login, work := &retrier{loginRetries, wait}, &retrier{maxRetries, wait}
+	provider.RetryFunc, provider.RetryBackoffFunc, provider.MaxBackoffRetries = login.call, login.limited, maxRetries
 	if err := openstack.Authenticate(ctx, provider, l.auth); err != nil {
 		return nil, c.loginFault(err)
 	}
+	provider.RetryFunc = work.call
 	return c, nil
 }
 

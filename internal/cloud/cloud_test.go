@@ -15,6 +15,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/imagedata"
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
@@ -44,7 +46,7 @@ func open(t *testing.T, sandbox *sandboxtest.Cloud) (*Cloud, *atomic.Int32) {
 	}
 	t.Cleanup(c.Close)
 	var waits atomic.Int32
-	retry := &retrier{wait: func(ctx context.Context, _ time.Duration) error { waits.Add(1); return ctx.Err() }}
+	retry := &retrier{most: maxRetries, wait: func(ctx context.Context, _ time.Duration) error { waits.Add(1); return ctx.Err() }}
 	c.Provider.RetryFunc, c.Provider.RetryBackoffFunc = retry.call, retry.limited
 	return c, &waits
 }
@@ -109,8 +111,8 @@ func TestSnapshotKnowsOwners(t *testing.T) {
 	}
 	seed := owner.New("prod", "seed")
 	if _, err := servers.Create(t.Context(), sandbox.Member.Compute(t), servers.CreateOpts{Name: seed.Name(), FlavorRef: "3", Metadata: seed.Metadata(),
-		Networks: []servers.Network{{UUID: net.ID}}, BlockDevice: nil, ImageRef: firstImage(t, c)}, nil).Extract(); err != nil {
-		t.Logf("no server: %v", err) // an empty cloud has no image to boot
+		Networks: []servers.Network{{UUID: net.ID}}, ImageRef: makeImage(t, sandbox)}, nil).Extract(); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := keypairs.Create(t.Context(), sandbox.Member.Compute(t), keypairs.CreateOpts{Name: "prod-key-pair"}).Extract(); err != nil {
 		t.Fatal(err)
@@ -132,18 +134,29 @@ func TestSnapshotKnowsOwners(t *testing.T) {
 	if _, ok := found["key pair prod-key-pair"]; !ok {
 		t.Errorf("no key pair in %v", found)
 	}
+	if got := found["server prod-seed"]; got == nil || *got != seed || s.Servers[0].Flavor != "m1.medium" {
+		t.Errorf("servers %+v with owner %v", s.Servers, got)
+	}
+	if len(s.Images) != 1 || s.Images[0].Status != "active" || s.Images[0].ProjectID != s.Token.ProjectID {
+		t.Errorf("images %+v", s.Images)
+	}
 	if len(s.Subnets) == 0 || s.Subnets[len(s.Subnets)-1].NetworkID == "" {
 		t.Errorf("subnets %+v", s.Subnets)
 	}
 }
 
-func firstImage(t *testing.T, c *Cloud) string {
+// makeImage uploads an image of a few bytes.
+func makeImage(t *testing.T, sandbox *sandboxtest.Cloud) string {
 	t.Helper()
-	s, err := c.Snapshot(t.Context())
-	if err != nil || len(s.Images) == 0 {
-		return "00000000-0000-0000-0000-000000000000"
+	client := sandbox.Member.Image(t)
+	image, err := images.Create(t.Context(), client, images.CreateOpts{Name: "tiny", DiskFormat: "raw", ContainerFormat: "bare"}).Extract()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return s.Images[0].ID
+	if err := imagedata.Upload(t.Context(), client, image.ID, strings.NewReader("tiny")).ExtractErr(); err != nil {
+		t.Fatal(err)
+	}
+	return image.ID
 }
 
 func TestApplicationCredentialIsRecognised(t *testing.T) {

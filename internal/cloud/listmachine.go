@@ -31,12 +31,13 @@ func listFlavors(ctx context.Context, client *gophercloud.ServiceClient, s *Snap
 }
 
 func listServers(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
-	s.Servers, err = every(ctx, servers.List(client, servers.ListOpts{}), servers.ExtractServers, func(v servers.Server) Thing {
+	s.Servers, err = every(ctx, servers.List(client, servers.ListOpts{}), servers.ExtractServers, func(v servers.Server) ServerInfo {
 		var tags []string
 		if v.Tags != nil {
 			tags = *v.Tags
 		}
-		return thing("server", v.ID, v.Name, tags, v.Metadata, "")
+		flavor, _ := v.Flavor["original_name"].(string)
+		return ServerInfo{Thing: thing("server", v.ID, v.Name, tags, v.Metadata, ""), Flavor: flavor}
 	})
 	return err
 }

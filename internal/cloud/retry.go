@@ -3,12 +3,14 @@ package cloud
 import (
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,14 +21,18 @@ const (
 	// maxRetries is how often a call is made again: with the waits below
 	// about half a minute, which is what the restart of an API process takes.
 	maxRetries = 6
-	firstWait  = 500 * time.Millisecond
-	longWait   = 10 * time.Second
+	// loginRetries is less: whoever waits for a login should soon hear that
+	// nobody answers.
+	loginRetries = 3
+	firstWait    = 500 * time.Millisecond
+	longWait     = 10 * time.Second
 	// maxRetryAfter bounds what a cloud may ask for.
 	maxRetryAfter = time.Minute
 )
 
 // retrier makes calls again that may be made again.
 type retrier struct {
+	most uint
 	wait func(context.Context, time.Duration) error
 }
 
@@ -45,7 +51,7 @@ func wait(ctx context.Context, d time.Duration) error {
 // ends it. Only calls without effect, or with the same effect when made
 // twice, are made again; others only if they cannot have arrived.
 func (r *retrier) call(ctx context.Context, method, address string, options *gophercloud.RequestOpts, err error, count uint) error {
-	if ctx.Err() != nil || count > maxRetries || (options != nil && options.RawBody != nil) {
+	if ctx.Err() != nil || count > r.most || (options != nil && options.RawBody != nil) {
 		return err // a stream cannot be sent again
 	}
 	var response gophercloud.ErrUnexpectedResponseCode
@@ -79,21 +85,23 @@ func passing(status int) bool {
 }
 
 // broken says that the connection, not the request, was at fault. A
-// certificate that is refused will be refused again.
+// certificate that is refused will be refused again, and a name that does not
+// exist will not come to be.
 func broken(err error) bool {
 	var failed *url.Error
 	var network *net.OpError
-	if !errors.As(err, &failed) {
+	var unknown *net.DNSError
+	if !errors.As(err, &failed) || errors.As(err, &unknown) && unknown.IsNotFound {
 		return false
 	}
-	return failed.Timeout() || failed.Temporary() || errors.As(err, &network) || failed.Err.Error() == "EOF" || failed.Err.Error() == "unexpected EOF"
+	return failed.Timeout() || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // repeatable are the methods that HTTP calls idempotent (RFC 9110, 9.2.2), and
 // logging in, which makes nothing but a token.
 func repeatable(method, address string) bool {
 	u, err := url.Parse(address)
-	login := err == nil && method == http.MethodPost && len(u.Path) > 12 && u.Path[len(u.Path)-12:] == "/auth/tokens"
+	login := err == nil && method == http.MethodPost && strings.HasSuffix(u.Path, "/auth/tokens")
 	return login || slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete}, method)
 }
 

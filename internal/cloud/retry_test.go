@@ -1,9 +1,18 @@
 package cloud
 
 import (
+	"context"
+	"errors"
+	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
 )
 
 func TestPauses(t *testing.T) {
@@ -29,6 +38,45 @@ func TestPauses(t *testing.T) {
 		}
 		if got := pause(header, test.count); got < test.min || got > test.max {
 			t.Errorf("%s: pause %s, want %s to %s", name, got, test.min, test.max)
+		}
+	}
+}
+
+func TestWhichCallsAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	const servers = "https://n/v2.1/servers"
+	refused := &url.Error{Op: "Post", URL: servers, Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}
+	reset := &url.Error{Op: "Post", URL: servers, Err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}}
+	answer := func(status int) error { return gophercloud.ErrUnexpectedResponseCode{Actual: status} }
+	for name, test := range map[string]struct {
+		method, url string
+		err         error
+		count       uint
+		body        io.Reader
+		again       bool
+	}{
+		"GET 503":               {"GET", servers, answer(503), 1, nil, true},
+		"DELETE 500":            {"DELETE", servers, answer(500), 1, nil, true},
+		"GET 404":               {"GET", servers, answer(404), 1, nil, false},
+		"GET 409":               {"GET", servers, answer(409), 1, nil, false},
+		"POST 503":              {"POST", servers, answer(503), 1, nil, false},
+		"PATCH 503":             {"PATCH", servers, answer(503), 1, nil, false},
+		"login 503":             {"POST", "https://k/v3/auth/tokens", answer(503), 1, nil, true},
+		"the last":              {"GET", servers, answer(503), maxRetries, nil, true},
+		"one too many":          {"GET", servers, answer(503), maxRetries + 1, nil, false},
+		"a stream":              {"PUT", servers, answer(503), 1, strings.NewReader("x"), false},
+		"POST that was refused": {"POST", servers, refused, 1, nil, true},
+		"POST that was reset":   {"POST", servers, reset, 1, nil, false},
+		"GET that was reset":    {"GET", servers, reset, 1, nil, true},
+		"GET cut short":         {"GET", servers, &url.Error{Op: "Get", URL: servers, Err: io.EOF}, 1, nil, true},
+		"no such host":          {"GET", servers, &url.Error{Op: "Get", Err: &net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}}, 1, nil, false},
+		"not understood":        {"GET", servers, errors.New("invalid character"), 1, nil, false},
+	} {
+		waits := 0
+		r := &retrier{most: maxRetries, wait: func(context.Context, time.Duration) error { waits++; return nil }}
+		err := r.call(t.Context(), test.method, test.url, &gophercloud.RequestOpts{RawBody: test.body}, test.err, test.count)
+		if (err == nil) != test.again || (waits == 1) != test.again {
+			t.Errorf("%s: %v after %d waits, want again %v", name, err, waits, test.again)
 		}
 	}
 }

@@ -39,7 +39,7 @@ type Snapshot struct {
 	Flavors        []FlavorInfo        `json:"flavors"`
 	Images         []ImageInfo         `json:"images"`
 	VolumeTypes    []string            `json:"volumeTypes"`
-	Servers        []Thing             `json:"servers"`
+	Servers        []ServerInfo        `json:"servers"`
 	Volumes        []Thing             `json:"volumes"`
 	KeyPairs       []Thing             `json:"keyPairs"`
 	Credentials    []CredentialInfo    `json:"applicationCredentials"`
@@ -132,6 +132,13 @@ type FloatingIPInfo struct {
 	Address   string `json:"address"`
 	NetworkID string `json:"networkID"`
 	PortID    string `json:"portID,omitempty"`
+}
+
+// ServerInfo is a server of the project.
+type ServerInfo struct {
+	Thing
+	// Flavor is the name that its flavor had when the server got it.
+	Flavor string `json:"flavor,omitempty"`
 }
 
 // FlavorInfo is a flavor that the project may use.

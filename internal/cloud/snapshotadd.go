@@ -70,6 +70,9 @@ func (s *Snapshot) Things() []Thing {
 	for _, r := range s.Routers {
 		all = append(all, r.Thing)
 	}
+	for _, v := range s.Servers {
+		all = append(all, v.Thing)
+	}
 	for _, i := range s.Images {
 		if i.ProjectID == s.Token.ProjectID {
 			all = append(all, i.Thing)
@@ -81,5 +84,5 @@ func (s *Snapshot) Things() []Thing {
 	for _, c := range s.Credentials {
 		all = append(all, c.Thing)
 	}
-	return slices.Concat(all, s.SecurityGroups, s.Servers, s.Volumes, s.KeyPairs, s.Balancers)
+	return slices.Concat(all, s.SecurityGroups, s.Volumes, s.KeyPairs, s.Balancers)
 }

@@ -82,7 +82,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, p place) {
 	for key, value := range d.pairs(n, p) {
 		i := slices.IndexFunc(known, func(e entry) bool { return e.name == key.Value })
 		if i < 0 {
-			d.problem(p.child(key.Value, key), fmt.Sprintf("unknown key %q", key.Value), suggest(key.Value, p.at, known))
+			d.problem(p.child(key.Value, key), fmt.Sprintf("unknown key %q", key.Value), suggest(key.Value, known))
 			continue
 		}
 		if isNull(value) {

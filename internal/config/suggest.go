@@ -4,14 +4,12 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // suggest is the remedy for an unknown key: the nearest of the keys that are
-// known there, else the place where a key of that name belongs, else the list
-// of known ones.
-func suggest(key string, at *field.Path, known []entry) string {
+// known there, else the place where a key of that name or one like it belongs,
+// else the list of known ones.
+func suggest(key string, known []entry) string {
 	var names []string
 	for _, e := range known {
 		names = append(names, e.name)
@@ -20,8 +18,8 @@ func suggest(key string, at *field.Path, known []entry) string {
 		return "did you mean " + near + "?"
 	}
 	for _, path := range paths(reflect.TypeFor[Environment](), nil) {
-		if name := path[strings.LastIndex(path, ".")+1:]; name == key && path != pathText(at.Child(key)) {
-			return key + " is known as " + path
+		if name := path[strings.LastIndex(path, ".")+1:]; name == key || len(key) > 4 && editDistance(name, key) == 1 {
+			return name + " is known as " + path
 		}
 	}
 	if len(names) == 0 {

@@ -15,6 +15,9 @@ const (
 	minDisk  = 20   // GiB
 )
 
+// seedStep is the step that makes the seed's server.
+const seedStep = "seed"
+
 // checkFlavor takes the named flavor, or the one with the least memory that
 // is large enough (F22). The disk of the flavor does not matter to a server
 // that boots from a volume.
@@ -31,6 +34,11 @@ func checkFlavor(r *run) {
 		}
 		return
 	}
+	if f, ok := r.kept(); ok {
+		r.take(f)
+		r.find(Info, "flavor "+f.Name, "", "kept: the seed has it")
+		return
+	}
 	for _, f := range r.Snapshot.Flavors { // sorted by memory
 		if r.lacks(f) == "" {
 			r.take(f)
@@ -39,6 +47,22 @@ func checkFlavor(r *run) {
 		}
 	}
 	r.find(Error, "flavor", "ask the cloud's operator for one, or give spec.seed.rootVolume if only the disk is too small", "none of %d has %d vCPUs, %d MiB of memory and %d GB of disk", len(r.Snapshot.Flavors), minVCPUs, minRAM, r.needsDisk())
+}
+
+// kept is the flavor that the seed has already: a cloud that offers a smaller
+// one later must not have the seed resized.
+func (r *run) kept() (cloud.FlavorInfo, bool) {
+	for _, server := range r.Snapshot.Servers {
+		if server.Owner == nil || *server.Owner != r.Environment.Mark(seedStep) {
+			continue
+		}
+		for _, f := range r.Snapshot.Flavors {
+			if f.Name == server.Flavor {
+				return f, true
+			}
+		}
+	}
+	return cloud.FlavorInfo{}, false
 }
 
 func (r *run) take(f cloud.FlavorInfo) {

@@ -68,6 +68,11 @@ func checkExternalNetwork(r *run) {
 		}
 		return
 	}
+	if n, ok := r.keptNetwork(all); ok {
+		c.ExternalNetworkID, c.ExternalNetworkName = n.ID, n.Name
+		r.find(Info, "external network "+n.Name, "", "kept: the router has its gateway there")
+		return
+	}
 	switch len(all) {
 	case 0:
 		r.find(Error, "external network", "ask the cloud's operator for one, or use an existing network and no floating IP", "project %s can see none: neither the router nor the seed could be reached", r.Snapshot.Token.ProjectName)
@@ -82,6 +87,22 @@ func checkExternalNetwork(r *run) {
 		slices.Sort(names)
 		r.find(Error, "external network", "name one in spec.externalNetwork", "there are %d: %s", len(all), strings.Join(names, ", "))
 	}
+}
+
+// keptNetwork is the external network that the environment's router has its
+// gateway on already: one that appears later does not make a choice unclear.
+func (r *run) keptNetwork(all []cloud.NetworkInfo) (cloud.NetworkInfo, bool) {
+	for _, router := range r.Snapshot.Routers {
+		if router.Owner == nil || router.Owner.Environment != r.Environment.Metadata.Name {
+			continue
+		}
+		for _, n := range all {
+			if n.ID == router.ExternalNetworkID {
+				return n, true
+			}
+		}
+	}
+	return cloud.NetworkInfo{}, false
 }
 
 func checkNetwork(r *run) {

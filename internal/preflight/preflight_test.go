@@ -225,6 +225,34 @@ func TestFlavor(t *testing.T) {
 	}
 }
 
+// What was chosen once stays, also when the cloud offers more later: another
+// flavor would resize the seed, another network move its address.
+func TestChoicesStay(t *testing.T) {
+	t.Parallel()
+	mark, other := owner.New("prod", "seed"), owner.New("other", "seed")
+	begun := func(m owner.Mark, flavor, external string) func(*cloud.Snapshot) {
+		return func(s *cloud.Snapshot) {
+			s.Servers = []cloud.ServerInfo{{Thing: cloud.Thing{Kind: "server", ID: "v", Name: m.Name(), Owner: &m}, Flavor: flavor}}
+			s.Routers = []cloud.RouterInfo{{Thing: cloud.Thing{Kind: "router", ID: "r", Name: "r", Owner: &m}, ExternalNetworkID: external}}
+			s.Networks = append(s.Networks, network("ext2", "internet", true))
+		}
+	}
+	for name, test := range map[string]struct {
+		spec, flavor, network string
+		change                func(*cloud.Snapshot)
+	}{
+		"kept":                   {"", "huge", "ext2", begun(mark, "huge", "ext2")},
+		"named wins":             {"externalNetwork: public, seed: {flavor: large}", "large", "ext", begun(mark, "huge", "ext2")},
+		"flavor is gone":         {"externalNetwork: public", "large", "ext", begun(mark, "retired", "ext2")},
+		"of another environment": {"externalNetwork: public", "large", "ext", begun(other, "huge", "ext2")},
+	} {
+		r := check(t, test.spec, test.change)
+		if c := r.Choices; c.FlavorName != test.flavor || c.ExternalNetworkID != test.network || c.FloatingNetworkID != test.network || r.Refused() {
+			t.Errorf("%s: chosen %+v, %q", name, c, told(r, Error))
+		}
+	}
+}
+
 // proves: S-13
 func TestImage(t *testing.T) {
 	t.Parallel()
@@ -304,7 +332,9 @@ func TestCredentialAndServices(t *testing.T) {
 func TestNamesOfOthers(t *testing.T) {
 	t.Parallel()
 	server := func(name string, mark *owner.Mark) func(*cloud.Snapshot) {
-		return func(s *cloud.Snapshot) { s.Servers = []cloud.Thing{{Kind: "server", ID: "v", Name: name, Owner: mark}} }
+		return func(s *cloud.Snapshot) {
+			s.Servers = []cloud.ServerInfo{{Thing: cloud.Thing{Kind: "server", ID: "v", Name: name, Owner: mark}}}
+		}
 	}
 	ours, theirs := owner.New("prod", "seed"), owner.New("other", "x")
 	runCases(t, map[string]one{
@@ -317,7 +347,7 @@ func TestNamesOfOthers(t *testing.T) {
 		}, Warning, "name key pair prod-key-pair"},
 		"key pair beside ours": {"", func(s *cloud.Snapshot) {
 			s.KeyPairs = []cloud.Thing{{Kind: "key pair", ID: "prod-key-pair", Name: "prod-key-pair"}}
-			s.Servers = []cloud.Thing{{Kind: "server", ID: "v", Name: "prod-seed", Owner: &ours}}
+			s.Servers = []cloud.ServerInfo{{Thing: cloud.Thing{Kind: "server", ID: "v", Name: "prod-seed", Owner: &ours}}}
 		}, Error, ""},
 		"network of another project": {"", func(s *cloud.Snapshot) {
 			n := network("n", "prod-network", false)

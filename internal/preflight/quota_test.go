@@ -44,7 +44,8 @@ func TestWhatExistsIsNotNeededAgain(t *testing.T) {
 	mark := owner.New("prod", "x")
 	thing := func(kind string) cloud.Thing { return cloud.Thing{Kind: kind, ID: kind, Name: kind, Owner: &mark} }
 	r := check(t, "", func(s *cloud.Snapshot) {
-		s.Servers, s.Volumes, s.SecurityGroups = []cloud.Thing{thing("server")}, []cloud.Thing{thing("volume")}, []cloud.Thing{thing("security group")}
+		s.Servers = []cloud.ServerInfo{{Thing: thing("server")}}
+		s.Volumes, s.SecurityGroups = []cloud.Thing{thing("volume")}, []cloud.Thing{thing("security group")}
 		s.FloatingIPs = []cloud.FloatingIPInfo{{Thing: thing("floating IP")}}
 		s.Routers = []cloud.RouterInfo{{Thing: thing("router")}}
 		s.Networks = append(s.Networks, cloud.NetworkInfo{Thing: thing("network"), ProjectID: "p"})

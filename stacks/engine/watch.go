@@ -29,7 +29,8 @@ type Report struct {
 type Took struct {
 	Name      string        `json:"name"`
 	Operation string        `json:"operation"`
-	Duration  time.Duration `json:"duration"`
+	Duration  time.Duration `json:"-"`
+	Seconds   float64       `json:"seconds"`
 }
 
 // watcher turns the engine's events into ours and remembers what they say.
@@ -121,7 +122,8 @@ func (w *watcher) end(m apitype.StepEventMetadata, planning bool, err error) {
 	}
 	delete(w.steps, m.URN)
 	step.End(ended(m.Op), err)
-	w.took = append(w.took, Took{nameOf(m.URN), string(m.Op), step.Elapsed()})
+	took := step.Elapsed()
+	w.took = append(w.took, Took{nameOf(m.URN), string(m.Op), took, took.Seconds()})
 }
 
 func (w *watcher) cause(urn string) error {

@@ -24,7 +24,10 @@ type KeyPairState struct {
 func (s KeyPairState) inputs() KeyPairInputs { return s.KeyPairInputs }
 
 // KeyPair is a key pair in a program. Its id is its name.
-type KeyPair struct{ pulumi.CustomResourceState }
+type KeyPair struct {
+	pulumi.CustomResourceState
+	Fingerprint pulumi.StringOutput `pulumi:"fingerprint"`
+}
 
 // NewKeyPair adds a key pair to the program.
 func NewKeyPair(ctx *pulumi.Context, in KeyPairInputs, publicKey pulumi.StringInput, options ...pulumi.ResourceOption) (*KeyPair, error) {

@@ -33,6 +33,9 @@ type ServerInputs struct {
 	ImageID  string `pulumi:"imageID" diff:"ignore"`
 	UserData string `pulumi:"userData,optional" diff:"ignore" provider:"secret"`
 	KeyName  string `pulumi:"keyName,optional" diff:"ignore"`
+	// KeyFingerprint is that of the key pair, if it is ours: nobody can log in
+	// to a server that has another one.
+	KeyFingerprint string `pulumi:"keyFingerprint,optional" diff:"replace"`
 	// Ports are attached in this order.
 	Ports []string `pulumi:"ports" diff:"replace"`
 	// Volumes stay when the server is replaced.
@@ -62,6 +65,7 @@ type Server struct{ pulumi.CustomResourceState }
 type ServerRefs struct {
 	Ports, Volumes           pulumi.StringArrayInput
 	Image, KeyName, UserData pulumi.StringInput
+	KeyFingerprint           pulumi.StringInput
 }
 
 // NewServer adds a server to the program.
@@ -76,6 +80,9 @@ func NewServer(ctx *pulumi.Context, in ServerInputs, refs ServerRefs, options ..
 	}
 	if refs.KeyName != nil {
 		properties["keyName"] = refs.KeyName
+	}
+	if refs.KeyFingerprint != nil {
+		properties["keyFingerprint"] = refs.KeyFingerprint
 	}
 	if refs.UserData != nil {
 		properties["userData"] = pulumi.ToSecret(refs.UserData)
@@ -94,7 +101,11 @@ type serverKind struct{ Clients }
 
 func (serverKind) word() string { return "server" }
 
-// find deletes a server of ours that never came up, so that it is made anew.
+// keyMetadata is the metadata that holds the fingerprint of a server's key.
+const keyMetadata = "slipway_key"
+
+// find deletes a server of ours that never came up, or whose key is lost, so
+// that it is made anew. Its volumes stay.
 func (k serverKind) find(ctx context.Context, in ServerInputs) (string, error) {
 	client, err := k.Compute()
 	if err != nil {
@@ -112,7 +123,7 @@ func (k serverKind) find(ctx context.Context, in ServerInputs) (string, error) {
 	var candidates []candidate
 	for _, s := range list {
 		candidates = append(candidates, candidate{id: s.ID, name: s.Name, metadata: s.Metadata})
-		broken[s.ID] = s.Status == "ERROR" || s.Status == "DELETED" || s.TaskState == "deleting"
+		broken[s.ID] = s.Status == "ERROR" || s.Status == "DELETED" || s.TaskState == "deleting" || s.Metadata[keyMetadata] != in.KeyFingerprint
 	}
 	id, err := pick(k.word(), in.mark(), candidates)
 	if err == nil && broken[id] {
@@ -153,6 +164,9 @@ func (in ServerInputs) metadata() map[string]string {
 		all = map[string]string{}
 	}
 	maps.Copy(all, in.mark().Metadata())
+	if in.KeyFingerprint != "" {
+		all[keyMetadata] = in.KeyFingerprint
+	}
 	return all
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	p "github.com/pulumi/pulumi-go-provider"
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"golang.org/x/crypto/ssh"
@@ -56,6 +57,34 @@ func (*sshKey) Annotate(a infer.Annotator) { a.SetToken("openstack", "SSHKey") }
 // WireDependencies says that the private key is secret.
 func (*sshKey) WireDependencies(f infer.FieldSelector, _ *SSHKeyInputs, s *SSHKeyState) {
 	f.OutputField(&s.PrivateKey).AlwaysSecret()
+}
+
+// Diff sees that the file is gone: the state has the key, too.
+func (k *sshKey) Diff(ctx context.Context, r infer.DiffRequest[SSHKeyInputs, SSHKeyState]) (infer.DiffResponse, error) {
+	response, err := k.controller.Diff(ctx, r)
+	if _, gone := os.Stat(k.kind.(keyKind).path(r.ID)); errors.Is(gone, fs.ErrNotExist) && !response.HasChanges {
+		response.HasChanges = true
+		response.DetailedDiff["privateKey"] = p.PropertyDiff{Kind: p.Update}
+	}
+	return response, err
+}
+
+// Update writes the file again.
+func (k *sshKey) Update(_ context.Context, r infer.UpdateRequest[SSHKeyInputs, SSHKeyState]) (infer.UpdateResponse[SSHKeyState], error) {
+	response := infer.UpdateResponse[SSHKeyState]{Output: r.State}
+	response.Output.SSHKeyInputs = r.Inputs
+	if r.DryRun {
+		return response, nil
+	}
+	return response, k.explain("writing", r.Inputs, k.kind.(keyKind).write(r.ID, []byte(r.State.PrivateKey)))
+}
+
+// Read finds the key in the state where the file is gone.
+func (k *sshKey) Read(ctx context.Context, r infer.ReadRequest[SSHKeyInputs, SSHKeyState]) (infer.ReadResponse[SSHKeyInputs, SSHKeyState], error) {
+	if _, err := os.Stat(k.kind.(keyKind).path(r.ID)); errors.Is(err, fs.ErrNotExist) && r.State.PrivateKey != "" {
+		return infer.ReadResponse[SSHKeyInputs, SSHKeyState]{ID: r.ID, Inputs: r.State.SSHKeyInputs, State: r.State}, nil
+	}
+	return k.controller.Read(ctx, r)
 }
 
 // keyKind keeps keys in a folder. Its id is the file's name.

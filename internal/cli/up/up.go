@@ -54,7 +54,7 @@ Ctrl-C ends it within ten seconds with exit code 130; run it again to go on.`,
 type result struct {
 	Environment string        `json:"environment"`
 	Report      engine.Report `json:"report"`
-	Took        time.Duration `json:"took"`
+	Seconds     float64       `json:"seconds"`
 }
 
 func (o options) run(ctx context.Context, streams ui.Streams) error {
@@ -91,7 +91,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	if o.format != "table" {
-		return ui.Output(streams.Out, o.format, result{t.Name(), report, time.Since(start)}, ui.Table{})
+		return ui.Output(streams.Out, o.format, result{t.Name(), report, time.Since(start).Seconds()}, ui.Table{})
 	}
 	target.WriteReport(streams.Out, report)
 	fmt.Fprintf(streams.Out, "%s is up (%s)\n", t.Name(), ui.Duration(time.Since(start)))

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/imagedata"
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
+	"github.com/slipway-sh/slipway/stacks/engine/pulumi"
+)
+
+// TestMain lets the test's binary be the engine, as main does.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == pulumi.Name {
+		os.Exit(pulumi.Main(context.Background(), os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// data runs a command line and reads what it printed as JSON.
+func data[T any](t *testing.T, args ...string) (out T) {
+	t.Helper()
+	code, stdout, stderr := run(t.Context(), args...)
+	if code != fault.ExitOK {
+		t.Fatalf("%v: exit code %d\n%s", args, code, stderr)
+	}
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, stdout)
+	}
+	return out
+}
+
+type statusData struct {
+	Resources []struct{ Type, ID, Name, Step, State string }
+	Drift     []any
+}
+
+type downData struct {
+	DryRun                bool
+	Deleted, Left         []struct{ ID string }
+	UsedBefore, UsedAfter map[string]int
+}
+
+// project is an empty project in a sandbox, with an image, and an environment
+// file; the commands find both.
+func project(t *testing.T) (cloud *sandboxtest.Cloud, file string) {
+	t.Helper()
+	cloud = sandboxtest.Start(t)
+	client := cloud.Member.Image(t)
+	image, err := images.Create(t.Context(), client, images.CreateOpts{Name: "debian", DiskFormat: "raw", ContainerFormat: "bare"}).Extract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := imagedata.Upload(t.Context(), client, image.ID, strings.NewReader("image")).ExtractErr(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OS_CLIENT_CONFIG_FILE", cloud.CloudsYAML())
+	file = filepath.Join(t.TempDir(), "slipway.yaml")
+	text := "apiVersion: slipway.sh/v1alpha1\nkind: Environment\nmetadata: {name: prod}\nspec:\n  cloud: sandbox\n  seed: {image: debian}\n"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return cloud, file
+}
+
+// proves: F06
+// proves: S-04
+// proves: S-76
+func TestAnEnvironmentByCommands(t *testing.T) {
+	cloud, file := project(t)
+	foreign, err := networks.Create(t.Context(), cloud.Member.Network(t), networks.CreateOpts{Name: "prod-lookalike"}).Extract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := data[downData](t, "down", "--dry-run", "-f", file, "-o", "json")
+
+	plan := data[struct{ Changes []struct{ Operation string } }](t, "plan", "-f", file, "--skip-check", "bundle", "-o", "json")
+	if len(plan.Changes) != 12 {
+		t.Errorf("the plan has %d changes", len(plan.Changes))
+	}
+	if code, _, stderr := run(t.Context(), "up", "-f", file, "--skip-check", "bundle"); code != fault.ExitUsage || !strings.Contains(stderr, "not confirmed") {
+		t.Errorf("unconfirmed up: exit code %d\n%s", code, stderr)
+	}
+	code, stdout, stderr := run(t.Context(), "up", "--yes", "-f", file, "--skip-check", "bundle", "--progress", "json")
+	if code != fault.ExitOK || !strings.Contains(stdout, "prod is up") || !strings.Contains(stderr, `"step":"seed","state":"done"`) {
+		t.Fatalf("up: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if passwords := cloud.Passwords(); strings.Contains(stdout+stderr, passwords.Demo) {
+		t.Error("a password is told")
+	}
+	status := data[statusData](t, "status", "--drift", "-f", file, "-o", "json")
+	if len(status.Resources) != 10 || len(status.Drift) > 0 {
+		t.Errorf("status: %+v", status)
+	}
+	for _, r := range status.Resources {
+		if r.Type == "" || r.ID == "" || r.Name == "" || r.State == "" || r.Step == "" {
+			t.Errorf("resource %+v", r)
+		}
+	}
+	dry := data[downData](t, "down", "-o", "json", "--dry-run", "-f", file)
+	if !dry.DryRun || len(dry.Deleted) != 10 || len(data[statusData](t, "status", "-f", file, "-o", "json").Resources) != 10 {
+		t.Errorf("dry run: %+v", dry)
+	}
+	// The worst case: state lost, seed gone.
+	if err := os.RemoveAll(filepath.Join(filepath.Dir(file), ".slipway")); err != nil {
+		t.Fatal(err)
+	}
+	seed := slices.IndexFunc(status.Resources, func(r struct{ Type, ID, Name, Step, State string }) bool { return r.Step == "seed" })
+	if err := servers.Delete(t.Context(), cloud.Member.Compute(t), status.Resources[seed].ID).ExtractErr(); err != nil {
+		t.Fatal(err)
+	}
+	down := data[downData](t, "down", "--yes", "-f", file, "-o", "json", "--progress", "json")
+	if len(down.Left) > 0 || !maps.Equal(down.UsedAfter, empty.UsedBefore) {
+		t.Errorf("left %v; used %v, before %v", down.Left, down.UsedAfter, empty.UsedBefore)
+	}
+	if _, err := networks.Get(t.Context(), cloud.Member.Network(t), foreign.ID).Extract(); err != nil {
+		t.Errorf("the foreign network: %v", err)
+	}
+}
+
+func TestStateByCommands(t *testing.T) {
+	_, file := project(t)
+	if code, _, stderr := run(t.Context(), "up", "--yes", "-f", file, "--skip-check", "bundle"); code != fault.ExitOK {
+		t.Fatal(stderr)
+	}
+	_, exported, _ := run(t.Context(), "state", "export", "-f", file)
+	if !bytes.Contains([]byte(exported), []byte("openstack:Server::seed")) {
+		t.Fatalf("exported %s", exported)
+	}
+	if code, _, stderr := run(t.Context(), "state", "forget", "seed-data", "-f", file); code == fault.ExitOK || !strings.Contains(stderr, "--dependents") {
+		t.Errorf("forgetting what others need: exit code %d\n%s", code, stderr)
+	}
+	if code, _, stderr := run(t.Context(), "state", "forget", "seed", "-f", file); code != fault.ExitOK {
+		t.Errorf("forget: %s", stderr)
+	}
+	before := data[statusData](t, "status", "-f", file, "-o", "json")
+	if code, _, stderr := run(t.Context(), "up", "--yes", "-f", file, "--skip-check", "bundle"); code != fault.ExitOK {
+		t.Errorf("up: %s", stderr)
+	}
+	if after := data[statusData](t, "status", "-f", file, "-o", "json"); !slices.Equal(before.Resources, after.Resources) {
+		t.Errorf("what was forgotten was not found again: %+v", after.Resources)
+	}
+	saved := filepath.Join(t.TempDir(), "state.json")
+	if err := os.WriteFile(saved, []byte(exported), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := run(t.Context(), "state", "import", saved, "-f", file); code != fault.ExitOK {
+		t.Errorf("import: %s", stderr)
+	}
+	if code, stdout, _ := run(t.Context(), "plan", "-f", file, "--skip-check", "bundle"); code != fault.ExitOK || !strings.Contains(stdout, "no changes") {
+		t.Errorf("after the import: %s", stdout)
+	}
+}
