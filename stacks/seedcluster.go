@@ -114,7 +114,7 @@ func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) error {
 	for name, p := range e.Config.Spec.ClusterAPI.Providers {
 		settings[name] = clusterctl.Settings{FeatureGates: p.FeatureGates, Args: p.Args}
 	}
-	if _, err := kubernetes.NewClusterAPI(ctx, StepClusterAPI, kubernetes.ClusterAPIRefs{LoginRefs: login, Kubeconfig: k3s.Kubeconfig,
+	if _, err := kubernetes.NewClusterAPI(ctx, StepClusterAPI, kubernetes.ClusterAPIRefs{LoginRefs: login, Kubeconfig: k3s.Kubeconfig, ServerID: s.Server.ID(),
 		Versions: e.Equipment.Versions, Settings: settings}); err != nil {
 		return err
 	}

@@ -23,6 +23,9 @@ import (
 type ClusterAPIInputs struct {
 	Login
 	Kubeconfig string `pulumi:"kubeconfig" provider:"secret"`
+	// ServerID is the machine; on another one everything starts anew and is
+	// waited for.
+	ServerID string `pulumi:"serverID"`
 	// Versions are the providers' by label; they say when to install anew.
 	Versions map[string]string `pulumi:"versions"`
 	// Settings are clusterctl.Settings by label, as JSON.
@@ -39,9 +42,9 @@ type ClusterAPI struct{ pulumi.CustomResourceState }
 // ClusterAPIRefs are the inputs of NewClusterAPI.
 type ClusterAPIRefs struct {
 	LoginRefs
-	Kubeconfig pulumi.StringInput
-	Versions   addons.Versions
-	Settings   map[string]clusterctl.Settings
+	Kubeconfig, ServerID pulumi.StringInput
+	Versions             addons.Versions
+	Settings             map[string]clusterctl.Settings
 }
 
 // NewClusterAPI adds Cluster API to the program.
@@ -52,6 +55,7 @@ func NewClusterAPI(ctx *pulumi.Context, name string, refs ClusterAPIRefs, option
 	}
 	properties := refs.properties()
 	properties["kubeconfig"] = pulumi.ToSecret(refs.Kubeconfig)
+	properties["serverID"] = refs.ServerID
 	properties["versions"] = pulumi.ToStringMap(versionsOf(refs.Versions))
 	properties["settings"] = pulumi.String(settings)
 	r := &ClusterAPI{}

@@ -35,6 +35,7 @@ func Files(s Settings) ([]File, error) {
 	}
 	for _, f := range []File{
 		{Path: "/usr/local/sbin/slipway-data-volume", Mode: program},
+		{Path: "/usr/local/bin/kubectl", Mode: program},
 		{Path: "/etc/systemd/system/slipway-data.service", Mode: plain},
 		{Path: "/etc/systemd/system/k3s.service.d/k3s-slipway.conf", Mode: plain, Restarts: true},
 		{Path: "/etc/sysctl.d/90-slipway-seed.conf", Mode: plain},
@@ -82,8 +83,7 @@ func k3sConfig(s Settings) (string, error) {
 	}
 	config["node-name"] = s.Name
 	config["tls-san"] = s.Access
-	// Who may become root by sudo may use kubectl without.
-	config["write-kubeconfig-mode"], config["write-kubeconfig-group"] = "0640", "sudo"
+	config["write-kubeconfig-mode"] = secret
 	config["cluster-cidr"] = s.PodCIDR.String()
 	config["service-cidr"] = s.ServiceCIDR.String()
 	text, err := yaml.Marshal(config)

@@ -26,7 +26,6 @@ func UserData(s Settings) (string, error) {
 		"runcmd": [][]string{
 			{"systemctl", "daemon-reload"},
 			{"sysctl", "--quiet", "--ignore", "--load", "/etc/sysctl.d/90-slipway-seed.conf"},
-			{"ln", "-sf", "/usr/local/bin/k3s", "/usr/local/bin/kubectl"}, // k3s is kubectl by that name
 			{"systemctl", "enable", "slipway-data.service", "k3s.service"},
 			{"systemctl", "start", "--no-block", "k3s.service"},
 		},

@@ -1,0 +1,215 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// project is an environment on a sandbox.
+type project struct {
+	*sandbox
+	folder string
+}
+
+func newProject(t *testing.T) *project {
+	t.Helper()
+	p := &project{startSandbox(t), t.TempDir()}
+	text := "apiVersion: slipway.sh/v1alpha1\nkind: Environment\nmetadata: {name: demo}\nspec:\n  cloud: sandbox\n  bundle: " + bundleDir(t) + "\n"
+	if err := os.WriteFile(filepath.Join(p.folder, "slipway.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *project) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(p.program, args...)
+	cmd.Dir = p.folder
+	cmd.Env = append(os.Environ(), "OS_CLIENT_CONFIG_FILE="+filepath.Join(p.dir, "clouds.yaml"))
+	return cmd
+}
+
+// do runs slipway in the project and returns what it printed on its output.
+func (p *project) do(args ...string) string {
+	p.t.Helper()
+	cmd := p.command(args...)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		p.t.Fatalf("slipway %s: %v\n%s\n%s", strings.Join(args, " "), err, out, errs.String())
+	}
+	return string(out)
+}
+
+// report is what up prints as data.
+type report struct {
+	Report struct{ Changes map[string]int }
+}
+
+func (p *project) up(args ...string) report {
+	p.t.Helper()
+	var r report
+	if err := json.Unmarshal([]byte(p.do(append([]string{"up", "--yes", "-o", "json"}, args...)...)), &r); err != nil {
+		p.t.Fatal(err)
+	}
+	return r
+}
+
+// ids are the things that status lists, by name.
+func (p *project) ids() map[string]string {
+	p.t.Helper()
+	var status struct {
+		Resources []struct{ ID, Type, Name string }
+	}
+	if err := json.Unmarshal([]byte(p.do("status", "-o", "json")), &status); err != nil {
+		p.t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for _, r := range status.Resources {
+		if was, twice := ids[r.Type+" "+r.Name]; twice {
+			p.t.Errorf("two of %s %s: %s and %s", r.Type, r.Name, was, r.ID)
+		}
+		ids[r.Type+" "+r.Name] = r.ID
+	}
+	return ids
+}
+
+func (p *project) kubectl(args ...string) string {
+	p.t.Helper()
+	return strings.TrimSpace(p.do(append([]string{"ssh", "--", "kubectl"}, args...)...))
+}
+
+// TestUp makes an environment on an empty cloud, with real machines: what runs
+// there, what a second run does, what a lost server costs, and that nothing
+// stays behind.
+//
+// proves: F02, F04, F16, F18, F27, F40, S-01, S-04, S-81
+func TestUp(t *testing.T) {
+	if !isolate(t) {
+		return
+	}
+	p := newProject(t)
+	p.interrupt()
+	p.crash()
+	p.up()
+	p.expectProviders()
+	made := p.ids()
+	if again := p.up(); len(again.Report.Changes) != 0 {
+		t.Errorf("a second run changed %v", again.Report.Changes)
+	}
+	if plan := p.do("plan"); !strings.Contains(plan, "no changes") {
+		t.Errorf("plan says:\n%s", plan)
+	}
+	p.expectData()
+
+	p.kubectl("create", "configmap", "kept", "--from-literal", "a=b")
+	p.openstack("server", "delete", "--wait", "demo-seed")
+	p.do("refresh")
+	p.up()
+	now := p.ids()
+	for name, id := range made {
+		if same := now[name] == id; same == (name == "server demo-seed") {
+			t.Errorf("%s: was %s, is %s", name, id, now[name])
+		}
+	}
+	if got := p.kubectl("get", "configmap", "kept", "-o", "jsonpath={.data.a}"); got != "b" {
+		t.Errorf("after the server was replaced the object holds %q", got)
+	}
+	p.expectProviders()
+
+	p.do("down", "--yes")
+	if left := p.ids(); len(left) != 0 {
+		t.Errorf("down left %v", left)
+	}
+	for _, kind := range []string{"server", "volume", "router", "floating ip", "port", "image", "keypair", "application credential"} {
+		if left := p.openstack(append(strings.Fields(kind), "list", "-f", "value")...); left != "" {
+			t.Errorf("down left of %s: %s", kind, left)
+		}
+	}
+}
+
+// interrupt presses Ctrl-C while the image is uploaded.
+func (p *project) interrupt() {
+	p.t.Helper()
+	cmd := p.command("up", "--yes", "--progress", "plain")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second)
+	start := time.Now()
+	_ = cmd.Process.Signal(syscall.SIGINT)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 || time.Since(start) > 10*time.Second {
+		p.t.Errorf("Ctrl-C: exit code %d after %s", code, time.Since(start))
+	}
+}
+
+// crash kills the process while the seed boots.
+func (p *project) crash() {
+	p.t.Helper()
+	cmd := p.command("up", "--yes", "--progress", "plain")
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	eventually(p.t, 2*time.Minute, func() (string, bool) {
+		list := p.openstack("server", "list", "-f", "value", "-c", "Name")
+		return list, list == "demo-seed"
+	})
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+}
+
+func (p *project) expectProviders() {
+	p.t.Helper()
+	got := p.kubectl("get", "deployments", "-A", "-o", `jsonpath={range .items[*]}{.metadata.name}={.status.availableReplicas}{"\n"}{end}`)
+	for _, name := range []string{"capi-controller-manager", "capi-kubeadm-bootstrap-controller-manager", "capi-kubeadm-control-plane-controller-manager",
+		"capo-controller-manager", "orc-controller-manager", "cert-manager", "cert-manager-cainjector", "cert-manager-webhook"} {
+		if !strings.Contains(got, name+"=1\n") && !strings.HasSuffix(got, name+"=1") {
+			p.t.Errorf("%s is not available:\n%s", name, got)
+		}
+	}
+	if file := filepath.Join(p.folder, "kubeconfig"); p.do("kubeconfig", "--output", file) == "" {
+		info, err := os.Stat(file)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			p.t.Errorf("kubeconfig: %v, %v", info, err)
+		}
+	}
+}
+
+// expectData looks at the data volume, and at what its script does with others.
+func (p *project) expectData() {
+	p.t.Helper()
+	volume := p.openstack("volume", "show", "demo-seed-data", "-f", "value", "-c", "id")
+	source := strings.TrimSpace(p.do("ssh", "--", "findmnt", "--noheadings", "--output", "SOURCE,LABEL", "/var/lib/rancher/k3s"))
+	device := strings.TrimSpace(p.do("ssh", "--", "readlink", "-f", "/dev/disk/by-id/virtio-"+volume[:20]))
+	if source == "" || !strings.Contains(source, "slipway-data") || !strings.HasPrefix(source, device) {
+		p.t.Errorf("mounted is %q, the volume is %s", source, device)
+	}
+	foreign := p.id("volume", "create", "--size", "1", "foreign")
+	p.openstack("server", "add", "volume", "demo-seed", foreign)
+	link := "/dev/disk/by-id/virtio-" + foreign[:20]
+	p.do("ssh", "--", "sudo", "mkfs.ext4", "-q", "-L", "precious", link)
+	for id, want := range map[string]string{foreign: "not Slipway's", "00000000-0000-4000-8000-000000000000": "no device /dev/disk/by-id/virtio-00000000-0000-4000-8"} {
+		// The mount point is another one there, so that what runs is left alone.
+		out, err := p.command("ssh", "--", "sudo", "unshare", "--mount", "sh", "-c", "umount -l /var/lib/rancher/k3s; /usr/local/sbin/slipway-data-volume "+id).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) {
+			p.t.Errorf("data volume %s: %v, %s", id, err, out)
+		}
+	}
+	if label := strings.TrimSpace(p.do("ssh", "--", "sudo", "blkid", "-o", "value", "-s", "LABEL", link)); label != "precious" {
+		p.t.Errorf("the foreign volume is now %q", label)
+	}
+	p.openstack("server", "remove", "volume", "demo-seed", foreign)
+	eventually(p.t, 30*time.Second, func() (string, bool) {
+		status := p.openstack("volume", "show", foreign, "-f", "value", "-c", "status")
+		return status, status == "available"
+	})
+	p.openstack("volume", "delete", foreign)
+}
