@@ -2,6 +2,7 @@ package stacks_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,10 +33,7 @@ func TestStepsMakeNamesThatNeverCollide(t *testing.T) {
 
 // proves: F02
 // proves: F04
-// proves: F14
-// proves: F66
 // proves: S-03
-// proves: S-14
 func TestFromNothingToASeedAndBack(t *testing.T) {
 	t.Parallel()
 	cloud := sandboxtest.Start(t)
@@ -129,6 +127,7 @@ func TestSecretsAreInNoFileButTheKeys(t *testing.T) {
 	}
 }
 
+// proves: F14
 // proves: S-12
 func TestRulesAreEqualToTheList(t *testing.T) {
 	t.Parallel()
@@ -147,7 +146,8 @@ func TestRulesAreEqualToTheList(t *testing.T) {
 	if err != nil || len(drift.Changes) != 1 || drift.Changes[0].Name != stacks.StepAccess {
 		t.Fatalf("drift: %+v, %v", drift.Changes, err)
 	}
-	closed := newWorld(t, cloud, plain+"spec:\n  seed:\n    access:\n      sshCIDRs: [192.0.2.0/24]\n      apiCIDRs: [198.51.100.0/24, 2001:db8::/32]\n")
+	closed := newWorld(t, cloud, plain+"spec:\n  seed:\n    access:\n      sshCIDRs: [192.0.2.0/24]\n      apiCIDRs: [198.51.100.0/24, 2001:db8::/32]\n"+
+		"      rules: [{protocol: udp, port: 60000, endPort: 61000, cidrs: [192.0.2.0/25]}]\n")
 	w.env = closed.env
 	plan, err := w.run(t).Preview(t.Context(), w.env.Program)
 	if err != nil || len(plan.Changes) != 1 || plan.Changes[0].Operation != engine.Update {
@@ -164,16 +164,15 @@ func TestRulesAreEqualToTheList(t *testing.T) {
 	var open []string
 	for _, r := range found.Rules {
 		if r.Direction == "ingress" {
-			open = append(open, r.RemoteIPPrefix)
+			open = append(open, fmt.Sprintf("%s %d-%d %s", r.Protocol, r.PortRangeMin, r.PortRangeMax, r.RemoteIPPrefix))
 		}
 	}
 	slices.Sort(open)
-	if want := []string{"192.0.2.0/24", "198.51.100.0/24", "2001:db8::/32"}; !slices.Equal(open, want) {
+	if want := []string{"tcp 22-22 192.0.2.0/24", "tcp 6443-6443 198.51.100.0/24", "tcp 6443-6443 2001:db8::/32", "udp 60000-61000 192.0.2.0/25"}; !slices.Equal(open, want) {
 		t.Errorf("open to %v, want %v", open, want)
 	}
 }
 
-// proves: S-02
 func TestAForeignThingWithOurNameIsRefused(t *testing.T) {
 	t.Parallel()
 	cloud := sandboxtest.Start(t)

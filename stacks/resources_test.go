@@ -5,10 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/mtu"
@@ -111,7 +114,7 @@ func TestTheThreeWaysToAnAddress(t *testing.T) {
 // proves: S-15
 func TestBootFromAVolumeThatGoesWithTheServer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sandboxtest.Start(t), plain+"spec:\n  seed:\n    rootVolume: {sizeGiB: 30}\n")
+	w := newWorld(t, sandboxtest.Start(t), plain+"spec:\n  seed:\n    rootVolume: {sizeGiB: 30, type: __DEFAULT__}\n")
 	w.up(t)
 	client, _ := w.clients.Volume()
 	roots := func() (sizes []int) {
@@ -120,7 +123,7 @@ func TestBootFromAVolumeThatGoesWithTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, v := range must[[]volumes.Volume](t)(volumes.ExtractVolumes(pages)) {
-			if v.Bootable == "true" {
+			if v.Bootable == "true" && v.VolumeType == "__DEFAULT__" {
 				sizes = append(sizes, v.Size)
 			}
 		}
@@ -240,5 +243,74 @@ func TestZoneHintsAreSentWhereTheyAreKnown(t *testing.T) {
 		if err := cloud.Env.Faults.Clear(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// proves: S-14
+func TestEverythingWithTagsHasThem(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Start(t), plain+"spec:\n  tags: [cost-centre=4711]\n")
+	w.up(t)
+	client, _ := w.clients.Network()
+	for step, plural := range map[string]string{stacks.StepNetwork: "networks", stacks.StepSubnet: "subnets", stacks.StepRouter: "routers",
+		stacks.StepAccess: "security-groups", stacks.StepPort: "ports", stacks.StepAddress: "floatingips"} {
+		tags := must[[]string](t)(attributestags.List(t.Context(), client, plural, w.only(t, step).ID).Extract())
+		if want := append(w.env.Config.Mark(step).Tags(), "cost-centre=4711"); !sameTags(tags, want) {
+			t.Errorf("%s has tags %v, not %v", step, tags, want)
+		}
+	}
+	compute, _ := w.clients.Compute()
+	compute.Microversion = "2.26"
+	seed := must[*servers.Server](t)(servers.Get(t.Context(), compute, w.only(t, stacks.StepSeed).ID).Extract())
+	if want := append(w.env.Config.Mark(stacks.StepSeed).Tags(), "cost-centre=4711"); seed.Tags == nil || !sameTags(*seed.Tags, want) {
+		t.Errorf("the seed has tags %v", seed.Tags)
+	}
+}
+
+func sameTags(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// proves: F66
+// proves: S-16
+func TestTheCredentialIsLimitedReplacedAndRevoked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Start(t), plain+`spec:
+  credential:
+    expiresAfter: 24h
+    accessRules: [{service: compute, method: GET, path: /v2.1/servers}]
+`)
+	w.env.Choices.Roles = []string{"member"}
+	w.up(t)
+	client, _ := w.clients.Identity()
+	show := func() *applicationcredentials.ApplicationCredential {
+		return must[*applicationcredentials.ApplicationCredential](t)(applicationcredentials.Get(t.Context(), client, w.userID, w.only(t, stacks.StepCredential).ID).Extract())
+	}
+	first := show()
+	if left := time.Until(first.ExpiresAt); first.Unrestricted || len(first.Roles) != 1 || first.Roles[0].Name != "member" ||
+		len(first.AccessRules) != 1 || left < 23*time.Hour || left > 25*time.Hour {
+		t.Errorf("credential %+v", first)
+	}
+	if report := w.up(t); len(report.Changes) != 0 {
+		t.Errorf("second up changed %v", report.Changes)
+	}
+	w.env.Config.Spec.Credential.Unrestricted, w.env.Config.Spec.Credential.AccessRules = true, nil
+	w.clients.calls.reset()
+	w.up(t)
+	if second := show(); second.ID == first.ID || !second.Unrestricted {
+		t.Errorf("after the change: %+v", second)
+	}
+	if sent := w.clients.calls.writing(); len(sent) < 2 || !strings.HasPrefix(sent[0], "POST ") || !strings.HasPrefix(sent[1], "DELETE ") {
+		t.Errorf("not made before the old one was revoked: %v", sent)
+	}
+	if _, err := w.run(t).Destroy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := applicationcredentials.ListAccessRules(client, w.userID).AllPages(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rules := must[[]applicationcredentials.AccessRule](t)(applicationcredentials.ExtractAccessRules(pages)); len(rules) > 0 || len(w.things(t)) > 0 {
+		t.Errorf("left: %v, %v", rules, w.things(t))
 	}
 }

@@ -124,7 +124,7 @@ func (c controller[I, S]) Update(ctx context.Context, r infer.UpdateRequest[I, S
 
 // Delete deletes the thing; one that is gone is fine.
 func (c controller[I, S]) Delete(ctx context.Context, r infer.DeleteRequest[S]) (infer.DeleteResponse, error) {
-	err := again(ctx, func() error { return c.kind.remove(ctx, r.ID, r.State) })
+	err := times(ctx, deletingAttempts, func() error { return c.kind.remove(ctx, r.ID, r.State) })
 	if errors.Is(err, errGone) {
 		err = nil
 	}

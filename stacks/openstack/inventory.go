@@ -12,12 +12,6 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-sh/slipway/internal/owner"
@@ -189,102 +183,6 @@ func (i Inventory) credentials(ctx context.Context, environment string) (list []
 	all, err := applicationcredentials.ExtractApplicationCredentials(pages)
 	for _, c := range all {
 		list = thing(list, environment, ThingCredential, c.ID, c.Name, "present", nil, nil, c.Description)
-	}
-	return list, err
-}
-
-func (i Inventory) floatingIPs(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Network()
-	if err != nil {
-		return nil, err
-	}
-	pages, err := floatingips.List(client, floatingips.ListOpts{}).AllPages(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all, err := floatingips.ExtractFloatingIPs(pages)
-	for _, f := range all {
-		list = thing(list, environment, ThingFloatingIP, f.ID, f.FloatingIP, f.Status, f.Tags, nil, f.Description)
-	}
-	return list, err
-}
-
-func (i Inventory) routers(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Network()
-	if err != nil {
-		return nil, err
-	}
-	pages, err := routers.List(client, routers.ListOpts{}).AllPages(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all, err := routers.ExtractRouters(pages)
-	for _, r := range all {
-		list = thing(list, environment, ThingRouter, r.ID, r.Name, r.Status, r.Tags, nil, r.Description)
-	}
-	return list, err
-}
-
-func (i Inventory) ports(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Network()
-	if err != nil {
-		return nil, err
-	}
-	pages, err := ports.List(client, ports.ListOpts{}).AllPages(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all, err := ports.ExtractPorts(pages)
-	for _, p := range all {
-		list = thing(list, environment, ThingPort, p.ID, p.Name, p.Status, p.Tags, nil, p.Description)
-	}
-	return list, err
-}
-
-func (i Inventory) subnets(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Network()
-	if err != nil {
-		return nil, err
-	}
-	pages, err := subnets.List(client, subnets.ListOpts{}).AllPages(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all, err := subnets.ExtractSubnets(pages)
-	for _, s := range all {
-		list = thing(list, environment, ThingSubnet, s.ID, s.Name, s.CIDR, s.Tags, nil, s.Description)
-	}
-	return list, err
-}
-
-func (i Inventory) networks(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Network()
-	if err != nil {
-		return nil, err
-	}
-	pages, err := networks.List(client, networks.ListOpts{}).AllPages(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all, err := networks.ExtractNetworks(pages)
-	for _, n := range all {
-		list = thing(list, environment, ThingNetwork, n.ID, n.Name, n.Status, n.Tags, nil, n.Description)
-	}
-	return list, err
-}
-
-func (i Inventory) securityGroups(ctx context.Context, environment string) (list []Thing, err error) {
-	client, err := i.Network()
-	if err != nil {
-		return nil, err
-	}
-	pages, err := groups.List(client, groups.ListOpts{}).AllPages(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all, err := groups.ExtractGroups(pages)
-	for _, g := range all {
-		list = thing(list, environment, ThingSecurityGroup, g.ID, g.Name, "present", g.Tags, nil, g.Description)
 	}
 	return list, err
 }

@@ -88,3 +88,19 @@ func (k serverKind) attach(ctx context.Context, client *gophercloud.ServiceClien
 	}
 	return nil
 }
+
+// devices is the boot disk and the volumes. Without either, Nova needs none.
+func (in ServerInputs) devices() []servers.BlockDevice {
+	if in.RootVolumeSize == 0 && len(in.Volumes) == 0 {
+		return nil
+	}
+	root := servers.BlockDevice{SourceType: servers.SourceImage, UUID: in.ImageID, DestinationType: servers.DestinationLocal, DeleteOnTermination: true}
+	if in.RootVolumeSize > 0 {
+		root.DestinationType, root.VolumeSize, root.VolumeType = servers.DestinationVolume, in.RootVolumeSize, in.RootVolumeType
+	}
+	devices := []servers.BlockDevice{root}
+	for _, id := range in.Volumes {
+		devices = append(devices, servers.BlockDevice{SourceType: servers.SourceVolume, UUID: id, DestinationType: servers.DestinationVolume, BootIndex: -1})
+	}
+	return devices
+}

@@ -28,7 +28,7 @@ func (i Inventory) Sweep(ctx context.Context, things []Thing, events event.Sink)
 			}
 			group.Go(func() {
 				step := event.Start(events, t.Name, "deleting "+t.Type)
-				err := again(ctx, func() error { return i.remove(ctx, t) })
+				err := times(ctx, deletingAttempts, func() error { return i.remove(ctx, t) })
 				if errors.Is(err, errGone) {
 					err = nil
 				}

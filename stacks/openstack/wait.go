@@ -20,7 +20,13 @@ const (
 
 // attempts is how often a step is tried that the cloud answers with trouble of
 // its own. Clients already repeat reads; this is for calls that create.
-const attempts = 5
+// Deleting is tried longer, about a minute: what stands on a thing may be gone
+// for one service and not yet for the other, which answers 409 meanwhile.
+const (
+	attempts         = 5
+	deletingAttempts = 18
+	longestPause     = 5 * time.Second
+)
 
 // wait calls check until it is done or fails. status is what is shown meanwhile.
 func wait(ctx context.Context, check func() (status string, done bool, err error)) error {
@@ -53,10 +59,12 @@ func sleep(ctx context.Context, pause time.Duration) error {
 
 // again calls do until it succeeds, fails for good or has been tried often
 // enough. do finds what an earlier try has made.
-func again(ctx context.Context, do func() error) error {
-	for attempt, pause := 1, 100*time.Millisecond; ; attempt, pause = attempt+1, pause*2 {
+func again(ctx context.Context, do func() error) error { return times(ctx, attempts, do) }
+
+func times(ctx context.Context, most int, do func() error) error {
+	for attempt, pause := 1, 100*time.Millisecond; ; attempt, pause = attempt+1, min(pause*2, longestPause) {
 		err := do()
-		if err == nil || attempt == attempts || !passing(err) || ctx.Err() != nil {
+		if err == nil || attempt == most || !passing(err) || ctx.Err() != nil {
 			return err
 		}
 		p.GetLogger(ctx).InfoStatus("trying again: " + message(err))

@@ -86,11 +86,8 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		finish()
 		return ui.Output(streams.Out, o.format, r, r.table("would be deleted"))
 	}
-	if !o.yes && len(things) > 0 {
-		_ = ui.Output(streams.Err, "table", nil, r.table("will be deleted"))
-		if err := target.Confirm(streams, "delete all of this, with its data?"); err != nil {
-			return err
-		}
+	if err := o.ask(streams, r); err != nil {
+		return err
 	}
 	failed := o.remove(ctx, t, progress)
 	if ctx.Err() != nil {
@@ -107,6 +104,17 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	return r.verdict(failed)
+}
+
+// ask shows what will go; nothing needs no answer.
+func (o options) ask(streams ui.Streams, r result) error {
+	if o.yes || len(r.Deleted) == 0 {
+		return nil
+	}
+	if err := ui.Output(streams.Err, "table", nil, r.table("will be deleted")); err != nil {
+		return err
+	}
+	return target.Confirm(streams, "delete all of this, with its data?")
 }
 
 // prove lists what is left and what the project uses now.
