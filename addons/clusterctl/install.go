@@ -1,21 +1,21 @@
 package clusterctl
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 
 	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
@@ -43,87 +43,150 @@ type Installation struct {
 // orcManifest is ORC's place in a bundle.
 const orcManifest = "manifests/openstack-resource-controller.yaml"
 
-// Run installs what is missing and returns when all controllers are available.
+// Run makes everything so and returns when all controllers are available.
+//
+// `clusterctl init` does the same one object after the other; here whatever
+// does not need another goes at once, which halves the time on a small machine.
+// What clusterctl keeps about its providers is written as it does, so that its
+// own commands go on working.
 func (i Installation) Run(ctx context.Context) error {
-	parts, err := i.parts(ctx)
+	p, err := i.parts(ctx)
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return i.Cluster.Apply(ctx, []byte(parts.orc)) })
-	group.Go(func() error { return i.providers(ctx, parts) })
-	group.Go(func() error {
-		// Beside the installation: clusterctl waits for cert-manager without
-		// looking at causes, and a hopeless one ends its wait too.
-		return i.Cluster.WaitAvailable(ctx, parts.deployments, i.Progress)
-	})
-	return group.Wait()
+	group, making := errgroup.WithContext(ctx)
+	for _, objects := range [][]*unstructured.Unstructured{p.certManager, p.orc, p.objects} {
+		group.Go(func() error { return i.Cluster.ApplyObjects(making, objects) })
+	}
+	for _, late := range p.late {
+		group.Go(func() error {
+			if err := i.Cluster.AwaitSecrets(making, late.deployment.GetNamespace(), late.secrets); err != nil {
+				return err
+			}
+			return i.Cluster.ApplyObjects(making, []*unstructured.Unstructured{late.deployment})
+		})
+	}
+	group.Go(func() error { return i.Cluster.WaitAvailable(making, p.deployments(), i.Progress) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return p.note(ctx)
+}
+
+// note writes the inventory of providers: they are in it when all is there, as
+// clusterctl has it.
+func (p parts) note(ctx context.Context) error {
+	if err := p.inventory.EnsureCustomResourceDefinitions(ctx); err != nil {
+		return fmt.Errorf("making the inventory of providers: %w", err)
+	}
+	for _, provider := range p.providers {
+		if err := p.inventory.Create(ctx, provider); err != nil {
+			return fmt.Errorf("noting provider %s: %w", provider.Name, err)
+		}
+	}
+	return nil
 }
 
 // parts is what is installed.
 type parts struct {
-	orc         string
-	overrides   map[string]string // by path below clusterctl's overrides folder
-	deployments []types.NamespacedName
+	certManager, orc []*unstructured.Unstructured
+	// objects are those of the providers but for late.
+	objects   []*unstructured.Unstructured
+	late      []lateDeployment
+	inventory cluster.InventoryClient
+	providers []v1alpha3.Provider
 }
 
-// parts reads the bundle and applies the settings.
-func (i Installation) parts(context.Context) (parts, error) {
+// lateDeployment mounts secrets that cert-manager makes. Made before them, its
+// pods would wait for the kubelet to look again, up to half a minute.
+type lateDeployment struct {
+	deployment *unstructured.Unstructured
+	secrets    []string
+}
+
+func (p parts) deployments() []types.NamespacedName {
+	all := slices.Concat(p.certManager, p.orc, p.objects)
+	for _, late := range p.late {
+		all = append(all, late.deployment)
+	}
+	return deploymentsIn(all)
+}
+
+// split takes the late Deployments out of the objects.
+func (p *parts) split() {
+	issued := map[string]bool{}
+	for _, object := range p.objects {
+		if object.GetKind() == "Certificate" {
+			name, _, _ := unstructured.NestedString(object.Object, "spec", "secretName")
+			issued[object.GetNamespace()+"/"+name] = true
+		}
+	}
+	p.objects = slices.DeleteFunc(p.objects, func(object *unstructured.Unstructured) bool {
+		late := lateDeployment{deployment: object}
+		volumes, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "volumes")
+		for _, volume := range volumes {
+			name, _, _ := unstructured.NestedString(volume.(map[string]any), "secret", "secretName")
+			if issued[object.GetNamespace()+"/"+name] {
+				late.secrets = append(late.secrets, name)
+			}
+		}
+		if len(late.secrets) > 0 {
+			p.late = append(p.late, late)
+		}
+		return len(late.secrets) > 0
+	})
+}
+
+// parts reads the bundle, through clusterctl where the parts are its providers,
+// and applies the settings.
+func (i Installation) parts(ctx context.Context) (parts, error) {
+	var p parts
 	versions := addons.VersionsIn(i.Bundle.Bill())
-	p := parts{overrides: map[string]string{}}
-	files := map[string]string{"cert-manager": filepath.Join(addons.ProviderDir, "cert-manager", versions.CertManager, "cert-manager.yaml"), ORC: orcManifest}
-	names := []string{"cert-manager", ORC}
-	for _, provider := range addons.Providers(versions) {
-		files[provider.Label] = filepath.Join(addons.ProviderDir, provider.Label, provider.Version, provider.File)
-		names = append(names, provider.Label)
-	}
-	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join(i.Bundle.Dir(), files[name]))
-		if err != nil {
-			return p, fmt.Errorf("reading the components of %s: %w", name, err)
-		}
-		changed, err := Override(string(text), i.Settings[name])
-		if err != nil {
-			return p, fmt.Errorf("changing the components of %s: %w", name, err)
-		}
-		deployments, err := deploymentsIn(changed)
-		if err != nil {
-			return p, fmt.Errorf("components of %s: %w", name, err)
-		}
-		p.deployments = append(p.deployments, deployments...)
-		switch {
-		case name == ORC:
-			p.orc = changed
-		case changed != string(text):
-			p.overrides[strings.TrimPrefix(files[name], addons.ProviderDir+"/")] = changed
-		}
-	}
-	return p, nil
-}
-
-func deploymentsIn(manifest string) ([]types.NamespacedName, error) {
-	objects, err := kube.Decode(bytes.NewReader([]byte(manifest)))
-	if err != nil {
-		return nil, err
-	}
-	var names []types.NamespacedName
-	for _, object := range objects {
-		if object.GetKind() == "Deployment" {
-			names = append(names, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()})
-		}
-	}
-	return names, nil
-}
-
-// providers runs `clusterctl init` for the providers that are not there.
-func (i Installation) providers(ctx context.Context, p parts) error {
 	overrides, err := os.MkdirTemp("", "slipway-providers-")
 	if err != nil {
-		return fmt.Errorf("preparing the providers: %w", err)
+		return p, fmt.Errorf("preparing the providers: %w", err)
 	}
 	defer os.RemoveAll(overrides)
-	for path, text := range p.overrides {
-		file := filepath.Join(overrides, path)
+	if err := i.override(overrides, versions); err != nil {
+		return p, err
+	}
+	configuration, err := Config(ctx, i.Bundle, map[string]string{overridesFolder: overrides})
+	if err != nil {
+		return p, err
+	}
+	library, err := client.New(ctx, "", client.InjectConfig(configuration))
+	if err != nil {
+		return p, fmt.Errorf("clusterctl client: %w", err)
+	}
+	p.inventory = cluster.New(cluster.Kubeconfig{Path: i.Kubeconfig}, configuration).ProviderInventory()
+	for _, provider := range addons.Providers(versions) {
+		components, err := library.GetProviderComponents(ctx, provider.Name, v1alpha3.ProviderType(provider.Type), client.ComponentsOptions{Version: provider.Version})
+		if err != nil {
+			return p, fmt.Errorf("reading the components of %s: %w", provider.Label, err)
+		}
+		for _, object := range components.Objs() {
+			p.objects = append(p.objects, &object)
+		}
+		p.providers = append(p.providers, components.InventoryObject())
+	}
+	certManager, orc, err := i.others(versions)
+	p.certManager, p.orc = certManager, orc
+	p.split()
+	return p, err
+}
+
+// override writes the components that settings change where clusterctl looks first.
+func (i Installation) override(dir string, versions addons.Versions) error {
+	for _, provider := range addons.Providers(versions) {
+		if i.Settings[provider.Label].empty() {
+			continue
+		}
+		path := filepath.Join(provider.Label, provider.Version, provider.File)
+		text, err := i.read(filepath.Join(addons.ProviderDir, path), provider.Label)
+		if err != nil {
+			return err
+		}
+		file := filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			return fmt.Errorf("preparing the providers: %w", err)
 		}
@@ -131,67 +194,70 @@ func (i Installation) providers(ctx context.Context, p parts) error {
 			return fmt.Errorf("preparing the providers: %w", err)
 		}
 	}
-	library, err := New(ctx, i.Bundle, map[string]string{overridesFolder: overrides})
-	if err != nil {
-		return err
-	}
-	there, err := i.installed(ctx)
-	if err != nil {
-		return err
-	}
-	options := without(InitOptions(addons.VersionsIn(i.Bundle.Bill()), i.Kubeconfig), there)
-	if options == nil {
-		return nil
-	}
-	if _, err := library.Init(ctx, *options); err != nil {
-		return fmt.Errorf("installing the providers: %w", err)
-	}
 	return nil
 }
 
-// installed lists the providers in clusterctl's inventory, by name.
-func (i Installation) installed(ctx context.Context) (map[string]bool, error) {
-	resource := schema.GroupVersionResource{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Resource: "providers"}
-	list, err := i.Cluster.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{})
-	if kube.Absent(err) || meta.IsNoMatchError(err) {
-		return nil, nil
-	}
+// others are cert-manager, marked as clusterctl marks what it installs, and ORC.
+func (i Installation) others(versions addons.Versions) (certManager, orc []*unstructured.Unstructured, err error) {
+	text, err := i.read(filepath.Join(addons.ProviderDir, "cert-manager", versions.CertManager, "cert-manager.yaml"), "cert-manager")
 	if err != nil {
-		return nil, fmt.Errorf("listing providers: %w", err)
+		return nil, nil, err
 	}
-	there := map[string]bool{}
-	for _, item := range list.Items {
-		there[item.GetName()] = true
+	certManager, err = kube.Decode(strings.NewReader(text))
+	if err != nil {
+		return nil, nil, fmt.Errorf("components of cert-manager: %w", err)
 	}
-	return there, nil
+	for _, object := range certManager {
+		mark(object, versions.CertManager)
+	}
+	if text, err = i.read(orcManifest, ORC); err != nil {
+		return nil, nil, err
+	}
+	orc, err = kube.Decode(strings.NewReader(text))
+	if err != nil {
+		return nil, nil, fmt.Errorf("components of %s: %w", ORC, err)
+	}
+	return certManager, orc, nil
 }
 
-// without leaves out the providers that are there; nil means all are. They
-// are in the inventory only when all of their objects were made.
-func without(o client.InitOptions, there map[string]bool) *client.InitOptions {
-	o.WaitProviders = false
-	keep := func(list []string, prefix string) []string {
-		var left []string
-		for _, name := range list {
-			short, _, _ := strings.Cut(name, ":")
-			if !there[prefix+short] {
-				left = append(left, name)
-			}
+// mark adds the labels and the annotation by which clusterctl knows its
+// cert-manager (cert_manager.go of clusterctl).
+func mark(object *unstructured.Unstructured, version string) {
+	labels, annotations := object.GetLabels(), object.GetAnnotations()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	labels[v1alpha3.ClusterctlLabel] = ""
+	labels[v1alpha3.ClusterctlCoreLabel] = v1alpha3.ClusterctlCoreLabelCertManagerValue
+	annotations[v1alpha3.CertManagerVersionAnnotation] = version
+	object.SetLabels(labels)
+	object.SetAnnotations(annotations)
+}
+
+// read reads components from the bundle, with the settings of their name.
+func (i Installation) read(path, name string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(i.Bundle.Dir(), path))
+	if err != nil {
+		return "", fmt.Errorf("reading the components of %s: %w", name, err)
+	}
+	changed, err := Override(string(text), i.Settings[name])
+	if err != nil {
+		return "", fmt.Errorf("changing the components of %s: %w", name, err)
+	}
+	return changed, nil
+}
+
+func deploymentsIn(objects []*unstructured.Unstructured) []types.NamespacedName {
+	var names []types.NamespacedName
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" {
+			names = append(names, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()})
 		}
-		return left
 	}
-	core := keep([]string{o.CoreProvider}, "")
-	o.BootstrapProviders = keep(o.BootstrapProviders, "bootstrap-")
-	o.ControlPlaneProviders = keep(o.ControlPlaneProviders, "control-plane-")
-	o.InfrastructureProviders = keep(o.InfrastructureProviders, "infrastructure-")
-	if len(core) == 0 {
-		o.CoreProvider = ""
-	}
-	if len(core)+len(o.BootstrapProviders)+len(o.ControlPlaneProviders)+len(o.InfrastructureProviders) == 0 {
-		return nil
-	}
-	// Empty lists mean the defaults only while there is no core provider yet.
-	return &o
+	return names
 }
 
 // webhookTime is how long webhooks may take to answer after their controllers

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -40,26 +41,51 @@ func Decode(manifests io.Reader) ([]*unstructured.Unstructured, error) {
 }
 
 // Apply makes the objects of a manifest so, by server-side apply. What others
-// need comes first: namespaces and definitions, then the rest, all at once
-// within each group.
+// need comes first: namespaces and definitions, then built-in kinds, then those
+// that were just defined; all at once within each wave.
 func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 	objects, err := Decode(bytes.NewReader(manifests))
 	if err != nil {
 		return err
 	}
-	var first, rest []*unstructured.Unstructured
+	return c.ApplyObjects(ctx, objects)
+}
+
+// ApplyObjects is Apply of objects. What a webhook that is not there yet would
+// have to see, and kinds that are just being defined, are tried again.
+func (c *Cluster) ApplyObjects(ctx context.Context, objects []*unstructured.Unstructured) error {
+	var waves [3][]*unstructured.Unstructured
+	defined := definedGroups(objects)
 	for _, object := range objects {
-		switch object.GetKind() {
-		case "Namespace", "CustomResourceDefinition":
-			first = append(first, object)
-		default:
-			rest = append(rest, object)
+		wave := 1
+		switch {
+		case object.GetKind() == "Namespace" || object.GetKind() == definition:
+			wave = 0
+		case defined[object.GroupVersionKind().Group]:
+			wave = 2 // their webhooks run in what the wave before makes
+		}
+		waves[wave] = append(waves[wave], object)
+	}
+	for _, wave := range waves {
+		if err := c.applyAll(ctx, wave); err != nil {
+			return err
 		}
 	}
-	if err := c.applyAll(ctx, first); err != nil {
-		return err
+	return nil
+}
+
+const definition = "CustomResourceDefinition"
+
+// definedGroups are the API groups of the definitions among objects.
+func definedGroups(objects []*unstructured.Unstructured) map[string]bool {
+	groups := map[string]bool{}
+	for _, object := range objects {
+		if object.GetKind() == definition {
+			group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
+			groups[group] = true
+		}
 	}
-	return c.applyAll(ctx, rest)
+	return groups
 }
 
 func (c *Cluster) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
@@ -73,15 +99,33 @@ func (c *Cluster) applyAll(ctx context.Context, objects []*unstructured.Unstruct
 
 func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) error {
 	what := Describe(object)
-	client, err := c.client(object)
-	if err != nil {
-		return fmt.Errorf("applying %s: %w", what, err)
+	for patience := time.Now().Add(applyPatience); ; {
+		client, err := c.client(object)
+		if err == nil {
+			_, err = client.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+		}
+		if err == nil {
+			return nil
+		}
+		if !passing(err) || time.Now().After(patience) || ctx.Err() != nil {
+			return fmt.Errorf("applying %s: %w", what, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(tryAgain):
+		}
 	}
-	_, err = client.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
-	if err != nil {
-		return fmt.Errorf("applying %s: %w", what, err)
-	}
-	return nil
+}
+
+// applyPatience is how long an object may be refused for want of what is just
+// being made.
+const applyPatience = 3 * time.Minute
+
+// passing reports whether an error goes away by itself while other objects are
+// made and their controllers start.
+func passing(err error) bool {
+	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
 }
 
 // client finds the resource of an object's kind. A kind that is not known is

@@ -26,6 +26,8 @@ func certManagerRecipes() map[string]recipe {
 				// Its image is upstream's command only, which waits for the webhook;
 				// clusterctl waits by itself.
 				"startupapicheck": map[string]any{"enabled": false},
+				// All else waits for it; upstream looks after 5 s, then every 5 s.
+				"webhook": map[string]any{"readinessProbe": map[string]any{"initialDelaySeconds": 1, "periodSeconds": 1}},
 			},
 			Images: []string{"cert-manager-controller", "cert-manager-webhook", "cert-manager-cainjector"}},
 	}
