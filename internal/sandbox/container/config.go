@@ -41,6 +41,10 @@ func (s *server) spec() (*specs.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
+	linux, err := s.linux()
+	if err != nil {
+		return nil, err
+	}
 	return &specs.Spec{
 		Version:  specs.Version,
 		Hostname: s.hostname(),
@@ -56,7 +60,7 @@ func (s *server) spec() (*specs.Spec, error) {
 			},
 			Capabilities: &specs.LinuxCapabilities{Bounding: caps, Effective: caps, Permitted: caps},
 		},
-		Linux: s.linux(),
+		Linux: linux,
 	}, nil
 }
 
@@ -67,13 +71,17 @@ func (s *server) command() []string {
 	return []string{"/sbin/init", "--log-target=journal"}
 }
 
-func (s *server) linux() *specs.Linux {
+func (s *server) linux() (*specs.Linux, error) {
 	var namespaces []specs.LinuxNamespace
 	for _, t := range []specs.LinuxNamespaceType{specs.PIDNamespace, specs.IPCNamespace, specs.UTSNamespace,
 		specs.MountNamespace, specs.CgroupNamespace} {
 		namespaces = append(namespaces, specs.LinuxNamespace{Type: t})
 	}
 	namespaces = append(namespaces, specs.LinuxNamespace{Type: specs.NetworkNamespace, Path: s.space()})
+	resources, err := s.resources()
+	if err != nil {
+		return nil, err
+	}
 	mode := os.FileMode(0o666)
 	return &specs.Linux{
 		Namespaces: namespaces,
@@ -81,17 +89,17 @@ func (s *server) linux() *specs.Linux {
 		RootfsPropagation: "shared",
 		// Flat, so that nothing is left in the host's tree when it is removed.
 		CgroupsPath: "/slipway-" + s.driver.tag + "-" + s.Spec.ID,
-		Resources:   s.resources(),
+		Resources:   resources,
 		Devices:     []specs.LinuxDevice{{Path: "/dev/fuse", Type: "c", Major: 10, Minor: 229, FileMode: &mode}},
 		// Settings of the host's kernel: what is not of a namespace is not the
 		// machine's to change.
 		ReadonlyPaths: []string{"/proc/sys/fs", "/proc/sys/kernel", "/proc/sys/vm", "/proc/sysrq-trigger"},
-	}
+	}, nil
 }
 
 // resources are the flavor's. Devices are all allowed, because pods that may
 // use all of them need a machine that may.
-func (s *server) resources() *specs.LinuxResources {
+func (s *server) resources() (*specs.LinuxResources, error) {
 	r := &specs.LinuxResources{Devices: []specs.LinuxDeviceCgroup{{Allow: true, Access: "rwm"}}}
 	if n := s.Spec.VCPUs; n > 0 {
 		period := uint64(100_000)
@@ -103,7 +111,12 @@ func (s *server) resources() *specs.LinuxResources {
 		limit := int64(n) << 20
 		r.Memory = &specs.LinuxMemory{Limit: &limit}
 	}
-	return r
+	if !s.trouble(faultinject.SlowDisk) {
+		return r, nil
+	}
+	var err error
+	r.BlockIO, err = throttle(s.driver.Dir)
+	return r, err
 }
 
 func (s *server) mounts() ([]specs.Mount, error) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/opencontainers/runtime-spec/specs-go"
+
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 )
 
@@ -180,5 +182,30 @@ func TestSpec(t *testing.T) {
 	s.Spec.Trouble = []string{"no-boot"}
 	if spec, err = s.spec(); err != nil || spec.Process.Args[0] == "/sbin/init" {
 		t.Errorf("a machine that is not to boot boots: %v, %v", spec.Process.Args, err)
+	}
+}
+
+func TestASlowDiskIsThrottledWhereItsFolderLies(t *testing.T) {
+	t.Parallel()
+	s := &server{driver: offline(t), Spec: machine.Spec{ID: "slow", Trouble: []string{"slow-disk"}}}
+	r, err := s.resources()
+	major, minor, found := diskOf(s.driver.Dir)
+	if found != nil { // the folder is on no block device, as in a container
+		if err == nil || !strings.Contains(err.Error(), "finding the disk") {
+			t.Errorf("without a block device: %v", err)
+		}
+		return
+	}
+	if err != nil || r.BlockIO == nil {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	for _, d := range [][]specs.LinuxThrottleDevice{r.BlockIO.ThrottleReadBpsDevice, r.BlockIO.ThrottleWriteIOPSDevice} {
+		if len(d) != 1 || d[0].Major != int64(major) || d[0].Minor != int64(minor) || d[0].Rate == 0 {
+			t.Errorf("throttled is %+v, the disk is %d:%d", d, major, minor)
+		}
+	}
+	s.Spec.Trouble = nil
+	if r, err := s.resources(); err != nil || r.BlockIO != nil {
+		t.Errorf("without trouble: %v, %+v", err, r.BlockIO)
 	}
 }
