@@ -27,8 +27,12 @@ type cloud struct {
 	served      chan error
 }
 
+// factor is how long operations take. Some tests look once a second for a state
+// that passes, such as REBOOT, and would never see it at factor 0.
+const factor = 0.5
+
 func openCloud(ctx context.Context, dir string) (*cloud, error) {
-	opened, err := sandbox.Open(sandbox.Options{Dir: dir, Listen: "127.0.0.1:0", HashCost: bcrypt.MinCost})
+	opened, err := sandbox.Open(sandbox.Options{Dir: dir, Listen: "127.0.0.1:0", Factor: factor, HashCost: bcrypt.MinCost})
 	if err != nil {
 		return nil, fmt.Errorf("opening the sandbox: %w", err)
 	}
