@@ -51,7 +51,7 @@ func (l List[T]) Reply(c *Call, items iter.Seq[T]) error {
 		return err
 	}
 	if len(keys) > 0 {
-		chosen = slices.Values(sorted(chosen, keys))
+		chosen = sorted(chosen, keys)
 	}
 	page, picked, err := l.cut(query, chosen)
 	if err != nil {
@@ -63,7 +63,7 @@ func (l List[T]) Reply(c *Call, items iter.Seq[T]) error {
 		if l.Render != nil {
 			out = l.Render(item)
 		}
-		rendered = append(rendered, Select(c, out))
+		rendered = append(rendered, selected(query["fields"], out))
 	}
 	body := map[string]any{l.Key: rendered}
 	if l.Links != nil {
@@ -143,7 +143,10 @@ func inexact(suffix string) func(reflect.Value, string) bool {
 // Select reduces an object to the attributes that the query names in fields;
 // without any it is returned as it is.
 func Select(c *Call, object any) any {
-	fields := c.Request.URL.Query()["fields"]
+	return selected(c.Request.URL.Query()["fields"], object)
+}
+
+func selected(fields []string, object any) any {
 	if len(fields) == 0 {
 		return object
 	}
@@ -151,11 +154,11 @@ func Select(c *Call, object any) any {
 	if json.Unmarshal(encode(object), &all) != nil {
 		return object
 	}
-	selected := map[string]json.RawMessage{}
+	some := map[string]json.RawMessage{}
 	for _, field := range fields {
 		if value, ok := all[field]; ok {
-			selected[field] = value
+			some[field] = value
 		}
 	}
-	return selected
+	return some
 }
