@@ -135,3 +135,28 @@ func (n *nova) portsOf(t *testing.T, id string) ([]ports.Port, error) {
 	}
 	return ports.ExtractPorts(pages)
 }
+
+// Up to 2.35 Nova keeps limits of what is Neutron's, though nothing heeds them;
+// later versions do not know them.
+func TestQuotaOfNetworkResources(t *testing.T) {
+	t.Parallel()
+	n := newNova(t)
+	old := *n.admin
+	old.Microversion = "2.35"
+	q := must[*quotasets.QuotaSet](t)(quotasets.Get(t.Context(), &old, n.project.ID).Extract())
+	if q.FloatingIPs != -1 || q.SecurityGroups != -1 {
+		t.Errorf("before: %+v", q)
+	}
+	ten := 10
+	if err := quotasets.Update(t.Context(), &old, n.project.ID, quotasets.UpdateOpts{FloatingIPs: &ten}).Err; err != nil {
+		t.Fatal(err)
+	}
+	q = must[*quotasets.QuotaSet](t)(quotasets.Get(t.Context(), &old, n.project.ID).Extract())
+	if q.FloatingIPs != ten || q.SecurityGroups != -1 {
+		t.Errorf("after: %+v", q)
+	}
+	a := raw(t, "GET", n.admin.ServiceURL("os-quota-sets", n.project.ID), n.admin.Token(), "", map[string]string{"OpenStack-API-Version": "compute 2.36"})
+	if a.status != 200 || a.at("quota_set", "floating_ips") != nil || a.at("quota_set", "cores") == nil {
+		t.Errorf("at 2.36: %d %s", a.status, a.text)
+	}
+}

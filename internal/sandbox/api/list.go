@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Filter reports whether an item matches a query parameter; several values
@@ -32,6 +33,8 @@ type List[T any] struct {
 	// without bound.
 	MaxLimit int
 	Links    Links
+	// Inexact lets "name__contains" and the like filter, as Keystone does.
+	Inexact bool
 	// Strict refuses query parameters that are neither attribute nor filter.
 	Strict bool
 }
@@ -48,7 +51,7 @@ func (l List[T]) Reply(c *Call, items iter.Seq[T]) error {
 		return err
 	}
 	if len(keys) > 0 {
-		chosen = slices.Values(sorted(chosen, keys))
+		chosen = sorted(chosen, keys)
 	}
 	page, picked, err := l.cut(query, chosen)
 	if err != nil {
@@ -60,7 +63,7 @@ func (l List[T]) Reply(c *Call, items iter.Seq[T]) error {
 		if l.Render != nil {
 			out = l.Render(item)
 		}
-		rendered = append(rendered, Select(c, out))
+		rendered = append(rendered, selected(query["fields"], out))
 	}
 	body := map[string]any{l.Key: rendered}
 	if l.Links != nil {
@@ -85,13 +88,17 @@ func (l List[T]) filter(query url.Values, items iter.Seq[T]) (iter.Seq[T], error
 	var tests []func(T) bool
 	for name, values := range query {
 		own, isOwn := l.Filters[name]
-		index, isAttribute := known[name]
+		attribute, comparison := name, matches
+		if base, suffix, found := strings.Cut(name, "__"); l.Inexact && found && inexact(suffix) != nil {
+			attribute, comparison = base, inexact(suffix)
+		}
+		index, isAttribute := known[attribute]
 		switch {
 		case reserved(name) || (isOwn && own == nil):
 		case isOwn:
 			tests = append(tests, func(item T) bool { return own(item, values) })
 		case isAttribute:
-			tests = append(tests, func(item T) bool { return matchesAny(reflect.ValueOf(item).FieldByIndex(index), values) })
+			tests = append(tests, func(item T) bool { return matchesAny(reflect.ValueOf(item).FieldByIndex(index), values, comparison) })
 		case l.Strict:
 			return nil, BadRequest("[%q] is invalid attribute for filtering", name)
 		}
@@ -109,14 +116,37 @@ func (l List[T]) filter(query url.Values, items iter.Seq[T]) (iter.Seq[T], error
 	}, nil
 }
 
-func matchesAny(v reflect.Value, values []string) bool {
+func matchesAny(v reflect.Value, values []string, matches func(reflect.Value, string) bool) bool {
 	return slices.ContainsFunc(values, func(text string) bool { return matches(v, text) })
+}
+
+// inexact is the comparison that a suffix of a query parameter stands for; nil
+// when it stands for none.
+func inexact(suffix string) func(reflect.Value, string) bool {
+	compare, fold := map[string]func(s, part string) bool{
+		"contains": strings.Contains, "startswith": strings.HasPrefix, "endswith": strings.HasSuffix, "equals": func(s, text string) bool { return s == text },
+	}[strings.TrimPrefix(suffix, "i")], strings.HasPrefix(suffix, "i")
+	if compare == nil {
+		return nil
+	}
+	return func(v reflect.Value, text string) bool {
+		if v.Kind() != reflect.String {
+			return false
+		}
+		if fold {
+			return compare(strings.ToLower(v.String()), strings.ToLower(text))
+		}
+		return compare(v.String(), text)
+	}
 }
 
 // Select reduces an object to the attributes that the query names in fields;
 // without any it is returned as it is.
 func Select(c *Call, object any) any {
-	fields := c.Request.URL.Query()["fields"]
+	return selected(c.Request.URL.Query()["fields"], object)
+}
+
+func selected(fields []string, object any) any {
 	if len(fields) == 0 {
 		return object
 	}
@@ -124,11 +154,11 @@ func Select(c *Call, object any) any {
 	if json.Unmarshal(encode(object), &all) != nil {
 		return object
 	}
-	selected := map[string]json.RawMessage{}
+	some := map[string]json.RawMessage{}
 	for _, field := range fields {
 		if value, ok := all[field]; ok {
-			selected[field] = value
+			some[field] = value
 		}
 	}
-	return selected
+	return some
 }

@@ -18,7 +18,7 @@ func lists(t *testing.T, links api.Links) *fixture {
 		filters := api.TagFilters(func(v thing) []string { return v.Tags })
 		filters["all_tenants"] = nil
 		filters["name_prefix"] = func(v thing, values []string) bool { return strings.HasPrefix(v.Name, values[0]) }
-		list := api.List[thing]{Key: "things", ID: func(v thing) string { return v.ID }, Links: links, Filters: filters, MaxLimit: 8, Strict: true}
+		list := api.List[thing]{Key: "things", ID: func(v thing) string { return v.ID }, Links: links, Filters: filters, MaxLimit: 8, Strict: true, Inexact: true}
 		s.Routes = append(s.Routes, api.Route{Pattern: "GET /v1/things", Role: api.Reader, Handle: func(c *api.Call) error {
 			return c.View(func(r store.Reader) error { return list.Reply(c, f.things.All(r)) })
 		}})
@@ -66,6 +66,10 @@ func TestListQueries(t *testing.T) {
 		"owner=o":                                "4",
 		"owner=":                                 "01235678",
 		"name_prefix=n&id=3":                     "3",
+		"name__contains=1":                       "13579",
+		"name__startswith=N":                     "",
+		"name__istartswith=N&name__endswith=0":   "02468",
+		"size__contains=1":                       "",
 		"not-tags=t0":                            "13579",
 		"tags-any=t1,nothing":                    "13579",
 		"tags=t1,all&not-tags-any=none":          "13579",
@@ -87,7 +91,7 @@ func TestListQueries(t *testing.T) {
 			t.Errorf("?%s: %s, want %s", query, got, want)
 		}
 	}
-	for _, query := range []string{"limit=x", "limit=-1", "marker=none", "sort_key=weight", "sort=size:up", "color=red"} {
+	for _, query := range []string{"limit=x", "limit=-1", "marker=none", "sort_key=weight", "sort=size:up", "color=red", "name__like=n"} {
 		if got := f.call(t, "GET", "/things/v1/things?"+query, "reader", ""); got.status != 400 {
 			t.Errorf("?%s: %d, want 400", query, got.status)
 		}

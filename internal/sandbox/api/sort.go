@@ -13,11 +13,25 @@ type sortKey struct {
 	desc  bool
 }
 
-// sorted returns the items in the order of the keys; equal ones keep theirs.
-func sorted[T any](items iter.Seq[T], keys []sortKey) []T {
-	return slices.SortedStableFunc(items, func(a, b T) int {
-		for _, key := range keys {
-			order := compare(reflect.ValueOf(a).FieldByIndex(key.index), reflect.ValueOf(b).FieldByIndex(key.index))
+// sorted yields the items in the order of the keys; equal ones keep theirs.
+// Each item is boxed and reflected on once, not at every comparison: a list of
+// thousands would spend its time with nothing else.
+func sorted[T any](items iter.Seq[T], keys []sortKey) iter.Seq[T] {
+	type row struct {
+		item   any
+		values []reflect.Value
+	}
+	var rows []row
+	for item := range items {
+		r := row{item, make([]reflect.Value, len(keys))}
+		for i, key := range keys {
+			r.values[i] = reflect.ValueOf(r.item).FieldByIndex(key.index)
+		}
+		rows = append(rows, r)
+	}
+	slices.SortStableFunc(rows, func(a, b row) int {
+		for i, key := range keys {
+			order := compare(a.values[i], b.values[i])
 			if key.desc {
 				order = -order
 			}
@@ -27,6 +41,13 @@ func sorted[T any](items iter.Seq[T], keys []sortKey) []T {
 		}
 		return 0
 	})
+	return func(yield func(T) bool) {
+		for _, r := range rows {
+			if !yield(r.item.(T)) {
+				return
+			}
+		}
+	}
 }
 
 // sortKeys reads what the query asks for: sort=key:dir,… or sort_key with

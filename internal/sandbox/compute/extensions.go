@@ -18,7 +18,7 @@ func (s *service) extensionRoutes() []api.Route {
 // are always there; the list has said nothing else since v2.1.
 func extensions() [][2]string {
 	return [][2]string{
-		{"os-aggregates", "Aggregates"}, {"os-attach-interfaces", "AttachInterfaces"}, {"os-availability-zone", "AvailabilityZone"},
+		{"os-admin-actions", "AdminActions"}, {"os-aggregates", "Aggregates"}, {"os-attach-interfaces", "AttachInterfaces"}, {"os-availability-zone", "AvailabilityZone"},
 		{"os-block-device-mapping", "BlockDeviceMapping"}, {"os-config-drive", "ConfigDrive"}, {"os-console-output", "ConsoleOutput"},
 		{"os-create-backup", "CreateBackup"}, {"os-extended-availability-zone", "ExtendedAvailabilityZone"},
 		{"os-extended-server-attributes", "ExtendedServerAttributes"}, {"os-extended-status", "ExtendedStatus"},

@@ -42,7 +42,7 @@ type serverItem struct {
 	ProjectID   string `json:"project_id"`
 	TenantID    string `json:"tenant_id"`
 
-	server model.Server
+	server *model.Server
 }
 
 func newServerItem(v model.Server) serverItem {
@@ -50,7 +50,7 @@ func newServerItem(v model.Server) serverItem {
 		VMState: v.VMState, TaskState: v.TaskState, PowerState: v.PowerState, Image: v.ImageID, ImageRef: v.ImageID,
 		Flavor: v.Flavor.ID, FlavorID: v.Flavor.ID, Key: v.KeyName, Reservation: v.ReservationID, User: v.UserID, Zone: v.Zone,
 		Host: v.Host, Node: v.Host, Hostname: v.Hostname, ConfigDrive: v.ConfigDrive, Locked: v.Locked,
-		AccessIPv4: v.AccessIPv4, AccessIPv6: v.AccessIPv6, ProjectID: v.ProjectID, TenantID: v.ProjectID, server: v}
+		AccessIPv4: v.AccessIPv4, AccessIPv6: v.AccessIPv6, ProjectID: v.ProjectID, TenantID: v.ProjectID, server: &v}
 	if v.Description != nil {
 		i.Description = *v.Description
 	}
@@ -93,7 +93,7 @@ func (s *service) listServers(c *api.Call, detail bool) error {
 			MaxLimit: 1000, Sort: []string{"created_at:desc"}, Filters: s.filters(c, r),
 			Render: func(i serverItem) any {
 				if detail {
-					return s.view(c, r, i.server)
+					return s.view(c, r, *i.server)
 				}
 				return map[string]any{"id": i.UUID, "name": i.Name, "links": serverLinks(c, i.UUID)}
 			}}
@@ -179,10 +179,10 @@ func (s *service) filters(c *api.Call, r store.Reader) map[string]api.Filter[ser
 	name, ip4, ip6 := expression(c, "name"), expression(c, "ip"), expression(c, "ip6")
 	out["name"] = func(i serverItem, _ []string) bool { return name.MatchString(i.Name) }
 	out["status"] = func(i serverItem, v []string) bool {
-		return slices.ContainsFunc(v, func(want string) bool { return strings.EqualFold(want, serverStatus(i.server)) })
+		return slices.ContainsFunc(v, func(want string) bool { return strings.EqualFold(want, serverStatus(*i.server)) })
 	}
-	out["ip"] = func(i serverItem, _ []string) bool { return s.hasAddress(r, i.server, ip4, 4) }
-	out["ip6"] = func(i serverItem, _ []string) bool { return s.hasAddress(r, i.server, ip6, 6) }
+	out["ip"] = func(i serverItem, _ []string) bool { return s.hasAddress(r, *i.server, ip4, 4) }
+	out["ip6"] = func(i serverItem, _ []string) bool { return s.hasAddress(r, *i.server, ip6, 6) }
 	out["changes-since"] = func(i serverItem, v []string) bool {
 		at, _ := parseTime(v[0])
 		return !i.server.UpdatedAt.Before(at)

@@ -24,8 +24,8 @@ func (s *service) quotaRoutes() []api.Route {
 	}
 }
 
-// networkQuota is what Nova tells of Neutron's resources up to 2.35: no limit
-// of its own.
+// networkQuota is what Nova tells of Neutron's resources up to 2.35: no limit,
+// unless one was set, which has no effect.
 func networkQuota() []string {
 	return []string{"fixed_ips", "floating_ips", "security_groups", "security_group_rules"}
 }
@@ -72,13 +72,18 @@ func (s *service) room(r store.Reader, project string, more map[string]int) erro
 func shownQuota(c *api.Call, limits map[string]int) map[string]int {
 	shown := map[string]int{}
 	for name, limit := range limits {
-		if !c.Version.AtLeast(2, 57) || !strings.HasPrefix(name, "injected_file") {
+		late := c.Version.AtLeast(2, 57) && strings.HasPrefix(name, "injected_file")
+		if !late && !slices.Contains(networkQuota(), name) {
 			shown[name] = limit
 		}
 	}
 	if !c.Version.AtLeast(2, 36) {
 		for _, name := range networkQuota() {
-			shown[name] = -1
+			limit, set := limits[name]
+			if !set {
+				limit = -1
+			}
+			shown[name] = limit
 		}
 	}
 	return shown
@@ -157,7 +162,7 @@ func (s *service) updateQuota(c *api.Call) error {
 			return api.BadRequest("Invalid input for field/attribute quota_set. Value: %v. Additional properties are not allowed (%q was unexpected)", in, name)
 		case err != nil || limit < -1:
 			return api.BadRequest("Invalid input for field/attribute %s. Value: %v. %v is less than the minimum of -1", name, value, value)
-		case known:
+		default:
 			limits[name] = limit
 		}
 	}

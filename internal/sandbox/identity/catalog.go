@@ -118,5 +118,5 @@ func projectList(key string) api.List[projectView] {
 	filters["name__contains"] = func(p projectView, values []string) bool { return strings.Contains(p.Name, values[0]) }
 	filters["is_domain"] = nil
 	return api.List[projectView]{Key: key, ID: func(p projectView) string { return p.ID },
-		Filters: filters, Render: projectView.render, Links: api.SelfLinks}
+		Filters: filters, Render: projectView.render, Links: api.SelfLinks, Inexact: true}
 }

@@ -77,7 +77,10 @@ func (k *Keystone) updateDomain(c *api.Call) error {
 		if err != nil {
 			return err
 		}
-		return k.putProject(c, tx, d, in, extra, "domain")
+		if d, err = k.putProject(tx, d, in, extra); err != nil {
+			return err
+		}
+		return c.Reply(http.StatusOK, map[string]any{"domain": newProjectView(c, d).render()})
 	})
 }
 

@@ -90,7 +90,7 @@ func (k *Keystone) createEC2(c *api.Call) error {
 		if _, err := find(tx, k.model.Users, "user", user); err != nil {
 			return err
 		}
-		if _, err := k.project(tx, in.TenantID); err != nil {
+		if _, err := find(tx, k.model.Projects, "project", in.TenantID); err != nil {
 			return err
 		}
 		if len(k.effective(tx, user, scope{projectID: in.TenantID})) == 0 {

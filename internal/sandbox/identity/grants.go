@@ -57,7 +57,7 @@ func (k *Keystone) assignment(c *api.Call, r store.Reader, g grant) (a model.Ass
 	switch g.target {
 	case "projects/{target}":
 		a.ProjectID = c.Path("target")
-		_, err = k.project(r, a.ProjectID)
+		_, err = find(r, k.model.Projects, "project", a.ProjectID)
 	case "domains/{target}":
 		a.DomainID = c.Path("target")
 		_, err = k.domain(r, a.DomainID)

@@ -15,11 +15,14 @@ type groupView struct {
 	Description string `json:"description"`
 	DomainID    string `json:"domain_id"`
 	Links       self   `json:"links"`
+	extra       map[string]any
 }
 
 func newGroupView(c *api.Call, g model.Group) groupView {
-	return groupView{g.ID, g.Name, g.Description, g.DomainID, link(c, "/groups/"+g.ID)}
+	return groupView{g.ID, g.Name, g.Description, g.DomainID, link(c, "/groups/"+g.ID), g.Extra}
 }
+
+func (v groupView) render() any { return flatten(v, v.extra) }
 
 func (k *Keystone) groupRoutes() []api.Route {
 	const member = " /v3/groups/{id}/users/{user}"
@@ -39,7 +42,7 @@ func (k *Keystone) groupRoutes() []api.Route {
 // groupsReply lists the groups that a test lets through.
 func (k *Keystone) groupsReply(c *api.Call, test func(model.Group) bool) error {
 	return c.View(func(r store.Reader) error {
-		list := api.List[groupView]{Key: "groups", ID: func(v groupView) string { return v.ID }, Links: api.SelfLinks}
+		list := api.List[groupView]{Key: "groups", ID: func(v groupView) string { return v.ID }, Render: groupView.render, Links: api.SelfLinks, Inexact: true}
 		return list.Reply(c, func(yield func(groupView) bool) {
 			for g := range k.model.Groups.All(r) {
 				if test(g) && !yield(newGroupView(c, g)) {
@@ -67,7 +70,7 @@ func (k *Keystone) showGroup(c *api.Call) error {
 		if err != nil {
 			return err
 		}
-		return c.Reply(http.StatusOK, map[string]any{"group": newGroupView(c, g)})
+		return c.Reply(http.StatusOK, map[string]any{"group": newGroupView(c, g).render()})
 	})
 }
 
@@ -78,8 +81,8 @@ type groupInput struct {
 }
 
 func (k *Keystone) createGroup(c *api.Call) error {
-	var in groupInput
-	if err := c.DecodeIn("group", &in); err != nil {
+	in, extra, err := decodeExtra[groupInput](c, "group")
+	if err != nil {
 		return err
 	}
 	return c.Update(func(tx *store.Tx) error {
@@ -87,13 +90,13 @@ func (k *Keystone) createGroup(c *api.Call) error {
 		if _, err := k.domain(tx, g.DomainID); err != nil {
 			return err
 		}
-		return k.putGroup(c, tx, g, in, http.StatusCreated)
+		return k.putGroup(c, tx, g, in, extra, http.StatusCreated)
 	})
 }
 
 func (k *Keystone) updateGroup(c *api.Call) error {
-	var in groupInput
-	if err := c.DecodeIn("group", &in); err != nil {
+	in, extra, err := decodeExtra[groupInput](c, "group")
+	if err != nil {
 		return err
 	}
 	return c.Update(func(tx *store.Tx) error {
@@ -101,13 +104,14 @@ func (k *Keystone) updateGroup(c *api.Call) error {
 		if err != nil {
 			return err
 		}
-		return k.putGroup(c, tx, g, in, http.StatusOK)
+		return k.putGroup(c, tx, g, in, extra, http.StatusOK)
 	})
 }
 
-func (k *Keystone) putGroup(c *api.Call, tx *store.Tx, g model.Group, in groupInput, status int) error {
+func (k *Keystone) putGroup(c *api.Call, tx *store.Tx, g model.Group, in groupInput, extra map[string]any, status int) error {
 	in.Name.Apply(&g.Name)
 	in.Description.Apply(&g.Description)
+	g.Extra = merge(g.Extra, extra)
 	if err := checkName(g.Name, 64); err != nil {
 		return err
 	}
@@ -117,7 +121,7 @@ func (k *Keystone) putGroup(c *api.Call, tx *store.Tx, g model.Group, in groupIn
 		}
 	}
 	k.model.Groups.Put(tx, g)
-	return c.Reply(status, map[string]any{"group": newGroupView(c, g)})
+	return c.Reply(status, map[string]any{"group": newGroupView(c, g).render()})
 }
 
 func (k *Keystone) deleteGroup(c *api.Call) error {

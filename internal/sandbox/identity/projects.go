@@ -32,6 +32,13 @@ func newProjectView(c *api.Call, p model.Project) projectView {
 	return v
 }
 
+// asProject is the view that the projects API gives: a domain is a project that
+// acts as a domain there.
+func (v projectView) asProject(c *api.Call, p model.Project) any {
+	v.IsDomain, v.Links = &p.IsDomain, link(c, "/projects/"+p.ID)
+	return v.render()
+}
+
 func (v projectView) render() any { return flatten(v, v.extra) }
 
 func (k *Keystone) projectRoutes() []api.Route {
@@ -69,19 +76,10 @@ func (k *Keystone) listProjects(c *api.Call) error {
 	})
 }
 
-// project finds a project that is no domain.
-func (k *Keystone) project(r store.Reader, id string) (model.Project, error) {
-	p, err := find(r, k.model.Projects, "project", id)
-	if err == nil && p.IsDomain {
-		err = api.NotFound("Could not find project: %s.", id)
-	}
-	return p, err
-}
-
 // visibleProject is the project in the path, if it is the caller's scope or
 // the caller is an administrator.
 func (k *Keystone) visibleProject(c *api.Call, r store.Reader) (model.Project, error) {
-	p, err := k.project(r, c.Path("id"))
+	p, err := find(r, k.model.Projects, "project", c.Path("id"))
 	if !c.Principal.Owns(c.Path("id")) {
 		return p, denied()
 	}
@@ -94,7 +92,7 @@ func (k *Keystone) showProject(c *api.Call) error {
 		if err != nil {
 			return err
 		}
-		return c.Reply(http.StatusOK, map[string]any{"project": newProjectView(c, p).render()})
+		return c.Reply(http.StatusOK, map[string]any{"project": newProjectView(c, p).asProject(c, p)})
 	})
 }
 
@@ -144,7 +142,7 @@ func (k *Keystone) createProject(c *api.Call) error {
 			return err
 		}
 		k.model.Projects.Put(tx, p)
-		return c.Reply(http.StatusCreated, map[string]any{"project": newProjectView(c, p).render()})
+		return c.Reply(http.StatusCreated, map[string]any{"project": newProjectView(c, p).asProject(c, p)})
 	})
 }
 
@@ -183,32 +181,39 @@ func (k *Keystone) updateProject(c *api.Call) error {
 		return err
 	}
 	return c.Update(func(tx *store.Tx) error {
-		p, err := k.project(tx, c.Path("id"))
+		p, err := find(tx, k.model.Projects, "project", c.Path("id"))
 		if err != nil {
 			return err
 		}
 		if in.DomainID.Set && in.DomainID.Value != p.DomainID || in.ParentID.Set && in.ParentID.Value != p.ParentID {
 			return api.Forbidden("Update of `parent_id` or `domain_id` is not allowed.")
 		}
-		return k.putProject(c, tx, p, in, extra, "project")
+		if p, err = k.putProject(tx, p, in, extra); err != nil {
+			return err
+		}
+		return c.Reply(http.StatusOK, map[string]any{"project": newProjectView(c, p).asProject(c, p)})
 	})
 }
 
-func (k *Keystone) putProject(c *api.Call, tx *store.Tx, p model.Project, in projectInput, extra map[string]any, key string) error {
+// putProject changes a project or a domain.
+func (k *Keystone) putProject(tx *store.Tx, p model.Project, in projectInput, extra map[string]any) (model.Project, error) {
 	in.apply(&p)
 	p.Extra = merge(p.Extra, extra)
 	if err := k.checkProjectName(tx, p); err != nil {
-		return err
+		return p, err
 	}
 	k.model.Projects.Put(tx, p)
-	return c.Reply(http.StatusOK, map[string]any{key: newProjectView(c, p).render()})
+	return p, nil
 }
 
 func (k *Keystone) deleteProject(c *api.Call) error {
 	return c.Update(func(tx *store.Tx) error {
-		p, err := k.project(tx, c.Path("id"))
+		p, err := find(tx, k.model.Projects, "project", c.Path("id"))
 		if err != nil {
 			return err
+		}
+		if p.IsDomain && p.Enabled {
+			return api.BadRequest("cannot delete an enabled project acting as a domain. Please disable the project %s first.", p.ID)
 		}
 		if k.model.ProjectsIn.Count(tx, p.ID) > 0 {
 			return api.Forbidden("Cannot delete project %s: it has child projects.", p.ID)

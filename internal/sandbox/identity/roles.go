@@ -44,7 +44,7 @@ func (k *Keystone) roleRoutes() []api.Route {
 
 // rolesReply lists the roles that a test lets through.
 func (k *Keystone) rolesReply(c *api.Call, r store.Reader, test func(model.Role) bool) error {
-	list := api.List[roleView]{Key: "roles", ID: func(v roleView) string { return v.ID }, Render: roleView.render, Links: api.SelfLinks}
+	list := api.List[roleView]{Key: "roles", ID: func(v roleView) string { return v.ID }, Render: roleView.render, Links: api.SelfLinks, Inexact: true}
 	return list.Reply(c, func(yield func(roleView) bool) {
 		for role := range k.model.Roles.All(r) {
 			if test(role) && !yield(newRoleView(c, role)) {

@@ -1,7 +1,9 @@
 package identity
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/api"
 	"github.com/slipway-sh/slipway/internal/sandbox/model"
@@ -143,8 +145,8 @@ type trustInput struct {
 	RedelegationCount int         `json:"redelegation_count"`
 }
 
-// createTrust lets the caller be represented on the project of the token,
-// with no more roles than the caller has there.
+// createTrust lets the caller be represented on a project, with no more roles
+// than the caller has there, whatever the token is for.
 func (k *Keystone) createTrust(c *api.Call) error {
 	var in trustInput
 	if err := c.DecodeIn("trust", &in); err != nil {
@@ -159,8 +161,6 @@ func (k *Keystone) createTrust(c *api.Call) error {
 		return api.BadRequest("remaining_uses must be a positive integer or null.")
 	case len(in.Roles) == 0:
 		return api.Forbidden("At least one role should be specified.")
-	case in.ProjectID != c.Principal.ProjectID:
-		return denied()
 	}
 	at, err := k.future(in.ExpiresAt)
 	if err != nil {
@@ -170,7 +170,7 @@ func (k *Keystone) createTrust(c *api.Call) error {
 		if _, err := find(tx, k.model.Users, "user", in.TrusteeUserID); err != nil {
 			return err
 		}
-		roles, err := k.pickRoles(c, tx, in.Roles)
+		roles, err := k.delegated(tx, in)
 		if err != nil {
 			return err
 		}
@@ -180,4 +180,23 @@ func (k *Keystone) createTrust(c *api.Call) error {
 		k.model.Trusts.Put(tx, t)
 		return c.Reply(http.StatusCreated, map[string]any{"trust": k.newTrustView(c, tx, t)})
 	})
+}
+
+// delegated are the ids of the roles of a trust, all of which the trustor has
+// on the project.
+func (k *Keystone) delegated(r store.Reader, in trustInput) ([]string, error) {
+	if _, err := find(r, k.model.Projects, "project", in.ProjectID); err != nil {
+		return nil, err
+	}
+	has := k.effective(r, in.TrustorUserID, scope{projectID: in.ProjectID})
+	var ids []string
+	for _, ref := range in.Roles {
+		role, _ := k.model.RolesByName.First(r, ref.Name)
+		id := cmp.Or(ref.ID, role.ID)
+		if !slices.Contains(has, id) {
+			return nil, api.NotFound("Could not find role: %s.", cmp.Or(ref.ID, ref.Name))
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }

@@ -60,7 +60,7 @@ func (k *Keystone) userViews(c *api.Call, r store.Reader, test func(model.User) 
 }
 
 func userList() api.List[userView] {
-	return api.List[userView]{Key: "users", ID: func(v userView) string { return v.ID }, Render: userView.render, Links: api.SelfLinks,
+	return api.List[userView]{Key: "users", ID: func(v userView) string { return v.ID }, Render: userView.render, Links: api.SelfLinks, Inexact: true,
 		Filters: map[string]api.Filter[userView]{
 			"name__contains": func(v userView, values []string) bool { return strings.Contains(v.Name, values[0]) },
 		}}

@@ -37,11 +37,12 @@ type User struct {
 
 // Group is a group of users.
 type Group struct {
-	ID          string   `json:"id"`
-	Name        string   `json:"name"`
-	Description string   `json:"description"`
-	DomainID    string   `json:"domain_id"`
-	Members     []string `json:"members,omitempty"`
+	ID          string         `json:"id"`
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	DomainID    string         `json:"domain_id"`
+	Members     []string       `json:"members,omitempty"`
+	Extra       map[string]any `json:"extra,omitempty"`
 }
 
 // Role is a role; a role of a domain has DomainID.

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/flavors"
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/imagedata"
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/external"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/slipway-sh/slipway/internal/sandbox"
+)
+
+// cloud is a sandbox with what gophercloud's script/stackenv makes in DevStack.
+type cloud struct {
+	*sandbox.Cloud
+	environment map[string]string
+	stop        context.CancelFunc
+	served      chan error
+}
+
+// factor is how long operations take. Some tests look once a second for a state
+// that passes, such as REBOOT, and would never see it at factor 0.
+const factor = 0.5
+
+func openCloud(ctx context.Context, dir string) (*cloud, error) {
+	opened, err := sandbox.Open(sandbox.Options{Dir: dir, Listen: "127.0.0.1:0", Factor: factor, HashCost: bcrypt.MinCost})
+	if err != nil {
+		return nil, fmt.Errorf("opening the sandbox: %w", err)
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c := &cloud{Cloud: opened, stop: stop, served: make(chan error, 1)}
+	go func() { c.served <- opened.Serve(running) }()
+	if err := c.prepare(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("preparing the sandbox: %w", err), c.close())
+	}
+	return c, nil
+}
+
+func (c *cloud) close() error {
+	c.stop()
+	return errors.Join(<-c.served, c.Close())
+}
+
+// login is the environment of one user, as gophercloud's clients read it.
+func (c *cloud) login(user, password string) map[string]string {
+	return map[string]string{"OS_AUTH_URL": c.URL() + "/identity", "OS_USERNAME": user, "OS_PASSWORD": password,
+		"OS_PROJECT_NAME": user, "OS_DOMAIN_ID": "default", "OS_REGION_NAME": sandbox.Region}
+}
+
+// prepare makes flavors, an image and the network private, and keeps their ids
+// under the names that gophercloud's internal/acceptance/clients reads.
+func (c *cloud) prepare(ctx context.Context) error {
+	provider, err := openstack.AuthenticatedClient(ctx, gophercloud.AuthOptions{IdentityEndpoint: c.URL() + "/identity",
+		Username: "admin", Password: c.Passwords().Admin, TenantName: "admin", DomainID: "default"})
+	if err != nil {
+		return err
+	}
+	region := gophercloud.EndpointOpts{Region: sandbox.Region}
+	compute, err := openstack.NewComputeV2(provider, region)
+	if err != nil {
+		return err
+	}
+	image, err := openstack.NewImageV2(provider, region)
+	if err != nil {
+		return err
+	}
+	network, err := openstack.NewNetworkV2(provider, region)
+	if err != nil {
+		return err
+	}
+	c.environment = map[string]string{"OS_BRANCH": "master", "OS_FLAVOR_ID": "99", "OS_FLAVOR_ID_RESIZE": "98",
+		"OS_POOL_NAME": "public", "OS_NETWORK_NAME": "private", "OS_PORTFORWARDING_ENVIRONMENT": "1"}
+	return errors.Join(makeFlavors(ctx, compute), c.makeImage(ctx, image), c.makeNetwork(ctx, network))
+}
+
+func makeFlavors(ctx context.Context, client *gophercloud.ServiceClient) error {
+	for id, disk := range map[string]int{"99": 10, "98": 11} {
+		ephemeral := 10
+		opts := flavors.CreateOpts{ID: id, Name: "acceptance-" + id, RAM: 512, VCPUs: 1, Disk: &disk, Ephemeral: &ephemeral}
+		if err := flavors.Create(ctx, client, opts).Err; err != nil {
+			return fmt.Errorf("creating flavor %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func (c *cloud) makeImage(ctx context.Context, client *gophercloud.ServiceClient) error {
+	public := images.ImageVisibilityPublic
+	made, err := images.Create(ctx, client, images.CreateOpts{Name: "cirros", DiskFormat: "raw", ContainerFormat: "bare", Visibility: &public}).Extract()
+	if err != nil {
+		return fmt.Errorf("creating an image: %w", err)
+	}
+	c.environment["OS_IMAGE_ID"], c.environment["OS_IMAGE_NAME"] = made.ID, made.Name
+	if err := imagedata.Upload(ctx, client, made.ID, bytes.NewReader(make([]byte, 64<<10))).ExtractErr(); err != nil {
+		return fmt.Errorf("uploading an image: %w", err)
+	}
+	return nil
+}
+
+func (c *cloud) makeNetwork(ctx context.Context, client *gophercloud.ServiceClient) error {
+	yes := true
+	pages, err := networks.List(client, external.ListOptsExt{ListOptsBuilder: networks.ListOpts{}, External: &yes}).AllPages(ctx)
+	if err != nil {
+		return fmt.Errorf("listing networks: %w", err)
+	}
+	public, err := networks.ExtractNetworks(pages)
+	if err != nil || len(public) == 0 {
+		return fmt.Errorf("finding the external network among %d: %w", len(public), err)
+	}
+	private, err := networks.Create(ctx, client, networks.CreateOpts{Name: "private", Shared: &yes}).Extract()
+	if err != nil {
+		return fmt.Errorf("creating a network: %w", err)
+	}
+	subnet, err := subnets.Create(ctx, client, subnets.CreateOpts{Name: "private-subnet", NetworkID: private.ID,
+		IPVersion: gophercloud.IPv4, CIDR: "10.0.0.0/22"}).Extract()
+	if err != nil {
+		return fmt.Errorf("creating a subnet: %w", err)
+	}
+	c.environment["OS_EXTGW_ID"], c.environment["OS_NETWORK_ID"], c.environment["OS_SUBNET_ID"] = public[0].ID, private.ID, subnet.ID
+	return nil
+}

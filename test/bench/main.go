@@ -1,0 +1,76 @@
+// Command bench measures the sandbox: how soon it answers, how long calls take,
+// and what thousands of servers and ports cost. It runs the program as a user
+// does, in a process of its own, with driver none.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+type options struct {
+	slipway, output       string
+	starts, calls         int
+	servers, ports, limit int
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.slipway, "slipway", "bin/slipway", "the program to measure")
+	flag.StringVar(&o.output, "o", "table", "output format: "+strings.Join(ui.Formats(), ", "))
+	flag.IntVar(&o.starts, "starts", 5, "how often the sandbox is started")
+	flag.IntVar(&o.calls, "calls", 2000, "how many calls of each kind are measured")
+	flag.IntVar(&o.servers, "servers", 2000, "how many servers are made")
+	flag.IntVar(&o.ports, "ports", 10000, "how many ports are made beside those of the servers")
+	flag.IntVar(&o.limit, "limit", 100, "size of a page when they are listed")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := o.run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func (o options) run(ctx context.Context) (err error) {
+	if o.slipway, err = filepath.Abs(o.slipway); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "slipway-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	var all []measure
+	started, err := o.measureStart(ctx, dir)
+	if err != nil {
+		return err
+	}
+	all = append(all, started...)
+	box, err := startBox(ctx, o.slipway, filepath.Join(dir, "measured"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, box.stop(context.WithoutCancel(ctx))) }()
+	b, err := newBench(ctx, o, box)
+	if err != nil {
+		return fmt.Errorf("preparing the sandbox: %w", err)
+	}
+	for _, part := range []func(context.Context) ([]measure, error){b.latency, b.scale} {
+		some, err := part(ctx)
+		if err != nil {
+			return err
+		}
+		all = append(all, some...)
+	}
+	return ui.Output(os.Stdout, o.output, all, table(all))
+}
