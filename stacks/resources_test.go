@@ -182,7 +182,9 @@ func TestAnotherFlavorResizesAndAnotherImageChangesNothing(t *testing.T) {
 	}
 	w.env.Choices.ImageID, w.env.SeedTrigger = "", "now"
 	plan, err = w.run(t).Preview(t.Context(), w.env.Program)
-	if err != nil || len(plan.Changes) != 1 || plan.Changes[0].Operation != engine.Replace || !plan.Changes[0].Properties[0].Replaces {
+	// What runs on the seed follows it.
+	if err != nil || plan.Counts[engine.Replace] != 1 || plan.Counts[engine.Update] != 2 || len(plan.Changes) != 3 ||
+		plan.Changes[0].Name != stacks.StepSeed || !plan.Changes[0].Properties[0].Replaces {
 		t.Errorf("a trigger: %+v, %v", plan.Changes, err)
 	}
 	data := w.only(t, stacks.StepData)

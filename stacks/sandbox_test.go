@@ -212,7 +212,7 @@ func (w *world) engine() (*engine.Engine, error) {
 	return engine.New(engine.Options{Environment: w.env.Config.Metadata.Name, Folder: folder, Events: w.events,
 		Passphrase: engine.PassphraseFile(filepath.Join(folder, "passphrase")),
 		Resources: func() []infer.InferredResource {
-			return resources.Resources(w.clients, w.userID, filepath.Join(folder, "keys"))
+			return append(resources.Resources(w.clients, w.userID, filepath.Join(folder, "keys")), onSeed()...)
 		}})
 }
 

@@ -56,14 +56,20 @@ func (e *Engine) Resources(ctx context.Context) ([]Resource, error) {
 // signature marks a secret in a state (Pulumi's resource.SigKey).
 const signature = "4dabf18193072939515e22adb298388d"
 
+// IsSecret reports whether a value of a plan or a state is a secret, in its
+// encrypted form.
+func IsSecret(value any) bool {
+	wrapped, ok := value.(map[string]any)
+	return ok && wrapped[signature] != nil
+}
+
 // clear unwraps the secrets of a state that was exported with them.
 func clear(outputs map[string]any) map[string]any {
 	for name, value := range outputs {
-		wrapped, ok := value.(map[string]any)
-		if !ok || wrapped[signature] == nil {
+		if !IsSecret(value) {
 			continue
 		}
-		text, _ := wrapped["plaintext"].(string)
+		text, _ := value.(map[string]any)["plaintext"].(string)
 		var plain any
 		if json.Unmarshal([]byte(text), &plain) == nil {
 			outputs[name] = plain

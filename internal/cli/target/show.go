@@ -60,6 +60,9 @@ func sign(o engine.Operation) string {
 func kind(of string) string { return strings.ReplaceAll(of, ":", " ") }
 
 func value(v any) string {
+	if engine.IsSecret(v) {
+		return "[secret]"
+	}
 	text := fmt.Sprint(v)
 	switch {
 	case v == nil || text == "":
