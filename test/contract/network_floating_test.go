@@ -53,6 +53,12 @@ func TestFloatingIPLife(t *testing.T) {
 		now, err := floatingips.Get(t.Context(), client, floating.ID).Extract()
 		return err == nil && now.Status == "DOWN"
 	})
+	// The API reference: null, or no port_id at all. Cluster API's provider does the latter.
+	must[*floatingips.FloatingIP](t)(floatingips.Update(t.Context(), client, floating.ID, floatingips.UpdateOpts{PortID: &port.ID}).Extract())
+	floating = must[*floatingips.FloatingIP](t)(floatingips.Update(t.Context(), client, floating.ID, floatingips.UpdateOpts{}).Extract())
+	if floating.PortID != "" {
+		t.Errorf("got %+v after an update without port_id", floating)
+	}
 	_, err := floatingips.Get(t.Context(), client, unknownID).Extract()
 	wantNeutron(t, err, http.StatusNotFound, "FloatingIPNotFound", "Floating IP "+unknownID+" could not be found")
 }

@@ -197,8 +197,12 @@ func (n *Core) applyAssociation(tx *store.Tx, p *api.Principal, v *model.Floatin
 		portID = in.PortID.Value
 	}
 	switch {
-	case !in.PortID.Set && !in.FixedIP.Set:
+	case !in.PortID.Set && !in.FixedIP.Set && (in.Description.Set || in.QoSPolicyID.Set):
 		return nil
+	case !in.PortID.Set && !in.FixedIP.Set:
+		// "Set the port_id attribute to null or omit it from the request body":
+		// an update that says nothing takes the port away. CAPO relies on it.
+		n.disassociate(tx, v)
 	case portID == "" && in.FixedIP.Value != "":
 		return badFloating("fixed_ip_address cannot be specified without a port_id")
 	case portID == "":
