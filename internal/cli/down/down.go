@@ -4,6 +4,7 @@ package down
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -60,13 +61,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
-	closed := false
-	finish := func() {
-		if !closed {
-			closed = true
-			progress.Close()
-		}
-	}
+	finish := sync.OnceFunc(func() { progress.Close() })
 	defer finish()
 	t, err := target.Open(ctx, o.from, progress)
 	if err != nil {

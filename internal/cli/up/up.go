@@ -4,6 +4,7 @@ package up
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,13 +64,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
-	closed := false
-	finish := func() {
-		if !closed {
-			closed = true
-			progress.Close()
-		}
-	}
+	finish := sync.OnceFunc(func() { progress.Close() })
 	defer finish()
 	t, err := target.Open(ctx, o.from, progress)
 	if err != nil {
