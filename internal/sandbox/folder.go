@@ -7,7 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // marker is in every folder that is a sandbox's, so that none other is ever
@@ -70,8 +71,8 @@ func NewClaim(dir string) (*Claim, error) {
 	if err != nil {
 		return nil, fmt.Errorf("claiming the sandbox's folder: %w", err)
 	}
-	switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-	case errors.Is(err, syscall.EWOULDBLOCK):
+	switch err := unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, whole(unix.F_WRLCK)); {
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EACCES):
 		return nil, errors.Join(ErrRuns, file.Close())
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("claiming the sandbox's folder: %w", err), file.Close())
@@ -92,7 +93,20 @@ func (c *Claim) Announce(url string) error {
 }
 
 // Release gives the folder back.
-func (c *Claim) Release() error { return errors.Join(c.file.Truncate(0), c.file.Close()) }
+func (c *Claim) Release() error {
+	return errors.Join(c.file.Truncate(0), unlock(c.file), c.file.Close())
+}
+
+// whole is a lock of that kind on the whole file. It belongs to the open file,
+// as flock(2)'s do, but can be asked for without being taken: whoever looks
+// whether a sandbox runs must not keep one from starting in that moment.
+func whole(kind int16) *unix.Flock_t { return &unix.Flock_t{Type: kind} }
+
+// unlock ends the lock at once. Closing alone may come late: a process that is
+// being started beside this has the file until it is another program.
+func unlock(file *os.File) error {
+	return unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, whole(unix.F_UNLCK))
+}
 
 // Running returns the process that has the folder; false when none has. A
 // process that has not announced itself yet has PID 0. The lock tells, so that
@@ -106,11 +120,12 @@ func Running(dir string) (p Process, runs bool, err error) {
 		return p, false, fmt.Errorf("looking for the sandbox: %w", err)
 	}
 	defer file.Close()
-	switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); {
-	case err == nil:
-		return p, false, nil
-	case !errors.Is(err, syscall.EWOULDBLOCK):
+	lock := whole(unix.F_WRLCK)
+	if err := unix.FcntlFlock(file.Fd(), unix.F_OFD_GETLK, lock); err != nil {
 		return p, false, fmt.Errorf("looking for the sandbox: %w", err)
+	}
+	if lock.Type == unix.F_UNLCK {
+		return p, false, nil
 	}
 	_ = json.NewDecoder(file).Decode(&p) // empty until it is announced
 	return p, true, nil

@@ -90,7 +90,7 @@ func TestComputeBootFromVolume(t *testing.T) {
 	if v.Bootable != "true" || v.Status != "in-use" || v.Attachments[0].Device != "/dev/vda" {
 		t.Errorf("root volume %+v", v)
 	}
-	wantStatus(t, volumeattach.Delete(t.Context(), n.compute, s.ID, root).ExtractErr(), 403)
+	wantStatus(t, volumeattach.Delete(t.Context(), n.compute, s.ID, root).ExtractErr(), 400)
 	if err := servers.Delete(t.Context(), n.compute, s.ID).ExtractErr(); err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +127,8 @@ func TestComputeRefusesBlockDevices(t *testing.T) {
 		message string
 	}{
 		"unknown volume": {servers.BlockDevice{SourceType: "volume", DestinationType: "volume", UUID: "none"}, invalid + "failed to get volume none."},
-		"not bootable":   {servers.BlockDevice{SourceType: "volume", DestinationType: "volume", UUID: blank.ID}, invalid + "Block Device " + blank.ID + " is not bootable."},
-		"no size":        {servers.BlockDevice{SourceType: "image", DestinationType: "volume", UUID: n.imageID}, invalid + "Images with destination_type 'volume' need to have a non-zero size specified"},
+		"not bootable":   {servers.BlockDevice{SourceType: "volume", DestinationType: "volume", UUID: blank.ID}, "Block Device " + blank.ID + " is not bootable."},
+		"no size":        {servers.BlockDevice{SourceType: "image", DestinationType: "volume", UUID: n.imageID}, "Images with destination_type 'volume' need to have a non-zero size specified"},
 		"nothing to boot": {servers.BlockDevice{SourceType: "blank", DestinationType: "volume", VolumeSize: 1, BootIndex: -1},
 			invalid + "Boot sequence for the instance and image/block device mapping combination is not valid."},
 	} {
@@ -156,6 +156,8 @@ func TestComputeInterfaces(t *testing.T) {
 	_, err = attachinterfaces.Create(t.Context(), n.compute, s.ID, attachinterfaces.CreateOpts{PortID: given.ID}).Extract()
 	wantCompute(t, err, 409, "conflictingRequest", "Port "+given.ID+" is still in use.")
 	_, err = attachinterfaces.Create(t.Context(), n.compute, s.ID, attachinterfaces.CreateOpts{PortID: "none"}).Extract()
+	wantStatus(t, err, 400)
+	_, err = attachinterfaces.Create(t.Context(), n.compute, s.ID, attachinterfaces.CreateOpts{PortID: unknownID}).Extract()
 	wantStatus(t, err, 404)
 	list := func() int {
 		pages, err := attachinterfaces.List(n.compute, s.ID).AllPages(t.Context())

@@ -71,7 +71,8 @@ func TestComputeRefusesMalformedBodies(t *testing.T) {
 		"no server":      {`{"machine": {}}`, "server", nil},
 		"name no text":   {`{"server": {"name": 5}}`, "name", nil},
 		"no name":        {`{"server": {"flavorRef": "1"}}`, "name", nil},
-		"bad user data":  {`{"server": {"name": "x", "flavorRef": "1", "user_data": "%%%"}}`, "user_data", nil},
+		"bad user data":  {`{"server": {"name": "x", "flavorRef": "1", "imageRef": "` + n.imageID + `", "user_data": "abcde"}}`, "user_data", nil},
+		"no image":       {`{"server": {"name": "x", "flavorRef": "1"}}`, "imageRef", nil},
 		"later property": {`{"server": {"name": "x", "flavorRef": "1", "tags": ["a"]}}`, "tags", nil},
 		"no networks": {`{"server": {"name": "x", "flavorRef": "1", "imageRef": "` + n.imageID + `"}}`, "networks",
 			map[string]string{"OpenStack-API-Version": "compute 2.37"}},
@@ -105,8 +106,9 @@ func TestComputeQuotas(t *testing.T) {
 	t.Parallel()
 	n := newNova(t)
 	two := 2
-	q := must[*quotasets.QuotaSet](t)(quotasets.Update(t.Context(), n.admin, n.project.ID, quotasets.UpdateOpts{Instances: gophercloud.IntToPointer(5), Cores: &two}).Extract())
-	if q.Cores != 2 || q.Instances != 5 || q.RAM != 51200 {
+	q := must[*quotasets.QuotaSet](t)(quotasets.Update(t.Context(), n.admin, n.project.ID, quotasets.UpdateOpts{Instances: gophercloud.IntToPointer(5), Cores: &two,
+		RAM: gophercloud.IntToPointer(51200000)}).Extract())
+	if q.Cores != 2 || q.Instances != 5 || q.RAM != 51200000 {
 		t.Errorf("quota %+v", q)
 	}
 	n.server(t, n.spec(t))

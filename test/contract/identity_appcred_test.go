@@ -76,7 +76,7 @@ func TestAppCredShowsNoSecretLater(t *testing.T) {
 	}
 	wantStatus(t, applicationcredentials.Get(t.Context(), clients.Identity(t), p.user.ID, cred.ID).Err, http.StatusNotFound)
 	_, err := p.withAppCred(t, cred)
-	wantStatus(t, err, http.StatusUnauthorized)
+	wantStatus(t, err, http.StatusNotFound) // Keystone does not hide which there are
 }
 
 func TestAppCredRoles(t *testing.T) {
@@ -109,7 +109,10 @@ func TestAppCredEndsWithRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = p.withAppCred(t, cred)
-	wantStatus(t, err, http.StatusUnauthorized)
+	// Keystone remembers deleted ones for a while; then it does not find them.
+	if !gophercloud.ResponseCodeIs(err, http.StatusUnauthorized) && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+		t.Errorf("got %v, want a refusal", err)
+	}
 }
 
 func TestAppCredRestriction(t *testing.T) {
@@ -132,10 +135,11 @@ func TestAppCredRestriction(t *testing.T) {
 func TestAppCredExpiry(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
-	past := time.Now().Add(-time.Hour)
+	begin, past := time.Now(), time.Now().Add(-time.Hour)
 	_, err := createAppCred(t, p, p.clients(t), applicationcredentials.CreateOpts{ExpiresAt: &past})
 	wantStatus(t, err, http.StatusBadRequest)
-	soon := time.Now().Add(2 * time.Second)
+	// A login and a creation must fit in, as long as they take on this cloud.
+	soon := time.Now().Add(2*time.Second + 4*time.Since(begin))
 	cred := must[*appCred](t)(createAppCred(t, p, p.clients(t), applicationcredentials.CreateOpts{ExpiresAt: &soon}))
 	if cred.ExpiresAt.Sub(soon).Abs() > time.Second {
 		t.Errorf("expires at %s, want %s", cred.ExpiresAt, soon)

@@ -46,25 +46,31 @@ func TestAuthByPasswordNamesAndIDs(t *testing.T) {
 }
 
 // A refused login is a 401 with Keystone's error body, and tells nobody
-// whether user, password or project was wrong.
+// whether user, password or project was wrong. Tokens and application
+// credentials that are not there are not found instead.
 func TestAuthRefused(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	stranger := newPerson(t)
+	const missing = "no such "
 	cases := map[string]string{
-		"wrong password":    passwordBody(p.user.ID, "wrong", p.project.ID),
-		"unknown user":      passwordBody("0123456789abcdef0123456789abcdef", p.password, p.project.ID),
-		"foreign project":   passwordBody(p.user.ID, p.password, stranger.project.ID),
-		"unknown project":   passwordBody(p.user.ID, p.password, "0123456789abcdef0123456789abcdef"),
-		"unknown method":    `{"auth":{"identity":{"methods":["magic"],"magic":{}}}}`,
-		"unknown token":     `{"auth":{"identity":{"methods":["token"],"token":{"id":"gAAAAAnothing"}}}}`,
-		"unknown app. cred": `{"auth":{"identity":{"methods":["application_credential"],"application_credential":{"id":"0123456789abcdef0123456789abcdef","secret":"x"}}}}`,
+		"wrong password":       passwordBody(p.user.ID, "wrong", p.project.ID),
+		"unknown user":         passwordBody("0123456789abcdef0123456789abcdef", p.password, p.project.ID),
+		"foreign project":      passwordBody(p.user.ID, p.password, stranger.project.ID),
+		"unknown project":      passwordBody(p.user.ID, p.password, "0123456789abcdef0123456789abcdef"),
+		"unknown method":       `{"auth":{"identity":{"methods":["magic"],"magic":{}}}}`,
+		missing + "token":      `{"auth":{"identity":{"methods":["token"],"token":{"id":"gAAAAAnothing"}}}}`,
+		missing + "credential": `{"auth":{"identity":{"methods":["application_credential"],"application_credential":{"id":"0123456789abcdef0123456789abcdef","secret":"x"}}}}`,
 	}
 	for name, body := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := raw(t, http.MethodPost, p.endpoint+"v3/auth/tokens", "", body, nil)
-			if got.status != http.StatusUnauthorized || got.at("error", "code") != 401.0 || got.at("error", "title") != "Unauthorized" {
+			status, title := 401, "Unauthorized"
+			if strings.HasPrefix(name, missing) {
+				status, title = 404, "Not Found"
+			}
+			if got.status != status || got.at("error", "code") != float64(status) || got.at("error", "title") != title {
 				t.Errorf("got %d %s", got.status, got.text)
 			}
 			if message, _ := got.at("error", "message").(string); message == "" || strings.Contains(message, p.password) {

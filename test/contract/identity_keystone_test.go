@@ -43,7 +43,7 @@ func TestProjectThatActsAsDomain(t *testing.T) {
 	if d := must[*domains.Domain](t)(domains.Get(t.Context(), client, domain.ID).Extract()); d.Name != domain.Name {
 		t.Errorf("as a domain: %+v", d)
 	}
-	wantStatus(t, projects.Delete(t.Context(), client, domain.ID).ExtractErr(), http.StatusBadRequest)
+	wantStatus(t, projects.Delete(t.Context(), client, domain.ID).ExtractErr(), http.StatusForbidden)
 	updated := must[*projects.Project](t)(projects.Update(t.Context(), client, domain.ID, projects.UpdateOpts{Enabled: &no}).Extract())
 	if updated.Enabled || !updated.IsDomain {
 		t.Errorf("disabled: %+v", updated)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -71,7 +72,8 @@ func TestImageBytes(t *testing.T) {
 	if beyond.status != http.StatusRequestedRangeNotSatisfiable {
 		t.Errorf("a range beyond the end: %d, want 416", beyond.status)
 	}
-	wantStatus(t, imagedata.Upload(t.Context(), client, v.ID, bytes.NewReader(content)).ExtractErr(), http.StatusConflict)
+	// Few bytes: Glance refuses without reading, which resets a connection that has many.
+	wantStatus(t, imagedata.Upload(t.Context(), client, v.ID, strings.NewReader("other")).ExtractErr(), http.StatusConflict)
 }
 
 func TestImageStates(t *testing.T) {

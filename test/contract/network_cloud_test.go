@@ -59,7 +59,7 @@ func TestNetworkShared(t *testing.T) {
 		Action: rbacpolicies.ActionAccessShared, ObjectType: "network", ObjectID: network.ID, TargetTenant: project}).Extract())
 	_, err := rbacpolicies.Create(t.Context(), boss, rbacpolicies.CreateOpts{
 		Action: rbacpolicies.ActionAccessShared, ObjectType: "network", ObjectID: network.ID, TargetTenant: project}).Extract()
-	wantNeutron(t, err, http.StatusConflict, "DuplicateRBAC", "already exists")
+	wantNeutron(t, err, http.StatusConflict, "DuplicateRbacPolicy", "already exists")
 	seen := must[*networks.Network](t)(networks.Get(t.Context(), client, network.ID).Extract())
 	if !seen.Shared {
 		t.Error("the network is not shown as shared")

@@ -149,7 +149,7 @@ func TestNetworkPages(t *testing.T) {
 		}
 	}
 	got := []string{}
-	for _, network := range listNetworks(t, client, networks.ListOpts{Tags: tag, Limit: 2, SortKey: "id"}) {
+	for _, network := range listNetworks(t, client, networks.ListOpts{Tags: tag, Limit: 2, SortKey: "id", SortDir: "asc"}) {
 		got = append(got, network.ID)
 	}
 	slices.Sort(want)
@@ -164,17 +164,20 @@ func TestNetworkMalformed(t *testing.T) {
 	for name, test := range map[string]struct{ method, path, body, kind string }{
 		"no JSON":           {http.MethodPost, "networks", `{"network":`, "HTTPBadRequest"},
 		"no object":         {http.MethodPost, "networks", `{"net": {}}`, "HTTPBadRequest"},
-		"wrong type":        {http.MethodPost, "networks", `{"network": {"admin_state_up": {}}}`, "HTTPBadRequest"},
+		"wrong type":        {http.MethodPost, "networks", `{"network": {"admin_state_up": {}}}`, "InvalidInput"},
 		"unknown attribute": {http.MethodPost, "networks", `{"network": {"colour": "red"}}`, "HTTPBadRequest"},
 		"read-only":         {http.MethodPost, "networks", `{"network": {"status": "ACTIVE"}}`, "HTTPBadRequest"},
 		"empty list":        {http.MethodPost, "networks", `{"networks": []}`, "HTTPBadRequest"},
 		"unknown filter":    {http.MethodGet, "networks?colour=red", "", "HTTPBadRequest"},
-		"unknown sort key":  {http.MethodGet, "networks?sort_key=colour", "", "HTTPBadRequest"},
+		"unknown sort key":  {http.MethodGet, "networks?sort_key=colour&sort_dir=asc", "", "HTTPBadRequest"},
+		"no sort direction": {http.MethodGet, "networks?sort_key=name", "", "HTTPBadRequest"},
 	} {
 		got := raw(t, test.method, client.ServiceURL()+test.path, client.Token(), test.body, nil)
-		if got.status != http.StatusBadRequest || got.at("NeutronError", "type") != test.kind || got.at("NeutronError", "message") == "" {
-			t.Errorf("%s: got %d %s", name, got.status, got.text)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got.status != http.StatusBadRequest || got.at("NeutronError", "type") != test.kind || got.at("NeutronError", "message") == "" {
+				t.Errorf("got %d %s", got.status, got.text)
+			}
+		})
 	}
 }
 
@@ -183,7 +186,7 @@ func TestNetworkBulk(t *testing.T) {
 	client := member(t).Network(t)
 	url := client.ServiceURL() + "networks"
 	tag := unique(t)
-	bad := raw(t, http.MethodPost, url, client.Token(), `{"networks": [{"name": "`+tag+`"}, {"name": "`+tag+`", "mtu": 1}]}`, nil)
+	bad := raw(t, http.MethodPost, url, client.Token(), `{"networks": [{"name": "`+tag+`"}, {"name": "`+tag+`", "mtu": -1}]}`, nil)
 	if bad.status != http.StatusBadRequest || len(listNetworks(t, client, networks.ListOpts{Name: tag})) != 0 {
 		t.Errorf("one bad network of two: got %d, and the good one must not stay", bad.status)
 	}

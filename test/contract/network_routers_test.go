@@ -24,7 +24,7 @@ func TestRouterGateway(t *testing.T) {
 	}
 	inner := neutronNetwork(t, client)
 	_, err := routers.Update(t.Context(), client, router.ID, routers.UpdateOpts{GatewayInfo: &routers.GatewayInfo{NetworkID: inner.ID}}).Extract()
-	wantNeutron(t, err, http.StatusBadRequest, "HTTPBadRequest", "is not an external network")
+	wantNeutron(t, err, http.StatusBadRequest, "BadRequest", "is not an external network")
 	_, err = routers.Get(t.Context(), client, unknownID).Extract()
 	wantNeutron(t, err, http.StatusNotFound, "RouterNotFound", "Router "+unknownID+" could not be found")
 	no := false
@@ -49,13 +49,13 @@ func TestRouterInterface(t *testing.T) {
 			port.DeviceID == router.ID && port.FixedIPs[0].IPAddress == "192.0.2.1"
 	})
 	_, err := routers.AddInterface(t.Context(), client, router.ID, routers.AddInterfaceOpts{SubnetID: subnet.ID}).Extract()
-	wantNeutron(t, err, http.StatusBadRequest, "HTTPBadRequest", "Router already has a port on subnet "+subnet.ID)
+	wantNeutron(t, err, http.StatusBadRequest, "BadRequest", "Router already has a port on subnet "+subnet.ID)
 	wantNeutron(t, ports.Delete(t.Context(), client, info.PortID).ExtractErr(), http.StatusConflict, "ServicePortInUse", "network:router_interface")
-	wantNeutron(t, routers.Delete(t.Context(), client, router.ID).ExtractErr(), http.StatusConflict, "RouterInUse", "still has ports")
+	wantNeutron(t, routers.Delete(t.Context(), client, router.ID).ExtractErr(), http.StatusConflict, "RouterInUse", "ports still attached: "+info.PortID)
 
 	overlapping := neutronSubnet(t, client, neutronNetwork(t, client).ID, "192.0.2.128/25")
 	_, err = routers.AddInterface(t.Context(), client, router.ID, routers.AddInterfaceOpts{SubnetID: overlapping.ID}).Extract()
-	wantNeutron(t, err, http.StatusBadRequest, "HTTPBadRequest", "overlaps with cidr")
+	wantNeutron(t, err, http.StatusBadRequest, "BadRequest", "overlaps with cidr")
 	_, err = routers.RemoveInterface(t.Context(), client, router.ID, routers.RemoveInterfaceOpts{SubnetID: overlapping.ID}).Extract()
 	wantNeutron(t, err, http.StatusNotFound, "RouterInterfaceNotFoundForSubnet", overlapping.ID)
 	_, err = routers.RemoveInterface(t.Context(), client, router.ID, routers.RemoveInterfaceOpts{PortID: unknownID}).Extract()

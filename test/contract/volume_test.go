@@ -104,7 +104,7 @@ func TestVolumeSources(t *testing.T) {
 		"404 unknown type":             {Size: 1, VolumeType: "none"},
 		"404 unknown snapshot":         {Size: 1, SnapshotID: unknownID},
 		"404 unknown volume":           {Size: 1, SourceVolID: unknownID},
-		"404 unknown image":            {Size: 1, ImageID: unknownID},
+		"400 unknown image":            {Size: 1, ImageID: unknownID},
 		"400 image that has no bytes":  {Size: 1, ImageID: newImage(t, images.CreateOpts{}).ID},
 		"400 something that is no id":  {Size: 1, ImageID: "no image"},
 		"400 a name that is too long":  {Size: 1, Name: strings.Repeat("x", 256)},
@@ -191,7 +191,7 @@ func TestVolumeList(t *testing.T) {
 	wantStatus(t, func() error {
 		_, err := volumes.List(client, volumes.ListOpts{Marker: unknownID}).AllPages(t.Context())
 		return err
-	}(), http.StatusBadRequest)
+	}(), http.StatusNotFound)
 }
 
 func TestVolumeOfAnotherProject(t *testing.T) {

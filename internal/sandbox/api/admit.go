@@ -15,7 +15,9 @@ func (s *Server) admit(c *Call, role Role) error {
 	}
 	if m := c.Service.Microversions; m != nil {
 		version, err := m.negotiate(c.Request.Header)
-		m.answer(c.Writer.Header(), version)
+		if err == nil || err.Status != http.StatusBadRequest {
+			m.answer(c.Writer.Header(), version)
+		}
 		if err != nil {
 			return err
 		}

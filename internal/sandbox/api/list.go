@@ -35,6 +35,8 @@ type List[T any] struct {
 	Links    Links
 	// Inexact lets "name__contains" and the like filter, as Keystone does.
 	Inexact bool
+	// Paired wants a direction for each sort key, as Neutron does.
+	Paired bool
 	// Strict refuses query parameters that are neither attribute nor filter.
 	Strict bool
 }
@@ -45,6 +47,9 @@ func (l List[T]) Reply(c *Call, items iter.Seq[T]) error {
 	chosen, err := l.filter(query, items)
 	if err != nil {
 		return err
+	}
+	if l.Paired && len(query["sort_key"]) != len(query["sort_dir"]) {
+		return BadRequest("The number of sort_keys and sort_dirs must be same")
 	}
 	keys, err := sortKeys(reflect.TypeFor[T](), query, l.Sort)
 	if err != nil {

@@ -73,6 +73,17 @@ func (l List[T]) cut(query url.Values, items iter.Seq[T]) (Page, []T, error) {
 	return l.ends(page, all[start:end]), all[start:end], nil
 }
 
+// Marker is the id after which the page that a query asks for begins, if the list
+// comes in its own order: items before that one need not be made. It is empty for
+// a page that is read backwards or sorted, which needs all.
+func Marker(c *Call) string {
+	query := c.Request.URL.Query()
+	if reversed(query) || query.Has("sort") || query.Has("sort_key") {
+		return ""
+	}
+	return query.Get("marker")
+}
+
 func reversed(query url.Values) bool { return strings.EqualFold(query.Get("page_reverse"), "true") }
 
 func (l List[T]) ends(page Page, picked []T) Page {

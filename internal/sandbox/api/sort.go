@@ -29,7 +29,7 @@ func sorted[T any](items iter.Seq[T], keys []sortKey) iter.Seq[T] {
 		}
 		rows = append(rows, r)
 	}
-	slices.SortStableFunc(rows, func(a, b row) int {
+	order := func(a, b row) int {
 		for i, key := range keys {
 			order := compare(a.values[i], b.values[i])
 			if key.desc {
@@ -40,7 +40,13 @@ func sorted[T any](items iter.Seq[T], keys []sortKey) iter.Seq[T] {
 			}
 		}
 		return 0
-	})
+	}
+	// The latest first, as Nova lists, is the order of the store from its end.
+	if backwards(rows, order) {
+		slices.Reverse(rows)
+	} else {
+		slices.SortStableFunc(rows, order)
+	}
 	return func(yield func(T) bool) {
 		for _, r := range rows {
 			if !yield(r.item.(T)) {
@@ -48,6 +54,16 @@ func sorted[T any](items iter.Seq[T], keys []sortKey) iter.Seq[T] {
 			}
 		}
 	}
+}
+
+// backwards reports whether each row belongs before the one that is before it.
+func backwards[R any](rows []R, order func(a, b R) int) bool {
+	for i := 1; i < len(rows); i++ {
+		if order(rows[i], rows[i-1]) >= 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // sortKeys reads what the query asks for: sort=key:dir,… or sort_key with

@@ -169,7 +169,7 @@ func (s *service) deleteAttachment(c *api.Call) error {
 			case d.VolumeID != c.Path("volume"):
 				continue
 			case d.BootIndex == 0 && n.VMState != model.ServerOffloaded:
-				return api.Forbidden("Cannot detach a root device volume")
+				return api.BadRequest("Cannot detach a root device volume")
 			}
 			if _, err := volume.BeginDetach(tx, s.env, d.VolumeID, n.ID); err != nil {
 				return err

@@ -136,7 +136,7 @@ func smallMemory() error {
 func (b *builder) source() error {
 	if b.in.Image == nil || *b.in.Image == "" {
 		if len(b.in.Disks) == 0 {
-			return invalidDisk("Boot sequence for the instance and image/block device mapping combination is not valid.")
+			return api.BadRequest("Missing imageRef attribute")
 		}
 		return nil
 	}

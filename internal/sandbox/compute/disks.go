@@ -53,7 +53,7 @@ func (in diskInput) disk(v api.Microversion) (model.ServerDisk, error) {
 	case in.Source == "image" && d.Local && d.BootIndex != 0:
 		return d, invalidDisk("Mapping image to local is not supported.")
 	case in.Source == "image" && !d.Local && d.SizeGiB == 0:
-		return d, invalidDisk("Images with destination_type 'volume' need to have a non-zero size specified")
+		return d, api.BadRequest("Images with destination_type 'volume' need to have a non-zero size specified")
 	}
 	if in.Source == "volume" {
 		d.VolumeID = in.UUID
@@ -151,7 +151,7 @@ func (b *builder) checkVolumeDisk(d model.ServerDisk) error {
 	case err != nil:
 		return invalidDisk("failed to get volume %s.", d.VolumeID)
 	case d.BootIndex == 0 && !v.Bootable:
-		return invalidDisk("Block Device %s is not bootable.", d.VolumeID)
+		return api.BadRequest("Block Device %s is not bootable.", d.VolumeID)
 	}
 	return nil
 }

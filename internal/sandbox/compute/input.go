@@ -152,17 +152,34 @@ func userData(text *string) ([]byte, error) {
 	if len(*text) > 65535 {
 		return nil, api.BadRequest("Invalid input for field/attribute user_data. Value: %.32s…. The value is too long", *text)
 	}
-	clean := strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return -1
-		}
-		return r
-	}, *text)
-	data, err := base64.StdEncoding.DecodeString(clean)
-	if err != nil {
+	kept, ok := sextets(*text)
+	data, err := base64.RawStdEncoding.DecodeString(kept)
+	if !ok || err != nil {
 		return nil, api.BadRequest("Invalid input for field/attribute user_data. Value: %.32s…. The value is not a 'base64'", *text)
 	}
 	return data, nil
+}
+
+// sextets are the characters of base64 that Nova's check sees in a text, without
+// the padding: Python's decodebytes passes over all others, ends at the first
+// padding that is whole, and refuses only what has none where it needs one.
+func sextets(text string) (kept string, ok bool) {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	var b strings.Builder
+	padding := 0
+	for _, r := range text {
+		switch open := b.Len() % 4; {
+		case strings.ContainsRune(alphabet, r):
+			b.WriteRune(r)
+			padding = 0
+		case r != '=':
+		case open >= 2 && open+padding+1 >= 4:
+			return b.String(), true
+		default:
+			padding++
+		}
+	}
+	return b.String(), b.Len()%4 == 0
 }
 
 // files decodes the files that are put into the server, within the limits.

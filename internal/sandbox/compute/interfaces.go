@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/slipway-sh/slipway/internal/sandbox/api"
 	"github.com/slipway-sh/slipway/internal/sandbox/model"
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
@@ -74,6 +76,9 @@ type interfaceInput struct {
 
 func (in interfaceInput) card(v api.Microversion) (cardInput, error) {
 	card := cardInput{UUID: in.Network, Port: in.Port, Tag: in.Tag}
+	if err := uuid.Validate(in.Port); in.Port != "" && err != nil {
+		return card, api.BadRequest("Invalid input for field/attribute port_id. Value: %s. '%s' is not a 'uuid'", in.Port, in.Port)
+	}
 	switch {
 	case in.Network != "" && in.Port != "":
 		return card, api.BadRequest("Must not input both network_id and port_id")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/api"
 	"github.com/slipway-sh/slipway/internal/sandbox/model"
@@ -15,38 +16,38 @@ import (
 // serverItem is a server in a list: the attributes are those that lists
 // filter and sort by.
 type serverItem struct {
-	UUID        string `json:"uuid"`
-	Name        string `json:"display_name"`
-	Description string `json:"display_description"`
-	CreatedAt   string `json:"created_at"`
-	UpdatedAt   string `json:"updated_at"`
-	LaunchedAt  string `json:"launched_at"`
-	VMState     string `json:"vm_state"`
-	TaskState   string `json:"task_state"`
-	PowerState  int    `json:"power_state"`
-	Image       string `json:"image"`
-	ImageRef    string `json:"image_ref"`
-	Flavor      string `json:"flavor"`
-	FlavorID    string `json:"instance_type_id"`
-	Key         string `json:"key_name"`
-	Reservation string `json:"reservation_id"`
-	User        string `json:"user_id"`
-	Zone        string `json:"availability_zone"`
-	Host        string `json:"host"`
-	Node        string `json:"node"`
-	Hostname    string `json:"hostname"`
-	ConfigDrive bool   `json:"config_drive"`
-	Locked      bool   `json:"locked"`
-	AccessIPv4  string `json:"access_ip_v4"`
-	AccessIPv6  string `json:"access_ip_v6"`
-	ProjectID   string `json:"project_id"`
-	TenantID    string `json:"tenant_id"`
+	UUID        string     `json:"uuid"`
+	Name        string     `json:"display_name"`
+	Description string     `json:"display_description"`
+	CreatedAt   time.Time  `json:"created_at"`
+	UpdatedAt   time.Time  `json:"updated_at"`
+	LaunchedAt  *time.Time `json:"launched_at"`
+	VMState     string     `json:"vm_state"`
+	TaskState   string     `json:"task_state"`
+	PowerState  int        `json:"power_state"`
+	Image       string     `json:"image"`
+	ImageRef    string     `json:"image_ref"`
+	Flavor      string     `json:"flavor"`
+	FlavorID    string     `json:"instance_type_id"`
+	Key         string     `json:"key_name"`
+	Reservation string     `json:"reservation_id"`
+	User        string     `json:"user_id"`
+	Zone        string     `json:"availability_zone"`
+	Host        string     `json:"host"`
+	Node        string     `json:"node"`
+	Hostname    string     `json:"hostname"`
+	ConfigDrive bool       `json:"config_drive"`
+	Locked      bool       `json:"locked"`
+	AccessIPv4  string     `json:"access_ip_v4"`
+	AccessIPv6  string     `json:"access_ip_v6"`
+	ProjectID   string     `json:"project_id"`
+	TenantID    string     `json:"tenant_id"`
 
 	server *model.Server
 }
 
 func newServerItem(v model.Server) serverItem {
-	i := serverItem{UUID: v.ID, Name: v.Name, CreatedAt: v.CreatedAt.Format(micros), UpdatedAt: v.UpdatedAt.Format(micros),
+	i := serverItem{UUID: v.ID, Name: v.Name, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, LaunchedAt: v.LaunchedAt,
 		VMState: v.VMState, TaskState: v.TaskState, PowerState: v.PowerState, Image: v.ImageID, ImageRef: v.ImageID,
 		Flavor: v.Flavor.ID, FlavorID: v.Flavor.ID, Key: v.KeyName, Reservation: v.ReservationID, User: v.UserID, Zone: v.Zone,
 		Host: v.Host, Node: v.Host, Hostname: v.Hostname, ConfigDrive: v.ConfigDrive, Locked: v.Locked,
@@ -54,10 +55,14 @@ func newServerItem(v model.Server) serverItem {
 	if v.Description != nil {
 		i.Description = *v.Description
 	}
-	if v.LaunchedAt != nil {
-		i.LaunchedAt = v.LaunchedAt.Format(micros)
-	}
 	return i
+}
+
+// serverName is what a list without details has of a server.
+type serverName struct {
+	ID    string     `json:"id"`
+	Name  string     `json:"name"`
+	Links []api.Link `json:"links"`
 }
 
 // userFilters are the filters of everyone; the others are for administrators
@@ -95,7 +100,7 @@ func (s *service) listServers(c *api.Call, detail bool) error {
 				if detail {
 					return s.view(c, r, *i.server)
 				}
-				return map[string]any{"id": i.UUID, "name": i.Name, "links": serverLinks(c, i.UUID)}
+				return serverName{i.UUID, i.Name, serverLinks(c, i.UUID)}
 			}}
 		source := s.model.ServersOf.Each(r, c.Principal.ProjectID)
 		if all {

@@ -1,7 +1,7 @@
 package compute
 
 import (
-	"fmt"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -146,22 +146,22 @@ func (s *service) showQuotaDetail(c *api.Call) error {
 }
 
 func (s *service) updateQuota(c *api.Call) error {
-	var in map[string]any
+	var in map[string]json.RawMessage
 	if err := c.DecodeIn("quota_set", &in); err != nil {
 		return err
 	}
-	force := in["force"] == true
+	force := string(in["force"]) == "true"
 	delete(in, "force")
 	delete(in, "tenant_id")
 	limits := map[string]int{}
 	for name, value := range in {
-		limit, err := strconv.Atoi(fmt.Sprint(value))
+		limit, err := strconv.Atoi(strings.Trim(string(value), `"`)) // as a number or as text
 		_, known := defaultQuota()[name]
 		switch {
 		case !known && (c.Version.AtLeast(2, 36) || !slices.Contains(networkQuota(), name)):
-			return api.BadRequest("Invalid input for field/attribute quota_set. Value: %v. Additional properties are not allowed (%q was unexpected)", in, name)
+			return api.BadRequest("Invalid input for field/attribute quota_set. Value: %s. Additional properties are not allowed (%q was unexpected)", value, name)
 		case err != nil || limit < -1:
-			return api.BadRequest("Invalid input for field/attribute %s. Value: %v. %v is less than the minimum of -1", name, value, value)
+			return api.BadRequest("Invalid input for field/attribute %s. Value: %s. %s is less than the minimum of -1", name, value, value)
 		default:
 			limits[name] = limit
 		}

@@ -16,8 +16,8 @@ import (
 )
 
 // realFolders may not lie on an overlay: container runtimes mount overlays of
-// their own there, etcd wants a real file system, and logs outlive it.
-var realFolders = []string{"/var/lib/containerd", "/var/lib/kubelet", "/var/lib/etcd", "/var/lib/rancher", "/var/log"}
+// their own there, and logs outlive it.
+var realFolders = []string{"/var/lib/containerd", "/var/lib/kubelet", "/var/lib/rancher", "/var/log"}
 
 // config writes the OCI configuration of a machine.
 func (s *server) config() error {

@@ -119,8 +119,7 @@ func tryOverlay(dir string) error {
 			return err
 		}
 	}
-	options := "lowerdir=" + paths["lower"] + ",upperdir=" + paths["upper"] + ",workdir=" + paths["work"]
-	if err := unix.Mount("overlay", paths["root"], "overlay", 0, options); err != nil {
+	if err := mountOverlay(paths["root"], paths["lower"], paths["upper"], paths["work"]); err != nil {
 		return err
 	}
 	return unix.Unmount(paths["root"], 0)

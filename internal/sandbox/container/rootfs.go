@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/blockdev"
+	"github.com/slipway-sh/slipway/internal/sandbox/fabric"
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 	"github.com/slipway-sh/slipway/internal/sandbox/metadata"
 )
@@ -53,7 +54,20 @@ func (s *server) mountRoot(ctx context.Context) error {
 			return fmt.Errorf("mounting root: %w", err)
 		}
 	}
-	options := "lowerdir=" + lower + ",upperdir=" + upper + ",workdir=" + work
+	return mountOverlay(root, lower, upper, work)
+}
+
+// mountOverlay mounts an overlay whose syncs are not passed to the host, as
+// those of a virtual machine with an unsafe cache are not: every member of etcd
+// would wait for the host's one disk. What a machine wrote outlives the machine
+// and the sandbox, not the host's loss of power.
+func mountOverlay(root, lower, upper, work string) error {
+	// Linux marks such an overlay and refuses to mount it again until somebody
+	// has decided that it is whole (overlayfs.rst, "Volatile mount").
+	if err := os.RemoveAll(filepath.Join(work, "work", "incompat")); err != nil {
+		return fmt.Errorf("mounting root: %w", err)
+	}
+	options := "lowerdir=" + lower + ",upperdir=" + upper + ",workdir=" + work + ",volatile"
 	if err := unix.Mount("overlay", root, "overlay", 0, options); err != nil {
 		return fmt.Errorf("mounting root: overlay: %w", err)
 	}
@@ -150,6 +164,11 @@ func (s *server) nameservers() string {
 				seen[server] = true
 			}
 		}
+	}
+	if text.Len() == 0 {
+		// Neutron's DHCP names itself where a subnet has no name servers, so
+		// that no machine is without one: CoreDNS does not start without.
+		return "nameserver " + fabric.MetadataAddress + "\n"
 	}
 	return text.String()
 }

@@ -1,12 +1,14 @@
 package fabric_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -112,9 +114,34 @@ func ask(space, to string) string {
 	return string(answer)
 }
 
+// askName sends a datagram from a namespace and returns what comes of it within
+// half a second.
+func askName(space, to string) error {
+	return namespace.Do(space, func() error {
+		c, err := net.Dial("udp", to)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if err := c.SetDeadline(time.Now().Add(500 * time.Millisecond)); err != nil {
+			return err
+		}
+		if _, err := c.Write([]byte("name?")); err != nil {
+			return err
+		}
+		_, err = c.Read(make([]byte, 512))
+		return err
+	})
+}
+
 func (w world) check(what, space, to, want string) {
 	w.Helper()
-	if got := ask(space, to); got != want {
+	got := ask(space, to)
+	// Loaded hosts take longer than ask waits; what is let through stays so.
+	for try := 1; got == "" && want != "" && try < 5; try++ {
+		got = ask(space, to)
+	}
+	if got != want {
 		w.Errorf("%s: asking %s: %q answers, want %q", what, to, got, want)
 	}
 }
@@ -151,10 +178,13 @@ func TestRoutersAndFloatingIPs(t *testing.T) {
 	w.check("own floating IP", a, "172.24.4.20:80", "172.24.4.20")
 	w.check("another network with the same addresses", c, "10.0.0.10:80", "")
 
-	begin := time.Now()
-	w.check("a name server beyond the host", a, "192.0.2.53:53", "")
-	if took := time.Since(begin); took > 500*time.Millisecond {
-		t.Errorf("it takes %v to hear that a name server is not reachable", took)
+	// As often as cloud-init asks while a machine boots.
+	for _, server := range []string{"192.0.2.53:53", fabric.MetadataAddress + ":53"} {
+		for range 24 {
+			if err := askName(a, server); !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Fatalf("asking name server %s, which is not there: %v, want a refusal at once", server, err)
+			}
+		}
 	}
 
 	router.Translations = []machine.Translation{{Floating: address("172.24.4.20"), Fixed: address("10.1.0.10")}}

@@ -53,6 +53,9 @@ var networkSettings = map[string]string{
 	"ipv4/conf/default/rp_filter":     "0",
 	"ipv6/conf/default/accept_ra":     "0",
 	"ipv6/conf/default/accept_dad":    "0",
+	// No answer "port unreachable" is held back: after six of them in a second a
+	// resolver would wait 5 s, cloud-init in each machine that boots.
+	"ipv4/icmp_ratelimit": "0",
 }
 
 func ensureBridge(h *netlink.Handle, n machine.Network) error {

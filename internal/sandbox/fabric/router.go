@@ -27,6 +27,7 @@ var routerSettings = map[string]string{
 	"ipv4/conf/default/arp_announce":  "1",
 	"bridge/bridge-nf-call-iptables":  "0",
 	"bridge/bridge-nf-call-ip6tables": "0",
+	"ipv4/icmp_ratelimit":             "0", // as in networks
 }
 
 // ApplyRouter makes the router's interfaces, routes and translations what they

@@ -130,7 +130,7 @@ func (k *Keystone) domainID(r store.Reader, ref *reference) string {
 func (k *Keystone) byToken(in authRequest, l *login) error {
 	p, err := k.Authenticate(in.Identity.Token.ID)
 	if err != nil {
-		return api.Unauthorized()
+		return api.NotFound("Could not recognize Fernet token")
 	}
 	if p.Token.TrustID != "" {
 		return api.Forbidden("You are not authorized to perform the requested action: rescope a scoped token.")
@@ -159,6 +159,11 @@ func (k *Keystone) byAppCred(in authRequest, l *login) error {
 		}
 		return nil
 	})
+	// Keystone tells which ids there are: a credential that was deleted is
+	// another error than a wrong secret.
+	if cred.ID == "" && asked.ID != "" {
+		return api.NotFound("Could not find Application Credential: %s.", asked.ID)
+	}
 	if !k.secrets.verify(cred.Hash, asked.Secret) || expired(cred.ExpiresAt, k.env.Timing.Now()) {
 		return api.Unauthorized()
 	}

@@ -85,7 +85,7 @@ func (k *Keystone) tokenFor(c *api.Call, verify func(in signed, secret string) b
 	return c.Update(func(tx *store.Tx) error {
 		cred, ok := k.model.CredentialsByAccess.First(tx, in.Access)
 		if !ok || in.Access == "" {
-			return api.Unauthorized()
+			return api.NotFound("EC2 access key not found.")
 		}
 		pair, err := k.pair(cred)
 		if err != nil {

@@ -213,7 +213,7 @@ func (k *Keystone) deleteProject(c *api.Call) error {
 			return err
 		}
 		if p.IsDomain && p.Enabled {
-			return api.BadRequest("cannot delete an enabled project acting as a domain. Please disable the project %s first.", p.ID)
+			return api.Forbidden("Cannot delete a domain that is enabled, please disable it first.")
 		}
 		if k.model.ProjectsIn.Count(tx, p.ID) > 0 {
 			return api.Forbidden("Cannot delete project %s: it has child projects.", p.ID)

@@ -71,6 +71,11 @@ func copyHashed(ctx context.Context, file io.WriterAt, body io.Reader) (content,
 		switch err {
 		case nil:
 		case io.EOF, io.ErrUnexpectedEOF:
+			if err == io.ErrUnexpectedEOF { // a short block, or a client that broke off: the body tells
+				if _, again := body.Read(make([]byte, 1)); again != io.EOF {
+					return found, fmt.Errorf("reading image: %w", err)
+				}
+			}
 			found.md5, found.sha512 = hex.EncodeToString(sums[0].Sum(nil)), hex.EncodeToString(sums[1].Sum(nil))
 			return found, nil
 		default:

@@ -3,10 +3,12 @@ package image
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/iotest"
 )
 
 func TestReceiveIsSparse(t *testing.T) {
@@ -66,5 +68,16 @@ func TestVirtualSize(t *testing.T) {
 				t.Errorf("virtual size %d, want %d", got, c.want)
 			}
 		})
+	}
+}
+
+// A body that broke off is not a whole one, wherever it broke.
+func TestReceiveOfABrokenBody(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{0, 100, 256 << 10, 300 << 10} {
+		body := io.MultiReader(bytes.NewReader(make([]byte, size)), iotest.ErrReader(io.ErrUnexpectedEOF))
+		if found, err := receive(t.Context(), filepath.Join(t.TempDir(), "image"), body); err == nil {
+			t.Errorf("%d bytes of a broken body are an image of %d", size, found.size)
+		}
 	}
 }

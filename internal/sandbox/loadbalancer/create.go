@@ -80,7 +80,7 @@ func (s *service) placeOffer(r store.Reader, lb *model.LoadBalancer, in balancer
 			return api.BadRequest("The selected availability zone is not allowed in this deployment: %s", *lb.AvailabilityZone)
 		}
 	}
-	if lb.Provider == "" || lb.Provider == "octavia" {
+	if lb.Provider == "" {
 		lb.Provider = "amphora"
 	}
 	if !slices.ContainsFunc(providers(), func(p provider) bool { return p.Name == lb.Provider }) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/api"
@@ -66,6 +67,8 @@ func (in lifeInput) apply(v *model.Life) error {
 	set(&v.AdminStateUp, in.AdminStateUp, true)
 	if in.Tags.Set {
 		v.Tags = append([]string{}, in.Tags.Value...)
+		slices.Sort(v.Tags) // as Octavia's database gives them, whose key they are
+		v.Tags = slices.Compact(v.Tags)
 	}
 	for _, tag := range v.Tags {
 		if tag == "" || len(tag) > 255 {

@@ -187,13 +187,17 @@ func (n *Core) takeAddress(r store.Reader, port model.Port, ip model.FixedIP, he
 	if err != nil {
 		return ip, err
 	}
+	named := ip.SubnetID != ""
 	ip.SubnetID = subnet.ID
 	if ip.IPAddress == "" {
 		return n.completeAddress(r, port, subnet, held, taken)
 	}
 	address := netip.MustParseAddr(ip.IPAddress)
 	ip.IPAddress = address.String()
-	if prefix := netip.MustParsePrefix(subnet.CIDR); !prefix.IsSingleIP() && !usable(prefix).Contains(address) {
+	if prefix := netip.MustParsePrefix(subnet.CIDR); !prefix.IsSingleIP() && !usable(prefix).Contains(address) && !anycast(prefix, address, port.DeviceOwner) {
+		if !named {
+			return ip, noSubnetFor(ip.IPAddress)
+		}
 		return ip, api.Errorf(http.StatusBadRequest, "InvalidIpForSubnet", "IP address %s is not a valid IP for the specified subnet.", ip.IPAddress)
 	}
 	if slices.Contains(taken, ip) {
@@ -227,6 +231,13 @@ func (n *Core) completeAddress(r store.Reader, port model.Port, subnet model.Sub
 	return ip, nil
 }
 
+// anycast says that an address is the first of an IPv6 subnet, which is the
+// default of its gateway and which routers may have (Neutron's check_subnet_ip).
+func anycast(prefix netip.Prefix, address netip.Addr, owner string) bool {
+	routers := []string{"", model.OwnerRouterInterface, model.OwnerRouterGateway}
+	return address.Is6() && address == prefix.Masked().Addr() && slices.Contains(routers, owner)
+}
+
 // subnetFor is the subnet of the network that an entry names, or that its
 // address lies in.
 func (n *Core) subnetFor(r store.Reader, networkID string, ip model.FixedIP) (model.Subnet, error) {
@@ -255,7 +266,11 @@ func (n *Core) subnetFor(r store.Reader, networkID string, ip model.FixedIP) (mo
 			return subnet, nil
 		}
 	}
-	return model.Subnet{}, api.Errorf(http.StatusBadRequest, "InvalidIpForNetwork",
+	return model.Subnet{}, noSubnetFor(address.String())
+}
+
+func noSubnetFor(address string) error {
+	return api.Errorf(http.StatusBadRequest, "InvalidIpForNetwork",
 		"IP address %s is not a valid IP for any of the subnets on the specified network.", address)
 }
 

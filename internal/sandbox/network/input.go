@@ -67,6 +67,9 @@ func decodeInto(raw json.RawMessage, into any, view reflect.Type, method string)
 			continue
 		}
 		if json.Unmarshal(value, target.FieldByIndex(index).Addr().Interface()) != nil {
+			if field := target.FieldByIndex(index).Type(); field == reflect.TypeFor[api.Optional[bool]]() || field.Kind() == reflect.Bool {
+				return invalid("'%s' cannot be converted to boolean", unquote(value))
+			}
 			return api.BadRequest("Invalid input for %s. Reason: '%s' is not of the right type.", name, unquote(value))
 		}
 	}

@@ -87,7 +87,7 @@ func (n *Core) checkPolicy(r store.Reader, p *api.Principal, v model.RBACPolicy)
 	}
 	for other := range n.model.PoliciesOfObject.Each(r, v.ObjectID) {
 		if other.Action == v.Action && other.Target == v.Target {
-			return conflict("DuplicateRBAC", "An RBAC policy already exists with those values.")
+			return conflict("DuplicateRbacPolicy", "An RBAC policy already exists with those values.")
 		}
 	}
 	return nil

@@ -107,15 +107,21 @@ func (res resource[R, V]) list(c *api.Call) error {
 		filters[name] = filter
 	}
 	return c.View(func(r store.Reader) error {
-		return api.List[V]{Key: res.many, ID: idOf[V], Filters: filters, Links: api.BothLinks, Strict: true}.
+		return api.List[V]{Key: res.many, ID: idOf[V], Filters: filters, Links: api.BothLinks, Strict: true, Paired: true}.
 			Reply(c, res.views(r, c))
 	})
 }
 
-// views yields what the caller sees.
+// views yields what the caller sees, from the marker of a page on: what comes
+// before it in the list's own order is not looked at.
 func (res resource[R, V]) views(r store.Reader, c *api.Call) iter.Seq[V] {
 	return func(yield func(V) bool) {
+		marker := api.Marker(c)
 		for record := range res.candidates(r, c) {
+			if marker != "" && res.meta(&record).ID != marker {
+				continue
+			}
+			marker = ""
 			if res.visible(r, c.Principal, record) && !yield(res.view(r, c.Principal, record)) {
 				return
 			}

@@ -20,7 +20,7 @@ func (n *Core) setGateway(tx *store.Tx, p *api.Principal, v *model.Router, in ga
 		return err
 	}
 	if !network.External {
-		return api.BadRequest("Bad router request: Network %s is not an external network.", network.ID)
+		return badRouter("Network %s is not an external network.", network.ID)
 	}
 	if v.Gateway != nil && v.Gateway.NetworkID != network.ID {
 		if err := n.clearGateway(tx, v); err != nil {
@@ -47,7 +47,7 @@ func (n *Core) setGateway(tx *store.Tx, p *api.Principal, v *model.Router, in ga
 func (n *Core) connect(tx *store.Tx, v *model.Router, network model.Network, in gatewayInput) error {
 	for port := range n.interfaces(tx, v.ID) {
 		if port.NetworkID == network.ID {
-			return api.BadRequest("Bad router request: Router already has a port on the external network %s.", network.ID)
+			return badRouter("Router already has a port on the external network %s.", network.ID)
 		}
 	}
 	port := n.newPort(network, "", owned{})
@@ -59,7 +59,7 @@ func (n *Core) connect(tx *store.Tx, v *model.Router, network model.Network, in 
 		return err
 	}
 	if len(port.FixedIPs) == 0 {
-		return api.BadRequest("Bad router request: No eligible external subnet on network %s.", network.ID)
+		return badRouter("No eligible external subnet on network %s.", network.ID)
 	}
 	if err := n.overlapsInterfaces(tx, v.ID, port.FixedIPs); err != nil {
 		return err
@@ -164,4 +164,8 @@ func (n *Core) checkRoutes(r store.Reader, v *model.Router) error {
 func badRoutes(route model.HostRoute, reason string) error {
 	return api.Errorf(http.StatusBadRequest, "InvalidRoutes", "Invalid format for routes: [{'destination': '%s', 'nexthop': '%s'}], %s",
 		route.Destination, route.NextHop, reason)
+}
+
+func badRouter(format string, args ...any) error {
+	return api.Errorf(http.StatusBadRequest, "BadRequest", "Bad router request: "+format, args...)
 }

@@ -85,13 +85,13 @@ func (n *Core) addInterface(c *api.Call) error {
 		var port model.Port
 		switch {
 		case in.PortID != "" && in.SubnetID != "":
-			return api.BadRequest("Bad router request: Cannot specify both subnet-id and port-id.")
+			return badRouter("Cannot specify both subnet-id and port-id.")
 		case in.PortID != "":
 			port, err = n.plugPort(tx, c.Principal, router, in.PortID)
 		case in.SubnetID != "":
 			port, err = n.plugSubnet(tx, c.Principal, router, in.SubnetID)
 		default:
-			return api.BadRequest("Bad router request: Either subnet_id or port_id must be specified.")
+			return badRouter("Either subnet_id or port_id must be specified.")
 		}
 		if err != nil {
 			return err
@@ -113,7 +113,7 @@ func (n *Core) plugSubnet(tx *store.Tx, p *api.Principal, router model.Router, s
 		return model.Port{}, err
 	}
 	if subnet.Gateway == nil {
-		return model.Port{}, api.BadRequest("Bad router request: Subnet for router interface must have a gateway IP.")
+		return model.Port{}, badRouter("Subnet for router interface must have a gateway IP.")
 	}
 	ips := []model.FixedIP{{SubnetID: subnet.ID, IPAddress: *subnet.Gateway}}
 	if err := n.overlapsInterfaces(tx, router.ID, ips); err != nil {
@@ -170,7 +170,7 @@ func (n *Core) plugPort(tx *store.Tx, p *api.Principal, router model.Router, por
 			port.ID, port.NetworkID, port.DeviceID)
 	}
 	if len(port.FixedIPs) == 0 {
-		return port, api.BadRequest("Bad router request: Router port must have at least one fixed IP.")
+		return port, badRouter("Router port must have at least one fixed IP.")
 	}
 	if err := n.overlapsInterfaces(tx, router.ID, port.FixedIPs); err != nil {
 		return port, err
@@ -190,17 +190,17 @@ func (n *Core) plugPort(tx *store.Tx, p *api.Principal, router model.Router, por
 func (n *Core) overlapsInterfaces(r store.Reader, routerID string, ips []model.FixedIP) error {
 	for port := range n.model.PortsOfDevice.Each(r, routerID) {
 		for _, has := range port.FixedIPs {
+			if port.DeviceOwner == model.OwnerRouterGateway && slices.Contains(ips, has) {
+				continue // the gateway that is being made, which may have several addresses of a subnet
+			}
 			for _, ip := range ips {
-				if has == ip && port.DeviceOwner == model.OwnerRouterGateway {
-					continue // the gateway that is being made
-				}
 				if has.SubnetID == ip.SubnetID {
-					return api.BadRequest("Bad router request: Router already has a port on subnet %s.", ip.SubnetID)
+					return badRouter("Router already has a port on subnet %s.", ip.SubnetID)
 				}
 				old, _ := n.model.Subnets.Get(r, has.SubnetID)
 				added, _ := n.model.Subnets.Get(r, ip.SubnetID)
 				if old.NetworkID != added.NetworkID && netip.MustParsePrefix(old.CIDR).Overlaps(netip.MustParsePrefix(added.CIDR)) {
-					return api.BadRequest("Bad router request: Cidr %s of subnet %s overlaps with cidr %s of subnet %s.",
+					return badRouter("Cidr %s of subnet %s overlaps with cidr %s of subnet %s.",
 						added.CIDR, added.ID, old.CIDR, old.ID)
 				}
 			}

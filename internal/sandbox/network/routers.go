@@ -160,7 +160,7 @@ func (n *Core) updateRouter(tx *store.Tx, p *api.Principal, old model.Router, ra
 		return old, err
 	}
 	if (v.HA != old.HA || v.Distributed != old.Distributed) && v.AdminStateUp {
-		return old, api.BadRequest("Bad router request: Cannot change HA attribute of active routers. Please set router admin_state_up to False prior to upgrade.")
+		return old, badRouter("Cannot change HA attribute of active routers. Please set router admin_state_up to False prior to upgrade.")
 	}
 	if in.Gateway.Set {
 		wanted := in.Gateway.Value
@@ -180,8 +180,8 @@ func (n *Core) updateRouter(tx *store.Tx, p *api.Principal, old model.Router, ra
 // deleteRouter refuses while the router has interfaces; its gateway goes with
 // it.
 func (n *Core) deleteRouter(tx *store.Tx, _ *api.Principal, v model.Router) error {
-	for range n.interfaces(tx, v.ID) {
-		return conflict("RouterInUse", "Router %s still has ports", v.ID)
+	for port := range n.interfaces(tx, v.ID) {
+		return conflict("RouterInUse", "Router %s has ports still attached: %s", v.ID, port.ID)
 	}
 	return n.clearGateway(tx, &v)
 }

@@ -68,7 +68,7 @@ func checkGateway(v *model.Subnet, prefix netip.Prefix) error {
 	if version(gateway) != v.IPVersion {
 		return invalid("gateway_ip '%s' does not match the ip_version '%d'", gateway, v.IPVersion)
 	}
-	if prefix.Contains(gateway) && !prefix.IsSingleIP() && !usable(prefix).Contains(gateway) {
+	if prefix.Contains(gateway) && !prefix.IsSingleIP() && gateway != defaultGateway(prefix) && !usable(prefix).Contains(gateway) {
 		return invalid("Gateway is not valid on subnet")
 	}
 	canonical := gateway.String()

@@ -96,7 +96,7 @@ func parseCIDR(text string) (netip.Prefix, error) {
 	}
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
-		return prefix, api.BadRequest("Invalid input for cidr. Reason: '%s' is not a valid IP subnet.", text)
+		return prefix, invalid("%s is not in a CIDR format", text)
 	}
 	return prefix.Masked(), nil
 }
@@ -108,9 +108,10 @@ func version(a netip.Addr) int {
 	return 6
 }
 
-// defaultGateway is the first address after the network's.
+// defaultGateway is the first address after the network's; with IPv6 the
+// network's own, which is the routers' anycast address.
 func defaultGateway(prefix netip.Prefix) netip.Addr {
-	if prefix.IsSingleIP() {
+	if prefix.IsSingleIP() || prefix.Addr().Is6() {
 		return prefix.Addr()
 	}
 	return prefix.Addr().Next()

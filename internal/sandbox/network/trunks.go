@@ -100,8 +100,8 @@ func (n *Core) createTrunk(tx *store.Tx, p *api.Principal, raw json.RawMessage) 
 
 // trunkFree refuses a port that is in a trunk already.
 func (n *Core) trunkFree(r store.Reader, port model.Port) error {
-	if trunk, ok := n.model.TrunksOfPort.First(r, port.ID); ok {
-		return conflict("ParentPortInUse", "Port %s is currently in use by trunk %s and is not eligible for use as a parent port.", port.ID, trunk.ID)
+	if _, ok := n.model.TrunksOfPort.First(r, port.ID); ok {
+		return conflict("ParentPortInUse", "Port %s is currently in use and is not eligible for use as a parent port.", port.ID)
 	}
 	if trunk, ok := n.model.TrunksOfSubPort.First(r, port.ID); ok {
 		return conflict("TrunkPortInUse", "Port %s is in use by another trunk: %s.", port.ID, trunk.ID)

@@ -77,9 +77,10 @@ func httpTime(t time.Time) time.Time {
 	return t.Add(time.Second - time.Microsecond).Truncate(time.Second)
 }
 
-// detectType guesses a content type by the name.
+// detectType guesses a content type by the name, as Python's mimetypes does:
+// without a character set.
 func detectType(name string) string {
-	if kind := mime.TypeByExtension(path.Ext(name)); kind != "" {
+	if kind, _, err := mime.ParseMediaType(mime.TypeByExtension(path.Ext(name))); err == nil {
 		return kind
 	}
 	return "application/octet-stream"

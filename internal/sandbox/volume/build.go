@@ -59,7 +59,7 @@ func (b *builder) fromImage() error {
 	v, err := image.Get(b.tx, b.env.Model, b.caller, b.spec.ImageID)
 	switch {
 	case err != nil:
-		return api.NotFound("Image %s could not be found.", b.spec.ImageID)
+		return invalid("Invalid image identifier or unable to access requested image.")
 	case v.Status != model.ImageActive:
 		return invalid("Image %s is not active.", v.ID)
 	}

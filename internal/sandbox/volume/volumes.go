@@ -62,6 +62,11 @@ func (s *service) list(render func(view, *api.Call) map[string]any) api.Handler 
 			Sort: []string{"created_at:desc"}, MaxLimit: 1000, Render: func(v view) any { return render(v, c) }}
 		return c.View(func(r store.Reader) error {
 			list.Links = s.counted(r)
+			if marker := c.Request.URL.Query().Get("marker"); marker != "" {
+				if _, err := Get(r, s.env.Model, c.Principal, marker); err != nil {
+					return err
+				}
+			}
 			return list.Reply(c, func(yield func(view) bool) {
 				for v := range mine(c, r, s.model.Volumes, s.model.VolumesOf, func(v model.Volume) string { return v.ProjectID }) {
 					if !yield(s.view(c, r, v)) {

@@ -41,10 +41,10 @@ type event struct {
 	Elapsed                       float64 // seconds
 }
 
-// readResults reads the events of go test -json, and says what fails while it
+// readResults reads the events of go test -json of packages below root, and says what fails while it
 // runs. Subtests count with the test they are of. A test that began and never
 // ended, as after a panic of another, failed.
-func readResults(r io.Reader, progress io.Writer) (results, error) {
+func readResults(r io.Reader, root string, progress io.Writer) (results, error) {
 	all := results{}
 	decoder := json.NewDecoder(r)
 	for {
@@ -55,20 +55,20 @@ func readResults(r io.Reader, progress io.Writer) (results, error) {
 		case err != nil:
 			return nil, fmt.Errorf("reading go test -json: %w", err)
 		}
+		e.Package = strings.TrimPrefix(e.Package, root)
 		all.add(e, progress)
 	}
 }
 
 func (all results) add(e event, progress io.Writer) {
-	pkg := strings.TrimPrefix(e.Package, root)
 	if e.Test == "" {
 		if e.Action == "fail" || e.Action == "pass" {
-			fmt.Fprintln(progress, e.Action, pkg)
+			fmt.Fprintln(progress, e.Action, e.Package)
 		}
 		return
 	}
 	name, _, sub := strings.Cut(e.Test, "/")
-	k := key{pkg, name}
+	k := key{e.Package, name}
 	v := all[k]
 	switch e.Action {
 	case "run":

@@ -90,11 +90,11 @@ func TestPatternIsOfOnePackage(t *testing.T) {
 func TestReadResults(t *testing.T) {
 	t.Parallel()
 	event := func(action, test, output string) string {
-		return `{"Action":"` + action + `","Package":"` + root + `image/v2","Test":"` + test + `","Output":"` + output + `"}` + "\n"
+		return `{"Action":"` + action + `","Package":"example.com/root/image/v2","Test":"` + test + `","Output":"` + output + `"}` + "\n"
 	}
 	got, err := readResults(strings.NewReader(event("run", "TestA", "")+event("run", "TestA/sub", "")+event("fail", "TestA/sub", "")+
 		event("pass", "TestA", "")+event("run", "TestB", "")+event("output", "TestB", `must be a non-admin\n`)+event("skip", "TestB", "")+
-		event("run", "TestC", "")+event("fail", "", "")), io.Discard)
+		event("run", "TestC", "")+event("fail", "", "")), "example.com/root/", io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestReadResults(t *testing.T) {
 	if packages, names := got.skipped("must be a non-admin"); len(packages) != 1 || !slices.Equal(names, []string{"TestB"}) {
 		t.Errorf("skipped: %v %v", packages, names)
 	}
-	if _, err := readResults(strings.NewReader("no JSON"), io.Discard); err == nil {
+	if _, err := readResults(strings.NewReader("no JSON"), "", io.Discard); err == nil {
 		t.Error("what is no JSON was read")
 	}
 }

@@ -26,7 +26,7 @@ func (e expectation) String() string {
 	return e.outcome + ": " + e.reason
 }
 
-// list is expected.txt: a line "package test outcome" or "package test
+// list is the file of a suite: a line "package test outcome" or "package test
 // outcome: reason" for each test.
 type list map[key]expectation
 
@@ -125,14 +125,14 @@ func (l list) updated(got results) list {
 	return next
 }
 
-const head = `# The acceptance tests of gophercloud on the sandbox: package, test, and the
+const head = `# The acceptance tests of %s on the sandbox: package, test, and the
 # outcome that it has to have. "skip" is a test that finds itself that it does
 # not apply; "leave out" is one that is not run.
 `
 
-func (l list) write(path string) error {
+func (l list) write(path, suite string) error {
 	var text bytes.Buffer
-	text.WriteString(head)
+	fmt.Fprintf(&text, head, suite)
 	for _, k := range l.keys() {
 		fmt.Fprintln(&text, k, l[k])
 	}

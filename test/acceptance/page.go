@@ -9,31 +9,33 @@ import (
 
 // page is the list for readers: how many tests of each service pass, and the
 // others with their reasons. What skips itself does not apply.
-func (l list) page() []byte {
+func (s suite) page(l list) []byte {
 	var text bytes.Buffer
-	text.WriteString(`# gophercloud's acceptance tests
-
-The acceptance tests of [gophercloud](https://github.com/gophercloud/gophercloud) run unchanged against the sandbox, with the version of go.mod:
-
-    make gophercloud-acceptance
-
-A test applies unless it skips itself; "left out" are those that would fail, with the reason. The command fails when the outcome of any test
-is not the one of this page, which is written from ` + "`test/acceptance/gophercloud/expected.txt`" + `.
-
-| service | tests | pass | left out | skip themselves | of those that apply |
-|---|--:|--:|--:|--:|--:|
-`)
+	fmt.Fprintf(&text, pageHead, s.title, s.about, s.name)
 	var all tally
-	for _, s := range services {
-		t := l.count(s.folder)
+	for _, service := range s.services {
+		t := l.count(service)
 		all.add(t)
-		t.row(&text, s.name)
+		t.row(&text, service.name)
 	}
 	all.row(&text, "all")
 	l.section(&text, "Left out", leaveOut)
 	l.section(&text, "Skip themselves", skipped)
 	return text.Bytes()
 }
+
+const pageHead = `# %[1]s
+
+%[2]s
+
+    make %[3]s-acceptance
+
+A test applies unless it skips itself; "left out" are those that would fail, with the reason. The command fails when the outcome of any test
+is not the one of this page, which is written from ` + "`test/acceptance/%[3]s.txt`" + `.
+
+| service | tests | pass | left out | skip themselves | of those that apply |
+|---|--:|--:|--:|--:|--:|
+`
 
 type tally struct{ passed, leftOut, skipped int }
 
@@ -49,10 +51,10 @@ func (t tally) row(text *bytes.Buffer, name string) {
 	fmt.Fprintf(text, "| %s | %d | %d | %d | %d | %s |\n", name, t.passed+t.leftOut+t.skipped, t.passed, t.leftOut, t.skipped, share)
 }
 
-func (l list) count(folder string) tally {
+func (l list) count(s service) tally {
 	var t tally
 	for k, e := range l {
-		if !strings.HasPrefix(k.pkg, folder) {
+		if !s.has(k) {
 			continue
 		}
 		switch e.outcome {

@@ -9,8 +9,11 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/flavors"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/groups"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/imagedata"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/flavorprofiles"
+	balancerflavors "github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/flavors"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/external"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
@@ -19,7 +22,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox"
 )
 
-// cloud is a sandbox with what gophercloud's script/stackenv makes in DevStack.
+// cloud is a sandbox with what gophercloud's script/stackenv makes in DevStack;
+// other suites want no more.
 type cloud struct {
 	*sandbox.Cloud
 	environment map[string]string
@@ -56,6 +60,16 @@ func (c *cloud) login(user, password string) map[string]string {
 		"OS_PROJECT_NAME": user, "OS_DOMAIN_ID": "default", "OS_REGION_NAME": sandbox.Region}
 }
 
+// admin is the login of an administrator of a project.
+func (c *cloud) admin() map[string]string { return c.login("admin", c.Passwords().Admin) }
+
+// systemAdmin is the administrator's without a project.
+func (c *cloud) systemAdmin() map[string]string {
+	login := c.admin()
+	login["OS_SYSTEM_SCOPE"] = "all"
+	return login
+}
+
 // prepare makes flavors, an image and the network private, and keeps their ids
 // under the names that gophercloud's internal/acceptance/clients reads.
 func (c *cloud) prepare(ctx context.Context) error {
@@ -77,15 +91,43 @@ func (c *cloud) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	balancer, err := openstack.NewLoadBalancerV2(provider, region)
+	if err != nil {
+		return err
+	}
 	c.environment = map[string]string{"OS_BRANCH": "master", "OS_FLAVOR_ID": "99", "OS_FLAVOR_ID_RESIZE": "98",
 		"OS_POOL_NAME": "public", "OS_NETWORK_NAME": "private", "OS_PORTFORWARDING_ENVIRONMENT": "1"}
-	return errors.Join(makeFlavors(ctx, compute), c.makeImage(ctx, image), c.makeNetwork(ctx, network))
+	identity, err := openstack.NewIdentityV3(provider, region)
+	if err != nil {
+		return err
+	}
+	_, err = groups.Create(ctx, identity, groups.CreateOpts{Name: "admins", DomainID: "default"}).Extract() // as DevStack
+	return errors.Join(err, makeFlavors(ctx, compute), c.makeImage(ctx, image), c.makeNetwork(ctx, network), c.makeBalancerFlavor(ctx, balancer))
+}
+
+// balancerFlavor is the name of flavor and profile that the tests look for.
+const balancerFlavor = "lb.acctest"
+
+// makeBalancerFlavor makes the flavor of load balancers that the tests of
+// OpenTofu's provider want in each of theirs.
+func (c *cloud) makeBalancerFlavor(ctx context.Context, client *gophercloud.ServiceClient) error {
+	profile, err := flavorprofiles.Create(ctx, client, flavorprofiles.CreateOpts{Name: balancerFlavor, ProviderName: "amphora",
+		FlavorData: `{"loadbalancer_topology": "SINGLE"}`}).Extract()
+	if err != nil {
+		return fmt.Errorf("creating a profile of load balancers: %w", err)
+	}
+	flavor, err := balancerflavors.Create(ctx, client, balancerflavors.CreateOpts{Name: balancerFlavor, FlavorProfileId: profile.ID, Enabled: true}).Extract()
+	if err != nil {
+		return fmt.Errorf("creating a flavor of load balancers: %w", err)
+	}
+	c.environment["OS_LB_FLAVOR_NAME"] = flavor.Name
+	return nil
 }
 
 func makeFlavors(ctx context.Context, client *gophercloud.ServiceClient) error {
-	for id, disk := range map[string]int{"99": 10, "98": 11} {
-		ephemeral := 10
-		opts := flavors.CreateOpts{ID: id, Name: "acceptance-" + id, RAM: 512, VCPUs: 1, Disk: &disk, Ephemeral: &ephemeral}
+	for id, name := range map[string]string{"99": "m1.acctest", "98": "m1.resize"} {
+		disk, ephemeral := map[string]int{"99": 10, "98": 11}[id], 10
+		opts := flavors.CreateOpts{ID: id, Name: name, RAM: 512, VCPUs: 1, Disk: &disk, Ephemeral: &ephemeral}
 		if err := flavors.Create(ctx, client, opts).Err; err != nil {
 			return fmt.Errorf("creating flavor %s: %w", id, err)
 		}

@@ -1,0 +1,131 @@
+// Command acceptance runs the acceptance tests of a client of OpenStack against
+// a sandbox and compares the outcome of each with a list.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+type options struct {
+	lists, pages, builds string
+	run, packages, keep  string
+	update, leftOut      bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.lists, "lists", "test/acceptance", "folder of the lists of tests with the outcome of each")
+	flag.StringVar(&o.pages, "pages", "docs/reference", "folder of the pages that are written from the lists")
+	flag.StringVar(&o.builds, "builds", "bin", "folder for what is built for the tests")
+	flag.StringVar(&o.packages, "packages", "", "run only the packages that match this expression; the rest is not compared")
+	flag.StringVar(&o.run, "run", "", "run only the tests that match this expression; the rest is not compared")
+	flag.StringVar(&o.keep, "log", "", "file for the output of the tests that failed")
+	flag.BoolVar(&o.update, "update", false, "write the outcomes to the list instead of comparing, and the page from it")
+	flag.BoolVar(&o.leftOut, "left-out", false, "run only the tests that are left out, and name those that pass")
+	flag.Usage = func() {
+		fmt.Fprintf(flag.CommandLine.Output(), "usage: acceptance [flags] %s\n", strings.Join(slices.Sorted(maps.Keys(suites())), "|"))
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := o.start(ctx, flag.Arg(0)); err != nil {
+		fmt.Fprintln(os.Stderr, "acceptance:", err)
+		os.Exit(1)
+	}
+}
+
+func (o options) start(ctx context.Context, name string) (err error) {
+	make := suites()[name]
+	if make == nil {
+		return fmt.Errorf("no suite %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(suites())), ", "))
+	}
+	list, err := readList(o.list(name))
+	if err != nil {
+		return err
+	}
+	suite, err := make(ctx, o)
+	if err != nil {
+		return err
+	}
+	if suite.packages, err = o.choose(suite.packages); err != nil {
+		return err
+	}
+	results, err := o.results(ctx, suite, list)
+	if err != nil {
+		return err
+	}
+	return o.conclude(suite, list, results)
+}
+
+func (o options) list(suite string) string { return filepath.Join(o.lists, suite+".txt") }
+
+func (o options) results(ctx context.Context, suite suite, list list) (_ results, err error) {
+	dir, err := os.MkdirTemp("", "slipway-acceptance-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	cloud, err := openCloud(ctx, filepath.Join(dir, "cloud"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, cloud.close()) }()
+	return runner{suite: suite, cloud: cloud, run: o.run, list: list, leftOut: o.leftOut}.passes(ctx)
+}
+
+// choose returns the packages of the suite that the expression matches.
+func (o options) choose(all []string) ([]string, error) {
+	pattern, err := regexp.Compile(o.packages)
+	if err != nil {
+		return nil, fmt.Errorf("-packages: %w", err)
+	}
+	var chosen []string
+	for _, p := range all {
+		if pattern.MatchString(p) {
+			chosen = append(chosen, p)
+		}
+	}
+	return chosen, nil
+}
+
+func (o options) partial() bool { return o.run != "" || o.packages != "" }
+
+func (o options) conclude(suite suite, list list, results results) error {
+	if o.keep != "" {
+		if err := os.WriteFile(o.keep, results.failures(), 0o600); err != nil {
+			return err
+		}
+	}
+	if o.leftOut {
+		for _, key := range results.with(passed) {
+			fmt.Println("passes now:", key)
+		}
+		return nil
+	}
+	fmt.Println(results.summary())
+	if o.update {
+		list = list.updated(results)
+		return errors.Join(list.write(o.list(suite.name), suite.name),
+			os.WriteFile(filepath.Join(o.pages, suite.name+".md"), suite.page(list), 0o644))
+	}
+	differences := list.compare(results, o.partial())
+	for _, d := range differences {
+		fmt.Println(d)
+	}
+	if len(differences) > 0 {
+		return fmt.Errorf("%d tests differ from %s", len(differences), o.list(suite.name))
+	}
+	return nil
+}
