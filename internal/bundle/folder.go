@@ -55,7 +55,7 @@ var ErrNone = errors.New("no bundle here")
 func Open(dir string) (*Folder, error) {
 	bill, err := readBill(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Usage(dir, ErrNone, "build one with `slipway bundle build`, or name its folder with --dir")
+		return nil, fault.Usage(dir, ErrNone, "build one with `slipway bundle build`, or name the folder of one: --bundle, spec.bundle, or --dir of slipway bundle")
 	}
 	if err != nil {
 		return nil, err
@@ -121,7 +121,9 @@ func (f *Folder) Close() error {
 	if f.lock == nil {
 		return nil
 	}
-	return f.lock.Close()
+	// Closing alone may come late: a process that is being started beside this
+	// has the file until it is another program.
+	return errors.Join(syscall.Flock(int(f.lock.Fd()), syscall.LOCK_UN), f.lock.Close())
 }
 
 // Dir is the bundle's folder; absolute when it was opened for writing.

@@ -51,7 +51,9 @@ type promise struct {
 type product struct {
 	file     string
 	packages []string
-	item     bundle.Item
+	// properties and contains are as an item has them.
+	properties, contains map[string]string
+	item                 bundle.Item
 }
 
 func newBuilder(ctx context.Context, folder *bundle.Folder, o Options, all map[string]recipe) (*builder, error) {
@@ -161,17 +163,15 @@ func (b *builder) present(ctx context.Context, name string) (product, bool) {
 	if item == nil || item.Recipe != b.keys[name] || item.Version != component.Version || !b.folder.Complete(*item) {
 		return product{}, false
 	}
-	for part, digest := range item.Contains {
-		if now := bill.Item(part); now == nil || now.SHA256 != digest {
-			return product{}, false // a part was forced, or its key hid a change
-		}
+	if !b.current(item.Contains) {
+		return product{}, false
 	}
 	if slices.Contains(b.options.Only, name) {
 		if b.folder.RemoveDamaged(ctx, *item) != nil || !b.folder.Complete(*item) {
 			return product{}, false
 		}
 	}
-	return product{file: b.folder.Blob(item.SHA256), packages: item.Packages, item: *item}, true
+	return product{file: b.folder.Blob(item.SHA256), packages: item.Packages, properties: item.Properties, contains: item.Contains, item: *item}, true
 }
 
 func (b *builder) inputs(ctx context.Context, name string) (map[string]product, error) {

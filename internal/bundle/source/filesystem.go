@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,17 +20,26 @@ const (
 	journalSize = 64 << 20
 )
 
-// writeFilesystem makes an ext4 image of a folder, just large enough.
-func writeFilesystem(ctx context.Context, j *job, root, file string) error {
+// writeFilesystem makes an ext4 image of a folder, just large enough for it and
+// for room bytes more.
+func writeFilesystem(ctx context.Context, j *job, root, file string, room int64) error {
 	size, err := filesystemSize(root)
 	if err != nil {
 		return err
 	}
-	cmd := j.builder.command(ctx, "", "mke2fs", "-q", "-t", "ext4", "-d", root, "-L", "slipway-root",
-		"-m", "0", "-E", "lazy_itable_init=1,root_owner=0:0", file, fmt.Sprintf("%dk", size/1024))
-	// Equal trees give equal images: times, identifiers and hash seeds follow this.
-	cmd.Env = append(append([]string(nil), j.builder.options.Env...), "SOURCE_DATE_EPOCH=0", "E2FSPROGS_FAKE_TIME=1")
+	size += room
+	// Identifiers are random but in the latest e2fsprogs.
+	id := uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://slipway.sh/machines/"+j.name)).String()
+	cmd := j.builder.command(ctx, "", "mke2fs", "-q", "-t", "ext4", "-d", root, "-L", "slipway-root", "-U", id,
+		"-m", "0", "-E", "lazy_itable_init=1,root_owner=0:0,hash_seed="+id, file, fmt.Sprintf("%dk", size/1024))
+	cmd.Env = j.builder.timeless()
 	return j.builder.runCommand(cmd, nil)
+}
+
+// timeless is an environment in which e2fsprogs writes no times of its own. What
+// still differs between images of equal trees is when the host made their files.
+func (b *builder) timeless() []string {
+	return append(append([]string(nil), b.options.Env...), "SOURCE_DATE_EPOCH=0", "E2FSPROGS_FAKE_TIME=1")
 }
 
 // setTimes gives every file the same time: those of the build differ each time.

@@ -37,15 +37,18 @@ type container struct {
 	plain
 	// Base is the recipe of a base, "" for none.
 	Base string
-	// Files maps paths in the image to the recipes whose results lie there.
+	// Files maps paths in the image to the recipes whose results lie there, as
+	// programs; Data does so for what is only read.
 	Files      map[string]string
+	Data       map[string]string `json:",omitempty"`
 	Entrypoint []string
 	Cmd        []string
 	User       string
 }
 
 func (c container) needs() []string {
-	needs := slices.Sorted(maps.Values(c.Files))
+	needs := slices.AppendSeq(slices.Collect(maps.Values(c.Files)), maps.Values(c.Data))
+	slices.Sort(needs)
 	if c.Base != "" {
 		needs = append(needs, c.Base)
 	}
@@ -114,7 +117,13 @@ func (c container) stream(j *job) io.ReadCloser {
 		tw := tar.NewWriter(w)
 		made := map[string]bool{}
 		for _, name := range slices.Sorted(maps.Keys(c.Files)) {
-			if err := addProgram(tw, made, name, j.input(c.Files[name])); err != nil {
+			if err := addFile(tw, made, name, j.input(c.Files[name]), 0o755); err != nil {
+				w.CloseWithError(err)
+				return
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.Data)) {
+			if err := addFile(tw, made, name, j.input(c.Data[name]), 0o644); err != nil {
 				w.CloseWithError(err)
 				return
 			}
@@ -124,8 +133,8 @@ func (c container) stream(j *job) io.ReadCloser {
 	return r
 }
 
-// addProgram writes one executable and the folders above it.
-func addProgram(tw *tar.Writer, made map[string]bool, name, file string) error {
+// addFile writes one file and the folders above it.
+func addFile(tw *tar.Writer, made map[string]bool, name, file string, mode int64) error {
 	name = strings.TrimPrefix(name, "/")
 	if err := addFolders(tw, made, path.Dir(name)); err != nil {
 		return err
@@ -139,7 +148,7 @@ func addProgram(tw *tar.Writer, made map[string]bool, name, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: info.Size(), Typeflag: tar.TypeReg}); err != nil {
+	if err := tw.WriteHeader(&tar.Header{Name: name, Mode: mode, Size: info.Size(), Typeflag: tar.TypeReg}); err != nil {
 		return err
 	}
 	_, err = io.Copy(tw, in)

@@ -44,6 +44,8 @@ type machine struct {
 	Enable []string
 	// Version is what the property kube_version says.
 	Version string
+	// Room is how many bytes are left free for what is put in later.
+	Room int64
 }
 
 func (m machine) needs() []string {
@@ -99,7 +101,7 @@ func (m machine) make(ctx context.Context, j *job) (output, error) {
 	}
 	j.step.Run("writing the file system")
 	file := j.path("machine.raw")
-	if err := writeFilesystem(ctx, j, root, file); err != nil {
+	if err := writeFilesystem(ctx, j, root, file, m.Room); err != nil {
 		return output{}, fmt.Errorf("writing the file system: %w", err)
 	}
 	return output{file: file, source: "debian " + j.builder.options.DebianSuite, packages: j.inputs[m.Base].packages,
@@ -224,7 +226,7 @@ func (m machine) enable(_ context.Context, _ *job, root string) error {
 
 // writeImages writes the archives that the machine imports.
 func (m machine) writeImages(ctx context.Context, j *job, root string) error {
-	dir := filepath.Join(root, "usr/share/slipway/images")
+	dir := filepath.Join(root, imageFolder)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}

@@ -87,8 +87,10 @@ func (b *builder) writeWorkspace(ctx context.Context, dir, group string) error {
 			return err
 		}
 	}
-	if p, ok := patches()[group]; ok {
-		return b.applyPatch(ctx, dir, p)
+	for _, p := range patches()[group] {
+		if err := b.applyPatch(ctx, dir, p); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -30,15 +30,15 @@ type patch struct {
 type replacement struct{ File, Old, New string }
 
 // patches lists the changed modules of each group.
-func patches() map[string]patch {
-	return map[string]patch{
-		"cluster": {
+func patches() map[string][]patch {
+	return map[string][]patch{
+		"cluster": {{
 			// The Tencent Cloud SDK is not served; the backend is of no use on OpenStack.
 			Module: "github.com/flannel-io/flannel",
 			Remove: []string{"pkg/backend/tencentvpc/*.go"},
 			Write:  map[string]string{"pkg/backend/tencentvpc/tencentvpc.go": "package tencentvpc\n"},
-		},
-		"cert-manager": {
+		}},
+		"cert-manager": {{
 			// The Venafi SDK is not served; our controller reports such issuers as
 			// not ready, with that reason.
 			Module: "github.com/cert-manager/cert-manager",
@@ -47,8 +47,8 @@ func patches() map[string]patch {
 				"pkg/controller/certificaterequests/venafi/names.go":        "package venafi\n\nconst CRControllerName = \"certificaterequests-issuer-venafi\"\n",
 				"pkg/controller/certificatesigningrequests/venafi/names.go": "package venafi\n\nconst CSRControllerName = \"certificatesigningrequests-issuer-venafi\"\n",
 			},
-		},
-		"k3s": {
+		}},
+		"k3s": {{
 			// k3s writes these manifests at start; its own build script copies them here.
 			Module: "github.com/k3s-io/k3s",
 			Copy: map[string]string{
@@ -63,9 +63,37 @@ func patches() map[string]patch {
 				{"pkg/agent/flannel/setup_linux.go", `"cniVersion":"1.0.0"`, `"cniVersion":"0.4.0"`},
 				{"pkg/deploy/embed/coredns.yaml", "rancher/mirrored-coredns-coredns:1.13.1", componentRef("coredns")},
 			},
-		},
+		}, {
+			// Sends of several goroutines on one stream, which gRPC forbids, lost the
+			// count of its window: the API server waited for ever for what changed of a
+			// kind (k3s-io/kine#614; mended in 0.14.16, which this k3s does not take).
+			Module:  "github.com/k3s-io/kine",
+			Write:   map[string]string{"pkg/server/onesender.go": oneSender},
+			Replace: []replacement{{"pkg/server/watch.go", "server:   ws,", "server:   &oneSender{Watch_WatchServer: ws},"}},
+		}},
 	}
 }
+
+const oneSender = `package server
+
+import (
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+)
+
+// oneSender sends one message of a watch after the other.
+type oneSender struct {
+	etcdserverpb.Watch_WatchServer
+	sending sync.Mutex
+}
+
+func (s *oneSender) Send(response *etcdserverpb.WatchResponse) error {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	return s.Watch_WatchServer.Send(response)
+}
+`
 
 // applyPatch copies a module out of the read-only cache, changes it there and
 // makes the workspace use the copy.

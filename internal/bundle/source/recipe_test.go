@@ -286,7 +286,7 @@ func TestMachineFilesNameTheImagesOfTheBundle(t *testing.T) {
 func TestUnitsAreEnabledWhereTheySay(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	node := recipes()["node"].(machine)
+	node := recipes()[nodeSystem].(machine)
 	if err := node.writeFiles(t.Context(), nil, root); err != nil {
 		t.Fatal(err)
 	}
@@ -294,8 +294,9 @@ func TestUnitsAreEnabledWhereTheySay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for link, want := range map[string]string{
-		"multi-user.target.wants/slipway-images@cluster.service": "/etc/systemd/system/slipway-images@.service",
-		"sysinit.target.wants/slipway-container.service":         "/etc/systemd/system/slipway-container.service",
+		"multi-user.target.wants/slipway-images@cluster.service":     "/etc/systemd/system/slipway-images@.service",
+		"multi-user.target.wants/slipway-images@controllers.service": "/etc/systemd/system/slipway-images@.service",
+		"sysinit.target.wants/slipway-container.service":             "/etc/systemd/system/slipway-container.service",
 	} {
 		if target, err := os.Readlink(filepath.Join(root, "etc/systemd/system", link)); err != nil || target != want {
 			t.Errorf("%s leads to %q (%v), want %s", link, target, err, want)

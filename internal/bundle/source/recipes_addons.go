@@ -44,9 +44,11 @@ func cloudRecipes() map[string]recipe {
 	all := map[string]recipe{
 		"openstack-cloud-controller-manager-program": program{Module: "cluster", Package: provider + "/cmd/openstack-cloud-controller-manager", Variables: version},
 		"cinder-csi-plugin-program":                  program{Module: "cluster", Package: provider + "/cmd/cinder-csi-plugin", Variables: version},
-		"openstack-cloud-controller-manager": container{Base: baseStatic, Entrypoint: []string{"/bin/openstack-cloud-controller-manager"},
+		// Upstream's images have no entry point: charts and manifests name the
+		// program as the first argument.
+		"openstack-cloud-controller-manager": container{Base: baseStatic, Cmd: []string{"/bin/openstack-cloud-controller-manager"},
 			Files: map[string]string{"/bin/openstack-cloud-controller-manager": "openstack-cloud-controller-manager-program"}},
-		"cinder-csi-plugin": container{Base: baseStorage, Entrypoint: []string{"/bin/cinder-csi-plugin"},
+		"cinder-csi-plugin": container{Base: baseStorage, Cmd: []string{"/bin/cinder-csi-plugin"},
 			Files: map[string]string{"/bin/cinder-csi-plugin": "cinder-csi-plugin-program"}},
 		"openstack-cloud-controller-manager-chart": chartArchive{
 			moduleFile: moduleFile{Module: "cluster", From: provider, Path: "charts/openstack-cloud-controller-manager"},

@@ -4,6 +4,23 @@ import "github.com/slipway-sh/slipway/addons"
 
 const baseMachine = "debian-machine"
 
+// The machines without Slipway's own image.
+const (
+	nodeSystem = "node-system"
+	seedSystem = "seed-system"
+)
+
+// ownArchive is the archive of Slipway's own image, and ownRoom what is kept free
+// for it: several times its size.
+const (
+	ownArchive = "controllers"
+	ownRoom    = 256 << 20
+)
+
+func withArchive(system string) lateArchive {
+	return lateArchive{System: system, Archive: ownArchive, Images: []string{addons.SlipwayImage}}
+}
+
 // machineRecipes make the two kinds of machines: the seed, which runs k3s, and
 // the nodes of clusters, which kubeadm sets up.
 func machineRecipes() map[string]recipe {
@@ -13,7 +30,9 @@ func machineRecipes() map[string]recipe {
 			"ca-certificates", "iproute2", "iptables", "nftables", "ipset", "ipvsadm", "conntrack", "ethtool", "socat", "kmod",
 			"mount", "util-linux", "e2fsprogs", "xfsprogs", "open-iscsi", "procps", "iputils-ping", "less", "curl",
 		}},
-		"node": machine{
+		"node": withArchive(nodeSystem),
+		"seed": withArchive(seedSystem),
+		nodeSystem: machine{
 			Base: baseMachine, Folders: []string{"common", "node"}, Version: addons.KubernetesVersion,
 			Programs: map[string]string{
 				"usr/local/bin/containerd": "containerd", "usr/local/bin/containerd-shim-runc-v2": "containerd-shim-runc-v2",
@@ -23,13 +42,15 @@ func machineRecipes() map[string]recipe {
 			Archives: map[string]string{"opt/cni/bin": "cni-plugins"},
 			Images:   map[string][]string{"cluster": clusterImages(), "management": managementImages()},
 			Enable: []string{"slipway-container.service", "containerd.service", "slipway-images@cluster.service",
-				"slipway-images@management.service", "kubelet.service"},
+				"slipway-images@management.service", "slipway-images@" + ownArchive + ".service", "kubelet.service"},
+			Room: ownRoom,
 		},
-		"seed": machine{
+		seedSystem: machine{
 			Base: baseMachine, Folders: []string{"common", "seed"}, Version: addons.K3sVersion,
 			Programs: map[string]string{"usr/local/bin/k3s": "k3s"},
 			Images:   map[string][]string{"management": append([]string{"coredns", "pause"}, managementImages()...)},
 			Enable:   []string{"slipway-container.service"},
+			Room:     ownRoom,
 		},
 	}
 }
@@ -44,7 +65,9 @@ func clusterImages() []string {
 	}
 }
 
-// managementImages are what a management cluster runs on top.
+// managementImages are what a management cluster runs on top, but for Slipway's
+// own image: that changes with each build of the binary, and has an archive of
+// its own.
 func managementImages() []string {
 	return []string{
 		"cluster-api-controller", "kubeadm-bootstrap-controller", "kubeadm-control-plane-controller", "capi-openstack-controller",

@@ -34,6 +34,9 @@ type Options struct {
 	// DebianSuite and DebianMirror are where packages come from; the mirror may
 	// be empty for the tool's own default.
 	DebianSuite, DebianMirror string
+	// Program is the path of Slipway's own binary, which clusters run too. Only
+	// what is made of it fails without.
+	Program string
 	// Sink takes the progress.
 	Sink event.Sink
 }
@@ -97,7 +100,15 @@ func buildable(all map[string]recipe) []string {
 // it; all errors are joined, and carry fault.ExitPartial when something was
 // kept. The report is valid also with an error.
 func Build(ctx context.Context, folder *bundle.Folder, o Options) (Report, error) {
-	return build(ctx, folder, o, recipes())
+	all := recipes()
+	if o.Program != "" {
+		program, err := newOwnProgram(o.Program)
+		if err != nil {
+			return Report{}, err
+		}
+		all[programName] = program
+	}
+	return build(ctx, folder, o, all)
 }
 
 func build(ctx context.Context, folder *bundle.Folder, o Options, all map[string]recipe) (Report, error) {
@@ -111,8 +122,12 @@ func build(ctx context.Context, folder *bundle.Folder, o Options, all map[string
 		return Report{}, err
 	}
 	err = b.all(ctx, wanted)
-	if len(o.Only) == 0 && err == nil {
+	switch {
+	case err != nil:
+	case len(o.Only) == 0:
 		err = b.finish()
+	default: // what the items replaced would stay, gigabytes for machines
+		b.report.Freed, err = folder.Clean()
 	}
 	b.report.Seconds = time.Since(begin).Seconds()
 	return b.report, b.partial(err)

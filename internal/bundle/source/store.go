@@ -28,6 +28,9 @@ type output struct {
 type cacheEntry struct {
 	Size     int64    `json:"size"`
 	Packages []string `json:"packages,omitempty"`
+	// Properties and Contains are as an item has them.
+	Properties map[string]string `json:"properties,omitempty"`
+	Contains   map[string]string `json:"contains,omitempty"`
 }
 
 // keep moves a result into the bundle, or into the cache when it is only an
@@ -56,7 +59,7 @@ func (b *builder) keep(ctx context.Context, name string, out output) (product, e
 	if err := b.folder.Record(item); err != nil {
 		return product{}, err
 	}
-	return product{file: b.folder.Blob(item.SHA256), packages: out.packages, item: item}, nil
+	return product{file: b.folder.Blob(item.SHA256), packages: out.packages, properties: out.properties, contains: item.Contains, item: item}, nil
 }
 
 // cache keeps an intermediate result under its key. The description is written
@@ -74,14 +77,19 @@ func (b *builder) cache(name string, out output) (product, error) {
 	if err := os.Rename(out.file, file); err != nil {
 		return product{}, err
 	}
-	text, err := json.Marshal(cacheEntry{Size: info.Size(), Packages: out.packages})
+	entry := cacheEntry{Size: info.Size(), Packages: out.packages, Properties: out.properties, Contains: b.digests(out.contains)}
+	text, err := json.Marshal(entry)
 	if err != nil {
 		return product{}, err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "entry.json"), text, 0o644); err != nil {
 		return product{}, fmt.Errorf("describing %s: %w", name, err)
 	}
-	return product{file: file, packages: out.packages}, nil
+	return entry.product(file), nil
+}
+
+func (e cacheEntry) product(file string) product {
+	return product{file: file, packages: e.Packages, properties: e.Properties, contains: e.Contains}
 }
 
 func (b *builder) cached(name string) (product, bool) {
@@ -99,7 +107,18 @@ func (b *builder) cached(name string) (product, bool) {
 	if err != nil || info.Size() != entry.Size {
 		return product{}, false
 	}
-	return product{file: file, packages: entry.Packages}, true
+	return entry.product(file), b.current(entry.Contains)
+}
+
+// current tells whether all parts are those that the bundle has now.
+func (b *builder) current(parts map[string]string) bool {
+	bill := b.folder.Bill()
+	for part, digest := range parts {
+		if now := bill.Item(part); now == nil || now.SHA256 != digest {
+			return false // a part was forced, or its key hid a change
+		}
+	}
+	return true
 }
 
 // cleanCache removes intermediate results of recipes as they were before.

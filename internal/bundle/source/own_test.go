@@ -1,0 +1,249 @@
+package source
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/addons/addonprovider/charts"
+	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// Both machines import Slipway's own image.
+func TestMachinesBringSlipwaysImage(t *testing.T) {
+	t.Parallel()
+	all := recipes()
+	for name, folder := range map[string]string{"node": nodeSystem, "seed": seedSystem} {
+		late, ok := all[name].(lateArchive)
+		if !ok || late.System != folder || !slices.Contains(late.Images, addons.SlipwayImage) || slices.Contains(all[folder].needs(), addons.SlipwayImage) {
+			t.Errorf("%s: %+v", name, all[name])
+		}
+	}
+	conf, err := machineFiles.ReadFile("machines/seed/usr/share/slipway/k3s.conf")
+	if err != nil || !strings.Contains(string(conf), "/"+imageFolder+"/"+ownArchive+".tar") {
+		t.Errorf("k3s does not find the archive (%v):\n%s", err, conf)
+	}
+}
+
+func TestAnotherBinaryIsAnotherKeyOfWhatItIsIn(t *testing.T) {
+	t.Parallel()
+	of := func(content string) map[string]string {
+		file := filepath.Join(t.TempDir(), "slipway")
+		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		all := recipes()
+		var err error
+		if all[programName], err = newOwnProgram(file); err != nil {
+			t.Fatal(err)
+		}
+		got, err := keys(all, "go1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	first, again, other := of("one"), of("one"), of("two")
+	for name := range first {
+		if first[name] != again[name] {
+			t.Errorf("%s: the key follows the place of the binary", name)
+		}
+		in := slices.Contains([]string{programName, addons.SlipwayImage, "node", "seed"}, name)
+		if (first[name] != other[name]) != in {
+			t.Errorf("%s: changed %t, want %t", name, !in, in)
+		}
+	}
+}
+
+func TestADynamicBinaryIsRefused(t *testing.T) {
+	t.Parallel()
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := newOwnProgram(shell)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = program.make(t.Context(), newJob(t, programName, nil))
+	if err == nil || !strings.Contains(err.Error(), "linked dynamically") || !strings.Contains(fault.Remedy(err), "CGO_ENABLED=0") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := (ownProgram{}).make(t.Context(), newJob(t, programName, nil)); err == nil {
+		t.Error("no binary is accepted")
+	}
+}
+
+// The image has the binary to run and the charts to read, with an index that
+// names them as the addon provider looks for them.
+func TestSlipwaysImageHasProgramAndCharts(t *testing.T) {
+	t.Parallel()
+	recipe := recipes()[addons.SlipwayImage].(container)
+	inputs := map[string]string{}
+	for _, need := range recipe.needs() {
+		inputs[need] = "content of " + need
+	}
+	inputs[baseStatic] = string(tree(t, map[string]string{"etc/passwd": "root"}))
+	out, err := recipe.make(t.Context(), newJob(t, addons.SlipwayImage, inputs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := out.image.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := layers[1].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modes := map[string]int64{}
+	for reader := tar.NewReader(content); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		modes["/"+header.Name] = header.Mode
+	}
+	if modes["/usr/bin/slipway"] != 0o755 || modes[chartFolder+"/"+charts.IndexFile] != 0o644 || modes[chartFolder+"/metrics-server-0.8.0.tgz"] != 0o644 {
+		t.Errorf("modes %v", modes)
+	}
+}
+
+func TestChartIndexIsWhatTheAddonProviderReads(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	chart := filepath.Join(dir, "chart")
+	if err := os.MkdirAll(chart, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// The chart's version is not the program's.
+	if err := os.WriteFile(filepath.Join(chart, "Chart.yaml"), []byte("apiVersion: v2\nname: metrics-server\nversion: 3.13.0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	archive := filepath.Join(dir, "metrics-server-0.8.0.tgz")
+	if err := writeArchive(archive, chart, "metrics-server"); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := copyHashed(&packed, archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := newJob(t, indexName, map[string]string{"metrics-server-chart": packed.String()})
+	out, err := chartIndex{Charts: []string{"metrics-server-chart"}}.make(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(out.file, filepath.Join(dir, charts.IndexFile)); err != nil {
+		t.Fatal(err)
+	}
+	index, err := charts.ReadIndex(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, ok := index.Find(charts.Reference{Repository: "https://kubernetes-sigs.github.io/metrics-server/", Name: "metrics-server", Version: "v3.13.0"})
+	if !ok || entry.File != "metrics-server-0.8.0.tgz" || entry.Digest != "sha256:"+digest {
+		t.Errorf("entry %+v (%t)", entry, ok)
+	}
+	if _, err := entryOf("snapshot-crds", archive); err == nil {
+		t.Error("what no repository publishes has an entry")
+	}
+}
+
+// An archive that is put in later is there whole, and the file system is sound.
+func TestArchivesArePutIntoAnImage(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"mke2fs", "debugfs", "e2fsck"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(err)
+		}
+	}
+	j := newJob(t, "node", nil)
+	j.dir = filepath.Join(t.TempDir(), "a folder with spaces")
+	j.builder.options.Env = os.Environ()
+	root := j.path("root")
+	if err := os.MkdirAll(filepath.Join(root, imageFolder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeFilesystem(t.Context(), j, root, j.path("machine.raw"), 8<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(j.path("archive.tar"), bytes.Repeat([]byte("slipway"), 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const target = imageFolder + "/controllers.tar"
+	if err := insert(t.Context(), j, "machine.raw", "archive.tar", target); err != nil {
+		t.Fatal(err)
+	}
+	for _, check := range [][]string{{"e2fsck", "-fn", "machine.raw"}, {"debugfs", "-R", "dump -p /" + target + " out.tar", "machine.raw"}, {"cmp", "archive.tar", "out.tar"}} {
+		cmd := exec.CommandContext(t.Context(), check[0], check[1:]...)
+		cmd.Dir = j.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %v: %s", check, err, out)
+		}
+	}
+	if info, err := os.Stat(j.path("out.tar")); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("mode %v (%v)", info, err)
+	}
+	if err := insert(t.Context(), j, "machine.raw", "archive.tar", "no/such/folder/x.tar"); err == nil {
+		t.Error("a folder that is not there is accepted")
+	}
+	image, err := os.Stat(j.path("machine.raw"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As large as all of it, and not zeros, for which there would be room.
+	if err := os.WriteFile(j.path("archive.tar"), bytes.Repeat([]byte("slipway"), int(image.Size())/7), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := insert(t.Context(), j, "machine.raw", "archive.tar", imageFolder+"/large.tar"); err == nil {
+		t.Error("what has no room is accepted")
+	}
+}
+
+func TestWhatAnotherBinaryMade(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "slipway")
+	if err := os.WriteFile(file, []byte("one"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	program, err := newOwnProgram(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bill := func(source string) *bundle.Bill {
+		inside := map[string]string{addons.SlipwayImage: "00"}
+		return &bundle.Bill{Items: []bundle.Item{{Name: "kubelet"}, {Name: addons.SlipwayImage, Source: source}, {Name: "node", Contains: inside}, {Name: "seed", Contains: inside}}}
+	}
+	for name, test := range map[string]struct {
+		source string
+		want   []string
+	}{
+		"this binary":    {program.source(), nil},
+		"another binary": {ownSource + "00", []string{addons.SlipwayImage, "node", "seed"}},
+		"pulled":         {"ghcr.io/slipway-sh/slipway@sha256:00", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := OfAnotherBinary(bill(test.source), file)
+			if err != nil || !slices.Equal(got, test.want) {
+				t.Errorf("%v (%v), want %v", got, err, test.want)
+			}
+		})
+	}
+	if _, err := OfAnotherBinary(bill(ownSource+"00"), "/nonexistent"); err == nil {
+		t.Error("a binary that cannot be read is ignored")
+	}
+}
