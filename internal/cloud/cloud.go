@@ -83,6 +83,8 @@ const (
 	LoadBalancer Service = "load-balancer"
 	KeyManager   Service = "key-manager"
 	ObjectStore  Service = "object-store"
+	// ContainerInfra is Magnum, or Slipway's own endpoint.
+	ContainerInfra Service = "container-infra"
 )
 
 // computeVersion is the microversion of Nova: 2.52 has tags of servers at
@@ -114,6 +116,7 @@ func constructors() map[Service]constructor {
 	return map[Service]constructor{
 		Identity: openstack.NewIdentityV3, Compute: openstack.NewComputeV2, Network: openstack.NewNetworkV2, Image: openstack.NewImageV2,
 		Volume: openstack.NewBlockStorageV3, LoadBalancer: openstack.NewLoadBalancerV2, KeyManager: openstack.NewKeyManagerV1, ObjectStore: openstack.NewObjectStorageV1,
+		ContainerInfra: openstack.NewContainerInfraV1,
 	}
 }
 
@@ -131,6 +134,9 @@ func (c *Cloud) Volume() (*gophercloud.ServiceClient, error) { return c.Client(V
 
 // LoadBalancer is the client of Octavia.
 func (c *Cloud) LoadBalancer() (*gophercloud.ServiceClient, error) { return c.Client(LoadBalancer) }
+
+// ContainerInfra is the client of Magnum.
+func (c *Cloud) ContainerInfra() (*gophercloud.ServiceClient, error) { return c.Client(ContainerInfra) }
 
 // Identity is the client of Keystone.
 func (c *Cloud) Identity() (*gophercloud.ServiceClient, error) { return c.Client(Identity) }

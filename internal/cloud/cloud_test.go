@@ -93,6 +93,18 @@ func TestSnapshotOfAnEmptyProject(t *testing.T) {
 	}
 }
 
+// proves: S-35
+func TestHostsAreCountedWhereTheyAreShown(t *testing.T) {
+	t.Parallel()
+	sandbox := sandboxtest.Start(t)
+	for who, login := range map[string]sandboxtest.Clients{"member": sandbox.Member, "administrator": sandbox.Admin} {
+		s := &Snapshot{}
+		if err := countHosts(t.Context(), login.Compute(t), s); err != nil || (s.Hosts > 0) != (who == "administrator") {
+			t.Errorf("%s: %d hosts, %v", who, s.Hosts, err)
+		}
+	}
+}
+
 func TestSnapshotKnowsOwners(t *testing.T) {
 	t.Parallel()
 	sandbox := sandboxtest.Start(t)
@@ -167,7 +179,7 @@ func TestApplicationCredentialIsRecognised(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := c.token()
+	token, err := c.Token()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,6 +335,22 @@ func TestFaultsSayWhatTheCloudSaid(t *testing.T) {
 	}
 	if !strings.Contains(fault.Remedy(told), "larger quota") || c.Fault("x", told) != told || c.Fault("x", nil) != nil {
 		t.Errorf("remedy %q", fault.Remedy(told))
+	}
+}
+
+// Keystone answers a login by a credential that was deleted with 404, which is
+// not that there is no Keystone.
+func TestDeletedApplicationCredential(t *testing.T) {
+	t.Parallel()
+	text := "clouds: {c: {auth_type: v3applicationcredential, auth: {auth_url: '" + sandboxtest.Start(t).URL() +
+		"/identity/v3', application_credential_id: 0123456789abcdef0123456789abcdef, application_credential_secret: wrong-word}}}\n"
+	login, err := Find(Options{CloudsYAML: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = login.Open(t.Context(), "")
+	if err == nil || !strings.Contains(err.Error(), "(404)") || !strings.Contains(fault.Remedy(err), "application credential") {
+		t.Errorf("%v | %s", err, fault.Remedy(err))
 	}
 }
 

@@ -77,7 +77,8 @@ func (c *Cloud) answer(err error) *Error {
 // message finds the text in the services' forms of error bodies:
 // {"error": {"message"}} of Keystone, {"itemNotFound": {"message"}} of Nova and
 // Cinder, {"NeutronError": {"message"}}, {"faultstring"} of Octavia,
-// {"description"} of Barbican; what is no JSON (Glance's HTML) is none.
+// {"description"} of Barbican, {"errors": [{"detail"}]} of Magnum; what is no
+// JSON (Glance's HTML) is none.
 func message(body []byte) string {
 	var document map[string]any
 	if json.Unmarshal(body, &document) != nil {
@@ -92,6 +93,12 @@ func message(body []byte) string {
 			if text := firstText(x); text != "" {
 				return text
 			}
+		case []any:
+			for _, one := range x {
+				if detail, ok := one.(map[string]any); ok && firstText(detail) != "" {
+					return firstText(detail)
+				}
+			}
 		case string:
 			return x
 		}
@@ -100,7 +107,7 @@ func message(body []byte) string {
 }
 
 func firstText(m map[string]any) string {
-	for _, key := range []string{"message", "faultstring", "description", "title"} {
+	for _, key := range []string{"message", "faultstring", "description", "detail", "title"} {
 		if text, _ := m[key].(string); text != "" {
 			return strings.TrimSpace(text)
 		}
@@ -131,7 +138,12 @@ func (c *Cloud) loginFault(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	if answer := c.answer(err); answer != nil && answer.Status == http.StatusNotFound {
+	answer := c.answer(err)
+	if answer != nil && answer.Status == http.StatusNotFound && strings.Contains(answer.Message, "Application Credential") {
+		// Keystone tells that a credential was deleted as not found.
+		return fault.New(object, answer, "check the application credential in clouds.yaml: it is deleted, or of another cloud")
+	}
+	if answer != nil && answer.Status == http.StatusNotFound {
 		return fault.New(object, answer, "check auth_url in clouds.yaml: there is no Keystone at it")
 	}
 	return c.Fault(object+": logging in", err)

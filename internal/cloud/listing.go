@@ -55,8 +55,9 @@ func every[T, R any](ctx context.Context, pager pagination.Pager, extract func(p
 	return all, nil
 }
 
-// token reads the answer to the login; no further call is needed.
-func (c *Cloud) token() (Token, error) {
+// Token is who is logged in, from the answer to the login: no further call is
+// made.
+func (c *Cloud) Token() (Token, error) {
 	var t Token
 	answer, ok := c.Provider.GetAuthResult().(tokens.CreateResult)
 	if !ok {
@@ -100,7 +101,7 @@ func listImages(ctx context.Context, client *gophercloud.ServiceClient, s *Snaps
 			}
 		}
 		return ImageInfo{Thing: thing("image", i.ID, i.Name, i.Tags, properties, ""), ProjectID: i.Owner, Status: string(i.Status), CreatedAt: i.CreatedAt, MinDisk: i.MinDiskGigabytes,
-			MinRAM: i.MinRAMMegabytes, Distro: properties["os_distro"], AdminUser: properties["os_admin_user"]}
+			MinRAM: i.MinRAMMegabytes, Distro: properties["os_distro"], AdminUser: properties["os_admin_user"], Properties: properties}
 	})
 	return err
 }

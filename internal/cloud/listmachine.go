@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/gophercloud/gophercloud/v2"
 	volumezones "github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/availabilityzones"
@@ -10,6 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumetypes"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/availabilityzones"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/flavors"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/hypervisors"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/keypairs"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/limits"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
@@ -18,7 +20,7 @@ import (
 func machineListings() []listing {
 	return []listing{
 		{Compute, ListFlavors, listFlavors}, {Compute, "servers", listServers}, {Compute, ListKeyPairs, listKeyPairs},
-		{Compute, ListZones, listComputeZones}, {Compute, ListQuotas, computeQuotas},
+		{Compute, ListZones, listComputeZones}, {Compute, ListQuotas, computeQuotas}, {Compute, "hypervisors", countHosts},
 		{Volume, "volumes", listVolumes}, {Volume, ListVolumeTypes, listVolumeTypes}, {Volume, ListZones, listVolumeZones}, {Volume, ListQuotas, volumeQuotas},
 	}
 }
@@ -39,6 +41,22 @@ func listServers(ctx context.Context, client *gophercloud.ServiceClient, s *Snap
 		flavor, _ := v.Flavor["original_name"].(string)
 		return ServerInfo{Thing: thing("server", v.ID, v.Name, tags, v.Metadata, ""), Flavor: flavor}
 	})
+	return err
+}
+
+// countHosts counts the hosts that take servers, if they are shown.
+func countHosts(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
+	taking, err := every(ctx, hypervisors.List(client, nil), hypervisors.ExtractHypervisors, func(h hypervisors.Hypervisor) bool {
+		return h.State == "up" && h.Status == "enabled"
+	})
+	if gophercloud.ResponseCodeIs(err, http.StatusForbidden) || gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+		return nil
+	}
+	for _, takes := range taking {
+		if takes {
+			s.Hosts++
+		}
+	}
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,6 +45,21 @@ type Login struct {
 	auth     gophercloud.AuthOptions
 	endpoint gophercloud.EndpointOpts
 	tls      *tls.Config
+}
+
+// Region is the region of the entry, or the one that was asked for; it may be
+// empty.
+func (l *Login) Region() string { return l.endpoint.Region }
+
+// AuthURL is Keystone's address.
+func (l *Login) AuthURL() string { return l.auth.IdentityEndpoint }
+
+// HTTP is a client that trusts what the entry trusts.
+func (l *Login) HTTP() http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = l.tls.Clone()
+	transport.MaxIdleConnsPerHost = parallelCalls
+	return http.Client{Transport: transport}
 }
 
 // Find finds the cloud in clouds.yaml by openstacksdk's rules: the files'

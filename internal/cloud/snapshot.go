@@ -47,6 +47,9 @@ type Snapshot struct {
 	Providers      []string            `json:"loadBalancerProviders"`
 	Zones          map[string][]string `json:"availabilityZones"`
 	Quotas         []Quota             `json:"quotas"`
+	// Hosts is how many hosts take servers; 0 where the cloud does not show
+	// them, as most do to their users.
+	Hosts int `json:"hosts,omitempty"`
 }
 
 // The kinds of availability zones in Snapshot.Zones.
@@ -163,6 +166,8 @@ type ImageInfo struct {
 	// Distro and AdminUser are the properties os_distro and os_admin_user.
 	Distro    string `json:"osDistro,omitempty"`
 	AdminUser string `json:"osAdminUser,omitempty"`
+	// Properties are all that are text.
+	Properties map[string]string `json:"properties,omitempty"`
 }
 
 // CredentialInfo is an application credential of the user.
@@ -192,7 +197,7 @@ type listing struct {
 func (c *Cloud) Snapshot(ctx context.Context) (*Snapshot, error) {
 	s := &Snapshot{Cloud: c.Name, Region: c.Endpoint.Region, Insecure: c.Insecure, Zones: map[string][]string{}}
 	var err error
-	if s.Token, err = c.token(); err != nil {
+	if s.Token, err = c.Token(); err != nil {
 		return nil, fmt.Errorf("reading the token: %w", err)
 	}
 	var mu sync.Mutex // for what several calls write: Missing, Zones, Quotas

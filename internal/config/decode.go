@@ -17,6 +17,8 @@ type decoder struct {
 	files map[*yaml.Node]string
 	// resolve makes the path of a File absolute.
 	resolve func(path string, origin Origin) string
+	// root is the type of the whole document, where misplaced keys may belong.
+	root reflect.Type
 
 	problems []Problem
 	origins  map[string]Origin
@@ -82,7 +84,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, p place) {
 	for key, value := range d.pairs(n, p) {
 		i := slices.IndexFunc(known, func(e entry) bool { return e.name == key.Value })
 		if i < 0 {
-			d.problem(p.child(key.Value, key), fmt.Sprintf("unknown key %q", key.Value), suggest(key.Value, known))
+			d.problem(p.child(key.Value, key), fmt.Sprintf("unknown key %q", key.Value), suggest(key.Value, known, d.root))
 			continue
 		}
 		if isNull(value) {

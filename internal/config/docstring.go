@@ -16,12 +16,16 @@ var (
 	environmentSource string
 	//go:embed seed.go
 	seedSource string
+	//go:embed management.go
+	managementSource string
+	//go:embed magnum.go
+	magnumSource string
 )
 
 // docstrings are the comments of types ("Seed") and fields ("Seed.Image").
 func docstrings() (map[string]string, error) {
 	docs := map[string]string{}
-	for name, source := range map[string]string{"environment.go": environmentSource, "seed.go": seedSource} {
+	for name, source := range map[string]string{"environment.go": environmentSource, "seed.go": seedSource, "management.go": managementSource, "magnum.go": magnumSource} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
 		if err != nil {
 			return nil, fmt.Errorf("reading the docstrings: %w", err)

@@ -49,8 +49,13 @@ type Spec struct {
 	Seed Seed `json:"seed"`
 	// Cluster API and its providers.
 	ClusterAPI ClusterAPI `json:"clusterAPI"`
-	// The management cluster. Reserved: it has no settings yet.
+	// The management cluster, highly available, that Cluster API on the seed makes. Empty: there is none, and Cluster API on the seed is all.
 	ManagementCluster *ManagementCluster `json:"managementCluster,omitempty"`
+	// The Magnum-compatible API on the management cluster. Empty: there is none.
+	Magnum *Magnum `json:"magnum,omitempty"`
+	// Manifests of node images (docs/images.md): `up` brings what they list to the cloud, beside everything else. `down` leaves these images unless
+	// it is told `--images`.
+	Images []File `json:"images,omitempty"`
 	// The application credential that is made for the environment; the operator's own never leaves the operator's machine.
 	Credential Credential `json:"credential"`
 	// Proxy for outgoing HTTP from the environment's machines. Empty: none.
@@ -71,9 +76,6 @@ type Spec struct {
 	// and slashes, which Nova refuses; what begins with "slipway" is reserved.
 	Tags []string `json:"tags,omitempty" schema:"format=tag"`
 }
-
-// ManagementCluster is reserved for the settings of the management cluster.
-type ManagementCluster struct{}
 
 // ClusterAPI is Cluster API on the seed and on the management cluster.
 type ClusterAPI struct {

@@ -46,12 +46,20 @@ func (v *validator) format(value reflect.Value, at *field.Path, r rules) {
 func formats() map[string]func(text string) (cause, remedy string) {
 	return map[string]func(string) (string, string){
 		"label": checkLabel, "tag": checkTag, "variable": checkVariable, "httpURL": checkHTTP, "backend": checkBackend, "path": checkPath, "sshKey": checkSSHKey,
+		"version": checkVersion, "hostname": checkHostname,
 	}
 }
 
 func checkLabel(text string) (cause, remedy string) {
 	if len(validation.IsDNS1123Label(text)) > 0 {
 		return fmt.Sprintf("%q is not a lower-case RFC 1123 label", text), "use a to z, 0 to 9 and -, with a letter or digit at both ends"
+	}
+	return "", ""
+}
+
+func checkHostname(text string) (cause, remedy string) {
+	if len(validation.IsDNS1123Subdomain(text)) > 0 {
+		return fmt.Sprintf("%q is not the name of a host", text), "write one such as magnum.cloud.example, without https:// and port"
 	}
 	return "", ""
 }
@@ -115,6 +123,13 @@ func checkPath(text string) (cause, remedy string) {
 func checkSSHKey(text string) (cause, remedy string) {
 	if _, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text)); err != nil {
 		return "this is not a public key of SSH", "write a line such as `ssh-ed25519 AAAA… name`"
+	}
+	return "", ""
+}
+
+func checkVersion(text string) (cause, remedy string) {
+	if !regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`).MatchString(text) {
+		return fmt.Sprintf("%q is not a version of Kubernetes", text), "write one such as v1.34.4"
 	}
 	return "", ""
 }

@@ -99,7 +99,7 @@ func Parse(sources ...Source) (*Loaded, error) {
 }
 
 func (l *Loaded) decode(root *yaml.Node, files map[*yaml.Node]string, into *Environment) []Problem {
-	d := &decoder{files: files, resolve: l.resolve, origins: map[string]Origin{}}
+	d := &decoder{files: files, resolve: l.resolve, origins: map[string]Origin{}, root: reflect.TypeFor[Environment]()}
 	d.value(root, reflect.ValueOf(into).Elem(), place{node: root})
 	l.origins = d.origins
 	return d.problems

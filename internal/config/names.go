@@ -63,3 +63,12 @@ func (l *Loaded) StateURL() string {
 // SecretsDir is the project's own folder of secrets, `.slipway` beside the
 // first file: generated passphrase, private keys and kubeconfigs.
 func (l *Loaded) SecretsDir() string { return filepath.Join(l.Dir, ".slipway") }
+
+// Workers is how many workers the cluster has in all.
+func (m *ManagementCluster) Workers() int {
+	n := 0
+	for _, group := range m.NodeGroups {
+		n += group.Count
+	}
+	return n
+}

@@ -2,8 +2,17 @@ package config
 
 import "net/netip"
 
+// The roles of the seed.
+const (
+	RolePermanent = "permanent"
+	RolePivot     = "pivot"
+)
+
 // Seed is the server on which Cluster API runs first.
 type Seed struct {
+	// What the seed is once the management cluster is there. `permanent`: its Cluster API goes on looking after the management cluster. `pivot`: the
+	// objects move to the management cluster, which then looks after itself, and the seed can be shelved. May be changed later: they move, or move back.
+	Role string `json:"role" default:"permanent" schema:"enum=permanent|pivot"`
 	// Image to boot, by name or ID; of several active images of a name the newest. Empty: the bundle's own, uploaded once as a private image.
 	Image string `json:"image,omitempty"`
 	// Flavor, by name or ID. Empty: the one with the least memory of those with at least 2 vCPUs, 8 GiB of memory and, unless

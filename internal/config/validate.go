@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/slipway-sh/slipway/internal/spelling"
 )
 
 // Validate returns everything that is wrong with an environment that decoded
@@ -22,6 +24,9 @@ func Validate(e *Environment, given func(path string) bool) []Problem {
 	v.credential(e)
 	v.state(&e.Spec.State)
 	v.k3s(&e.Spec.Seed.K3s)
+	v.management(e)
+	v.magnum(e)
+	v.role(e)
 	for host, registry := range e.Spec.Registries {
 		v.registry(field.NewPath("spec", "registries").Key(host), registry)
 	}
@@ -74,7 +79,7 @@ func (v *validator) keys(value reflect.Value, at *field.Path, r rules) {
 		name := key.String()
 		if len(r.keys) > 0 && !slices.Contains(r.keys, name) {
 			remedy := "known here: " + strings.Join(r.keys, ", ")
-			if near := nearest(name, r.keys); near != "" {
+			if near := spelling.Nearest(name, r.keys); near != "" {
 				remedy = "did you mean " + near + "?"
 			}
 			v.add(at.Key(name), remedy, "unknown key %q", name)
@@ -121,6 +126,16 @@ func (v *validator) ranges(e *Environment) {
 	if e.Spec.Seed.MakesNetwork() {
 		all = append(all, named{seed.Child("network", "cidr"), e.Spec.Seed.Network.CIDR})
 	}
+	if m := e.Spec.ManagementCluster; m != nil {
+		at := field.NewPath("spec", "managementCluster")
+		// The seed's pods reach the cluster's nodes only: its own ranges may be the same.
+		cluster := []named{{at.Child("podCIDR"), m.PodCIDR}, {at.Child("serviceCIDR"), m.ServiceCIDR}}
+		v.overlaps(append(cluster, all[2:]...))
+	}
+	v.overlaps(all)
+}
+
+func (v *validator) overlaps(all []named) {
 	for i, one := range all {
 		for _, other := range all[:i] {
 			if one.prefix.IsValid() && other.prefix.IsValid() && one.prefix.Overlaps(other.prefix) {

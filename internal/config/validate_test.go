@@ -55,6 +55,8 @@ func TestSettingsThatContradict(t *testing.T) {
 		"negative expiry":         {"credential: {expiresAfter: -1h}", "a length of time is not negative"},
 		"rewrite without mirrors": {"registries: {docker.io: {rewrite: {a: b}}}", "registries[docker.io].rewrite: names are rewritten for mirrors"},
 		"small root":              {"seed: {rootVolume: {sizeGiB: 5}}", "rootVolume.sizeGiB: 5 is not between 20 and 16384"},
+		"nowhere to move to":      {"seed: {role: pivot}", "seed.role: the objects move to the management cluster, and there is none"},
+		"unknown role":            {"managementCluster: {}, seed: {role: temporary}", "seed.role: \"temporary\" is not known here"},
 		"empty tag":               {"tags: ['']", "spec.tags[0]: this is required"},
 	} {
 		_, err := layers(head + "spec: {" + test.spec + "}\n")
@@ -73,19 +75,6 @@ func TestNamesLeaveRoom(t *testing.T) {
 		_, err := layers("apiVersion: slipway.sh/v1alpha1\nkind: Environment\nmetadata: {name: '" + name + "'}\n")
 		if (err == nil) != valid {
 			t.Errorf("name %q: %v", name, err)
-		}
-	}
-}
-
-func TestSuggestions(t *testing.T) {
-	t.Parallel()
-	candidates := []string{"flavor", "image", "externalNetwork", "sshCIDRs", "sizeGiB"}
-	for word, want := range map[string]string{
-		"flavour": "flavor", "Image": "image", "externalNet": "externalNetwork", "sshcidrs": "sshCIDRs", "sizeGB": "sizeGiB",
-		"s": "", "bananas": "", "": "", "sizegib": "sizeGiB",
-	} {
-		if got := nearest(word, candidates); got != want {
-			t.Errorf("nearest to %q is %q, want %q", word, got, want)
 		}
 	}
 }

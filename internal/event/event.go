@@ -35,6 +35,8 @@ type Event struct {
 	Done  int64  `json:"done,omitempty"`
 	Total int64  `json:"total,omitempty"`
 	Unit  string `json:"unit,omitempty"`
+	// Rate is how many of Unit a second, where the step knows it.
+	Rate float64 `json:"rate,omitempty"`
 	// Since is when the step began.
 	Since time.Time `json:"since,omitzero"`
 	// Error is the cause of Failed.
@@ -99,6 +101,11 @@ func (s *Step) Run(message string) { s.emit(Event{State: Running, Message: messa
 // Count reports how far the step is.
 func (s *Step) Count(done, total int64, unit string) {
 	s.emit(Event{State: Running, Done: done, Total: total, Unit: unit})
+}
+
+// Flow reports how far the step is with bytes, and how many come a second.
+func (s *Step) Flow(done, total int64, rate float64) {
+	s.emit(Event{State: Running, Done: done, Total: total, Unit: "bytes", Rate: rate})
 }
 
 // Wait reports what the step waits for.

@@ -19,6 +19,7 @@ const (
 	ExitUsage       Exit = 2
 	ExitPreflight   Exit = 3
 	ExitPartial     Exit = 4
+	ExitDeadline    Exit = 5
 	ExitInterrupted Exit = 130
 )
 
@@ -41,6 +42,7 @@ func Meanings() []Meaning {
 		{ExitUsage, "usage", "The command line or a configuration file is wrong; nothing was started."},
 		{ExitPreflight, "preflight refused", "The checks before the work found something; nothing was created."},
 		{ExitPartial, "partly done", "Part of the work is done and kept; run the same command again to go on."},
+		{ExitDeadline, "deadline passed", "The time of --timeout is over; the error names what was waited for, and its last cause. What is complete is kept; run the same command again to go on."},
 		{ExitInterrupted, "interrupted", "A signal stopped the command; run it again to go on."},
 	}
 }
@@ -75,13 +77,15 @@ func Usage(object string, cause error, remedy string) *Fault {
 	return &Fault{Exit: ExitUsage, Object: object, Remedy: remedy, Err: cause}
 }
 
-// ExitCode decides the exit code of an error: an interrupt wins, then the most
-// specific fault in the chain, then ExitFailure.
+// ExitCode decides the exit code of an error: a deadline wins, then an
+// interrupt, then the most specific fault in the chain, then ExitFailure.
 func ExitCode(err error) Exit {
 	var f *Fault
 	switch {
 	case err == nil:
 		return ExitOK
+	case errors.As(err, new(Deadline)):
+		return ExitDeadline
 	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):
 		return ExitInterrupted
 	case errors.As(err, &f):

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestExitCode(t *testing.T) {
@@ -14,13 +16,15 @@ func TestExitCode(t *testing.T) {
 		err  error
 		want Exit
 	}{
-		"nothing":                    {nil, ExitOK},
-		"a plain error":              {errors.New("x"), ExitFailure},
-		"a wrapped fault":            {fmt.Errorf("up: %w", preflight), ExitPreflight},
-		"the outer of two faults":    {&Fault{Exit: ExitPartial, Err: Usage("x", errors.New("y"), "z")}, ExitPartial},
-		"an interrupt":               {fmt.Errorf("building: %w", ErrInterrupted), ExitInterrupted},
-		"an interrupt among others":  {errors.Join(errors.New("x"), context.Canceled), ExitInterrupted},
-		"an interrupt within faults": {New("item", ErrInterrupted, ""), ExitInterrupted},
+		"nothing":                   {nil, ExitOK},
+		"a plain error":             {errors.New("x"), ExitFailure},
+		"a wrapped fault":           {fmt.Errorf("up: %w", preflight), ExitPreflight},
+		"the outer of two faults":   {&Fault{Exit: ExitPartial, Err: Usage("x", errors.New("y"), "z")}, ExitPartial},
+		"an interrupt":              {fmt.Errorf("building: %w", ErrInterrupted), ExitInterrupted},
+		"an interrupt among others": {errors.Join(errors.New("x"), context.Canceled), ExitInterrupted},
+		"a deadline, told as the end of a context": {fmt.Errorf("%w: %w", Deadline{time.Minute}, context.Canceled), ExitDeadline},
+		"a deadline within faults":                 {New("item", fmt.Errorf("creating: %w", Deadline{time.Minute}), ""), ExitDeadline},
+		"an interrupt within faults":               {New("item", ErrInterrupted, ""), ExitInterrupted},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +45,7 @@ func TestEveryExitCodeHasAMeaning(t *testing.T) {
 		}
 		last = m.Code
 	}
-	if last != ExitInterrupted || len(Meanings()) != 6 {
+	if last != ExitInterrupted || len(Meanings()) != 7 {
 		t.Errorf("%d meanings up to %d", len(Meanings()), last)
 	}
 }
@@ -73,5 +77,30 @@ func TestRemedyIsTheOutermost(t *testing.T) {
 	}
 	if got := Remedy(errors.New("x")); got != "" {
 		t.Errorf("remedy %q of a plain error", got)
+	}
+}
+
+func TestOverdueNamesTheDeadlineOnce(t *testing.T) {
+	t.Parallel()
+	ctx, stop := WithDeadline(t.Context(), time.Nanosecond)
+	defer stop()
+	<-ctx.Done()
+	for _, err := range []error{context.Canceled, context.Cause(ctx), New("server x", context.Cause(ctx), "")} {
+		got := Overdue(ctx, err)
+		if ExitCode(got) != ExitDeadline || Remedy(got) != Resume || strings.Count(got.Error(), "not done after 1ns") != 1 {
+			t.Errorf("%v became %v (exit code %d, remedy %q)", err, got, ExitCode(got), Remedy(got))
+		}
+	}
+	if Overdue(ctx, nil) != nil {
+		t.Error("done is an error")
+	}
+	never, stop := WithDeadline(t.Context(), 0)
+	other := errors.New("quota exceeded")
+	if got := Overdue(never, other); got != other || never.Err() != nil {
+		t.Errorf("without a deadline: %v (%v)", got, never.Err())
+	}
+	stop()
+	if got := Overdue(never, other); got != other {
+		t.Errorf("after the end: %v", got)
 	}
 }

@@ -100,7 +100,7 @@ func (c *Cluster) applyAll(ctx context.Context, objects []*unstructured.Unstruct
 func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) error {
 	what := Describe(object)
 	for patience := time.Now().Add(applyPatience); ; {
-		client, err := c.client(object)
+		client, err := c.Resource(object)
 		if err == nil {
 			_, err = client.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 		}
@@ -128,9 +128,9 @@ func passing(err error) bool {
 		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
 }
 
-// client finds the resource of an object's kind. A kind that is not known is
+// Resource finds the resource of an object's kind. A kind that is not known is
 // looked up once more: its definition may just have been made.
-func (c *Cluster) client(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+func (c *Cluster) Resource(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	kind := object.GroupVersionKind()
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
@@ -192,7 +192,7 @@ const tryAgain = 200 * time.Millisecond
 
 func (c *Cluster) tryCreate(ctx context.Context, object *unstructured.Unstructured) error {
 	for {
-		client, err := c.client(object)
+		client, err := c.Resource(object)
 		if err == nil {
 			_, err = client.Create(ctx, object.DeepCopy(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		}

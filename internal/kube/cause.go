@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,14 +40,29 @@ const (
 	stuck = time.Minute
 )
 
-// available reports whether a Deployment has what its current spec asks for.
-func available(d *appsv1.Deployment) bool {
+// available reports whether a Deployment has what its current spec asks for, by
+// its status and by its pods: the status follows them, seconds late while the
+// cluster's controllers start.
+func available(d *appsv1.Deployment, pods []*corev1.Pod) bool {
 	want := int32(1)
 	if d.Spec.Replicas != nil {
 		want = *d.Spec.Replicas
 	}
 	return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas >= want &&
-		d.Status.AvailableReplicas >= want && d.Status.Replicas == d.Status.UpdatedReplicas
+		d.Status.AvailableReplicas >= want && d.Status.Replicas == d.Status.UpdatedReplicas && ready(pods) >= want
+}
+
+// ready is how many of the pods are ready and stay.
+func ready(pods []*corev1.Pod) int32 {
+	var count int32
+	for _, pod := range pods {
+		if pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		}) {
+			count++
+		}
+	}
+	return count
 }
 
 // causes explains why a Deployment is not available, by its pods and by what

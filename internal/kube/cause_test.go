@@ -33,6 +33,10 @@ func unschedulable(p *corev1.Pod) {
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/1 nodes are available: 1 Insufficient memory."}}
 }
 
+func serves(p *corev1.Pod) {
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+}
+
 func TestCauses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -77,19 +81,22 @@ func TestAvailableCountsOnlyTheCurrentSpec(t *testing.T) {
 	status := appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
 	for name, test := range map[string]struct {
 		edit func(*appsv1.Deployment)
+		pods []*corev1.Pod
 		want bool
 	}{
-		"all there":        {func(*appsv1.Deployment) {}, true},
-		"not yet observed": {func(d *appsv1.Deployment) { d.Generation = 3 }, false},
-		"old pod remains":  {func(d *appsv1.Deployment) { d.Status.Replicas = 2 }, false},
-		"none available":   {func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }, false},
-		"three are wanted": {func(d *appsv1.Deployment) { n := int32(3); d.Spec.Replicas = &n }, false},
+		"all there":         {func(*appsv1.Deployment) {}, []*corev1.Pod{pod(0, serves)}, true},
+		"not yet observed":  {func(d *appsv1.Deployment) { d.Generation = 3 }, []*corev1.Pod{pod(0, serves)}, false},
+		"old pod remains":   {func(d *appsv1.Deployment) { d.Status.Replicas = 2 }, []*corev1.Pod{pod(0, serves)}, false},
+		"none available":    {func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }, []*corev1.Pod{pod(0, serves)}, false},
+		"three are wanted":  {func(d *appsv1.Deployment) { n := int32(3); d.Spec.Replicas = &n }, []*corev1.Pod{pod(0, serves)}, false},
+		"the pod is not":    {func(*appsv1.Deployment) {}, []*corev1.Pod{pod(0, unschedulable)}, false},
+		"the pod goes away": {func(*appsv1.Deployment) {}, []*corev1.Pod{pod(0, func(p *corev1.Pod) { serves(p); p.DeletionTimestamp = &metav1.Time{Time: now} })}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Status: status}
 			test.edit(d)
-			if got := available(d); got != test.want {
+			if got := available(d, test.pods); got != test.want {
 				t.Errorf("got %v", got)
 			}
 		})

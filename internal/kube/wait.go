@@ -104,11 +104,12 @@ func (w *waiter) look(now time.Time) map[types.NamespacedName][]Cause {
 	for _, name := range w.wanted {
 		item, found, _ := w.deployments.GetByKey(name.String())
 		d, ok := item.(*appsv1.Deployment)
-		switch {
-		case !found || !ok:
+		if !found || !ok {
 			missing[name] = []Cause{{Object: "Deployment " + name.String(), Reason: "does not exist"}}
-		case !available(d):
-			missing[name] = causes(d, w.podsOf(d), now)
+			continue
+		}
+		if pods := w.podsOf(d); !available(d, pods) {
+			missing[name] = causes(d, pods, now)
 		}
 	}
 	w.tell(missing)

@@ -10,7 +10,9 @@ func (r *run) exists(kind string) bool { return r.count(kind) > 0 }
 func (r *run) count(kind string) int {
 	n := 0
 	for _, t := range r.Snapshot.Things() {
-		if t.Kind == kind && t.Owner != nil && t.Owner.Environment == r.Environment.Metadata.Name {
+		// What Cluster API made has the marks of its cluster, as servers and
+		// security groups: it is not the seed's.
+		if t.Kind == kind && t.Owner != nil && t.Owner.Environment == r.Environment.Metadata.Name && t.Owner.Step != clusterStep {
 			n++
 		}
 	}

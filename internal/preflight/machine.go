@@ -102,14 +102,12 @@ func checkImage(r *run) {
 		c.SSHUser = firstOf(r.seed.SSH.User, bundleUser)
 		return
 	}
-	if !r.Snapshot.Known(cloud.Image, cloud.ListImages) {
-		return
-	}
-	image, ok := r.newest(r.seed.Image)
+	image, listed, ok := r.imageNamed(r.seed.Image, "spec.seed.image")
 	if !ok {
 		return
 	}
-	c.ImageID = image.ID
+	c.ImageID, c.ListedImage = image.ID, listed
+	r.seedImage(image)
 	object := "image " + image.Name
 	if c.SSHUser = firstOf(r.seed.SSH.User, image.AdminUser, loginOf(image.Distro), loginOf(strings.ToLower(image.Name))); c.SSHUser == "" {
 		r.find(Error, object, "name the user in spec.seed.ssh.user", "neither os_admin_user nor os_distro of the image tells which user it has for logins")
@@ -125,7 +123,7 @@ func checkImage(r *run) {
 	}
 }
 
-func (r *run) newest(wanted string) (cloud.ImageInfo, bool) {
+func (r *run) newest(wanted, key string) (cloud.ImageInfo, bool) {
 	var found []cloud.ImageInfo
 	var names, states []string
 	for _, i := range r.Snapshot.Images {
@@ -144,7 +142,7 @@ func (r *run) newest(wanted string) (cloud.ImageInfo, bool) {
 			cause = "it is not active but " + strings.Join(states, ", ")
 		}
 		slices.Sort(names)
-		r.find(Error, "image "+wanted, "choose "+choices(slices.Compact(names))+", or leave spec.seed.image empty for the bundle's", "%s", cause)
+		r.find(Error, "image "+wanted, "choose "+choices(slices.Compact(names))+", or leave "+key+" empty for the bundle's", "%s", cause)
 		return cloud.ImageInfo{}, false
 	}
 	newest := slices.MaxFunc(found, func(x, y cloud.ImageInfo) int { return x.CreatedAt.Compare(y.CreatedAt) })
@@ -198,7 +196,8 @@ func checkKeyPair(r *run) {
 }
 
 // checkLoadBalancer prefers OVN, which needs no machines of its own, only
-// where there is no amphora: it cannot terminate, nor check HTTP.
+// where there is no amphora: it cannot terminate, nor check HTTP. Octavia lists
+// "octavia", the old name of amphora, also where there is none.
 func checkLoadBalancer(r *run) {
 	providers := r.Snapshot.Providers
 	const remedy = "ask the cloud's operator for Octavia: the Kubernetes API of clusters is behind a load balancer"
@@ -211,6 +210,7 @@ func checkLoadBalancer(r *run) {
 	case slices.Contains(providers, "amphora"):
 		r.result.Choices.LoadBalancerProvider = "amphora"
 	default:
-		r.result.Choices.LoadBalancerProvider = providers[0]
+		others := slices.DeleteFunc(slices.Clone(providers), func(name string) bool { return name == "octavia" })
+		r.result.Choices.LoadBalancerProvider = append(others, providers[0])[0]
 	}
 }

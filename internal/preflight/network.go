@@ -122,10 +122,11 @@ func checkNetwork(r *run) {
 	if !ok {
 		return
 	}
-	c.NetworkID = n.ID
+	c.NetworkID, c.NetworkMTU = n.ID, n.MTU
 	if !r.Snapshot.Known(cloud.Network, "subnets") {
 		return
 	}
+	c.NetworkCIDRs = r.ranges(n.ID)
 	subnets := slices.DeleteFunc(slices.Clone(r.Snapshot.Subnets), func(s cloud.SubnetInfo) bool { return s.NetworkID != n.ID })
 	if wanted := r.seed.Network.Subnet; wanted != "" {
 		if s, ok := pick(r, "subnet", wanted, subnets, func(s cloud.SubnetInfo) (string, string) { return s.ID, s.Name }); ok {
@@ -138,9 +139,24 @@ func checkNetwork(r *run) {
 	}
 }
 
+// ranges are those of a network's subnets that the project may see, sorted.
+func (r *run) ranges(networkID string) []string {
+	var found []string
+	for _, s := range r.Snapshot.Subnets {
+		if networkID != "" && s.NetworkID == networkID {
+			found = append(found, s.CIDR)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
 // checkFloatingIP resolves the three ways to an address (F12).
 func checkFloatingIP(r *run) {
 	c, ip := &r.result.Choices, r.seed.FloatingIP
+	defer func() {
+		c.FloatingCIDRs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.ranges(c.FloatingNetworkID), r.ranges(c.ExternalNetworkID)))))
+	}()
 	switch {
 	case !r.seed.WantsFloatingIP():
 		if r.seed.ProvisioningNetwork == "" && r.seed.MakesNetwork() {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/images/manifest"
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -42,6 +43,8 @@ type Input struct {
 	Environment *config.Environment
 	Snapshot    *cloud.Snapshot
 	Bundle      Bundle
+	// Images are those that the environment brings.
+	Images []manifest.Image
 	// Steps are the steps whose names things will have.
 	Steps []string
 	// Now is the time to compare expiries with.
@@ -53,6 +56,9 @@ type Input struct {
 // Bundle is what is known about the bundle.
 type Bundle struct {
 	Dir string
+	// Kubernetes is the version of its nodes, Architecture the one of its
+	// machines as Nova calls it.
+	Kubernetes, Architecture string
 	// Problem says why there is no bundle; empty when there is one.
 	Problem string
 	// Missing are the names of items that are needed and not there.
@@ -70,6 +76,8 @@ type Choices struct {
 	// the one that exists already.
 	FloatingNetworkID string `json:"floatingNetworkID,omitempty"`
 	FloatingIPID      string `json:"floatingIPID,omitempty"`
+	// NetworkMTU is that of the existing network in bytes; 0 is not known.
+	NetworkMTU int `json:"networkMTU,omitempty"`
 	// NetworkID and SubnetID are those of an existing network.
 	NetworkID             string `json:"networkID,omitempty"`
 	SubnetID              string `json:"subnetID,omitempty"`
@@ -77,8 +85,9 @@ type Choices struct {
 	FlavorID              string `json:"flavorID,omitempty"`
 	FlavorName            string `json:"flavorName,omitempty"`
 	// ImageID is the seed's image in the cloud; empty is the bundle's, to be
-	// uploaded.
-	ImageID string `json:"imageID,omitempty"`
+	// uploaded, or the one called ListedImage that the environment brings.
+	ImageID     string `json:"imageID,omitempty"`
+	ListedImage string `json:"listedImage,omitempty"`
 	// SSHUser is the user that the seed's image has for logins.
 	SSHUser string `json:"sshUser"`
 	// Roles of the application credential.
@@ -86,8 +95,14 @@ type Choices struct {
 	// AvailabilityZoneHints for network and router; none where the cloud has
 	// not the extension.
 	AvailabilityZoneHints []string `json:"availabilityZoneHints,omitempty"`
+	// NetworkCIDRs are the ranges of the existing network, FloatingCIDRs those of
+	// floating IPs as far as the project may see them.
+	NetworkCIDRs  []string `json:"networkCIDRs,omitempty"`
+	FloatingCIDRs []string `json:"floatingCIDRs,omitempty"`
 	// LoadBalancerProvider is the provider for clusters' load balancers.
 	LoadBalancerProvider string `json:"loadBalancerProvider,omitempty"`
+	// Management is nil where there is no management cluster.
+	Management *ManagementChoices `json:"management,omitempty"`
 }
 
 // Result is all that preflight found.
@@ -119,6 +134,8 @@ type run struct {
 	id     string
 	result Result
 	flavor *cloud.FlavorInfo
+	// nodes are those of the management cluster that are to come.
+	nodes []machines
 }
 
 func (r *run) find(level Level, object, remedy, cause string, args ...any) {

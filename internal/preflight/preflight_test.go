@@ -120,6 +120,17 @@ func runCases(t *testing.T, cases map[string]one) {
 	}
 }
 
+// proves: S-47
+func TestProviderOfLoadBalancers(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string]string{"amphora ovn": "amphora", "octavia amphora": "amphora", "ovn": "ovn", "octavia ovn": "ovn", "octavia": "octavia"} {
+		r := check(t, "", func(s *cloud.Snapshot) { s.Providers = strings.Fields(list) })
+		if got := r.Choices.LoadBalancerProvider; got != want {
+			t.Errorf("of %s it chose %q, want %q", list, got, want)
+		}
+	}
+}
+
 // proves: F11, S-09
 func TestExternalNetwork(t *testing.T) {
 	t.Parallel()
@@ -172,11 +183,11 @@ func TestNetworksAndAddresses(t *testing.T) {
 		"pool":                    {"seed: {floatingIP: {pool: public}}", nil, Error, ""},
 		"pool, unknown":           {"seed: {floatingIP: {pool: internal}}", nil, Error, "floating IP pool internal: there is none"},
 	})
-	r := check(t, "seed: {network: {existing: internal, subnet: s-int}, provisioningNetwork: internal}", nil)
-	if c := r.Choices; c.NetworkID != "int" || c.SubnetID != "s-int" || c.ProvisioningNetworkID != "int" || c.FloatingNetworkID != "" {
+	r := check(t, "seed: {network: {existing: internal, subnet: s-int}, provisioningNetwork: internal}", func(s *cloud.Snapshot) { s.Networks[1].MTU = 1442 })
+	if c := r.Choices; c.NetworkID != "int" || !slices.Equal(c.NetworkCIDRs, []string{"10.9.0.0/24"}) || c.NetworkMTU != 1442 || c.SubnetID != "s-int" || c.ProvisioningNetworkID != "int" || c.FloatingNetworkID != "" {
 		t.Errorf("chosen %+v", c)
 	}
-	if r := check(t, "seed: {floatingIP: {address: 172.24.4.9}}", addresses("")); r.Choices.FloatingIPID != "f" || r.Choices.FloatingNetworkID != "ext" {
+	if r := check(t, "seed: {floatingIP: {address: 172.24.4.9}}", addresses("")); r.Choices.FloatingIPID != "f" || !slices.Equal(r.Choices.FloatingCIDRs, []string{"172.24.4.0/24"}) || r.Choices.FloatingNetworkID != "ext" {
 		t.Errorf("chosen %+v", r.Choices)
 	}
 }

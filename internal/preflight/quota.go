@@ -81,6 +81,7 @@ func (r *run) needs() map[resource]int {
 		needs[resource{cloud.Network, "security_group_rules"}] += r.rules()
 	}
 	r.networkNeeds(needs)
+	r.clusterNeeds(needs)
 	return needs
 }
 

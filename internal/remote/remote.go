@@ -44,6 +44,15 @@ const (
 	aliveEvery = 15 * time.Second
 )
 
+// Host is the machine's address without the port.
+func (m *Machine) Host() string {
+	host, _, err := net.SplitHostPort(m.name)
+	if err != nil {
+		return m.name
+	}
+	return host
+}
+
 // Open connects to the machine, once.
 func Open(ctx context.Context, t Target) (*Machine, error) {
 	config, err := t.config()

@@ -200,7 +200,7 @@ func TestAnotherHostKeyEndsTheWait(t *testing.T) {
 	m := newMachine(t, nil)
 	_, other := key(t)
 	m.target.HostKey = string(ssh.MarshalAuthorizedKey(other.PublicKey()))
-	_, err := Await(t.Context(), m.target, time.Minute, nil)
+	_, err := Await(t.Context(), m.target, Patience{Refused: time.Minute}, nil)
 	if err == nil || !strings.Contains(err.Error(), "not the one that was made") {
 		t.Errorf("got %v", err)
 	}
@@ -219,7 +219,7 @@ func TestAwaitOutlastsAMachineThatBoots(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
 	var said []string
-	c, err := Await(t.Context(), target, time.Minute, func(last error) {
+	c, err := Await(t.Context(), target, Patience{Refused: time.Minute}, func(last error) {
 		said = append(said, last.Error())
 		m.accept.Store(len(said) >= 3) // the user is there at last
 	})
@@ -233,7 +233,32 @@ func TestAwaitGivesUpOnARefusedKey(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, nil)
 	m.accept.Store(false)
-	if _, err := Await(t.Context(), m.target, time.Millisecond, nil); err == nil || !strings.Contains(err.Error(), "logging in to") {
+	if _, err := Await(t.Context(), m.target, Patience{Refused: time.Millisecond}, nil); err == nil || !strings.Contains(err.Error(), "logging in to") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whoever ends the wait with a cause has not interrupted the program.
+func TestAwaitEndsWithItsCause(t *testing.T) {
+	t.Parallel()
+	target := newMachine(t, nil).target
+	target.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
+	for name, cause := range map[string]error{"cause": errors.New("the server is off"), "interrupt": nil} {
+		ctx, stop := context.WithCancelCause(t.Context())
+		time.AfterFunc(10*time.Millisecond, func() { stop(cause) })
+		_, err := Await(ctx, target, Patience{}, nil)
+		if errors.Is(err, context.Canceled) != (cause == nil) || cause != nil && !errors.Is(err, cause) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAwaitEndsWhenNothingAnswers(t *testing.T) {
+	t.Parallel()
+	target := newMachine(t, nil).target
+	target.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("connection refused") }
+	_, err := Await(t.Context(), target, Patience{Silent: time.Millisecond}, nil)
+	if err == nil || !strings.Contains(err.Error(), "let nobody in for 1ms") || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,11 +14,20 @@ import (
 // retryEvery is the time between attempts to log in.
 const retryEvery = 250 * time.Millisecond
 
+// Patience is how long a machine is waited for.
+type Patience struct {
+	// Refused is how long a key may be refused although sshd answers: user
+	// accounts come after sshd.
+	Refused time.Duration
+	// Silent is how long a machine may not let anybody in at all; 0 is for ever.
+	Silent time.Duration
+}
+
 // Await connects to a machine that may still boot. It ends early when waiting
-// cannot help: another host key, or a key that is refused for patience long
-// although sshd answers, since user accounts come after sshd. The last error is
-// told to waiting, if not nil, before each new attempt.
-func Await(ctx context.Context, t Target, patience time.Duration, waiting func(last error)) (*Machine, error) {
+// cannot help: another host key, or at the end of the patience. The last error
+// is told to waiting, if not nil, before each new attempt.
+func Await(ctx context.Context, t Target, patience Patience, waiting func(last error)) (*Machine, error) {
+	begun := time.Now()
 	var refusedSince time.Time
 	for {
 		m, err := Open(ctx, t)
@@ -26,17 +35,20 @@ func Await(ctx context.Context, t Target, patience time.Duration, waiting func(l
 			return m, nil
 		}
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("waiting for SSH: %w", errors.Join(context.Cause(ctx), err))
+			return nil, fmt.Errorf("waiting for SSH: %w", ended(ctx, err))
 		}
 		if foreign(err) {
 			return nil, fmt.Errorf("%w: the machine at this address is not the one that was made, or somebody is in between", err)
+		}
+		if patience.Silent > 0 && time.Since(begun) > patience.Silent {
+			return nil, fmt.Errorf("waiting for SSH: the machine let nobody in for %s, its console may say why: %w", patience.Silent, err)
 		}
 		switch refused := strings.Contains(err.Error(), "unable to authenticate"); {
 		case !refused:
 			refusedSince = time.Time{}
 		case refusedSince.IsZero():
 			refusedSince = time.Now()
-		case time.Since(refusedSince) > patience:
+		case time.Since(refusedSince) > patience.Refused:
 			return nil, err
 		}
 		if waiting != nil {
@@ -47,6 +59,16 @@ func Await(ctx context.Context, t Target, patience time.Duration, waiting func(l
 		case <-time.After(retryEvery):
 		}
 	}
+}
+
+// ended is why the wait was ended. Where somebody gave a cause it is that alone:
+// what the attempt in hand said then is that it was cancelled, for which the
+// whole would be taken to be interrupted by its user.
+func ended(ctx context.Context, last error) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return errors.Join(context.Canceled, last)
 }
 
 // foreign reports whether the other side has another host key.

@@ -22,8 +22,8 @@ type Progress interface {
 }
 
 // NewProgress returns the renderer for a mode: tty redraws the steps under way
-// in place, plain prints a line for each change, json prints an object a line.
-// auto is tty on a terminal and plain elsewhere. An unknown mode is an error
+// in place, plain prints a line for each change, json prints an object a line;
+// both say again every remindEvery what is under way. auto is tty on a terminal and plain elsewhere. An unknown mode is an error
 // that lists the modes.
 func NewProgress(mode string, s Streams) (Progress, error) {
 	switch mode {
@@ -31,13 +31,13 @@ func NewProgress(mode string, s Streams) (Progress, error) {
 		if s.Terminal {
 			return newTerminal(s.Err, s.Width), nil
 		}
-		return &plain{w: s.Err}, nil
+		return reminding(&plain{w: s.Err}), nil
 	case "tty":
 		return newTerminal(s.Err, s.Width), nil
 	case "plain":
-		return &plain{w: s.Err}, nil
+		return reminding(&plain{w: s.Err}), nil
 	case "json":
-		return &jsonLines{encoder: json.NewEncoder(s.Err)}, nil
+		return reminding(&jsonLines{encoder: json.NewEncoder(s.Err)}), nil
 	}
 	return nil, fmt.Errorf("unknown progress mode %q (one of %s)", mode, strings.Join(Modes(), ", "))
 }
@@ -128,9 +128,22 @@ func count(e event.Event) string {
 		unit = " " + e.Unit
 	}
 	if e.Total == 0 {
-		return show(e.Done) + unit
+		return show(e.Done) + unit + pace(e)
 	}
-	return fmt.Sprintf("%s of %s%s, %d %%", show(e.Done), show(e.Total), unit, 100*e.Done/e.Total)
+	return fmt.Sprintf("%s of %s%s, %d %%%s", show(e.Done), show(e.Total), unit, 100*e.Done/e.Total, pace(e))
+}
+
+// pace is the rate of bytes where it is known, and how long the rest will
+// take.
+func pace(e event.Event) string {
+	if e.Unit != "bytes" || e.Rate <= 0 {
+		return ""
+	}
+	text := fmt.Sprintf(", %s/s", Bytes(int64(e.Rate)))
+	if e.Total > e.Done {
+		text += ", " + Duration(time.Duration(float64(e.Total-e.Done)/e.Rate*float64(time.Second))) + " left"
+	}
+	return text
 }
 
 // Duration is a time as people say it: 0.4s, 12s, 3m04s, 2h05m.

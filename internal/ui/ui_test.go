@@ -101,8 +101,12 @@ func TestAutoIsPlainWithoutATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if _, ok := p.(*plain); !ok {
-		t.Errorf("auto without a terminal is %T", p)
+	r, ok := p.(*reminder)
+	if !ok {
+		t.Fatalf("auto without a terminal is %T", p)
+	}
+	if _, ok := r.Progress.(*plain); !ok {
+		t.Errorf("auto without a terminal is %T", r.Progress)
 	}
 	if _, err := NewProgress("fancy", Streams{}); err == nil || !strings.Contains(err.Error(), "auto, tty, plain, json") {
 		t.Errorf("unknown mode: %v", err)
@@ -140,6 +144,21 @@ func TestSizesAndTimesAsPeopleSayThem(t *testing.T) {
 	for d, want := range map[time.Duration]string{400 * time.Millisecond: "0.4s", 12 * time.Second: "12s", 184 * time.Second: "3m04s", 125 * time.Minute: "2h05m"} {
 		if got := Duration(d); got != want {
 			t.Errorf("%d: %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestBytesHaveRateAndRest(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]event.Event{
+		"10.0 MiB of 40.0 MiB, 25 %, 5.0 MiB/s, 6.0s left": {Rate: 5 << 20, Done: 10 << 20, Total: 40 << 20, Unit: "bytes"},
+		"10.0 MiB, 5.0 MiB/s":                              {Rate: 5 << 20, Done: 10 << 20, Unit: "bytes"},
+		"10.0 MiB of 40.0 MiB, 25 %":                       {Done: 10 << 20, Total: 40 << 20, Unit: "bytes"},
+		"1 of 4 items, 25 %":                               {Rate: 1, Done: 1, Total: 4, Unit: "items"},
+		"40.0 MiB of 40.0 MiB, 100 %, 20.0 MiB/s":          {Rate: 20 << 20, Done: 40 << 20, Total: 40 << 20, Unit: "bytes"},
+	} {
+		if got := count(e); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

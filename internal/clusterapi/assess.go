@@ -1,0 +1,198 @@
+package clusterapi
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// assess reports on a cluster. It is pure.
+func assess(o objects, name string) Report {
+	r := Report{Name: name}
+	cluster := o.named(clusters, name)
+	if cluster == nil {
+		return r
+	}
+	r.Exists = true
+	r.Parts = append(r.Parts, clusterPart(cluster))
+	if infrastructure := o.named(openStackClusters, text(cluster, "spec", "infrastructureRef", "name")); infrastructure != nil {
+		r.Parts = append(r.Parts, infrastructurePart(infrastructure))
+	} else {
+		r.Parts = append(r.Parts, Part{Kind: "OpenStackCluster", Name: name, Level: 1, State: "missing"})
+	}
+	for _, group := range o.of(serverGroups, name) {
+		r.Parts = append(r.Parts, serverGroupPart(group))
+	}
+	seen := map[string]bool{}
+	machinesOf := func(owner *unstructured.Unstructured, kind string) {
+		for _, machine := range o.of(machines, name) {
+			if belongs(machine, owner, kind) {
+				seen[machine.GetName()] = true
+				r.Parts = append(r.Parts, machinePart(o, machine))
+			}
+		}
+	}
+	for _, plane := range o.of(controlPlanes, name) {
+		r.Parts = append(r.Parts, replicasPart(plane, "KubeadmControlPlane"))
+		machinesOf(plane, "KubeadmControlPlane")
+	}
+	for _, group := range o.of(machineDeployments, name) {
+		r.Parts = append(r.Parts, replicasPart(group, "MachineDeployment"))
+		machinesOf(group, "MachineDeployment")
+	}
+	for _, machine := range o.of(machines, name) {
+		if !seen[machine.GetName()] {
+			r.Parts = append(r.Parts, machinePart(o, machine))
+		}
+	}
+	for _, addon := range o.of(helmReleases, name) {
+		r.Parts = append(r.Parts, addonPart(addon, "HelmRelease"))
+	}
+	for _, addon := range o.of(manifests, name) {
+		r.Parts = append(r.Parts, addonPart(addon, "Manifests"))
+	}
+	return r
+}
+
+// belongs says that a machine is of a control plane or of a deployment; the
+// MachineSet between deployment and machine carries its name in a label.
+func belongs(machine, owner *unstructured.Unstructured, kind string) bool {
+	labels := machine.GetLabels()
+	_, plane := labels["cluster.x-k8s.io/control-plane"]
+	if kind == "KubeadmControlPlane" {
+		return plane
+	}
+	return !plane && labels["cluster.x-k8s.io/deployment-name"] == owner.GetName()
+}
+
+func clusterPart(cluster *unstructured.Unstructured) Part {
+	p := Part{Kind: "Cluster", Name: cluster.GetName(), State: text(cluster, "status", "phase")}
+	available := find(conditions(cluster), "Available")
+	p.Ready, p.Since = available.Status == "True" && p.State == "Provisioned", available.Since
+	switch {
+	case cluster.GetDeletionTimestamp() != nil:
+		p.Ready, p.State, p.Cause = false, "Deleting", find(conditions(cluster), "Deleting").Message
+	case flag(cluster, "spec", "paused"):
+		p.State = "paused"
+	case p.Ready:
+		p.State = "Available"
+	}
+	return p
+}
+
+func infrastructurePart(object *unstructured.Unstructured) Part {
+	p := Part{Kind: "OpenStackCluster", Name: object.GetName(), Level: 1, Ready: flag(object, "status", "ready"), State: "Provisioning"}
+	if p.Ready {
+		p.State = "Ready"
+	}
+	p.Cause = cmp.Or(text(object, "status", "failureMessage"), complaint(object))
+	if p.Ready {
+		p.Cause = ""
+	}
+	p.Hopeless = !p.Ready && hopeless(p.Cause)
+	return p
+}
+
+// serverGroupPart is a server group, which machines need before they can be
+// made. Its controller does not ask the cloud again about what was refused.
+func serverGroupPart(group *unstructured.Unstructured) Part {
+	p := Part{Kind: "ServerGroup", Name: group.GetName(), Level: 1, State: "Pending"}
+	available, progressing := find(conditions(group), "Available"), find(conditions(group), "Progressing")
+	p.Ready, p.Since = available.Status == "True", available.Since
+	if p.Ready {
+		p.State = "Available"
+		return p
+	}
+	if progressing.Reason != "Progressing" && progressing.Reason != "" {
+		p.State, p.Cause = progressing.Reason, clean(progressing.Message)
+	}
+	p.Hopeless = progressing.Reason == "InvalidConfiguration" || progressing.Reason == "UnrecoverableError"
+	return p
+}
+
+// replicasPart is a control plane or a node group: ready when all its machines
+// are, and are what is wanted now.
+func replicasPart(object *unstructured.Unstructured, kind string) Part {
+	wanted := number(object, "spec", "replicas")
+	ready, current, all := number(object, "status", "readyReplicas"), number(object, "status", "upToDateReplicas"), number(object, "status", "replicas")
+	p := Part{Kind: kind, Name: object.GetName(), Level: 1, State: fmt.Sprintf("%d of %d ready", ready, wanted)}
+	seen := number(object, "status", "observedGeneration") >= object.GetGeneration()
+	p.Ready = seen && ready == wanted && current == wanted && all == wanted
+	if current < wanted && all >= wanted {
+		p.State += fmt.Sprintf(", %d up to date", current)
+	}
+	rolling := find(conditions(object), "Available")
+	p.Since = rolling.Since
+	if !p.Ready {
+		p.Cause = complaint(object)
+	}
+	return p
+}
+
+func machinePart(o objects, machine *unstructured.Unstructured) Part {
+	p := Part{Kind: "Machine", Name: machine.GetName(), Level: 2, State: cmp.Or(text(machine, "status", "phase"), "Pending")}
+	ready := find(conditions(machine), "Ready")
+	p.Ready, p.Since = ready.Status == "True", ready.Since
+	if p.Ready {
+		return p
+	}
+	server := o.named(openStackMachines, text(machine, "spec", "infrastructureRef", "name"))
+	if server != nil {
+		p.Cause = cmp.Or(text(server, "status", "failureMessage"), complaint(server))
+		p.Hopeless = hopeless(p.Cause)
+	}
+	p.Cause = cmp.Or(p.Cause, clean(ready.Message))
+	return p
+}
+
+func addonPart(addon *unstructured.Unstructured, kind string) Part {
+	p := Part{Kind: kind, Name: addon.GetName(), Level: 1, State: cmp.Or(text(addon, "status", "phase"), "Pending")}
+	p.Ready = p.State == "Deployed"
+	if !p.Ready {
+		p.Cause = cmp.Or(clean(text(addon, "status", "failureMessage")), complaint(addon))
+	}
+	return p
+}
+
+// complaint is the message of the first condition that is False for a reason;
+// Ready comes last, for it sums up the others.
+func complaint(object *unstructured.Unstructured) string {
+	last := ""
+	for _, c := range conditions(object) {
+		if c.Status != "False" || c.Message == "" {
+			continue
+		}
+		if c.Type != "Ready" && c.Type != "Available" {
+			return clean(c.Message)
+		}
+		last = clean(c.Message)
+	}
+	return last
+}
+
+// clean makes one line of a message that is a list of lists.
+func clean(message string) string {
+	var b strings.Builder
+	for line := range strings.Lines(message) {
+		line = strings.TrimLeft(strings.TrimSpace(line), "* ")
+		switch {
+		case line == "":
+			continue
+		case strings.HasSuffix(b.String(), ":"): // the heading of what follows
+			b.WriteString(" ")
+		case b.Len() > 0:
+			b.WriteString("; ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// hopelessText are the words after which a cloud does not come to another
+// answer by being asked again (row S-26).
+var hopelessText = regexp.MustCompile(`(?i)quota|no valid host|not enough hosts|exceeds? allowed|could not find|no (image|flavor|network|subnet)s?\b.*found|not found|(code|status)? ?\[?40[13]\b|unauthorized|forbidden|went to error|in error state|state ERROR|invalid`)
+
+func hopeless(cause string) bool { return cause != "" && hopelessText.MatchString(cause) }

@@ -1,0 +1,145 @@
+package clusterapi
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// namespace reads objects, each with its resource's name in front.
+func namespace(t *testing.T, text string) objects {
+	t.Helper()
+	byName := map[string]schema.GroupVersionResource{}
+	for _, kind := range resources() {
+		byName[kind.Resource] = kind
+	}
+	o := objects{}
+	for _, document := range strings.Split(text, "---\n") {
+		head, body, _ := strings.Cut(document, "\n")
+		kind, ok := byName[strings.TrimSpace(head)]
+		if !ok {
+			t.Fatalf("no kind %q", head)
+		}
+		object := &unstructured.Unstructured{}
+		text, err := yaml.YAMLToJSON([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &object.Object); err != nil { // whole numbers as the API server's
+			t.Fatal(err)
+		}
+		o[kind] = append(o[kind], object)
+	}
+	return o
+}
+
+const cluster = `clusters
+metadata: {name: c}
+spec: {infrastructureRef: {name: c}}
+status: {phase: Provisioned, conditions: [{type: Available, status: "True"}]}
+---
+`
+
+const network = `openstackclusters
+metadata: {name: c}
+status: {ready: true}
+---
+`
+
+const plane = `kubeadmcontrolplanes
+metadata: {name: c-control-plane, generation: 2, labels: {cluster.x-k8s.io/cluster-name: c}}
+spec: {replicas: 1}
+status: {observedGeneration: 2, replicas: 1, readyReplicas: 1, upToDateReplicas: 1}
+---
+machines
+metadata: {name: c-1, labels: {cluster.x-k8s.io/cluster-name: c, cluster.x-k8s.io/control-plane: ""}}
+spec: {clusterName: c, infrastructureRef: {name: c-1}}
+status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
+`
+
+func TestAReadyCluster(t *testing.T) {
+	t.Parallel()
+	r := assess(namespace(t, cluster+network+plane), "c")
+	if !r.Ready() || !r.Exists {
+		t.Errorf("not ready: %+v", r)
+	}
+	if _, waiting := r.Waiting(); waiting {
+		t.Error("a ready cluster waits")
+	}
+	if none := assess(namespace(t, cluster+network+plane), "d"); none.Exists || none.Ready() {
+		t.Errorf("ready without being there: %+v", none)
+	}
+}
+
+func TestWhatIsWaitedForIsTheFirstCause(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		text, want string
+		hopeless   bool
+	}{
+		"no network yet": {strings.TrimSuffix(cluster, "---\n"), "OpenStackCluster c: missing: ", false},
+		"network refused": {cluster + `openstackclusters
+metadata: {name: c}
+status: {ready: false, conditions: [{type: NetworkReady, status: "False", message: "Quota exceeded for resources: ['network']"}]}
+`, "OpenStackCluster c: Provisioning: Quota exceeded for resources: ['network']", true},
+		"server group refused": {cluster + network + plane + `---
+servergroups
+metadata: {name: c-md-0, labels: {cluster.x-k8s.io/cluster-name: c}}
+status: {conditions: [{type: Available, status: "False", reason: InvalidConfiguration, message: sum}, {type: Progressing, status: "False", reason: InvalidConfiguration, message: "policy is not one of x"}]}
+`, "ServerGroup c-md-0: InvalidConfiguration: policy is not one of x", true},
+		"server group to come": {cluster + network + plane + `---
+servergroups
+metadata: {name: c-md-0, labels: {cluster.x-k8s.io/cluster-name: c}}
+status: {conditions: [{type: Available, status: "False", reason: Progressing, message: waiting}, {type: Progressing, status: "True", reason: Progressing, message: waiting}]}
+`, "ServerGroup c-md-0: Pending: ", false},
+		"server group of another cluster": {cluster + network + plane + `---
+servergroups
+metadata: {name: d-md-0, labels: {cluster.x-k8s.io/cluster-name: d}}
+`, "", false},
+		"machine without a host": {cluster + network + strings.Replace(plane, "readyReplicas: 1", "readyReplicas: 0", 1) + `---
+machines
+metadata: {name: c-2, labels: {cluster.x-k8s.io/cluster-name: c}}
+spec: {clusterName: c, infrastructureRef: {name: c-2}}
+status: {phase: Provisioning, conditions: [{type: Ready, status: "False", message: "* Infrastructure: waiting"}]}
+---
+openstackmachines
+metadata: {name: c-2}
+status: {conditions: [{type: Ready, status: "False", message: "sum"}, {type: InstanceReady, status: "False", message: "No valid host was found."}]}
+`, "Machine c-2: Provisioning: No valid host was found.", true},
+		"machine that boots": {cluster + network + plane + `---
+machines
+metadata: {name: c-2, labels: {cluster.x-k8s.io/cluster-name: c}}
+spec: {clusterName: c, infrastructureRef: {name: c-2}}
+status: {phase: Provisioned, conditions: [{type: Ready, status: "False", message: "* NodeHealthy:\n  * waiting\n* Other: x"}]}
+`, "Machine c-2: Provisioned: NodeHealthy: waiting; Other: x", false},
+		"old generation": {cluster + network + strings.Replace(plane, "observedGeneration: 2", "observedGeneration: 1", 1), "KubeadmControlPlane c-control-plane: 1 of 1 ready: ", false},
+		"old machine": {cluster + network + strings.Replace(plane, "upToDateReplicas: 1", "upToDateReplicas: 0", 1),
+			"KubeadmControlPlane c-control-plane: 1 of 1 ready, 0 up to date: ", false},
+		"addon failed": {cluster + network + plane + `---
+helmreleases
+metadata: {name: c-ccm}
+spec: {clusterName: c}
+status: {phase: Failed, failureMessage: "chart not there"}
+`, "HelmRelease c-ccm: Failed: chart not there", false},
+		"addon of another cluster": {cluster + network + plane + `---
+helmreleases
+metadata: {name: d-ccm}
+spec: {clusterName: d}
+status: {phase: Failed}
+`, "", false},
+		"deleted": {strings.Replace(cluster, "name: c}", "name: c, deletionTimestamp: \"2026-01-02T03:04:05Z\"}", 1) + network + plane, "Cluster c: Deleting: ", false},
+	} {
+		part, waiting := assess(namespace(t, test.text), "c").Waiting()
+		got := ""
+		if waiting {
+			got = part.Kind + " " + part.Name + ": " + part.State + ": " + part.Cause
+		}
+		if got != test.want || part.Hopeless != test.hopeless {
+			t.Errorf("%s:\n got %q, hopeless %t\nwant %q, hopeless %t", name, got, part.Hopeless, test.want, test.hopeless)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package clusterapi
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+)
+
+// AwaitServerGroups waits until a cluster's server groups, which are deleted with
+// its release, are gone from OpenStack too: before their controller goes, or its
+// credential.
+func AwaitServerGroups(ctx context.Context, client dynamic.Interface, namespace, name string) error {
+	left := "server groups"
+	err := wait.PollUntilContextCancel(ctx, groupPause, true, func(ctx context.Context) (bool, error) {
+		list, err := client.Resource(serverGroups).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: Label + "=" + name})
+		if apierrors.IsNotFound(err) || err == nil && len(list.Items) == 0 {
+			return true, nil
+		}
+		if err == nil {
+			part := serverGroupPart(&list.Items[0])
+			left = fmt.Sprintf("ServerGroup %s: %s %s", part.Name, part.State, part.Cause)
+		}
+		return false, err
+	})
+	if err != nil {
+		return fmt.Errorf("deleting %s: %w", left, cmp.Or(context.Cause(ctx), err))
+	}
+	return nil
+}
+
+// groupPause is between two looks at server groups that are deleted.
+const groupPause = time.Second
+
+// Delete deletes a cluster with its machines and waits until it is gone; one
+// that is not there is gone. Its OpenStackCluster gets the annotations first: they
+// say what becomes of what workloads made. progress is as in Await.
+func Delete(ctx context.Context, client dynamic.Interface, namespace, name string, annotations map[string]string, progress func(Report)) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return fmt.Errorf("encoding annotations: %w", err)
+	}
+	_, err = client.Resource(openStackClusters).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "slipway"})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("annotating OpenStackCluster %s: %w", name, err)
+	}
+	foreground := metav1.DeletePropagationForeground
+	err = client.Resource(clusters).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &foreground})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("deleting the cluster: %w", err)
+	}
+	_, err = Await(ctx, client, namespace, name, func(r Report) bool { return !r.Exists }, progress)
+	return err
+}

@@ -1,0 +1,108 @@
+package clusterapi
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Label names the cluster of machines and templates.
+const Label = "cluster.x-k8s.io/cluster-name"
+
+// The kinds that a cluster on OpenStack is made of, in the versions that Cluster
+// API 1.12, CAPO 0.14 and the addon provider store.
+var (
+	clusters           = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "clusters"}
+	machines           = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "machines"}
+	machineDeployments = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "machinedeployments"}
+	controlPlanes      = schema.GroupVersionResource{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Resource: "kubeadmcontrolplanes"}
+	openStackClusters  = schema.GroupVersionResource{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Resource: "openstackclusters"}
+	openStackMachines  = schema.GroupVersionResource{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Resource: "openstackmachines"}
+	helmReleases       = schema.GroupVersionResource{Group: "addons.stackhpc.com", Version: "v1alpha1", Resource: "helmreleases"}
+	manifests          = schema.GroupVersionResource{Group: "addons.stackhpc.com", Version: "v1alpha1", Resource: "manifests"}
+	serverGroups       = schema.GroupVersionResource{Group: "openstack.k-orc.cloud", Version: "v1alpha1", Resource: "servergroups"}
+)
+
+// resources lists the kinds.
+func resources() []schema.GroupVersionResource {
+	return []schema.GroupVersionResource{clusters, machines, machineDeployments, controlPlanes, openStackClusters, openStackMachines, helmReleases, manifests, serverGroups}
+}
+
+// objects are those of a namespace, by kind.
+type objects map[schema.GroupVersionResource][]*unstructured.Unstructured
+
+// named returns the object of a kind and name, nil if there is none.
+func (o objects) named(kind schema.GroupVersionResource, name string) *unstructured.Unstructured {
+	i := slices.IndexFunc(o[kind], func(u *unstructured.Unstructured) bool { return u.GetName() == name })
+	if i < 0 {
+		return nil
+	}
+	return o[kind][i]
+}
+
+// of returns the objects of a cluster in the order of their age.
+func (o objects) of(kind schema.GroupVersionResource, cluster string) []*unstructured.Unstructured {
+	var found []*unstructured.Unstructured
+	for _, object := range o[kind] {
+		if object.GetLabels()[Label] == cluster || text(object, "spec", "clusterName") == cluster {
+			found = append(found, object)
+		}
+	}
+	slices.SortFunc(found, func(x, y *unstructured.Unstructured) int {
+		return cmp.Or(x.GetCreationTimestamp().Compare(y.GetCreationTimestamp().Time), cmp.Compare(x.GetName(), y.GetName()))
+	})
+	return found
+}
+
+func text(object *unstructured.Unstructured, path ...string) string {
+	value, _, _ := unstructured.NestedString(object.Object, path...)
+	return value
+}
+
+func flag(object *unstructured.Unstructured, path ...string) bool {
+	value, _, _ := unstructured.NestedBool(object.Object, path...)
+	return value
+}
+
+// number is a whole number; what is not there is 0.
+func number(object *unstructured.Unstructured, path ...string) int64 {
+	value, _, _ := unstructured.NestedInt64(object.Object, path...)
+	return value
+}
+
+// condition is a condition of an object.
+type condition struct {
+	Type, Status, Reason, Message string
+	Since                         time.Time
+}
+
+// conditions reads status.conditions; both Cluster API's and Kubernetes' own
+// form have these fields.
+func conditions(object *unstructured.Unstructured) []condition {
+	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	var all []condition
+	for _, item := range list {
+		fields, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		word := func(key string) string {
+			value, _ := fields[key].(string)
+			return value
+		}
+		since, _ := time.Parse(time.RFC3339, word("lastTransitionTime"))
+		all = append(all, condition{word("type"), word("status"), word("reason"), word("message"), since})
+	}
+	return all
+}
+
+func find(all []condition, kind string) condition {
+	i := slices.IndexFunc(all, func(c condition) bool { return c.Type == kind })
+	if i < 0 {
+		return condition{}
+	}
+	return all[i]
+}

@@ -1,0 +1,116 @@
+// Package clusterapi reads what Cluster API says about one cluster: its parts
+// from the infrastructure to the addons, which of them are ready, and the first
+// cause of those that are not.
+package clusterapi
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Part is one object of a cluster as people see it.
+type Part struct {
+	// Kind and Name are the object's.
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Level is how deep the part is in the cluster's tree; the cluster is 0.
+	Level int  `json:"level"`
+	Ready bool `json:"ready"`
+	// State is a few words: "3 of 3 ready", "Provisioning".
+	State string `json:"state"`
+	// Cause says why the part is not ready, in the words of the controller
+	// that knows.
+	Cause string `json:"cause,omitempty"`
+	// Since is when the state was entered; zero where nobody says it.
+	Since time.Time `json:"since,omitzero"`
+	// Hopeless is set if the cause does not go away by waiting.
+	Hopeless bool `json:"hopeless,omitempty"`
+}
+
+// Report is a cluster with its parts, what is made first before what is made
+// of it.
+type Report struct {
+	// Namespace and Name of the cluster.
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Exists says that there is such a Cluster.
+	Exists bool   `json:"exists"`
+	Parts  []Part `json:"parts"`
+}
+
+// Ready says that every part is.
+func (r Report) Ready() bool {
+	return r.Exists && len(r.Parts) > 0 && !slices.ContainsFunc(r.Parts, func(p Part) bool { return !p.Ready })
+}
+
+// Waiting is the deepest cause: the first part that is not ready and says why,
+// else the first that is not ready. False is that all are ready.
+func (r Report) Waiting() (Part, bool) {
+	var first *Part
+	for _, p := range r.Parts {
+		if p.Ready {
+			continue
+		}
+		if first == nil || (deeper(p, *first)) {
+			first = &p
+		}
+	}
+	if first == nil {
+		return Part{}, false
+	}
+	return *first, true
+}
+
+// deeper prefers a hopeless cause to any other, a cause to none, and then
+// machines to what waits for them: a control plane only repeats what its
+// machine says.
+func deeper(p, than Part) bool {
+	if p.Hopeless != than.Hopeless {
+		return p.Hopeless
+	}
+	if (p.Cause != "") != (than.Cause != "") {
+		return p.Cause != ""
+	}
+	return rank(p.Kind) < rank(than.Kind)
+}
+
+func rank(kind string) int {
+	order := []string{"OpenStackCluster", "ServerGroup", "Machine", "KubeadmControlPlane", "MachineDeployment", "HelmRelease", "Manifests", "Cluster"}
+	if i := slices.Index(order, kind); i >= 0 {
+		return i
+	}
+	return len(order)
+}
+
+// Count counts the parts of a kind that are ready, of how many.
+func (r Report) Count(kind string) (ready, all int) {
+	for _, p := range r.Parts {
+		if p.Kind != kind {
+			continue
+		}
+		all++
+		if p.Ready {
+			ready++
+		}
+	}
+	return ready, all
+}
+
+// Progress is how far the cluster is, in a line.
+func (r Report) Progress() string {
+	machines, all := r.Count("Machine")
+	text := fmt.Sprintf("%d of %d machines", machines, all)
+	releases, allReleases := r.Count("HelmRelease")
+	sets, allSets := r.Count("Manifests")
+	if n := allReleases + allSets; n > 0 {
+		text += fmt.Sprintf(", %d of %d addons", releases+sets, n)
+	}
+	if part, waiting := r.Waiting(); waiting {
+		text += fmt.Sprintf("; %s %s: %s", part.Kind, part.Name, part.State)
+		if part.Cause != "" {
+			text += ": " + part.Cause
+		}
+	}
+	return text
+}

@@ -1,0 +1,191 @@
+package clusterapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// Read reports on the clusters of a namespace once, in the order of their namespaces;
+// metav1.NamespaceAll is all of them. Kinds that are not defined are left out.
+func Read(ctx context.Context, client dynamic.Interface, namespace string) ([]Report, error) {
+	byNamespace := map[string]objects{}
+	for _, kind := range resources() {
+		list, err := client.Resource(kind).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("listing %s: %w", kind.Resource, err)
+		}
+		for i := range list.Items {
+			item := &list.Items[i]
+			if byNamespace[item.GetNamespace()] == nil {
+				byNamespace[item.GetNamespace()] = objects{}
+			}
+			byNamespace[item.GetNamespace()][kind] = append(byNamespace[item.GetNamespace()][kind], item)
+		}
+	}
+	var reports []Report
+	for _, in := range slices.Sorted(maps.Keys(byNamespace)) {
+		for _, cluster := range byNamespace[in][clusters] {
+			report := assess(byNamespace[in], cluster.GetName())
+			report.Namespace = in
+			reports = append(reports, report)
+		}
+	}
+	return reports, nil
+}
+
+// Exists says that there is a Cluster of the name. Where Cluster API is not
+// there is none.
+func Exists(ctx context.Context, client dynamic.Interface, namespace, name string) (bool, error) {
+	_, err := client.Resource(clusters).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading Cluster %s: %w", name, err)
+	}
+	return true, nil
+}
+
+// patience is how long a hopeless cause must stay: controllers say things while
+// they start that are not so a moment later.
+const patience = 30 * time.Second
+
+// settle is how long after an event is waited for further ones.
+const settle = 200 * time.Millisecond
+
+// resync is how often everything is looked at again, as controller-runtime does;
+// none at all would be a channel that tests with a clock of their own cannot
+// wait on.
+const resync = 10 * time.Hour
+
+// Await watches a cluster until done says so of a report, and returns that
+// report. It ends early with the cause if a part cannot become ready, and at
+// the end of ctx with what was missing; both tell the conditions of the part and
+// its last events. progress is given every report that differs in what is
+// waited for, or in how many machines and addons are ready.
+func Await(ctx context.Context, client dynamic.Interface, namespace, name string, done func(Report) bool, progress func(Report)) (Report, error) {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	f := &follower{changed: make(chan struct{}, 1), listers: map[schema.GroupVersionResource]cache.GenericLister{}, namespace: namespace}
+	if err := f.start(watching, client); err != nil {
+		return Report{}, err
+	}
+	var since time.Time
+	said := ""
+	tick := time.NewTicker(5 * time.Second)
+	defer tick.Stop()
+	for {
+		report := assess(f.read(), name)
+		report.Namespace = namespace
+		if done(report) {
+			return report, nil
+		}
+		part, _ := report.Waiting()
+		if text := report.Progress(); text != said {
+			said = text
+			progress(report)
+		}
+		if !part.Hopeless {
+			since = time.Time{}
+		} else if since.IsZero() {
+			since = time.Now()
+		} else if time.Since(since) > patience {
+			return report, refusal(part, f.details(ctx, client, part))
+		}
+		select {
+		case <-ctx.Done():
+			return report, late(ctx, part, f.details(context.WithoutCancel(ctx), client, part))
+		case <-f.changed:
+			time.Sleep(settle)
+		case <-tick.C:
+		}
+	}
+}
+
+func refusal(p Part, details string) error {
+	return fault.New(p.Kind+" "+p.Name, errors.New(p.Cause+details), "do away with the cause and run the same command again: it goes on from here")
+}
+
+func late(ctx context.Context, p Part, details string) error {
+	err := context.Cause(ctx)
+	if p.Kind == "" {
+		return err
+	}
+	what := p.State
+	if p.Cause != "" {
+		what += ": " + p.Cause
+	}
+	return fault.New(p.Kind+" "+p.Name, fmt.Errorf("%w; last seen: %s%s", err, what, details), "slipway status shows the rest")
+}
+
+// follower keeps the objects of a namespace by watching them.
+type follower struct {
+	namespace string
+	changed   chan struct{}
+	listers   map[schema.GroupVersionResource]cache.GenericLister
+}
+
+func (f *follower) start(ctx context.Context, client dynamic.Interface) error {
+	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, resync, f.namespace, nil)
+	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { f.wake() }, UpdateFunc: func(any, any) { f.wake() }, DeleteFunc: func(any) { f.wake() }}
+	for _, kind := range resources() {
+		// A kind that is not defined, as the addons' on a foreign cluster, would
+		// never synchronise.
+		if _, err := client.Resource(kind).Namespace(f.namespace).List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("listing %s: %w", kind.Resource, err)
+		}
+		informer := factory.ForResource(kind)
+		if _, err := informer.Informer().AddEventHandler(handler); err != nil {
+			return fmt.Errorf("watching %s: %w", kind.Resource, err)
+		}
+		f.listers[kind] = informer.Lister()
+	}
+	factory.Start(ctx.Done())
+	for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return fmt.Errorf("watching %s: %w", kind.Resource, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+func (f *follower) wake() {
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (f *follower) read() objects {
+	o := objects{}
+	for kind, lister := range f.listers {
+		list, _ := lister.ByNamespace(f.namespace).List(labels.Everything()) // a cache does not fail
+		for _, item := range list {
+			if object, ok := item.(*unstructured.Unstructured); ok {
+				o[kind] = append(o[kind], object)
+			}
+		}
+	}
+	return o
+}

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Document is a file of another kind than an environment, such as a list of
+// images, read by the same rules: strict, with the origin of every value, and
+// with every mistake told at once.
+type Document struct {
+	loaded   *Loaded
+	problems []Problem
+}
+
+// ParseDocument decodes one YAML or JSON document into a struct whose tags are
+// as those of Environment. Mistakes are collected for Err; what could be
+// decoded is in the struct even then.
+func ParseDocument(source Source, into any) (*Document, error) {
+	dir, err := filepath.Abs(filepath.Dir(source.Name))
+	if err != nil {
+		return nil, fmt.Errorf("finding the folder of %s: %w", source.Name, err)
+	}
+	d := &Document{loaded: &Loaded{Files: []string{source.Name}, Dir: dir, origins: map[string]Origin{}}}
+	top, found := parse(source.Name, source.Text)
+	if len(found) > 0 {
+		d.problems = found
+		return d, nil
+	}
+	files := map[*yaml.Node]string{}
+	top.index(files)
+	value := reflect.ValueOf(into).Elem()
+	decoding := &decoder{files: files, resolve: d.loaded.resolve, origins: d.loaded.origins, root: value.Type()}
+	decoding.value(top.root, value, place{node: top.root})
+	d.problems = decoding.problems
+	rulesOf := &validator{given: d.loaded.Given}
+	rulesOf.walk(value, nil, rules{})
+	for _, p := range rulesOf.problems {
+		d.add(p)
+	}
+	return d, nil
+}
+
+// Given says that the file, not a default, has the key.
+func (d *Document) Given(at *field.Path) bool { return d.loaded.Given(at.String()) }
+
+// Add tells of a mistake that decoding alone did not find. A key of which
+// something was told already is left at that.
+func (d *Document) Add(at *field.Path, remedy, cause string, args ...any) {
+	d.add(Problem{Path: pathText(at), Cause: fmt.Sprintf(cause, args...), Remedy: remedy})
+}
+
+func (d *Document) add(p Problem) {
+	for _, known := range d.problems {
+		if covers(known.Path, p.Path) {
+			return
+		}
+	}
+	p.Origin = d.loaded.nearestOrigin(p.Path)
+	d.problems = append(d.problems, p)
+}
+
+// Err joins all mistakes, each a fault.Fault with file, line and path; nil if
+// there are none.
+func (d *Document) Err() error { return faults(d.problems, d.loaded.Files) }

@@ -1,0 +1,49 @@
+package config
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// management checks what the settings of the management cluster break together.
+func (v *validator) management(e *Environment) {
+	at := field.NewPath("spec", "managementCluster")
+	m := e.Spec.ManagementCluster
+	if m == nil {
+		return
+	}
+	if m.ControlPlane.Count%2 == 0 && m.ControlPlane.Count >= 1 && m.ControlPlane.Count <= 7 {
+		v.add(at.Child("controlPlane", "count"), "write 1, 3, 5 or 7", "etcd has no majority more with %d members than with %d", m.ControlPlane.Count, m.ControlPlane.Count-1)
+	}
+	if k := m.Kubeconfig; k != nil && k.Token != nil && time.Duration(k.Token.Lifetime) < 10*time.Minute {
+		v.add(at.Child("kubeconfig", "token", "lifetime"), "write 10m or more", "Kubernetes gives no token for less than 10 minutes")
+	}
+	seen := map[string]bool{}
+	for i, group := range m.NodeGroups {
+		at := at.Child("nodeGroups").Index(i).Child("name")
+		switch {
+		case seen[group.Name]:
+			v.add(at, "choose another one", "there is a group %s already", group.Name)
+		case group.Name == "control-plane":
+			v.add(at, "choose another one", "the control plane has this name")
+		case group.Name != "" && len(group.Name) < 3:
+			v.add(at, "write at least 3 characters", "%q is too short", group.Name)
+		}
+		seen[group.Name] = true
+	}
+}
+
+// role refuses a seed that has nowhere to move to.
+func (v *validator) role(e *Environment) {
+	if e.Spec.Seed.Role == RolePivot && e.Spec.ManagementCluster == nil {
+		v.add(field.NewPath("spec", "seed", "role"), "add spec.managementCluster, or write permanent", "the objects move to the management cluster, and there is none")
+	}
+}
+
+// magnum refuses an API without the cluster that it is to run on.
+func (v *validator) magnum(e *Environment) {
+	if e.Spec.Magnum != nil && e.Spec.ManagementCluster == nil {
+		v.add(field.NewPath("spec", "magnum"), "add spec.managementCluster, or leave out spec.magnum", "the API runs on the management cluster, and there is none")
+	}
+}

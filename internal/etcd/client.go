@@ -1,0 +1,141 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// Client is an etcd cluster that is reached by its members' client URLs.
+type Client struct {
+	api *clientv3.Client
+	// tls is nil for clusters without it.
+	tls *tls.Config
+	// call and defragment bound one call, and one that rewrites a database.
+	call, defragment time.Duration
+}
+
+// Dial makes a client by the address of one member. defragment bounds the
+// defragmentation of one member. Nothing is connected yet.
+func Dial(endpoint string, config *tls.Config, defragment time.Duration) (*Client, error) {
+	c := &Client{tls: config, call: 10 * time.Second, defragment: defragment}
+	api, err := c.connect(endpoint)
+	c.api = api
+	return c, err
+}
+
+func (c *Client) connect(endpoint string) (*clientv3.Client, error) {
+	api, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, TLS: c.tls, DialTimeout: c.call, Logger: zap.NewNop()})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to etcd at %s: %w", endpoint, err)
+	}
+	return api, nil
+}
+
+// Close ends the client's connections.
+func (c *Client) Close() error { return c.api.Close() }
+
+// Members implements [Cluster]. A member that does not answer has a Problem.
+func (c *Client) Members(ctx context.Context) ([]Member, error) {
+	asking, cancel := context.WithTimeout(ctx, c.call)
+	defer cancel()
+	list, err := c.api.MemberList(asking)
+	if err != nil {
+		return nil, err
+	}
+	corrupt, err := c.corrupt(asking)
+	if err != nil {
+		return nil, err
+	}
+	members := make([]Member, 0, len(list.Members))
+	for _, one := range list.Members {
+		m := Member{ID: one.ID, Name: one.Name, Learner: one.IsLearner}
+		switch {
+		case len(one.ClientURLs) == 0:
+			m.Problem = errors.New("it has not started")
+		case corrupt[one.ID]:
+			m.Problem = errors.New("its data are corrupt")
+		default:
+			m.Endpoint = one.ClientURLs[0]
+			c.look(ctx, &m)
+		}
+		members = append(members, m)
+	}
+	return members, nil
+}
+
+// corrupt are the members with that alarm. Alarms of space are what is to be
+// cured.
+func (c *Client) corrupt(ctx context.Context) (map[uint64]bool, error) {
+	alarms, err := c.api.AlarmList(ctx)
+	if err != nil {
+		return nil, err
+	}
+	members := map[uint64]bool{}
+	for _, alarm := range alarms.Alarms {
+		if alarm.Alarm == etcdserverpb.AlarmType_CORRUPT {
+			members[alarm.MemberID] = true
+		}
+	}
+	return members, nil
+}
+
+// look fills in how a member is: what it says of itself, and that it reads by
+// consensus, which is how etcdctl tells health.
+func (c *Client) look(ctx context.Context, m *Member) {
+	m.Problem = c.at(ctx, m.Endpoint, c.call, func(ctx context.Context, api *clientv3.Client) error {
+		status, err := api.Status(ctx, m.Endpoint)
+		if err != nil {
+			return err
+		}
+		m.LeaderID, m.Size, m.InUse = status.Leader, status.DbSize, status.DbSizeInUse
+		for _, complaint := range status.Errors {
+			if !strings.Contains(complaint, "NOSPACE") {
+				return errors.New(complaint)
+			}
+		}
+		if m.Learner { // reads from nobody but itself
+			return nil
+		}
+		if _, err = api.Get(ctx, "health"); errors.Is(err, rpctypes.ErrPermissionDenied) {
+			return nil // it was agreed upon
+		}
+		return err
+	})
+}
+
+// at does something at one member and nowhere else.
+func (c *Client) at(ctx context.Context, endpoint string, limit time.Duration, do func(context.Context, *clientv3.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	api, err := c.connect(endpoint)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	return do(ctx, api)
+}
+
+// Defragment implements [Cluster].
+func (c *Client) Defragment(ctx context.Context, m Member) error {
+	return c.at(ctx, m.Endpoint, c.defragment, func(ctx context.Context, api *clientv3.Client) error {
+		_, err := api.Defragment(ctx, m.Endpoint)
+		return err
+	})
+}
+
+// MoveLeader implements [Cluster].
+func (c *Client) MoveLeader(ctx context.Context, from, to Member) error {
+	return c.at(ctx, from.Endpoint, c.call, func(ctx context.Context, api *clientv3.Client) error {
+		_, err := api.MoveLeader(ctx, to.ID)
+		return err
+	})
+}

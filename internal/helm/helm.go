@@ -1,0 +1,184 @@
+// Package helm makes Helm releases so, by Helm's own library: nothing is run,
+// nothing is written to disk, and what is so already is left alone.
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	"k8s.io/client-go/rest"
+)
+
+// Client makes releases in one namespace of one cluster.
+type Client struct {
+	config    *action.Configuration
+	namespace string
+	log       *slog.Logger
+}
+
+// New returns a client of a cluster's namespace. Releases are kept in Secrets
+// there, as Helm's own command keeps them. It sends nothing.
+func New(config *rest.Config, namespace string, log *slog.Logger) (*Client, error) {
+	config = rest.CopyConfig(config)
+	config.WarningHandler = warnings{log} // not to standard error, which is the user's
+	getter, err := newGetter(config, namespace)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{config: &action.Configuration{}, namespace: namespace, log: log}
+	debug := func(format string, args ...any) { log.Debug(fmt.Sprintf(format, args...)) }
+	if err := c.config.Init(getter, namespace, "secret", debug); err != nil {
+		return nil, fmt.Errorf("preparing Helm: %w", err)
+	}
+	return c, nil
+}
+
+// Wanted is a release as it is to be.
+type Wanted struct {
+	Name   string
+	Chart  *chart.Chart
+	Values map[string]any
+	// Labels go on the Secret of the release.
+	Labels map[string]string
+	// Wait waits until what the release made is ready.
+	Wait bool
+	// Timeout is for hooks and for Wait; 0 is five minutes.
+	Timeout time.Duration
+	// History is how many revisions are kept; 0 is 10, as Helm's command keeps.
+	History int
+	// Resume goes on from an interrupted change instead of undoing it: for
+	// releases whose objects must neither vanish nor go back in between.
+	Resume bool
+}
+
+// The defaults of Helm's command.
+const (
+	defaultTimeout = 5 * time.Minute
+	defaultHistory = 10
+)
+
+// Ensure installs or upgrades the release and returns it; changed is false if
+// it was so already, and then no revision is made. A release whose last change
+// was interrupted is brought back first: a first installation is taken away,
+// an upgrade is rolled back; or gone on with, see [Wanted.Resume].
+func (c *Client) Ensure(ctx context.Context, w Wanted) (r *release.Release, changed bool, err error) {
+	last, err := c.Last(w.Name)
+	if err != nil {
+		return nil, false, err
+	}
+	if last != nil && interrupted(last) {
+		if last, err = c.Repair(w, last); err != nil {
+			return nil, false, err
+		}
+	}
+	if last == nil {
+		r, err = c.install(ctx, w)
+		return r, true, err
+	}
+	if same(last, w) {
+		return last, false, nil
+	}
+	r, err = c.upgrade(ctx, w)
+	return r, true, err
+}
+
+// Last returns the last revision of a release, nil if there is none.
+func (c *Client) Last(name string) (*release.Release, error) {
+	last, err := c.config.Releases.Last(name)
+	if errors.Is(err, driver.ErrReleaseNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading release %s: %w", name, err)
+	}
+	return last, nil
+}
+
+// interrupted says that whoever changed the release did not come to its end.
+func interrupted(r *release.Release) bool {
+	return r.Info.Status.IsPending() || r.Info.Status == release.StatusUninstalling
+}
+
+// Repair ends an interrupted change, so that the next one is not refused
+// ("another operation is in progress", helm issue 8987). It returns the last
+// revision, nil if there is none any more.
+func (c *Client) Repair(w Wanted, last *release.Release) (*release.Release, error) {
+	c.log.Info("repairing an interrupted release", "release", w.Name, "status", last.Info.Status.String())
+	if w.Resume {
+		// The next upgrade starts from a failed revision.
+		last.SetStatus(release.StatusFailed, "interrupted")
+		if err := c.config.Releases.Update(last); err != nil {
+			return nil, fmt.Errorf("resuming release %s: %w", w.Name, err)
+		}
+		return last, nil
+	}
+	switch last.Info.Status {
+	case release.StatusPendingUpgrade, release.StatusPendingRollback:
+		rollback := action.NewRollback(c.config)
+		rollback.Timeout = w.timeout()
+		if err := rollback.Run(w.Name); err != nil {
+			return nil, fmt.Errorf("rolling back the interrupted upgrade of release %s: %w", w.Name, err)
+		}
+		return c.Last(w.Name)
+	}
+	_, err := c.Uninstall(w.Name, w.timeout())
+	return nil, err
+}
+
+func (w Wanted) timeout() time.Duration {
+	if w.Timeout == 0 {
+		return defaultTimeout
+	}
+	return w.Timeout
+}
+
+func (c *Client) install(ctx context.Context, w Wanted) (*release.Release, error) {
+	install := action.NewInstall(c.config)
+	install.ReleaseName, install.Namespace, install.CreateNamespace = w.Name, c.namespace, true
+	install.Wait, install.WaitForJobs, install.Timeout, install.Labels = w.Wait, w.Wait, w.timeout(), w.Labels
+	install.TakeOwnership = true
+	r, err := install.RunWithContext(ctx, w.Chart, w.Values)
+	if err != nil {
+		return nil, fmt.Errorf("installing release %s: %w", w.Name, err)
+	}
+	return r, nil
+}
+
+func (c *Client) upgrade(ctx context.Context, w Wanted) (*release.Release, error) {
+	upgrade := action.NewUpgrade(c.config)
+	upgrade.Namespace, upgrade.ResetValues, upgrade.CleanupOnFail = c.namespace, true, true
+	upgrade.Wait, upgrade.WaitForJobs, upgrade.Timeout, upgrade.Labels = w.Wait, w.Wait, w.timeout(), w.Labels
+	upgrade.MaxHistory = w.History
+	if upgrade.MaxHistory == 0 {
+		upgrade.MaxHistory = defaultHistory
+	}
+	r, err := upgrade.RunWithContext(ctx, w.Name, w.Chart, w.Values)
+	if err != nil {
+		return nil, fmt.Errorf("upgrading release %s: %w", w.Name, err)
+	}
+	return r, nil
+}
+
+// Uninstall takes the release away; false is that there was none.
+func (c *Client) Uninstall(name string, timeout time.Duration) (bool, error) {
+	uninstall := action.NewUninstall(c.config)
+	uninstall.Timeout, uninstall.IgnoreNotFound = timeout, true
+	response, err := uninstall.Run(name)
+	if err != nil {
+		return false, fmt.Errorf("uninstalling release %s: %w", name, err)
+	}
+	return response != nil, nil
+}
+
+// warnings are those of an API server.
+type warnings struct{ log *slog.Logger }
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w warnings) HandleWarningHeader(_ int, _, text string) { w.log.Warn(text) }

@@ -1,0 +1,64 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// manager is a Deployment with one pod that is as edit leaves it.
+func manager(edit func(*corev1.Pod)) []runtime.Object {
+	labels := map[string]string{"app": "manager"}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "capi-system", Name: "manager"}, Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}}}
+	p := pod(5*time.Minute, edit)
+	p.Namespace, p.Name, p.Labels = "capi-system", "manager-x", labels
+	return []runtime.Object{d, p}
+}
+
+// TestAWaitEndsWithTheFailingPod wants a wait to end early where waiting helps
+// nothing, and else in time; both name the pod, with the end of its log. No
+// kubelet is there to write logs: they are what the library's own fake has.
+//
+// proves: S-26
+func TestAWaitEndsWithTheFailingPod(t *testing.T) {
+	t.Parallel()
+	wanted := []types.NamespacedName{{Namespace: "capi-system", Name: "manager"}}
+	for name, test := range map[string]struct {
+		objects []runtime.Object
+		within  time.Duration
+		want    []string
+	}{
+		"hopeless": {manager(waiting("CrashLoopBackOff", "back-off", 5, 1)), time.Hour,
+			[]string{"Deployment capi-system/manager", "Pod capi-system/manager-x, container manager: CrashLoopBackOff", "exit code 1", "last lines of its log:\nfake logs"}},
+		"late": {manager(waiting("CrashLoopBackOff", "back-off", 1, 1)), 3 * time.Second,
+			[]string{"not in time", "Deployment capi-system/manager", "Pod capi-system/manager-x, container manager: CrashLoopBackOff", "last lines of its log:\nfake logs"}},
+		"not there": {nil, 3 * time.Second, []string{"not in time", "Deployment capi-system/manager: does not exist"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeoutCause(t.Context(), test.within, errors.New("not in time"))
+			defer cancel()
+			said := ""
+			err := (&Cluster{Typed: fake.NewClientset(test.objects...)}).WaitAvailable(ctx, wanted, func(text string) { said = text })
+			for _, want := range test.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("no %q in\n%v", want, err)
+				}
+			}
+			if fault.Remedy(err) == "" || said != "0 of 1 available; waiting for manager" {
+				t.Errorf("remedy %q; said %q", fault.Remedy(err), said)
+			}
+		})
+	}
+}

@@ -1,0 +1,208 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/config"
+)
+
+// The least that a node needs: kubeadm refuses one with a single CPU or less
+// than 1700 MiB, and etcd beside an API server with load wants more.
+const (
+	minNodeVCPUs = 2
+	minNodeRAM   = 4096 // MiB
+)
+
+// clusterStep is the step whose marks Cluster API puts on what it makes.
+const clusterStep = "management-cluster"
+
+// ManagementChoices are the things of the cloud that the management cluster
+// is made of.
+type ManagementChoices struct {
+	// ControlPlaneFlavor and NodeGroupFlavors are names: Cluster API's provider
+	// takes no ids in the versions that charts are compatible with.
+	ControlPlaneFlavor string            `json:"controlPlaneFlavor,omitempty"`
+	NodeGroupFlavors   map[string]string `json:"nodeGroupFlavors,omitempty"`
+	// ImageID is the nodes' image in the cloud; empty is the bundle's, to be
+	// uploaded, or the one called ListedImage that the environment brings.
+	ImageID     string `json:"imageID,omitempty"`
+	ListedImage string `json:"listedImage,omitempty"`
+}
+
+// checkManagement chooses flavors and image of the management cluster.
+func checkManagement(r *run) {
+	m := r.spec.ManagementCluster
+	if m == nil {
+		return
+	}
+	chosen := &ManagementChoices{NodeGroupFlavors: map[string]string{}}
+	r.result.Choices.Management = chosen
+	if r.Snapshot.Known(cloud.Compute, cloud.ListFlavors) {
+		r.nodeFlavors(m, chosen)
+	}
+	if m.Image != "" {
+		r.nodeImage(m, chosen)
+	}
+	if provider := m.APIServer.LoadBalancerProvider; provider != "" && r.Snapshot.Known(cloud.LoadBalancer, cloud.ListProviders) {
+		if !slices.Contains(r.Snapshot.Providers, provider) {
+			r.find(Error, "load balancer provider "+provider, "choose "+choices(r.Snapshot.Providers)+" in spec.managementCluster.apiServer.loadBalancerProvider", "the cloud has none of this name")
+		}
+		r.result.Choices.LoadBalancerProvider = provider
+	}
+	if r.Snapshot.Lacks(cloud.LoadBalancer) {
+		r.find(Error, "service load-balancer", "ask the cloud's operator for Octavia, or leave out spec.managementCluster", "the cloud has no such service, and the Kubernetes API of the management cluster is behind a load balancer")
+	}
+	r.nodeZones(m)
+	r.nodeHosts(m)
+}
+
+// nodeHosts warns of server groups that want more hosts than the cloud has: the
+// last servers would find none.
+func (r *run) nodeHosts(m *config.ManagementCluster) {
+	policy := func(of string) string {
+		word, _, _ := unstructured.NestedString(m.Values, of, "serverGroup", "policy")
+		return word
+	}
+	warn := func(what, of string, servers int) {
+		if r.Snapshot.Hosts > 0 && servers > r.Snapshot.Hosts && policy(of) == "anti-affinity" {
+			r.find(Warning, what, "choose soft-anti-affinity in spec.managementCluster.values."+of+".serverGroup.policy, or fewer servers",
+				"anti-affinity wants a host for each of %d servers, and %d take servers: Nova will find no valid host", servers, r.Snapshot.Hosts)
+		}
+	}
+	warn("control plane", "controlPlane", m.ControlPlane.Count)
+	for _, group := range m.NodeGroups {
+		warn("node group "+group.Name, "nodeGroupDefaults", group.Count)
+	}
+}
+
+// nodeFlavors finds the flavor of the control plane and of each group.
+func (r *run) nodeFlavors(m *config.ManagementCluster, chosen *ManagementChoices) {
+	plane, ok := r.nodeFlavor("spec.managementCluster.controlPlane", m.ControlPlane.Flavor, r.controlPlanePrefix(), m.ControlPlane.RootVolume)
+	if ok {
+		chosen.ControlPlaneFlavor = plane.Name
+		r.nodes = append(r.nodes, r.machinesOf(m.ControlPlane.Count, plane, m.ControlPlane.RootVolume, m.ControlPlane.EtcdVolume, r.controlPlanePrefix()))
+	}
+	for i, group := range m.NodeGroups {
+		wanted := group.Flavor
+		if wanted == "" {
+			wanted = chosen.ControlPlaneFlavor
+		}
+		if wanted == "" {
+			continue // the control plane's finding says it
+		}
+		prefix := r.Environment.Metadata.Name + "-" + group.Name + "-"
+		if f, ok := r.nodeFlavor(fmt.Sprintf("spec.managementCluster.nodeGroups[%d]", i), wanted, prefix, group.RootVolume); ok {
+			chosen.NodeGroupFlavors[group.Name] = f.Name
+			r.nodes = append(r.nodes, r.machinesOf(group.Count, f, group.RootVolume, nil, prefix))
+		}
+	}
+}
+
+// controlPlanePrefix begins the names of the control plane's servers.
+func (r *run) controlPlanePrefix() string {
+	return r.Environment.Metadata.Name + "-control-plane-"
+}
+
+// nodeFlavor takes the named flavor, the one that such nodes have already, or
+// the one with the least memory that is large enough.
+func (r *run) nodeFlavor(key, wanted, prefix string, root *config.RootVolume) (cloud.FlavorInfo, bool) {
+	fits := func(f cloud.FlavorInfo) bool {
+		return f.VCPUs >= minNodeVCPUs && f.RAM >= minNodeRAM && (root != nil || f.Disk >= minDisk)
+	}
+	if wanted != "" {
+		f, ok := pick(r, "flavor", wanted, r.Snapshot.Flavors, func(f cloud.FlavorInfo) (string, string) { return f.ID, f.Name })
+		if ok && !fits(f) {
+			r.find(Error, "flavor "+f.Name, "choose a larger one in "+key+".flavor", "it is too small for a node: %d vCPUs, %d MiB of memory and %d GB of disk, at least %d, %d and %d are needed",
+				f.VCPUs, f.RAM, f.Disk, minNodeVCPUs, minNodeRAM, minDisk)
+		}
+		return f, ok
+	}
+	for _, server := range r.Snapshot.Servers {
+		if !strings.HasPrefix(server.Name, prefix) {
+			continue
+		}
+		if i := slices.IndexFunc(r.Snapshot.Flavors, func(f cloud.FlavorInfo) bool { return f.Name == server.Flavor }); i >= 0 {
+			return r.Snapshot.Flavors[i], true
+		}
+	}
+	for _, f := range r.Snapshot.Flavors { // sorted by memory
+		if fits(f) {
+			r.find(Info, "flavor "+f.Name, "", "chosen for %s: %d vCPUs, %d MiB of memory and %d GB of disk are the least memory that is enough", key, f.VCPUs, f.RAM, f.Disk)
+			return f, true
+		}
+	}
+	r.find(Error, key+".flavor", "ask the cloud's operator for one, or give "+key+".rootVolume if only the disk is too small", "none of %d flavors has %d vCPUs, %d MiB of memory and %d GB of disk",
+		len(r.Snapshot.Flavors), minNodeVCPUs, minNodeRAM, minDisk)
+	return cloud.FlavorInfo{}, false
+}
+
+// machinesOf are the nodes of a group that are not there yet, and the one more
+// that exists while they are replaced.
+func (r *run) machinesOf(count int, f cloud.FlavorInfo, root *config.RootVolume, etcd *config.EtcdVolume, prefix string) machines {
+	there := 0
+	for _, server := range r.Snapshot.Servers {
+		if strings.HasPrefix(server.Name, prefix) {
+			there++
+		}
+	}
+	m := machines{count: max(0, count-there), surge: 1, flavor: f, ports: 1}
+	if count == 0 {
+		m.surge = 0
+	}
+	if root != nil {
+		m.volumes = append(m.volumes, root.SizeGiB)
+	}
+	if etcd != nil {
+		m.volumes = append(m.volumes, etcd.SizeGiB)
+	}
+	return m
+}
+
+func (r *run) nodeZones(m *config.ManagementCluster) {
+	known := r.Snapshot.Zones[cloud.ComputeZones]
+	wanted := map[string][]string{"spec.managementCluster.controlPlane.availabilityZones": m.ControlPlane.AvailabilityZones}
+	for i, group := range m.NodeGroups {
+		if group.AvailabilityZone != "" {
+			wanted[fmt.Sprintf("spec.managementCluster.nodeGroups[%d].availabilityZone", i)] = []string{group.AvailabilityZone}
+		}
+	}
+	for key, zones := range wanted {
+		for _, zone := range zones {
+			if len(known) > 0 && !slices.Contains(known, zone) {
+				r.find(Error, "availability zone "+zone, "choose "+choices(known)+" in "+key, "there is none of this name")
+			}
+		}
+	}
+}
+
+// clusterNeeds adds what Cluster API makes for the management cluster: its
+// servers, the load balancer of its API with its address, and the security
+// groups of its nodes with about as many rules as Cluster API's provider gives
+// them.
+func (r *run) clusterNeeds(needs map[resource]int) {
+	m := r.spec.ManagementCluster
+	if m == nil {
+		return
+	}
+	for _, nodes := range r.nodes {
+		nodes.add(needs)
+	}
+	if slices.ContainsFunc(r.Snapshot.Balancers, func(t cloud.Thing) bool {
+		return t.Name == "k8s-clusterapi-cluster-default-"+r.Environment.Metadata.Name+"-kubeapi"
+	}) {
+		return
+	}
+	needs[resource{cloud.LoadBalancer, "load_balancers"}]++
+	needs[resource{cloud.Network, "ports"}]++
+	if m.APIServer.FloatingIP {
+		needs[resource{cloud.Network, "floating_ips"}]++
+	}
+	const groups, rules = 2, 30
+	needs[resource{cloud.Network, "security_groups"}] += groups
+	needs[resource{cloud.Network, "security_group_rules"}] += rules
+}

@@ -1,0 +1,91 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
+)
+
+const withCluster = "managementCluster: {nodeGroups: [{name: md-0}]}"
+
+func TestManagementClusterIsChosenFor(t *testing.T) {
+	t.Parallel()
+	medium := cloud.FlavorInfo{ID: "5", Name: "medium", VCPUs: 2, RAM: 4096, Disk: 40}
+	offer := func(s *cloud.Snapshot) {
+		s.Flavors = slices.Insert(s.Flavors, 1, medium)
+		s.Quotas[1].Limit, s.Quotas[2].Limit = 50, 102400
+	}
+	r := check(t, withCluster, offer)
+	m := r.Choices.Management
+	if m == nil || m.ControlPlaneFlavor != "medium" || m.NodeGroupFlavors["md-0"] != "medium" || r.Refused() {
+		t.Errorf("chosen %+v; %v", m, told(r, Error))
+	}
+	// 3 and 1 servers with one more each while they are replaced, and the seed.
+	for resource, want := range map[string]int{"instances": 7, "cores": 6*2 + 4, "floating_ips": 2} {
+		if i := slices.IndexFunc(r.Quota, func(n Need) bool { return n.Resource == resource }); i < 0 || r.Quota[i].Need != want {
+			t.Errorf("%s: %+v, want %d", resource, r.Quota, want)
+		}
+	}
+	kept := check(t, withCluster, func(s *cloud.Snapshot) {
+		offer(s)
+		s.Servers = []cloud.ServerInfo{{Thing: cloud.Thing{Kind: "server", ID: "s", Name: "prod-control-plane-x"}, Flavor: "huge"}}
+	})
+	if got := kept.Choices.Management.ControlPlaneFlavor; got != "huge" {
+		t.Errorf("a cheaper flavor would replace the servers: %s instead of huge", got)
+	}
+	if none := check(t, "", nil); none.Choices.Management != nil {
+		t.Errorf("chosen for no management cluster: %+v", none.Choices.Management)
+	}
+}
+
+// proves: S-35
+func TestAntiAffinityWantsHosts(t *testing.T) {
+	t.Parallel()
+	const spec = "managementCluster: {nodeGroups: [{name: md-0, count: 2}], values: {controlPlane: {serverGroup: {policy: %s}}, nodeGroupDefaults: {serverGroup: {policy: %s}}}}"
+	for name, c := range map[string]struct {
+		plane, groups string
+		hosts         int
+		want          []string
+	}{
+		"enough":       {"anti-affinity", "anti-affinity", 3, nil},
+		"not shown":    {"anti-affinity", "anti-affinity", 0, nil},
+		"two":          {"anti-affinity", "anti-affinity", 2, []string{"management-cluster control plane: anti-affinity wants a host for each of 3 servers, and 2 take"}},
+		"one":          {"soft-anti-affinity", "anti-affinity", 1, []string{"management-cluster node group md-0: anti-affinity wants a host for each of 2 servers, and 1 take"}},
+		"soft is fine": {"soft-anti-affinity", "soft-anti-affinity", 1, nil},
+	} {
+		r := check(t, fmt.Sprintf(spec, c.plane, c.groups), func(s *cloud.Snapshot) { s.Hosts = c.hosts; s.Quotas = nil })
+		found := slices.DeleteFunc(told(r, Warning), func(text string) bool { return !strings.Contains(text, "affinity") })
+		if len(found) != len(c.want) || len(found) == 1 && !strings.HasPrefix(found[0], c.want[0]) {
+			t.Errorf("%s: found %q, want %q", name, found, c.want)
+		}
+	}
+}
+
+func TestManagementClusterRefusals(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		spec   string
+		change func(*cloud.Snapshot)
+		want   string
+	}{
+		"small":     {"managementCluster: {controlPlane: {flavor: small}}", nil, "flavor small: it is too small for a node"},
+		"unknown":   {"managementCluster: {controlPlane: {flavor: tiny}}", nil, "flavor tiny: there is none"},
+		"group":     {"managementCluster: {nodeGroups: [{name: md-0, flavor: tiny}]}", nil, "flavor tiny: there is none"},
+		"image":     {"managementCluster: {image: node}", nil, "image node: there is none"},
+		"zone":      {"managementCluster: {controlPlane: {availabilityZones: [az9]}}", nil, "availability zone az9"},
+		"provider":  {"managementCluster: {apiServer: {loadBalancerProvider: f5}}", nil, "load balancer provider f5"},
+		"no flavor": {"managementCluster: {}", func(s *cloud.Snapshot) { s.Flavors = s.Flavors[:1] }, "spec.managementCluster.controlPlane.flavor: none of 1"},
+		"no Octavia": {"managementCluster: {}", func(s *cloud.Snapshot) {
+			s.Missing = []cloud.Missing{{Service: cloud.LoadBalancer, Absent: true}}
+		}, "service load-balancer: the cloud has no such service, and"},
+		"quota": {withCluster, nil, "quota cores"},
+	} {
+		r := check(t, test.spec, test.change)
+		if !slices.ContainsFunc(told(r, Error), func(text string) bool { return strings.Contains(text, test.want) }) {
+			t.Errorf("%s: told %q, want %q", name, told(r, Error), test.want)
+		}
+	}
+}
