@@ -1,0 +1,51 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// ReadFiles reads the manifests that an environment names and returns one
+// manifest for each image, with what holds for it. Every mistake in every file
+// is told at once; names and keys are unique over all of them.
+func ReadFiles(paths ...config.File) ([]*Manifest, error) {
+	var all []*Manifest
+	var errs []error
+	from := map[string]string{}
+	for _, path := range paths {
+		m, err := readFile(string(path))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for n, i := range m.Spec.Images {
+			for _, word := range []string{i.Key, i.Name} {
+				if other, taken := from[word]; taken && other != string(path) {
+					errs = append(errs, fault.Usage(fmt.Sprintf("%s: spec.images[%d]", path, n), fmt.Errorf("%q is an image of %s, too", word, other), "keep one of them, or give this one a name and a key of its own"))
+					break
+				}
+				from[word] = string(path)
+			}
+			one := *m
+			one.Spec.Images = []Image{i}
+			all = append(all, &one)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+func readFile(path string) (*Manifest, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Usage(path, errors.New("there is no such file"), "check the path in spec.images; a relative one begins at the environment file's folder")
+	}
+	if err != nil {
+		return nil, fault.Usage(path, err, "name a file in spec.images that can be read")
+	}
+	return Parse(config.Source{Name: path, Text: text})
+}
