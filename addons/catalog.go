@@ -133,6 +133,7 @@ func cloudImages(v Versions) []Component {
 
 func addonImages(v Versions) []Component {
 	return []Component{
+		imageAs(SlipwayImage, SlipwayVersion(), "ghcr.io/slipway-sh/slipway:"+SlipwayVersion(), apache),
 		image("metrics-server", v.MetricsServer, "registry.k8s.io/metrics-server/metrics-server", apache),
 		image("flannel", v.Flannel, "ghcr.io/flannel-io/flannel", gplTool),
 		image("flannel-cni-plugin", v.FlannelPlugin, "ghcr.io/flannel-io/flannel-cni-plugin", gplTool),
@@ -152,6 +153,11 @@ func SeedComponents() []Component {
 	v := DefaultVersions()
 	all := append(clusterAPIImages(v), providerManifests(v)...)
 	return append(all, machine("seed", v.K3s), binary("k3s", v.K3s, apache))
+}
+
+// NodeComponents are what nodes of clusters need that boot the bundle's image.
+func NodeComponents() []Component {
+	return []Component{machine("node", DefaultVersions().Kubernetes)}
 }
 
 // Provider is a clusterctl provider in the bundle's local repository.

@@ -36,6 +36,11 @@ type Installation struct {
 	Kubeconfig string
 	// Settings by the label of the provider, such as "cluster-api", or ORC.
 	Settings map[string]Settings
+	// TrustBundle has certificates in PEM that cert-manager trusts besides the
+	// system's: those of issuers.
+	TrustBundle string
+	// Environment are variables of all controllers, such as those of a proxy.
+	Environment map[string]string
 	// Progress is told what is waited for; nil is nobody.
 	Progress func(string)
 }
@@ -68,6 +73,9 @@ func (i Installation) Run(ctx context.Context) error {
 	}
 	group.Go(func() error { return i.Cluster.WaitAvailable(making, p.deployments(), i.Progress) })
 	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := i.Monitor(ctx); err != nil {
 		return err
 	}
 	return p.note(ctx)
@@ -169,10 +177,19 @@ func (i Installation) parts(ctx context.Context) (parts, error) {
 		}
 		p.providers = append(p.providers, components.InventoryObject())
 	}
+	if err := serveMetrics(p.objects); err != nil {
+		return p, err
+	}
 	certManager, orc, err := i.others(versions)
+	if err != nil {
+		return p, err
+	}
 	p.certManager, p.orc = certManager, orc
+	if err := setVariables(slices.Concat(p.certManager, p.orc, p.objects), i.Environment); err != nil {
+		return p, fmt.Errorf("variables of controllers: %w", err)
+	}
 	p.split()
-	return p, err
+	return p, nil
 }
 
 // override writes the components that settings change where clusterctl looks first.
@@ -209,6 +226,9 @@ func (i Installation) others(versions addons.Versions) (certManager, orc []*unst
 	}
 	for _, object := range certManager {
 		mark(object, versions.CertManager)
+	}
+	if certManager, err = trust(certManager, i.TrustBundle); err != nil {
+		return nil, nil, fmt.Errorf("trusted certificates of cert-manager: %w", err)
 	}
 	if text, err = i.read(orcManifest, ORC); err != nil {
 		return nil, nil, err

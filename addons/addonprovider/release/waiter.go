@@ -1,0 +1,274 @@
+package release
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/releaseutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-sh/slipway/addons/addonprovider/target"
+)
+
+// pollInterval is how often readiness is looked at.
+const pollInterval = 2 * time.Second
+
+// waiter is Helm's client with waits of its own: they end with the context, give
+// up the place for work while they last, and say what they wait for.
+type waiter struct {
+	*kube.Client
+	ctx      context.Context
+	place    *target.Place
+	typed    kubernetes.Interface
+	progress func(string)
+	// outgoing tells whether a manifest is of what is to be removed or replaced;
+	// nil is never.
+	outgoing func(manifest string) bool
+}
+
+// Build is Helm's. Of a manifest that is on its way out, kinds that the cluster
+// does not know any more are left out: there cannot be any of them, and Helm
+// would otherwise never get over them (https://github.com/helm/helm/issues/7219).
+func (w *waiter) Build(reader io.Reader, validate bool) (kube.ResourceList, error) {
+	manifest, err := io.ReadAll(reader)
+	if err != nil {
+		return nil, err
+	}
+	resources, err := w.Client.Build(bytes.NewReader(manifest), validate)
+	if err == nil || kindOf(err) != KindMissing || w.outgoing == nil || !w.outgoing(string(manifest)) {
+		return resources, err
+	}
+	var known kube.ResourceList
+	for _, document := range releaseutil.SplitManifests(string(manifest)) {
+		resources, err := w.Client.Build(strings.NewReader(document), validate)
+		if err != nil && kindOf(err) != KindMissing {
+			return nil, err
+		}
+		known = append(known, resources...)
+	}
+	return known, nil
+}
+
+// Create is Helm's, unless the work is to end.
+func (w *waiter) Create(resources kube.ResourceList) (*kube.Result, error) {
+	if err := w.ctx.Err(); err != nil {
+		return nil, err
+	}
+	return w.Client.Create(resources)
+}
+
+// Update is Helm's, unless the work is to end.
+func (w *waiter) Update(original, changed kube.ResourceList, force bool) (*kube.Result, error) {
+	if err := w.ctx.Err(); err != nil {
+		return &kube.Result{}, err
+	}
+	return w.Client.Update(original, changed, force)
+}
+
+// Delete is Helm's, unless the work is to end: what an upgrade made is not
+// cleaned up because the upgrade was interrupted, since it is taken up again.
+func (w *waiter) Delete(resources kube.ResourceList) (*kube.Result, []error) {
+	if err := w.ctx.Err(); err != nil {
+		return nil, []error{err}
+	}
+	return w.Client.Delete(resources)
+}
+
+// DeleteWithPropagationPolicy is Helm's, unless the work is to end.
+func (w *waiter) DeleteWithPropagationPolicy(resources kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
+	if err := w.ctx.Err(); err != nil {
+		return nil, []error{err}
+	}
+	return w.Client.DeleteWithPropagationPolicy(resources, policy)
+}
+
+// Wait waits for resources to be ready, jobs not counted.
+func (w *waiter) Wait(resources kube.ResourceList, timeout time.Duration) error {
+	return w.ready(resources, timeout, kube.NewReadyChecker(w.typed, nil, kube.PausedAsReady(true)))
+}
+
+// WaitWithJobs waits for resources to be ready and jobs to be done.
+func (w *waiter) WaitWithJobs(resources kube.ResourceList, timeout time.Duration) error {
+	return w.ready(resources, timeout, kube.NewReadyChecker(w.typed, nil, kube.PausedAsReady(true), kube.CheckJobs(true)))
+}
+
+func (w *waiter) ready(resources kube.ResourceList, timeout time.Duration, checker kube.ReadyChecker) error {
+	left := resources
+	return w.poll(timeout, func(ctx context.Context) ([]string, error) {
+		var names []string
+		var rest kube.ResourceList
+		for _, info := range left {
+			ready, err := checker.IsReady(ctx, info)
+			if err != nil && !passing(err) {
+				return nil, fmt.Errorf("%s: %w", describe(info), err)
+			}
+			if !ready || err != nil {
+				rest = append(rest, info)
+				names = append(names, describe(info))
+			}
+		}
+		// What was ready once is not looked at again but at the very end.
+		if len(rest) == 0 && len(left) < len(resources) {
+			rest, left = resources, resources
+			return w.unready(ctx, resources, checker)
+		}
+		left = rest
+		return names, nil
+	})
+}
+
+func (w *waiter) unready(ctx context.Context, resources kube.ResourceList, checker kube.ReadyChecker) ([]string, error) {
+	var names []string
+	for _, info := range resources {
+		if ready, err := checker.IsReady(ctx, info); err != nil || !ready {
+			names = append(names, describe(info))
+		}
+	}
+	return names, nil
+}
+
+// WaitForDelete waits for resources to be gone.
+func (w *waiter) WaitForDelete(resources kube.ResourceList, timeout time.Duration) error {
+	return w.poll(timeout, func(context.Context) ([]string, error) {
+		var names []string
+		for _, info := range resources {
+			if err := info.Get(); !apierrors.IsNotFound(err) {
+				names = append(names, describe(info)+" is being deleted")
+			}
+		}
+		return names, nil
+	})
+}
+
+// WatchUntilReady waits for the jobs and pods of Helm's hooks to be done.
+func (w *waiter) WatchUntilReady(resources kube.ResourceList, timeout time.Duration) error {
+	return w.poll(timeout, func(context.Context) ([]string, error) {
+		var names []string
+		for _, info := range resources {
+			done, err := hookDone(info)
+			if err != nil {
+				return nil, err
+			}
+			if !done {
+				names = append(names, describe(info))
+			}
+		}
+		return names, nil
+	})
+}
+
+// hookDone tells whether a hook's resource is done; only jobs and pods run.
+func hookDone(info *resource.Info) (bool, error) {
+	kind := info.Mapping.GroupVersionKind.Kind
+	if kind != "Job" && kind != "Pod" {
+		return true, nil
+	}
+	if err := info.Get(); err != nil {
+		if passing(err) {
+			return false, nil
+		}
+		return false, fmt.Errorf("%s: %w", describe(info), err)
+	}
+	object, ok := info.Object.(*unstructured.Unstructured)
+	if !ok {
+		return false, fmt.Errorf("%s: unexpected type %T", describe(info), info.Object)
+	}
+	if kind == "Pod" {
+		phase, _, _ := unstructured.NestedString(object.Object, "status", "phase")
+		if phase == "Failed" {
+			return false, fmt.Errorf("%s failed", describe(info))
+		}
+		return phase == "Succeeded", nil
+	}
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, item := range conditions {
+		condition, _ := item.(map[string]any)
+		if condition["status"] != "True" {
+			continue
+		}
+		switch condition["type"] {
+		case "Complete":
+			return true, nil
+		case "Failed":
+			return false, fmt.Errorf("%s failed: %v", describe(info), condition["message"])
+		}
+	}
+	return false, nil
+}
+
+// poll asks what is still waited for until that is nothing. The place for work
+// is given up meanwhile.
+func (w *waiter) poll(timeout time.Duration, ask func(context.Context) ([]string, error)) error {
+	w.place.Leave()
+	ctx, cancel := context.WithTimeout(w.ctx, timeout)
+	defer cancel()
+	for {
+		names, err := ask(ctx)
+		if err != nil && ctx.Err() == nil {
+			return errors.Join(err, w.place.Take(w.ctx))
+		}
+		if err == nil && len(names) == 0 {
+			return w.place.Take(w.ctx)
+		}
+		if len(names) > 0 {
+			w.progress("waiting for " + few(names))
+		}
+		select {
+		case <-time.After(pollInterval):
+		case <-ctx.Done():
+			if err := w.ctx.Err(); err != nil {
+				return err
+			}
+			return errors.Join(&TimeoutError{timeout, names}, w.place.Take(w.ctx))
+		}
+	}
+}
+
+// TimeoutError is what a wait ends with when its time is up.
+type TimeoutError struct {
+	Timeout time.Duration
+	// Left is what was still waited for.
+	Left []string
+}
+
+// Error says for how long and for what.
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("not ready after %s: %s", e.Timeout, few(e.Left))
+}
+
+// passing tells whether an error of looking at a resource may go away.
+func passing(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	code := status.Status().Code
+	return code == 0 || code == 404 || code == 409 || code == 429 || code >= 500 && code != 501
+}
+
+func describe(info *resource.Info) string {
+	kind := info.Mapping.GroupVersionKind.Kind
+	if info.Namespace == "" {
+		return kind + " " + info.Name
+	}
+	return kind + " " + info.Namespace + "/" + info.Name
+}
+
+// few are the first of many.
+func few(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

@@ -1,0 +1,125 @@
+package target
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Clusters are the target clusters that are connected to, and the places for
+// work on them: so many at a time for each cluster, and in all.
+type Clusters struct {
+	timeout    time.Duration
+	perCluster int
+	places     chan struct{}
+
+	mu      sync.Mutex
+	entries map[types.NamespacedName]*entry
+}
+
+type entry struct {
+	places  chan struct{}
+	sum     [sha256.Size]byte
+	cluster *Cluster
+	reach   reach
+}
+
+// NewClusters returns none yet. timeout is of a single request, perCluster and
+// all bound the work at a time.
+func NewClusters(timeout time.Duration, perCluster, all int) *Clusters {
+	return &Clusters{timeout: timeout, perCluster: perCluster, places: make(chan struct{}, all),
+		entries: map[types.NamespacedName]*entry{}}
+}
+
+func (c *Clusters) entry(key types.NamespacedName) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.entries[key]
+	if !ok {
+		e = &entry{places: make(chan struct{}, c.perCluster), reach: reach{probing: make(chan struct{}, 1)}}
+		c.entries[key] = e
+	}
+	return e
+}
+
+// Connect returns the clients of a cluster: those it has, unless the kubeconfig
+// is another one by now.
+func (c *Clusters) Connect(key types.NamespacedName, kubeconfig []byte) (*Cluster, error) {
+	e, sum := c.entry(key), sha256.Sum256(kubeconfig)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.cluster != nil && e.sum == sum {
+		return e.cluster, nil
+	}
+	cluster, err := Connect(kubeconfig, c.timeout)
+	if err != nil {
+		return nil, err
+	}
+	if e.cluster != nil {
+		e.cluster.Close()
+	}
+	e.cluster, e.sum = cluster, sum
+	e.reach = reach{probing: make(chan struct{}, 1)}
+	return cluster, nil
+}
+
+// Drop forgets a cluster.
+func (c *Clusters) Drop(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.entries[key]; ok && e.cluster != nil {
+		e.cluster.Close()
+	}
+	delete(c.entries, key)
+}
+
+// Len is how many clusters are known.
+func (c *Clusters) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.entries)
+}
+
+// Place is one of the places for work on a cluster. It is for one goroutine.
+type Place struct {
+	own, all chan struct{}
+	held     bool
+}
+
+// Place returns a place on a cluster that is not taken yet.
+func (c *Clusters) Place(key types.NamespacedName) *Place {
+	return &Place{own: c.entry(key).places, all: c.places}
+}
+
+// Take waits for the place. The cluster's own comes first, so that a slow
+// cluster takes none from others while it waits.
+func (p *Place) Take(ctx context.Context) error {
+	if p.held {
+		return nil
+	}
+	select {
+	case p.own <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case p.all <- struct{}{}:
+	case <-ctx.Done():
+		<-p.own
+		return ctx.Err()
+	}
+	p.held = true
+	return nil
+}
+
+// Leave gives the place up, where it is held.
+func (p *Place) Leave() {
+	if p.held {
+		p.held = false
+		<-p.all
+		<-p.own
+	}
+}

@@ -1,0 +1,76 @@
+package target
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// probeTime is how long a cluster may take to answer at all.
+	probeTime = 10 * time.Second
+	// trustTime is how long an answer is relied on.
+	trustTime = 10 * time.Second
+	// downTime is how long a cluster that did not answer is not asked again; it
+	// doubles up to maxDownTime.
+	downTime    = 15 * time.Second
+	maxDownTime = 5 * time.Minute
+)
+
+// reach is what is known about whether a cluster answers.
+type reach struct {
+	probing chan struct{} // has a place for the one who asks
+	until   time.Time
+	err     error
+	down    time.Duration
+}
+
+// UnreachableError is a cluster that does not answer.
+type UnreachableError struct {
+	Err error
+	// Retry is when it is asked again.
+	Retry time.Time
+}
+
+// Error says that the cluster does not answer, and why.
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("the cluster does not answer: %v", e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// Reach makes sure that a cluster answers, before work takes a place. A cluster
+// that does not costs one request now and then, however much work there is.
+func (c *Clusters) Reach(ctx context.Context, key types.NamespacedName, cluster *Cluster) error {
+	e := c.entry(key)
+	select {
+	case e.reach.probing <- struct{}{}:
+		defer func() { <-e.reach.probing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	r := &e.reach
+	if time.Now().Before(r.until) {
+		return r.answer()
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	_, r.err = cluster.Typed.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	if r.err == nil {
+		r.down, r.until = 0, time.Now().Add(trustTime)
+		return nil
+	}
+	r.down = min(max(2*r.down, downTime), maxDownTime)
+	r.until = time.Now().Add(r.down)
+	return r.answer()
+}
+
+func (r *reach) answer() error {
+	if r.err == nil {
+		return nil
+	}
+	return &UnreachableError{r.err, r.until}
+}

@@ -1,0 +1,95 @@
+package clusterctl
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/internal/kube"
+)
+
+//go:embed monitoring/objects.yaml
+var monitoringObjects string
+
+//go:embed monitoring/dashboard.json
+var dashboard string
+
+const (
+	capoNamespace  = "capo-system"
+	capoDeployment = "capo-controller-manager"
+	// metricsPort is where Cluster API's own managers serve theirs.
+	metricsPort = 8443
+)
+
+// dashboardMap has the label by which Grafana's sidecar finds dashboards.
+func dashboardMap() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "capo-grafana-dashboard", "namespace": capoNamespace, "labels": map[string]any{"grafana_dashboard": "1"}},
+		"data":     map[string]any{"capo.json": dashboard}}}
+}
+
+// Monitor lets Prometheus read CAPO's metrics and Grafana show them where the
+// operator of Prometheus is, which its definition of PodMonitors tells; where it
+// is not, nothing of that is there (row F29).
+func (i Installation) Monitor(ctx context.Context) error {
+	present, err := i.Cluster.Exists("monitoring.coreos.com", "PodMonitor")
+	if err != nil {
+		return fmt.Errorf("looking for PodMonitors: %w", err)
+	}
+	objects, err := kube.Decode(strings.NewReader(monitoringObjects))
+	if err != nil {
+		return fmt.Errorf("monitoring of CAPO: %w", err)
+	}
+	objects = append(objects, dashboardMap())
+	if present {
+		return i.Cluster.ApplyObjects(ctx, objects)
+	}
+	for _, object := range objects {
+		client, err := i.Cluster.Resource(object)
+		if err == nil {
+			err = client.Delete(ctx, object.GetName(), metav1.DeleteOptions{})
+		}
+		if err != nil && !kube.Absent(err) {
+			return fmt.Errorf("removing %s: %w", kube.Describe(object), err)
+		}
+	}
+	return nil
+}
+
+// serveMetrics lets CAPO serve its metrics as the managers of Cluster API do:
+// over TLS, to whom the API server says may read them. Its own default is plain
+// and inside its pod only. Arguments that an operator set stay.
+func serveMetrics(objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if object.GetKind() != "Deployment" || object.GetName() != capoDeployment {
+			continue
+		}
+		containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+		if err != nil {
+			return fmt.Errorf("reading Deployment %s: %w", capoDeployment, err)
+		}
+		for _, item := range containers {
+			if container, ok := item.(map[string]any); ok && container["name"] == managerContainer {
+				exposeMetrics(container)
+			}
+		}
+		return unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers")
+	}
+	return nil
+}
+
+func exposeMetrics(container map[string]any) {
+	args, _ := container["args"].([]any)
+	address, insecure := slices.Index(args, any("--diagnostics-address=127.0.0.1:8080")), slices.Index(args, any("--insecure-diagnostics=true"))
+	if address < 0 || insecure < 0 {
+		return
+	}
+	args[address], args[insecure] = fmt.Sprintf("--diagnostics-address=:%d", metricsPort), "--insecure-diagnostics=false"
+	ports, _ := container["ports"].([]any)
+	container["ports"] = append(ports, map[string]any{"name": "metrics", "containerPort": int64(metricsPort), "protocol": "TCP"})
+}

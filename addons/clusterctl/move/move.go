@@ -1,0 +1,297 @@
+// Package move moves what a cluster is made of between two clusters on which
+// Cluster API runs, by clusterctl's library: from the seed to the management
+// cluster itself, and back.
+//
+// A record on the seed says at any time where the objects are. Nothing is
+// deleted before all of it is proved to have arrived, and a run that was killed
+// is undone or finished by the next one, whichever of the two the record says.
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// Move is a cluster and the two places where its objects can be.
+type Move struct {
+	// Cluster is the Cluster's name; the Helm release that made it has the same.
+	Cluster types.NamespacedName
+	// Seed is where the record is kept, Management the cluster itself.
+	Seed, Management Side
+	// Kubeconfig leads to the management cluster; the record keeps it.
+	Kubeconfig string
+	// Progress is told what is done.
+	Progress func(string)
+
+	// patience is another one than the usual, for tests.
+	patience time.Duration
+}
+
+// Proof is what arrived.
+type Proof struct {
+	// Objects is how many there are.
+	Objects int
+	// Machines are their servers by the names of the Machines.
+	Machines map[string]string
+}
+
+const (
+	// usualPatience is how long writing may fail before the move is given up.
+	usualPatience = time.Minute
+	// retreatTime is how long it may take to undo what was done so far; who
+	// interrupts the program waits for it.
+	retreatTime = 30 * time.Second
+	// listed is how many differences are told.
+	listed = 5
+)
+
+// Run brings the objects to a place, unless they are there, and proves it. What
+// a killed run left is put in order first.
+func (m Move) Run(ctx context.Context, to Place) (Proof, error) {
+	at, err := m.mend(ctx)
+	if err != nil {
+		return Proof{}, err
+	}
+	if at != to {
+		if err := m.move(ctx, to); err != nil {
+			return Proof{}, err
+		}
+	}
+	return m.prove(ctx, to)
+}
+
+// sides are where a move comes from and where it goes.
+func (m Move) sides(to Place) (from, target Side) {
+	if to == Management {
+		return m.Seed, m.Management
+	}
+	return m.Management, m.Seed
+}
+
+// mend ends what a former run began, and returns where the objects are.
+func (m Move) mend(ctx context.Context) (Place, error) {
+	r, err := Read(ctx, m.Seed.Kube, m.Cluster)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case r == nil:
+		return m.find(ctx)
+	case r.Phase == rested:
+		return r.Place(), m.write(ctx, *r) // the kubeconfig may be a newer one
+	case r.Phase == deleting:
+		// Nothing was deleted where the Cluster is at work: the note that
+		// everything arrived was taken back half-way.
+		from, _ := m.sides(r.To)
+		live, err := from.cluster(ctx, m.Cluster)
+		if err != nil {
+			return "", err
+		}
+		if live == nil || paused(live) {
+			m.Progress("finishing the move that was interrupted")
+			return r.To, m.finish(ctx, r.To, r.Objects)
+		}
+	}
+	m.Progress("undoing the move that was interrupted")
+	if err := m.undo(ctx, r.To); err != nil {
+		return "", err
+	}
+	return other(r.To), nil
+}
+
+func other(p Place) Place {
+	if p == Seed {
+		return Management
+	}
+	return Seed
+}
+
+// find is where the objects are when there is no record: on the seed, unless
+// that was made anew and knows nothing.
+func (m Move) find(ctx context.Context) (Place, error) {
+	if here, err := m.Seed.cluster(ctx, m.Cluster); err != nil || here != nil {
+		return Seed, err
+	}
+	there, err := m.Management.cluster(ctx, m.Cluster)
+	if err != nil || there == nil {
+		return Seed, err
+	}
+	return Management, m.write(ctx, Record{To: Management, Phase: rested})
+}
+
+// move does all of it, or nothing if it can.
+func (m Move) move(ctx context.Context, to Place) error {
+	from, target := m.sides(to)
+	if err := m.admit(ctx, from, target); err != nil {
+		return err
+	}
+	for _, side := range []Side{from, target} {
+		if err := side.label(ctx); err != nil {
+			return err
+		}
+	}
+	if err := from.labelRelease(ctx, m.Cluster); err != nil {
+		return err
+	}
+	if err := m.write(ctx, Record{To: to, Phase: copying}); err != nil {
+		return err
+	}
+	m.Progress("moving the objects to the " + target.Name)
+	arrived, err := m.library(ctx, to)
+	if err == nil {
+		err = m.finish(ctx, to, arrived)
+	}
+	if err != nil {
+		return m.retreat(ctx, to, arrived, err)
+	}
+	after, err := target.take(ctx, m.Cluster)
+	if err != nil {
+		return err
+	}
+	if was, is := arrived.machines(), after.machines(); !maps.Equal(was, is) {
+		return fault.New("Cluster "+m.Cluster.Name, fmt.Errorf("its machines were %v and are %v after the move", was, is), "slipway status shows them")
+	}
+	return nil
+}
+
+// admit refuses what could not be moved, or would move more than is meant,
+// before anything is changed.
+func (m Move) admit(ctx context.Context, from, target Side) error {
+	list, err := from.Kube.Dynamic.Resource(clusterKind()).Namespace(m.Cluster.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing Clusters on the %s: %w", from.Name, err)
+	}
+	found := false
+	for i := range list.Items {
+		c := &list.Items[i]
+		what := fmt.Sprintf("Cluster %s/%s on the %s", c.GetNamespace(), c.GetName(), from.Name)
+		switch {
+		case c.GetName() != m.Cluster.Name:
+			return fault.New(what, fmt.Errorf("it is in the namespace of %s, and a move takes all of a namespace along", m.Cluster.Name), "delete it, or make it anew in a namespace of its own")
+		case c.GetDeletionTimestamp() != nil:
+			return fault.New(what, errors.New("it is being deleted"), "wait until it is gone")
+		case paused(c):
+			return fault.New(what, errors.New("it is paused"), "find out who paused it; then set spec.paused to false and run the same command again")
+		}
+		found = true
+	}
+	if !found {
+		return fault.New("Cluster "+m.Cluster.String(), fmt.Errorf("there is none on the %s", from.Name), "slipway status shows what there is")
+	}
+	if there, err := target.cluster(ctx, m.Cluster); err != nil || there != nil {
+		if err == nil {
+			err = fault.New(fmt.Sprintf("Cluster %s on the %s", m.Cluster, target.Name), fmt.Errorf("there is one already, and another on the %s", from.Name),
+				"only one of them can be right: find out which, and delete the other one after pausing it, without its finalizers")
+		}
+		return err
+	}
+	return nil
+}
+
+// retreat leaves nothing paused when a move failed: before everything had
+// arrived it is undone, after that the target goes on.
+func (m Move) retreat(ctx context.Context, to Place, arrived inventory, failed error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retreatTime)
+	defer cancel()
+	from, target := m.sides(to)
+	if arrived != nil {
+		err := target.resume(ctx, m.Cluster)
+		return fault.New("moving "+m.Cluster.Name, errors.Join(failed, err), fmt.Sprintf("everything is on the %s, and something was left on the %s: run the same command again, it takes that away", target.Name, from.Name))
+	}
+	if err := m.undo(ctx, to); err != nil {
+		return fault.New("moving "+m.Cluster.Name, fmt.Errorf("%w; undoing it: %w", failed, err), "do away with the cause and run the same command again: it puts everything in order first")
+	}
+	remedy := fault.Remedy(failed)
+	if remedy == "" {
+		remedy = fmt.Sprintf("everything is on the %s as it was: do away with the cause and run the same command again", from.Name)
+	}
+	return fault.New("moving "+m.Cluster.Name, failed, remedy)
+}
+
+// undo brings back the state before a move of which nothing is deleted yet.
+func (m Move) undo(ctx context.Context, to Place) error {
+	from, target := m.sides(to)
+	if err := from.resume(ctx, m.Cluster); err != nil {
+		return err
+	}
+	// Copies go only when no record says that they are what counts.
+	if err := m.write(ctx, Record{To: to, Phase: copying}); err != nil {
+		return err
+	}
+	originals, err := from.take(ctx, m.Cluster)
+	if err != nil {
+		return err
+	}
+	if err := target.drop(ctx, m.Cluster, originals); err != nil {
+		return err
+	}
+	return m.write(ctx, Record{To: other(to), Phase: rested})
+}
+
+// finish takes away what is left behind of objects that arrived, brings the rest
+// of the Helm release, and lets the target go on.
+func (m Move) finish(ctx context.Context, to Place, arrived inventory) error {
+	from, target := m.sides(to)
+	if err := from.drop(ctx, m.Cluster, arrived); err != nil {
+		return err
+	}
+	if err := m.rest(ctx, from, target); err != nil {
+		return err
+	}
+	if err := target.resume(ctx, m.Cluster); err != nil {
+		return err
+	}
+	return m.write(ctx, Record{To: to, Phase: rested})
+}
+
+// compare proves that everything that goes with the cluster is on both sides
+// and the same, with owners that are there, and returns it.
+func (m Move) compare(ctx context.Context, from, target Side) (inventory, error) {
+	m.Progress("comparing what arrived on the " + target.Name)
+	source, err := from.take(ctx, m.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	copies, err := target.take(ctx, m.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if wrong := source.differences(copies); len(wrong) > 0 {
+		return nil, fmt.Errorf("on the %s not everything is as it was on the %s, so nothing was deleted there: %s", target.Name, from.Name, some(wrong))
+	}
+	return source, nil
+}
+
+func some(list []string) string {
+	if len(list) <= listed {
+		return strings.Join(list, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more", strings.Join(list[:listed], "; "), len(list)-listed)
+}
+
+// prove looks at both sides of a move that is done.
+func (m Move) prove(ctx context.Context, to Place) (Proof, error) {
+	from, target := m.sides(to)
+	left, err := from.cluster(ctx, m.Cluster)
+	if err != nil {
+		return Proof{}, err
+	}
+	if left != nil {
+		return Proof{}, fault.New(fmt.Sprintf("Cluster %s on the %s", m.Cluster, from.Name), fmt.Errorf("the one that counts is on the %s, and this one was made since", target.Name),
+			"pause it, and delete it without its finalizers: its servers are those of the other one")
+	}
+	there, err := target.take(ctx, m.Cluster)
+	if err != nil {
+		return Proof{}, err
+	}
+	return Proof{Objects: len(there), Machines: there.machines()}, nil
+}

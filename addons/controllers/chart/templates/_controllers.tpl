@@ -1,0 +1,240 @@
+{{- /*
+What all Deployments have alike. Each takes a dict of root, name (of the objects),
+set (of `slipway serve controllers --only`) and more of them, values, args, and the
+bounds of its folder for temporary files. `mounts` are Secrets and ConfigMaps by the folder
+where they are; `api` says that it is no set of controllers but the API.
+*/ -}}
+{{- define "labels" -}}
+app.kubernetes.io/name: {{ .name }}
+app.kubernetes.io/component: {{ .set }}
+app.kubernetes.io/part-of: slipway
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+{{- end }}
+
+{{- define "selector" -}}
+app.kubernetes.io/name: {{ .name }}
+{{- end }}
+
+{{- define "metadata" -}}
+name: {{ .name }}
+namespace: {{ .values.namespace }}
+labels: {{- include "labels" . | nindent 2 }}
+{{- end }}
+
+{{- define "namespace" }}
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: {{ .values.namespace }}
+  labels:
+    {{- include "labels" . | nindent 4 }}
+    pod-security.kubernetes.io/enforce: restricted
+{{- end }}
+
+{{- define "identity" }}
+apiVersion: v1
+kind: ServiceAccount
+metadata: {{- include "metadata" . | nindent 2 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {{ .name }}
+  labels: {{- include "labels" . | nindent 4 }}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {{ .name }}}
+subjects:
+  - {kind: ServiceAccount, name: {{ .name }}, namespace: {{ .values.namespace }}}
+---
+# Leader election, in its own namespace only.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{- include "metadata" . | nindent 2 }}
+rules:
+  - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}
+  - {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [slipway-{{ .set }}{{ range .more }}, slipway-{{ . }}{{ end }}], verbs: [get, update, patch]}
+  - {apiGroups: ["", events.k8s.io], resources: [events], verbs: [create, patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {{- include "metadata" . | nindent 2 }}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: {{ .name }}}
+subjects:
+  - {kind: ServiceAccount, name: {{ .name }}, namespace: {{ .values.namespace }}}
+{{- end }}
+
+{{- define "trust" }}
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .name }}-trust
+  namespace: {{ .values.namespace }}
+  labels: {{- include "labels" . | nindent 4 }}
+data:
+  ca.crt: {{ .root.Values.trustBundle | quote }}
+{{- end }}
+
+{{- define "availability" }}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {{- include "metadata" . | nindent 2 }}
+spec:
+  maxUnavailable: 1
+  selector:
+    matchLabels: {{- include "selector" . | nindent 6 }}
+{{- end }}
+
+{{- define "service" }}
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ .name }}-metrics
+  namespace: {{ .values.namespace }}
+  labels: {{- include "labels" . | nindent 4 }}
+  annotations:
+    prometheus.io/scrape: "true"
+    prometheus.io/port: "8080"
+spec:
+  {{- if .api }}
+  # Replicas ask each other, one by one.
+  clusterIP: None
+  {{- end }}
+  selector: {{- include "selector" . | nindent 4 }}
+  ports:
+    - {name: metrics, port: 8080, targetPort: metrics}
+{{- if .root.Values.serviceMonitor }}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: ServiceMonitor
+metadata: {{- include "metadata" . | nindent 2 }}
+spec:
+  selector:
+    matchLabels: {{- include "selector" . | nindent 6 }}
+  endpoints:
+    - {port: metrics}
+{{- end }}
+{{- end }}
+
+{{- define "deployment" }}
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{- include "metadata" . | nindent 2 }}
+spec:
+  replicas: {{ .values.replicas }}
+  selector:
+    matchLabels: {{- include "selector" . | nindent 6 }}
+  template:
+    metadata:
+      labels: {{- include "labels" . | nindent 8 }}
+      annotations:
+        kubectl.kubernetes.io/default-container: manager
+        {{- with .root.Values.trustBundle }}
+        slipway.sh/trust: {{ sha256sum . }}
+        {{- end }}
+        {{- with .settings }}
+        slipway.sh/settings: {{ sha256sum . }}
+        {{- end }}
+    spec: {{- include "pod" . | nindent 6 }}
+{{- end }}
+
+{{- define "pod" -}}
+serviceAccountName: {{ .name }}
+terminationGracePeriodSeconds: 40
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  seccompProfile: {type: RuntimeDefault}
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels: {{- include "selector" . | nindent 14 }}
+{{- with .root.Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+containers:
+  - name: manager
+    image: {{ .root.Values.image | default (printf "ghcr.io/slipway-sh/slipway:%s" .root.Chart.AppVersion) }}
+    imagePullPolicy: {{ .root.Values.imagePullPolicy }}
+    args:
+      - serve
+      {{- if .api }}
+      - {{ .set }}
+      {{- else }}
+      - controllers
+      - --only={{ concat (list .set) (.more | default list) | join "," }}
+      {{- end }}
+      - --log-level={{ .root.Values.logLevel }}
+      {{- range concat .args .values.args }}
+      - {{ . | quote }}
+      {{- end }}
+    env:
+      # The garbage collector works harder before the kernel ends the process.
+      - name: GOMEMLIMIT
+        valueFrom: {resourceFieldRef: {resource: limits.memory}}
+      {{- range $name, $value := .env }}
+      - {name: {{ $name }}, value: {{ $value | quote }}}
+      {{- end }}
+      {{- if .root.Values.trustBundle }}
+      - {name: SSL_CERT_FILE, value: /etc/slipway/trust/ca.crt}
+      {{- end }}
+      {{- range $name, $value := .root.Values.env }}
+      - {name: {{ $name }}, value: {{ $value | quote }}}
+      {{- end }}
+    ports:
+      - {name: metrics, containerPort: 8080}
+      {{- if .api }}
+      - {name: api, containerPort: 9511}
+    livenessProbe:
+      tcpSocket: {port: api}
+      initialDelaySeconds: 15
+      periodSeconds: 20
+    readinessProbe:
+      httpGet: {path: /healthcheck, port: api, scheme: HTTPS}
+      periodSeconds: 5
+      timeoutSeconds: 2
+      {{- else }}
+      - {name: health, containerPort: 8081}
+    livenessProbe:
+      httpGet: {path: /healthz, port: health}
+      initialDelaySeconds: 15
+      periodSeconds: 20
+    readinessProbe:
+      httpGet: {path: /readyz, port: health}
+      periodSeconds: 5
+      timeoutSeconds: 2
+      {{- end }}
+    resources: {{- toYaml .values.resources | nindent 6 }}
+    securityContext:
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: true
+      capabilities: {drop: [ALL]}
+    volumeMounts:
+      - {name: tmp, mountPath: /tmp}
+      {{- range $name, $folder := .mounts }}
+      - {name: {{ $name }}, mountPath: {{ $folder }}, readOnly: true}
+      {{- end }}
+      {{- if .root.Values.trustBundle }}
+      - {name: trust, mountPath: /etc/slipway/trust, readOnly: true}
+      {{- end }}
+volumes:
+  - name: tmp
+    emptyDir: {{- toYaml .tmp | nindent 6 }}
+  {{- range $name, $folder := .mounts }}
+  - {name: {{ $name }}, secret: {secretName: {{ $name }}, defaultMode: 0440}}
+  {{- end }}
+  {{- if .root.Values.trustBundle }}
+  - {name: trust, configMap: {name: {{ .name }}-trust}}
+  {{- end }}
+{{- end }}

@@ -1,0 +1,218 @@
+// Package controllers installs Slipway's own controllers on a management
+// cluster: the addon provider, the janitor, and the Magnum-compatible API with its
+// controllers, as a chart or as plain objects.
+package controllers
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/addons/addonprovider"
+	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
+	"github.com/slipway-sh/slipway/addons/janitor"
+	"github.com/slipway-sh/slipway/addons/magnum"
+	"github.com/slipway-sh/slipway/addons/magnum/api"
+	"github.com/slipway-sh/slipway/addons/magnum/controller"
+	magnumv1alpha1 "github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+	"github.com/slipway-sh/slipway/addons/openstackcluster/prune"
+	"github.com/slipway-sh/slipway/internal/kube"
+)
+
+// The namespaces and names of the Deployments, which are upstream's
+// where there is an upstream.
+const (
+	AddonProviderNamespace = "capi-addon-system"
+	AddonProviderName      = "cluster-api-addon-provider"
+	JanitorNamespace       = "capi-janitor-system"
+	JanitorName            = "cluster-api-janitor-openstack"
+	MagnumNamespace        = "slipway-system"
+	MagnumName             = "slipway-magnum"
+	MagnumControllersName  = "slipway-magnum-controllers"
+	// MagnumAuthority is the Secret of the API's own authority.
+	MagnumAuthority = "slipway-magnum-authority"
+)
+
+//go:embed all:chart
+var files embed.FS
+
+// Chart is the chart of the controllers, in the version of this binary. The
+// rules of its roles and the definitions in it are those of the code.
+func Chart() (*chart.Chart, error) {
+	var parts []*loader.BufferedFile
+	err := fs.WalkDir(files, "chart", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := files.ReadFile(name)
+		parts = append(parts, &loader.BufferedFile{Name: strings.TrimPrefix(name, "chart/"), Data: text})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the chart of the controllers: %w", err)
+	}
+	for name, rules := range rulesOf() {
+		text, err := yaml.Marshal(rules)
+		if err != nil {
+			return nil, fmt.Errorf("rules of the %s: %w", name, err)
+		}
+		parts = append(parts, &loader.BufferedFile{Name: "rules/" + name + ".yaml", Data: text})
+	}
+	definitions, err := magnum.CRDs()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(definitions, v1alpha1.Definitions())
+	for name, text := range definitions {
+		parts = append(parts, &loader.BufferedFile{Name: path.Join("crds", name), Data: text})
+	}
+	slices.SortFunc(parts, func(a, b *loader.BufferedFile) int { return strings.Compare(a.Name, b.Name) })
+	loaded, err := loader.LoadFiles(parts)
+	if err != nil {
+		return nil, fmt.Errorf("loading the chart of the controllers: %w", err)
+	}
+	loaded.Metadata.Version, loaded.Metadata.AppVersion = chartVersion(addons.SlipwayVersion()), addons.SlipwayVersion()
+	return loaded, loaded.Validate()
+}
+
+// rulesOf are the rules of each ClusterRole, by the name of their file.
+func rulesOf() map[string][]rbacv1.PolicyRule {
+	return map[string][]rbacv1.PolicyRule{"addon-provider": addonprovider.Rules(), "janitor": slices.Concat(janitor.Rules(), prune.Rules()),
+		"magnum": controller.Rules(), "magnum-api": api.AccessRules()}
+}
+
+// chartVersion is a version as Helm wants it, "devel" as one before all others.
+func chartVersion(version string) string {
+	if strings.HasPrefix(version, "v") {
+		return strings.TrimPrefix(version, "v")
+	}
+	return "0.0.0-" + version
+}
+
+// Options are what an installer decides. Everything else is in Values.
+type Options struct {
+	// Image is the reference of the image with its tag or digest, such as of
+	// the bundle's item addons.SlipwayImage. Empty is that of this binary.
+	Image string
+	// Replicas of both Deployments; 0 is the chart's default. One is enough
+	// where there is one node.
+	Replicas int
+	// TrustBundle has certificates in PEM form that are trusted besides.
+	TrustBundle string
+	// Environment are variables of all containers, such as those of a proxy.
+	Environment map[string]string
+	// Magnum, if set, is installed instead of the addon provider and the janitor.
+	Magnum *Magnum
+	// Values are more of the chart's, by the paths of its values.yaml.
+	Values map[string]any
+}
+
+func (o Options) values() (map[string]any, error) {
+	values := map[string]any{}
+	if o.Image != "" {
+		values["image"] = o.Image
+	}
+	if o.TrustBundle != "" {
+		values["trustBundle"] = o.TrustBundle
+	}
+	if len(o.Environment) > 0 {
+		variables := map[string]any{}
+		for name, value := range o.Environment {
+			variables[name] = value
+		}
+		values["env"] = variables
+	}
+	if o.Magnum != nil {
+		settings, err := o.Magnum.values()
+		if err != nil {
+			return nil, err
+		}
+		values["magnum"] = settings
+		values["addonProvider"], values["janitor"] = map[string]any{"enabled": false}, map[string]any{"enabled": false}
+	} else if o.Replicas > 0 {
+		for _, set := range []string{"addonProvider", "janitor"} {
+			values[set] = map[string]any{"replicas": int64(o.Replicas)}
+		}
+	}
+	return chartutil.CoalesceTables(chartutil.Values(o.Values).AsMap(), values), nil
+}
+
+// Objects are what the chart makes, for server-side apply without a release:
+// definitions first, all else in the order of files. Equal options give equal
+// objects.
+func Objects(o Options) ([]*unstructured.Unstructured, error) {
+	loaded, err := Chart()
+	if err != nil {
+		return nil, err
+	}
+	release := chartutil.ReleaseOptions{Name: "slipway-controllers", Namespace: AddonProviderNamespace, IsInstall: true}
+	wanted, err := o.values()
+	if err != nil {
+		return nil, err
+	}
+	values, err := chartutil.ToRenderValues(loaded, wanted, release, chartutil.DefaultCapabilities)
+	if err != nil {
+		return nil, fmt.Errorf("values of the controllers: %w", err)
+	}
+	rendered, err := engine.Render(loaded, values)
+	if err != nil {
+		return nil, fmt.Errorf("rendering the chart of the controllers: %w", err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, crd := range loaded.CRDObjects() {
+		if strings.Contains(crd.Name, magnumv1alpha1.Group) != (o.Magnum != nil) {
+			continue
+		}
+		if objects, err = decode(objects, crd.Name, string(crd.File.Data)); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(rendered)) {
+		if strings.HasSuffix(name, ".yaml") {
+			if objects, err = decode(objects, name, rendered[name]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, object := range objects {
+		labels := object.GetLabels()
+		if labels["app.kubernetes.io/managed-by"] != "" {
+			labels["app.kubernetes.io/managed-by"] = kube.FieldManager // there is no release of Helm's
+			object.SetLabels(labels)
+		}
+	}
+	return objects, nil
+}
+
+func decode(objects []*unstructured.Unstructured, name, text string) ([]*unstructured.Unstructured, error) {
+	more, err := kube.Decode(strings.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return append(objects, more...), nil
+}
+
+// Deployments names what an installer waits for.
+func (o Options) Deployments() []types.NamespacedName {
+	if o.Magnum != nil {
+		return []types.NamespacedName{{Namespace: MagnumNamespace, Name: MagnumName}, {Namespace: MagnumNamespace, Name: MagnumControllersName}}
+	}
+	return []types.NamespacedName{
+		{Namespace: AddonProviderNamespace, Name: AddonProviderName},
+		{Namespace: JanitorNamespace, Name: JanitorName},
+	}
+}

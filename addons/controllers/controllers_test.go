@@ -1,0 +1,285 @@
+package controllers_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chartutil"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/addons/controllers"
+	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/kube/kubetest"
+)
+
+func objects(t *testing.T, o controllers.Options) []*unstructured.Unstructured {
+	t.Helper()
+	all, err := controllers.Objects(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// find returns the objects of a kind as their Go type.
+func find[T any](t *testing.T, all []*unstructured.Unstructured, kind string) map[string]*T {
+	t.Helper()
+	found := map[string]*T{}
+	for _, object := range all {
+		if object.GetKind() == kind {
+			typed := new(T)
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, typed, true); err != nil {
+				t.Fatalf("%s: %v", kube.Describe(object), err)
+			}
+			found[object.GetName()] = typed
+		}
+	}
+	return found
+}
+
+// proves: F23
+func TestDeploymentsRunWithoutPrivileges(t *testing.T) {
+	t.Parallel()
+	all := objects(t, controllers.Options{TrustBundle: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"})
+	deployments := find[appsv1.Deployment](t, all, "Deployment")
+	for _, name := range (controllers.Options{}).Deployments() {
+		d := deployments[name.Name]
+		if d == nil || d.Namespace != name.Namespace {
+			t.Fatalf("no Deployment %s", name)
+		}
+		pod := d.Spec.Template.Spec
+		c := pod.Containers[0]
+		if !*pod.SecurityContext.RunAsNonRoot || !*c.SecurityContext.ReadOnlyRootFilesystem || *c.SecurityContext.AllowPrivilegeEscalation ||
+			!slices.Contains(c.SecurityContext.Capabilities.Drop, "ALL") || c.Resources.Limits.Memory().IsZero() {
+			t.Errorf("%s: pod %+v, container %+v", name, pod.SecurityContext, c.SecurityContext)
+		}
+		if *d.Spec.Replicas != 2 || c.Image != "ghcr.io/slipway-sh/slipway:"+addons.SlipwayVersion() || pod.ServiceAccountName != name.Name {
+			t.Errorf("%s: %d replicas of %s as %s", name, *d.Spec.Replicas, c.Image, pod.ServiceAccountName)
+		}
+		if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "trust" }) {
+			t.Errorf("%s: the trust bundle is not mounted", name)
+		}
+	}
+}
+
+// proves: F154
+func TestTheJanitorMayOnlyGetAndDeleteSecrets(t *testing.T) {
+	t.Parallel()
+	roles := find[rbacv1.ClusterRole](t, objects(t, controllers.Options{}), "ClusterRole")
+	role := roles[controllers.JanitorName]
+	if role == nil {
+		t.Fatal("no ClusterRole of the janitor")
+	}
+	seen := false
+	for _, rule := range role.Rules {
+		if slices.Contains(rule.Resources, "secrets") {
+			seen = true
+			if !slices.Equal(rule.Verbs, []string{"get", "delete"}) {
+				t.Errorf("verbs on Secrets %v", rule.Verbs)
+			}
+		}
+		if slices.Contains(rule.Resources, "*") || slices.Contains(rule.Verbs, "*") || slices.Contains(rule.APIGroups, "*") {
+			t.Errorf("rule for everything: %+v", rule)
+		}
+	}
+	if !seen {
+		t.Error("no rule for Secrets")
+	}
+}
+
+func TestOptionsReachTheObjects(t *testing.T) {
+	t.Parallel()
+	all := objects(t, controllers.Options{Image: "registry.local/slipway@sha256:00", Replicas: 1, Values: map[string]any{
+		"janitor":  map[string]any{"defaultVolumesPolicy": "keep", "args": []any{"--janitor-workers=3"}},
+		"env":      map[string]any{"HTTPS_PROXY": "http://proxy:3128"},
+		"logLevel": "debug",
+	}})
+	d := find[appsv1.Deployment](t, all, "Deployment")[controllers.JanitorName]
+	c := d.Spec.Template.Spec.Containers[0]
+	args := strings.Join(c.Args, " ")
+	if *d.Spec.Replicas != 1 || c.Image != "registry.local/slipway@sha256:00" {
+		t.Errorf("%d replicas of %s", *d.Spec.Replicas, c.Image)
+	}
+	for _, want := range []string{"serve controllers --only=janitor,template-pruner --log-level=debug", "--janitor-default-volumes-policy=keep", "--janitor-workers=3"} {
+		if !strings.Contains(args, want) {
+			t.Errorf("arguments %q have no %q", args, want)
+		}
+	}
+	if !slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "HTTPS_PROXY" && e.Value == "http://proxy:3128" }) {
+		t.Errorf("variables %+v", c.Env)
+	}
+	without := objects(t, controllers.Options{Values: map[string]any{"addonProvider": map[string]any{"enabled": false}}})
+	if deployments := find[appsv1.Deployment](t, without, "Deployment"); len(deployments) != 1 {
+		t.Errorf("%d Deployments without the addon provider", len(deployments))
+	}
+}
+
+// proves: S-57
+func TestTheProxyReachesAllControllers(t *testing.T) {
+	t.Parallel()
+	variables := map[string]string{"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": ".svc,10.0.0.0/8"}
+	magnum := magnumOptions()
+	magnum.Environment = variables
+	for _, o := range []controllers.Options{{Environment: variables, Values: map[string]any{"env": map[string]any{"OWN": "x"}}}, magnum} {
+		deployments := find[appsv1.Deployment](t, objects(t, o), "Deployment")
+		if len(deployments) != 2 {
+			t.Fatalf("%d Deployments", len(deployments))
+		}
+		for name, d := range deployments {
+			got := map[string]string{}
+			for _, e := range d.Spec.Template.Spec.Containers[0].Env {
+				got[e.Name] = e.Value
+			}
+			if got["HTTPS_PROXY"] != variables["HTTPS_PROXY"] || got["NO_PROXY"] != variables["NO_PROXY"] || (o.Magnum == nil) != (got["OWN"] == "x") {
+				t.Errorf("%s: variables %v", name, got)
+			}
+		}
+	}
+}
+
+func TestEqualOptionsGiveEqualObjects(t *testing.T) {
+	t.Parallel()
+	text := func() string {
+		out, err := yaml.Marshal(objects(t, controllers.Options{Replicas: 1}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	if text() != text() {
+		t.Error("two renderings differ")
+	}
+}
+
+// The chart can be installed by Helm as well.
+func TestHelmInstallsTheChart(t *testing.T) {
+	t.Parallel()
+	loaded, err := controllers.Chart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	install := action.NewInstall(&action.Configuration{})
+	install.KubeVersion = &chartutil.KubeVersion{Version: addons.KubernetesVersion, Major: "1", Minor: "34"}
+	install.DryRun, install.ClientOnly, install.ReleaseName, install.Namespace = true, true, "controllers", "capi-addon-system"
+	release, err := install.RunWithContext(t.Context(), loaded, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(loaded.CRDObjects()) != 6 || !strings.Contains(release.Manifest, controllers.AddonProviderName) {
+		t.Errorf("%d definitions", len(loaded.CRDObjects()))
+	}
+}
+
+// A real API server takes every object, the second time without a change.
+func TestObjectsAreAcceptedByAnAPIServer(t *testing.T) {
+	t.Parallel()
+	cluster, err := kube.New(kubetest.Start(t).Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		all := append(objects(t, controllers.Options{TrustBundle: "x"}), withoutCertificates(objects(t, magnumOptions()))...)
+		if err := cluster.ApplyObjects(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func magnumOptions() controllers.Options {
+	return controllers.Options{Image: "registry.local/slipway:1", TrustBundle: "x", Magnum: &controllers.Magnum{Clouds: "secret-of-the-user", Administrator: "secret-of-the-administrator",
+		Address: "203.0.113.7", Hostnames: []string{"magnum.cloud.example"}, CloudCA: "an authority", DefaultQuota: 20, Replicas: 2, ControllerReplicas: 1,
+		NetworkDriver: "flannel", NetworkDrivers: []string{"calico", "flannel"}, Labels: map[string]string{"boot_volume_size": "20"}}}
+}
+
+func TestTheMagnumAPIHasNoMoreThanItNeeds(t *testing.T) {
+	t.Parallel()
+	all := objects(t, magnumOptions())
+	deployments := find[appsv1.Deployment](t, all, "Deployment")
+	if len(deployments) != 2 {
+		t.Fatalf("%d Deployments", len(deployments))
+	}
+	for name, d := range deployments {
+		text, err := yaml.Marshal(d)
+		if err != nil || strings.Contains(string(text), "secret-of") {
+			t.Errorf("%s shows a secret, or %v", name, err)
+		}
+	}
+	mounts := func(name string) (list []string) {
+		for _, v := range deployments[name].Spec.Template.Spec.Volumes {
+			if v.Secret != nil {
+				list = append(list, v.Secret.SecretName)
+			}
+		}
+		return list
+	}
+	if got := mounts(controllers.MagnumName); !slices.Equal(got, []string{"slipway-magnum-cloud", "slipway-magnum-tls"}) {
+		t.Errorf("the API, which tenants reach, has %v", got)
+	}
+	if got := mounts(controllers.MagnumControllersName); !slices.Equal(got, []string{"slipway-magnum-administrator"}) {
+		t.Errorf("the controllers have %v", got)
+	}
+	for _, rule := range find[rbacv1.ClusterRole](t, all, "ClusterRole")[controllers.MagnumName].Rules {
+		if slices.Contains(rule.Resources, "secrets") && (slices.Contains(rule.Verbs, "list") || slices.Contains(rule.Verbs, "watch")) {
+			t.Errorf("the API may read all Secrets: %+v", rule)
+		}
+	}
+	if *deployments[controllers.MagnumName].Spec.Replicas != 2 || *deployments[controllers.MagnumControllersName].Spec.Replicas != 1 {
+		t.Error("the replicas are not those of the options")
+	}
+	if args := strings.Join(deployments[controllers.MagnumControllersName].Spec.Template.Spec.Containers[0].Args, " "); !strings.Contains(args, "--only=magnum") || !strings.Contains(args, "--magnum-label=boot_volume_size=20") {
+		t.Errorf("arguments %s", args)
+	}
+	service := find[corev1.Service](t, all, "Service")[controllers.MagnumName]
+	if service == nil || service.Spec.LoadBalancerIP != "203.0.113.7" || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		t.Errorf("service %+v", service)
+	}
+}
+
+// Other settings start the pods anew: nothing else would tell them.
+func TestOtherSettingsRollTheMagnumAPI(t *testing.T) {
+	t.Parallel()
+	mark := func(o controllers.Options) string {
+		return find[appsv1.Deployment](t, objects(t, o), "Deployment")[controllers.MagnumName].Spec.Template.Annotations["slipway.sh/settings"]
+	}
+	other := magnumOptions()
+	other.Magnum.Policy = "'cluster:create': 'role:admin'"
+	scaled := magnumOptions()
+	scaled.Magnum.Replicas = 3
+	if mark(magnumOptions()) == mark(other) || mark(magnumOptions()) != mark(scaled) {
+		t.Error("the pods' annotation does not follow the settings")
+	}
+}
+
+// withoutCertificates leaves out what cert-manager defines.
+func withoutCertificates(all []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(all, func(o *unstructured.Unstructured) bool {
+		return strings.HasPrefix(o.GetAPIVersion(), "cert-manager.io/")
+	})
+}
+
+// What is left open is the chart's to decide.
+func TestTheMagnumAPIWithoutNames(t *testing.T) {
+	t.Parallel()
+	all := objects(t, controllers.Options{Magnum: &controllers.Magnum{Clouds: "c", Address: "203.0.113.7", Replicas: 1, ControllerReplicas: 1, DefaultQuota: 20, NetworkDriver: "flannel"}})
+	at := slices.IndexFunc(all, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == "Certificate" && o.GetName() == controllers.MagnumName
+	})
+	if at < 0 {
+		t.Fatal("no certificate")
+	}
+	if names, _, err := unstructured.NestedStringSlice(all[at].Object, "spec", "dnsNames"); err != nil || !slices.Equal(names, []string{"slipway-magnum.slipway-system.svc"}) {
+		t.Errorf("names %v, %v", names, err)
+	}
+	args := find[appsv1.Deployment](t, all, "Deployment")[controllers.MagnumName].Spec.Template.Spec.Containers[0].Args
+	if !slices.Contains(args, "--network-drivers=calico,cilium") || !slices.Contains(args, "--default-quota=20") {
+		t.Errorf("arguments %v", args)
+	}
+}

@@ -1,0 +1,56 @@
+package controllers
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Magnum is what an installer decides of the Magnum-compatible API. Texts that
+// are empty are left to the chart.
+type Magnum struct {
+	// Clouds is a clouds.yaml with the entry `magnum` of the service user, and
+	// Administrator one of who revokes credentials of clusters that are gone.
+	Clouds        string `json:"clouds"`
+	Administrator string `json:"administrator"`
+	// Address is the floating IP of the load balancer, Hostnames the names by
+	// which the API is called.
+	Address   string   `json:"address"`
+	Hostnames []string `json:"hostnames,omitempty"`
+	// Certificate and Key are PEM; without them an authority of the
+	// installation's own signs a certificate.
+	Certificate string `json:"certificate"`
+	Key         string `json:"key"`
+	// CloudCA are the certificates, in PEM, that the cloud is trusted by.
+	CloudCA string `json:"cloudCA"`
+	// Policy are rules of oslo.policy over Magnum's defaults.
+	Policy       string `json:"policy"`
+	DefaultQuota int    `json:"defaultQuota"`
+	// NetworkDriver is the CNI of templates that name none; NetworkDrivers are
+	// all that may be named.
+	NetworkDriver  string            `json:"networkDriver"`
+	NetworkDrivers []string          `json:"networkDrivers,omitempty"`
+	Labels         map[string]string `json:"labels,omitempty"`
+	// Replicas of the API, and of its controllers.
+	Replicas           int `json:"replicas"`
+	ControllerReplicas int `json:"controllerReplicas"`
+}
+
+// values are the chart's, below `magnum`.
+func (m Magnum) values() (map[string]any, error) {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the settings of Magnum: %w", err)
+	}
+	values := map[string]any{}
+	if err := json.Unmarshal(text, &values); err != nil {
+		return nil, fmt.Errorf("decoding the settings of Magnum: %w", err)
+	}
+	values["enabled"], values["namespace"] = true, MagnumNamespace
+	values["tls"] = map[string]any{"certificate": m.Certificate, "key": m.Key}
+	values["api"] = map[string]any{"replicas": m.Replicas}
+	values["controllers"] = map[string]any{"replicas": m.ControllerReplicas}
+	for _, inParts := range []string{"certificate", "key", "replicas", "controllerReplicas"} {
+		delete(values, inParts)
+	}
+	return values, nil
+}

@@ -1,0 +1,74 @@
+package janitor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
+)
+
+// outcome is how an attempt ended: nothing left, or why not.
+type outcome struct {
+	done            bool
+	reason, message string
+	left            int
+}
+
+// attempt looks at the project once and asks for the deletion of what is to go.
+// It never waits: what is still there is found by the next attempt.
+func (r *reconciler) attempt(ctx context.Context, t target, opened *cloud.Cloud, token cloud.Token) (outcome, error) {
+	rivals, err := r.rivals(ctx, &t, token.ProjectID)
+	if err != nil {
+		return outcome{}, err
+	}
+	s := survey{cloud: opened, project: token.ProjectID, target: t, volumes: t.deletesVolumes(r.options)}
+	listing := s.run(ctx) // what was seen can be deleted even if a service fails
+	p := decide(s.things, rivals)
+	if r.dry(t) {
+		if listing != nil {
+			return outcome{}, listing
+		}
+		report := newReport(t.name, p, rivals)
+		return outcome{reason: ReasonDryRun, message: fmt.Sprintf("%d things would be deleted; see annotation %s", report.Counts["delete"], ReportAnnotation)},
+			r.write(ctx, t, report)
+	}
+	err = purge(ctx, opened, p.remove, func(thing Thing) { r.meters.removed.WithLabelValues(thing.Kind).Inc() })
+	if listing != nil {
+		err = listing
+	}
+	return judge(p, rivals), err
+}
+
+// judge says what a plan leaves to be done.
+func judge(p plan, rivals []string) outcome {
+	doomed := append(append([]Thing{}, p.wait...), p.remove...)
+	switch {
+	case len(doomed) > 0:
+		return outcome{reason: ReasonDeleting, left: len(doomed), message: fmt.Sprintf("%d left: %s", len(doomed), names(doomed))}
+	case len(p.refuse) > 0:
+		return outcome{reason: ReasonNameConflict, left: len(p.refuse), message: conflict(p, rivals)}
+	}
+	return outcome{done: true, reason: ReasonCleaned, message: summary(p)}
+}
+
+func conflict(p plan, rivals []string) string {
+	why := "another cluster of this name is in the project"
+	if len(rivals) > 0 {
+		why += " (" + rivals[0] + ")"
+	} else if len(p.foreign) > 0 {
+		why += " (" + p.foreign[0].String() + " is its)"
+	}
+	return fmt.Sprintf("%s, and only the name says whose these are: %s; delete what is not needed by hand, then annotate with %s=true",
+		why, names(p.refuse), ReleaseAnnotation)
+}
+
+func summary(p plan) string {
+	text := "nothing is left"
+	if len(p.keep) > 0 {
+		text += fmt.Sprintf(" but what is to be kept: %s", names(p.keep))
+	}
+	if len(p.foreign) > 0 {
+		text += fmt.Sprintf("; of another cluster of this name: %s", names(p.foreign))
+	}
+	return text
+}

@@ -1,0 +1,183 @@
+package janitor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
+)
+
+// The keys of an identity Secret, as CAPO has them.
+const (
+	cloudsKey    = "clouds.yaml"
+	authorityKey = "cacert"
+)
+
+// credential is the way to a cluster's project.
+type credential struct {
+	// secret is nil when it belongs to a ClusterIdentity: that is never deleted.
+	secret  *corev1.Secret
+	options cloud.Options
+	// authURL tells clouds apart.
+	authURL string
+}
+
+// errNoCredential says that what would lead to the cloud does not exist or is
+// not usable: waiting alone may not cure it.
+var errNoCredential = errors.New("no usable credential")
+
+func missing(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", errNoCredential, fmt.Errorf(format, args...))
+}
+
+// credential reads the identity of a cluster, always from the API server: the
+// janitor may get Secrets, not list or watch them (row F154).
+func (r *reconciler) credential(ctx context.Context, t target) (*credential, error) {
+	at := types.NamespacedName{Namespace: t.object.GetNamespace(), Name: t.identity.name}
+	if t.identity.name == "" {
+		return nil, missing("the OpenStackCluster has no spec.identityRef")
+	}
+	own := t.identity.kind != identityOfCluster
+	if !own {
+		var err error
+		if at, err = r.secretOfIdentity(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	secret := &corev1.Secret{}
+	if err := r.reader.Get(ctx, at, secret); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil, missing("Secret %s does not exist", at)
+		}
+		return nil, fmt.Errorf("reading Secret %s: %w", at, err)
+	}
+	c, err := newCredential(secret, t.identity)
+	if err != nil {
+		return nil, missing("Secret %s: %w", at, err)
+	}
+	c.options.UserAgent = r.options.UserAgent
+	if own {
+		c.secret = secret
+	}
+	return c, nil
+}
+
+// secretOfIdentity finds the Secret of an OpenStackClusterIdentity, if the
+// cluster's namespace may use it.
+func (r *reconciler) secretOfIdentity(ctx context.Context, t target) (types.NamespacedName, error) {
+	identity := &unstructured.Unstructured{}
+	identity.SetGroupVersionKind(identityKind())
+	if err := r.reader.Get(ctx, types.NamespacedName{Name: t.identity.name}, identity); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return types.NamespacedName{}, missing("OpenStackClusterIdentity %s does not exist", t.identity.name)
+		}
+		return types.NamespacedName{}, fmt.Errorf("reading OpenStackClusterIdentity %s: %w", t.identity.name, err)
+	}
+	if err := r.permitted(ctx, t, identity); err != nil {
+		return types.NamespacedName{}, err
+	}
+	name, _, _ := unstructured.NestedString(identity.Object, "spec", "secretRef", "name")
+	namespace, _, _ := unstructured.NestedString(identity.Object, "spec", "secretRef", "namespace")
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}
+
+func (r *reconciler) permitted(ctx context.Context, t target, identity *unstructured.Unstructured) error {
+	raw, given, _ := unstructured.NestedMap(identity.Object, "spec", "namespaceSelector")
+	if !given {
+		return nil
+	}
+	text, err := yaml.Marshal(raw)
+	if err != nil {
+		return fmt.Errorf("reading the selector of OpenStackClusterIdentity %s: %w", identity.GetName(), err)
+	}
+	var parsed metav1.LabelSelector
+	if err := yaml.UnmarshalStrict(text, &parsed); err != nil {
+		return missing("OpenStackClusterIdentity %s: namespaceSelector: %w", identity.GetName(), err)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&parsed)
+	if err != nil {
+		return missing("OpenStackClusterIdentity %s: namespaceSelector: %w", identity.GetName(), err)
+	}
+	namespace := &corev1.Namespace{}
+	if err := r.reader.Get(ctx, types.NamespacedName{Name: t.object.GetNamespace()}, namespace); err != nil {
+		return fmt.Errorf("reading Namespace %s: %w", t.object.GetNamespace(), err)
+	}
+	if !selector.Matches(labels.Set(namespace.Labels)) {
+		return missing("OpenStackClusterIdentity %s is not for namespace %s", identity.GetName(), namespace.Name)
+	}
+	return nil
+}
+
+// newCredential reads a Secret as CAPO does, with one difference: paths in
+// clouds.yaml are left out, they are of the machine that it was written on.
+func newCredential(secret *corev1.Secret, ref identityRef) (*credential, error) {
+	var document struct {
+		Clouds map[string]map[string]any `json:"clouds"`
+	}
+	text, ok := secret.Data[cloudsKey]
+	if !ok {
+		return nil, fmt.Errorf("it has no key %s", cloudsKey)
+	}
+	// The parser's own error may quote the text, which is secret.
+	if yaml.Unmarshal(text, &document) != nil {
+		return nil, fmt.Errorf("its %s is not YAML of that form", cloudsKey)
+	}
+	entry, ok := document.Clouds[ref.cloud]
+	if !ok {
+		return nil, fmt.Errorf("its %s has no cloud %q", cloudsKey, ref.cloud)
+	}
+	authorities := secret.Data[authorityKey]
+	for _, key := range []string{"cacert", "cert", "key"} {
+		if value, _ := entry[key].(string); key == "cacert" && bytes.Contains([]byte(value), []byte("BEGIN CERTIFICATE")) {
+			authorities = append(append(bytes.Clone(authorities), '\n'), value...)
+		}
+		delete(entry, key)
+	}
+	clean, err := yaml.Marshal(map[string]any{"clouds": map[string]any{ref.cloud: entry}})
+	if err != nil {
+		return nil, fmt.Errorf("its %s cannot be written again", cloudsKey)
+	}
+	auth, _ := entry["auth"].(map[string]any)
+	url, _ := auth["auth_url"].(string)
+	return &credential{authURL: url,
+		options: cloud.Options{Cloud: ref.cloud, Region: ref.region, CloudsYAML: clean, CABundle: bytes.TrimSpace(authorities)}}, nil
+}
+
+// open logs in. A credential that Keystone does not know any more is
+// errNoCredential.
+func (c *credential) open(ctx context.Context) (*cloud.Cloud, cloud.Token, error) {
+	opened, err := cloud.Open(ctx, c.options)
+	if err != nil {
+		var answer *cloud.Error
+		if errors.As(err, &answer) && refused(answer.Status) {
+			return nil, cloud.Token{}, missing("the credential is refused: %w", err)
+		}
+		return nil, cloud.Token{}, err
+	}
+	token, err := opened.Token()
+	if err == nil && token.ProjectID == "" {
+		err = missing("the credential is of no project")
+	}
+	if err != nil {
+		opened.Close()
+		return nil, token, err
+	}
+	return opened, token, nil
+}
+
+// refused are Keystone's answers to a credential that was deleted, or whose
+// user or project was.
+func refused(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusNotFound || status == http.StatusForbidden
+}

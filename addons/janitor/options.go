@@ -1,0 +1,51 @@
+package janitor
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// Options are the settings of the janitor.
+type Options struct {
+	// DefaultVolumesPolicy is "delete" or "keep", for clusters without the
+	// annotation.
+	DefaultVolumesPolicy string
+	// RetryDelay is the longest pause between two attempts for one cluster; the
+	// first are shorter.
+	RetryDelay time.Duration
+	// AttemptTime is how long one attempt may take.
+	AttemptTime time.Duration
+	// Workers is how many clusters are cleaned up side by side. At most half of
+	// them work on one cloud, so that a cloud that hangs leaves room for others.
+	Workers int
+	// DryRun makes every attempt a dry run (DryRunAnnotation).
+	DryRun bool
+	// UserAgent goes before gophercloud's.
+	UserAgent string
+}
+
+// DefaultOptions are those of upstream, where it has them.
+func DefaultOptions() Options {
+	return Options{DefaultVolumesPolicy: policyDelete, RetryDelay: time.Minute, AttemptTime: 2 * time.Minute, Workers: 10}
+}
+
+// Validate returns everything that is wrong with the options.
+func (o Options) Validate() error {
+	var wrong []error
+	if o.DefaultVolumesPolicy != policyDelete && o.DefaultVolumesPolicy != policyKeep {
+		wrong = append(wrong, fault.Usage("default volumes policy", fmt.Errorf("%q is unknown", o.DefaultVolumesPolicy), "use delete or keep"))
+	}
+	if o.RetryDelay < firstDelay {
+		wrong = append(wrong, fault.Usage("retry delay", fmt.Errorf("%s is too short", o.RetryDelay), "give at least "+firstDelay.String()))
+	}
+	if o.AttemptTime <= 0 {
+		wrong = append(wrong, fault.Usage("attempt time", fmt.Errorf("%s is no time", o.AttemptTime), "give a few minutes"))
+	}
+	if o.Workers < 2 {
+		wrong = append(wrong, fault.Usage("workers", fmt.Errorf("%d are too few for one that hangs", o.Workers), "give 2 or more"))
+	}
+	return errors.Join(wrong...)
+}

@@ -1,0 +1,71 @@
+{{/*
+The Secret that the cloud controller manager and the CSI drivers read. The addon
+provider fills in what only it knows: the credential and the networks. Without a
+CA the system's roots are used; only "verify: false" in clouds.yaml ends that.
+*/}}
+{{- define "cloudconfig.secret" -}}
+{{- $sections := deepCopy .Values.addons.openstack.cloudConfig -}}
+{{ `{%- set clouds = cloud_identity.data["clouds.yaml"] | b64decode | fromyaml %}` }}
+apiVersion: v1
+kind: Secret
+metadata:
+  name: cloud-config
+data:
+  {{ `{%- for key, value in cloud_identity.data.items() %}` }}
+  {{ `{{ key }}: {{ value }}` }}
+  {{ `{%- endfor %}` }}
+stringData:
+  cloud.conf: |
+    [Global]
+    use-clouds=true
+    clouds-file=/etc/config/clouds.yaml
+    cloud=openstack
+    {{ `{%- if "cacert" in cloud_identity.data %}` }}
+    ca-file=/etc/config/cacert
+    {{ `{%- endif %}` }}
+    {{ `{%- if clouds.clouds.openstack.verify | default(True) %}` }}
+    {{- /* The else branch, because the provider's templates know no "not". */}}
+    {{ `{%- else %}` }}
+    tls-insecure=true
+    {{ `{%- endif %}` }}
+    [Networking]
+    {{- if not (hasKey (default dict $sections.Networking) "internal-network-name") }}
+    internal-network-name={{ `{{ infra_cluster.status.network.name }}` }}
+    {{- end }}
+    {{- include "cloudconfig.section" $sections.Networking }}
+    [LoadBalancer]
+    {{- if not (hasKey (default dict $sections.LoadBalancer) "floating-network-id") }}
+    {{ `{%- if infra_cluster.status.externalNetwork %}` }}
+    floating-network-id={{ `{{ infra_cluster.status.externalNetwork.id }}` }}
+    {{ `{%- endif %}` }}
+    {{- end }}
+    {{- include "cloudconfig.section" (include "cloudconfig.balancers" . | mustFromJson) }}
+    {{- range $name, $settings := omit $sections "Global" "Networking" "LoadBalancer" }}
+    [{{ $name }}]
+    {{- include "cloudconfig.section" $settings }}
+    {{- end }}
+{{- end -}}
+
+{{/* The settings of a section; a null takes a default away. */}}
+{{- define "cloudconfig.section" -}}
+{{- range $key, $value := . }}
+{{- if not (kindIs "invalid" $value) }}
+    {{ $key }}={{ include "addon.protect" (toString $value) }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/*
+The settings for load balancers of Services, JSON. Where the API server's is OVN's,
+theirs are too: a cloud that has OVN need not have Amphora, which is the cloud
+controller manager's default. OVN knows one algorithm.
+*/}}
+{{- define "cloudconfig.balancers" -}}
+{{- $settings := deepCopy (default dict .Values.addons.openstack.cloudConfig.LoadBalancer) -}}
+{{- if and (eq (default "" .Values.apiServer.loadBalancerProvider) "ovn") (eq (get $settings "lb-provider" | default "ovn") "ovn") -}}
+  {{- range $key, $value := dict "lb-provider" "ovn" "lb-method" "SOURCE_IP_PORT" "create-monitor" true -}}
+    {{- if not (hasKey $settings $key) -}}{{- $_ := set $settings $key $value -}}{{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- mustToJson $settings -}}
+{{- end -}}

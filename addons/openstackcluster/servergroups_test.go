@@ -1,0 +1,108 @@
+package openstackcluster
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/slipway-sh/slipway/internal/bundle/bundletest"
+	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
+	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
+)
+
+// TestServerGroupsOfRoles: each role has a group of its own policy, hard or soft,
+// without the other's.
+//
+// proves: S-34
+func TestServerGroupsOfRoles(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ plane, workers string }{{"anti-affinity", "soft-anti-affinity"}, {"soft-anti-affinity", "anti-affinity"}, {"anti-affinity", ""}, {"", "anti-affinity"}} {
+		all := render(t, fmt.Sprintf(`{controlPlane: {serverGroup: {policy: %s}}, nodeGroupDefaults: {serverGroup: {policy: %s}}}`, cmp.Or(test.plane, "null"), cmp.Or(test.workers, "null")))
+		for group, policy := range map[string]string{"control-plane": test.plane, "md-0": test.workers} {
+			if policy == "" {
+				if all["ServerGroup "+group] != nil {
+					t.Errorf("%+v: %s has a group", test, group)
+				}
+				want(t, all.template(t, "OpenStackMachineTemplate", group).Object, `null`, "spec", "template", "spec", "serverGroup")
+				continue
+			}
+			if keep := all["ServerGroup "+group].GetAnnotations()["helm.sh/resource-policy"]; keep != "" {
+				t.Errorf("%s stays when the release goes", group)
+			}
+			want(t, all.get(t, "ServerGroup "+group), `{name: k8s-default-c1-`+group+`, policy: `+policy+`}`, "spec", "resource")
+			want(t, all.template(t, "OpenStackMachineTemplate", group).Object, `{filter: {name: k8s-default-c1-`+group+`}}`, "spec", "template", "spec", "serverGroup")
+		}
+	}
+	refuse(t, `controlPlane: {serverGroup: {policy: far-apart}}`, "controlPlane/serverGroup/policy", "soft-anti-affinity")
+}
+
+// groupsOfThree are three roles, of which the cloud refuses the last one's policy.
+const groupsOfThree = `
+controlPlane: {serverGroup: {policy: anti-affinity}}
+nodeGroups:
+  - {name: soft, machineCount: 1, serverGroup: {policy: soft-anti-affinity}}
+  - {name: refused, machineCount: 1, serverGroup: {policy: soft-anti-affinity}}
+`
+
+// TestServerGroupsInACloud has the resource controller make the groups in the
+// sandbox: one that is refused keeps no other from being made and is the cause
+// that is told; all go with the objects of the release.
+//
+// proves: S-34
+func TestServerGroupsInACloud(t *testing.T) {
+	program := bundletest.Program(t, "openstack-resource-controller", "manager")
+	server := kubetest.Start(t)
+	cloud := sandboxtest.Start(t)
+	const words = "Invalid input for field/attribute policy. 'soft-anti-affinity' is not one of ['anti-affinity', 'affinity']"
+	if _, err := cloud.Faults.Add(faultinject.Rule{Service: "compute", Method: "POST", Path: "/v2.1/os-server-groups", Resource: "*-refused", Status: 400,
+		Body: `{"badRequest": {"code": 400, "message": "` + words + `"}}`}); err != nil {
+		t.Fatal(err)
+	}
+	cluster := must[*kube.Cluster](t)(kube.New(server.Config))
+	if err := cluster.ApplyObjects(t.Context(), controllerDefinitions(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range [][]byte{[]byte("{apiVersion: v1, kind: Namespace, metadata: {name: clusters}}"), credentials(t, cloud)} {
+		if err := cluster.Apply(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	objects := must[dynamic.Interface](t)(dynamic.NewForConfig(server.Config))
+	awaitDefinitions(t, objects)
+	runController(t, program, server.Kubeconfig)
+	made := groupObjects(t)
+	if err := cluster.ApplyObjects(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	nova := cloud.Member.Compute(t)
+	nova.Microversion = "2.64"
+	var seen string
+	until(t, func() bool {
+		seen = inNova(t, nova) + told(t, objects)
+		return seen == "k8s-clusters-c1-control-plane anti-affinity; k8s-clusters-c1-soft soft-anti-affinity; c1-control-plane Available; c1-refused InvalidConfiguration; c1-soft Available; "
+	}, &seen)
+	part := waiting(t, objects)
+	if part.Kind != "ServerGroup" || part.Name != "c1-refused" || !part.Hopeless || !strings.Contains(part.Cause, words) {
+		t.Errorf("the cause is %+v", part)
+	}
+	for _, object := range made {
+		if object.GetKind() == "ServerGroup" {
+			if err := objects.Resource(serverGroupResource).Namespace("clusters").Delete(t.Context(), object.GetName(), metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := clusterapi.AwaitServerGroups(t.Context(), objects, "clusters", "c1"); err != nil {
+		t.Fatal(err)
+	}
+	if left := inNova(t, nova) + told(t, objects); left != "" {
+		t.Errorf("there is still %s", left)
+	}
+}
