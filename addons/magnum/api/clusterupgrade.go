@@ -1,0 +1,144 @@
+package api
+
+import (
+	"cmp"
+	"net/http"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/slipway-sh/slipway/addons/magnum/inventory"
+	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+)
+
+func upgradeAttributes() []attribute {
+	return []attribute{{name: "cluster_template", kind: reference, min: 1, max: 255, mandatory: true}, {name: "max_batch_size", kind: integer, min: 1}, name255("nodegroup")}
+}
+
+// upgradeCluster answers POST /clusters/{ident}/actions/upgrade (facts 2.1.7).
+func upgradeCluster(c *call) error {
+	if c.version < 8 {
+		return badRequest("Upgrades need version 1.8.")
+	}
+	d, err := c.decode(upgradeAttributes())
+	if err != nil {
+		return err
+	}
+	v, err := c.cluster(c.ident("ident"), "cluster:upgrade", c.everywhere("cluster:upgrade_all_projects"))
+	if err != nil {
+		return err
+	}
+	t, err := c.findTemplate(d.text("cluster_template"), c.everywhere("clustertemplate:get_one_all_projects"))
+	if err != nil {
+		return err
+	}
+	var g *v1alpha1.NodeGroup
+	if d.given("nodegroup") {
+		if g, err = findGroup(v, d.text("nodegroup")); err != nil {
+			return err
+		}
+	}
+	if g != nil && !g.Spec.IsDefault && t.UUID() != templateID(v.Cluster) {
+		return conflict("Nodegroup %s can be upgraded only to the cluster's own template: upgrade the default nodegroups first.", g.Title())
+	}
+	if err := accepts(v.Phase(), "upgrade", false); err != nil {
+		return err
+	}
+	if g != nil && !g.Spec.IsDefault {
+		err = c.upgradeGroup(v, g)
+	} else {
+		err = c.upgradeTo(v, t, int32(d.number("max_batch_size", 0)))
+	}
+	if err != nil {
+		return err
+	}
+	return c.accepted(v.Cluster.UUID())
+}
+
+// upgradeGroup brings a group with an image of its own to the cluster's.
+func (c *call) upgradeGroup(v *inventory.View, g *v1alpha1.NodeGroup) error {
+	_, err := update(c, g, func(g *v1alpha1.NodeGroup) error {
+		g.Spec.ImageID, g.Spec.Image = v.Cluster.Spec.Template.ImageID, nil
+		return nil
+	})
+	return err
+}
+
+// upgradeTo moves a cluster to another template.
+func (c *call) upgradeTo(v *inventory.View, t *v1alpha1.ClusterTemplate, batch int32) error {
+	image, err := c.nodeImage(t.Spec.ImageID, t.Spec.Labels)
+	if err != nil {
+		return err
+	}
+	if err := versionStep(presentVersion(v.Cluster), image.KubernetesVersion); err != nil {
+		return err
+	}
+	external := ""
+	if name := t.Spec.ExternalNetworkID; name != "" {
+		if external, err = c.s.o.Cloud.Network(c.ctx(), c.token, name, true); err != nil {
+			return looked(err, http.StatusBadRequest)
+		}
+	}
+	if err := c.adoptCredential(v); err != nil {
+		return err
+	}
+	from := v.Cluster.Spec.TemplateRef
+	_, err = update(c, v.Cluster, func(cluster *v1alpha1.Cluster) error {
+		if cluster.Spec.TemplateRef != from {
+			return conflict("Somebody else upgrades the cluster at the same time.")
+		}
+		cluster.Spec.TemplateRef, cluster.Spec.Template = v1alpha1.TemplateRef{Namespace: t.Namespace, Name: t.Name}, snapshot(t)
+		if cluster.Spec.Resolved == nil {
+			cluster.Spec.Resolved = &v1alpha1.ResolvedNames{}
+		}
+		cluster.Spec.Resolved.Image, cluster.Spec.Resolved.ExternalNetworkID = image, external
+		cluster.Spec.Upgrade = nil
+		if batch > 0 {
+			cluster.Spec.Upgrade = &v1alpha1.UpgradeOptions{MaxBatchSize: batch}
+		}
+		return nil
+	})
+	return err
+}
+
+// presentVersion is the Kubernetes version of a cluster, "" when unknown.
+func presentVersion(cluster *v1alpha1.Cluster) string {
+	wanted := ""
+	if cluster.Spec.Resolved != nil {
+		wanted = cluster.Spec.Resolved.Image.KubernetesVersion
+	}
+	return cmp.Or(cluster.Status.COEVersion, wanted)
+}
+
+// versionStep refuses what Kubernetes does not support: going back, and
+// skipping a minor version (kubernetes.io, version skew policy).
+func versionStep(from, to string) error {
+	if from == "" {
+		return nil
+	}
+	from, to = canonicalVersion(from), canonicalVersion(to)
+	switch {
+	case semver.Compare(to, from) < 0:
+		return conflict("The cluster has Kubernetes %s: it cannot go back to %s.", from, to)
+	case semver.Major(to) != semver.Major(from) || minorOf(to) > minorOf(from)+1:
+		return conflict("The cluster has Kubernetes %s: it cannot skip a minor version to %s.", from, to)
+	}
+	return nil
+}
+
+func canonicalVersion(version string) string {
+	if version != "" && version[0] != 'v' {
+		version = "v" + version
+	}
+	return semver.Canonical(version)
+}
+
+// minorOf is the second number of v1.34.2.
+func minorOf(version string) int {
+	n := 0
+	for _, r := range semver.MajorMinor(version)[len(semver.Major(version)):] {
+		if r >= '0' && r <= '9' {
+			n = n*10 + int(r-'0')
+		}
+	}
+	return n
+}

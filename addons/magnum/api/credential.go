@@ -1,0 +1,187 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-sh/slipway/addons/magnum/inventory"
+	"github.com/slipway-sh/slipway/addons/magnum/openstack"
+	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+)
+
+// undoTime bounds taking back what was made in vain, after the client may have
+// gone.
+const undoTime = 10 * time.Second
+
+// makeCredential makes an application credential of the caller for a cluster.
+func (c *call) makeCredential(cluster *v1alpha1.Cluster) (openstack.Credential, error) {
+	if err := c.s.o.Credentials.MayMakeCredential(c.token); err != nil {
+		return openstack.Credential{}, &httpError{status: http.StatusForbidden, detail: sentence(err.Error())}
+	}
+	name := fmt.Sprintf("magnum-%s-%s", cluster.UUID(), uuid.NewString()[:8])
+	description := fmt.Sprintf("Cluster %s (%s)", cluster.Title(), cluster.UUID())
+	credential, err := c.s.o.Cloud.MakeCredential(c.ctx(), c.token, c.s.o.Credentials, name, description)
+	return credential, looked(err, http.StatusForbidden)
+}
+
+// drop deletes a credential that is not used, whatever became of the request.
+func (c *call) drop(credential openstack.Credential) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx()), undoTime)
+	defer cancel()
+	if err := c.s.o.Cloud.DropCredential(ctx, c.token, credential); err != nil {
+		c.s.o.Log.WarnContext(ctx, "an application credential is left over", "request_id", c.requestID, "id", credential.ID, "error", err.Error())
+	}
+}
+
+func (c *call) secret(cluster *v1alpha1.Cluster, credential openstack.Credential) (*corev1.Secret, error) {
+	data, err := c.s.o.Credentials.SecretData(c.token, credential)
+	if err != nil {
+		return nil, err
+	}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: cluster.CredentialSecret(), Labels: map[string]string{
+		v1alpha1.LabelProject: v1alpha1.LabelValue(cluster.Spec.ProjectID), v1alpha1.LabelUser: v1alpha1.LabelValue(credential.UserID),
+		v1alpha1.LabelCluster: v1alpha1.LabelValue(cluster.UUID()), v1alpha1.LabelStack: v1alpha1.LabelValue(cluster.Stack())}}, Data: data}, nil
+}
+
+// giveCredential makes credential and Secret of a new cluster. undo takes both
+// back.
+func (c *call) giveCredential(cluster *v1alpha1.Cluster) (undo func(), err error) {
+	credential, err := c.makeCredential(cluster)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := c.secret(cluster, credential)
+	if err == nil {
+		err = c.s.o.Client.Create(c.ctx(), secret)
+	}
+	if apierrors.IsNotFound(err) {
+		if err = c.makeNamespace(cluster.Spec.ProjectID); err == nil {
+			err = c.s.o.Client.Create(c.ctx(), secret)
+		}
+	}
+	if err != nil {
+		c.drop(credential)
+		return nil, fmt.Errorf("keeping the credential: %w", err)
+	}
+	cluster.Spec.Credential = v1alpha1.Credential{SecretName: secret.Name, ApplicationCredentialID: credential.ID, UserID: credential.UserID}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx()), undoTime)
+		defer cancel()
+		if err := c.s.o.Client.Delete(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
+			c.s.o.Log.WarnContext(ctx, "a Secret is left over", "request_id", c.requestID, "secret", secret.Name, "error", err.Error())
+		}
+		c.drop(credential)
+	}, nil
+}
+
+// replaceCredential puts a new credential of the caller into the cluster's
+// Secret and notes it in the spec. The controllers revoke the former one when
+// the cluster uses the new (overlap, then revoke). The Secret comes first: if
+// the spec cannot be written, the cluster works with a credential that is only
+// not noted, and the former one is not revoked.
+func (c *call) replaceCredential(v *inventory.View, owner bool) error {
+	cluster := v.Cluster
+	credential, err := c.makeCredential(cluster)
+	if err != nil {
+		return err
+	}
+	secret, err := c.secret(cluster, credential)
+	if err != nil {
+		c.drop(credential)
+		return err
+	}
+	if err := c.putSecret(secret); err != nil {
+		c.drop(credential)
+		return err
+	}
+	_, err = update(c, cluster, func(cluster *v1alpha1.Cluster) error {
+		supersede(cluster, credential)
+		cluster.Spec.Credential.SecretName = secret.Name
+		if owner {
+			cluster.Spec.UserID = c.caller.UserID
+		}
+		return nil
+	})
+	return err
+}
+
+// putSecret writes the Secret over what is there, or makes it.
+func (c *call) putSecret(secret *corev1.Secret) error {
+	for range maxConflicts {
+		old := &corev1.Secret{}
+		err := c.s.o.Client.Get(c.ctx(), client.ObjectKeyFromObject(secret), old)
+		switch {
+		case apierrors.IsNotFound(err):
+			err = c.s.o.Client.Create(c.ctx(), secret.DeepCopy())
+		case err == nil:
+			old.Data, old.Labels = secret.Data, secret.Labels
+			err = c.s.o.Client.Update(c.ctx(), old)
+		}
+		if err == nil {
+			return nil
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("keeping the credential: %w", err)
+		}
+	}
+	return conflict("Somebody else changes the credential at the same time. Try again.")
+}
+
+// supersede notes a new credential and the former one, and forgets those that
+// are revoked.
+func supersede(cluster *v1alpha1.Cluster, credential openstack.Credential) {
+	now := &cluster.Spec.Credential
+	now.Superseded = slices.DeleteFunc(now.Superseded, func(s v1alpha1.SupersededCredential) bool {
+		return slices.Contains(cluster.Status.RevokedCredentials, s.ID)
+	})
+	if now.ApplicationCredentialID != "" && now.ApplicationCredentialID != credential.ID {
+		now.Superseded = append(now.Superseded, v1alpha1.SupersededCredential{ID: now.ApplicationCredentialID, UserID: now.UserID})
+	}
+	now.ApplicationCredentialID, now.UserID = credential.ID, credential.UserID
+}
+
+// adoptCredential gives a cluster a credential of the caller when the present
+// one is another user's: whoever changed the cluster last answers for it, and
+// the cluster of a removed user works again. A caller who cannot make one
+// leaves the present one alone.
+func (c *call) adoptCredential(v *inventory.View) error {
+	present := v.Cluster.Spec.Credential
+	if present.ApplicationCredentialID == "" || present.UserID == c.caller.UserID || v.Cluster.Spec.ProjectID != c.caller.ProjectID {
+		return nil
+	}
+	err := c.replaceCredential(v, false)
+	var answer *httpError
+	if errors.As(err, &answer) && answer.status == http.StatusForbidden {
+		return nil
+	}
+	return err
+}
+
+// rotateCredential answers PATCH /credentials/{cluster} (facts 2.6, 5.1.9): the
+// new credential is in place when the answer arrives.
+func rotateCredential(c *call) error {
+	if _, err := c.jsonBody(); err != nil {
+		return err
+	}
+	v, err := c.cluster(c.ident("cluster"), "credential:rotate", c.admin)
+	if err != nil {
+		return err
+	}
+	if err := accepts(v.Phase(), "rotate the credential of", true); err != nil {
+		return err
+	}
+	if err := c.replaceCredential(v, true); err != nil {
+		return err
+	}
+	return c.accepted(v.Cluster.UUID())
+}

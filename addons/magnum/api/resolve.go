@@ -1,0 +1,80 @@
+package api
+
+import (
+	"slices"
+
+	"github.com/slipway-sh/slipway/addons/magnum/inventory"
+	"github.com/slipway-sh/slipway/addons/magnum/policy"
+	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+)
+
+// findCluster finds a cluster by uuid or name among those of the caller's
+// project, or of all when everywhere holds.
+func (c *call) findCluster(ident string, everywhere bool) (*inventory.View, error) {
+	found := slices.DeleteFunc(slices.Clone(c.s.o.Inventory.FindClusters(canonical(ident), ident)), func(v *inventory.View) bool {
+		return !everywhere && v.Cluster.Spec.ProjectID != c.caller.ProjectID
+	})
+	switch len(found) {
+	case 0:
+		return nil, notFound("Cluster %s could not be found.", ident)
+	case 1:
+		c.object = "cluster " + found[0].Cluster.UUID()
+		return found[0], nil
+	}
+	return nil, conflict("Multiple clusters exist with the name %s: use the UUID.", ident)
+}
+
+// target is whose a cluster is.
+func target(v *inventory.View) policy.Target {
+	return policy.Target{ProjectID: v.Cluster.Spec.ProjectID, UserID: v.Cluster.Spec.UserID}
+}
+
+// cluster finds a cluster and asks whether rule allows the caller. Callers who
+// may act everywhere find the clusters of all projects.
+func (c *call) cluster(ident, rule string, everywhere bool) (*inventory.View, error) {
+	v, err := c.findCluster(ident, everywhere)
+	if err != nil {
+		return nil, err
+	}
+	return v, c.allow(rule, target(v))
+}
+
+// findGroup finds a node group of a cluster by uuid or name.
+func findGroup(v *inventory.View, ident string) (*v1alpha1.NodeGroup, error) {
+	id := canonical(ident)
+	i := slices.IndexFunc(v.Groups, func(g *v1alpha1.NodeGroup) bool {
+		return id != "" && g.UUID() == id || id == "" && g.Title() == ident
+	})
+	if i < 0 {
+		return nil, notFound("Nodegroup %s could not be found.", ident)
+	}
+	return v.Groups[i], nil
+}
+
+// visible says whether the caller sees a template (facts 2.2.3).
+func (c *call) visible(t *v1alpha1.ClusterTemplate, everywhere bool) bool {
+	return everywhere || t.Spec.ProjectID == c.caller.ProjectID || t.Spec.Public && !t.Spec.Hidden
+}
+
+// findTemplate finds a template by uuid or name among those the caller sees.
+func (c *call) findTemplate(ident string, everywhere bool) (*v1alpha1.ClusterTemplate, error) {
+	found := slices.DeleteFunc(slices.Clone(c.s.o.Inventory.FindTemplates(canonical(ident), ident)), func(t *v1alpha1.ClusterTemplate) bool {
+		return !c.visible(t, everywhere)
+	})
+	switch len(found) {
+	case 0:
+		return nil, notFound("ClusterTemplate %s could not be found.", ident)
+	case 1:
+		return found[0], nil
+	}
+	return nil, conflict("Multiple ClusterTemplates exist with the name %s: use the UUID.", ident)
+}
+
+// templateTarget is whose a template is. Reading a public one needs no match of
+// projects.
+func (c *call) templateTarget(t *v1alpha1.ClusterTemplate, reading bool) policy.Target {
+	if reading && t.Spec.Public {
+		return c.mine()
+	}
+	return policy.Target{ProjectID: t.Spec.ProjectID, UserID: t.Spec.UserID}
+}

@@ -1,0 +1,77 @@
+package api
+
+import (
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+)
+
+// route is one operation of the API.
+type route struct {
+	method, pattern string
+	// since is the first version that has it.
+	since minor
+	// params are the query parameters it knows.
+	params []string
+	do     func(*call) error
+}
+
+// routes puts the operations of all resources together.
+func (s *Server) routes() *http.ServeMux {
+	operations := map[string][]route{}
+	for _, r := range slices.Concat(templateRoutes(), clusterRoutes(), nodeGroupRoutes(), certificateRoutes(), quotaRoutes(), otherRoutes()) {
+		operations[r.pattern] = append(operations[r.pattern], r)
+	}
+	mux := http.NewServeMux()
+	for pattern, of := range operations {
+		mux.HandleFunc("/v1/"+pattern, func(_ http.ResponseWriter, r *http.Request) { dispatch(r, pattern, of) })
+	}
+	mux.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) {
+		callOf(r).err = &httpError{status: http.StatusNotFound, detail: "The resource could not be found.", outside: true}
+	})
+	return mux
+}
+
+// dispatch chooses the operation of a known path.
+func dispatch(r *http.Request, pattern string, of []route) {
+	c := callOf(r)
+	c.r, c.route = r, "/v1/"+pattern
+	i := slices.IndexFunc(of, func(o route) bool { return o.method == r.Method })
+	if i < 0 {
+		for _, o := range of {
+			c.w.Header().Add("Allow", o.method)
+		}
+		c.err = &httpError{status: http.StatusMethodNotAllowed, detail: "The method " + r.Method + " is not allowed here.", outside: true}
+		return
+	}
+	o := of[i]
+	if c.version < o.since {
+		c.err = unsupported(c.version.String())
+		return
+	}
+	if c.err = c.query(o.params); c.err == nil {
+		c.err = o.do(c)
+	}
+}
+
+// clean is the path a request is routed by: below /v1, without a slash at the
+// end; a path without /v1 is as if it had it, so that a catalog address may
+// have it or not (facts 1.1).
+func (s *Server) clean(escaped string) string {
+	if s.prefix != "" {
+		if rest, ok := strings.CutPrefix(escaped, s.prefix); ok && (rest == "" || rest[0] == '/') {
+			escaped = rest
+		}
+	}
+	escaped = path.Clean("/" + escaped)
+	switch {
+	case escaped == "/" || escaped == "/v1" || strings.HasPrefix(escaped, "/v1/"):
+		return escaped
+	case escaped == "/.json":
+		return "/"
+	case escaped == "/v1.json":
+		return "/v1"
+	}
+	return "/v1" + escaped
+}

@@ -1,0 +1,189 @@
+// Package api is the REST API of Magnum v1, microversions 1.1 to 1.14, on the
+// custom resources of package v1alpha1. Reads come from memory, writes go to
+// the API server. The numbers in comments are sections of the list of facts
+// that the endpoint is tested against.
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-sh/slipway/addons/magnum/certificate"
+	"github.com/slipway-sh/slipway/addons/magnum/inventory"
+	"github.com/slipway-sh/slipway/addons/magnum/keystone"
+	"github.com/slipway-sh/slipway/addons/magnum/openstack"
+	"github.com/slipway-sh/slipway/addons/magnum/policy"
+)
+
+// Tokens knows who calls.
+type Tokens interface {
+	Validate(ctx context.Context, token, serviceToken string) (*keystone.Token, error)
+	ProjectExists(ctx context.Context, id string) (bool, error)
+}
+
+// Lookup finds things in the cloud with the caller's token.
+type Lookup interface {
+	Image(ctx context.Context, t *keystone.Token, ref string) (openstack.Image, error)
+	Flavor(ctx context.Context, t *keystone.Token, ref string) (openstack.Flavor, error)
+	Keypair(ctx context.Context, t *keystone.Token, name string) error
+	Network(ctx context.Context, t *keystone.Token, ref string, external bool) (string, error)
+	Subnet(ctx context.Context, t *keystone.Token, ref, networkID string) (string, error)
+	MakeCredential(ctx context.Context, t *keystone.Token, o openstack.CredentialOptions, name, description string) (openstack.Credential, error)
+	DropCredential(ctx context.Context, t *keystone.Token, credential openstack.Credential) error
+}
+
+// Replicas are the other servers on the same resources.
+type Replicas interface {
+	// Await waits until they show an object as it was written, or its deletion.
+	Await(ctx context.Context, o client.Object, deleted bool)
+}
+
+// Options are what the server works with and how.
+type Options struct {
+	// Client reads and writes without a cache.
+	Client client.Client
+	// Inventory is what is read.
+	Inventory *inventory.Inventory
+	// Peers are waited for after a write; nil is none.
+	Peers Replicas
+	// Tokens and Cloud are the cloud.
+	Tokens Tokens
+	Cloud  Lookup
+	// Policy decides.
+	Policy *policy.Enforcer
+	// Credentials is how clusters' credentials are made.
+	Credentials openstack.CredentialOptions
+	// Log gets the audit log and what goes wrong.
+	Log *slog.Logger
+	// Observe is told of every answer, for metrics; nil is nobody. Route is the
+	// pattern, so that it has few values.
+	Observe func(method, route string, status int, took time.Duration)
+
+	// AuthURL is Keystone's public address, for WWW-Authenticate.
+	AuthURL string
+	// PublicEndpoint is the address clients use, with or without /v1; empty is
+	// what each request was sent to.
+	PublicEndpoint string
+	// TrustForwarded believes X-Forwarded-* and Forwarded; only behind a proxy.
+	TrustForwarded bool
+	// Origins may call from browsers; "*" is every origin.
+	Origins []string
+	// DisableFile turns the health check off while it exists.
+	DisableFile string
+	// MaxLimit is the longest page; 0 is 1000.
+	MaxLimit int
+	// MaxBody is the largest body in bytes; 0 is 112 KiB.
+	MaxBody int64
+	// RequestTime bounds a request; 0 is a minute.
+	RequestTime time.Duration
+
+	// Quota is how many clusters a project may have that has no quota of its
+	// own; 0 is 20.
+	Quota int32
+	// Drivers and rules of clusters.
+	Rules Rules
+	// Term is how long certificates are good; 0 is five years.
+	Term time.Duration
+	// Lease is the Lease by which the controllers elect a leader; GET
+	// /mservices shows it.
+	Lease types.NamespacedName
+	// Now is the clock; nil is the machine's.
+	Now func() time.Time
+}
+
+// Rules are what templates and clusters are checked by.
+type Rules struct {
+	// Driver is the name of the driver; "" is k8s_capi_helm_v1.
+	Driver string
+	// NetworkDriver is the CNI of templates that name none; "" is calico.
+	NetworkDriver string
+	// NetworkDrivers may be used; empty is calico and cilium.
+	NetworkDrivers []string
+	// Distros are the values of os_distro that can be built.
+	Distros []string
+	// MinRAM in MiB and MinVCPUs are what a flavor needs.
+	MinRAM, MinVCPUs int
+	// RotateCA says that the controllers can rotate certificate authorities.
+	RotateCA bool
+	// BootVolumeSize in GB is that of clusters without the label; 0 is the
+	// flavor's disk.
+	BootVolumeSize int
+}
+
+func (r Rules) withDefaults() Rules {
+	if r.Driver == "" {
+		r.Driver = "k8s_capi_helm_v1"
+	}
+	if r.NetworkDriver == "" {
+		r.NetworkDriver = "calico"
+	}
+	if len(r.NetworkDrivers) == 0 {
+		r.NetworkDrivers = []string{"calico", "cilium"}
+	}
+	if len(r.Distros) == 0 {
+		r.Distros = []string{"ubuntu", "ubuntu-focal", "debian", "flatcar", "rockylinux", "capi-kubeadm-cloudinit"}
+	}
+	return r
+}
+
+func (o Options) withDefaults() Options {
+	o.Rules = o.Rules.withDefaults()
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Observe == nil {
+		o.Observe = func(string, string, int, time.Duration) {}
+	}
+	o.MaxLimit = fallback(o.MaxLimit, 1000)
+	o.MaxBody = fallback(o.MaxBody, 112<<10)
+	o.RequestTime = fallback(o.RequestTime, time.Minute)
+	o.Quota = fallback(o.Quota, 20)
+	o.Term = fallback(o.Term, certificate.Term)
+	return o
+}
+
+func fallback[T comparable](value, other T) T {
+	var zero T
+	if value == zero {
+		return other
+	}
+	return value
+}
+
+// Server answers requests. It is safe for concurrent use.
+type Server struct {
+	o       Options
+	mux     *http.ServeMux
+	prefix  string
+	public  string
+	project keyedLock
+}
+
+// New returns a server.
+func New(o Options) (*Server, error) {
+	if o.Client == nil || o.Inventory == nil || o.Tokens == nil || o.Cloud == nil || o.Policy == nil {
+		return nil, errors.New("the server needs a client, an inventory, tokens, a cloud and a policy")
+	}
+	s := &Server{o: o.withDefaults()}
+	if o.PublicEndpoint != "" {
+		u, err := url.Parse(o.PublicEndpoint)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, errors.New("the public endpoint must be an address such as https://cloud.example:9511/v1")
+		}
+		s.public = strings.TrimSuffix(strings.TrimRight(o.PublicEndpoint, "/"), "/v1")
+		s.prefix = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1")
+	}
+	s.mux = s.routes()
+	return s, nil
+}

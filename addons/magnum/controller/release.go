@@ -1,0 +1,219 @@
+package controller
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+
+	"github.com/slipway-sh/slipway/addons/magnum/driver"
+	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/helm"
+)
+
+// bringInLine makes the release what the cluster asks for. The same values and
+// chart again ask Helm nothing at all.
+func (p *pass) bringInLine(ctx context.Context) error {
+	if p.trouble != nil {
+		return nil
+	}
+	known := p.cluster.Status.Release
+	p.upgrading = known != nil && known.TemplateUUID != p.cluster.Spec.Template.UUID
+	if !p.upgradeAllowed() {
+		return nil
+	}
+	p.hold()
+	values, err := p.values(ctx)
+	if err != nil || p.trouble != nil {
+		return err
+	}
+	ours, err := p.Chart()
+	if err != nil {
+		return fmt.Errorf("loading the chart: %w", err)
+	}
+	if known != nil && !p.upgrading && p.state.Exists && known.Digest == digest(values, known.Chart, known.Foreign) {
+		return nil
+	}
+	if secret, err := p.secret(ctx); err != nil || secret == nil {
+		return err
+	}
+	if known != nil && known.Foreign && !p.upgrading {
+		p.stay(fault.New("cluster "+p.cluster.Title(), fmt.Errorf("it is of chart %s, of which only sizes can be changed", known.Chart),
+			"upgrade the cluster to a template first, which replaces its machines"), true)
+		return nil
+	}
+	return p.makeRelease(ctx, ours, values)
+}
+
+// upgradeAllowed refuses versions that Kubernetes cannot go to.
+func (p *pass) upgradeAllowed() bool {
+	running, wanted := p.state.Version, p.resolved().Image.KubernetesVersion
+	if running == "" || wanted == "" || strings.TrimPrefix(running, "v") == wanted {
+		return true
+	}
+	if err := driver.CheckUpgrade(running, wanted); err != nil {
+		p.stay(fault.New("template "+p.cluster.Spec.Template.Name, err, "upgrade to a template of the same minor version of Kubernetes or the next; nothing was changed"), true)
+		p.upgrading = false
+		return false
+	}
+	return true
+}
+
+// hold keeps worker groups on their version while the control plane is upgraded
+// before them (kubernetes.io/releases/version-skew-policy).
+func (p *pass) hold() {
+	wanted, plane := p.resolved().Image, p.state.Master
+	p.held = map[string]driver.Software{}
+	if !plane.Exists || plane.Settled && plane.Version == "v"+wanted.KubernetesVersion {
+		return
+	}
+	for _, g := range p.groups {
+		version := strings.TrimPrefix(g.Status.Version, "v")
+		if g.Spec.Role == v1alpha1.RoleMaster || driver.OwnImage(p.cluster, g) || g.Status.ImageID == "" || version == "" ||
+			g.Status.ImageID == wanted.ID || version == wanted.KubernetesVersion {
+			continue
+		}
+		p.held[g.Name] = driver.Software{ImageID: g.Status.ImageID, KubernetesVersion: version}
+	}
+}
+
+func (p *pass) values(ctx context.Context) (map[string]any, error) {
+	in := driver.Input{Cluster: p.cluster, Groups: p.groups, Held: p.held, Credential: p.restartFor(), Defaults: p.Defaults}
+	if p.cluster.EffectiveLabels()["keystone_auth_enabled"] != "" || p.Defaults.Labels["keystone_auth_enabled"] != "" {
+		secret, err := p.secret(ctx)
+		if err != nil || secret == nil {
+			return nil, err
+		}
+		in.AuthURL = authURL(secret)
+	}
+	out, err := driver.Values(in)
+	if err != nil {
+		p.stay(err, true)
+		return nil, nil
+	}
+	p.warnings = append(p.warnings, out.Warnings...)
+	return out.Values, nil
+}
+
+// digest is of what a release is made of. Of a release of others, sizes are
+// left out: they are changed without Helm.
+func digest(values map[string]any, chart string, foreign bool) string {
+	if foreign {
+		values = withoutSizes(values)
+	}
+	text, err := json.Marshal(values) // maps are sorted
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(append(text, chart...))
+	return hex.EncodeToString(sum[:12])
+}
+
+func withoutSizes(values map[string]any) map[string]any {
+	sizeless := maps.Clone(values)
+	if plane, ok := values["controlPlane"].(map[string]any); ok {
+		plane = maps.Clone(plane)
+		delete(plane, "machineCount")
+		sizeless["controlPlane"] = plane
+	}
+	groups, _ := values["nodeGroups"].([]any)
+	var all []any
+	for _, entry := range groups {
+		group := map[string]any{}
+		switch g := entry.(type) {
+		case map[string]any:
+			maps.Copy(group, g)
+		default:
+			continue
+		}
+		delete(group, "machineCount")
+		all = append(all, group)
+	}
+	sizeless["nodeGroups"] = all
+	return sizeless
+}
+
+// chartName tells charts apart, also those that changed without their version.
+func chartName(c *chart.Chart) string {
+	sum := helm.Digest(c)
+	return fmt.Sprintf("%s-%s-%s", c.Metadata.Name, c.Metadata.Version, hex.EncodeToString(sum[:4]))
+}
+
+// makeRelease installs or upgrades the release. A cluster keeps the chart it
+// was made of until it is upgraded: a new chart may render machines otherwise,
+// and nobody asked for new ones.
+func (p *pass) makeRelease(ctx context.Context, ours *chart.Chart, values map[string]any) error {
+	namespace, name := p.key.Namespace, p.cluster.Stack()
+	last, err := p.Releases.Last(ctx, namespace, name)
+	if err != nil {
+		return p.refused(err)
+	}
+	use := ours
+	if last != nil && !p.upgrading && chartName(last.Chart) != chartName(ours) {
+		if incomplete(last.Chart) && p.cluster.Status.Release == nil && deployed(last) {
+			p.adopt(last, values)
+			return nil
+		}
+		if !incomplete(last.Chart) {
+			use = last.Chart
+		}
+	}
+	chart := chartName(use)
+	made, changed, err := p.Releases.Ensure(ctx, namespace, helm.Wanted{Name: name, Chart: use, Values: values, Resume: true,
+		Labels: map[string]string{v1alpha1.LabelCluster: v1alpha1.LabelValue(p.cluster.UUID())}})
+	if err != nil {
+		return p.refused(err)
+	}
+	p.cluster.Status.Release = &v1alpha1.ReleaseStatus{Revision: made.Version, Chart: chart, Digest: digest(values, chart, false),
+		TemplateUUID: p.cluster.Spec.Template.UUID}
+	if !changed {
+		return nil
+	}
+	p.applied = true
+	return p.lookAgain(ctx)
+}
+
+// lookAgain reads what was just written, around the cache.
+func (p *pass) lookAgain(ctx context.Context) error {
+	if err := p.observe(ctx, p.live); err != nil {
+		return err
+	}
+	p.remember()
+	return nil
+}
+
+func deployed(r *helmrelease.Release) bool { return r.Info.Status == helmrelease.StatusDeployed }
+
+// incomplete charts cannot be rendered again: Helm keeps no subcharts.
+func incomplete(c *chart.Chart) bool {
+	return len(c.Metadata.Dependencies) > 0 && len(c.Dependencies()) == 0
+}
+
+// adopt takes over a release as it is: no machine is replaced for it.
+func (p *pass) adopt(last *helmrelease.Release, values map[string]any) {
+	chart := chartName(last.Chart)
+	p.cluster.Status.Release = &v1alpha1.ReleaseStatus{Revision: last.Version, Chart: chart, Foreign: true,
+		Digest: digest(values, chart, true), TemplateUUID: p.cluster.Spec.Template.UUID}
+}
+
+// rendering are Helm's words where the chart itself refuses values.
+var rendering = regexp.MustCompile(`execution error at|template: |values don't meet|YAML parse error|error validating|unknown field|strict decoding| is invalid: `)
+
+// refused notes why Helm did not make the release. What the chart or the API
+// server refuses as it is will not do better by itself.
+func (p *pass) refused(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	p.stay(fault.New("release "+p.cluster.Stack(), err, "see the cluster's labels and node groups; `helm history` in its namespace has what was done"), rendering.MatchString(err.Error()))
+	return nil
+}

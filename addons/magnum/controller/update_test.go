@@ -1,0 +1,465 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"helm.sh/helm/v3/pkg/chart"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+)
+
+func (h *harness) replicas(group string) int64 {
+	h.t.Helper()
+	replicas, _, _ := unstructured.NestedInt64(h.object(deployment(), stack+"-"+group).Object, "spec", "replicas")
+	return replicas
+}
+
+// version is what a group's MachineDeployment is to run.
+func (h *harness) version(group string) string {
+	h.t.Helper()
+	version, _, _ := unstructured.NestedString(h.object(deployment(), stack+"-"+group).Object, "spec", "template", "spec", "version")
+	return version
+}
+
+func TestResize(t *testing.T) {
+	t.Parallel()
+	h := ready(t)
+	h.editGroup("default-worker", func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount = 4 })
+	h.pass()
+	h.phases(v1alpha1.UpdateInProgress, "default-worker", "UPDATE_IN_PROGRESS", "default-master", "CREATE_COMPLETE")
+	if h.replicas("default-worker") != 4 {
+		t.Errorf("%d machines", h.replicas("default-worker"))
+	}
+	h.pass() // Cluster API has not looked at it yet
+	h.phases(v1alpha1.UpdateInProgress, "default-worker", "UPDATE_IN_PROGRESS")
+	h.settle()
+	h.pass()
+	h.phases(v1alpha1.UpdateComplete, "default-worker", "UPDATE_COMPLETE", "default-master", "CREATE_COMPLETE")
+	if g := h.group("default-worker"); *g.Status.CompleteNodeCount != 4 || g.Status.ReadyNodes != 4 || g.Status.UpdatedAt == nil {
+		t.Errorf("status %+v", g.Status)
+	}
+	h.editGroup("default-worker", func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount = 0 })
+	h.pass()
+	h.settle()
+	h.pass()
+	h.phases(v1alpha1.UpdateComplete, "default-worker", "UPDATE_COMPLETE")
+}
+
+// TestInterruptedResize: whichever status cannot be written, the cluster says
+// that it is updated until it is.
+func TestInterruptedResize(t *testing.T) {
+	t.Parallel()
+	for lost := 1; lost <= 3; lost++ {
+		h := ready(t)
+		h.editGroup("default-worker", func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount = 4 })
+		written := 0
+		h.intercept(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			if written++; written == lost {
+				return errors.New("the server is gone")
+			}
+			return c.SubResource(sub).Patch(ctx, o, patch, opts...)
+		}})
+		if _, err := h.reconcile(); err == nil {
+			t.Fatalf("the loss of write %d went unnoticed", lost)
+		}
+		h.pass()
+		h.phases(v1alpha1.UpdateInProgress, "default-worker", "UPDATE_IN_PROGRESS")
+		h.settle()
+		h.pass()
+		h.phases(v1alpha1.UpdateComplete, "default-worker", "UPDATE_COMPLETE")
+	}
+}
+
+// TestOldCopy: a pass whose copy of the cluster is of before does not take back
+// what the pass before it wrote.
+func TestOldCopy(t *testing.T) {
+	t.Parallel()
+	h := ready(t)
+	old := h.cluster()
+	h.editGroup("default-worker", func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount = 4 })
+	h.pass()
+	h.phases(v1alpha1.UpdateInProgress)
+	given := false
+	h.intercept(interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if into, ok := o.(*v1alpha1.Cluster); ok && !given {
+			given = true
+			old.DeepCopyInto(into)
+			return nil
+		}
+		return c.Get(ctx, key, o, opts...)
+	}})
+	if _, err := h.reconcile(); err != nil || !given {
+		t.Fatal(err, given)
+	}
+	h.phases(v1alpha1.UpdateInProgress, "default-worker", "UPDATE_IN_PROGRESS")
+}
+
+// TestNodesToRemove: the given machines are marked before the group shrinks.
+//
+// proves: M-C60
+func TestNodesToRemove(t *testing.T) {
+	t.Parallel()
+	h := ready(t)
+	for name, id := range map[string]string{"a": "openstack:///id-a", "b": "openstack://region/id-b", "other": "openstack:///id-c"} {
+		m := made(machine(), namespace, name, map[string]any{"providerID": id})
+		m.SetLabels(map[string]string{v1alpha1.LabelStack: stack, "capi.stackhpc.com/node-group": map[bool]string{true: "gpu", false: "default-worker"}[name == "other"]})
+		h.create(m)
+	}
+	marked := func(name string) bool { return h.object(machine(), name).GetAnnotations()[deleteMachine] != "" }
+	h.releases.before = func() {
+		if !marked("b") || marked("a") || marked("other") {
+			t.Errorf("before the group shrinks: a %t, b %t, other %t", marked("a"), marked("b"), marked("other"))
+		}
+	}
+	h.editGroup("default-worker", func(g *v1alpha1.NodeGroup) {
+		g.Spec.NodeCount, g.Spec.NodesToRemove = 0, []string{"ID-B", "id-c", "none"}
+	})
+	h.pass()
+	h.releases.before = nil
+	h.editGroup("default-worker", func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount, g.Spec.NodesToRemove = 1, nil })
+	h.pass()
+	if marked("b") {
+		t.Error("the mark stays on a machine that is to stay")
+	}
+}
+
+func upgradeTo(image, version string) func(*v1alpha1.Cluster) {
+	return func(c *v1alpha1.Cluster) { c.Spec.TemplateRef.Name, c.Spec.Resolved = "t35", resolved(image, version) }
+}
+
+// TestUpgrade: the control plane first, then the groups.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	h := ready(t)
+	// The template is another one, so what its names stand for is looked up anew.
+	h.r.Resolver = fakeResolver{*resolved("image-35", "1.35.0")}
+	h.edit(upgradeTo("image-35", "1.35.0"))
+	h.pass()
+	h.phases(v1alpha1.UpdateInProgress, "default-master", "UPDATE_IN_PROGRESS", "default-worker", "UPDATE_IN_PROGRESS")
+	if version := h.version("default-worker"); version != "v1.34.2" {
+		t.Errorf("workers are of %s before the control plane is done", version)
+	}
+	h.settlePlane()
+	h.pass()
+	if version := h.version("default-worker"); version != "v1.35.0" {
+		t.Errorf("workers are of %s after the control plane is done", version)
+	}
+	h.phases(v1alpha1.UpdateInProgress, "default-master", "UPDATE_COMPLETE", "default-worker", "UPDATE_IN_PROGRESS")
+	h.settle()
+	h.pass()
+	h.phases(v1alpha1.UpdateComplete, "default-master", "UPDATE_COMPLETE", "default-worker", "UPDATE_COMPLETE")
+	c := h.cluster()
+	if c.Status.COEVersion != "v1.35.0" || c.Status.Release.TemplateUUID != c.Spec.Template.UUID || c.Spec.Template.ImageID != "image-of-t35" {
+		t.Errorf("%+v", c.Status)
+	}
+	if g := h.group("default-worker"); g.Status.Version != "v1.35.0" || g.Status.ImageID != "image-35" {
+		t.Errorf("group %+v", g.Status)
+	}
+}
+
+// TestUpgradeKeepsOwnImage: a group with an image of its own stays on it.
+func TestUpgradeKeepsOwnImage(t *testing.T) {
+	t.Parallel()
+	h := ready(t)
+	g := newGroup("gpu")
+	g.Spec.ImageID, g.Spec.Image = "gpu-image", &v1alpha1.ResolvedImage{ID: "image-gpu", KubernetesVersion: "1.34.1"}
+	h.create(g)
+	h.pass()
+	h.settle()
+	h.pass()
+	h.phases(v1alpha1.UpdateComplete, "gpu", "CREATE_COMPLETE")
+	h.r.Resolver = fakeResolver{*resolved("image-35", "1.35.0")}
+	h.edit(upgradeTo("image-35", "1.35.0"))
+	for range 2 {
+		h.pass()
+		h.settle()
+	}
+	h.pass()
+	h.phases(v1alpha1.UpdateComplete, "gpu", "UPDATE_COMPLETE")
+	if h.version("gpu") != "v1.34.1" || h.version("default-worker") != "v1.35.0" {
+		t.Errorf("gpu is of %s, default of %s", h.version("gpu"), h.version("default-worker"))
+	}
+}
+
+func TestUpgradeRefused(t *testing.T) {
+	t.Parallel()
+	for name, version := range map[string]string{"two minor versions": "1.36.0", "back": "1.33.9"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := ready(t)
+			ensured := h.releases.ensured
+			h.r.Resolver = fakeResolver{*resolved("x", version)}
+			h.edit(upgradeTo("x", version))
+			h.pass()
+			h.phases(v1alpha1.UpdateFailed, "default-worker", "CREATE_COMPLETE")
+			if h.releases.ensured != ensured {
+				t.Error("the release was touched")
+			}
+			if reason := h.cluster().Status.StatusReason; !strings.Contains(reason, "nothing was changed") {
+				t.Errorf("reason %q", reason)
+			}
+			// Back to the template it has.
+			h.r.Resolver = fakeResolver{*resolved("image-34", "1.34.2")}
+			h.edit(func(c *v1alpha1.Cluster) {
+				c.Spec.TemplateRef.Name, c.Spec.Resolved = "t34", resolved("image-34", "1.34.2")
+			})
+			h.pass()
+			h.phases(v1alpha1.UpdateComplete)
+		})
+	}
+}
+
+func newGroup(name string) *v1alpha1.NodeGroup {
+	g := &v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: stack + "-" + name, Namespace: namespace, Generation: 1, Finalizers: []string{v1alpha1.FinalizerNodeGroup}}}
+	g.Spec.Name, g.Spec.ProjectID, g.Spec.ClusterName, g.Spec.Role, g.Spec.NodeCount = name, "p1", stack, v1alpha1.RoleWorker, 1
+	return g
+}
+
+func TestNodeGroup(t *testing.T) {
+	t.Parallel()
+	h := ready(t)
+	h.create(newGroup("gpu"))
+	h.pass()
+	h.phases(v1alpha1.UpdateInProgress, "gpu", "CREATE_IN_PROGRESS", "default-worker", "CREATE_COMPLETE")
+	h.settle()
+	h.pass()
+	h.phases(v1alpha1.UpdateComplete, "gpu", "CREATE_COMPLETE")
+	m := made(machine(), namespace, "gpu-1", map[string]any{})
+	m.SetLabels(map[string]string{v1alpha1.LabelStack: stack, "capi.stackhpc.com/node-group": "gpu"})
+	h.create(m)
+	if err := h.client.Delete(t.Context(), h.group("gpu")); err != nil {
+		t.Fatal(err)
+	}
+	h.pass()
+	h.phases(v1alpha1.UpdateInProgress, "gpu", "DELETE_IN_PROGRESS")
+	if o, err := get(t.Context(), h.client, deployment(), namespace, stack+"-gpu"); err != nil || o != nil {
+		t.Errorf("the machines are not taken away: %v", err)
+	}
+	h.pass() // a machine is still there
+	h.phases(v1alpha1.UpdateInProgress, "gpu", "DELETE_IN_PROGRESS")
+	if err := h.client.Delete(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	h.pass()
+	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: stack + "-gpu"}, &v1alpha1.NodeGroup{}); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the group is still there: %v", err)
+	}
+	h.phases(v1alpha1.UpdateComplete)
+}
+
+// TestBadNodeGroup: what the chart would refuse is told at the group's cluster,
+// and the rest of the cluster is left alone.
+func TestBadNodeGroup(t *testing.T) {
+	t.Parallel()
+	h := ready(t)
+	h.create(newGroup("g1"))
+	h.pass()
+	h.phases(v1alpha1.UpdateFailed, "g1", "CREATE_FAILED", "default-worker", "CREATE_COMPLETE")
+	if err := h.client.Delete(t.Context(), h.group("g1")); err != nil {
+		t.Fatal(err)
+	}
+	h.pass()
+	h.phases(v1alpha1.UpdateComplete)
+}
+
+// TestRollback puts the size back when a resize fails, where that is asked for.
+func TestRollback(t *testing.T) {
+	t.Parallel()
+	h := ready(t, func(c *v1alpha1.Cluster) { c.Spec.Rollback = true })
+	h.editGroup("default-worker", func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount = 9 })
+	h.pass()
+	d := h.object(deployment(), stack+"-default-worker")
+	d.Object["status"].(map[string]any)["phase"] = "Failed"
+	h.update(d)
+	h.pass()
+	h.phases(v1alpha1.RollbackInProgress, "default-worker", "ROLLBACK_IN_PROGRESS")
+	h.pass()
+	if g := h.group("default-worker"); g.Spec.NodeCount != 1 || h.replicas("default-worker") != 1 {
+		t.Errorf("size %d, %d machines", g.Spec.NodeCount, h.replicas("default-worker"))
+	}
+	h.settle()
+	h.pass()
+	h.phases(v1alpha1.RollbackComplete, "default-worker", "ROLLBACK_COMPLETE")
+	if reason := h.cluster().Status.StatusReason; !strings.Contains(reason, "from 9 nodes to 1") {
+		t.Errorf("reason %q", reason)
+	}
+	h.editGroup("default-worker", func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount = 2 })
+	h.pass()
+	h.phases(v1alpha1.UpdateInProgress, "default-worker", "UPDATE_IN_PROGRESS")
+	h.settle()
+	h.pass()
+	h.phases(v1alpha1.UpdateComplete, "default-worker", "UPDATE_COMPLETE")
+}
+
+// TestAutoscaled: the autoscaler's size is its own; a resize is where it starts.
+func TestAutoscaled(t *testing.T) {
+	t.Parallel()
+	h := ready(t, func(c *v1alpha1.Cluster) {
+		c.Spec.Labels = map[string]string{"auto_scaling_enabled": "true", "min_node_count": "1", "max_node_count": "9"}
+		two := int32(2)
+		c.Spec.NodeCount = &two
+	})
+	if h.replicas("default-worker") != 2 {
+		t.Errorf("it starts with %d machines", h.replicas("default-worker"))
+	}
+	d := h.object(deployment(), stack+"-default-worker")
+	d.Object["spec"].(map[string]any)["replicas"] = int64(7)
+	h.update(d)
+	h.settle()
+	h.pass()
+	h.phases(v1alpha1.CreateComplete, "default-worker", "CREATE_COMPLETE")
+	h.edit(func(c *v1alpha1.Cluster) { c.Spec.Rollback = true })
+	h.pass()
+	if h.replicas("default-worker") != 7 {
+		t.Errorf("the autoscaler's size was undone: %d", h.replicas("default-worker"))
+	}
+	h.editGroup("default-worker", func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount = 4 })
+	h.pass()
+	h.phases(v1alpha1.UpdateInProgress)
+	h.settle()
+	h.pass()
+	if h.phases(v1alpha1.UpdateComplete, "default-worker", "UPDATE_COMPLETE"); h.replicas("default-worker") != 4 {
+		t.Errorf("%d machines after the resize", h.replicas("default-worker"))
+	}
+}
+
+// TestAdoption takes over a release of magnum-capi-helm without touching a
+// machine; sizes change without Helm, the rest after an upgrade.
+func TestAdoption(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(c *v1alpha1.Cluster) { c.Spec.StackID = stack })
+	values := map[string]any{"kubernetesVersion": "1.34.2", "controlPlane": map[string]any{"machineCount": 1.0},
+		"nodeGroups": []any{map[string]any{"name": "default-worker", "machineCount": 1.0}}}
+	if err := h.releases.apply(t.Context(), namespace, values); err != nil {
+		t.Fatal(err)
+	}
+	upstream := &chart.Chart{Metadata: &chart.Metadata{Name: "openstack-cluster", Version: "0.10.1", Dependencies: []*chart.Dependency{{Name: "cluster-addons"}}}}
+	h.releases.last = &helmrelease.Release{Name: stack, Version: 7, Chart: upstream, Config: values, Info: &helmrelease.Info{Status: helmrelease.StatusDeployed}}
+	h.settle()
+	before := h.object(deployment(), stack+"-default-worker").GetGeneration()
+	h.pass()
+	h.phases(v1alpha1.CreateComplete, "default-worker", "CREATE_COMPLETE")
+	if h.releases.ensured != 0 || h.object(deployment(), stack+"-default-worker").GetGeneration() != before {
+		t.Error("something was changed")
+	}
+	h.editGroup("default-worker", func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount = 3 })
+	h.pass()
+	h.settle()
+	h.pass()
+	h.phases(v1alpha1.UpdateComplete, "default-worker", "UPDATE_COMPLETE")
+	if h.releases.ensured != 0 || h.replicas("default-worker") != 3 {
+		t.Errorf("Helm was asked %d times, %d machines", h.releases.ensured, h.replicas("default-worker"))
+	}
+	h.create(newGroup("gpu"))
+	h.pass()
+	h.phases(v1alpha1.UpdateFailed)
+	if reason := h.cluster().Status.StatusReason; !strings.Contains(reason, "only sizes can be changed") || h.releases.ensured != 0 {
+		t.Errorf("reason %q", reason)
+	}
+	h.r.Resolver = fakeResolver{*resolved("image-35", "1.35.0")}
+	h.edit(upgradeTo("image-35", "1.35.0"))
+	h.pass()
+	h.settle()
+	h.pass()
+	h.settle()
+	h.pass()
+	h.phases(v1alpha1.UpdateComplete, "gpu", "CREATE_COMPLETE")
+	if release := h.cluster().Status.Release; release.Foreign || h.releases.last.Version < 8 {
+		t.Errorf("release %+v", release)
+	}
+}
+
+// TestChartStays: a new chart in a new version of the program replaces no
+// machine; it comes with the next upgrade.
+func TestChartStays(t *testing.T) {
+	t.Parallel()
+	h := ready(t)
+	h.restart()
+	h.r.Chart = func() (*chart.Chart, error) { return testChart("2.0.0"), nil }
+	h.pass()
+	h.editGroup("default-worker", func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount = 2 })
+	h.pass()
+	if version := h.releases.last.Chart.Metadata.Version; version != "1.0.0" || h.releases.last.Version != 2 {
+		t.Errorf("chart %s in revision %d", version, h.releases.last.Version)
+	}
+	h.settle()
+	h.pass()
+	h.r.Resolver = fakeResolver{*resolved("image-35", "1.35.0")}
+	h.edit(upgradeTo("image-35", "1.35.0"))
+	h.pass()
+	if version := h.releases.last.Chart.Metadata.Version; version != "2.0.0" {
+		t.Errorf("chart %s after an upgrade", version)
+	}
+}
+
+// TestCARotationRefused: nothing changes, and it is told.
+func TestCARotationRefused(t *testing.T) {
+	t.Parallel()
+	h := ready(t)
+	ensured := h.releases.ensured
+	h.edit(func(c *v1alpha1.Cluster) { c.Spec.CARotation = &v1alpha1.RotationRequest{ID: "r1"} })
+	h.pass()
+	c := h.cluster()
+	if condition := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionCARotation); condition == nil || condition.Status != "False" || c.Status.CARotationID != "" {
+		t.Errorf("condition %+v", condition)
+	}
+	if h.releases.ensured != ensured {
+		t.Error("the release was touched")
+	}
+	h.phases(v1alpha1.UpdateComplete)
+}
+
+// TestCredentialRotation: overlap, then revoke, once.
+func TestCredentialRotation(t *testing.T) {
+	t.Parallel()
+	h := ready(t)
+	h.edit(func(c *v1alpha1.Cluster) {
+		c.Spec.Credential = v1alpha1.Credential{ApplicationCredentialID: "cred-2", UserID: "other",
+			Superseded: []v1alpha1.SupersededCredential{{ID: "cred-1", UserID: "user"}}}
+	})
+	h.pass()
+	c := h.cluster()
+	if condition := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionCredential); condition.Status != "False" || c.Status.CredentialID != "cred-1" {
+		t.Errorf("the Secret has the old one: %+v", condition)
+	}
+	h.update(secret("cred-2"))
+	for range 2 { // the pods are restarted, then the old credential is revoked
+		if restarted := len(h.releases.last.Config["addons"].(map[string]any)["openstack"].(map[string]any)) > 2; restarted {
+			t.Error("pods are restarted before the Secret is on the cluster")
+		}
+		if result := h.pass(); result.RequeueAfter != 5*time.Minute {
+			t.Errorf("looks again after %s", result.RequeueAfter)
+		}
+		h.clock = h.clock.Add(5 * time.Minute)
+		if len(h.revoker.revoked) > 0 {
+			t.Error("no overlap")
+		}
+	}
+	if _, restarted := h.releases.last.Config["addons"].(map[string]any)["openstack"].(map[string]any)["ccm"]; !restarted {
+		t.Error("the cloud controller manager goes on with the old credential")
+	}
+	h.revoker.err = errors.New("Keystone is not there")
+	if result := h.pass(); result.RequeueAfter == 0 {
+		t.Error("it is not tried again")
+	}
+	h.revoker.err = nil
+	h.pass()
+	h.pass()
+	if got := strings.Join(h.revoker.revoked, ","); got != "user/cred-1" {
+		t.Errorf("revoked %q", got)
+	}
+	if c := h.cluster(); c.Status.CredentialID != "cred-2" || len(c.Status.RevokedCredentials) != 1 {
+		t.Errorf("%+v", c.Status)
+	}
+	h.phases(v1alpha1.UpdateComplete)
+}
