@@ -78,7 +78,7 @@ func TestKilledRunsConverge(t *testing.T) {
 		}
 	}
 	t.Logf("%d runs were killed", kills)
-	if kills < 10 {
+	if kills < 6 { // what is made beside the last change counts, too
 		t.Errorf("only %d runs were killed", kills)
 	}
 	if report := w.up(t); len(report.Changes) != 0 {

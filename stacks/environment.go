@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/preflight"
+	"github.com/slipway-sh/slipway/stacks/catalog"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
@@ -24,6 +25,7 @@ const (
 	StepSSHKey           = "ssh-key"
 	StepKeyPair          = "key-pair"
 	StepImage            = "seed-image"
+	StepNodeImage        = "node-image"
 	StepProvisioningPort = "provisioning-port"
 	StepPort             = "seed-port"
 	StepAddress          = "seed-address"
@@ -37,16 +39,56 @@ const (
 const (
 	StepK3s        = "k3s"
 	StepClusterAPI = "cluster-api"
+	// StepControllers are Slipway's own: addon provider and janitor.
+	StepControllers = "controllers"
 )
 
-// Steps lists the steps.
+// The steps on, and of, the management cluster.
+const (
+	StepManagementCluster     = "management-cluster"
+	StepManagementClusterAPI  = "management-cluster-api"
+	StepManagementControllers = "management-controllers"
+	// StepManagementMove is there while the management cluster looks after
+	// itself: without it the seed does.
+	StepManagementMove = "management-move"
+)
+
+// The steps of the Magnum-compatible API: in OpenStack, then on the management
+// cluster, then in the catalog.
+const (
+	StepMagnumAddress = "magnum-address"
+	StepMagnumProject = "magnum-project"
+	// StepMagnumUser validates tokens, StepMagnumAdministrator revokes the
+	// credentials of clusters that are gone: the API, which tenants reach, has not
+	// the right to.
+	StepMagnumUser          = "magnum-user"
+	StepMagnumAdministrator = "magnum-administrator"
+	StepMagnum              = "magnum"
+	StepMagnumCatalog       = "magnum-catalog"
+	StepMagnumTemplates     = "magnum-templates"
+)
+
+// Steps lists the steps that make things in OpenStack.
 func Steps() []string {
 	return []string{StepNetwork, StepSubnet, StepRouter, StepRouterInterface, StepAccess, StepSSHKey, StepKeyPair,
-		StepImage, StepProvisioningPort, StepPort, StepAddress, StepData, StepCredential, StepHostKey, StepSeed}
+		StepImage, StepNodeImage, StepProvisioningPort, StepPort, StepAddress, StepData, StepCredential, StepHostKey, StepSeed,
+		StepMagnumAddress, StepMagnumProject, StepMagnumUser, StepMagnumAdministrator, StepMagnumCatalog}
+}
+
+// Adoptable are the steps whose things may be made by others, with the types of
+// the things: what has a name and a mark that can be given later, and is nothing
+// but what the environment file says of it.
+func Adoptable() map[string]string {
+	return map[string]string{StepNetwork: openstack.ThingNetwork, StepSubnet: openstack.ThingSubnet, StepRouter: openstack.ThingRouter,
+		StepAccess: openstack.ThingSecurityGroup, StepPort: openstack.ThingPort, StepAddress: openstack.ThingFloatingIP, StepData: openstack.ThingVolume}
 }
 
 // ImageFile is an image on this computer.
 type ImageFile struct {
+	// Listed is the name of one of the environment's images instead; then all
+	// else is empty.
+	Listed string
+
 	Path, SHA256, Format string
 	Properties           map[string]string
 }
@@ -57,16 +99,26 @@ type Environment struct {
 	// Choices are the things of the cloud that the environment file names, or
 	// leaves to be found.
 	Choices preflight.Choices
-	// Image is uploaded for the seed if Choices have none.
-	Image ImageFile
+	// Image is uploaded for the seed if Choices have none, NodeImage for the
+	// nodes of the management cluster.
+	Image, NodeImage ImageFile
+	// Images are brought beside everything else.
+	Images []ListedImage
 	// Equipment is what the seed is given.
 	Equipment Equipment
 	// SeedTrigger replaces the seed's server whenever it changes.
 	SeedTrigger string
+
+	// brought are Images by name and digest, in a running program.
+	brought map[string]*catalog.Image
 }
 
 // Program makes the whole environment.
 func (e Environment) Program(ctx *pulumi.Context) error {
+	var err error
+	if e.brought, err = e.images(ctx); err != nil {
+		return err
+	}
 	place, err := e.network(ctx)
 	if err != nil {
 		return err
@@ -79,7 +131,7 @@ func (e Environment) Program(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	image, err := e.image(ctx)
+	image, err := e.image(ctx, StepImage, e.Choices.ImageID, e.Image)
 	if err != nil {
 		return err
 	}
@@ -93,7 +145,11 @@ func (e Environment) Program(ctx *pulumi.Context) error {
 	}
 	ctx.Export(OutputAddress, seed.Address)
 	ctx.Export(OutputServerID, seed.Server.ID())
-	return e.seedCluster(ctx, seed)
+	onSeed, err := e.seedCluster(ctx, seed)
+	if err != nil || e.Config.Spec.ManagementCluster == nil {
+		return err
+	}
+	return e.managementCluster(ctx, parent{seed, onSeed, place, login})
 }
 
 // owned is the mark of a step with the user's tags.
@@ -104,6 +160,8 @@ func (e Environment) owned(step string) openstack.Owned {
 // place is where the seed is put.
 type place struct {
 	network, subnet pulumi.StringInput
+	// mtu is the network's in bytes; 0 is not known.
+	mtu pulumi.IntInput
 	// routed must be there before a floating IP can lead into the subnet.
 	routed []pulumi.Resource
 }
@@ -112,7 +170,7 @@ type place struct {
 func (e Environment) network(ctx *pulumi.Context) (place, error) {
 	conf := e.Config.Spec.Seed.Network
 	if !e.Config.Spec.Seed.MakesNetwork() {
-		p := place{network: pulumi.String(e.Choices.NetworkID)}
+		p := place{network: pulumi.String(e.Choices.NetworkID), mtu: pulumi.Int(e.Choices.NetworkMTU)}
 		if e.Choices.SubnetID != "" {
 			p.subnet = pulumi.String(e.Choices.SubnetID)
 		}
@@ -136,7 +194,7 @@ func (e Environment) network(ctx *pulumi.Context) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	return place{network.ID(), subnet.ID(), []pulumi.Resource{plug}}, nil
+	return place{network.ID(), subnet.ID(), network.NeutronMTU, []pulumi.Resource{plug}}, nil
 }
 
 func subnetInputs(owned openstack.Owned, conf config.Network) openstack.SubnetInputs {
@@ -191,14 +249,21 @@ func (e Environment) keyPair(ctx *pulumi.Context) (login, error) {
 	return login{pair.ID(), pair.Fingerprint, key.PrivateKey}, nil
 }
 
-// image uploads the bundle's image, unless one of the cloud was chosen (F21).
-func (e Environment) image(ctx *pulumi.Context) (pulumi.StringInput, error) {
-	if e.Choices.ImageID != "" {
-		return pulumi.String(e.Choices.ImageID), nil
+// image uploads an image of the bundle, unless one of the cloud or of the list
+// was chosen (F21). One that the list brings, too, is uploaded once.
+func (e Environment) image(ctx *pulumi.Context, step, chosen string, file ImageFile) (pulumi.StringInput, error) {
+	if chosen != "" {
+		return pulumi.String(chosen), nil
 	}
-	file := e.Image
-	image, err := openstack.NewImage(ctx, openstack.ImageInputs{Owned: e.owned(StepImage), Path: file.Path, SHA256: file.SHA256,
-		Format: file.Format, Properties: file.Properties})
+	if file.Listed != "" {
+		return e.brought[file.Listed].ImageID, nil
+	}
+	var options []pulumi.ResourceOption
+	if same := e.brought["sha256:"+file.SHA256]; same != nil {
+		options = append(options, pulumi.DependsOn([]pulumi.Resource{same}))
+	}
+	image, err := openstack.NewImage(ctx, openstack.ImageInputs{Owned: e.owned(step), Path: file.Path, SHA256: file.SHA256,
+		Format: file.Format, Properties: file.Properties}, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 
+	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/owner"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
@@ -33,6 +34,7 @@ func TestStepsMakeNamesThatNeverCollide(t *testing.T) {
 
 // proves: F02
 // proves: F04
+// proves: F64
 // proves: S-03
 func TestFromNothingToASeedAndBack(t *testing.T) {
 	t.Parallel()
@@ -41,7 +43,8 @@ func TestFromNothingToASeedAndBack(t *testing.T) {
 	e := w.run(t)
 
 	plan, err := e.Preview(t.Context(), w.env.Program)
-	if err != nil || plan.Counts[engine.Create] != len(stacks.Steps())+1 { // with two on the seed, without a provisioning port
+	const things = 14 + 3 // in OpenStack, and on the seed
+	if err != nil || plan.Counts[engine.Create] != things {
 		t.Fatalf("plan: %+v, %v", plan.Counts, err)
 	}
 	if sent := w.clients.calls.writing(); len(sent) > 0 {
@@ -78,12 +81,14 @@ func TestFromNothingToASeedAndBack(t *testing.T) {
 	}
 }
 
+// proves: F46
 // proves: S-16
 // proves: S-90
 func TestSecretsAreInNoFileButTheKeys(t *testing.T) {
 	t.Parallel()
 	cloud := sandboxtest.Start(t)
 	w := newWorld(t, cloud, plain)
+	w.env.Config.Spec.Proxy = &config.Proxy{HTTPSProxy: "http://user:secret-of-the-proxy@p:2"}
 	w.up(t)
 	key, err := os.ReadFile(filepath.Join(w.folder, ".slipway", "keys", "prod-ssh-key.pem"))
 	if err != nil {
@@ -103,7 +108,7 @@ func TestSecretsAreInNoFileButTheKeys(t *testing.T) {
 	if err := json.Unmarshal(w.clients.calls.credential, &made); err != nil || made.Credential.Secret == "" {
 		t.Fatalf("no secret in %s", w.clients.calls.credential)
 	}
-	secrets := []string{made.Credential.Secret, strings.Split(string(key), "\n")[2], cloud.Passwords().Demo}
+	secrets := []string{made.Credential.Secret, strings.Split(string(key), "\n")[2], cloud.Passwords().Demo, "secret-kubeconfig", "secret-of-the-proxy"}
 	err = filepath.WalkDir(filepath.Join(w.folder, ".slipway"), func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

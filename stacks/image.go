@@ -1,7 +1,7 @@
 package stacks
 
 import (
-	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -9,23 +9,31 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// seedImage is the name of the seed's machine image in a bundle.
-const seedImage = "seed"
+// The machine images of a bundle.
+const (
+	SeedImage = "seed"
+	NodeImage = "node"
+)
 
-// BundleImage is the seed's image in the bundle in a folder.
-func BundleImage(folder string) (ImageFile, error) {
+// BundleImage is a machine image of the bundle in a folder, with the properties
+// by which clusters find out what is in it.
+func BundleImage(folder, name string) (ImageFile, error) {
 	opened, err := bundle.Open(folder)
 	if err != nil {
 		return ImageFile{}, err
 	}
-	item := opened.Bill().Item(seedImage)
+	item := opened.Bill().Item(name)
 	if item == nil {
-		return ImageFile{}, fault.New("bundle "+folder, errors.New("it has no image for the seed"), "slipway bundle build --dir "+folder)
+		return ImageFile{}, fault.New("bundle "+folder, fmt.Errorf("it has no machine image %s", name), "slipway bundle build --dir "+folder)
 	}
 	path, err := filepath.Abs(filepath.Join(folder, item.Path))
 	if err != nil {
 		return ImageFile{}, err
 	}
-	return ImageFile{Path: path, SHA256: item.SHA256, Format: strings.TrimPrefix(filepath.Ext(item.Path), "."),
-		Properties: map[string]string{"os_type": "linux", "os_distro": "debian", "slipway_version": item.Version}}, nil
+	image := ImageFile{Path: path, SHA256: item.SHA256, Format: strings.TrimPrefix(filepath.Ext(item.Path), "."),
+		Properties: map[string]string{"os_type": "linux", "os_distro": "debian", "slipway_version": item.Version}}
+	if name == NodeImage {
+		image.Properties["kube_version"] = item.Version
+	}
+	return image, nil
 }

@@ -1,6 +1,7 @@
 package stacks_test
 
 import (
+	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/attachinterfaces"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
@@ -18,7 +20,9 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"github.com/gophercloud/gophercloud/v2/pagination"
 
+	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 	"github.com/slipway-sh/slipway/stacks"
@@ -78,6 +82,69 @@ func TestANetworkAsAskedFor(t *testing.T) {
 	w.env.Config.Spec.Seed.Network.MTU = 1300
 	if report := w.up(t); report.Changes["update"] != 1 || len(report.Changes) != 1 {
 		t.Errorf("another MTU: %v", report.Changes)
+	}
+}
+
+// TestPodsKnowTheMTUOfTheNetwork, be it the cloud's or the environment file's.
+//
+// proves: S-60
+func TestPodsKnowTheMTUOfTheNetwork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Start(t), plain+"spec:\n  managementCluster: {controlPlane: {count: 1}}\n")
+	w.env.Choices.Management = &preflight.ManagementChoices{ControlPlaneFlavor: "m1.large"}
+	w.env.NodeImage = w.env.Image
+	for _, test := range []struct{ given, want int }{{0, 1442}, {1400, 1400}} {
+		w.env.Config.Spec.Seed.Network.MTU = test.given
+		w.up(t)
+		var values struct {
+			ClusterNetworking struct {
+				InternalNetwork struct{ MTU int }
+			}
+		}
+		if err := json.Unmarshal([]byte(w.state(t, stacks.StepManagementCluster).Text("values")), &values); err != nil {
+			t.Fatal(err)
+		}
+		if got := values.ClusterNetworking.InternalNetwork.MTU; got != test.want {
+			t.Errorf("with %d in the file pods have %d, want %d", test.given, got, test.want)
+		}
+	}
+	if report := w.up(t); len(report.Changes) != 0 {
+		t.Errorf("up again changes %v", report.Changes)
+	}
+}
+
+// proves: F13
+func TestOnAProvisioningNetworkTheSeedHasTwoCards(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Start(t), plain+"spec:\n  seed: {provisioningNetwork: prov}\n")
+	network, _ := w.clients.Network()
+	prov := must[*networks.Network](t)(networks.Create(t.Context(), network, networks.CreateOpts{Name: "prov"}).Extract())
+	must[*subnets.Subnet](t)(subnets.Create(t.Context(), network, subnets.CreateOpts{NetworkID: prov.ID, CIDR: "10.2.0.0/24", IPVersion: 4}).Extract())
+	w.env.Choices.ProvisioningNetworkID = prov.ID
+	w.up(t)
+	first := must[*ports.Port](t)(ports.Get(t.Context(), network, w.only(t, stacks.StepProvisioningPort).ID).Extract())
+	second := must[*ports.Port](t)(ports.Get(t.Context(), network, w.only(t, stacks.StepPort).ID).Extract())
+	seed := w.only(t, stacks.StepSeed).ID
+	if first.NetworkID != prov.ID || second.NetworkID == prov.ID || first.DeviceID != seed || second.DeviceID != seed {
+		t.Errorf("ports %+v and %+v of seed %s", first, second, seed)
+	}
+	compute, _ := w.clients.Compute()
+	server := must[*servers.Server](t)(servers.Get(t.Context(), compute, seed).Extract())
+	if _, on := server.Addresses["prov"]; len(server.Addresses) != 2 || !on {
+		t.Errorf("addresses %v", server.Addresses)
+	}
+	// Nova plugs the cards in the order of the request.
+	cards := must[[]attachinterfaces.Interface](t)(attachinterfaces.ExtractInterfaces(must[pagination.Page](t)(attachinterfaces.List(compute, seed).AllPages(t.Context()))))
+	if len(cards) != 2 || cards[0].PortID != first.ID || cards[1].PortID != second.ID {
+		t.Errorf("cards %+v, want %s first", cards, first.ID)
+	}
+	if address := w.output(t, "seedAddress"); address != first.FixedIPs[0].IPAddress {
+		t.Errorf("the seed is reached at %v", address)
+	}
+	for _, thing := range w.things(t) {
+		if thing.Type == resources.ThingFloatingIP {
+			t.Errorf("a floating IP: %+v", thing)
+		}
 	}
 }
 
@@ -183,7 +250,7 @@ func TestAnotherFlavorResizesAndAnotherImageChangesNothing(t *testing.T) {
 	w.env.Choices.ImageID, w.env.SeedTrigger = "", "now"
 	plan, err = w.run(t).Preview(t.Context(), w.env.Program)
 	// What runs on the seed follows it.
-	if err != nil || plan.Counts[engine.Replace] != 1 || plan.Counts[engine.Update] != 2 || len(plan.Changes) != 3 ||
+	if err != nil || plan.Counts[engine.Replace] != 1 || plan.Counts[engine.Update] != 3 || len(plan.Changes) != 4 ||
 		plan.Changes[0].Name != stacks.StepSeed || !plan.Changes[0].Properties[0].Replaces {
 		t.Errorf("a trigger: %+v, %v", plan.Changes, err)
 	}

@@ -66,6 +66,10 @@ func (c clients) Identity() (*gophercloud.ServiceClient, error) {
 	return openstack.NewIdentityV3(c.provider, c.region)
 }
 
+func (c clients) LoadBalancer() (*gophercloud.ServiceClient, error) {
+	return openstack.NewLoadBalancerV2(c.provider, c.region)
+}
+
 // calls are the requests that were sent. changed is called when one that
 // changes something was answered, with how many there were.
 type calls struct {
@@ -124,6 +128,10 @@ type world struct {
 	env       stacks.Environment
 	inventory resources.Inventory
 	events    *event.Recorder
+	// administrator is nobody unless a test needs one.
+	administrator resources.Administrator
+	// more are further resources, nil for none.
+	more func() []infer.InferredResource
 }
 
 func newWorld(t *testing.T, cloud *sandboxtest.Cloud, yaml string) *world {
@@ -212,7 +220,11 @@ func (w *world) engine() (*engine.Engine, error) {
 	return engine.New(engine.Options{Environment: w.env.Config.Metadata.Name, Folder: folder, Events: w.events,
 		Passphrase: engine.PassphraseFile(filepath.Join(folder, "passphrase")),
 		Resources: func() []infer.InferredResource {
-			return append(resources.Resources(w.clients, w.userID, filepath.Join(folder, "keys")), onSeed()...)
+			all := append(resources.Resources(w.clients, w.userID, filepath.Join(folder, "keys"), w.administrator), onSeed()...)
+			if w.more != nil {
+				return append(all, w.more()...)
+			}
+			return append(all, onMagnum()...)
 		}})
 }
 

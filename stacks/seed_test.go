@@ -5,35 +5,93 @@ import (
 
 	"github.com/pulumi/pulumi-go-provider/infer"
 
+	"github.com/slipway-sh/slipway/stacks/catalog"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 )
 
 // onSeed stand for what needs a real machine: these tests are about the cloud,
 // and its servers are records. The end-to-end tests have the real ones.
 func onSeed() []infer.InferredResource {
-	return []infer.InferredResource{infer.Resource(&k3s{}), infer.Resource(&clusterAPI{})}
+	return []infer.InferredResource{
+		infer.Resource(&k3s{stand[kubernetes.K3sInputs, kubernetes.K3sState]{func(in kubernetes.K3sInputs) kubernetes.K3sState {
+			return kubernetes.K3sState{K3sInputs: in, Kubeconfig: "secret-kubeconfig"}
+		}}}),
+		infer.Resource(&clusterAPI{stand[kubernetes.ClusterAPIInputs, kubernetes.ClusterAPIState]{func(in kubernetes.ClusterAPIInputs) kubernetes.ClusterAPIState {
+			return kubernetes.ClusterAPIState{ClusterAPIInputs: in}
+		}}}),
+		infer.Resource(&controllers{stand[kubernetes.ControllersInputs, kubernetes.ControllersState]{func(in kubernetes.ControllersInputs) kubernetes.ControllersState {
+			return kubernetes.ControllersState{ControllersInputs: in}
+		}}}),
+		infer.Resource(&cluster{stand[kubernetes.ClusterInputs, kubernetes.ClusterState]{func(in kubernetes.ClusterInputs) kubernetes.ClusterState {
+			return kubernetes.ClusterState{ClusterInputs: in, AdminKubeconfig: "secret-kubeconfig"}
+		}}}),
+		infer.Resource(&managementMove{stand[kubernetes.ManagementMoveInputs, kubernetes.ManagementMoveState]{func(in kubernetes.ManagementMoveInputs) kubernetes.ManagementMoveState {
+			return kubernetes.ManagementMoveState{ManagementMoveInputs: in, Objects: 40, Machines: map[string]string{}}
+		}}}),
+		infer.Resource(&magnum{stand[kubernetes.MagnumInputs, kubernetes.MagnumState]{func(in kubernetes.MagnumInputs) kubernetes.MagnumState {
+			return kubernetes.MagnumState{MagnumInputs: in, Authority: "an authority"}
+		}}}),
+	}
 }
 
-type k3s struct{}
+// onMagnum stands for what needs the Magnum API.
+func onMagnum() []infer.InferredResource {
+	return []infer.InferredResource{
+		infer.Resource(&templates{stand[catalog.ClusterTemplatesInputs, catalog.ClusterTemplatesState]{func(in catalog.ClusterTemplatesInputs) catalog.ClusterTemplatesState {
+			return catalog.ClusterTemplatesState{ClusterTemplatesInputs: in}
+		}}}),
+	}
+}
+
+// stand is a resource that is there as soon as it is asked for.
+type stand[I, S any] struct{ state func(I) S }
+
+func (s stand[I, S]) Create(_ context.Context, r infer.CreateRequest[I]) (infer.CreateResponse[S], error) {
+	return infer.CreateResponse[S]{ID: "stand", Output: s.state(r.Inputs)}, nil
+}
+
+func (s stand[I, S]) Update(_ context.Context, r infer.UpdateRequest[I, S]) (infer.UpdateResponse[S], error) {
+	return infer.UpdateResponse[S]{Output: s.state(r.Inputs)}, nil
+}
+
+type k3s struct {
+	stand[kubernetes.K3sInputs, kubernetes.K3sState]
+}
 
 func (*k3s) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "K3s") }
 
-func (*k3s) Create(_ context.Context, r infer.CreateRequest[kubernetes.K3sInputs]) (infer.CreateResponse[kubernetes.K3sState], error) {
-	return infer.CreateResponse[kubernetes.K3sState]{ID: "k3s", Output: kubernetes.K3sState{K3sInputs: r.Inputs, Kubeconfig: "secret-kubeconfig"}}, nil
+type clusterAPI struct {
+	stand[kubernetes.ClusterAPIInputs, kubernetes.ClusterAPIState]
 }
-
-func (*k3s) Update(_ context.Context, r infer.UpdateRequest[kubernetes.K3sInputs, kubernetes.K3sState]) (infer.UpdateResponse[kubernetes.K3sState], error) {
-	return infer.UpdateResponse[kubernetes.K3sState]{Output: kubernetes.K3sState{K3sInputs: r.Inputs, Kubeconfig: "secret-kubeconfig"}}, nil
-}
-
-type clusterAPI struct{}
 
 func (*clusterAPI) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "ClusterAPI") }
 
-func (*clusterAPI) Create(_ context.Context, r infer.CreateRequest[kubernetes.ClusterAPIInputs]) (infer.CreateResponse[kubernetes.ClusterAPIState], error) {
-	return infer.CreateResponse[kubernetes.ClusterAPIState]{ID: "cluster-api", Output: kubernetes.ClusterAPIState{ClusterAPIInputs: r.Inputs}}, nil
+type controllers struct {
+	stand[kubernetes.ControllersInputs, kubernetes.ControllersState]
 }
 
-func (*clusterAPI) Update(_ context.Context, r infer.UpdateRequest[kubernetes.ClusterAPIInputs, kubernetes.ClusterAPIState]) (infer.UpdateResponse[kubernetes.ClusterAPIState], error) {
-	return infer.UpdateResponse[kubernetes.ClusterAPIState]{Output: kubernetes.ClusterAPIState{ClusterAPIInputs: r.Inputs}}, nil
+func (*controllers) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "Controllers") }
+
+type cluster struct {
+	stand[kubernetes.ClusterInputs, kubernetes.ClusterState]
 }
+
+func (*cluster) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "Cluster") }
+
+type managementMove struct {
+	stand[kubernetes.ManagementMoveInputs, kubernetes.ManagementMoveState]
+}
+
+func (*managementMove) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "ManagementMove") }
+
+type magnum struct {
+	stand[kubernetes.MagnumInputs, kubernetes.MagnumState]
+}
+
+func (*magnum) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "Magnum") }
+
+type templates struct {
+	stand[catalog.ClusterTemplatesInputs, catalog.ClusterTemplatesState]
+}
+
+func (*templates) Annotate(a infer.Annotator) { a.SetToken("catalog", "ClusterTemplates") }

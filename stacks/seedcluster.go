@@ -3,6 +3,9 @@ package stacks
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
@@ -25,6 +28,15 @@ type Equipment struct {
 	Registries  map[string]seed.Registry
 	// PrivateKey belongs to the operator's own key pair, if there is one.
 	PrivateKey string
+	// ControllersImage is the reference of the image of Slipway's own controllers.
+	ControllersImage string
+	// Chart is the kubernetes.ChartID of the management cluster's chart.
+	Chart string
+	// Magnum is what the Magnum-compatible API is given from files.
+	Magnum MagnumFiles
+	// Cloud is how clusters log in to OpenStack; the credential comes from the
+	// program.
+	Cloud Cloud
 }
 
 // The outputs of the program that commands read.
@@ -35,6 +47,12 @@ const (
 	OutputHostKey    = "seedHostKey"
 	OutputPrivateKey = "seedPrivateKey"
 	OutputKubeconfig = "seedKubeconfig"
+	// OutputManagementKubeconfig is the management cluster's.
+	OutputManagementKubeconfig = "managementKubeconfig"
+	// OutputMagnumURL and OutputMagnumAuthority are the Magnum-compatible API's
+	// address, and the certificate that clients trust it by.
+	OutputMagnumURL       = "magnumURL"
+	OutputMagnumAuthority = "magnumAuthority"
 )
 
 // boot is what the seed boots with and what k3s on it is settled by later.
@@ -92,37 +110,94 @@ func (e Environment) settings() seed.Settings {
 	s := seed.Settings{Name: e.Config.ResourceName(StepSeed), AuthorizedKeys: spec.Seed.SSH.AuthorizedKeys, K3sDigest: e.Equipment.K3sDigest,
 		PodCIDR: spec.Seed.K3s.PodCIDR, ServiceCIDR: spec.Seed.K3s.ServiceCIDR, K3s: spec.Seed.K3s.Config,
 		Authorities: e.Equipment.Authorities, Registries: e.Equipment.Registries}
-	if p := spec.Proxy; p != nil {
-		s.Proxy = &seed.Proxy{HTTP: p.HTTPProxy, HTTPS: p.HTTPSProxy, Bypass: p.NoProxy}
-		if spec.Seed.MakesNetwork() {
-			s.Proxy.Bypass = append(s.Proxy.Bypass, spec.Seed.Network.CIDR.String())
-		}
+	if spec.Proxy != nil {
+		s.Proxy = e.proxy()
 	}
 	return s
 }
 
+// proxy is what the seed and controllers go out by; not to machines, nor to
+// floating IPs, where clusters' API servers are.
+func (e Environment) proxy() *seed.Proxy {
+	p := e.Config.Spec.Proxy
+	return &seed.Proxy{HTTP: p.HTTPProxy, HTTPS: p.HTTPSProxy, Bypass: slices.Concat(e.direct(), e.Choices.FloatingCIDRs)}
+}
+
+// direct are what the operator wants without the proxy, and the machines' networks.
+func (e Environment) direct() []string {
+	return slices.Concat(e.Config.Spec.Proxy.NoProxy, prefixTexts(e.inside()), e.Choices.NetworkCIDRs)
+}
+
+// variables are the environment of controllers on a cluster with these networks
+// of pods and Services; none without a proxy.
+func (e Environment) variables(own ...netip.Prefix) map[string]string {
+	if e.Config.Spec.Proxy == nil {
+		return nil
+	}
+	return e.proxy().Variables(own...)
+}
+
+// onSeed and onManagement are the environment of controllers there.
+func (e Environment) onSeed() map[string]string {
+	k3s := e.Config.Spec.Seed.K3s
+	return e.variables(k3s.PodCIDR, k3s.ServiceCIDR)
+}
+
+func (e Environment) onManagement() map[string]string {
+	m := e.Config.Spec.ManagementCluster
+	return e.variables(m.PodCIDR, m.ServiceCIDR)
+}
+
+// seedCluster is Kubernetes on the seed as the rest of the program sees it.
+type seedCluster struct {
+	login      kubernetes.LoginRefs
+	kubeconfig pulumi.StringOutput
+	// ready are what clusters need before they can be made.
+	ready []pulumi.Resource
+}
+
 // seedCluster is Kubernetes on the seed: k3s that answers, and Cluster API with
 // its providers.
-func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) error {
+func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, error) {
 	login := kubernetes.LoginRefs{Address: s.Address, HostKey: s.HostKey.PublicKey, PrivateKey: s.PrivateKey, User: pulumi.String(e.Choices.SSHUser)}
 	k3s, err := kubernetes.NewK3s(ctx, StepK3s, kubernetes.K3sRefs{LoginRefs: login, ServerID: s.Server.ID(), Files: s.files,
 		VolumeGiB: e.Config.Spec.Seed.DataVolume.SizeGiB, Node: e.Config.ResourceName(StepSeed)})
 	if err != nil {
-		return err
+		return seedCluster{}, err
 	}
-	settings := map[string]clusterctl.Settings{}
-	for name, p := range e.Config.Spec.ClusterAPI.Providers {
-		settings[name] = clusterctl.Settings{FeatureGates: p.FeatureGates, Args: p.Args}
+	clusterAPI, err := kubernetes.NewClusterAPI(ctx, StepClusterAPI, kubernetes.ClusterAPIRefs{LoginRefs: login, Kubeconfig: k3s.Kubeconfig, ServerID: s.Server.ID(),
+		Versions: e.Equipment.Versions, Settings: e.providers(), TrustBundle: e.trustBundle(), Environment: e.onSeed()})
+	if err != nil {
+		return seedCluster{}, err
 	}
-	if _, err := kubernetes.NewClusterAPI(ctx, StepClusterAPI, kubernetes.ClusterAPIRefs{LoginRefs: login, Kubeconfig: k3s.Kubeconfig, ServerID: s.Server.ID(),
-		Versions: e.Equipment.Versions, Settings: settings}); err != nil {
-		return err
+	own, err := e.controllers(ctx, StepControllers, login, k3s.Kubeconfig, s.Server.ID(), 1, e.onSeed())
+	if err != nil {
+		return seedCluster{}, err
 	}
 	ctx.Export(OutputUser, pulumi.String(e.Choices.SSHUser))
 	ctx.Export(OutputHostKey, s.HostKey.PublicKey)
 	ctx.Export(OutputPrivateKey, pulumi.ToSecret(s.PrivateKey))
 	ctx.Export(OutputKubeconfig, pulumi.ToSecret(k3s.Kubeconfig))
-	return nil
+	return seedCluster{login, k3s.Kubeconfig, []pulumi.Resource{clusterAPI, own}}, nil
+}
+
+// controllers are Slipway's own, on the seed or on the management cluster.
+func (e Environment) controllers(ctx *pulumi.Context, step string, login kubernetes.LoginRefs, kubeconfig, on pulumi.StringInput, replicas int, environment map[string]string) (*kubernetes.Controllers, error) {
+	return kubernetes.NewControllers(ctx, step, kubernetes.ControllersRefs{LoginRefs: login, Kubeconfig: kubeconfig, ServerID: on,
+		Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: addons.SlipwayVersion(), Replicas: replicas, Environment: environment})
+}
+
+// trustBundle are the private authorities.
+func (e Environment) trustBundle() string { return strings.Join(e.Equipment.Authorities, "\n") }
+
+// providers are the settings of Cluster API's providers, on the seed and on the
+// management cluster.
+func (e Environment) providers() map[string]clusterctl.Settings {
+	settings := map[string]clusterctl.Settings{}
+	for name, p := range e.Config.Spec.ClusterAPI.Providers {
+		settings[name] = clusterctl.Settings{FeatureGates: p.FeatureGates, Args: p.Args}
+	}
+	return settings
 }
 
 // ownKey returns the operator's private key, which must go with the key pair.

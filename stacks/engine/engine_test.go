@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -152,6 +153,31 @@ func TestCancelEndsSoonAndCanBeResumed(t *testing.T) {
 	_, err := e.Up(ctx, program("a", "slow"))
 	if fault.ExitCode(err) != fault.ExitInterrupted {
 		t.Errorf("cancelled: %v", err)
+	}
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("took %v", took)
+	}
+	close(c.free)
+	up(t, e, "a", "slow")
+	if now, made := c.count(); now != 2 || made != 2 {
+		t.Errorf("%d things, %d made", now, made)
+	}
+}
+
+// proves: F35
+func TestADeadlineNamesWhatBlocksAndCanBeResumed(t *testing.T) {
+	t.Parallel()
+	c, folder := newCloud(), t.TempDir()
+	e := newEngine(t, c, folder, nil)
+	up(t, e) // the engine's own beginning is not what is to be cut off
+	ctx, stop := fault.WithDeadline(t.Context(), 5*time.Second)
+	defer stop()
+	start := time.Now()
+	_, err := e.Up(ctx, program("a", "slow"))
+	told := fmt.Sprint(err)
+	if fault.ExitCode(err) != fault.ExitDeadline || fault.Remedy(err) != fault.Resume || !strings.HasPrefix(told, "thing-1: not done after 5s: under way for ") ||
+		!strings.HasSuffix(told, "last seen: waiting for the tide") {
+		t.Errorf("%v (exit code %d, remedy %q)", err, fault.ExitCode(err), fault.Remedy(err))
 	}
 	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("took %v", took)

@@ -58,12 +58,12 @@ func (e *Engine) once(ctx context.Context, program pulumi.RunFunc, do operation)
 		return Report{}, err
 	}
 	watcher := newWatcher(e.options.Events, failures)
-	stream, stop := watcher.watch()
+	stream, stop := watcher.watch(ctx)
 	err = do(ctx, stack, stream)
 	stop()
 	report := watcher.report()
 	if ctx.Err() != nil {
-		return report, context.Cause(ctx)
+		return report, watcher.halted(context.Cause(ctx))
 	}
 	return report, watcher.explain(err)
 }

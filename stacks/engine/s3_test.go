@@ -5,18 +5,26 @@ import (
 	"bytes"
 	"crypto/md5"
 	"encoding/hex"
+	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
@@ -121,32 +129,118 @@ func (s *store) list(w io.Writer, query url.Values) {
 	_ = xml.NewEncoder(w).Encode(result)
 }
 
-// proves: S-06
-func TestStateInS3(t *testing.T) {
-	t.Parallel()
-	objects := &store{objects: map[string][]byte{}}
-	server := httptest.NewServer(objects)
-	t.Cleanup(server.Close)
-	c, folder := newCloud(), t.TempDir()
-	o := options(c, folder, nil)
-	o.Backend = "s3://states/prod?region=default&s3ForcePathStyle=true&endpoint=" + url.QueryEscape(server.URL)
+// gateway is a real S3 server, VersityGW, on a folder: the program that
+// SLIPWAY_S3_SERVER names. It ends with the test.
+func gateway(t *testing.T) (address, folder string) {
+	t.Helper()
+	program := os.Getenv("SLIPWAY_S3_SERVER")
+	if program == "" {
+		t.Skip("SLIPWAY_S3_SERVER names no server: run make e2e")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, folder = listener.Addr().String(), t.TempDir()
+	listener.Close()
+	if err := os.Mkdir(filepath.Join(folder, "states"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	said := &bytes.Buffer{}
+	cmd := exec.Command(program, "--port", address, "--region", "default", "posix", "--nometa", folder)
+	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID=key", "ROOT_SECRET_ACCESS_KEY=secret")
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("the server said:\n%s", said)
+		}
+	})
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		connection, err := net.Dial("tcp", address)
+		if err == nil {
+			connection.Close()
+			return "http://" + address, folder
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the server does not answer: %v", err)
+		}
+	}
+}
+
+// inS3 is an engine with its state in a bucket.
+func inS3(t *testing.T, o engine.Options, address string) *engine.Engine {
+	t.Helper()
+	o.Backend = "s3://states/prod?region=default&s3ForcePathStyle=true&endpoint=" + url.QueryEscape(address)
 	o.Environ = []string{"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret"}
 	e, err := engine.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return e
+}
+
+// TestStateInS3 keeps a state in a store in memory, and in a real S3 server.
+//
+// proves: S-06
+func TestStateInS3(t *testing.T) {
+	t.Parallel()
+	t.Run("in memory", func(t *testing.T) {
+		t.Parallel()
+		objects := &store{objects: map[string][]byte{}}
+		server := httptest.NewServer(objects)
+		t.Cleanup(server.Close)
+		stateInS3(t, server.URL, func() map[string][]byte {
+			objects.mu.Lock()
+			defer objects.mu.Unlock()
+			return maps.Clone(objects.objects)
+		})
+	})
+	t.Run("in a real server", func(t *testing.T) {
+		t.Parallel()
+		address, folder := gateway(t)
+		stateInS3(t, address, func() map[string][]byte { return filesIn(t, filepath.Join(folder, "states")) })
+	})
+}
+
+func filesIn(t *testing.T, folder string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files[strings.TrimPrefix(path, folder+"/")], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// stateInS3 makes, keeps and removes an environment; objects are what the store
+// has by key.
+func stateInS3(t *testing.T, address string, objects func() map[string][]byte) {
+	c, folder := newCloud(), t.TempDir()
+	e := inS3(t, options(c, folder, nil), address)
 	up(t, e, "a", "b")
-	objects.mu.Lock()
 	found := false
-	for key, text := range objects.objects {
+	for key, text := range objects() {
 		found = found || strings.HasSuffix(key, "/stacks/slipway/test.json")
 		if bytes.Contains(text, []byte(theSecret)) {
 			t.Errorf("%s holds a secret", key)
 		}
+		if strings.Contains(key, "/locks/") {
+			t.Errorf("a lock is left: %s", key)
+		}
 	}
-	objects.mu.Unlock()
 	if !found {
-		t.Error("no state in the store")
+		t.Errorf("no state in the store: %v", slices.Sorted(maps.Keys(objects())))
 	}
 	if local, _ := filepath.Glob(filepath.Join(folder, "state")); len(local) > 0 {
 		t.Errorf("a state in the folder, too: %v", local)
@@ -163,4 +257,73 @@ func TestStateInS3(t *testing.T) {
 	if now, _ := c.count(); now != 0 {
 		t.Errorf("%d things left", now)
 	}
+}
+
+// TestTheStateMovesBetweenBackends exports a state from a folder into a store
+// and from there into another folder: what comes out is what went in, and
+// nothing is made anew.
+//
+// proves: S-05
+func TestTheStateMovesBetweenBackends(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(&store{objects: map[string][]byte{}})
+	t.Cleanup(server.Close)
+	c, passphrase := newCloud(), t.TempDir()
+	in := func(address string) *engine.Engine {
+		o := options(c, t.TempDir(), nil)
+		o.Passphrase = engine.PassphraseFile(filepath.Join(passphrase, "passphrase"))
+		if address != "" {
+			return inS3(t, o, address)
+		}
+		e, err := engine.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	first := in("")
+	up(t, first, "a", "b")
+	want, err := first.Export(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, backend := range []string{server.URL, ""} {
+		next := in(backend)
+		if err := next.Import(t.Context(), want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := next.Export(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := resourcesOf(t, got), resourcesOf(t, want); !reflect.DeepEqual(got, want) {
+			t.Errorf("in %q there is\n%v\nnot\n%v", backend, got, want)
+		}
+		if report := up(t, next, "a", "b"); len(report.Changes) != 0 {
+			t.Errorf("in %q up changed %v", backend, report.Changes)
+		}
+		if want, err = next.Export(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// resourcesOf is what an exported state holds, without where in the code each was
+// made, and without ciphertexts: they differ each time, as they must.
+func resourcesOf(t *testing.T, exported []byte) []map[string]any {
+	t.Helper()
+	var state struct {
+		Deployment struct {
+			Resources []map[string]any `json:"resources"`
+		} `json:"deployment"`
+	}
+	exported = regexp.MustCompile(`"ciphertext": "[^"]*"`).ReplaceAll(exported, []byte(`"ciphertext": ""`))
+	if err := json.Unmarshal(exported, &state); err != nil || len(state.Deployment.Resources) < 3 {
+		t.Fatalf("%v in %s", err, exported)
+	}
+	for _, resource := range state.Deployment.Resources {
+		delete(resource, "sourcePosition")
+		delete(resource, "stackTrace")
+	}
+	return state.Deployment.Resources
 }

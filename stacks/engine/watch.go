@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,29 +42,38 @@ type watcher struct {
 	failures *failures
 
 	steps   map[string]*event.Step // by URN
+	waiting map[string]string      // by URN, what a step last said
 	reading map[string]bool        // by URN, in a refresh
 	changes []Change
 	took    []Took
 	errors  []string
+	cut     map[string]error // by name, what steps waited for when the operation was stopped
 	counts  map[string]int
 }
 
 func newWatcher(sink event.Sink, failures *failures) *watcher {
-	return &watcher{sink: sink, failures: failures, steps: map[string]*event.Step{}, reading: map[string]bool{}, counts: map[string]int{}}
+	return &watcher{sink: sink, failures: failures, steps: map[string]*event.Step{}, waiting: map[string]string{}, reading: map[string]bool{}, counts: map[string]int{}}
 }
 
 // watch returns the channel for the engine's events, and a function that
 // returns when what came before its call is handled. The Automation API closes
-// the channel only if the engine came as far as to send events.
-func (w *watcher) watch() (chan<- events.EngineEvent, func()) {
+// the channel only if the engine came as far as to send events. When ctx ends,
+// it is remembered what was under way: the engine ends it then.
+func (w *watcher) watch(ctx context.Context) (chan<- events.EngineEvent, func()) {
 	stream, stop, done := make(chan events.EngineEvent), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
+		over := ctx.Done()
 		for {
 			select {
+			case <-over:
+				w.cut, over = w.underWay(), nil
 			case e, open := <-stream:
 				if !open {
 					return
+				}
+				if over != nil && ctx.Err() != nil { // both were there to choose from
+					w.cut, over = w.underWay(), nil
 				}
 				w.handle(e)
 			case <-stop:
@@ -70,6 +82,32 @@ func (w *watcher) watch() (chan<- events.EngineEvent, func()) {
 		}
 	}()
 	return stream, func() { close(stop); <-done }
+}
+
+// underWay is each step under way with since when, and what it waits for.
+func (w *watcher) underWay() map[string]error {
+	steps := map[string]error{}
+	for urn, step := range w.steps {
+		text := "under way for " + step.Elapsed().Round(time.Second).String()
+		if last := w.waiting[urn]; last != "" {
+			text += "; last seen: " + last
+		}
+		steps[nameOf(urn)] = errors.New(text)
+	}
+	return steps
+}
+
+// halted is the error of an operation whose context ended: what a deadline
+// found under way is named.
+func (w *watcher) halted(cause error) error {
+	if !errors.As(cause, new(fault.Deadline)) || len(w.cut) == 0 {
+		return cause
+	}
+	var list []error
+	for _, name := range slices.Sorted(maps.Keys(w.cut)) {
+		list = append(list, &fault.Fault{Exit: fault.ExitDeadline, Object: name, Err: fmt.Errorf("%w: %w", cause, w.cut[name]), Remedy: fault.Resume})
+	}
+	return errors.Join(list...)
 }
 
 func (w *watcher) handle(e events.EngineEvent) {
@@ -121,6 +159,7 @@ func (w *watcher) end(m apitype.StepEventMetadata, planning bool, err error) {
 		return
 	}
 	delete(w.steps, m.URN)
+	delete(w.waiting, m.URN)
 	step.End(ended(m.Op), err)
 	took := step.Elapsed()
 	w.took = append(w.took, Took{nameOf(m.URN), string(m.Op), took, took.Seconds()})
@@ -137,6 +176,7 @@ func (w *watcher) diagnose(d *apitype.DiagnosticEvent) {
 	text := clean(d.Message)
 	switch step := w.steps[d.URN]; {
 	case d.Ephemeral && step != nil:
+		w.waiting[d.URN] = text
 		step.Wait(text)
 	case d.Ephemeral:
 	case d.Severity == "error":

@@ -30,6 +30,14 @@ type ClusterAPIInputs struct {
 	Versions map[string]string `pulumi:"versions"`
 	// Settings are clusterctl.Settings by label, as JSON.
 	Settings string `pulumi:"settings"`
+	// TrustBundle are the authorities that cert-manager trusts besides the
+	// system's, in PEM.
+	TrustBundle string `pulumi:"trustBundle,optional"`
+	// Environment are variables of all controllers: the proxy that they go out by.
+	Environment map[string]string `pulumi:"environment,optional" provider:"secret"`
+	// Monitored says that the cluster gets the operator of Prometheus: Cluster API
+	// is settled again when that changes.
+	Monitored bool `pulumi:"monitored,optional"`
 }
 
 // ClusterAPIState is the state of Cluster API.
@@ -45,6 +53,9 @@ type ClusterAPIRefs struct {
 	Kubeconfig, ServerID pulumi.StringInput
 	Versions             addons.Versions
 	Settings             map[string]clusterctl.Settings
+	TrustBundle          string
+	Environment          map[string]string
+	Monitored            bool
 }
 
 // NewClusterAPI adds Cluster API to the program.
@@ -58,6 +69,15 @@ func NewClusterAPI(ctx *pulumi.Context, name string, refs ClusterAPIRefs, option
 	properties["serverID"] = refs.ServerID
 	properties["versions"] = pulumi.ToStringMap(versionsOf(refs.Versions))
 	properties["settings"] = pulumi.String(settings)
+	if refs.TrustBundle != "" { // none is as it was in older states
+		properties["trustBundle"] = pulumi.String(refs.TrustBundle)
+	}
+	if len(refs.Environment) > 0 {
+		properties["environment"] = pulumi.ToStringMap(refs.Environment)
+	}
+	if refs.Monitored {
+		properties["monitored"] = pulumi.Bool(true)
+	}
 	r := &ClusterAPI{}
 	return r, ctx.RegisterResource("slipway:kubernetes:ClusterAPI", name, properties, r, options...)
 }
@@ -70,7 +90,11 @@ func versionsOf(v addons.Versions) map[string]string {
 	return versions
 }
 
-type clusterAPI struct{ bundle *bundle.Folder }
+func (s ClusterAPIState) inputs() ClusterAPIInputs { return s.ClusterAPIInputs }
+
+type clusterAPI struct {
+	controller[ClusterAPIInputs, ClusterAPIState]
+}
 
 // Annotate names the resource's type.
 func (*clusterAPI) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "ClusterAPI") }
@@ -78,35 +102,19 @@ func (*clusterAPI) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "Clust
 // installTime is how long all controllers may take to become available.
 const installTime = 10 * time.Minute
 
-// Create installs what is missing.
-func (c *clusterAPI) Create(ctx context.Context, r infer.CreateRequest[ClusterAPIInputs]) (infer.CreateResponse[ClusterAPIState], error) {
-	response := infer.CreateResponse[ClusterAPIState]{ID: "cluster-api", Output: ClusterAPIState{r.Inputs}}
-	if r.DryRun {
-		return response, nil
-	}
-	return response, explain("Cluster API on the seed", c.install(ctx, r.Inputs))
+type clusterAPIKind struct{ bundle *bundle.Folder }
+
+func (clusterAPIKind) object(ClusterAPIInputs) string { return "Cluster API" }
+
+func (clusterAPIKind) id(ClusterAPIInputs) string { return "cluster-api" }
+
+func (clusterAPIKind) blank(in ClusterAPIInputs) ClusterAPIState { return ClusterAPIState{in} }
+
+func (k clusterAPIKind) settle(ctx context.Context, in ClusterAPIInputs) (ClusterAPIState, error) {
+	return k.blank(in), k.install(ctx, in)
 }
 
-// Update installs what is missing and changes settings.
-func (c *clusterAPI) Update(ctx context.Context, r infer.UpdateRequest[ClusterAPIInputs, ClusterAPIState]) (infer.UpdateResponse[ClusterAPIState], error) {
-	response := infer.UpdateResponse[ClusterAPIState]{Output: ClusterAPIState{r.Inputs}}
-	if r.DryRun {
-		return response, nil
-	}
-	return response, explain("Cluster API on the seed", c.install(ctx, r.Inputs))
-}
-
-// Diff changes everything in place.
-func (c *clusterAPI) Diff(_ context.Context, r infer.DiffRequest[ClusterAPIInputs, ClusterAPIState]) (infer.DiffResponse, error) {
-	return inPlace(r.State.ClusterAPIInputs, r.Inputs), nil
-}
-
-// Delete does nothing: it goes with its cluster.
-func (c *clusterAPI) Delete(context.Context, infer.DeleteRequest[ClusterAPIState]) (infer.DeleteResponse, error) {
-	return infer.DeleteResponse{}, nil
-}
-
-func (c *clusterAPI) install(ctx context.Context, in ClusterAPIInputs) error {
+func (k clusterAPIKind) install(ctx context.Context, in ClusterAPIInputs) error {
 	var settings map[string]clusterctl.Settings
 	if err := json.Unmarshal([]byte(in.Settings), &settings); err != nil {
 		return fmt.Errorf("reading the settings of providers: %w", err)
@@ -127,7 +135,7 @@ func (c *clusterAPI) install(ctx context.Context, in ClusterAPIInputs) error {
 		return err
 	}
 	defer remove()
-	installation := clusterctl.Installation{Bundle: c.bundle, Cluster: onSeed, Kubeconfig: path, Settings: settings,
+	installation := clusterctl.Installation{Bundle: k.bundle, Cluster: onSeed, Kubeconfig: path, Settings: settings, TrustBundle: in.TrustBundle, Environment: in.Environment,
 		Progress: func(text string) { status(ctx, text) }}
 	if err := installation.Run(ctx); err != nil {
 		return err
@@ -139,16 +147,20 @@ func (c *clusterAPI) install(ctx context.Context, in ClusterAPIInputs) error {
 // local is a kubeconfig file, mode 0600, that leads through the machine for as
 // long as ctx lasts; the clusterctl library takes nothing else.
 func local(ctx context.Context, m *remote.Machine, kubeconfig string) (path string, remove func(), err error) {
-	address, err := m.Forward(ctx, apiAddress)
-	if err != nil {
-		return "", nil, err
-	}
 	config, err := clientcmd.Load([]byte(kubeconfig))
 	if err != nil {
 		return "", nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	for _, c := range config.Clusters {
-		c.Server = "https://" + address.String()
+		way, err := apiFor(m, c.Server)
+		if err != nil {
+			return "", nil, err
+		}
+		address, err := m.Forward(ctx, way.dial)
+		if err != nil {
+			return "", nil, err
+		}
+		c.Server, c.TLSServerName = "https://"+address.String(), way.serverName
 	}
 	dir, err := os.MkdirTemp("", "slipway-kubeconfig-") // mode 0700
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/url"
 	"time"
 
 	p "github.com/pulumi/pulumi-go-provider"
@@ -29,13 +30,22 @@ type Login struct {
 	PrivateKey string `pulumi:"privateKey" provider:"secret"`
 }
 
-// refused is how long a refused key is tried again: cloud-init makes the
-// user after sshd answers.
-const refused = 30 * time.Second
+// The patience with a machine: cloud-init makes the user after sshd answers, and
+// also without acceleration of the processor one has booted in a few minutes.
+const (
+	refused = 30 * time.Second
+	silent  = 15 * time.Minute
+)
 
 func (l Login) open(ctx context.Context) (*remote.Machine, error) {
 	target := remote.Target{Address: net.JoinHostPort(l.Address, "22"), User: l.User, HostKey: l.HostKey, Key: l.PrivateKey}
-	return remote.Await(ctx, target, refused, func(last error) { status(ctx, "waiting for SSH: "+last.Error()) })
+	return remote.Await(ctx, target, remote.Patience{Refused: refused, Silent: silent}, func(last error) { status(ctx, "waiting for SSH: "+last.Error()) })
+}
+
+// openNow opens without waiting for a machine that comes up: it is there, or it
+// is gone.
+func (l Login) openNow(ctx context.Context) (*remote.Machine, error) {
+	return remote.Open(ctx, remote.Target{Address: net.JoinHostPort(l.Address, "22"), User: l.User, HostKey: l.HostKey, Key: l.PrivateKey})
 }
 
 // status shows what a resource waits for.
@@ -56,8 +66,35 @@ func cluster(m *remote.Machine, kubeconfig string) (*kube.Cluster, *rest.Config,
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	config.Host = "https://" + apiAddress
+	address, err := apiFor(m, config.Host)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.TLSClientConfig.ServerName = address.serverName
+	config.Host = "https://" + address.dial
 	config.Dial = m.DialContext
 	c, err := kube.New(config)
 	return c, config, err
+}
+
+// way is where a machine dials to for a Kubernetes API, and whom it must find
+// there; no name is the one that is dialled.
+type way struct{ dial, serverName string }
+
+// apiFor is the way from a machine to the API that a kubeconfig names: its own
+// by loopback, for its outer address need not lead to itself; that of another
+// cluster as it is.
+func apiFor(m *remote.Machine, server string) (way, error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return way{}, fmt.Errorf("reading the server's URL: %w", err)
+	}
+	if u.Hostname() == m.Host() {
+		return way{dial: apiAddress}, nil
+	}
+	port := u.Port()
+	if port == "" {
+		port = "443"
+	}
+	return way{dial: net.JoinHostPort(u.Hostname(), port), serverName: u.Hostname()}, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	p "github.com/pulumi/pulumi-go-provider"
+
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/stacks/seed"
@@ -117,11 +119,25 @@ func (h host) grow(ctx context.Context, gib int) error {
 		return nil
 	}
 	status(ctx, "growing the file system of the data volume")
-	if _, err := h.Run(ctx, "systemctl", "reload", dataUnit); err != nil {
-		return h.journal(ctx, dataUnit, err)
+	_, err = h.Run(ctx, "sh", "-c", growData)
+	if failure := (*remote.Failure)(nil); errors.As(err, &failure) && failure.Status == refusedWhileMounted {
+		p.GetLogger(ctx).Warning("the data volume is larger, its file system follows when the seed boots next: " +
+			"this server may not grow one that is mounted. Reboot it when k3s may be away for a minute.")
+		return nil
+	}
+	if err != nil {
+		return fault.New(dataUnit, err, "slipway ssh -- sudo journalctl -u "+dataUnit)
 	}
 	return nil
 }
+
+// growData runs what the unit of the data volume runs; of systemctl reload only
+// success or failure would be known.
+const growData = `. /etc/slipway/data-volume && exec /usr/local/sbin/slipway-data-volume "$DATA_VOLUME"`
+
+// refusedWhileMounted is its exit status where only an unmounted file system
+// can be grown: a container's without CAP_SYS_RESOURCE.
+const refusedWhileMounted = 75
 
 // active waits until k3s runs, and ends early when it, or its volume, failed.
 func (h host) active(ctx context.Context) error {
@@ -156,6 +172,26 @@ func (h host) active(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(look):
+		}
+	}
+}
+
+// containers are the identifiers of those that run. While containerd starts there
+// are none to be asked for.
+func (h host) containers(ctx context.Context) ([]string, error) {
+	for {
+		out, err := h.Run(ctx, "/usr/local/bin/k3s", "crictl", "ps", "--quiet", "--no-trunc")
+		failure := (*remote.Failure)(nil)
+		if err == nil {
+			return strings.Fields(out), nil
+		}
+		if !errors.As(err, &failure) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("asking for containers: %w: %w", context.Cause(ctx), err)
+		case <-time.After(4 * look):
 		}
 	}
 }

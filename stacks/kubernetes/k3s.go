@@ -71,7 +71,11 @@ func NewK3s(ctx *pulumi.Context, name string, refs K3sRefs, options ...pulumi.Re
 	return r, ctx.RegisterResource("slipway:kubernetes:K3s", name, properties, r, options...)
 }
 
-type k3s struct{ watch Watch }
+func (s K3sState) inputs() K3sInputs { return s.K3sInputs }
+
+type k3s struct {
+	controller[K3sInputs, K3sState]
+}
 
 // Annotate names the resource's type.
 func (*k3s) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "K3s") }
@@ -81,41 +85,16 @@ func (*k3s) WireDependencies(f infer.FieldSelector, _ *K3sInputs, s *K3sState) {
 	f.OutputField(&s.Kubeconfig).AlwaysSecret()
 }
 
-// Create waits until k3s on a fresh seed is ready.
-func (k *k3s) Create(ctx context.Context, r infer.CreateRequest[K3sInputs]) (infer.CreateResponse[K3sState], error) {
-	response := infer.CreateResponse[K3sState]{ID: r.Inputs.Node, Output: K3sState{K3sInputs: r.Inputs}}
-	if r.DryRun {
-		return response, nil
-	}
-	state, err := k.settle(ctx, r.Inputs)
-	response.Output = state
-	return response, explain("k3s on "+r.Inputs.Node, err)
-}
+type k3sKind struct{ watch Watch }
 
-// Update brings files and file system in line, and waits again.
-func (k *k3s) Update(ctx context.Context, r infer.UpdateRequest[K3sInputs, K3sState]) (infer.UpdateResponse[K3sState], error) {
-	response := infer.UpdateResponse[K3sState]{Output: r.State}
-	if r.DryRun {
-		return response, nil
-	}
-	state, err := k.settle(ctx, r.Inputs)
-	response.Output = state
-	return response, explain("k3s on "+r.Inputs.Node, err)
-}
+func (k3sKind) object(in K3sInputs) string { return "k3s on " + in.Node }
 
-// Diff changes everything in place: what a new machine needs is the machine's
-// resource to decide.
-func (k *k3s) Diff(_ context.Context, r infer.DiffRequest[K3sInputs, K3sState]) (infer.DiffResponse, error) {
-	return inPlace(r.State.K3sInputs, r.Inputs), nil
-}
+func (k3sKind) id(in K3sInputs) string { return in.Node }
 
-// Delete does nothing: k3s goes with its machine and its volume.
-func (k *k3s) Delete(context.Context, infer.DeleteRequest[K3sState]) (infer.DeleteResponse, error) {
-	return infer.DeleteResponse{}, nil
-}
+func (k3sKind) blank(in K3sInputs) K3sState { return K3sState{K3sInputs: in} }
 
-func (k *k3s) settle(ctx context.Context, in K3sInputs) (K3sState, error) {
-	state := K3sState{K3sInputs: in}
+func (k k3sKind) settle(ctx context.Context, in K3sInputs) (K3sState, error) {
+	state := k.blank(in)
 	var files []seed.File
 	if err := json.Unmarshal([]byte(in.Files), &files); err != nil {
 		return state, fmt.Errorf("reading the seed's files: %w", err)

@@ -20,7 +20,9 @@ import (
 // nodeTime is how long a node may take to be ready once its k3s runs.
 const nodeTime = 3 * time.Minute
 
-// ready waits until the node is ready and returns the version of the API.
+// ready waits until the node is ready, and its pods are as they are said to be:
+// the data may be those of a server that is gone (row S-01). It returns the
+// version of the API.
 func ready(ctx context.Context, m *remote.Machine, kubeconfig, node string) (string, error) {
 	c, _, err := cluster(m, kubeconfig)
 	if err != nil {
@@ -30,6 +32,10 @@ func ready(ctx context.Context, m *remote.Machine, kubeconfig, node string) (str
 	defer cancel()
 	status(ctx, "waiting for node "+node)
 	if err := nodeReady(ctx, c, node); err != nil {
+		return "", err
+	}
+	status(ctx, "waiting for the pods' status")
+	if err := c.AwaitStatus(ctx, node, host{m}.containers); err != nil {
 		return "", err
 	}
 	version, err := c.Typed.Discovery().ServerVersion()

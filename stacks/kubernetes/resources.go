@@ -13,8 +13,12 @@ import (
 // be nil where nothing is created, as when everything is deleted.
 func Resources(folder *bundle.Folder, watch Watch) []infer.InferredResource {
 	return []infer.InferredResource{
-		infer.Resource(&k3s{watch}),
-		infer.Resource(&clusterAPI{folder}),
+		infer.Resource(&k3s{controller[K3sInputs, K3sState]{k3sKind{watch}}}),
+		infer.Resource(&clusterAPI{controller[ClusterAPIInputs, ClusterAPIState]{clusterAPIKind{folder}}}),
+		infer.Resource(&ownControllers{controller[ControllersInputs, ControllersState]{controllersKind{}}}),
+		infer.Resource(&magnum{controller[MagnumInputs, MagnumState]{magnumKind{}}}),
+		infer.Resource(&workloadCluster{controller[ClusterInputs, ClusterState]{clusterKind{}}}),
+		infer.Resource(&managementMove{controller[ManagementMoveInputs, ManagementMoveState]{managementMoveKind{}}}),
 	}
 }
 

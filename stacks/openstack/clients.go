@@ -21,11 +21,12 @@ type Clients interface {
 	Image() (*gophercloud.ServiceClient, error)
 	Volume() (*gophercloud.ServiceClient, error)
 	Identity() (*gophercloud.ServiceClient, error)
+	LoadBalancer() (*gophercloud.ServiceClient, error)
 }
 
 // Resources are the resources of this package, for the engine. userID is the
 // user that the clients log in as; keys is the folder of private keys.
-func Resources(clients Clients, userID, keys string) []infer.InferredResource {
+func Resources(clients Clients, userID, keys string, administrator Administrator) []infer.InferredResource {
 	return []infer.InferredResource{
 		infer.Resource(&network{controller[NetworkInputs, NetworkState]{networkKind{clients}}}),
 		infer.Resource(&subnet{controller[SubnetInputs, SubnetState]{subnetKind{clients}}}),
@@ -40,5 +41,8 @@ func Resources(clients Clients, userID, keys string) []infer.InferredResource {
 		infer.Resource(&floatingIP{controller[FloatingIPInputs, FloatingIPState]{floatingKind{clients}}}),
 		infer.Resource(&image{controller[ImageInputs, ImageState]{imageKind{clients}}}),
 		infer.Resource(&applicationCredential{controller[ApplicationCredentialInputs, ApplicationCredentialState]{credentialKind{clients, userID}}}),
+		infer.Resource(&serviceProject{controller[ServiceProjectInputs, ServiceProjectState]{serviceProjectKind{administrator}}}),
+		infer.Resource(&serviceUser{controller[ServiceUserInputs, ServiceUserState]{serviceUserKind{administrator}}}),
+		infer.Resource(&catalogEntry{controller[CatalogEntryInputs, CatalogEntryState]{catalogKind{administrator}}}),
 	}
 }

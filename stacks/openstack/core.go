@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	p "github.com/pulumi/pulumi-go-provider"
 	"github.com/pulumi/pulumi-go-provider/infer"
 
+	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/owner"
 )
 
@@ -65,9 +69,11 @@ func (c controller[I, S]) Create(ctx context.Context, r infer.CreateRequest[I]) 
 		}
 		return response, nil
 	}
+	made := false
 	err := again(ctx, func() error {
 		id, err := c.kind.find(ctx, r.Inputs)
 		if err == nil && id == "" {
+			made = true
 			id, err = c.kind.make(ctx, r.Inputs)
 		}
 		response.ID = id
@@ -79,7 +85,36 @@ func (c controller[I, S]) Create(ctx context.Context, r infer.CreateRequest[I]) 
 			return err
 		})
 	}
+	if err == nil && !made {
+		err = c.fits(ctx, response.ID, r.Inputs)
+	}
 	return response, c.explain("creating", r.Inputs, err)
+}
+
+// fits refuses a thing that was there already and differs in what cannot be
+// changed: the state would say of it what is not so, and the next refresh would
+// replace it.
+func (c controller[I, S]) fits(ctx context.Context, id string, in I) error {
+	var found S
+	err := again(ctx, func() (err error) {
+		found, err = c.kind.read(ctx, id, in)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var other []string
+	for name, change := range diff(found.inputs(), in).DetailedDiff {
+		if change.Kind == p.UpdateReplace {
+			other = append(other, name)
+		}
+	}
+	if len(other) == 0 {
+		return nil
+	}
+	slices.Sort(other)
+	return fault.Usage(c.kind.word()+" "+in.mark().Name(), fmt.Errorf("%s was there before, and differs from the environment file in what cannot be changed: %s", id, strings.Join(other, ", ")),
+		"say in the file what it has, or delete it")
 }
 
 // Read reads the thing. With nothing known of it, as in an import, a wrong id

@@ -28,9 +28,12 @@ func gone(err error) error {
 
 // foreign is the refusal of a thing that has our name and not our mark (S-02).
 func foreign(word, name, id string) error {
+	remedy := "rename or delete it, or give the environment another name"
+	if collections()[word] != "" {
+		remedy = "rename or delete it, give the environment another name, or let it have this one: slipway state adopt"
+	}
 	return &fault.Fault{Exit: fault.ExitPreflight, Object: word + " " + name,
-		Err:    fmt.Errorf("there is one already that does not belong to this environment (%s)", id),
-		Remedy: "rename or delete it, or give the environment another name"}
+		Err: fmt.Errorf("there is one already that does not belong to this environment (%s)", id), Remedy: remedy}
 }
 
 // failed is the end of a thing that reached an error state, with the cloud's

@@ -21,7 +21,11 @@ type FloatingIPInputs struct {
 	// Address asks for one address. One that the project has already is
 	// borrowed: it stays when the environment goes (F12).
 	Address string `pulumi:"address,optional" diff:"replace"`
-	PortID  string `pulumi:"portID"`
+	// PortID is the port that it leads to.
+	PortID string `pulumi:"portID,optional"`
+	// Reserved leaves to others, such as a cluster's cloud controller manager,
+	// where it leads to.
+	Reserved bool `pulumi:"reserved,optional" diff:"replace"`
 }
 
 // FloatingIPState is the state of a floating IP.
@@ -44,6 +48,13 @@ type FloatingIP struct {
 func NewFloatingIP(ctx *pulumi.Context, in FloatingIPInputs, port pulumi.StringInput, options ...pulumi.ResourceOption) (*FloatingIP, error) {
 	r := &FloatingIP{}
 	return r, register(ctx, "FloatingIP", in, pulumi.Map{"portID": port}, r, options)
+}
+
+// ReserveFloatingIP adds a floating IP that others lead to somewhere.
+func ReserveFloatingIP(ctx *pulumi.Context, in FloatingIPInputs, options ...pulumi.ResourceOption) (*FloatingIP, error) {
+	in.Reserved = true
+	r := &FloatingIP{}
+	return r, register(ctx, "FloatingIP", in, nil, r, options)
 }
 
 type floatingIP struct {
@@ -80,7 +91,7 @@ func (k floatingKind) find(ctx context.Context, in FloatingIPInputs) (string, er
 		if in.Address == "" || f.FloatingIP != in.Address {
 			continue
 		}
-		if f.PortID != "" && f.PortID != in.PortID {
+		if f.PortID != "" && f.PortID != in.PortID && !in.Reserved {
 			return "", fault.Usage(in.Address, fmt.Errorf("the floating IP leads to port %s already", f.PortID), "give another address or disassociate it")
 		}
 		return f.ID, nil
@@ -112,7 +123,7 @@ func (k floatingKind) settle(ctx context.Context, id string, in FloatingIPInputs
 			return FloatingIPState{}, err
 		}
 	}
-	if f.PortID != in.PortID {
+	if f.PortID != in.PortID && !in.Reserved {
 		if f, err = floatingips.Update(ctx, client, id, floatingips.UpdateOpts{PortID: &in.PortID}).Extract(); err != nil {
 			return FloatingIPState{}, fmt.Errorf("associating: %w", err)
 		}
@@ -130,7 +141,10 @@ func (k floatingKind) read(ctx context.Context, id string, in FloatingIPInputs) 
 	if err != nil {
 		return FloatingIPState{}, err
 	}
-	in.NetworkID, in.PortID = f.FloatingNetworkID, f.PortID
+	in.NetworkID = f.FloatingNetworkID
+	if !in.Reserved {
+		in.PortID = f.PortID
+	}
 	return FloatingIPState{in, f.FloatingIP, !marked(f, in.mark())}, nil
 }
 
@@ -138,6 +152,9 @@ func (k floatingKind) remove(ctx context.Context, id string, state FloatingIPSta
 	client, err := k.Network()
 	if err != nil {
 		return err
+	}
+	if state.Borrowed && state.Reserved {
+		return nil
 	}
 	if state.Borrowed {
 		_, err := floatingips.Update(ctx, client, id, floatingips.UpdateOpts{PortID: new(string)}).Extract()

@@ -28,6 +28,7 @@ type Thing struct {
 
 // The types of things, in the order in which they can be deleted.
 const (
+	ThingBalancer      = "load balancer"
 	ThingServer        = "server"
 	ThingFloatingIP    = "floating IP"
 	ThingRouter        = "router"
@@ -43,7 +44,7 @@ const (
 
 // deletionOrder lists the types, those that others stand on last.
 func deletionOrder() []string {
-	return []string{ThingServer, ThingFloatingIP, ThingRouter, ThingPort, ThingSubnet, ThingNetwork,
+	return []string{ThingBalancer, ThingServer, ThingFloatingIP, ThingRouter, ThingPort, ThingSubnet, ThingNetwork,
 		ThingSecurityGroup, ThingVolume, ThingImage, ThingKeyPair, ThingCredential}
 }
 
@@ -58,22 +59,25 @@ type Inventory struct {
 	KeyPairs []string
 }
 
-// List returns what belongs to the environment, in the order of deletion. One
+// List returns what belongs to the environment, in the order of deletion: what
+// carries its mark, and what Services of its cluster have on its networks. One
 // list call a kind is made, all at the same time. Services that the cloud does
 // not have hold nothing.
 func (i Inventory) List(ctx context.Context, environment string) ([]Thing, error) {
+	var seen exposed
 	listers := []func(context.Context) ([]Thing, error){
 		func(ctx context.Context) ([]Thing, error) { return i.servers(ctx, environment) },
+		func(ctx context.Context) ([]Thing, error) { return i.balancers(ctx, environment, &seen) },
 		func(ctx context.Context) ([]Thing, error) { return i.keyPairs(ctx, environment) },
 		func(ctx context.Context) ([]Thing, error) { return i.volumes(ctx, environment) },
 		func(ctx context.Context) ([]Thing, error) { return i.images(ctx, environment) },
 		func(ctx context.Context) ([]Thing, error) { return i.credentials(ctx, environment) },
-		func(ctx context.Context) ([]Thing, error) { return i.floatingIPs(ctx, environment) },
+		func(ctx context.Context) ([]Thing, error) { return i.floatingIPs(ctx, environment, &seen) },
 		func(ctx context.Context) ([]Thing, error) { return i.routers(ctx, environment) },
-		func(ctx context.Context) ([]Thing, error) { return i.ports(ctx, environment) },
+		func(ctx context.Context) ([]Thing, error) { return i.ports(ctx, environment, &seen) },
 		func(ctx context.Context) ([]Thing, error) { return i.subnets(ctx, environment) },
 		func(ctx context.Context) ([]Thing, error) { return i.networks(ctx, environment) },
-		func(ctx context.Context) ([]Thing, error) { return i.securityGroups(ctx, environment) },
+		func(ctx context.Context) ([]Thing, error) { return i.securityGroups(ctx, environment, &seen) },
 	}
 	found := make([][]Thing, len(listers))
 	group, ctx := errgroup.WithContext(ctx)
@@ -86,6 +90,7 @@ func (i Inventory) List(ctx context.Context, environment string) ([]Thing, error
 		return nil, explain("inventory of "+environment, err)
 	}
 	things := slices.Concat(found...)
+	things = append(things, seen.of(environment, things)...)
 	order := deletionOrder()
 	slices.SortStableFunc(things, func(a, b Thing) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Type), slices.Index(order, b.Type)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))

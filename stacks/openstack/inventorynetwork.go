@@ -11,7 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 )
 
-func (i Inventory) floatingIPs(ctx context.Context, environment string) (list []Thing, err error) {
+func (i Inventory) floatingIPs(ctx context.Context, environment string, seen *exposed) (list []Thing, err error) {
 	client, err := i.Network()
 	if err != nil {
 		return nil, err
@@ -21,6 +21,7 @@ func (i Inventory) floatingIPs(ctx context.Context, environment string) (list []
 		return nil, err
 	}
 	all, err := floatingips.ExtractFloatingIPs(pages)
+	seen.addresses = all
 	for _, f := range all {
 		list = thing(list, environment, ThingFloatingIP, f.ID, f.FloatingIP, f.Status, f.Tags, nil, f.Description)
 	}
@@ -43,7 +44,7 @@ func (i Inventory) routers(ctx context.Context, environment string) (list []Thin
 	return list, err
 }
 
-func (i Inventory) ports(ctx context.Context, environment string) (list []Thing, err error) {
+func (i Inventory) ports(ctx context.Context, environment string, seen *exposed) (list []Thing, err error) {
 	client, err := i.Network()
 	if err != nil {
 		return nil, err
@@ -53,6 +54,7 @@ func (i Inventory) ports(ctx context.Context, environment string) (list []Thing,
 		return nil, err
 	}
 	all, err := ports.ExtractPorts(pages)
+	seen.ports = all
 	for _, p := range all {
 		list = thing(list, environment, ThingPort, p.ID, p.Name, p.Status, p.Tags, nil, p.Description)
 	}
@@ -91,7 +93,7 @@ func (i Inventory) networks(ctx context.Context, environment string) (list []Thi
 	return list, err
 }
 
-func (i Inventory) securityGroups(ctx context.Context, environment string) (list []Thing, err error) {
+func (i Inventory) securityGroups(ctx context.Context, environment string, seen *exposed) (list []Thing, err error) {
 	client, err := i.Network()
 	if err != nil {
 		return nil, err
@@ -101,6 +103,7 @@ func (i Inventory) securityGroups(ctx context.Context, environment string) (list
 		return nil, err
 	}
 	all, err := groups.ExtractGroups(pages)
+	seen.groups = all
 	for _, g := range all {
 		list = thing(list, environment, ThingSecurityGroup, g.ID, g.Name, "present", g.Tags, nil, g.Description)
 	}

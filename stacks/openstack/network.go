@@ -20,12 +20,20 @@ type NetworkInputs struct {
 }
 
 // NetworkState is the state of a network.
-type NetworkState struct{ NetworkInputs }
+type NetworkState struct {
+	NetworkInputs
+	// NeutronMTU is the network's in bytes, also where the cloud chose it; 0 if
+	// the cloud does not tell.
+	NeutronMTU int `pulumi:"neutronMTU"`
+}
 
 func (s NetworkState) inputs() NetworkInputs { return s.NetworkInputs }
 
 // Network is a network in a program.
-type Network struct{ pulumi.CustomResourceState }
+type Network struct {
+	pulumi.CustomResourceState
+	NeutronMTU pulumi.IntOutput `pulumi:"neutronMTU"`
+}
 
 // NewNetwork adds a network to the program.
 func NewNetwork(ctx *pulumi.Context, in NetworkInputs, options ...pulumi.ResourceOption) (*Network, error) {
@@ -102,8 +110,9 @@ func (k networkKind) settle(ctx context.Context, id string, in NetworkInputs) (N
 		if _, err := networks.Update(ctx, client, id, mtu.UpdateOptsExt{UpdateOptsBuilder: networks.UpdateOpts{}, MTU: in.MTU}).Extract(); err != nil {
 			return NetworkState{}, err
 		}
+		view.MTU = in.MTU
 	}
-	return NetworkState{in}, nil
+	return NetworkState{in, view.MTU}, nil
 }
 
 func (k networkKind) read(ctx context.Context, id string, in NetworkInputs) (NetworkState, error) {
@@ -114,7 +123,7 @@ func (k networkKind) read(ctx context.Context, id string, in NetworkInputs) (Net
 	if in.MTU > 0 {
 		in.MTU = view.MTU
 	}
-	return NetworkState{in}, nil
+	return NetworkState{in, view.MTU}, nil
 }
 
 func (k networkKind) remove(ctx context.Context, id string, _ NetworkState) error {

@@ -28,6 +28,10 @@ func (k serverKind) running(ctx context.Context, id string) (client *gophercloud
 			return "", s.TaskState == "", nil
 		case "ERROR":
 			return "", false, failed(s.Status, s.Fault.Message, serverRemedy(s.Fault.Message))
+		case "SHELVED", "SHELVED_OFFLOADED":
+			if s.TaskState == "" {
+				return "", false, failed(s.Status, "somebody shelved the server", "slipway seed wake, then run the same command again")
+			}
 		case "SHUTOFF":
 			if s.TaskState == "" {
 				asked = s.Status

@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 
 	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
 )
 
 // Sweep deletes things by their marks, without a state: what a killed run
@@ -28,7 +32,7 @@ func (i Inventory) Sweep(ctx context.Context, things []Thing, events event.Sink)
 			}
 			group.Go(func() {
 				step := event.Start(events, t.Name, "deleting "+t.Type)
-				err := times(ctx, deletingAttempts, func() error { return i.remove(ctx, t) })
+				err := i.removeUnlessKept(ctx, t)
 				if errors.Is(err, errGone) {
 					err = nil
 				}
@@ -43,7 +47,7 @@ func (i Inventory) Sweep(ctx context.Context, things []Thing, events event.Sink)
 		}
 		group.Wait()
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return errors.Join(append([]error{context.Cause(ctx)}, errs...)...)
 		}
 	}
 	return errors.Join(errs...)
@@ -51,6 +55,8 @@ func (i Inventory) Sweep(ctx context.Context, things []Thing, events event.Sink)
 
 func (i Inventory) remove(ctx context.Context, t Thing) error {
 	switch t.Type {
+	case ThingBalancer:
+		return i.removeBalancer(ctx, t.ID)
 	case ThingServer:
 		return serverKind{i}.remove(ctx, t.ID, ServerState{})
 	case ThingFloatingIP:
@@ -104,4 +110,50 @@ func (i Inventory) unplug(ctx context.Context, routerID string) error {
 		}
 	}
 	return nil
+}
+
+// removeUnlessKept deletes a thing. A network or a subnet that ports keep is told
+// with them: they are not the environment's, and whoever has them must decide
+// (row S-73). One that no device has will not go by itself: nobody waits for it.
+func (i Inventory) removeUnlessKept(ctx context.Context, t Thing) error {
+	var keeping []ports.Port
+	err := times(ctx, deletingAttempts, func() error {
+		err := i.remove(ctx, t)
+		keeping = nil
+		if !gophercloud.ResponseCodeIs(err, http.StatusConflict) || (t.Type != ThingNetwork && t.Type != ThingSubnet) {
+			return err
+		}
+		if keeping = i.portsOf(ctx, t); slices.ContainsFunc(keeping, func(p ports.Port) bool { return p.DeviceID == "" && p.DeviceOwner == "" }) {
+			return errKept
+		}
+		return err
+	})
+	if len(keeping) == 0 {
+		return err
+	}
+	var names []string
+	for _, p := range keeping {
+		names = append(names, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", p.ID, p.Name, p.DeviceOwner)), " "))
+	}
+	return fault.New(t.Type+" "+t.Name, fmt.Errorf("%w: %s", errKept, strings.Join(names, ", ")), "delete them, if nobody needs them, and run slipway down again")
+}
+
+var errKept = errors.New("ports that are not the environment's keep it")
+
+// portsOf are the ports in a network or a subnet; none if that cannot be told.
+func (i Inventory) portsOf(ctx context.Context, t Thing) []ports.Port {
+	client, err := i.Network()
+	if err != nil {
+		return nil
+	}
+	filter := ports.ListOpts{NetworkID: t.ID}
+	if t.Type == ThingSubnet {
+		filter = ports.ListOpts{FixedIPs: []ports.FixedIPOpts{{SubnetID: t.ID}}}
+	}
+	pages, err := ports.List(client, filter).AllPages(ctx)
+	if err != nil {
+		return nil
+	}
+	list, _ := ports.ExtractPorts(pages)
+	return list
 }

@@ -93,17 +93,13 @@ func k3sConfig(s Settings) (string, error) {
 	return string(text), nil
 }
 
-// unit gives k3s and the containerd in it the proxy. What is in the cluster
-// and the metadata service are never behind it.
+// unit gives k3s and the containerd in it the proxy.
 func (p Proxy) unit(s Settings) string {
-	direct := append(slices.Clone(p.Bypass), "127.0.0.0/8", "169.254.169.254", "localhost", ".svc", ".cluster.local",
-		s.PodCIDR.String(), s.ServiceCIDR.String())
 	var b strings.Builder
 	b.WriteString("[Service]\n")
-	for _, v := range [][2]string{{"HTTP_PROXY", p.HTTP}, {"HTTPS_PROXY", p.HTTPS}, {"NO_PROXY", strings.Join(direct, ",")}} {
-		if v[1] != "" {
-			fmt.Fprintf(&b, "Environment=%q\n", v[0]+"="+strings.ReplaceAll(v[1], "%", "%%"))
-		}
+	variables := p.Variables(s.PodCIDR, s.ServiceCIDR)
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		fmt.Fprintf(&b, "Environment=%q\n", name+"="+strings.ReplaceAll(variables[name], "%", "%%"))
 	}
 	return b.String()
 }

@@ -118,7 +118,7 @@ func TestWhatTheOperatorSetsReachesTheMachine(t *testing.T) {
 	proxy := files["/etc/systemd/system/k3s.service.d/proxy.conf"]
 	// systemd reads % as a specifier.
 	if !strings.Contains(proxy, `"HTTPS_PROXY=http://user:p%%40ss@proxy.example.org:3128"`) || strings.Contains(proxy, `"HTTP_PROXY=`) ||
-		!strings.Contains(proxy, "example.org,127.0.0.0/8,169.254.169.254,localhost,.svc,.cluster.local,10.42.0.0/16,10.43.0.0/16") {
+		!strings.Contains(proxy, "example.org,localhost,127.0.0.0/8,169.254.169.254,169.254.169.254/32,fd00:ec2::254/128,.svc,.svc.cluster,.svc.cluster.local,.cluster.local,10.42.0.0/16,10.43.0.0/16") {
 		t.Errorf("proxy:\n%s", proxy)
 	}
 	registries := files["/etc/rancher/k3s/registries.yaml"]

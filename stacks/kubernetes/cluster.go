@@ -1,0 +1,122 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/pulumi/pulumi-go-provider/infer"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+)
+
+// ClusterInputs are the inputs of a cluster that Cluster API makes.
+type ClusterInputs struct {
+	Login
+	// Kubeconfig leads to the cluster on which Cluster API runs.
+	Kubeconfig string `pulumi:"kubeconfig" provider:"secret"`
+	// ServerID is the machine of that cluster; on another one everything is
+	// made and waited for anew.
+	ServerID string `pulumi:"serverID"`
+	// Name and Namespace are those of the Cluster and of its Helm release.
+	Name      string `pulumi:"name"`
+	Namespace string `pulumi:"namespace"`
+	// Chart is the chart's version and digest, or repository, name and version
+	// of somebody else's, as JSON.
+	Chart string `pulumi:"chart"`
+	// Values are the chart's, as JSON: they hold the cloud's credential.
+	Values string `pulumi:"values" provider:"secret"`
+	// VolumesPolicy is what becomes of the volumes of workloads when the
+	// cluster is deleted: "delete" or "keep".
+	VolumesPolicy string `pulumi:"volumesPolicy"`
+}
+
+// ClusterState is the state of a cluster.
+type ClusterState struct {
+	ClusterInputs
+	// AdminKubeconfig is the administrator's of the cluster.
+	AdminKubeconfig string `pulumi:"adminKubeconfig" provider:"secret"`
+}
+
+// Cluster is a cluster in a program: created means that all its nodes and
+// addons are ready.
+type Cluster struct {
+	pulumi.CustomResourceState
+	AdminKubeconfig pulumi.StringOutput `pulumi:"adminKubeconfig"`
+}
+
+// ClusterRefs are the inputs of NewCluster.
+type ClusterRefs struct {
+	LoginRefs
+	Kubeconfig, ServerID                  pulumi.StringInput
+	Name, Namespace, Chart, VolumesPolicy string
+	Values                                pulumi.StringInput
+}
+
+// NewCluster adds a cluster to the program.
+func NewCluster(ctx *pulumi.Context, name string, refs ClusterRefs, options ...pulumi.ResourceOption) (*Cluster, error) {
+	properties := refs.properties()
+	properties["kubeconfig"] = pulumi.ToSecret(refs.Kubeconfig)
+	properties["serverID"] = refs.ServerID
+	properties["name"] = pulumi.String(refs.Name)
+	properties["namespace"] = pulumi.String(refs.Namespace)
+	properties["chart"] = pulumi.String(refs.Chart)
+	properties["values"] = pulumi.ToSecret(refs.Values)
+	properties["volumesPolicy"] = pulumi.String(refs.VolumesPolicy)
+	r := &Cluster{}
+	options = append(options, pulumi.AdditionalSecretOutputs([]string{"adminKubeconfig"}))
+	return r, ctx.RegisterResource("slipway:kubernetes:Cluster", name, properties, r, options...)
+}
+
+func (s ClusterState) inputs() ClusterInputs { return s.ClusterInputs }
+
+type workloadCluster struct {
+	controller[ClusterInputs, ClusterState]
+}
+
+// Annotate names the resource's type.
+func (*workloadCluster) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "Cluster") }
+
+// WireDependencies says what is secret.
+func (*workloadCluster) WireDependencies(f infer.FieldSelector, _ *ClusterInputs, s *ClusterState) {
+	f.OutputField(&s.AdminKubeconfig).AlwaysSecret()
+}
+
+type clusterKind struct{}
+
+func (clusterKind) object(in ClusterInputs) string { return "cluster " + in.Name }
+
+func (clusterKind) id(in ClusterInputs) string { return in.Namespace + "/" + in.Name }
+
+func (clusterKind) blank(in ClusterInputs) ClusterState { return ClusterState{ClusterInputs: in} }
+
+// settle makes the cluster, takes over the one of the name, or rolls what the
+// values change.
+func (k clusterKind) settle(ctx context.Context, in ClusterInputs) (ClusterState, error) {
+	return k.update(ctx, k.blank(in), in)
+}
+
+// update settles where the cluster's objects are now.
+func (k clusterKind) update(ctx context.Context, old ClusterState, in ClusterInputs) (ClusterState, error) {
+	state := k.blank(in)
+	var values map[string]any
+	if err := json.Unmarshal([]byte(in.Values), &values); err != nil {
+		return state, fmt.Errorf("reading the values: %w", err)
+	}
+	machine, err := in.open(ctx)
+	if err != nil {
+		return state, err
+	}
+	defer machine.Close()
+	at, err := locate(ctx, machine, in, old)
+	if err != nil {
+		return state, err
+	}
+	if err := release(ctx, at.Config, in, values); err != nil {
+		return state, err
+	}
+	if err := whole(ctx, at.Kube, in); err != nil {
+		return state, err
+	}
+	state.AdminKubeconfig, err = adminKubeconfig(ctx, at.Kube, in)
+	return state, err
+}

@@ -1,0 +1,134 @@
+package kubernetes
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	helmcli "helm.sh/helm/v3/pkg/cli"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-sh/slipway/addons/clusterctl/move"
+	"github.com/slipway-sh/slipway/addons/janitor"
+	"github.com/slipway-sh/slipway/addons/openstackcluster"
+	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/helm"
+	"github.com/slipway-sh/slipway/internal/kube"
+)
+
+// The longest that a cluster may take to come up, to roll and to go: the cloud
+// boots its servers one after the other.
+const (
+	clusterTime = 90 * time.Minute
+	removeTime  = 30 * time.Minute
+)
+
+// ChartID names a chart for ClusterInputs.Chart: Slipway's own by its content,
+// so that another Slipway with another chart upgrades the cluster.
+func ChartID(from *config.Chart) (string, error) {
+	if from != nil {
+		text, err := json.Marshal(from)
+		return string(text), err
+	}
+	own, err := openstackcluster.Chart()
+	if err != nil {
+		return "", err
+	}
+	digest := helm.Digest(own)
+	return own.Metadata.Version + "@" + hex.EncodeToString(digest[:8]), nil
+}
+
+// chartOf is the chart of a ChartID.
+func chartOf(id string) (*chart.Chart, error) {
+	var from config.Chart
+	if json.Unmarshal([]byte(id), &from) != nil {
+		return openstackcluster.Chart()
+	}
+	settings := &helmcli.EnvSettings{}
+	options := action.ChartPathOptions{RepoURL: from.Repo, Version: from.Version}
+	path, err := options.LocateChart(from.Name, settings)
+	if err != nil {
+		return nil, fmt.Errorf("fetching chart %s %s from %s: %w", from.Name, from.Version, from.Repo, err)
+	}
+	return loader.Load(path)
+}
+
+// release makes the cluster's Helm release so.
+func release(ctx context.Context, config *rest.Config, in ClusterInputs, values map[string]any) error {
+	status(ctx, "making the Helm release")
+	wanted, err := chartOf(in.Chart)
+	if err != nil {
+		return err
+	}
+	client, err := helm.New(config, in.Namespace, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	_, _, err = client.Ensure(ctx, helm.Wanted{Name: in.Name, Chart: wanted, Values: values})
+	return err
+}
+
+// whole waits until the cluster is as it is wanted: all machines, all addons.
+func whole(ctx context.Context, parent *kube.Cluster, in ClusterInputs) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, clusterTime, fmt.Errorf("it is not ready after %s", clusterTime))
+	defer cancel()
+	_, err := clusterapi.Await(ctx, parent.Dynamic, in.Namespace, in.Name, clusterapi.Report.Ready, func(r clusterapi.Report) { status(ctx, r.Progress()) })
+	return err
+}
+
+// adminKubeconfig is the kubeconfig that Cluster API made. It is renewed by
+// Cluster API long before its certificate ends.
+func adminKubeconfig(ctx context.Context, parent *kube.Cluster, in ClusterInputs) (string, error) {
+	secret, err := parent.Typed.CoreV1().Secrets(in.Namespace).Get(ctx, in.Name+"-kubeconfig", metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("reading the cluster's kubeconfig: %w", err)
+	}
+	value := bytes.TrimSpace(secret.Data["value"])
+	if len(value) == 0 {
+		return "", fault.New("Secret "+in.Namespace+"/"+secret.Name, errors.New("it has no kubeconfig under the key value"), "see the Cluster's conditions: slipway status")
+	}
+	return string(value), nil
+}
+
+// remove deletes the cluster and waits until it is gone from the cloud; then
+// its release, whose charts keep what Cluster API must delete in order.
+func (clusterKind) remove(ctx context.Context, state ClusterState) error {
+	in := state.ClusterInputs
+	machine, err := in.openNow(ctx)
+	if err != nil {
+		return fault.New("seed at "+in.Address, err, "slipway down goes on without it: it takes what carries the environment's mark")
+	}
+	defer machine.Close()
+	at, err := locate(ctx, machine, in, ClusterState{}) // what does not answer is gone
+	if err != nil {
+		return err
+	}
+	if at.place == move.Management {
+		return fault.New("cluster "+in.Name, errors.New("it looks after itself, and cannot delete itself"), "slipway down goes on without: it takes what carries the environment's mark")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, removeTime, fmt.Errorf("it is still there after %s", removeTime))
+	defer cancel()
+	if err := clusterapi.Delete(ctx, at.Kube.Dynamic, in.Namespace, in.Name, map[string]string{janitor.VolumesPolicyAnnotation: in.VolumesPolicy},
+		func(r clusterapi.Report) { status(ctx, "deleting: "+r.Progress()) }); err != nil {
+		return err
+	}
+	client, err := helm.New(at.Config, in.Namespace, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	if _, err = client.Uninstall(in.Name, removeTime); err != nil {
+		return err
+	}
+	return clusterapi.AwaitServerGroups(ctx, at.Kube.Dynamic, in.Namespace, in.Name)
+}

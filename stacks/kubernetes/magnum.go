@@ -1,0 +1,137 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pulumi/pulumi-go-provider/infer"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/addons/controllers"
+	"github.com/slipway-sh/slipway/internal/kube"
+)
+
+// MagnumInputs are the inputs of the Magnum-compatible API on a cluster.
+type MagnumInputs struct {
+	Login
+	Kubeconfig string `pulumi:"kubeconfig" provider:"secret"`
+	// ServerID is what the cluster is on; on another one everything starts anew.
+	ServerID    string `pulumi:"serverID"`
+	Image       string `pulumi:"image"`
+	TrustBundle string `pulumi:"trustBundle"`
+	Version     string `pulumi:"slipwayVersion"`
+	// Environment are variables of theirs: the proxy that they go out by.
+	Environment map[string]string `pulumi:"environment,optional" provider:"secret"`
+	// Settings are controllers.Magnum as JSON: they hold passwords.
+	Settings string `pulumi:"settings" provider:"secret"`
+}
+
+// MagnumState is the state of the API.
+type MagnumState struct {
+	MagnumInputs
+	// Authority is the certificate, in PEM, that the API's own is signed by;
+	// empty if the operator gave one.
+	Authority string `pulumi:"authority"`
+}
+
+// Magnum is the API with its controllers in a program: created means that they
+// are available, and that the load balancer leads to them.
+type Magnum struct {
+	pulumi.CustomResourceState
+	Authority pulumi.StringOutput `pulumi:"authority"`
+}
+
+// MagnumRefs are the inputs of NewMagnum.
+type MagnumRefs struct {
+	LoginRefs
+	Kubeconfig, ServerID, Settings pulumi.StringInput
+	Image, TrustBundle, Version    string
+	Environment                    map[string]string
+}
+
+// NewMagnum adds the API to the program.
+func NewMagnum(ctx *pulumi.Context, name string, refs MagnumRefs, options ...pulumi.ResourceOption) (*Magnum, error) {
+	properties := refs.properties()
+	properties["kubeconfig"] = pulumi.ToSecret(refs.Kubeconfig)
+	properties["serverID"] = refs.ServerID
+	properties["settings"] = pulumi.ToSecret(refs.Settings)
+	properties["image"] = pulumi.String(refs.Image)
+	properties["trustBundle"] = pulumi.String(refs.TrustBundle)
+	properties["slipwayVersion"] = pulumi.String(refs.Version)
+	if len(refs.Environment) > 0 {
+		properties["environment"] = pulumi.ToStringMap(refs.Environment)
+	}
+	r := &Magnum{}
+	return r, ctx.RegisterResource("slipway:kubernetes:Magnum", name, properties, r, options...)
+}
+
+func (s MagnumState) inputs() MagnumInputs { return s.MagnumInputs }
+
+type magnum struct {
+	controller[MagnumInputs, MagnumState]
+}
+
+// Annotate names the resource's type.
+func (*magnum) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "Magnum") }
+
+type magnumKind struct{}
+
+func (magnumKind) object(MagnumInputs) string { return "Magnum API" }
+
+func (magnumKind) id(MagnumInputs) string { return "magnum" }
+
+func (magnumKind) blank(in MagnumInputs) MagnumState { return MagnumState{MagnumInputs: in} }
+
+func (k magnumKind) settle(ctx context.Context, in MagnumInputs) (MagnumState, error) {
+	state := k.blank(in)
+	settings := &controllers.Magnum{}
+	if err := json.Unmarshal([]byte(in.Settings), settings); err != nil {
+		return state, fmt.Errorf("reading the settings: %w", err)
+	}
+	machine, err := in.open(ctx)
+	if err != nil {
+		return state, err
+	}
+	defer machine.Close()
+	on, err := Reach(machine, in.Kubeconfig)
+	if err != nil {
+		return state, err
+	}
+	if err := applyControllers(ctx, on, controllers.Options{Image: in.Image, TrustBundle: in.TrustBundle, Environment: in.Environment, Magnum: settings}); err != nil {
+		return state, err
+	}
+	if err := awaitBalancer(ctx, on); err != nil {
+		return state, err
+	}
+	if settings.Certificate == "" {
+		state.Authority, err = authority(ctx, on)
+	}
+	return state, err
+}
+
+// balancerTime is how long the cloud may take for a load balancer.
+const balancerTime = 10 * time.Minute
+
+// awaitBalancer waits until the cloud controller manager says that the load
+// balancer leads to the API.
+func awaitBalancer(ctx context.Context, on *kube.Cluster) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, balancerTime, errors.New("it has no address in time"))
+	defer cancel()
+	status(ctx, "waiting for the load balancer of the API")
+	name := types.NamespacedName{Namespace: controllers.MagnumNamespace, Name: controllers.MagnumName}
+	return on.AwaitBalancer(ctx, name, func(text string) { status(ctx, text) })
+}
+
+// authority is the certificate of the API's own authority.
+func authority(ctx context.Context, on *kube.Cluster) (string, error) {
+	secret, err := on.Typed.CoreV1().Secrets(controllers.MagnumNamespace).Get(ctx, controllers.MagnumAuthority, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("reading the authority of the API: %w", err)
+	}
+	return string(secret.Data["tls.crt"]), nil
+}

@@ -1,0 +1,173 @@
+package stacks
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/addons/controllers"
+	"github.com/slipway-sh/slipway/images/template"
+	"github.com/slipway-sh/slipway/stacks/catalog"
+	"github.com/slipway-sh/slipway/stacks/kubernetes"
+	"github.com/slipway-sh/slipway/stacks/openstack"
+)
+
+// The catalog's words for Magnum, and its port.
+const (
+	magnumType = "container-infra"
+	magnumName = "magnum"
+	magnumPort = 9511
+)
+
+// The roles of the service users: who has `service` may validate tokens; to
+// revoke the credentials of others takes an administrator.
+const (
+	roleService       = "service"
+	roleAdministrator = "admin"
+)
+
+// MagnumFiles are the content of the files that spec.magnum names.
+type MagnumFiles struct {
+	Policy, Certificate, Key string
+	// Templates are nil where no file is named.
+	Templates *template.File
+}
+
+// magnum is the Magnum-compatible API on the management cluster, behind a load
+// balancer with an address that stays, and in Keystone's catalog.
+func (e Environment) magnum(ctx *pulumi.Context, on management) error {
+	conf := e.Config.Spec.Magnum
+	address, err := e.magnumAddress(ctx)
+	if err != nil {
+		return err
+	}
+	settings, err := e.magnumSettings(ctx, address)
+	if err != nil {
+		return err
+	}
+	api, err := kubernetes.NewMagnum(ctx, StepMagnum, kubernetes.MagnumRefs{LoginRefs: on.login, Kubeconfig: on.cluster.AdminKubeconfig, ServerID: on.cluster.ID(),
+		Settings: settings, Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: addons.SlipwayVersion(), Environment: e.onManagement()},
+		pulumi.DependsOn(on.ready))
+	if err != nil {
+		return err
+	}
+	url := address.PublicAddress.ApplyT(func(address string) string {
+		return fmt.Sprintf("https://%s:%d/v1", cmp.Or(conf.Hostname, address), magnumPort)
+	}).(pulumi.StringOutput)
+	if _, err := openstack.NewCatalogEntry(ctx, openstack.CatalogEntryInputs{Owned: e.owned(StepMagnumCatalog), Type: magnumType, Name: magnumName,
+		Region: e.Equipment.Cloud.Region}, url, pulumi.DependsOn([]pulumi.Resource{api})); err != nil {
+		return err
+	}
+	if _, err := catalog.NewClusterTemplates(ctx, StepMagnumTemplates, catalog.ClusterTemplatesRefs{Endpoint: url, Authority: api.Authority,
+		File: e.templates(), Images: e.templateImages(on.image)}, pulumi.DependsOn([]pulumi.Resource{api})); err != nil {
+		return err
+	}
+	ctx.Export(OutputMagnumURL, url)
+	ctx.Export(OutputMagnumAuthority, api.Authority)
+	return nil
+}
+
+// magnumAddress is the floating IP of the API. It is no part of the load
+// balancer, so that a new one, or a new cluster, has the same.
+func (e Environment) magnumAddress(ctx *pulumi.Context) (*openstack.FloatingIP, error) {
+	in := openstack.FloatingIPInputs{Owned: e.owned(StepMagnumAddress), NetworkID: e.Choices.ExternalNetworkID}
+	if wanted := e.Config.Spec.Magnum.FloatingIP; wanted.IsValid() {
+		in.Address = wanted.String()
+	}
+	return openstack.ReserveFloatingIP(ctx, in)
+}
+
+// magnumSettings makes the service users and puts together what the API is
+// given, as JSON.
+func (e Environment) magnumSettings(ctx *pulumi.Context, address *openstack.FloatingIP) (pulumi.StringOutput, error) {
+	project, err := openstack.NewServiceProject(ctx, openstack.ServiceProjectInputs{Owned: e.owned(StepMagnumProject), Name: e.Config.Spec.Magnum.ServiceProject})
+	if err != nil {
+		return pulumi.StringOutput{}, err
+	}
+	user, err := openstack.NewServiceUser(ctx, openstack.ServiceUserInputs{Owned: e.owned(StepMagnumUser), Role: roleService}, project.ID())
+	if err != nil {
+		return pulumi.StringOutput{}, err
+	}
+	administrator, err := openstack.NewServiceUser(ctx, openstack.ServiceUserInputs{Owned: e.owned(StepMagnumAdministrator), Role: roleAdministrator}, project.ID())
+	if err != nil {
+		return pulumi.StringOutput{}, err
+	}
+	text := pulumi.All(address.PublicAddress, project.ID(), user.ID(), user.Password, administrator.ID(), administrator.Password).ApplyT(
+		func(known []any) (string, error) {
+			settings, err := e.magnumValues(word(known[0]), e.Equipment.Cloud.passwordLogin(word(known[1]), word(known[2]), word(known[3])),
+				e.Equipment.Cloud.passwordLogin(word(known[1]), word(known[4]), word(known[5])))
+			if err != nil {
+				return "", err
+			}
+			text, err := json.Marshal(settings)
+			return string(text), err
+		}).(pulumi.StringOutput)
+	return pulumi.ToSecret(text).(pulumi.StringOutput), nil
+}
+
+// magnumValues are the settings of the API, given its address and its logins.
+func (e Environment) magnumValues(address string, user, administrator map[string]any) (controllers.Magnum, error) {
+	conf := e.Config.Spec.Magnum
+	m := controllers.Magnum{Address: address, Certificate: e.Equipment.Magnum.Certificate, Key: e.Equipment.Magnum.Key, CloudCA: e.Equipment.Cloud.Authority,
+		Policy: e.Equipment.Magnum.Policy, DefaultQuota: conf.DefaultQuota, Labels: conf.Labels, Replicas: conf.Replicas, ControllerReplicas: replicasOn(e.Config.Spec.ManagementCluster)}
+	m.NetworkDriver = conf.NetworkDriver
+	m.NetworkDrivers = slices.Compact(slices.Sorted(slices.Values([]string{"calico", "cilium", m.NetworkDriver})))
+	if conf.Hostname != "" {
+		m.Hostnames = []string{conf.Hostname}
+	}
+	for entry, text := range map[*string]map[string]any{&m.Clouds: user, &m.Administrator: administrator} {
+		clouds, err := yaml.Marshal(map[string]any{"clouds": map[string]any{"magnum": text}})
+		if err != nil {
+			return m, fmt.Errorf("writing clouds.yaml: %w", err)
+		}
+		*entry = string(clouds)
+	}
+	return m, nil
+}
+
+// templates are the cluster templates of the file, or one of what the management
+// cluster is made of, so that there is something to begin with.
+func (e Environment) templates() *template.File {
+	if file := e.Equipment.Magnum.Templates; file != nil {
+		return file
+	}
+	yes, workers := true, e.Choices.Management.ControlPlaneFlavor
+	for _, group := range e.Config.Spec.ManagementCluster.NodeGroups {
+		workers = e.Choices.Management.NodeGroupFlavors[group.Name]
+	}
+	return &template.File{APIVersion: template.APIVersion, Kind: template.Kind, Metadata: template.Metadata{Name: e.Config.Metadata.Name}, Spec: template.Spec{
+		NamePattern: "kubernetes-{version}",
+		Defaults: template.Settings{MasterFlavor: e.Choices.Management.ControlPlaneFlavor, Flavor: workers, ExternalNetwork: e.Choices.ExternalNetworkID,
+			NetworkDriver: e.Config.Spec.Magnum.NetworkDriver, MasterLB: &yes, FloatingIP: &yes},
+		Templates: []template.Template{{KubernetesVersion: e.kubernetesVersion(), Image: e.nodeImageName()}},
+	}}
+}
+
+// templateImages are the images that this run brings, by name: templates wait for
+// those that they name, and follow them.
+func (e Environment) templateImages(node pulumi.StringInput) pulumi.StringMap {
+	ids := pulumi.StringMap{e.nodeImageName(): node}
+	for _, listed := range e.Images {
+		name := listed.Manifest.Spec.Images[0].Name
+		ids[name] = e.brought[name].ImageID
+	}
+	return ids
+}
+
+// nodeImageName is the image of the management cluster's nodes, by the name or
+// the ID that Glance has.
+func (e Environment) nodeImageName() string {
+	return cmp.Or(e.Config.Spec.ManagementCluster.Image, e.Config.ResourceName(StepNodeImage))
+}
+
+// passwordLogin is an entry of clouds.yaml.
+func (c Cloud) passwordLogin(projectID, userID, password string) map[string]any {
+	entry := c.options()
+	entry["auth"] = map[string]any{"auth_url": c.AuthURL, "user_id": userID, "password": password, "project_id": projectID}
+	return entry
+}

@@ -1,0 +1,118 @@
+package stacks
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/stacks/kubernetes"
+)
+
+// ManagementNamespace is where the management cluster's objects are on its
+// parent. Its name there is the environment's.
+const ManagementNamespace = "default"
+
+// parent is what the management cluster is made from.
+type parent struct {
+	seed  Seed
+	on    seedCluster
+	place place
+	login login
+}
+
+// managementCluster is the cluster that Cluster API on the seed makes, with
+// Cluster API on it.
+func (e Environment) managementCluster(ctx *pulumi.Context, p parent) error {
+	image, err := e.image(ctx, StepNodeImage, e.Choices.Management.ImageID, e.NodeImage)
+	if err != nil {
+		return err
+	}
+	cluster, err := kubernetes.NewCluster(ctx, StepManagementCluster, kubernetes.ClusterRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
+		ServerID: p.seed.Server.ID(), Name: e.Config.Metadata.Name, Namespace: ManagementNamespace, Chart: e.Equipment.Chart,
+		VolumesPolicy: e.Config.Spec.VolumesPolicy, Values: e.clusterValues(p, image)}, pulumi.DependsOn(p.on.ready))
+	if err != nil {
+		return err
+	}
+	clusterAPI, err := kubernetes.NewClusterAPI(ctx, StepManagementClusterAPI, kubernetes.ClusterAPIRefs{LoginRefs: p.on.login, Kubeconfig: cluster.AdminKubeconfig,
+		ServerID: cluster.ID(), Versions: e.Equipment.Versions, Settings: e.providers(), TrustBundle: e.trustBundle(), Environment: e.onManagement(),
+		Monitored: monitored(e.Config.Spec.ManagementCluster)})
+	if err != nil {
+		return err
+	}
+	own, err := e.controllers(ctx, StepManagementControllers, p.on.login, cluster.AdminKubeconfig, cluster.ID(), replicasOn(e.Config.Spec.ManagementCluster), e.onManagement())
+	if err != nil {
+		return err
+	}
+	if e.Config.Spec.Seed.Role == config.RolePivot {
+		if _, err := kubernetes.NewManagementMove(ctx, StepManagementMove, kubernetes.ManagementMoveRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
+			ServerID: p.seed.Server.ID(), ManagementKubeconfig: cluster.AdminKubeconfig, Name: e.Config.Metadata.Name, Namespace: ManagementNamespace},
+			pulumi.DependsOn(append([]pulumi.Resource{clusterAPI, own}, p.on.ready...))); err != nil {
+			return err
+		}
+	}
+	ctx.Export(OutputManagementKubeconfig, pulumi.ToSecret(cluster.AdminKubeconfig))
+	if e.Config.Spec.Magnum == nil {
+		return nil
+	}
+	return e.magnum(ctx, management{p.on.login, cluster, image, []pulumi.Resource{clusterAPI, own}})
+}
+
+// management is the management cluster as the rest of the program sees it.
+type management struct {
+	login   kubernetes.LoginRefs
+	cluster *kubernetes.Cluster
+	// image is the ID of the nodes' image.
+	image pulumi.StringInput
+	// ready are what the Magnum API needs on it.
+	ready []pulumi.Resource
+}
+
+// replicasOn is how many of each controller run: one can go with its node where
+// there are others.
+func replicasOn(m *config.ManagementCluster) int {
+	if m.Workers() > 1 {
+		return 2
+	}
+	return 1
+}
+
+// monitored reports whether the cluster's values turn monitoring on.
+func monitored(m *config.ManagementCluster) bool {
+	on, _, _ := unstructured.NestedBool(m.Values, "addons", "monitoring", "enabled")
+	return on
+}
+
+// clusterValues are the chart's values, as JSON, once all that they name is
+// there.
+func (e Environment) clusterValues(p parent, image pulumi.StringInput) pulumi.StringOutput {
+	subnet := p.place.subnet
+	if subnet == nil {
+		subnet = pulumi.String("")
+	}
+	text := pulumi.All(image, p.login.keyPair, p.place.network, subnet, p.seed.Credential.ID(), p.seed.Credential.Secret, p.seed.Address, p.place.mtu).ApplyT(
+		func(known []any) (string, error) {
+			made := Made{ImageID: word(known[0]), KeyPair: word(known[1]), NetworkID: word(known[2]), SubnetID: word(known[3]),
+				CredentialID: word(known[4]), CredentialSecret: word(known[5]), SeedAddress: word(known[6])}
+			made.NetworkMTU, _ = known[7].(int) // states of before have none
+			text, err := json.Marshal(e.Values(made))
+			if err != nil {
+				return "", fmt.Errorf("encoding the chart's values: %w", err)
+			}
+			return string(text), nil
+		}).(pulumi.StringOutput)
+	return pulumi.ToSecret(text).(pulumi.StringOutput)
+}
+
+// word is an output's text, be it a plain one or an id.
+func word(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case pulumi.ID:
+		return string(v)
+	}
+	return ""
+}

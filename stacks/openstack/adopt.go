@@ -1,0 +1,115 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/owner"
+)
+
+// Adopt gives a thing that somebody else made to a step of an environment: it
+// takes the step's name and mark, so that the next Up finds it as its own (row
+// S-05). word is the type of the thing, as Thing has it. What belongs to another
+// environment is refused, and a second thing of one step too. It may be called
+// again after it failed half-way.
+func (i Inventory) Adopt(ctx context.Context, word string, mark owner.Mark, id string) error {
+	object := word + " " + id
+	if collections()[word] == "" {
+		return fault.Usage(object, errors.New("it cannot be adopted"), "let slipway up make one")
+	}
+	things, err := i.List(ctx, mark.Environment)
+	if err != nil {
+		return fmt.Errorf("looking for what the environment has: %w", err)
+	}
+	for _, thing := range things {
+		if thing.Step == mark.Step && thing.Type == word && thing.ID != id {
+			return fault.Usage(object, fmt.Errorf("the environment has a %s for %s already: %s", word, mark.Step, thing.ID), "delete that one first, and let slipway refresh forget it")
+		}
+	}
+	if word == ThingVolume {
+		err = i.adoptVolume(ctx, mark, id)
+	} else {
+		err = i.adoptNeutron(ctx, word, mark, id)
+	}
+	if errors.Is(err, errGone) {
+		return fault.Usage(object, err, "name the id of one in the project")
+	}
+	if err != nil {
+		return fmt.Errorf("adopting %s: %w", object, explain(object, err))
+	}
+	return nil
+}
+
+// ofOthers refuses what carries the mark of another environment or step.
+func ofOthers(word, id string, found owner.Mark, marked bool, mark owner.Mark) error {
+	if !marked || found == mark {
+		return nil
+	}
+	return fault.Usage(word+" "+id, fmt.Errorf("it is what %s of environment %s made", found.Step, found.Environment), "nothing can belong to two: take its marks away first, if that environment is gone")
+}
+
+func (i Inventory) adoptVolume(ctx context.Context, mark owner.Mark, id string) error {
+	client, v, err := volumeKind{i.Clients}.get(ctx, id)
+	if err != nil {
+		return err
+	}
+	found, marked := owner.Find(nil, v.Metadata, v.Description)
+	if err := ofOthers(ThingVolume, id, found, marked, mark); err != nil {
+		return err
+	}
+	metadata := maps.Clone(v.Metadata)
+	maps.Copy(metadata, mark.Metadata())
+	name, description := mark.Name(), described(v.Description, mark)
+	_, err = volumes.Update(ctx, client, id, volumes.UpdateOpts{Name: &name, Description: &description, Metadata: metadata}).Extract()
+	return err
+}
+
+// described is a description with the mark behind what people wrote.
+func described(text string, mark owner.Mark) string {
+	if found, ok := owner.FromDescription(text); ok && found == mark {
+		return text
+	}
+	return strings.TrimSpace(text + " " + mark.Description())
+}
+
+// collections are the API's, by the type of what can be adopted.
+func collections() map[string]string {
+	return map[string]string{ThingNetwork: "networks", ThingSubnet: "subnets", ThingRouter: "routers", ThingSecurityGroup: "security-groups",
+		ThingPort: "ports", ThingFloatingIP: "floatingips", ThingVolume: "volumes"}
+}
+
+func (i Inventory) adoptNeutron(ctx context.Context, word string, mark owner.Mark, id string) error {
+	client, err := i.Network()
+	if err != nil {
+		return err
+	}
+	plural := collections()[word]
+	singular := strings.ReplaceAll(strings.TrimSuffix(plural, "s"), "-", "_")
+	var body map[string]struct {
+		Description string   `json:"description"`
+		Tags        []string `json:"tags"`
+	}
+	if _, err := client.Get(ctx, client.ServiceURL(plural, id), &body, nil); err != nil {
+		return gone(err)
+	}
+	thing := body[singular]
+	found, marked := owner.Find(thing.Tags, nil, thing.Description)
+	if err := ofOthers(word, id, found, marked, mark); err != nil {
+		return err
+	}
+	change := map[string]string{"description": described(thing.Description, mark)}
+	if word != ThingFloatingIP { // it has no name
+		change["name"] = mark.Name()
+	}
+	if _, err := client.Put(ctx, client.ServiceURL(plural, id), map[string]any{singular: change}, nil, &gophercloud.RequestOpts{OkCodes: []int{200}}); err != nil {
+		return err
+	}
+	return tag(ctx, client, plural, id, thing.Tags, Owned{Environment: mark.Environment, Step: mark.Step})
+}

@@ -1,0 +1,207 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
+	"github.com/pulumi/pulumi-go-provider/infer"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/slipway-sh/slipway/internal/owner"
+)
+
+// CatalogEntryInputs are the inputs of a service in the catalog with endpoints
+// of ours in one region.
+type CatalogEntryInputs struct {
+	Owned
+	// Type is such as "container-infra". A service of the type that is there is
+	// borrowed; endpoints of others in the region are disabled while ours are
+	// there, and enabled again when they go.
+	Type string `pulumi:"type" diff:"replace"`
+	// Name of the service if it is made.
+	Name   string `pulumi:"name" diff:"replace"`
+	Region string `pulumi:"region" diff:"replace"`
+	// URL is of all three interfaces.
+	URL string `pulumi:"url"`
+}
+
+// CatalogEntryState is the state of an entry; its id is the service's.
+type CatalogEntryState struct {
+	CatalogEntryInputs
+	Borrowed bool `pulumi:"borrowed"`
+}
+
+func (s CatalogEntryState) inputs() CatalogEntryInputs { return s.CatalogEntryInputs }
+
+// CatalogEntry is a service with endpoints in a program.
+type CatalogEntry struct{ pulumi.CustomResourceState }
+
+// NewCatalogEntry adds an entry to the program.
+func NewCatalogEntry(ctx *pulumi.Context, in CatalogEntryInputs, url pulumi.StringInput, options ...pulumi.ResourceOption) (*CatalogEntry, error) {
+	r := &CatalogEntry{}
+	return r, register(ctx, "CatalogEntry", in, pulumi.Map{"url": url}, r, options)
+}
+
+type catalogEntry struct {
+	controller[CatalogEntryInputs, CatalogEntryState]
+}
+
+// Annotate names the resource's type.
+func (*catalogEntry) Annotate(a infer.Annotator) { a.SetToken("openstack", "CatalogEntry") }
+
+type catalogKind struct{ administrator Administrator }
+
+func (catalogKind) word() string { return "service" }
+
+func (k catalogKind) find(ctx context.Context, in CatalogEntryInputs) (string, error) {
+	client, _, err := k.administrator(ctx)
+	if err != nil {
+		return "", err
+	}
+	pages, err := services.List(client, services.ListOpts{ServiceType: in.Type}).AllPages(ctx)
+	if err != nil {
+		return "", err
+	}
+	list, err := services.ExtractServices(pages)
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	return list[0].ID, nil
+}
+
+func (k catalogKind) make(ctx context.Context, in CatalogEntryInputs) (string, error) {
+	client, _, err := k.administrator(ctx)
+	if err != nil {
+		return "", err
+	}
+	made, err := services.Create(ctx, client, services.CreateOpts{Type: in.Type, Name: in.Name, Description: in.mark().Description()}).Extract()
+	if err != nil {
+		return "", err
+	}
+	return made.ID, nil
+}
+
+// settle makes or corrects our endpoint of each interface, then takes those of
+// others out of the catalog.
+func (k catalogKind) settle(ctx context.Context, id string, in CatalogEntryInputs) (CatalogEntryState, error) {
+	client, list, err := k.endpoints(ctx, id, in.Region)
+	if err != nil {
+		return CatalogEntryState{}, err
+	}
+	ours := map[gophercloud.Availability]endpoints.Endpoint{}
+	for _, e := range list {
+		if isOurs(e, in) {
+			ours[e.Availability] = e
+		}
+	}
+	for _, face := range []gophercloud.Availability{gophercloud.AvailabilityPublic, gophercloud.AvailabilityInternal, gophercloud.AvailabilityAdmin} {
+		if err := put(ctx, client, id, in, face, ours[face]); err != nil {
+			return CatalogEntryState{}, fmt.Errorf("%s endpoint: %w", face, err)
+		}
+	}
+	for _, e := range list {
+		if !isOurs(e, in) && e.Enabled {
+			if err := enable(ctx, client, e.ID, false, strings.TrimSpace(e.Description+" "+disabledBy(in))); err != nil {
+				return CatalogEntryState{}, fmt.Errorf("disabling endpoint %s: %w", e.URL, err)
+			}
+		}
+	}
+	return k.read(ctx, id, in)
+}
+
+// put makes the endpoint of an interface, or corrects the one that is there.
+func put(ctx context.Context, client *gophercloud.ServiceClient, id string, in CatalogEntryInputs, face gophercloud.Availability, there endpoints.Endpoint) error {
+	switch {
+	case there.ID == "":
+		return endpoints.Create(ctx, client, endpoints.CreateOpts{Availability: face, Region: in.Region, URL: in.URL, ServiceID: id, Description: in.mark().Description()}).Err
+	case there.URL != in.URL:
+		return endpoints.Update(ctx, client, there.ID, endpoints.UpdateOpts{URL: in.URL}).Err
+	}
+	return nil
+}
+
+func enable(ctx context.Context, client *gophercloud.ServiceClient, id string, enabled bool, description string) error {
+	return endpoints.Update(ctx, client, id, endpoints.UpdateOpts{Enabled: &enabled, Description: description}).Err
+}
+
+func isOurs(e endpoints.Endpoint, in CatalogEntryInputs) bool {
+	mark, ok := owner.FromDescription(e.Description)
+	return ok && mark == in.mark()
+}
+
+// disabledBy is what the description of an endpoint of others says while ours
+// are in the catalog. It is no mark: the endpoint is not ours to delete.
+func disabledBy(in CatalogEntryInputs) string { return "[disabled by " + in.mark().Name() + "]" }
+
+func (k catalogKind) read(ctx context.Context, id string, in CatalogEntryInputs) (CatalogEntryState, error) {
+	client, _, err := k.administrator(ctx)
+	if err != nil {
+		return CatalogEntryState{}, err
+	}
+	service, err := services.Get(ctx, client, id).Extract()
+	if err != nil {
+		return CatalogEntryState{}, gone(err)
+	}
+	mark, ours := owner.FromDescription(service.Description)
+	_, list, err := k.endpoints(ctx, id, in.Region)
+	if err != nil {
+		return CatalogEntryState{}, err
+	}
+	in.URL = urlOf(list, in)
+	return CatalogEntryState{in, !ours || mark != in.mark()}, nil
+}
+
+// urlOf is the URL if all three endpoints have it, else empty, so that a
+// difference is seen and corrected.
+func urlOf(list []endpoints.Endpoint, in CatalogEntryInputs) string {
+	right := 0
+	for _, e := range list {
+		if isOurs(e, in) && e.Enabled && e.URL == in.URL {
+			right++
+		}
+	}
+	if right < 3 {
+		return ""
+	}
+	return in.URL
+}
+
+func (k catalogKind) remove(ctx context.Context, id string, state CatalogEntryState) error {
+	client, list, err := k.endpoints(ctx, id, state.Region)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		word := disabledBy(state.CatalogEntryInputs)
+		switch {
+		case isOurs(e, state.CatalogEntryInputs):
+			err = skipGone(gone(endpoints.Delete(ctx, client, e.ID).ExtractErr()))
+		case strings.Contains(e.Description, word):
+			err = enable(ctx, client, e.ID, true, strings.TrimSpace(strings.ReplaceAll(e.Description, word, "")))
+		}
+		if err != nil {
+			return fmt.Errorf("endpoint %s: %w", e.URL, err)
+		}
+	}
+	if state.Borrowed {
+		return nil
+	}
+	return gone(services.Delete(ctx, client, id).ExtractErr())
+}
+
+func (k catalogKind) endpoints(ctx context.Context, id, region string) (*gophercloud.ServiceClient, []endpoints.Endpoint, error) {
+	client, _, err := k.administrator(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	pages, err := endpoints.List(client, endpoints.ListOpts{ServiceID: id, RegionID: region}).AllPages(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := endpoints.ExtractEndpoints(pages)
+	return client, list, err
+}

@@ -1,0 +1,71 @@
+package openstack
+
+import (
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+
+	"github.com/slipway-sh/slipway/addons/janitor"
+)
+
+// StepServices is the step of what Services of type LoadBalancer have in the
+// cloud. The cloud controller manager makes it on the management cluster, with
+// names and without marks.
+const StepServices = "services"
+
+// exposed are the lists in which things of Services are found.
+type exposed struct {
+	balancers []loadbalancers.LoadBalancer
+	addresses []floatingips.FloatingIP
+	groups    []groups.SecGroup
+	ports     []ports.Port
+}
+
+// of returns the things of Services on the cluster of the environment. The
+// cluster's name in theirs does not say whose they are: another cluster of the
+// name may be in the project. What is on a network that the environment made is
+// the environment's (rows S-73, S-74).
+func (s *exposed) of(environment string, marked []Thing) []Thing {
+	networks := map[string]bool{}
+	for _, thing := range marked {
+		if thing.Type == ThingNetwork {
+			networks[thing.ID] = true
+		}
+	}
+	if len(networks) == 0 {
+		return nil
+	}
+	var things []Thing
+	add := func(kind, id, name, state string) {
+		if !slices.ContainsFunc(marked, func(t Thing) bool { return t.Type == kind && t.ID == id }) {
+			things = append(things, Thing{Type: kind, ID: id, Name: name, Step: StepServices, State: state})
+		}
+	}
+	doors := map[string]bool{} // ports of the load balancers
+	for _, b := range s.balancers {
+		if janitor.BalancerOf(b.Name, environment) && networks[b.VipNetworkID] && b.ProvisioningStatus != "DELETED" {
+			doors[b.VipPortID] = true
+			add(ThingBalancer, b.ID, b.Name, b.ProvisioningStatus)
+		}
+	}
+	for _, f := range s.addresses {
+		if janitor.AddressOf(f.Description, environment) && f.PortID != "" && doors[f.PortID] {
+			add(ThingFloatingIP, f.ID, f.FloatingIP, f.Status)
+		}
+	}
+	guarding := map[string]bool{} // security groups of ports on the networks
+	for _, p := range s.ports {
+		for _, id := range p.SecurityGroups {
+			guarding[id] = guarding[id] || networks[p.NetworkID]
+		}
+	}
+	for _, g := range s.groups {
+		if janitor.GroupOf(g.Description, environment) && guarding[g.ID] {
+			add(ThingSecurityGroup, g.ID, g.Name, "present")
+		}
+	}
+	return things
+}

@@ -1,0 +1,104 @@
+package openstack
+
+import (
+	"context"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
+	"github.com/pulumi/pulumi-go-provider/infer"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/slipway-sh/slipway/internal/owner"
+)
+
+// ServiceProjectInputs are the inputs of the project of service users.
+type ServiceProjectInputs struct {
+	Owned
+	// Name is most often "service". One that is there is borrowed: it stays
+	// when the environment goes.
+	Name string `pulumi:"name" diff:"replace"`
+}
+
+// ServiceProjectState is the state of a project.
+type ServiceProjectState struct {
+	ServiceProjectInputs
+	Borrowed bool `pulumi:"borrowed"`
+}
+
+func (s ServiceProjectState) inputs() ServiceProjectInputs { return s.ServiceProjectInputs }
+
+// ServiceProject is the project of service users in a program.
+type ServiceProject struct{ pulumi.CustomResourceState }
+
+// NewServiceProject adds the project to the program.
+func NewServiceProject(ctx *pulumi.Context, in ServiceProjectInputs, options ...pulumi.ResourceOption) (*ServiceProject, error) {
+	r := &ServiceProject{}
+	return r, register(ctx, "ServiceProject", in, nil, r, options)
+}
+
+type serviceProject struct {
+	controller[ServiceProjectInputs, ServiceProjectState]
+}
+
+// Annotate names the resource's type.
+func (*serviceProject) Annotate(a infer.Annotator) { a.SetToken("openstack", "ServiceProject") }
+
+type serviceProjectKind struct{ administrator Administrator }
+
+func (serviceProjectKind) word() string { return "project" }
+
+func (k serviceProjectKind) find(ctx context.Context, in ServiceProjectInputs) (string, error) {
+	client, domain, err := k.administrator(ctx)
+	if err != nil {
+		return "", err
+	}
+	pages, err := projects.List(client, projects.ListOpts{Name: in.Name, DomainID: domain}).AllPages(ctx)
+	if err != nil {
+		return "", err
+	}
+	list, err := projects.ExtractProjects(pages)
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	return list[0].ID, nil
+}
+
+func (k serviceProjectKind) make(ctx context.Context, in ServiceProjectInputs) (string, error) {
+	client, domain, err := k.administrator(ctx)
+	if err != nil {
+		return "", err
+	}
+	made, err := projects.Create(ctx, client, projects.CreateOpts{Name: in.Name, DomainID: domain, Description: in.mark().Description()}).Extract()
+	if err != nil {
+		return "", err
+	}
+	return made.ID, nil
+}
+
+func (k serviceProjectKind) settle(ctx context.Context, id string, in ServiceProjectInputs) (ServiceProjectState, error) {
+	return k.read(ctx, id, in)
+}
+
+func (k serviceProjectKind) read(ctx context.Context, id string, in ServiceProjectInputs) (ServiceProjectState, error) {
+	client, _, err := k.administrator(ctx)
+	if err != nil {
+		return ServiceProjectState{}, err
+	}
+	found, err := projects.Get(ctx, client, id).Extract()
+	if err != nil {
+		return ServiceProjectState{}, gone(err)
+	}
+	mark, ours := owner.FromDescription(found.Description)
+	in.Name = found.Name
+	return ServiceProjectState{in, !ours || mark != in.mark()}, nil
+}
+
+func (k serviceProjectKind) remove(ctx context.Context, id string, state ServiceProjectState) error {
+	if state.Borrowed {
+		return nil
+	}
+	client, _, err := k.administrator(ctx)
+	if err != nil {
+		return err
+	}
+	return gone(projects.Delete(ctx, client, id).ExtractErr())
+}

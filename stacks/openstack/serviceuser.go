@@ -1,0 +1,155 @@
+package openstack
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/roles"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/users"
+	"github.com/pulumi/pulumi-go-provider/infer"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/owner"
+)
+
+// ServiceUserInputs are the inputs of a user as which a service of ours logs in.
+type ServiceUserInputs struct {
+	Owned
+	// ProjectID is where the user has the role.
+	ProjectID string `pulumi:"projectID" diff:"replace"`
+	Role      string `pulumi:"role" diff:"replace"`
+}
+
+// ServiceUserState is the state of a service user.
+type ServiceUserState struct {
+	ServiceUserInputs
+	Password string `pulumi:"password" provider:"secret"`
+}
+
+func (s ServiceUserState) inputs() ServiceUserInputs { return s.ServiceUserInputs }
+
+// ServiceUser is a service user in a program; its id and password log in.
+type ServiceUser struct {
+	pulumi.CustomResourceState
+	Password pulumi.StringOutput `pulumi:"password"`
+}
+
+// NewServiceUser adds a service user to the program.
+func NewServiceUser(ctx *pulumi.Context, in ServiceUserInputs, project pulumi.StringInput, options ...pulumi.ResourceOption) (*ServiceUser, error) {
+	r := &ServiceUser{}
+	return r, register(ctx, "ServiceUser", in, pulumi.Map{"projectID": project}, r, append(options, pulumi.AdditionalSecretOutputs([]string{"password"})))
+}
+
+type serviceUser struct {
+	controller[ServiceUserInputs, ServiceUserState]
+}
+
+// Annotate names the resource's type.
+func (*serviceUser) Annotate(a infer.Annotator) { a.SetToken("openstack", "ServiceUser") }
+
+// WireDependencies says that the password is secret.
+func (*serviceUser) WireDependencies(f infer.FieldSelector, _ *ServiceUserInputs, s *ServiceUserState) {
+	f.OutputField(&s.Password).AlwaysSecret()
+}
+
+// Read keeps the password, which Keystone does not tell.
+func (u *serviceUser) Read(ctx context.Context, r infer.ReadRequest[ServiceUserInputs, ServiceUserState]) (infer.ReadResponse[ServiceUserInputs, ServiceUserState], error) {
+	response, err := u.controller.Read(ctx, r)
+	response.State.Password = r.State.Password
+	return response, err
+}
+
+type serviceUserKind struct{ administrator Administrator }
+
+func (serviceUserKind) word() string { return "user" }
+
+func (k serviceUserKind) find(ctx context.Context, in ServiceUserInputs) (string, error) {
+	client, domain, err := k.administrator(ctx)
+	if err != nil {
+		return "", err
+	}
+	pages, err := users.List(client, users.ListOpts{Name: in.mark().Name(), DomainID: domain}).AllPages(ctx)
+	if err != nil {
+		return "", err
+	}
+	list, err := users.ExtractUsers(pages)
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	if mark, ok := owner.FromDescription(list[0].Description); !ok || mark != in.mark() {
+		return "", foreign(k.word(), list[0].Name, list[0].ID)
+	}
+	return list[0].ID, nil
+}
+
+// make makes the user without a password; settle gives it one.
+func (k serviceUserKind) make(ctx context.Context, in ServiceUserInputs) (string, error) {
+	client, domain, err := k.administrator(ctx)
+	if err != nil {
+		return "", err
+	}
+	made, err := users.Create(ctx, client, users.CreateOpts{Name: in.mark().Name(), DomainID: domain, Description: in.mark().Description(), Password: rand.Text()}).Extract()
+	if err != nil {
+		return "", err
+	}
+	return made.ID, nil
+}
+
+// settle gives the user the role, and a new password: an earlier one is known
+// to a state only, which may be lost.
+func (k serviceUserKind) settle(ctx context.Context, id string, in ServiceUserInputs) (ServiceUserState, error) {
+	client, _, err := k.administrator(ctx)
+	if err != nil {
+		return ServiceUserState{}, err
+	}
+	if err := assign(ctx, client, id, in); err != nil {
+		return ServiceUserState{}, err
+	}
+	password := rand.Text() + rand.Text()
+	if _, err := users.Update(ctx, client, id, users.UpdateOpts{Password: password}).Extract(); err != nil {
+		return ServiceUserState{}, fmt.Errorf("setting the password: %w", err)
+	}
+	return ServiceUserState{in, password}, nil
+}
+
+// assign gives the user the role in the project.
+func assign(ctx context.Context, client *gophercloud.ServiceClient, id string, in ServiceUserInputs) error {
+	pages, err := roles.List(client, roles.ListOpts{Name: in.Role}).AllPages(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := roles.ExtractRoles(pages)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return fault.New("role "+in.Role, errors.New("Keystone has none of this name"), "openstack role create "+in.Role)
+	}
+	if err := roles.Assign(ctx, client, list[0].ID, roles.AssignOpts{UserID: id, ProjectID: in.ProjectID}).ExtractErr(); err != nil {
+		return fmt.Errorf("assigning role %s: %w", in.Role, err)
+	}
+	return nil
+}
+
+func (k serviceUserKind) read(ctx context.Context, id string, in ServiceUserInputs) (ServiceUserState, error) {
+	client, _, err := k.administrator(ctx)
+	if err != nil {
+		return ServiceUserState{}, err
+	}
+	if _, err := users.Get(ctx, client, id).Extract(); err != nil {
+		return ServiceUserState{}, gone(err)
+	}
+	return ServiceUserState{ServiceUserInputs: in}, nil
+}
+
+func (k serviceUserKind) remove(ctx context.Context, id string, _ ServiceUserState) error {
+	client, _, err := k.administrator(ctx)
+	if err != nil {
+		return err
+	}
+	return gone(users.Delete(ctx, client, id).ExtractErr())
+}
