@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"k8s.io/klog/v2"
+
 	"github.com/slipway-sh/slipway/internal/cli"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -29,6 +31,7 @@ func main() {
 		os.Exit(int(fault.ExitInterrupted)) // the second does not ask
 	}()
 	streams := ui.SystemStreams()
+	klog.SetLogger(cli.ClientLog(streams)) // the library keeps it for the whole process
 	err := cli.Run(ctx, streams, os.Args[1:])
 	os.Exit(int(cli.Report(streams, err)))
 }

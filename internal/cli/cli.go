@@ -11,6 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/config"
 	"github.com/slipway-sh/slipway/internal/cli/console"
 	"github.com/slipway-sh/slipway/internal/cli/down"
+	"github.com/slipway-sh/slipway/internal/cli/etcd"
+	"github.com/slipway-sh/slipway/internal/cli/image"
 	"github.com/slipway-sh/slipway/internal/cli/initialize"
 	"github.com/slipway-sh/slipway/internal/cli/kubeconfig"
 	"github.com/slipway-sh/slipway/internal/cli/logs"
@@ -19,9 +21,12 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/reference"
 	"github.com/slipway-sh/slipway/internal/cli/refresh"
 	"github.com/slipway-sh/slipway/internal/cli/sandbox"
+	"github.com/slipway-sh/slipway/internal/cli/seed"
+	"github.com/slipway-sh/slipway/internal/cli/serve"
 	"github.com/slipway-sh/slipway/internal/cli/ssh"
 	"github.com/slipway-sh/slipway/internal/cli/state"
 	"github.com/slipway-sh/slipway/internal/cli/status"
+	"github.com/slipway-sh/slipway/internal/cli/template"
 	"github.com/slipway-sh/slipway/internal/cli/up"
 	"github.com/slipway-sh/slipway/internal/cli/version"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -62,8 +67,8 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 	})
 	root.AddCommand(initialize.New(streams), config.New(streams), preflight.New(streams, stacks.Steps()),
 		plan.New(streams), up.New(streams), status.New(streams), refresh.New(streams), down.New(streams), state.New(streams),
-		kubeconfig.New(streams), ssh.New(streams), logs.New(streams), console.New(streams),
-		bundle.New(streams), sandbox.New(streams), version.New(streams), reference.New())
+		kubeconfig.New(streams), ssh.New(streams), logs.New(streams), console.New(streams), seed.New(streams),
+		image.New(streams), template.New(streams), bundle.New(streams), sandbox.New(streams), serve.New(streams), etcd.New(streams), version.New(streams), reference.New())
 	root.InitDefaultCompletionCmd()
 	strict(root)
 	return root

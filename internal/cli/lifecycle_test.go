@@ -149,7 +149,7 @@ func TestAnEnvironmentByCommands(t *testing.T) {
 	empty := data[downData](t, "down", "--dry-run", "-f", file, "-o", "json")
 
 	plan := data[struct{ Changes []struct{ Operation string } }](t, "plan", "-f", file, "--skip-check", "bundle", "-o", "json")
-	if len(plan.Changes) != 15 {
+	if len(plan.Changes) != 16 {
 		t.Errorf("the plan has %d changes", len(plan.Changes))
 	}
 	if code, _, stderr := run(t.Context(), "up", "-f", file, "--skip-check", "bundle"); code != fault.ExitUsage || !strings.Contains(stderr, "not confirmed") {
@@ -213,7 +213,43 @@ func TestStateByCommands(t *testing.T) {
 	if code, _, stderr := run(t.Context(), "state", "import", saved, "-f", file); code != fault.ExitOK {
 		t.Errorf("import: %s", stderr)
 	}
-	if code, stdout, _ := run(t.Context(), "plan", "-f", file, "--skip-check", "bundle"); code != fault.ExitOK || !strings.Contains(stdout, "2 to create, ") {
+	if code, stdout, _ := run(t.Context(), "plan", "-f", file, "--skip-check", "bundle"); code != fault.ExitOK || !strings.Contains(stdout, "3 to create, ") {
 		t.Errorf("after the import: %s", stdout)
+	}
+}
+
+// proves: F35
+func TestATimeoutNamesWhatBlocksAndLeavesAStateToGoOnFrom(t *testing.T) {
+	_, file := project(t)
+	upToTheSeed(t, file)
+	before := data[statusData](t, "status", "-f", file, "-o", "json")
+	// Nobody answers at the seed's port 22: the run can only end by its time,
+	// which on a slow machine must be longer to come as far as there.
+	for after := 4 * time.Second; ; after *= 2 {
+		code, _, stderr := run(t.Context(), "up", "--yes", "-f", file, "--skip-check", "bundle", "--progress", "plain", "--timeout", after.String())
+		if code != fault.ExitDeadline || !strings.Contains(stderr, "not done after "+after.String()) || !strings.Contains(stderr, "fix: "+fault.Resume) {
+			t.Fatalf("exit code %d\n%s", code, stderr)
+		}
+		if strings.Contains(stderr, "error: k3s: not done after "+after.String()+": under way for ") && strings.Contains(stderr, "last seen: waiting for SSH: ") {
+			break
+		}
+		if after > time.Minute {
+			t.Fatalf("it does not name k3s and its cause:\n%s", stderr)
+		}
+	}
+	if _, stdout, stderr := run(t.Context(), "plan", "-f", file, "--skip-check", "bundle"); !strings.Contains(stdout, "3 to create, 13 as they are") {
+		t.Errorf("what is left to do: %s%s", stdout, stderr)
+	}
+	if after := data[statusData](t, "status", "-f", file, "-o", "json"); !slices.Equal(before.Resources, after.Resources) {
+		t.Errorf("going on made things anew: %+v", after.Resources)
+	}
+	if code, _, stderr := run(t.Context(), "down", "--yes", "-f", file, "--timeout", "1ns"); code != fault.ExitDeadline {
+		t.Errorf("down in no time: exit code %d\n%s", code, stderr)
+	}
+	if code, _, stderr := run(t.Context(), "up", "-f", file, "--timeout", "-1s"); code != fault.ExitUsage || !strings.Contains(stderr, "--timeout") {
+		t.Errorf("less than nothing: exit code %d\n%s", code, stderr)
+	}
+	if down := data[downData](t, "down", "--yes", "-f", file, "-o", "json", "--timeout", "10m"); len(down.Left) > 0 {
+		t.Errorf("left %v", down.Left)
 	}
 }

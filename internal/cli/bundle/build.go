@@ -55,6 +55,11 @@ func (o buildOptions) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	o.Env = os.Environ()
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding slipway's own binary: %w", err)
+	}
+	o.Program = program
 	if err := source.Preflight(ctx, o.Options); err != nil {
 		return err
 	}

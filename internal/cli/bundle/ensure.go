@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +19,8 @@ import (
 
 type ensureOptions struct {
 	dir, progress string
+	// own has the controllers of this slipway, not of the one that built.
+	own bool
 	// probe is what answers where there is internet.
 	probe string
 }
@@ -33,11 +37,13 @@ func newEnsure(streams ui.Streams) *cobra.Command {
 there is taken; what is missing is pulled from upstream where there is internet and
 a pinned digest; the rest is built from source. It says which.`,
 		Example: `  slipway bundle ensure
-  slipway bundle ensure --dir /srv/bundle`,
+  slipway bundle ensure --dir /srv/bundle
+  slipway bundle ensure --own   # after another slipway was built from source`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}
 	dirFlag(cmd, &o.dir)
+	cmd.Flags().BoolVar(&o.own, "own", false, "build again what has the controllers of another slipway than this one")
 	ui.ProgressFlag(cmd.Flags(), &o.progress)
 	return cmd
 }
@@ -49,15 +55,41 @@ func (o ensureOptions) run(ctx context.Context, streams ui.Streams) error {
 	}
 	if len(missing) == 0 {
 		fmt.Fprintf(streams.Out, "bundle %s: complete, all %d items are there\n", o.dir, len(addons.Components()))
-		return nil
+		return o.others(ctx, streams)
 	}
 	if missing, err = o.pull(ctx, streams, missing); err != nil || len(missing) == 0 {
 		return err
 	}
 	fmt.Fprintf(streams.Out, "bundle %s: building %d items from source; all of them take 20 to 35 minutes on two processors, a few far less\n", o.dir, len(missing))
+	return o.build(ctx, streams, missing)
+}
+
+func (o ensureOptions) build(ctx context.Context, streams ui.Streams, items []string) error {
 	build := buildOptions{dir: o.dir, from: "source", progress: o.progress, format: "table",
-		Options: source.Options{Only: missing, DebianSuite: source.DefaultSuite}}
+		Options: source.Options{Only: items, DebianSuite: source.DefaultSuite}}
 	return build.run(ctx, streams)
+}
+
+// others says which items another slipway built. Unless --own is given they are
+// taken all the same: other machine images mean other machines.
+func (o ensureOptions) others(ctx context.Context, streams ui.Streams) error {
+	folder, err := bundle.Open(o.dir)
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding slipway's own binary: %w", err)
+	}
+	others, err := source.OfAnotherBinary(folder.Bill(), program)
+	if err == nil && o.own && len(others) > 0 {
+		return o.build(ctx, streams, others)
+	}
+	if len(others) > 0 {
+		fmt.Fprintf(streams.Out, "bundle %s: %s have the controllers of another slipway than this one; to have this one's: slipway bundle ensure --own --dir %s\n",
+			o.dir, strings.Join(others, ", "), o.dir)
+	}
+	return err
 }
 
 // missing names the components that the bundle does not have.

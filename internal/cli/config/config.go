@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/images/manifest"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -79,13 +80,17 @@ func newValidate(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Check the environment file without looking at the cloud",
-		Long: `Checks syntax, keys, types and values of all layers and tells every mistake at once.
+		Long: `Checks syntax, keys, types and values of all layers, and the manifests that spec.images
+names, and tells every mistake at once.
 What only the cloud can tell is checked by slipway preflight.`,
 		Example: "  slipway config validate\n  slipway config validate -f slipway.yaml -f production.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			loaded, err := from.Load()
 			if err != nil {
+				return err
+			}
+			if _, err := manifest.ReadFiles(loaded.Environment.Spec.Images...); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(streams.Out, "environment %s is valid (%s)\n", loaded.Environment.Metadata.Name, strings.Join(loaded.Files, ", "))

@@ -2,24 +2,31 @@
 package down
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/images"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
 type options struct {
-	from     environment.Flags
-	yes, dry bool
-	progress string
-	format   string
+	from           environment.Flags
+	timeout        target.Timeout
+	yes, dry       bool
+	deleteClusters bool
+	images         bool
+	progress       string
+	format         string
 }
 
 // New returns the command.
@@ -30,15 +37,26 @@ func New(streams ui.Streams) *cobra.Command {
 		Short: "Delete the environment and prove that nothing is left",
 		Long: `Deletes everything of the environment, what was made last first; then whatever else
 in the cloud carries the environment's mark; then lists what carries it to prove
-that nothing is left. It works with the state lost and with the seed gone. Things
-without the mark are not touched, whatever their names.`,
+that nothing is left. A management cluster that looks after itself goes back to the
+seed first, which is woken for it: nobody deletes itself to the end. While the management cluster has clusters of others it refuses
+and lists them, unless --delete-clusters says that they go, too. Images of
+spec.images stay and are listed; with --images those go that the environment
+uploaded, that are private and that nothing uses. Volumes of workloads go or stay
+as spec.volumesPolicy says; those that stay are listed. It works with the state lost and
+with the seed gone. Things without the mark are not touched, whatever their names.`,
 		Example: `  slipway down --dry-run
-  slipway down --yes`,
+  slipway down --yes
+  slipway down --delete-clusters --yes`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.timeout.Run(cmd.Context(), func(ctx context.Context) error { return o.run(ctx, streams) })
+		},
 	}
 	o.from.Add(cmd.Flags())
+	o.timeout.Add(cmd.Flags())
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "delete the clusters that the management cluster looks after, too")
+	cmd.Flags().BoolVar(&o.images, "images", false, "delete the images of spec.images that the environment uploaded and nothing uses, too")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "list what would be deleted and delete nothing")
 	ui.ProgressFlag(cmd.Flags(), &o.progress)
 	ui.FormatFlag(cmd.Flags(), &o.format)
@@ -51,6 +69,10 @@ type result struct {
 	DryRun      bool              `json:"dryRun"`
 	Deleted     []openstack.Thing `json:"deleted"`
 	Left        []openstack.Thing `json:"left"`
+	// Volumes are those of workloads on the management cluster.
+	Volumes []openstack.WorkloadVolume `json:"volumes"`
+	// Images are those that the environment brought, and whether they stay.
+	Images []images.Retirement `json:"images"`
 	// Quota is what the project uses, before and after.
 	Before openstack.Usage `json:"usedBefore"`
 	After  openstack.Usage `json:"usedAfter"`
@@ -76,6 +98,12 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if r.Before, err = t.Inventory.Usage(ctx); err != nil {
 		return err
 	}
+	if r.Images, err = o.listImages(ctx, t.Cloud, t.Name()); err != nil {
+		return err
+	}
+	if r.Volumes, err = listVolumes(ctx, t, things); err != nil {
+		return err
+	}
 	if o.dry {
 		r.Left, r.After = things, r.Before
 		finish()
@@ -84,26 +112,42 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err := o.ask(streams, r); err != nil {
 		return err
 	}
-	failed := o.remove(ctx, t, progress)
+	if target.ShelvedSeed(things) {
+		wake(ctx, t, progress)
+	}
+	if err := o.clusters(ctx, t, progress); err != nil {
+		return err
+	}
+	failed, volumes := o.remove(ctx, t, things, r.Volumes, progress)
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return errors.Join(cmp.Or(failed, context.Cause(ctx)), volumes)
 	}
 	if err := r.prove(ctx, t); err != nil {
 		return err
 	}
+	var kept error
+	r.Images, kept = o.leaveImages(ctx, t.Cloud, t.Name(), progress)
 	finish()
 	if len(r.Left) == 0 {
-		failed = nil // what the engine could not delete the sweep could
+		failed = t.RemoveKubeconfigs() // what the engine could not delete the sweep could
 	}
 	if err := ui.Output(streams.Out, o.format, r, r.table("deleted")); err != nil {
 		return err
 	}
-	return r.verdict(failed)
+	return errors.Join(r.verdict(failed), volumes, kept)
+}
+
+// wake wakes a shelved seed, so that the clusters are deleted in order. One that
+// does not wake is as one that is gone: its step tells why.
+func wake(ctx context.Context, t *target.Target, progress event.Sink) {
+	if seed, err := t.Seed(ctx); err == nil {
+		_, _ = t.Wake(ctx, seed, progress)
+	}
 }
 
 // ask shows what will go; nothing needs no answer.
 func (o options) ask(streams ui.Streams, r result) error {
-	if o.yes || len(r.Deleted) == 0 {
+	if o.yes || len(r.Deleted) == 0 && (len(r.Images) == 0 || !o.images) {
 		return nil
 	}
 	if err := ui.Output(streams.Err, "table", nil, r.table("will be deleted")); err != nil {
@@ -142,7 +186,7 @@ func (r result) table(word string) ui.Table {
 	for _, thing := range list {
 		table.Rows = append(table.Rows, []string{thing.Type, thing.Name, thing.State, thing.ID})
 	}
-	table.Footer = []string{fmt.Sprintf("%d things of %s %s", len(r.Deleted), r.Environment, word)}
+	table.Footer = append(append(r.volumeLines(), r.imageLines()...), fmt.Sprintf("%d things of %s %s", len(r.Deleted), r.Environment, word))
 	if word != "deleted" {
 		return table
 	}

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/images/manifest"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/preflight"
+	"github.com/slipway-sh/slipway/stacks"
 )
 
 // System is what this process's environment says about clouds.
@@ -45,12 +47,30 @@ func Check(ctx context.Context, c *cloud.Cloud, loaded *config.Loaded, steps, sk
 	if err := preflight.CheckSkips(skip); err != nil {
 		return preflight.Result{}, err
 	}
+	list, err := Images(loaded)
+	if err != nil {
+		return preflight.Result{}, err
+	}
 	snapshot, err := c.Snapshot(ctx)
 	if err != nil {
 		return preflight.Result{}, err
 	}
-	return preflight.Run(preflight.Input{Environment: loaded.Environment, Snapshot: snapshot, Bundle: lookAtBundle(loaded.Environment),
-		Steps: steps, Now: time.Now(), Skip: skip}), nil
+	input := preflight.Input{Environment: loaded.Environment, Snapshot: snapshot, Bundle: lookAtBundle(loaded.Environment),
+		Steps: steps, Now: time.Now(), Skip: skip}
+	for _, listed := range list {
+		input.Images = append(input.Images, listed.Manifest.Spec.Images[0])
+	}
+	return preflight.Run(input), nil
+}
+
+// Images are those that the environment brings. What a manifest has wrong is
+// told like what the environment file has.
+func Images(loaded *config.Loaded) ([]stacks.ListedImage, error) {
+	list, err := manifest.ReadFiles(loaded.Environment.Spec.Images...)
+	if err != nil {
+		return nil, err
+	}
+	return stacks.ListedImages(list, loaded.Environment.Spec.Bundle)
 }
 
 // lookAtBundle says what the seed needs and the bundle has not.
@@ -62,8 +82,13 @@ func lookAtBundle(e *config.Environment) preflight.Bundle {
 		return facts
 	}
 	bill := folder.Bill()
-	for _, c := range addons.SeedComponents() {
-		ownImage := c.Kind == bundle.Machine && e.Spec.Seed.Image != ""
+	facts.Kubernetes, facts.Architecture = addons.VersionsIn(bill).Kubernetes, map[string]string{"linux/amd64": "x86_64", "linux/arm64": "aarch64"}[bill.Platform]
+	needed := addons.SeedComponents()
+	if m := e.Spec.ManagementCluster; m != nil && m.Image == "" {
+		needed = append(needed, addons.NodeComponents()...)
+	}
+	for _, c := range needed {
+		ownImage := c.Name == "seed" && e.Spec.Seed.Image != ""
 		if bill.Item(c.Name) == nil && !ownImage {
 			facts.Missing = append(facts.Missing, c.Name)
 		}

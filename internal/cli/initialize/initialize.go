@@ -21,7 +21,9 @@ import (
 // options are the flags.
 type options struct {
 	file, name, cloud string
-	force             bool
+	// admin is who puts the Magnum API into the catalog.
+	admin string
+	force bool
 }
 
 // New returns the command.
@@ -36,6 +38,7 @@ func New(streams ui.Streams) *cobra.Command {
 providers), what was chosen of it, and why. Nothing in the cloud is changed.`,
 		Example: `  slipway init
   slipway init --cloud mycloud --name prod
+  slipway init --cloud mycloud --magnum-admin-cloud mycloud-admin
   slipway init -f environments/staging.yaml --force`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,6 +60,7 @@ providers), what was chosen of it, and why. Nothing in the cloud is changed.`,
 	cmd.Flags().StringVarP(&o.file, "file", "f", config.DefaultFile, "file to write")
 	cmd.Flags().StringVar(&o.name, "name", "slipway", "name of the environment")
 	cmd.Flags().StringVar(&o.cloud, "cloud", "", "entry of clouds.yaml; empty is OS_CLOUD, else the only one")
+	cmd.Flags().StringVar(&o.admin, "magnum-admin-cloud", "", "entry of clouds.yaml of an administrator of Keystone: with one, the Magnum-compatible API is part of the environment")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace a file that is there")
 	ui.FormatFlag(cmd.Flags(), &format)
 	return cmd
@@ -75,7 +79,7 @@ func (o options) run(ctx context.Context) ([]starter.Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, chosen, err := starter.File(o.name, snapshot)
+	text, chosen, err := starter.File(o.name, o.admin, snapshot)
 	if err != nil {
 		return nil, err
 	}

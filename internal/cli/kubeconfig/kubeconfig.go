@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -18,51 +18,93 @@ import (
 
 // New returns the command.
 func New(streams ui.Streams) *cobra.Command {
-	var from environment.Flags
-	var output string
+	var o options
 	cmd := &cobra.Command{
 		Use:   "kubeconfig",
-		Short: "Print the kubeconfig of the seed, or write it to a file",
-		Long: `Prints the administrator's kubeconfig of the seed's Kubernetes. It is a secret: with
---output it is written to a file with mode 0600, which appears whole or not at all.`,
-		Example: `  slipway kubeconfig --output seed.kubeconfig
-  KUBECONFIG=seed.kubeconfig kubectl get pods -A`,
+		Short: "Print the kubeconfig of the management cluster or of the seed, or write it to a file",
+		Long: `Prints the administrator's kubeconfig of the management cluster, or of the seed where
+there is none. It is a secret: with --output it is written to a file with mode 0600,
+which appears whole or not at all.
+
+With spec.managementCluster.kubeconfig.token it is the one with a token, which is
+renewed when less than a third of its time is left.`,
+		Example: `  slipway kubeconfig --output management.kubeconfig
+  KUBECONFIG=management.kubeconfig kubectl get nodes
+  slipway kubeconfig --cluster seed --output seed.kubeconfig`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), streams, from, output) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}
-	from.Add(cmd.Flags())
-	cmd.Flags().StringVar(&output, "output", "", "file to write instead of standard output")
+	o.from.Add(cmd.Flags())
+	cmd.Flags().BoolVar(&o.admin, "admin", false, "the administrator's, also where the environment file asks for one with a token")
+	cmd.Flags().BoolVar(&o.rotate, "rotate", false, "make a new token and revoke the one before")
+	cmd.Flags().StringVar(&o.output, "output", "", "file to write instead of standard output")
+	cmd.Flags().StringVar(&o.cluster, "cluster", "", "seed or management; empty is the management cluster if there is one")
 	return cmd
 }
 
-func run(ctx context.Context, streams ui.Streams, from environment.Flags, output string) error {
-	seed, _, err := target.OpenSeed(ctx, from)
+// The clusters of --cluster.
+const (
+	onSeed     = "seed"
+	management = "management"
+)
+
+type options struct {
+	from            environment.Flags
+	output, cluster string
+	admin, rotate   bool
+}
+
+func (o options) run(ctx context.Context, streams ui.Streams) error {
+	if !slices.Contains([]string{"", onSeed, management}, o.cluster) {
+		return fault.Usage("--cluster "+o.cluster, errors.New("there is no such cluster"), "write seed or management")
+	}
+	text, err := o.text(ctx)
 	if err != nil {
 		return err
 	}
-	if seed.Kubeconfig == "" {
-		return fault.New("seed "+seed.Name, errors.New("its Kubernetes was not ready yet"), "slipway up goes on")
-	}
-	if output == "" {
-		_, err := fmt.Fprint(streams.Out, seed.Kubeconfig)
+	if o.output == "" {
+		_, err := fmt.Fprint(streams.Out, text)
 		return err
 	}
-	if err := write(output, seed.Kubeconfig); err != nil {
-		return fault.New(output, err, "choose another file")
+	if err := target.WriteSecret(o.output, text); err != nil {
+		return fault.New(o.output, err, "choose another file")
 	}
 	return nil
 }
 
-// write replaces the file in one step.
-func write(path, text string) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-") // mode 0600
+// text is the kubeconfig that is asked for.
+func (o options) text(ctx context.Context) (string, error) {
+	seed, loaded, err := target.OpenSeed(ctx, o.from)
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer os.Remove(file.Name())
-	_, err = file.WriteString(text)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return err
+	if seed.Kubeconfig == "" {
+		return "", fault.New("seed "+seed.Name, errors.New("its Kubernetes was not ready yet"), "slipway up goes on")
 	}
-	return os.Rename(file.Name(), path)
+	if seed.Management == "" && o.cluster == management {
+		return "", fault.New("management cluster", errors.New("it is not ready yet, or the environment has none"), "slipway status shows how far it is")
+	}
+	if seed.Management == "" || o.cluster == onSeed {
+		return seed.Kubeconfig, o.refuse("the cluster has no token")
+	}
+	if o.admin {
+		return seed.Management, o.refuse("the administrator's kubeconfig has a client certificate")
+	}
+	path, err := target.WriteTokenKubeconfig(ctx, seed, loaded, o.rotate)
+	if err != nil {
+		return "", err
+	}
+	if path == "" {
+		return seed.Management, o.refuse("spec.managementCluster.kubeconfig.token asks for no token")
+	}
+	text, err := os.ReadFile(path)
+	return string(text), err
+}
+
+// refuse refuses to rotate what is no token.
+func (o options) refuse(why string) error {
+	if !o.rotate {
+		return nil
+	}
+	return fault.Usage("--rotate", errors.New(why), "leave it out")
 }

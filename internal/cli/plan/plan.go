@@ -3,12 +3,14 @@ package plan
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
@@ -49,6 +51,13 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	plan, err := t.Engine.Preview(ctx, program.Program)
 	if err != nil {
 		return err
+	}
+	shelved, err := t.Shelved(ctx)
+	if err != nil {
+		return err
+	}
+	if shelved && !plan.Empty() {
+		fmt.Fprintf(streams.Err, "warning: %v: %s\n", t.ErrShelved(), fault.Remedy(t.ErrShelved()))
 	}
 	if o.format == "table" {
 		target.WritePlan(streams.Out, plan)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,6 +77,11 @@ func (o startOptions) run(ctx context.Context, streams ui.Streams) (err error) {
 	return o.report(ctx, streams)
 }
 
+// gcPercent is how much garbage there may be beside what lives, in percent. By Go's
+// default of 100 a list of 100 servers spent a third of its time in collecting, for
+// a heap of 30 MiB (test/bench).
+const gcPercent = 200
+
 // serve is the cloud itself, until a signal.
 func (o startOptions) serve(ctx context.Context, streams ui.Streams) error {
 	claim, err := sandbox.NewClaim(o.dir)
@@ -82,6 +89,9 @@ func (o startOptions) serve(ctx context.Context, streams ui.Streams) error {
 		return fault.New("sandbox", err, "see slipway sandbox status")
 	}
 	defer claim.Release()
+	if os.Getenv("GOGC") == "" { // whoever sets it knows better
+		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	}
 	progress, err := ui.NewProgress("plain", streams)
 	if err != nil {
 		return err

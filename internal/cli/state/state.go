@@ -1,4 +1,4 @@
-// Package state is `slipway state`: export, import, forget, unlock.
+// Package state is `slipway state`: export, import, forget, adopt, unlock.
 package state
 
 import (
@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/spf13/cobra"
@@ -15,7 +18,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/owner"
 	"github.com/slipway-sh/slipway/internal/ui"
+	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
@@ -23,9 +28,9 @@ import (
 func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state",
-		Short: "Work with the state itself: export, import, forget, unlock",
+		Short: "Work with the state itself: export, import, forget, adopt, unlock",
 		Long: `The state is what Slipway knows about an environment. These commands are for moving
-and repairing it; none of them touches the cloud. Secrets stay encrypted.`,
+and repairing it. None but adopt touches the cloud. Secrets stay encrypted.`,
 	}
 	cmd.AddCommand(
 		command("export", "Print the state as JSON, secrets encrypted", 0, func(ctx context.Context, e *engine.Engine, _ []string) error {
@@ -43,6 +48,7 @@ and repairing it; none of them touches the cloud. Secrets stay encrypted.`,
 			return e.Import(ctx, text)
 		}),
 		newForget(),
+		newAdopt(streams),
 		command("unlock", "Take away the lock of a process that is gone for certain", 0, func(ctx context.Context, e *engine.Engine, _ []string) error {
 			if err := e.Unlock(ctx); err != nil {
 				return err
@@ -62,6 +68,38 @@ func newForget() *cobra.Command {
 		return e.Forget(ctx, args[0], dependents)
 	})
 	cmd.Flags().BoolVar(&dependents, "dependents", false, "forget what depends on it, too")
+	return cmd
+}
+
+func newAdopt(streams ui.Streams) *cobra.Command {
+	var from environment.Flags
+	cmd := &cobra.Command{
+		Use:   "adopt RESOURCE ID",
+		Short: "Give a thing that is in the cloud already to the environment",
+		Long: `Gives the thing the name and the mark of the resource. The next up takes it into the
+state as if it had made it, changes what differs from the environment file and can be
+changed, and makes no second one. From then on it is the environment's: down deletes it.
+
+Resources: ` + strings.Join(slices.Sorted(maps.Keys(stacks.Adoptable())), ", ") + `.`,
+		Example: "  slipway state adopt seed-data 1f9c1dd4-7d0c-4bd2-bd3f-5f2f1d0a7c11\n  slipway plan",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			word, ok := stacks.Adoptable()[args[0]]
+			if !ok {
+				return fault.Usage(args[0], errors.New("no such resource can be adopted"), "name one of "+strings.Join(slices.Sorted(maps.Keys(stacks.Adoptable())), ", "))
+			}
+			t, err := target.Open(cmd.Context(), from, event.Discard{})
+			if err != nil {
+				return err
+			}
+			if err := t.Inventory.Adopt(cmd.Context(), word, owner.New(t.Name(), args[0]), args[1]); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(streams.Out, "%s %s is %s of %s now; slipway up takes it\n", word, args[1], args[0], t.Name())
+			return err
+		},
+	}
+	from.Add(cmd.Flags())
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,8 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 )
@@ -26,26 +29,83 @@ type component struct {
 }
 
 // healthTime is how long the seed may take to answer.
-const healthTime = 10 * time.Second
+const healthTime = 30 * time.Second
 
-// health asks the seed what runs on it.
-func health(ctx context.Context, t *target.Target) ([]component, error) {
+// facts are what the environment's Kubernetes say.
+type facts struct {
+	seed     []component
+	clusters []cluster
+}
+
+// cluster is a cluster of Cluster API.
+type cluster struct {
+	// On is where Cluster API runs that looks after it: "seed" or "management".
+	On string `json:"on"`
+	clusterapi.Report
+}
+
+// health asks the seed what runs on it, and what its and the management
+// cluster's Cluster API say of their clusters. Past a shelved seed the management
+// cluster is asked as from anywhere.
+func health(ctx context.Context, t *target.Target, shelved bool) (facts, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, healthTime, fmt.Errorf("no answer in %s", healthTime))
 	defer cancel()
 	seed, err := t.Seed(ctx)
 	if err != nil || seed.Kubeconfig == "" {
-		return nil, err
+		return facts{}, err
+	}
+	if shelved {
+		return direct(ctx, t, seed)
 	}
 	machine, err := seed.Login(ctx)
 	if err != nil {
-		return nil, err
+		return facts{}, err
 	}
 	defer machine.Close()
-	cluster, err := kubernetes.Reach(machine, seed.Kubeconfig)
+	on, err := kubernetes.Reach(machine, seed.Kubeconfig)
 	if err != nil {
-		return nil, err
+		return facts{}, err
 	}
-	return components(ctx, cluster)
+	var f facts
+	if f.seed, err = components(ctx, on); err != nil {
+		return f, err
+	}
+	if f.clusters, err = clusters(ctx, on, "seed"); err != nil || seed.Management == "" {
+		return f, err
+	}
+	if on, err = kubernetes.Reach(machine, seed.Management); err != nil {
+		return f, err
+	}
+	more, err := clusters(ctx, on, "management")
+	f.clusters = append(f.clusters, more...)
+	return f, err
+}
+
+// direct asks the management cluster without going through the seed.
+func direct(ctx context.Context, t *target.Target, seed *target.Seed) (facts, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(seed.Management))
+	if err != nil {
+		return facts{}, t.ErrShelved()
+	}
+	on, err := kube.New(config)
+	if err != nil {
+		return facts{}, err
+	}
+	var f facts
+	f.clusters, err = clusters(ctx, on, "management")
+	return f, errors.Join(errors.New("the seed is shelved; slipway seed wake wakes it"), err)
+}
+
+func clusters(ctx context.Context, c *kube.Cluster, on string) ([]cluster, error) {
+	reports, err := clusterapi.Read(ctx, c.Dynamic, metav1.NamespaceAll)
+	if err != nil {
+		return nil, fmt.Errorf("asking Cluster API on the %s cluster: %w", on, err)
+	}
+	var list []cluster
+	for _, report := range reports {
+		list = append(list, cluster{on, report})
+	}
+	return list, nil
 }
 
 func components(ctx context.Context, c *kube.Cluster) ([]component, error) {
@@ -101,4 +161,35 @@ func rows(list []component, now time.Time) [][]string {
 		lines = append(lines, []string{c.Kind, c.Name, state, "since " + duration.HumanDuration(now.Sub(c.Since))})
 	}
 	return lines
+}
+
+// tree is a cluster with its parts as lines of the table, each part below what
+// it belongs to, with the cause if it is not ready.
+func (c cluster) tree(now time.Time) [][]string {
+	var lines [][]string
+	for _, p := range c.Parts {
+		state := p.State
+		if p.Cause != "" {
+			state += ": " + shortened(p.Cause)
+		}
+		since := ""
+		if !p.Since.IsZero() {
+			since = "since " + duration.HumanDuration(now.Sub(p.Since))
+		}
+		name := strings.Repeat("  ", p.Level) + p.Name
+		if p.Level == 0 {
+			name += " (on the " + c.On + ")"
+		}
+		lines = append(lines, []string{p.Kind, name, state, since})
+	}
+	return lines
+}
+
+// shortened keeps the table narrow enough to be read; data has all of it.
+func shortened(cause string) string {
+	const most = 100
+	if letters := []rune(cause); len(letters) > most {
+		return string(letters[:most-1]) + "…"
+	}
+	return cause
 }

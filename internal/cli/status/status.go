@@ -29,7 +29,8 @@ func New(streams ui.Streams) *cobra.Command {
 		Use:   "status",
 		Short: "Show what the environment has in the cloud",
 		Long: `Lists everything in the cloud that carries the environment's mark, with id, type,
-name and state, and what runs on the seed. The cloud is shown without any state:
+name and state, what runs on the seed, and the management cluster with the clusters
+that it looks after: each with its parts, and the cause of what is not ready. The cloud is shown without any state:
 what a killed run left is there, too.
 With --drift it also compares the cloud with the state, and changes neither.`,
 		Example: `  slipway status
@@ -50,9 +51,11 @@ type result struct {
 	Cloud       string            `json:"cloud"`
 	Resources   []openstack.Thing `json:"resources"`
 	// Seed is what runs on the seed; Unreachable says why that is not known.
-	Seed        []component     `json:"seed,omitempty"`
-	Unreachable string          `json:"unreachable,omitempty"`
-	Drift       []engine.Change `json:"drift,omitempty"`
+	Seed        []component `json:"seed,omitempty"`
+	Unreachable string      `json:"unreachable,omitempty"`
+	// Clusters are the management cluster and those that it looks after.
+	Clusters []cluster       `json:"clusters,omitempty"`
+	Drift    []engine.Change `json:"drift,omitempty"`
 }
 
 func (o options) run(ctx context.Context, streams ui.Streams) error {
@@ -67,7 +70,9 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	}
 	r.Resources = append(r.Resources, things...)
 	if len(things) > 0 {
-		if r.Seed, err = health(ctx, t); err != nil {
+		known, err := health(ctx, t, target.ShelvedSeed(things))
+		r.Seed, r.Clusters = known.seed, known.clusters
+		if err != nil {
 			r.Unreachable = err.Error()
 		}
 	}
@@ -87,9 +92,12 @@ func (r result) table(drift bool) ui.Table {
 		table.Rows = append(table.Rows, []string{thing.Type, thing.Name, thing.State, thing.ID})
 	}
 	table.Rows = append(table.Rows, rows(r.Seed, time.Now())...)
+	for _, c := range r.Clusters {
+		table.Rows = append(table.Rows, c.tree(time.Now())...)
+	}
 	table.Footer = []string{fmt.Sprintf("%d things of %s in cloud %s", len(r.Resources), r.Environment, r.Cloud)}
 	if r.Unreachable != "" {
-		table.Footer = append(table.Footer, "what runs on the seed is not known: "+r.Unreachable)
+		table.Footer = append(table.Footer, "not all is known: "+r.Unreachable)
 	}
 	for _, change := range r.Drift {
 		for _, p := range change.Properties {

@@ -1,22 +1,26 @@
 package target
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/addons/magnum/policy"
+	"github.com/slipway-sh/slipway/images/template"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/stacks"
+	"github.com/slipway-sh/slipway/stacks/kubernetes"
 	"github.com/slipway-sh/slipway/stacks/seed"
 )
 
 // equipment reads what the seed is given from the files that the environment
 // names.
-func (t *Target) equipment() (stacks.Equipment, error) {
+func (t *Target) equipment(projectID string) (stacks.Equipment, error) {
 	spec := t.Environment.Spec
 	folder, err := bundle.Open(string(spec.Bundle))
 	if err != nil {
@@ -42,12 +46,83 @@ func (t *Target) equipment() (stacks.Equipment, error) {
 			return e, err
 		}
 	}
+	if own := bill.Item(addons.SlipwayImage); own != nil {
+		e.ControllersImage = own.Ref
+	}
+	e.Cloud = t.login(projectID, e.Authorities)
+	if m := spec.ManagementCluster; m != nil {
+		if e.Chart, err = kubernetes.ChartID(m.Chart); err != nil {
+			return e, err
+		}
+	}
+	if m := spec.Magnum; m != nil {
+		if e.Magnum, err = magnumFiles(m); err != nil {
+			return e, err
+		}
+	}
 	for host, r := range spec.Registries {
 		if e.Registries[host], err = registry(r); err != nil {
 			return e, err
 		}
 	}
 	return e, nil
+}
+
+// login is how clusters log in: as we do, but with the environment's own
+// credential.
+func (t *Target) login(projectID string, authorities []string) stacks.Cloud {
+	return stacks.Cloud{AuthURL: t.Cloud.Provider.IdentityEndpoint, Region: region(t.Cloud), Interface: string(t.Cloud.Endpoint.Availability),
+		ProjectID: projectID, Insecure: t.Cloud.Insecure, Authority: strings.Join(authorities, "\n")}
+}
+
+// magnumFiles reads the files of spec.magnum and tells all that is wrong with
+// them.
+func magnumFiles(m *config.Magnum) (stacks.MagnumFiles, error) {
+	var files stacks.MagnumFiles
+	var wrong [3]error
+	files.Policy, wrong[0] = rules(m.PolicyFile)
+	files.Templates, wrong[1] = templates(m.TemplatesFile)
+	if m.TLS != nil {
+		files.Certificate, files.Key, wrong[2] = certificate(m.TLS)
+	}
+	return files, errors.Join(wrong[:]...)
+}
+
+// rules reads rules of oslo.policy.
+func rules(path config.File) (string, error) {
+	text, err := read(path)
+	if err != nil {
+		return "", err
+	}
+	if _, err := policy.New([]byte(text)); err != nil {
+		return "", fault.Usage("spec.magnum.policyFile: "+string(path), err, "correct the rule; the names and defaults are in docs/magnum.md")
+	}
+	return text, nil
+}
+
+// certificate reads a certificate and the key that must go with it.
+func certificate(pair *config.KeyPair) (certificate, key string, err error) {
+	certificate, noCertificate := read(pair.CertificateFile)
+	key, noKey := read(pair.KeyFile)
+	if err := errors.Join(noCertificate, noKey); err != nil {
+		return "", "", err
+	}
+	if _, err := tls.X509KeyPair([]byte(certificate), []byte(key)); err != nil {
+		return "", "", fault.Usage("spec.magnum.tls", err, "name a certificate and its key, both in PEM")
+	}
+	return certificate, key, nil
+}
+
+// templates reads a file of cluster templates; nil is none.
+func templates(path config.File) (*template.File, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return template.Parse(config.Source{Name: string(path), Text: []byte(text)})
 }
 
 func registry(r config.Registry) (seed.Registry, error) {

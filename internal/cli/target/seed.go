@@ -21,7 +21,10 @@ const defaultUser = "debian"
 // Seed is the seed as the state knows it.
 type Seed struct {
 	Name, Address, ServerID, Kubeconfig string
-	user, hostKey, privateKey           string
+	// Management is the kubeconfig of the management cluster; empty until it is
+	// ready, and where there is none.
+	Management                string
+	user, hostKey, privateKey string
 }
 
 // OpenSeed reads the state; the cloud is not asked, so that it works from any
@@ -65,6 +68,8 @@ func seedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (
 			s.privateKey = r.Text("privateKey")
 		case stacks.StepK3s:
 			s.user, s.Kubeconfig = r.Text("user"), r.Text("kubeconfig")
+		case stacks.StepManagementCluster:
+			s.Management = r.Text("adminKubeconfig")
 		}
 	}
 	s.Address = cmp.Or(s.Address, internal)

@@ -6,11 +6,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	"github.com/pulumi/pulumi-go-provider/infer"
 
+	"github.com/slipway-sh/slipway/images/source"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cloud"
@@ -19,6 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/stacks"
+	"github.com/slipway-sh/slipway/stacks/catalog"
 	"github.com/slipway-sh/slipway/stacks/engine"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 	"github.com/slipway-sh/slipway/stacks/openstack"
@@ -30,6 +33,8 @@ type Target struct {
 	Cloud     *cloud.Cloud
 	Inventory openstack.Inventory
 	Engine    *engine.Engine
+
+	administrator administrator
 }
 
 // Open opens everything; events take the progress.
@@ -47,9 +52,11 @@ func Open(ctx context.Context, from environment.Flags, events event.Sink) (*Targ
 		return nil, err
 	}
 	t := &Target{Loaded: loaded, Cloud: c, Inventory: openstack.Inventory{Clients: c, UserID: user, KeyPairs: []string{stacks.StepKeyPair}}}
+	t.administrator = newAdministrator(loaded)
 	folder, _ := bundle.Open(string(loaded.Environment.Spec.Bundle)) // preflight tells of one that is needed and not there
 	t.Engine, err = Engine(loaded, events, func() []infer.InferredResource {
-		return append(openstack.Resources(c, user, t.Keys()), kubernetes.Resources(folder, kubernetes.WatchServer(c.Compute))...)
+		return slices.Concat(openstack.Resources(c, user, t.Keys(), openstack.Administrator(t.administrator)), kubernetes.Resources(folder, kubernetes.WatchServer(c.Compute)),
+			catalog.Resources(catalog.Options{Cloud: c, Source: source.Opener{Bundle: string(loaded.Environment.Spec.Bundle)}, MemberLogin: environment.MemberLogin}))
 	})
 	return t, err
 }
@@ -75,14 +82,35 @@ func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment
 	if err := result.Err(); err != nil {
 		return stacks.Environment{}, result, err
 	}
-	program := stacks.Environment{Config: t.Environment, Choices: result.Choices}
-	if result.Choices.ImageID == "" {
-		if program.Image, err = stacks.BundleImage(string(t.Environment.Spec.Bundle)); err != nil {
+	program := stacks.Environment{Config: t.Environment, Choices: result.Choices, Image: stacks.ImageFile{Listed: result.Choices.ListedImage}}
+	if program.Images, err = environment.Images(t.Loaded); err != nil {
+		return program, result, err
+	}
+	if result.Choices.ImageID == "" && program.Image.Listed == "" {
+		if program.Image, err = stacks.BundleImage(string(t.Environment.Spec.Bundle), stacks.SeedImage); err != nil {
 			return program, result, err
 		}
 	}
-	program.Equipment, err = t.equipment()
-	return program, result, err
+	if m := result.Choices.Management; m != nil && m.ListedImage != "" {
+		program.NodeImage.Listed = m.ListedImage
+	} else if m != nil && m.ImageID == "" {
+		if program.NodeImage, err = stacks.BundleImage(string(t.Environment.Spec.Bundle), stacks.NodeImage); err != nil {
+			return program, result, err
+		}
+	}
+	project, err := projectID(t.Cloud)
+	if err != nil {
+		return program, result, err
+	}
+	if program.Equipment, err = t.equipment(project); err != nil {
+		return program, result, err
+	}
+	if t.Environment.Spec.Magnum != nil {
+		if err := t.administrator.check(ctx); err != nil {
+			return program, result, err
+		}
+	}
+	return program, result, program.CheckValues()
 }
 
 // passphrase is where the environment says that its passphrase is.
@@ -114,17 +142,43 @@ func storage(loaded *config.Loaded) []string {
 	return list
 }
 
+// granted is what Keystone told with the token.
+type granted interface {
+	ExtractUser() (*tokens.User, error)
+	ExtractProject() (*tokens.Project, error)
+	ExtractServiceCatalog() (*tokens.ServiceCatalog, error)
+}
+
+func grantedTo(c *cloud.Cloud) (granted, error) {
+	result, ok := c.Provider.GetAuthResult().(granted)
+	if !ok {
+		return nil, fault.New("cloud "+c.Name, errNoUser, "log in with the Identity API v3")
+	}
+	return result, nil
+}
+
 // userID is the user that is logged in.
 func userID(c *cloud.Cloud) (string, error) {
-	result, ok := c.Provider.GetAuthResult().(interface {
-		ExtractUser() (*tokens.User, error)
-	})
-	if !ok {
-		return "", fault.New("cloud "+c.Name, errNoUser, "log in with the Identity API v3")
+	result, err := grantedTo(c)
+	if err != nil {
+		return "", err
 	}
 	user, err := result.ExtractUser()
 	if err != nil {
 		return "", c.Fault("token", err)
 	}
 	return user.ID, nil
+}
+
+// projectID is the project that is logged in to.
+func projectID(c *cloud.Cloud) (string, error) {
+	result, err := grantedTo(c)
+	if err != nil {
+		return "", err
+	}
+	project, err := result.ExtractProject()
+	if err != nil {
+		return "", c.Fault("token", err)
+	}
+	return project.ID, nil
 }

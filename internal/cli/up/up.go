@@ -2,6 +2,7 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -19,6 +20,7 @@ import (
 
 type options struct {
 	from     environment.Flags
+	timeout  target.Timeout
 	skip     []string
 	yes      bool
 	progress string
@@ -34,16 +36,21 @@ func New(streams ui.Streams) *cobra.Command {
 		Long: `Checks the environment against its cloud, shows the plan, asks, and makes it so.
 It can be run again at any time: what is as it should be is left alone, what a
 killed run had made is taken over, and a lost state is found again by the marks
-of things in the cloud.
+of things in the cloud. While the seed is shelved nothing is changed.
 
-Ctrl-C ends it within ten seconds with exit code 130; run it again to go on.`,
+Ctrl-C ends it within ten seconds with exit code 130; run it again to go on.
+So does --timeout, with exit code 5; it tells what was waited for, and its cause.`,
 		Example: `  slipway up
   slipway up --yes --progress json 2>events.jsonl
+  slipway up --yes --timeout 90m
   slipway up -f base.yaml -f prod.yaml`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.timeout.Run(cmd.Context(), func(ctx context.Context) error { return o.run(ctx, streams) })
+		},
 	}
 	o.from.Add(cmd.Flags())
+	o.timeout.Add(cmd.Flags())
 	cmd.Flags().StringSliceVar(&o.skip, "skip-check", nil, "ids of preflight checks to leave out")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	ui.ProgressFlag(cmd.Flags(), &o.progress)
@@ -56,6 +63,10 @@ type result struct {
 	Environment string        `json:"environment"`
 	Report      engine.Report `json:"report"`
 	Seconds     float64       `json:"seconds"`
+	// Kubeconfigs are the files that were written.
+	Kubeconfigs target.Kubeconfigs `json:"kubeconfigs"`
+	// Magnum is the Magnum-compatible API, if there is one.
+	Magnum target.Magnum `json:"magnum,omitzero"`
 }
 
 func (o options) run(ctx context.Context, streams ui.Streams) error {
@@ -75,6 +86,9 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	warn(streams, checked)
+	if err := awake(ctx, t, program); err != nil {
+		return err
+	}
 	if !o.yes {
 		if err := o.ask(ctx, streams, t, program); err != nil {
 			return err
@@ -85,12 +99,32 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
+	paths, err := t.WriteKubeconfigs(ctx)
+	if err != nil {
+		return err
+	}
+	magnum, err := t.WriteMagnum(ctx)
+	if err != nil {
+		return err
+	}
 	if o.format != "table" {
-		return ui.Output(streams.Out, o.format, result{t.Name(), report, time.Since(start).Seconds()}, ui.Table{})
+		return ui.Output(streams.Out, o.format, result{t.Name(), report, time.Since(start).Seconds(), paths, magnum}, ui.Table{})
 	}
 	target.WriteReport(streams.Out, report)
 	fmt.Fprintf(streams.Out, "%s is up (%s)\n", t.Name(), ui.Duration(time.Since(start)))
+	fmt.Fprintf(streams.Out, "KUBECONFIG=%s kubectl get nodes\n", cmp.Or(paths.Management, paths.Seed))
+	if magnum.URL != "" {
+		fmt.Fprintf(streams.Out, "Magnum API: %s\n%sopenstack --os-cloud %s coe cluster template list\n", magnum.URL, trusting(magnum), t.Cloud.Name)
+	}
 	return nil
+}
+
+// trusting sets the variable by which OpenStack's clients trust the API.
+func trusting(m target.Magnum) string {
+	if m.CAFile == "" {
+		return ""
+	}
+	return "OS_CACERT=" + m.CAFile + " "
 }
 
 // warn prints what preflight has to say besides refusals.
@@ -100,6 +134,20 @@ func warn(streams ui.Streams, checked preflight.Result) {
 			fmt.Fprintf(streams.Err, "warning: %s: %s\n", f.Object, f.Cause)
 		}
 	}
+}
+
+// awake refuses changes while the seed is shelved. It is not woken on the way:
+// somebody shelved it on purpose, and the cloud may have no room for it now.
+func awake(ctx context.Context, t *target.Target, program stacks.Environment) error {
+	shelved, err := t.Shelved(ctx)
+	if err != nil || !shelved {
+		return err
+	}
+	plan, err := t.Engine.Preview(ctx, program.Program)
+	if err != nil || plan.Empty() {
+		return err
+	}
+	return t.ErrShelved()
 }
 
 // ask shows the plan; nothing to do needs no answer.

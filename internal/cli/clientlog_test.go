@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+// TestClientLogKeepsWhatFails wants nothing of watches that were given up, and
+// every other failure.
+func TestClientLogKeepsWhatFails(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	log := ClientLog(ui.Streams{Err: &out})
+	log.Error(&url.Error{Op: "Get", URL: "https://seed:6443/", Err: context.Canceled}, "Failed to watch", "type", "*v1.Node")
+	log.Info("Waited before sending request")
+	if out.Len() != 0 {
+		t.Errorf("said %s", out.String())
+	}
+	log.Error(errors.New("pods is forbidden"), "Failed to watch", "type", "*v1.Pod")
+	if !strings.Contains(out.String(), "pods is forbidden") || !strings.Contains(out.String(), "*v1.Pod") {
+		t.Errorf("said %q", out.String())
+	}
+}

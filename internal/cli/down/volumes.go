@@ -1,0 +1,33 @@
+package down
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/stacks"
+	"github.com/slipway-sh/slipway/stacks/openstack"
+)
+
+// listVolumes lists the volumes of workloads on the management cluster, with
+// what is to happen to them. The janitor deletes them with the cluster; what it
+// cannot, for the seed is gone, is deleted after the servers.
+func listVolumes(ctx context.Context, t *target.Target, things []openstack.Thing) ([]openstack.WorkloadVolume, error) {
+	var servers []string
+	for _, thing := range things {
+		if thing.Type == openstack.ThingServer && thing.Step == stacks.StepManagementCluster {
+			servers = append(servers, thing.ID)
+		}
+	}
+	return t.Inventory.WorkloadVolumes(ctx, t.Name(), t.Environment.Spec.VolumesPolicy, servers)
+}
+
+// volumeLines tell what happens to volumes of workloads.
+func (r result) volumeLines() []string {
+	var lines []string
+	for _, v := range r.Volumes {
+		word := map[bool]string{true: "stays", false: "goes"}[v.Stays]
+		lines = append(lines, fmt.Sprintf("volume %s of a workload (%s, %d GiB) %s: %s", v.Name, v.ID, v.SizeGiB, word, v.Reason))
+	}
+	return lines
+}

@@ -1,0 +1,79 @@
+package image
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/images"
+	"github.com/slipway-sh/slipway/images/manifest"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+func newList(streams ui.Streams) *cobra.Command {
+	o, all := newOptions(), false
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List node images in Glance",
+		Long: `Lists the images that the project can see and that have a Kubernetes version or were
+brought by Slipway, the newest version first. --all adds all others, those of the
+community and hidden ones.`,
+		Example: `  slipway image list
+  slipway image list --all -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.list(cmd.Context(), streams, all) },
+	}
+	o.cloudFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&all, "all", false, "all images, also hidden ones and the community's")
+	ui.FormatFlag(cmd.Flags(), &o.format)
+	return cmd
+}
+
+func (o *options) list(ctx context.Context, streams ui.Streams, all bool) error {
+	var list []images.Record
+	project := ""
+	err := o.work(ctx, streams, func(s *images.Syncer) (err error) {
+		project = s.Glance.Project
+		list, err = s.Glance.List(ctx, all, false)
+		if err != nil || !all {
+			return err
+		}
+		hidden, err := s.Glance.List(ctx, all, true)
+		list = append(list, hidden...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !all {
+		list = slices.DeleteFunc(list, func(r images.Record) bool {
+			return images.KubernetesVersion(r) == "" && r.Properties[images.PropertyMark] == ""
+		})
+	}
+	slices.SortStableFunc(list, func(a, b images.Record) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	table := ui.Table{Header: []string{"ID", "NAME", "KUBERNETES", "DISTRO", "STATUS", "VISIBILITY", "FORMAT", "SIZE", "BY"}}
+	for _, r := range list {
+		table.Rows = append(table.Rows, []string{r.ID, r.Name, images.KubernetesVersion(r), r.Properties[manifest.PropertyDistro], status(r), r.Visibility, r.DiskFormat, ui.Bytes(r.Size), by(r, project)})
+	}
+	return ui.Output(streams.Out, o.format, append([]images.Record{}, list...), table)
+}
+
+func status(r images.Record) string {
+	if r.Hidden {
+		return strings.TrimSpace(r.Status + ", hidden")
+	}
+	return r.Status
+}
+
+// by says who brought an image.
+func by(r images.Record, project string) string {
+	switch {
+	case r.Owner != project:
+		return "project " + r.Owner
+	case r.Properties[images.PropertyMark] != "":
+		return "slipway"
+	}
+	return "this project"
+}

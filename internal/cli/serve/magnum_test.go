@@ -1,0 +1,56 @@
+package serve
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+func TestMagnumHelp(t *testing.T) {
+	t.Parallel()
+	text, err := run(t, "magnum", "--help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Examples:", "--os-cloud", "--install-crds", "--policy-file", "--public-endpoint", "--tls-cert", "--drain-time", "clouds.yaml"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the help has no %q", want)
+		}
+	}
+}
+
+func TestMagnumWrongFlags(t *testing.T) {
+	t.Parallel()
+	rules := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(rules, []byte("cluster:crate: '@'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"half of a certificate": {[]string{"--tls-cert", "x"}, "--tls-key"},
+		"a lease":               {[]string{"--controllers-lease", "x"}, "--controllers-lease"},
+		"an endpoint":           {[]string{"--public-endpoint", "cloud.example"}, "--public-endpoint"},
+		"a limit":               {[]string{"--max-limit", "0"}, "--max-limit"},
+		"a policy file":         {[]string{"--policy-file", rules}, "cluster:crate"},
+		"no policy file":        {[]string{"--policy-file", "/nonexistent"}, "--policy-file"},
+		"a bundle":              {[]string{"--cloud-ca", "/nonexistent"}, "--cloud-ca"},
+		"a level":               {[]string{"--log-level", "loud"}, "--log-level"},
+		"a kubeconfig":          {[]string{"--kubeconfig", "/nonexistent"}, "--kubeconfig"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := run(t, append([]string{"magnum"}, test.args...)...)
+			if fault.ExitCode(err) != fault.ExitUsage || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, exit code %d; want %q", err, fault.ExitCode(err), test.want)
+			}
+			if fault.Remedy(err) == "" {
+				t.Error("it does not say what to do")
+			}
+		})
+	}
+}

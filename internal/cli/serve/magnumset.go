@@ -1,0 +1,49 @@
+package serve
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"helm.sh/helm/v3/pkg/chart"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/slipway-sh/slipway/addons/magnum/controller"
+	"github.com/slipway-sh/slipway/addons/openstackcluster"
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// magnumSet are the controllers behind `slipway serve magnum`.
+func magnumSet() set {
+	o := controller.Options{Chart: func() (*chart.Chart, error) { return openstackcluster.Chart() }}
+	login := ""
+	return set{
+		name: "magnum", what: "makes clusters of the resources of the Magnum-compatible API",
+		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&login, "magnum-os-cloud", "", "entry of clouds.yaml of an administrator who revokes clusters' application credentials; without one they stay valid")
+			f.StringToStringVar(&o.Defaults.Labels, "magnum-label", nil, "value of a label that neither cluster nor template have: boot_volume_size=20")
+			f.DurationVar(&o.Patience, "magnum-patience", 5*time.Minute, "how long trouble that only outside help cures lasts until an operation is called failed")
+			f.DurationVar(&o.Overlap, "magnum-credential-overlap", 10*time.Minute, "how long a superseded credential stays valid")
+			f.IntVar(&o.Concurrency, "magnum-workers", 8, "clusters that are worked on side by side")
+		},
+		validate: func() error {
+			if o.Concurrency < 1 {
+				return fault.Usage("--magnum-workers", fmt.Errorf("%d is no number of workers", o.Concurrency), "give 1 or more")
+			}
+			return nil
+		},
+		scheme: func(*runtime.Scheme) error { return nil }, // they bring their own
+		setup: func(m manager.Manager) error {
+			o.Log = slog.New(logr.ToSlogHandler(m.GetLogger()))
+			if login != "" {
+				o.Revoker = controller.AdminRevoker{Cloud: cloud.Options{Cloud: login, Env: environment.System(), UserAgent: environment.UserAgent()}}
+			}
+			return controller.Setup(m, o)
+		},
+	}
+}

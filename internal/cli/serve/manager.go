@@ -1,0 +1,74 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// noServer is what controller-runtime takes for an address that is not served.
+const noServer = "0"
+
+// manager makes the manager of a set. The first one serves metrics and health
+// for all: the registry of metrics is the process's.
+func (o options) manager(config *rest.Config, s set, log logger, first bool) (manager.Manager, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = fmt.Sprintf("slipway/%s (%s)", addons.SlipwayVersion(), s.name)
+	scheme := runtime.NewScheme()
+	if err := s.scheme(scheme); err != nil {
+		return nil, fmt.Errorf("kinds of %s: %w", s.name, err)
+	}
+	settings := manager.Options{
+		Scheme: scheme, Logger: log.named(s.name),
+		LeaderElection: o.election, LeaderElectionID: "slipway-" + s.name, LeaderElectionNamespace: o.electionNamespace,
+		LeaderElectionReleaseOnCancel: true, GracefulShutdownTimeout: &o.shutdown,
+		Metrics: server.Options{BindAddress: noServer}, HealthProbeBindAddress: noServer,
+	}
+	if first {
+		settings.Metrics.BindAddress, settings.HealthProbeBindAddress = o.metricsAddress, o.healthAddress
+	}
+	m, err := manager.New(config, settings)
+	if err != nil {
+		return nil, fault.New("controllers "+s.name, err, "check that the cluster answers, and outside of a pod give --leader-election-namespace or --leader-election=false")
+	}
+	if err := s.setup(m); err != nil {
+		return nil, fmt.Errorf("setting up %s: %w", s.name, err)
+	}
+	return m, nil
+}
+
+// healthOf adds the probes of all managers to one: alive while the process
+// answers, ready when every cache has what it watches.
+func healthOf(m manager.Manager, all []manager.Manager) error {
+	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding the health check: %w", err)
+	}
+	ready := func(request *http.Request) error {
+		ctx, cancel := context.WithTimeout(request.Context(), probeTime)
+		defer cancel()
+		for _, one := range all {
+			if !one.GetCache().WaitForCacheSync(ctx) {
+				return errors.New("caches are not filled")
+			}
+		}
+		return nil
+	}
+	if err := m.AddReadyzCheck("caches", ready); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return nil
+}
+
+// probeTime is how long a probe waits; the kubelet's is a second by default.
+const probeTime = 500 * time.Millisecond

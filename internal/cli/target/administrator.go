@@ -1,0 +1,102 @@
+package target
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
+
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/stacks/openstack"
+)
+
+// administrator opens Keystone as spec.magnum.adminCloud says, once.
+type administrator openstack.Administrator
+
+func newAdministrator(loaded *config.Loaded) administrator {
+	options := environment.CloudOptions(loaded)
+	if m := loaded.Environment.Spec.Magnum; m != nil && m.AdminCloud != "" {
+		options.Cloud, options.Region = m.AdminCloud, ""
+	}
+	var mu sync.Mutex
+	var opened *cloud.Cloud
+	return func(ctx context.Context) (*gophercloud.ServiceClient, string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if opened == nil {
+			c, err := cloud.Open(ctx, options)
+			if err != nil {
+				return nil, "", fault.New("spec.magnum.adminCloud", err, "name an entry of clouds.yaml that can log in and may make users and services")
+			}
+			opened = c
+		}
+		domain, err := domainID(opened)
+		if err != nil {
+			return nil, "", err
+		}
+		client, err := opened.Identity()
+		return client, domain, err
+	}
+}
+
+// check refuses a login that may not do what it is for, before anything is made.
+func (a administrator) check(ctx context.Context) error {
+	client, _, err := a(ctx)
+	if err == nil {
+		_, err = services.List(client, services.ListOpts{}).AllPages(ctx)
+	}
+	if gophercloud.ResponseCodeIs(err, 403) {
+		err = errors.New("it is no administrator's: Keystone does not show it the services")
+		return fault.Usage("spec.magnum.adminCloud", err, "name an entry of clouds.yaml that may make users and services, or leave out spec.magnum")
+	}
+	return err
+}
+
+// domainID is the domain of the project that is logged in to, else of the user.
+func domainID(c *cloud.Cloud) (string, error) {
+	result, err := grantedTo(c)
+	if err != nil {
+		return "", err
+	}
+	user, err := result.ExtractUser()
+	if err != nil {
+		return "", c.Fault("token", err)
+	}
+	project, err := result.ExtractProject()
+	if err != nil {
+		return "", c.Fault("token", err)
+	}
+	if project == nil {
+		return user.Domain.ID, nil
+	}
+	return cmp.Or(project.Domain.ID, user.Domain.ID), nil
+}
+
+// region is the region of the login, or where Keystone is in its catalog.
+func region(c *cloud.Cloud) string {
+	if c.Endpoint.Region != "" {
+		return c.Endpoint.Region
+	}
+	result, err := grantedTo(c)
+	if err != nil {
+		return ""
+	}
+	catalog, err := result.ExtractServiceCatalog()
+	if err != nil {
+		return ""
+	}
+	for _, entry := range catalog.Entries {
+		for _, endpoint := range entry.Endpoints {
+			if entry.Type == string(cloud.Identity) {
+				return cmp.Or(endpoint.Region, endpoint.RegionID)
+			}
+		}
+	}
+	return ""
+}

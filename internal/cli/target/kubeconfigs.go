@@ -1,0 +1,111 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/stacks"
+)
+
+// Kubeconfigs are the paths of kubeconfig files, by cluster; empty is none.
+type Kubeconfigs struct {
+	Seed       string `json:"seed,omitempty"`
+	Management string `json:"management,omitempty"`
+	// Token is the management cluster's with a token.
+	Token string `json:"token,omitempty"`
+}
+
+// kubeconfigsIn are the paths in the folder of secrets, whether they exist or not.
+func kubeconfigsIn(loaded *config.Loaded) Kubeconfigs {
+	dir := loaded.SecretsDir()
+	return Kubeconfigs{Seed: filepath.Join(dir, "seed.kubeconfig"), Management: filepath.Join(dir, "management.kubeconfig")}
+}
+
+// WriteKubeconfigs writes the kubeconfigs that the state knows into the folder
+// of secrets, mode 0600, and returns their paths.
+func (t *Target) WriteKubeconfigs(ctx context.Context) (Kubeconfigs, error) {
+	seed, err := t.Seed(ctx)
+	if err != nil {
+		return Kubeconfigs{}, err
+	}
+	paths := kubeconfigsIn(t.Loaded)
+	for text, path := range map[string]*string{seed.Kubeconfig: &paths.Seed, seed.Management: &paths.Management} {
+		if text == "" {
+			*path = ""
+			continue
+		}
+		if err := WriteSecret(*path, text); err != nil {
+			return paths, fmt.Errorf("writing kubeconfig %s: %w", *path, err)
+		}
+	}
+	paths.Token, err = WriteTokenKubeconfig(ctx, seed, t.Loaded, false)
+	return paths, err
+}
+
+// MagnumCA is the file of the certificates that clients trust the Magnum API by,
+// and the cloud, if it has an authority of its own.
+func (t *Target) MagnumCA() string { return filepath.Join(t.SecretsDir(), "magnum-ca.pem") }
+
+// WriteMagnum writes the authority of the Magnum API into MagnumCA and returns
+// the API's address; both are empty where there is none.
+func (t *Target) WriteMagnum(ctx context.Context) (Magnum, error) {
+	resources, err := t.Engine.Resources(ctx)
+	if err != nil {
+		return Magnum{}, err
+	}
+	m := Magnum{}
+	authority := ""
+	for _, r := range resources {
+		switch r.Name {
+		case stacks.StepMagnumCatalog:
+			m.URL = r.Text("url")
+		case stacks.StepMagnum:
+			authority = r.Text("authority")
+		}
+	}
+	if m.URL == "" || authority == "" {
+		return m, nil
+	}
+	cloudCA, err := read(t.Environment.Spec.CABundle)
+	if err != nil {
+		return m, err
+	}
+	m.CAFile = t.MagnumCA()
+	return m, WriteSecret(m.CAFile, authority+cloudCA)
+}
+
+// Magnum is how the Magnum API is reached.
+type Magnum struct {
+	URL    string `json:"url,omitempty"`
+	CAFile string `json:"caFile,omitempty"`
+}
+
+// RemoveKubeconfigs takes away what WriteKubeconfigs wrote: clusters that are
+// gone need none.
+func (t *Target) RemoveKubeconfigs() error {
+	paths := kubeconfigsIn(t.Loaded)
+	for _, path := range []string{paths.Seed, paths.Management, tokenFile(t.Loaded), t.MagnumCA()} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteSecret writes a file of mode 0600 that appears whole or not at all.
+func WriteSecret(path, text string) error {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.WriteString(text)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}

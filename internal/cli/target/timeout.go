@@ -1,0 +1,29 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// Timeout is the value of --timeout.
+type Timeout time.Duration
+
+// Add adds the flag.
+func (t *Timeout) Add(flags *pflag.FlagSet) {
+	flags.DurationVar((*time.Duration)(t), "timeout", 0, "end the run after this time, such as 90m, with what was waited for and exit code 5; 0 is never")
+}
+
+// Run does the work of a command within the time.
+func (t Timeout) Run(ctx context.Context, work func(context.Context) error) error {
+	if t < 0 {
+		return fault.Usage("--timeout", errors.New("it is less than nothing"), "give a time such as 90m, or 0 for none")
+	}
+	ctx, stop := fault.WithDeadline(ctx, time.Duration(t))
+	defer stop()
+	return fault.Overdue(ctx, work(ctx))
+}

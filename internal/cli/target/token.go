@@ -1,0 +1,118 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/stacks/kubernetes"
+)
+
+// Where the account of the token kubeconfig is on the management cluster.
+const (
+	accountNamespace = "kube-system"
+	accountName      = "slipway-access"
+)
+
+// tokenFile is the token kubeconfig in the folder of secrets.
+func tokenFile(loaded *config.Loaded) string {
+	return filepath.Join(loaded.SecretsDir(), "management-token.kubeconfig")
+}
+
+// WriteTokenKubeconfig writes the kubeconfig with a token that
+// spec.managementCluster.kubeconfig.token asks for, and returns its path: the
+// token that is there while it lasts, with rotate in any case a new one. Where
+// none is asked for, or no management cluster is there, the path is empty, and a
+// file of former times goes with its token.
+func WriteTokenKubeconfig(ctx context.Context, seed *Seed, loaded *config.Loaded, rotate bool) (string, error) {
+	path := tokenFile(loaded)
+	wanted := wantsToken(loaded)
+	if _, err := os.Stat(path); seed.Management == "" || wanted == nil && err != nil {
+		return "", nil
+	}
+	machine, err := seed.Login(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer machine.Close()
+	cluster, err := kubernetes.Reach(machine, seed.Management)
+	if err != nil {
+		return "", err
+	}
+	if err := writeToken(ctx, cluster, seed.Management, path, wanted, rotate); err != nil {
+		return "", fault.New("token kubeconfig", err, "slipway status shows whether the management cluster is well; then run the same command again")
+	}
+	if wanted == nil {
+		return "", nil
+	}
+	return path, nil
+}
+
+func wantsToken(loaded *config.Loaded) *config.TokenKubeconfig {
+	if m := loaded.Environment.Spec.ManagementCluster; m != nil && m.Kubeconfig != nil {
+		return m.Kubeconfig.Token
+	}
+	return nil
+}
+
+// writeToken brings the file and the cluster's account in line. The tokens before
+// are revoked when the new one is in the file.
+func writeToken(ctx context.Context, cluster *kube.Cluster, administrator, path string, wanted *config.TokenKubeconfig, rotate bool) error {
+	account := kube.Account{Namespace: accountNamespace, Name: accountName}
+	if wanted == nil {
+		return errors.Join(cluster.RevokeTokens(ctx, account, ""), os.Remove(path))
+	}
+	account.ClusterRole, account.Lifetime = wanted.ClusterRole, time.Duration(wanted.Lifetime)
+	old := ""
+	if !rotate {
+		old = tokenIn(path)
+	}
+	token, err := cluster.Token(ctx, account, old)
+	if err != nil {
+		return err
+	}
+	text, err := withToken(administrator, token)
+	if err != nil {
+		return err
+	}
+	if err := WriteSecret(path, text); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return cluster.RevokeTokens(ctx, account, token)
+}
+
+// tokenIn is the token of a kubeconfig file, "" if there is none.
+func tokenIn(path string) string {
+	file, err := clientcmd.LoadFromFile(path)
+	if err != nil || file.AuthInfos[accountName] == nil {
+		return ""
+	}
+	return file.AuthInfos[accountName].Token
+}
+
+// withToken is the administrator's kubeconfig with the token instead of the
+// client certificate.
+func withToken(administrator, token string) (string, error) {
+	file, err := clientcmd.Load([]byte(administrator))
+	if err != nil {
+		return "", fmt.Errorf("reading the administrator's kubeconfig: %w", err)
+	}
+	current := file.Contexts[file.CurrentContext]
+	if current == nil {
+		return "", errors.New("the administrator's kubeconfig has no current context")
+	}
+	current.AuthInfo = accountName
+	file.AuthInfos = map[string]*clientcmdapi.AuthInfo{accountName: {Token: token}}
+	file.Contexts = map[string]*clientcmdapi.Context{file.CurrentContext: current}
+	text, err := clientcmd.Write(*file)
+	return string(text), err
+}
