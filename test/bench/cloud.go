@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -29,9 +30,13 @@ type bench struct {
 	compute, network  string // where the APIs are, with a slash at the end
 	imageID, flavorID string
 	networkID         string
+	// For machines that the host reaches.
+	subnetID, externalID, groupID string
 }
 
-func newBench(ctx context.Context, o options, b *box) (*bench, error) {
+// newBench prepares with an image of a file, and a flavor of at least so many
+// MiB of memory; without a path nothing is in the image.
+func newBench(ctx context.Context, o options, b *box, file string, memory int) (*bench, error) {
 	auth, endpoint, _, err := clouds.Parse(clouds.WithLocations(filepath.Join(b.dir, "clouds.yaml")), clouds.WithCloudName("sandbox-admin"))
 	if err != nil {
 		return nil, err
@@ -56,8 +61,9 @@ func newBench(ctx context.Context, o options, b *box) (*bench, error) {
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return made.makeNetwork(ctx, network) },
-		func(ctx context.Context) error { return made.makeImage(ctx, image) },
-		made.lift, made.findFlavor,
+		func(ctx context.Context) error { return made.makeImage(ctx, image, file) },
+		made.lift,
+		func(ctx context.Context) error { return made.findFlavor(ctx, memory) },
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -73,19 +79,30 @@ func (b *bench) makeNetwork(ctx context.Context, client *gophercloud.ServiceClie
 	}
 	b.networkID, b.project = made.ID, made.ProjectID
 	opts := subnets.CreateOpts{Name: "bench", NetworkID: made.ID, IPVersion: gophercloud.IPv4, CIDR: "10.32.0.0/16"}
-	if err := subnets.Create(ctx, client, opts).Err; err != nil {
+	subnet, err := subnets.Create(ctx, client, opts).Extract()
+	if err != nil {
 		return fmt.Errorf("creating a subnet: %w", err)
 	}
+	b.subnetID = subnet.ID
 	return nil
 }
 
-func (b *bench) makeImage(ctx context.Context, client *gophercloud.ServiceClient) error {
+func (b *bench) makeImage(ctx context.Context, client *gophercloud.ServiceClient, file string) error {
 	made, err := images.Create(ctx, client, images.CreateOpts{Name: "bench", DiskFormat: "raw", ContainerFormat: "bare"}).Extract()
 	if err != nil {
 		return fmt.Errorf("creating an image: %w", err)
 	}
 	b.imageID = made.ID
-	if err := imagedata.Upload(ctx, client, made.ID, bytes.NewReader(make([]byte, 64<<10))).ExtractErr(); err != nil {
+	var content io.Reader = bytes.NewReader(make([]byte, 64<<10))
+	if file != "" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer opened.Close()
+		content = opened
+	}
+	if err := imagedata.Upload(ctx, client, made.ID, content).ExtractErr(); err != nil {
 		return fmt.Errorf("uploading an image: %w", err)
 	}
 	return nil
@@ -97,12 +114,12 @@ func (b *bench) lift(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.call(ctx, http.MethodPut, b.network+"quotas/"+b.project, `{"quota":{"port":-1}}`, nil)
+	return b.call(ctx, http.MethodPut, b.network+"quotas/"+b.project, `{"quota":{"port":-1,"floatingip":-1}}`, nil)
 }
 
-func (b *bench) findFlavor(ctx context.Context) error {
+func (b *bench) findFlavor(ctx context.Context, memory int) error {
 	var out struct{ Flavors []struct{ ID string } }
-	if err := b.call(ctx, http.MethodGet, b.compute+"flavors?sort_key=memory_mb", "", &out); err != nil {
+	if err := b.call(ctx, http.MethodGet, fmt.Sprintf("%sflavors?sort_key=memory_mb&minRam=%d", b.compute, memory), "", &out); err != nil {
 		return err
 	}
 	if len(out.Flavors) == 0 {

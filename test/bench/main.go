@@ -1,6 +1,7 @@
 // Command bench measures the sandbox: how soon it answers, how long calls take,
-// and what thousands of servers and ports cost. It runs the program as a user
-// does, in a process of its own, with driver none.
+// what thousands of servers and ports cost, and how soon machines are booted.
+// It runs the program as a user does, in a process of its own; all but the
+// machines with driver none.
 package main
 
 import (
@@ -18,9 +19,10 @@ import (
 )
 
 type options struct {
-	slipway, output       string
-	starts, calls         int
-	servers, ports, limit int
+	slipway, bundle, output string
+	starts, calls           int
+	servers, ports, limit   int
+	machines                int
 }
 
 func main() {
@@ -28,10 +30,12 @@ func main() {
 	flag.StringVar(&o.slipway, "slipway", "bin/slipway", "the program to measure")
 	flag.StringVar(&o.output, "o", "table", "output format: "+strings.Join(ui.Formats(), ", "))
 	flag.IntVar(&o.starts, "starts", 5, "how often the sandbox is started")
-	flag.IntVar(&o.calls, "calls", 2000, "how many calls of each kind are measured")
+	flag.IntVar(&o.calls, "calls", 2000, "how many calls of each kind are measured; 0 measures machines only")
 	flag.IntVar(&o.servers, "servers", 2000, "how many servers are made")
 	flag.IntVar(&o.ports, "ports", 10000, "how many ports are made beside those of the servers")
 	flag.IntVar(&o.limit, "limit", 100, "size of a page when they are listed")
+	flag.StringVar(&o.bundle, "bundle", "bundle", "the bundle with the image of machines")
+	flag.IntVar(&o.machines, "machines", 20, "how many machines are booted at once, as root; 0 boots none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -51,26 +55,48 @@ func (o options) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	var all []measure
-	started, err := o.measureStart(ctx, dir)
-	if err != nil {
-		return err
+	if o.calls > 0 {
+		if all, err = o.measureService(ctx, dir); err != nil {
+			return err
+		}
 	}
-	all = append(all, started...)
-	box, err := startBox(ctx, o.slipway, filepath.Join(dir, "measured"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, box.stop(context.WithoutCancel(ctx))) }()
-	b, err := newBench(ctx, o, box)
-	if err != nil {
-		return fmt.Errorf("preparing the sandbox: %w", err)
-	}
-	for _, part := range []func(context.Context) ([]measure, error){b.latency, b.scale} {
-		some, err := part(ctx)
+	if o.machines > 0 {
+		some, err := o.booting(ctx, filepath.Join(dir, "machines"))
 		if err != nil {
 			return err
 		}
 		all = append(all, some...)
 	}
 	return ui.Output(os.Stdout, o.output, all, table(all))
+}
+
+// measureService measures what needs no machines.
+func (o options) measureService(ctx context.Context, dir string) ([]measure, error) {
+	all, err := o.measureStart(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	some, err := o.measureCalls(ctx, filepath.Join(dir, "measured"))
+	return append(all, some...), err
+}
+
+// measureCalls measures latency and scale.
+func (o options) measureCalls(ctx context.Context, dir string) (all []measure, err error) {
+	box, err := startBox(ctx, o.slipway, dir, "--driver", "none")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, box.stop(context.WithoutCancel(ctx))) }()
+	b, err := newBench(ctx, o, box, "", 0)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the sandbox: %w", err)
+	}
+	for _, part := range []func(context.Context) ([]measure, error){b.latency, b.scale} {
+		some, err := part(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
 }

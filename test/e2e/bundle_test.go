@@ -65,12 +65,16 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 	}
 }
 
+// TestNothingChangedTakesNoTime asks the program that made the bundle: another
+// one, such as this test's, would put itself into it.
 func TestNothingChangedTakesNoTime(t *testing.T) {
-	dir := bundleDir(t)
+	program, err := filepath.Abs("../../bin/slipway")
+	if err != nil {
+		t.Fatal(err)
+	}
 	begin := time.Now()
-	code, stdout, stderr := slipway(t, "bundle", "build", "--dir", dir)
-	if code != fault.ExitOK || !strings.Contains(stdout, "0 built") {
-		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	if said := run(t, program, "bundle", "build", "--dir", bundleDir(t)); !strings.Contains(said, " 0 built") && !strings.Contains(said, "\n0 built") {
+		t.Error(said)
 	}
 	t.Logf("took %s", time.Since(begin))
 }

@@ -1,0 +1,79 @@
+package cloud
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// join makes the way from the host into the namespaces: two ends of a wire. The
+// kernel takes both away when the namespaces end.
+func (c *Cloud) join(pid int) error {
+	inner := "way-out"
+	wire := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: c.link()}, PeerName: inner, PeerNamespace: netlink.NsPid(pid)}
+	if err := netlink.LinkAdd(wire); err != nil {
+		return fmt.Errorf("making link %s: %w", c.link(), err)
+	}
+	if err := raise(nil, c.link(), c.HostAddress()); err != nil {
+		return err
+	}
+	space, err := netns.GetFromPid(pid)
+	if err != nil {
+		return fmt.Errorf("opening the network namespace: %w", err)
+	}
+	defer space.Close()
+	handle, err := netlink.NewHandleAt(space)
+	if err != nil {
+		return fmt.Errorf("entering the network namespace: %w", err)
+	}
+	defer handle.Close()
+	return errors.Join(raise(handle, "lo", netip.Addr{}), raise(handle, inner, c.Address()), c.route(handle))
+}
+
+// route makes the host's calls to the external network end in the cloud, which
+// refuses them. Without it they would go to whatever the host has by default.
+func (c *Cloud) route(inside *netlink.Handle) error {
+	link, err := netlink.LinkByName(c.link())
+	if err != nil {
+		return fmt.Errorf("finding link %s: %w", c.link(), err)
+	}
+	loopback, err := inside.LinkByName("lo")
+	if err != nil {
+		return fmt.Errorf("finding the loopback link: %w", err)
+	}
+	all := &net.IPNet{IP: c.external().Addr().AsSlice(), Mask: net.CIDRMask(24, 32)}
+	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: all, Gw: c.Address().AsSlice()}); err != nil {
+		return fmt.Errorf("routing %s: %w", all, err)
+	}
+	local := &netlink.Route{LinkIndex: loopback.Attrs().Index, Dst: all, Type: unix.RTN_LOCAL, Scope: netlink.SCOPE_HOST, Table: unix.RT_TABLE_LOCAL}
+	if err := inside.RouteAdd(local); err != nil {
+		return fmt.Errorf("taking %s: %w", all, err)
+	}
+	return nil
+}
+
+// raise gives a link an address and sets it up; without a handle, on the host.
+func raise(handle *netlink.Handle, name string, address netip.Addr) error {
+	if handle == nil {
+		handle = &netlink.Handle{}
+	}
+	link, err := handle.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("finding link %s: %w", name, err)
+	}
+	if address.IsValid() {
+		net := &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(30, 32)}
+		if err := handle.AddrAdd(link, &netlink.Addr{IPNet: net}); err != nil {
+			return fmt.Errorf("addressing link %s: %w", name, err)
+		}
+	}
+	if err := handle.LinkSetUp(link); err != nil {
+		return fmt.Errorf("setting link %s up: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// clientPause is between two looks by the client, which takes a second of a core
+// from the machines that are waited for.
+const clientPause = 4 * time.Second
+
+// coe is `openstack coe …` as a tenant runs it, with the variables that up
+// printed.
+func (p *project) coe(args ...string) (string, error) {
+	cmd := exec.CommandContext(p.t.Context(), "openstack", append([]string{"--os-cloud", "sandbox", "coe"}, args...)...)
+	cmd.Env = append(os.Environ(), "OS_CLIENT_CONFIG_FILE="+filepath.Join(p.dir, "clouds.yaml"), "OS_CACERT="+filepath.Join(p.folder, ".slipway", "magnum-ca.pem"), "PYTHONWARNINGS=ignore",
+		"SHELL=/bin/sh") // `coe cluster config` reads it unasked, and CI has none
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// asked is coe that must succeed.
+func (p *project) asked(args ...string) string {
+	p.t.Helper()
+	out, err := p.coe(args...)
+	if err != nil {
+		p.t.Fatalf("openstack coe %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// settled waits until the tenant's cluster has a status, and ends the test when
+// it has failed instead.
+func (p *project) settled(want string, within time.Duration) {
+	p.t.Helper()
+	p.eventually("cluster "+want, within, func() (string, bool) {
+		time.Sleep(clientPause)
+		out, err := p.coe("cluster", "show", "shop", "-f", "json", "-c", "status", "-c", "status_reason", "-c", "faults")
+		var cluster struct {
+			Status string `json:"status"`
+			Reason string `json:"status_reason"`
+		}
+		if err == nil && json.Unmarshal([]byte(out), &cluster) == nil && strings.HasSuffix(cluster.Status, "_FAILED") {
+			p.t.Fatalf("the cluster is %s: %s", cluster.Status, cluster.Reason)
+		}
+		return out, cluster.Status == want
+	})
+}
+
+// shop runs kubectl on the tenant's cluster.
+func (p *project) shop(stdin string, args ...string) (string, error) {
+	cmd := exec.CommandContext(p.t.Context(), filepath.Join(bundleDir(p.t), "bin", "kubectl"), args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(p.folder, "shop", "config"))
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// balancers are those of the Services of clusters in this project, by the name
+// of the cluster, which the cloud controller manager writes into theirs.
+func (p *project) balancers() []string {
+	p.t.Helper()
+	var clusters []string
+	for _, name := range strings.Fields(p.openstack("loadbalancer", "list", "-f", "value", "-c", "name")) {
+		cluster, ours := strings.CutSuffix(name, "_kube-system_dns-metrics")
+		if cluster, found := strings.CutPrefix(cluster, "kube_service_"); ours && found {
+			clusters = append(clusters, cluster)
+		}
+	}
+	slices.Sort(clusters)
+	return clusters
+}
+
+// balance gives the tenant's cluster a Service like the management cluster's
+// own, in the same project: each of them gets a load balancer.
+func (p *project) balance() {
+	p.t.Helper()
+	if out, err := p.shop(metricsService, "apply", "-f", "-"); err != nil {
+		p.t.Fatalf("applying: %v\n%s", err, out)
+	}
+	p.eventually("the tenant's load balancer", 4*time.Minute, func() (string, bool) {
+		out, err := p.shop("", "-n", "kube-system", "get", "service", "dns-metrics", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
+		return out, err == nil && out != ""
+	})
+	of := p.balancers()
+	if len(of) != 2 || of[0] != "demo" || !strings.HasPrefix(of[1], "shop-") {
+		p.t.Fatalf("load balancers of the clusters %q", of)
+	}
+	groups := p.openstack("security", "group", "list", "-f", "value", "-c", "Name")
+	for _, cluster := range of {
+		for _, role := range []string{"controlplane", "worker"} {
+			if !strings.Contains(groups, "-"+cluster+"-secgroup-"+role) {
+				p.t.Errorf("no security group of %s's %s in\n%s", cluster, role, groups)
+			}
+		}
+	}
+}
+
+// shopNodes waits until the tenant's cluster has that many nodes, all Ready.
+func (p *project) shopNodes(count int) {
+	p.t.Helper()
+	p.eventually("the tenant's nodes", 5*time.Minute, func() (string, bool) {
+		out, err := p.shop("", "get", "nodes", "--no-headers")
+		return out, err == nil && strings.Count(out, " Ready ") == count && len(strings.Split(out, "\n")) == count
+	})
+}
+
+// serveTenants is the life of a tenant's cluster, by the clients that tenants
+// have: a template is there, a cluster is made of it, used, made larger, given
+// another group of nodes, and deleted with its load balancer, not another's.
+// Meanwhile down leaves everything alone.
+func (p *project) serveTenants() {
+	p.t.Helper()
+	template := p.asked("cluster", "template", "list", "-f", "value", "-c", "name")
+	if !strings.HasPrefix(template, "kubernetes-1.") || strings.Contains(template, "\n") {
+		p.t.Fatalf("cluster templates: %q", template)
+	}
+	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
+	before, credentials := p.servers(), p.openstack("application", "credential", "list", "-f", "value", "-c", "ID")
+	p.asked("cluster", "create", "shop", "--cluster-template", template, "--master-count", "1", "--node-count", "1")
+	p.timed("creation", func() { p.settled("CREATE_COMPLETE", 15*time.Minute) })
+	if err := os.Mkdir(filepath.Join(p.folder, "shop"), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	p.asked("cluster", "config", "shop", "--dir", filepath.Join(p.folder, "shop"))
+	p.shopNodes(2)
+	p.balance()
+	p.refuseToGo()
+
+	p.asked("cluster", "resize", "shop", "2")
+	p.timed("resizing", func() { p.settled("UPDATE_COMPLETE", 10*time.Minute) })
+	p.shopNodes(3)
+	p.asked("nodegroup", "create", "shop", "extra", "--node-count", "1", "--role", "worker")
+	p.timed("another node group", func() { p.settled("UPDATE_COMPLETE", 10*time.Minute) })
+	p.shopNodes(4)
+	p.asked("nodegroup", "update", "shop", "extra", "replace", "max_node_count=3")
+	if groups := p.asked("nodegroup", "list", "shop", "-f", "value", "-c", "name"); len(strings.Fields(groups)) != 3 || !strings.Contains(groups, "extra") {
+		p.t.Errorf("node groups %q", groups)
+	}
+	p.asked("nodegroup", "delete", "shop", "extra")
+	p.timed("its deletion", func() { p.settled("UPDATE_COMPLETE", 10*time.Minute) })
+	p.shopNodes(3)
+
+	p.asked("cluster", "delete", "shop")
+	p.eventually("deletion of the tenant's cluster", 10*time.Minute, func() (string, bool) {
+		time.Sleep(clientPause)
+		out, err := p.coe("cluster", "list", "-f", "value", "-c", "name", "-c", "status")
+		return out, err == nil && out == ""
+	})
+	if of := p.balancers(); len(of) != 1 || of[0] != "demo" {
+		p.t.Errorf("load balancers after the deletion: of the clusters %q", of)
+	}
+	if after := p.servers(); len(after) != len(before) {
+		p.t.Errorf("servers were %v, are %v", before, after)
+	}
+	if after := p.openstack("application", "credential", "list", "-f", "value", "-c", "ID"); after != credentials {
+		p.t.Errorf("application credentials were %s, are %s", credentials, after)
+	}
+}
+
+// refuseToGo says that down leaves everything alone while tenants have clusters.
+func (p *project) refuseToGo() {
+	p.t.Helper()
+	before := p.servers()
+	out, err := p.command("down", "--yes").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "/shop-") || !strings.Contains(string(out), "--delete-clusters") {
+		p.t.Errorf("down with a tenant's cluster: %v\n%s", err, out)
+	}
+	if after := p.servers(); len(after) != len(before) {
+		p.t.Errorf("it refused and deleted: %v became %v", before, after)
+	}
+}
