@@ -2,10 +2,12 @@
 # make and apt is installed by `make deps`.
 
 export GOFLAGS := -trimpath
+# Static: the bundle puts the same binary into an image from scratch.
+export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down build deps test e2e bundle verify reference gophercloud-acceptance bench clean
+.PHONY: up down build deps test e2e bundle verify reference gophercloud-acceptance opentofu-acceptance bench bench-images devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo bench-magnum clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -13,13 +15,13 @@ DEMO ?= demo
 SANDBOX := $(abspath $(DEMO))/cloud
 
 up: deps build
-	$(SLIPWAY) bundle ensure --dir $(BUNDLE)
+	$(SLIPWAY) bundle ensure --own --dir $(BUNDLE)
 	mkdir -p $(DEMO)
 	$(SLIPWAY) sandbox start --dir $(SANDBOX) --bundle $(BUNDLE) --factor 0
 	cd $(DEMO) && ln -sfn $(SANDBOX)/clouds.yaml clouds.yaml && ln -sfn $(abspath $(BUNDLE)) bundle && \
-		{ test -e slipway.yaml || $(abspath $(SLIPWAY)) init --cloud sandbox --name demo; } && \
+		{ test -e slipway.yaml || $(abspath $(SLIPWAY)) init --cloud sandbox --name demo --magnum-admin-cloud sandbox-admin; } && \
 		$(abspath $(SLIPWAY)) up --yes && $(abspath $(SLIPWAY)) status
-	@echo; echo "Go on in the folder $(DEMO):  cd $(DEMO); ../bin/slipway ssh -- kubectl get pods -A"
+	@echo; echo "Go on in the folder $(DEMO):  cd $(DEMO); KUBECONFIG=.slipway/management.kubeconfig ../$(BUNDLE)/bin/kubectl get nodes"
 	@echo "End all of it:  make down"
 
 down: build
@@ -45,23 +47,72 @@ test:
 	go vet ./...
 	go test ./...
 
+# Packages with tests on a real API server or real machines.
+REAL = $(shell grep -rlE --include=*_test.go 'SLIPWAY_BUNDLE|kubetest' addons internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+
+# A real S3 server, for states.
+S3_SERVER := github.com/versity/versitygw/cmd/versitygw@v1.8.0
+
 e2e: bundle
-	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 30m -v ./test/e2e/...
+	GOBIN=$(abspath bin) go install $(S3_SERVER)
+	SLIPWAY_S3_SERVER=$(abspath bin/versitygw) go test -count=1 -run S3 ./stacks/engine
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 $(REAL)
+	OS_CLOUD= SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/devcloud/capo
+	SLIPWAY_CLIENTS=1 go test -count=1 -run TestOpenStackClient ./addons/magnum/api
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -v ./test/e2e/...
 
 gophercloud-acceptance:
-	go run ./test/acceptance/gophercloud
+	go run ./test/acceptance gophercloud
 
-bench: build
-	go run ./test/bench -slipway $(SLIPWAY)
+# Also with the Magnum endpoint, whose clusters wait 20 s for each look of the provider.
+opentofu-acceptance:
+	go run ./test/acceptance opentofu
+	SLIPWAY_OPENTOFU=$(abspath bin/opentofu) go test -count=1 -run TestOpenTofu -v ./addons/magnum/api
+
+bench: bundle
+	go run ./test/bench -slipway $(SLIPWAY) -bundle $(BUNDLE)
+
+bench-images: build
+	go run ./test/bench/images -slipway $(SLIPWAY)
+
+# A real OpenStack, to keep the sandbox and Slipway honest
+
+DEVCLOUD ?= devcloud
+
+devcloud-up: deps
+	go run ./test/devcloud -dir $(DEVCLOUD) up
+
+devcloud-down:
+	go run ./test/devcloud -dir $(DEVCLOUD) down
+
+# Slipway and the contract suite on it; the bundle is needed for the seed's image
+# and an API server. The devcloud ends also when something fails.
+devcloud-test: bundle build devcloud-up
+	@status=0; $(MAKE) devcloud-contract devcloud-environment devcloud-capo bench-magnum || status=$$?; \
+	$(MAKE) devcloud-down && exit $$status
+
+ON_DEVCLOUD = SLIPWAY_DEVCLOUD=$(abspath $(DEVCLOUD)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE))
+
+devcloud-contract:
+	OS_CLIENT_CONFIG_FILE=$(abspath $(DEVCLOUD))/clouds.yaml OS_CLOUD=devcloud go run ./test/contract/compare
+
+devcloud-environment:
+	$(ON_DEVCLOUD) go test -count=1 -timeout 40m -v ./test/devcloud/environment
+
+devcloud-capo:
+	$(ON_DEVCLOUD) go test -count=1 -timeout 20m -v ./test/devcloud/capo
+
+bench-magnum:
+	$(ON_DEVCLOUD) go test -count=1 -timeout 40m -v ./test/bench/magnum
 
 verify: build
-	@test -z "$$(gofmt -l cmd internal addons test)" || { echo "not gofmt'ed:"; gofmt -l cmd internal addons test; exit 1; }
+	@test -z "$$(gofmt -l cmd internal addons images stacks test)" || { echo "not gofmt'ed:"; gofmt -l cmd internal addons images stacks test; exit 1; }
 	go mod tidy -diff
-	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r -x gophercloud.md $$dir docs/reference && rm -r $$dir \
+	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r -x gophercloud.md -x opentofu.md $$dir docs/reference && rm -r $$dir \
 		|| { echo "docs/reference is not what the commands say: run make reference"; exit 1; }
 
 reference: build
-	find docs/reference -type f ! -name gophercloud.md -delete && $(SLIPWAY) reference docs/reference
+	find docs/reference -type f ! -name gophercloud.md ! -name opentofu.md -delete && $(SLIPWAY) reference docs/reference
 
 clean:
 	rm -rf bin $(BUNDLE)
