@@ -33,6 +33,7 @@ type reconciler struct {
 	clusters *target.Clusters
 	work     *work
 	memory   *memory
+	writes   *writes
 	events   record.EventRecorder
 	// identities knows the credentials of clusters, for their changes.
 	identities *identities
@@ -40,10 +41,11 @@ type reconciler struct {
 
 // Reconcile brings one addon a step further.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	object := r.newAddon()
-	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
+	object, err := r.read(ctx, request.NamespacedName)
+	if err != nil {
 		if apierrors.IsNotFound(err) {
 			r.memory.forget(request.NamespacedName)
+			r.writes.forget(request.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -71,6 +73,7 @@ func (r *reconciler) saveStatus(ctx context.Context, before, object addon) error
 	if err := r.client.Status().Patch(ctx, patched, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing status: %w", err)
 	}
+	r.writes.wrote(keyOf(patched), patched.GetResourceVersion())
 	return nil
 }
 

@@ -129,7 +129,7 @@ func (s *setup) add(kind string, newAddon func() addon, newList func() client.Ob
 		return fmt.Errorf("adding work on %s: %w", kind, err)
 	}
 	r := &reconciler{newAddon: newAddon, options: s.options, client: s.management.GetClient(), live: s.management.GetAPIReader(),
-		watches: s.watches, charts: s.store, clusters: s.clusters, work: jobs, memory: newMemory(s.options.RetryDelay),
+		watches: s.watches, charts: s.store, clusters: s.clusters, work: jobs, memory: newMemory(s.options.RetryDelay), writes: newWrites(),
 		identities: s.identities, events: s.mgr.GetEventRecorderFor("addon-provider")}
 	if err := s.index(newAddon()); err != nil {
 		return err

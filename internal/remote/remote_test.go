@@ -282,7 +282,7 @@ func TestForwardReachesTheMachinesNetwork(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	cancel()
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 		probe, err := net.Dial("tcp", address.String())
 		if err != nil {
 			break

@@ -229,12 +229,12 @@ func TestSlowServerIsNotStalled(t *testing.T) {
 		for from := 0; from < len(file); from += 1000 {
 			_, _ = w.Write(file[from : from+1000])
 			w.(http.Flusher).Flush()
-			time.Sleep(60 * time.Millisecond)
+			time.Sleep(200 * time.Millisecond)
 		}
 		return true
 	}
 	o := s.options(pinned(c, file))
-	o.Stall = 400 * time.Millisecond // less than the whole takes, more than each part
+	o.Stall = 1500 * time.Millisecond // less than the whole takes, more than each part
 	folder := newFolder(t)
 	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, o); err != nil {
 		t.Fatal(err)

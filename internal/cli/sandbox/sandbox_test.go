@@ -115,7 +115,7 @@ func TestStartKillStartStopReset(t *testing.T) {
 	if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(5 * time.Second); status(t, dir).Running; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); status(t, dir).Running; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("status calls a killed sandbox running")
 		}

@@ -78,7 +78,7 @@ func TestConsoleOutlivesItsUsers(t *testing.T) {
 		}
 	}
 	pid, started := c.PID, c.Started
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		if text, _ := tail(log, 0); text == "first\nsecond\n" {
 			break
 		} else if time.Now().After(end) {
@@ -86,7 +86,7 @@ func TestConsoleOutlivesItsUsers(t *testing.T) {
 		}
 	}
 	c.close()
-	for end := time.Now().Add(5 * time.Second); startTime(pid) == started; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); startTime(pid) == started; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the process that copies still runs")
 		}

@@ -44,7 +44,7 @@ func TestFeedWakesItsReader(t *testing.T) {
 		if id != "late" {
 			t.Errorf("got %q", id)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("the reader was not woken")
 	}
 }

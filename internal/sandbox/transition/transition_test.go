@@ -73,7 +73,7 @@ func (c cloud) status() (status string) {
 
 func (c cloud) wait(t *testing.T, want string) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if c.status() == want {
 			return
 		}
@@ -103,7 +103,7 @@ func TestTakesItsTime(t *testing.T) {
 	if got := c.status(); got != "BUILD" {
 		t.Fatalf("status is %s one second too early", got)
 	}
-	for end := time.Now().Add(5 * time.Second); c.status() != "ACTIVE"; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); c.status() != "ACTIVE"; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it never ended")
 		}
