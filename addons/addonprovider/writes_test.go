@@ -34,7 +34,8 @@ func TestACacheThatLagsDoesNotMixSteps(t *testing.T) {
 	if err := live.Get(ctx, keyOf(first), first); err != nil {
 		t.Fatal(err)
 	}
-	cache, reads := first.DeepCopy(), 0
+	var cache *v1alpha1.HelmRelease
+	reads := 0
 	cached := interceptor.NewClient(live, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
 			if into, ok := into.(*v1alpha1.HelmRelease); ok {
@@ -58,6 +59,10 @@ func TestACacheThatLagsDoesNotMixSteps(t *testing.T) {
 		work: newWork(nil), memory: newMemory(time.Second), writes: newWrites(),
 		events: record.NewFakeRecorder(10)}
 
+	if err := r.identify(ctx, first, nil); err != nil {
+		t.Fatal(err)
+	}
+	cache = first.DeepCopy()
 	installing := first.DeepCopy()
 	installing.Status.Phase = v1alpha1.PhaseInstalling
 	if err := r.saveStatus(ctx, first, installing); err != nil {
