@@ -80,6 +80,9 @@ func binaries(v Versions) []Component {
 		binary("runc", v.Runc, "Apache-2.0 AND LGPL-2.1-only"), // libseccomp is linked in
 		binary("crictl", v.CRITools, apache),
 		{Name: "cni-plugins", Kind: bundle.Binary, Version: v.CNIPlugins, License: apache, Path: "bin/cni-plugins.tgz"},
+		binary("helm", v.Helm, apache),
+		binary("kustomize", v.Kustomize, apache),
+		binary("k9s", v.K9s, apache),
 	}
 }
 

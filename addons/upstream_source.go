@@ -55,6 +55,14 @@ func (c Component) upstreamBinary() (Upstream, bool) {
 	case "crictl":
 		file := fmt.Sprintf("crictl-%s-linux-amd64.tar.gz", c.Version)
 		return Upstream{URL: release("kubernetes-sigs/cri-tools", c.Version, file), Member: "crictl"}, true
+	case "helm":
+		return Upstream{URL: fmt.Sprintf("https://get.helm.sh/helm-%s-linux-amd64.tar.gz", c.Version), Member: "linux-amd64/helm"}, true
+	case "kustomize":
+		// Its repository has several programs, each with tags of its own.
+		file := fmt.Sprintf("kustomize_%s_linux_amd64.tar.gz", c.Version)
+		return Upstream{URL: release("kubernetes-sigs/kustomize", "kustomize%2F"+c.Version, file), Member: "kustomize"}, true
+	case "k9s":
+		return Upstream{URL: release("derailed/k9s", c.Version, "k9s_Linux_amd64.tar.gz"), Member: "k9s"}, true
 	case "cni-plugins":
 		file := fmt.Sprintf("cni-plugins-linux-amd64-%s.tgz", c.Version)
 		return Upstream{URL: release("containernetworking/plugins", c.Version, file)}, true

@@ -38,6 +38,9 @@ const (
 	CSISnapshotterVersion = "v8.3.0"
 	CSIRegistrarVersion   = "v2.15.0"
 	CSILivenessVersion    = "v2.17.0"
+	HelmVersion           = "v3.19.5"
+	KustomizeVersion      = "v5.7.1"
+	K9sVersion            = "v0.50.18"
 )
 
 // Versions are the versions of a bundle's parts.
@@ -66,6 +69,9 @@ type Versions struct {
 	CSISnapshotter string
 	CSIRegistrar   string
 	CSILiveness    string
+	Helm           string
+	Kustomize      string
+	K9s            string
 }
 
 // DefaultVersions are the versions that were tested together.
@@ -94,6 +100,9 @@ func DefaultVersions() Versions {
 		CSISnapshotter: CSISnapshotterVersion,
 		CSIRegistrar:   CSIRegistrarVersion,
 		CSILiveness:    CSILivenessVersion,
+		Helm:           HelmVersion,
+		Kustomize:      KustomizeVersion,
+		K9s:            K9sVersion,
 	}
 }
 
@@ -123,6 +132,9 @@ func (v *Versions) parts() map[string]*string {
 		"csi-snapshotter":           &v.CSISnapshotter,
 		"csi-node-driver-registrar": &v.CSIRegistrar,
 		"livenessprobe":             &v.CSILiveness,
+		"helm":                      &v.Helm,
+		"kustomize":                 &v.Kustomize,
+		"k9s":                       &v.K9s,
 	}
 }
 

@@ -48,6 +48,7 @@ func patches() map[string][]patch {
 				"pkg/controller/certificatesigningrequests/venafi/names.go": "package venafi\n\nconst CSRControllerName = \"certificatesigningrequests-issuer-venafi\"\n",
 			},
 		}},
+		"tools": {k9sPatch()},
 		"k3s": {{
 			// k3s writes these manifests at start; its own build script copies them here.
 			Module: "github.com/k3s-io/k3s",
