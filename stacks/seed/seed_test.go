@@ -157,3 +157,24 @@ func TestSeedHasTheThreeWatchLimits(t *testing.T) {
 	}
 	t.Errorf("the first boot does not load them: %v", c.RunCmd)
 }
+
+// kubectl is the server's own program, so that their versions never differ.
+//
+// proves: F25
+func TestKubectlIsOfTheServersVersion(t *testing.T) {
+	t.Parallel()
+	files, err := Files(minimal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if f.Path != "/usr/local/bin/kubectl" {
+			continue
+		}
+		if runs := strings.Count(f.Content, "exec "); f.Mode != program || runs == 0 || strings.Count(f.Content, "/usr/local/bin/k3s kubectl \"$@\"") != runs {
+			t.Errorf("mode %s:\n%s", f.Mode, f.Content)
+		}
+		return
+	}
+	t.Error("there is no kubectl")
+}

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
+
+	"github.com/slipway-sh/slipway/addons"
 )
 
 // expectCertManager looks at the Deployments of cert-manager on a cluster, and
@@ -61,5 +63,30 @@ func (p *project) expectRelease() {
 	if err != nil || release.Name != "demo" || release.Namespace != "default" || c.ControlPlane.MachineCount != 3 || len(c.ControlPlane.HealthCheck.Spec.UnhealthyConditions) != 2 ||
 		len(c.NodeGroups) != 1 || c.NodeGroups[0].Name != "md-0" || c.NodeGroups[0].MachineCount != 1 {
 		p.t.Errorf("release: %v, %+v", err, release)
+	}
+}
+
+// expectTools runs what people work with on the seed as its user does: from
+// PATH, with nothing set.
+func (p *project) expectTools() {
+	p.t.Helper()
+	var kubectl struct{ ClientVersion, ServerVersion struct{ GitVersion string } }
+	if err := json.Unmarshal([]byte(p.kubectl("version", "-o", "json")), &kubectl); err != nil {
+		p.t.Fatal(err)
+	}
+	if kubectl.ClientVersion.GitVersion == "" || kubectl.ClientVersion != kubectl.ServerVersion {
+		p.t.Errorf("kubectl and its server: %+v", kubectl)
+	}
+	for command, want := range map[string]string{
+		"helm version --short":                         addons.HelmVersion,
+		"helm list -A":                                 "APP VERSION",
+		"kustomize version":                            addons.KustomizeVersion,
+		"k9s version --short":                          addons.K9sVersion,
+		"sudo helm list -A":                            "APP VERSION",
+		"sudo stat -c %a:%U /etc/rancher/k3s/k3s.yaml": "600:root",
+	} {
+		if got := p.do(append([]string{"ssh", "--"}, strings.Fields(command)...)...); !strings.Contains(got, want) {
+			p.t.Errorf("%s prints no %s:\n%s", command, want, got)
+		}
 	}
 }

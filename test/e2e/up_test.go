@@ -109,7 +109,7 @@ func (p *project) kubectl(args ...string) string {
 // there, what a second run does, what a lost server costs, and that nothing
 // stays behind.
 //
-// proves: F02, F04, F16, F17, F18, F27, F40, F49, S-01, S-04, S-81
+// proves: F02, F04, F16, F17, F18, F25, F27, F40, F49, S-01, S-04, S-81
 func TestUp(t *testing.T) {
 	if !isolate(t) {
 		return
@@ -120,6 +120,7 @@ func TestUp(t *testing.T) {
 	p.crash()
 	p.up()
 	p.expectProviders()
+	p.expectTools()
 	made := p.ids()
 	if again := p.up(); len(again.Report.Changes) != 0 {
 		t.Errorf("a second run changed %v", again.Report.Changes)

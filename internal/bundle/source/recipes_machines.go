@@ -47,10 +47,12 @@ func machineRecipes() map[string]recipe {
 		},
 		seedSystem: machine{
 			Base: baseMachine, Folders: []string{"common", "seed"}, Version: addons.K3sVersion,
-			Programs: map[string]string{"usr/local/bin/k3s": "k3s"},
-			Images:   map[string][]string{"management": append([]string{"coredns", "pause"}, managementImages()...)},
-			Enable:   []string{"slipway-container.service"},
-			Room:     ownRoom,
+			// Those that ask Kubernetes have a script of their name in usr/local/bin.
+			Programs: map[string]string{"usr/local/bin/k3s": "k3s", "usr/local/bin/kustomize": "kustomize",
+				"usr/libexec/slipway/helm": "helm", "usr/libexec/slipway/k9s": "k9s"},
+			Images: map[string][]string{"management": append([]string{"coredns", "pause"}, managementImages()...)},
+			Enable: []string{"slipway-container.service"},
+			Room:   ownRoom,
 		},
 	}
 }
