@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/slipway-sh/slipway/addons"
@@ -50,7 +51,10 @@ func TestToolsRunAsKubectlDoes(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			for command, does := range map[string]string{"sudo": `echo sudo "$@"`, "env": `echo env "$@"`, "id": "echo " + test.user, "helm": `echo helm "$@"`} {
-				if err := os.WriteFile(filepath.Join(dir, command), []byte("#!/bin/sh\n"+does+"\n"), 0o755); err != nil {
+				syscall.ForkLock.RLock() // or a child of another test may have it open, and it cannot be run (golang.org/issue/22315)
+				err := os.WriteFile(filepath.Join(dir, command), []byte("#!/bin/sh\n"+does+"\n"), 0o755)
+				syscall.ForkLock.RUnlock()
+				if err != nil {
 					t.Fatal(err)
 				}
 			}
