@@ -46,6 +46,7 @@ const (
 // The steps on, and of, the management cluster.
 const (
 	StepManagementCluster     = "management-cluster"
+	StepManagementReady       = "management-cluster-ready"
 	StepManagementClusterAPI  = "management-cluster-api"
 	StepManagementControllers = "management-controllers"
 	// StepManagementMove is there while the management cluster looks after

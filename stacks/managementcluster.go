@@ -30,26 +30,33 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := kubernetes.NewCluster(ctx, StepManagementCluster, kubernetes.ClusterRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
+	refs := kubernetes.ClusterRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
 		ServerID: p.seed.Server.ID(), Name: e.Config.Metadata.Name, Namespace: ManagementNamespace, Chart: e.Equipment.Chart,
-		VolumesPolicy: e.Config.Spec.VolumesPolicy, Values: e.clusterValues(p, image)}, pulumi.DependsOn(p.on.ready))
+		VolumesPolicy: e.Config.Spec.VolumesPolicy, Values: e.clusterValues(p, image)}
+	cluster, err := kubernetes.NewCluster(ctx, StepManagementCluster, refs, pulumi.DependsOn(p.on.ready))
+	if err != nil {
+		return err
+	}
+	ready, err := kubernetes.NewReadyCluster(ctx, StepManagementReady, refs, cluster)
 	if err != nil {
 		return err
 	}
 	clusterAPI, err := kubernetes.NewClusterAPI(ctx, StepManagementClusterAPI, kubernetes.ClusterAPIRefs{LoginRefs: p.on.login, Kubeconfig: cluster.AdminKubeconfig,
 		ServerID: cluster.ID(), Versions: e.Equipment.Versions, Settings: e.providers(), TrustBundle: e.trustBundle(), Environment: e.onManagement(),
-		Monitored: monitored(e.Config.Spec.ManagementCluster)})
+		Monitored: monitored(e.Config.Spec.ManagementCluster)}, e.onceComplete(ready)...)
 	if err != nil {
 		return err
 	}
-	own, err := e.controllers(ctx, StepManagementControllers, p.on.login, cluster.AdminKubeconfig, cluster.ID(), replicasOn(e.Config.Spec.ManagementCluster), e.onManagement())
+	// Their replicas are spread over nodes, which must be there.
+	own, err := e.controllers(ctx, StepManagementControllers, p.on.login, cluster.AdminKubeconfig, cluster.ID(), replicasOn(e.Config.Spec.ManagementCluster), e.onManagement(),
+		pulumi.DependsOn([]pulumi.Resource{ready}))
 	if err != nil {
 		return err
 	}
 	if e.Config.Spec.Seed.Role == config.RolePivot {
 		if _, err := kubernetes.NewManagementMove(ctx, StepManagementMove, kubernetes.ManagementMoveRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
 			ServerID: p.seed.Server.ID(), ManagementKubeconfig: cluster.AdminKubeconfig, Name: e.Config.Metadata.Name, Namespace: ManagementNamespace},
-			pulumi.DependsOn(append([]pulumi.Resource{clusterAPI, own}, p.on.ready...))); err != nil {
+			pulumi.DependsOn(append([]pulumi.Resource{ready, clusterAPI, own}, p.on.ready...))); err != nil {
 			return err
 		}
 	}
@@ -58,6 +65,15 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) error {
 		return nil
 	}
 	return e.magnum(ctx, management{p.on.login, cluster, image, []pulumi.Resource{clusterAPI, own}})
+}
+
+// onceComplete is when Cluster API goes on the management cluster: as soon as a
+// node is there, but for its monitoring, which needs an addon.
+func (e Environment) onceComplete(ready pulumi.Resource) []pulumi.ResourceOption {
+	if !monitored(e.Config.Spec.ManagementCluster) {
+		return nil
+	}
+	return []pulumi.ResourceOption{pulumi.DependsOn([]pulumi.Resource{ready})}
 }
 
 // management is the management cluster as the rest of the program sees it.

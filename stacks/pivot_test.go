@@ -54,7 +54,7 @@ func TestTheMoveComesAfterTheControllers(t *testing.T) {
 			ended[e.Step] = i
 		}
 	}
-	for _, step := range []string{stacks.StepControllers, stacks.StepClusterAPI, stacks.StepManagementClusterAPI, stacks.StepManagementControllers} {
+	for _, step := range []string{stacks.StepControllers, stacks.StepClusterAPI, stacks.StepManagementClusterAPI, stacks.StepManagementControllers, stacks.StepManagementReady} {
 		if ended[step] == 0 || ended[step] > ended[stacks.StepManagementMove] {
 			t.Errorf("%s ended as %d, the move as %d", step, ended[step], ended[stacks.StepManagementMove])
 		}

@@ -25,6 +25,9 @@ func onSeed() []infer.InferredResource {
 		infer.Resource(&cluster{stand[kubernetes.ClusterInputs, kubernetes.ClusterState]{func(in kubernetes.ClusterInputs) kubernetes.ClusterState {
 			return kubernetes.ClusterState{ClusterInputs: in, AdminKubeconfig: "secret-kubeconfig"}
 		}}}),
+		infer.Resource(&readyCluster{stand[kubernetes.ReadyClusterInputs, kubernetes.ReadyClusterState]{func(in kubernetes.ReadyClusterInputs) kubernetes.ReadyClusterState {
+			return kubernetes.ReadyClusterState{ReadyClusterInputs: in}
+		}}}),
 		infer.Resource(&managementMove{stand[kubernetes.ManagementMoveInputs, kubernetes.ManagementMoveState]{func(in kubernetes.ManagementMoveInputs) kubernetes.ManagementMoveState {
 			return kubernetes.ManagementMoveState{ManagementMoveInputs: in, Objects: 40, Machines: map[string]string{}}
 		}}}),
@@ -77,6 +80,12 @@ type cluster struct {
 }
 
 func (*cluster) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "Cluster") }
+
+type readyCluster struct {
+	stand[kubernetes.ReadyClusterInputs, kubernetes.ReadyClusterState]
+}
+
+func (*readyCluster) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "ReadyCluster") }
 
 type managementMove struct {
 	stand[kubernetes.ManagementMoveInputs, kubernetes.ManagementMoveState]

@@ -182,9 +182,10 @@ func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, erro
 }
 
 // controllers are Slipway's own, on the seed or on the management cluster.
-func (e Environment) controllers(ctx *pulumi.Context, step string, login kubernetes.LoginRefs, kubeconfig, on pulumi.StringInput, replicas int, environment map[string]string) (*kubernetes.Controllers, error) {
+func (e Environment) controllers(ctx *pulumi.Context, step string, login kubernetes.LoginRefs, kubeconfig, on pulumi.StringInput, replicas int, environment map[string]string,
+	options ...pulumi.ResourceOption) (*kubernetes.Controllers, error) {
 	return kubernetes.NewControllers(ctx, step, kubernetes.ControllersRefs{LoginRefs: login, Kubeconfig: kubeconfig, ServerID: on,
-		Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: addons.SlipwayVersion(), Replicas: replicas, Environment: environment})
+		Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: addons.SlipwayVersion(), Replicas: replicas, Environment: environment}, options...)
 }
 
 // trustBundle are the private authorities.

@@ -118,7 +118,7 @@ func serverGroupPart(group *unstructured.Unstructured) Part {
 func replicasPart(object *unstructured.Unstructured, kind string) Part {
 	wanted := number(object, "spec", "replicas")
 	ready, current, all := number(object, "status", "readyReplicas"), number(object, "status", "upToDateReplicas"), number(object, "status", "replicas")
-	p := Part{Kind: kind, Name: object.GetName(), Level: 1, State: fmt.Sprintf("%d of %d ready", ready, wanted)}
+	p := Part{Kind: kind, Name: object.GetName(), Level: 1, State: fmt.Sprintf("%d of %d ready", ready, wanted), Empty: wanted == 0}
 	seen := number(object, "status", "observedGeneration") >= object.GetGeneration()
 	p.Ready = seen && ready == wanted && current == wanted && all == wanted
 	if current < wanted && all >= wanted {

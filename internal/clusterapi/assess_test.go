@@ -1,6 +1,7 @@
 package clusterapi
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -72,6 +73,41 @@ func TestAReadyCluster(t *testing.T) {
 	}
 	if none := assess(namespace(t, cluster+network+plane), "d"); none.Exists || none.Ready() {
 		t.Errorf("ready without being there: %+v", none)
+	}
+}
+
+func TestUsableIsBeforeReady(t *testing.T) {
+	t.Parallel()
+	machine := func(kind, name, ready string) string {
+		label := "cluster.x-k8s.io/deployment-name: " + name
+		if kind == "plane" {
+			label = "cluster.x-k8s.io/control-plane: ''"
+		}
+		return "---\nmachines\nmetadata: {name: " + name + "-" + ready + ", labels: {cluster.x-k8s.io/cluster-name: c, " + label +
+			"}}\nspec: {clusterName: c}\nstatus: {conditions: [{type: Ready, status: \"" + ready + "\"}]}\n"
+	}
+	group := func(name string, replicas int) string {
+		return fmt.Sprintf("---\nmachinedeployments\nmetadata: {name: %s, labels: {cluster.x-k8s.io/cluster-name: c}}\nspec: {clusterName: c, replicas: %d}\n", name, replicas)
+	}
+	bare := func(text string) string { return strings.TrimSuffix(text, "---\n") }
+	joining := cluster + network + strings.Replace(plane, "replicas: 1", "replicas: 3", 1) + machine("plane", "joins", "False")
+	for name, test := range map[string]struct {
+		text string
+		want bool
+	}{
+		"nothing":                   {bare(cluster), false},
+		"a first control plane":     {joining, true},
+		"its node group is to come": {joining + group("w", 1), false},
+		"its node group boots":      {joining + group("w", 1) + machine("group", "w", "False"), false},
+		"its node group is there":   {joining + group("w", 2) + machine("group", "w", "True"), true},
+		"an empty node group":       {joining + group("w", 0), true},
+		"one group of two":          {joining + group("v", 1) + group("w", 1) + machine("group", "w", "True"), true},
+		"a worker alone":            {bare(cluster+network) + group("w", 1) + machine("group", "w", "True"), false},
+	} {
+		r := assess(namespace(t, test.text), "c")
+		if r.Usable() != test.want || name != "nothing" && r.Ready() {
+			t.Errorf("%s: usable is %v, ready is %v: %+v", name, r.Usable(), r.Ready(), r.Parts)
+		}
 	}
 }
 

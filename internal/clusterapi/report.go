@@ -26,6 +26,8 @@ type Part struct {
 	Since time.Time `json:"since,omitzero"`
 	// Hopeless is set if the cause does not go away by waiting.
 	Hopeless bool `json:"hopeless,omitempty"`
+	// Empty is set if the part is a node group that wants no machines.
+	Empty bool `json:"empty,omitempty"`
 }
 
 // Report is a cluster with its parts, what is made first before what is made
@@ -42,6 +44,26 @@ type Report struct {
 // Ready says that every part is.
 func (r Report) Ready() bool {
 	return r.Exists && len(r.Parts) > 0 && !slices.ContainsFunc(r.Parts, func(p Part) bool { return !p.Ready })
+}
+
+// Usable says that the cluster's API answers and that pods find a node: a machine
+// of the control plane is ready, and one of the node groups if there are any.
+func (r Report) Usable() bool {
+	planes, workers, groups := 0, 0, false
+	owner := ""
+	for _, p := range r.Parts {
+		switch {
+		case p.Level == 1:
+			owner = p.Kind
+			groups = groups || p.Kind == "MachineDeployment" && !p.Empty
+		case p.Kind != "Machine" || !p.Ready:
+		case owner == "KubeadmControlPlane":
+			planes++
+		default:
+			workers++
+		}
+	}
+	return r.Exists && planes > 0 && (workers > 0 || !groups)
 }
 
 // Waiting is the deepest cause: the first part that is not ready and says why,

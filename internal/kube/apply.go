@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 )
@@ -122,10 +123,23 @@ func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) 
 const applyPatience = 3 * time.Minute
 
 // passing reports whether an error goes away by itself while other objects are
-// made and their controllers start.
+// made, their controllers start, and control planes join.
 func passing(err error) bool {
 	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
-		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
+		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook") || Unsettled(err)
+}
+
+// Unsettled reports whether an error is what an API server says, or does not say,
+// while a member joins its etcd: a leader that changes, time that runs out, a
+// connection that ends. Asked again, it answers.
+func Unsettled(err error) bool {
+	for _, word := range []string{"etcdserver: leader changed", "etcdserver: no leader", "etcdserver: request timed out", "for learner"} {
+		if strings.Contains(err.Error(), word) {
+			return true
+		}
+	}
+	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
 // Resource finds the resource of an object's kind. A kind that is not known is

@@ -7,6 +7,10 @@ import (
 
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/kubeversion"
 )
 
 // ClusterInputs are the inputs of a cluster that Cluster API makes.
@@ -37,8 +41,8 @@ type ClusterState struct {
 	AdminKubeconfig string `pulumi:"adminKubeconfig" provider:"secret"`
 }
 
-// Cluster is a cluster in a program: created means that all its nodes and
-// addons are ready.
+// Cluster is a cluster in a program: created means that its API answers and that
+// pods find a node. ReadyCluster is that all of it is there.
 type Cluster struct {
 	pulumi.CustomResourceState
 	AdminKubeconfig pulumi.StringOutput `pulumi:"adminKubeconfig"`
@@ -81,6 +85,31 @@ func (*workloadCluster) WireDependencies(f infer.FieldSelector, _ *ClusterInputs
 	f.OutputField(&s.AdminKubeconfig).AlwaysSecret()
 }
 
+// Diff refuses a version that Kubernetes cannot go to before anything is changed
+// (row S-66).
+func (c *workloadCluster) Diff(ctx context.Context, r infer.DiffRequest[ClusterInputs, ClusterState]) (infer.DiffResponse, error) {
+	from, to := versionIn(r.State.Values), versionIn(r.Inputs.Values)
+	if from != "" && to != "" {
+		if err := kubeversion.CheckUpgrade(from, to); err != nil {
+			return infer.DiffResponse{}, fault.Usage("cluster "+r.State.Name, err, "go by one minor version at a time, each with a node image of that version: "+
+				"spec.managementCluster.kubernetesVersion, or the bundle that brings it")
+		}
+	}
+	return c.controller.Diff(ctx, r)
+}
+
+// versionIn is the version of Kubernetes in a chart's values; "" where there is
+// none yet.
+func versionIn(values string) string {
+	var known struct {
+		KubernetesVersion string `json:"kubernetesVersion"`
+	}
+	if json.Unmarshal([]byte(values), &known) != nil {
+		return ""
+	}
+	return known.KubernetesVersion
+}
+
 type clusterKind struct{}
 
 func (clusterKind) object(in ClusterInputs) string { return "cluster " + in.Name }
@@ -114,7 +143,7 @@ func (k clusterKind) update(ctx context.Context, old ClusterState, in ClusterInp
 	if err := release(ctx, at.Config, in, values); err != nil {
 		return state, err
 	}
-	if err := whole(ctx, at.Kube, in); err != nil {
+	if err := await(ctx, at.Kube, in, clusterapi.Report.Usable); err != nil {
 		return state, err
 	}
 	state.AdminKubeconfig, err = adminKubeconfig(ctx, at.Kube, in)

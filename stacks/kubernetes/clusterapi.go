@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/addons/clusterctl"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/remote"
 )
 
@@ -137,11 +138,26 @@ func (k clusterAPIKind) install(ctx context.Context, in ClusterAPIInputs) error 
 	defer remove()
 	installation := clusterctl.Installation{Bundle: k.bundle, Cluster: onSeed, Kubeconfig: path, Settings: settings, TrustBundle: in.TrustBundle, Environment: in.Environment,
 		Progress: func(text string) { status(ctx, text) }}
-	if err := installation.Run(ctx); err != nil {
+	if err := insist(ctx, installation.Run); err != nil {
 		return err
 	}
 	status(ctx, "waiting for the webhooks to answer")
 	return installation.Answering(ctx)
+}
+
+// insist does something again while the cluster's control planes still join.
+func insist(ctx context.Context, do func(context.Context) error) error {
+	for {
+		err := do(ctx)
+		if err == nil || !kube.Unsettled(err) || ctx.Err() != nil {
+			return err
+		}
+		status(ctx, "trying again: "+err.Error())
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // local is a kubeconfig file, mode 0600, that leads through the machine for as

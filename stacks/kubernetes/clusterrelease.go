@@ -79,11 +79,11 @@ func release(ctx context.Context, config *rest.Config, in ClusterInputs, values 
 	return err
 }
 
-// whole waits until the cluster is as it is wanted: all machines, all addons.
-func whole(ctx context.Context, parent *kube.Cluster, in ClusterInputs) error {
+// await waits until a cluster is as done says.
+func await(ctx context.Context, parent *kube.Cluster, in ClusterInputs, done func(clusterapi.Report) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, clusterTime, fmt.Errorf("it is not ready after %s", clusterTime))
 	defer cancel()
-	_, err := clusterapi.Await(ctx, parent.Dynamic, in.Namespace, in.Name, clusterapi.Report.Ready, func(r clusterapi.Report) { status(ctx, r.Progress()) })
+	_, err := clusterapi.Await(ctx, parent.Dynamic, in.Namespace, in.Name, done, func(r clusterapi.Report) { status(ctx, r.Progress()) })
 	return err
 }
 

@@ -18,6 +18,7 @@ func Resources(folder *bundle.Folder, watch Watch) []infer.InferredResource {
 		infer.Resource(&ownControllers{controller[ControllersInputs, ControllersState]{controllersKind{}}}),
 		infer.Resource(&magnum{controller[MagnumInputs, MagnumState]{magnumKind{}}}),
 		infer.Resource(&workloadCluster{controller[ClusterInputs, ClusterState]{clusterKind{}}}),
+		infer.Resource(&readyCluster{controller[ReadyClusterInputs, ReadyClusterState]{readyClusterKind{}}}),
 		infer.Resource(&managementMove{controller[ManagementMoveInputs, ManagementMoveState]{managementMoveKind{}}}),
 	}
 }

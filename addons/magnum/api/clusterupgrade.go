@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"net/http"
 
-	"golang.org/x/mod/semver"
-
 	"github.com/slipway-sh/slipway/addons/magnum/inventory"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+	"github.com/slipway-sh/slipway/internal/kubeversion"
 )
 
 func upgradeAttributes() []attribute {
@@ -109,36 +108,13 @@ func presentVersion(cluster *v1alpha1.Cluster) string {
 	return cmp.Or(cluster.Status.COEVersion, wanted)
 }
 
-// versionStep refuses what Kubernetes does not support: going back, and
-// skipping a minor version (kubernetes.io, version skew policy).
+// versionStep refuses what Kubernetes does not support.
 func versionStep(from, to string) error {
 	if from == "" {
 		return nil
 	}
-	from, to = canonicalVersion(from), canonicalVersion(to)
-	switch {
-	case semver.Compare(to, from) < 0:
-		return conflict("The cluster has Kubernetes %s: it cannot go back to %s.", from, to)
-	case semver.Major(to) != semver.Major(from) || minorOf(to) > minorOf(from)+1:
-		return conflict("The cluster has Kubernetes %s: it cannot skip a minor version to %s.", from, to)
+	if err := kubeversion.CheckUpgrade(from, to); err != nil {
+		return conflict("The cluster cannot be upgraded: %s.", err)
 	}
 	return nil
-}
-
-func canonicalVersion(version string) string {
-	if version != "" && version[0] != 'v' {
-		version = "v" + version
-	}
-	return semver.Canonical(version)
-}
-
-// minorOf is the second number of v1.34.2.
-func minorOf(version string) int {
-	n := 0
-	for _, r := range semver.MajorMinor(version)[len(semver.Major(version)):] {
-		if r >= '0' && r <= '9' {
-			n = n*10 + int(r-'0')
-		}
-	}
-	return n
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/helm"
+	"github.com/slipway-sh/slipway/internal/kubeversion"
 )
 
 // bringInLine makes the release what the cluster asks for. The same values and
@@ -60,7 +61,7 @@ func (p *pass) upgradeAllowed() bool {
 	if running == "" || wanted == "" || strings.TrimPrefix(running, "v") == wanted {
 		return true
 	}
-	if err := driver.CheckUpgrade(running, wanted); err != nil {
+	if err := kubeversion.CheckUpgrade(running, wanted); err != nil {
 		p.stay(fault.New("template "+p.cluster.Spec.Template.Name, err, "upgrade to a template of the same minor version of Kubernetes or the next; nothing was changed"), true)
 		p.upgrading = false
 		return false

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+	"github.com/slipway-sh/slipway/internal/kubeversion"
 )
 
 var errNoFlavor = errors.New("no flavor is known")
@@ -175,7 +176,7 @@ func (b *builder) groupSoftware(values tree, g *v1alpha1.NodeGroup) {
 	if own.KubernetesVersion == "" || own.KubernetesVersion == b.resolved().Image.KubernetesVersion {
 		return
 	}
-	if err := CheckSkew(b.resolved().Image.KubernetesVersion, own.KubernetesVersion); err != nil {
+	if err := kubeversion.CheckSkew(b.resolved().Image.KubernetesVersion, own.KubernetesVersion); err != nil {
 		b.refuse("node group "+g.Title(), err, "give the group an image that fits the cluster's version")
 	}
 	values["kubernetesVersion"] = own.KubernetesVersion

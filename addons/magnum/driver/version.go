@@ -1,51 +1,6 @@
 package driver
 
-import (
-	"fmt"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/util/version"
-)
-
-// skew is how many minor versions kubelets may be older than the API server
-// (kubernetes.io/releases/version-skew-policy).
-const skew = 3
-
-// CheckUpgrade says whether a control plane may go from one version of
-// Kubernetes to another: to the same minor version, not back, or the next.
-func CheckUpgrade(from, to string) error {
-	old, err := version.ParseSemantic(from)
-	if err != nil {
-		return fmt.Errorf("reading the running version: %w", err)
-	}
-	wanted, err := version.ParseSemantic(to)
-	if err != nil {
-		return fmt.Errorf("reading the template's version: %w", err)
-	}
-	switch {
-	case wanted.LessThan(old):
-		return fmt.Errorf("version %s is older than %s, and Kubernetes cannot go back", wanted, old)
-	case wanted.Major() != old.Major(), wanted.Minor() > old.Minor()+1:
-		return fmt.Errorf("version %s is more than one minor version after %s", wanted, old)
-	}
-	return nil
-}
-
-// CheckSkew says whether kubelets of one version may be in a cluster of another.
-func CheckSkew(cluster, group string) error {
-	plane, err := version.ParseSemantic(cluster)
-	if err != nil {
-		return fmt.Errorf("reading the cluster's version: %w", err)
-	}
-	nodes, err := version.ParseSemantic(group)
-	if err != nil {
-		return fmt.Errorf("reading the group's version: %w", err)
-	}
-	if nodes.Major() != plane.Major() || nodes.Minor() > plane.Minor() || plane.Minor()-nodes.Minor() > skew {
-		return fmt.Errorf("nodes of version %s do not fit a control plane of version %s", nodes, plane)
-	}
-	return nil
-}
+import "strings"
 
 // Version is a version of Kubernetes out of an image's property kube_version:
 // digits and dots, as magnum-capi-helm reads it.

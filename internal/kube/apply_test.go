@@ -1,0 +1,42 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"syscall"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestWhatIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	pods := schema.GroupResource{Resource: "pods"}
+	for name, test := range map[string]struct {
+		err               error
+		passes, unsettled bool
+	}{
+		"leader changed":    {apierrors.NewInternalError(errors.New("etcdserver: leader changed")), true, true},
+		"learner":           {apierrors.NewInternalError(errors.New("rpc not supported for learner")), true, true},
+		"etcd is full":      {apierrors.NewInternalError(errors.New("etcdserver: mvcc: database space exceeded")), false, false},
+		"timeout":           {apierrors.NewTimeoutError("request did not complete", 1), true, true},
+		"server timeout":    {apierrors.NewServerTimeout(pods, "patch", 1), true, true},
+		"connection ended":  {fmt.Errorf("applying: %w", &url.Error{Op: "Patch", URL: "https://x", Err: io.ErrUnexpectedEOF}), true, true},
+		"nobody listens":    {fmt.Errorf("dialing: %w", syscall.ECONNREFUSED), true, true},
+		"reset":             {fmt.Errorf("reading: %w", syscall.ECONNRESET), true, true},
+		"webhook to come":   {apierrors.NewInternalError(errors.New("failed calling webhook \"x\"")), true, false},
+		"not found":         {apierrors.NewNotFound(pods, "x"), true, false},
+		"may not":           {apierrors.NewForbidden(pods, "x", errors.New("no")), false, false},
+		"wrong":             {apierrors.NewBadRequest("no"), false, false},
+		"another's":         {apierrors.NewConflict(pods, "x", errors.New("no")), false, false},
+		"another error":     {errors.New("no"), false, false},
+		"webhook that says": {apierrors.NewInternalError(errors.New("admission webhook denied")), false, false},
+	} {
+		if passing(test.err) != test.passes || Unsettled(test.err) != test.unsettled {
+			t.Errorf("%s: passing is %v, unsettled is %v", name, passing(test.err), Unsettled(test.err))
+		}
+	}
+}

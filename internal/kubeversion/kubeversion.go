@@ -1,0 +1,49 @@
+// Package kubeversion has the rules of Kubernetes about its own versions.
+package kubeversion
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// skew is how many minor versions kubelets may be older than the API server
+// (kubernetes.io/releases/version-skew-policy).
+const skew = 3
+
+// CheckUpgrade says whether a control plane may go from one version of
+// Kubernetes to another: to the same minor version, not back, or the next
+// (kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-upgrade).
+func CheckUpgrade(from, to string) error {
+	old, err := version.ParseGeneric(from)
+	if err != nil {
+		return fmt.Errorf("reading the running version: %w", err)
+	}
+	wanted, err := version.ParseGeneric(to)
+	if err != nil {
+		return fmt.Errorf("reading the wanted version: %w", err)
+	}
+	switch {
+	case wanted.LessThan(old):
+		return fmt.Errorf("version %s is older than %s, and Kubernetes cannot go back", wanted, old)
+	case wanted.Major() != old.Major(), wanted.Minor() > old.Minor()+1:
+		return fmt.Errorf("version %s is more than one minor version after %s, and Kubernetes cannot skip one", wanted, old)
+	}
+	return nil
+}
+
+// CheckSkew says whether kubelets of one version may be in a cluster of another.
+func CheckSkew(cluster, group string) error {
+	plane, err := version.ParseGeneric(cluster)
+	if err != nil {
+		return fmt.Errorf("reading the cluster's version: %w", err)
+	}
+	nodes, err := version.ParseGeneric(group)
+	if err != nil {
+		return fmt.Errorf("reading the group's version: %w", err)
+	}
+	if nodes.Major() != plane.Major() || nodes.Minor() > plane.Minor() || plane.Minor()-nodes.Minor() > skew {
+		return fmt.Errorf("nodes of version %s do not fit a control plane of version %s", nodes, plane)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package kubernetes
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/pulumi/pulumi-go-provider/infer"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/slipway-sh/slipway/internal/clusterapi"
+)
+
+// ReadyClusterInputs are the inputs of a cluster that is complete.
+type ReadyClusterInputs struct {
+	Login
+	// Kubeconfig leads to the cluster on which Cluster API runs, ServerID is that
+	// cluster's machine.
+	Kubeconfig string `pulumi:"kubeconfig" provider:"secret"`
+	ServerID   string `pulumi:"serverID"`
+	Name       string `pulumi:"name"`
+	Namespace  string `pulumi:"namespace"`
+	// AdminKubeconfig leads to the cluster, which may look after itself.
+	AdminKubeconfig string `pulumi:"adminKubeconfig" provider:"secret"`
+	// Wanted changes with the cluster's chart and values: then it is waited for
+	// anew.
+	Wanted string `pulumi:"wanted" provider:"secret"`
+}
+
+// ReadyClusterState is the state of a cluster that is complete.
+type ReadyClusterState struct{ ReadyClusterInputs }
+
+// ReadyCluster is a cluster of which all is there: created means that all its
+// nodes and addons are ready. It is a resource of its own because what only needs
+// a node goes on the cluster while its other control planes join one after the
+// other.
+type ReadyCluster struct{ pulumi.CustomResourceState }
+
+// NewReadyCluster adds the wait for a cluster, made with refs, to the program.
+func NewReadyCluster(ctx *pulumi.Context, name string, refs ClusterRefs, cluster *Cluster, options ...pulumi.ResourceOption) (*ReadyCluster, error) {
+	properties := refs.properties()
+	properties["kubeconfig"] = pulumi.ToSecret(refs.Kubeconfig)
+	properties["serverID"] = refs.ServerID
+	properties["name"] = pulumi.String(refs.Name)
+	properties["namespace"] = pulumi.String(refs.Namespace)
+	properties["adminKubeconfig"] = pulumi.ToSecret(cluster.AdminKubeconfig)
+	properties["wanted"] = pulumi.ToSecret(refs.Values.ToStringOutput().ApplyT(func(values string) string {
+		digest := sha256.Sum256([]byte(refs.Chart + "\n" + values))
+		return hex.EncodeToString(digest[:])
+	}))
+	r := &ReadyCluster{}
+	return r, ctx.RegisterResource("slipway:kubernetes:ReadyCluster", name, properties, r, options...)
+}
+
+func (s ReadyClusterState) inputs() ReadyClusterInputs { return s.ReadyClusterInputs }
+
+type readyCluster struct {
+	controller[ReadyClusterInputs, ReadyClusterState]
+}
+
+// Annotate names the resource's type.
+func (*readyCluster) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "ReadyCluster") }
+
+type readyClusterKind struct{}
+
+func (readyClusterKind) object(in ReadyClusterInputs) string { return "cluster " + in.Name }
+
+func (readyClusterKind) id(in ReadyClusterInputs) string { return in.Namespace + "/" + in.Name }
+
+func (readyClusterKind) blank(in ReadyClusterInputs) ReadyClusterState { return ReadyClusterState{in} }
+
+func (k readyClusterKind) settle(ctx context.Context, in ReadyClusterInputs) (ReadyClusterState, error) {
+	machine, err := in.open(ctx)
+	if err != nil {
+		return k.blank(in), err
+	}
+	defer machine.Close()
+	cluster := ClusterInputs{Kubeconfig: in.Kubeconfig, Name: in.Name, Namespace: in.Namespace}
+	at, err := locate(ctx, machine, cluster, ClusterState{AdminKubeconfig: in.AdminKubeconfig})
+	if err != nil {
+		return k.blank(in), err
+	}
+	return k.blank(in), await(ctx, at.Kube, cluster, clusterapi.Report.Ready)
+}
