@@ -3,6 +3,7 @@ package stacks
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,12 +69,20 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) error {
 }
 
 // onceComplete is when Cluster API goes on the management cluster: as soon as a
-// node is there, but for its monitoring, which needs an addon.
+// node is there, but for its monitoring, which needs an addon, and where that
+// node may be tainted.
 func (e Environment) onceComplete(ready pulumi.Resource) []pulumi.ResourceOption {
-	if !monitored(e.Config.Spec.ManagementCluster) {
+	m := e.Config.Spec.ManagementCluster
+	if !monitored(m) && !tainted(m.Values) {
 		return nil
 	}
 	return []pulumi.ResourceOption{pulumi.DependsOn([]pulumi.Resource{ready})}
+}
+
+// tainted reports whether values, at any depth, speak of taints of nodes.
+func tainted(values map[string]any) bool {
+	text, err := json.Marshal(values)
+	return err != nil || strings.Contains(string(text), `"nodeTaints":`)
 }
 
 // management is the management cluster as the rest of the program sees it.

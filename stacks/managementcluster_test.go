@@ -56,6 +56,7 @@ func TestClusterAPIDoesNotWaitForTheWholeCluster(t *testing.T) {
 		waits  bool
 	}{
 		"plain":     {"", false},
+		"tainted":   {", values: {nodeGroupDefaults: {nodeTaints: [{key: gpu, effect: NoSchedule}]}}", true},
 		"monitored": {", values: {addons: {monitoring: {enabled: true}}}", true},
 	} {
 		t.Run(name, func(t *testing.T) {
