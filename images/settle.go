@@ -3,8 +3,10 @@ package images
 import (
 	"context"
 	"maps"
+	"net/http"
 	"slices"
 
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 
 	"github.com/slipway-sh/slipway/images/manifest"
@@ -94,15 +96,27 @@ func describeProperties(i manifest.Image, r Record, marked bool) []Difference {
 	return all
 }
 
-// settle brings the description of an image in line, in one call.
+// settle brings the description of an image in line, in one call. Another run
+// may do the same at the same time: what it did is looked at again.
 func (s *Syncer) settle(ctx context.Context, i manifest.Image, r Record, virtual int64) (bool, Record, error) {
-	var changes images.UpdateOpts
-	for _, d := range Describe(i, r, virtual) {
-		changes = append(changes, d.change)
+	for attempt := 1; ; attempt++ {
+		var changes images.UpdateOpts
+		for _, d := range Describe(i, r, virtual) {
+			changes = append(changes, d.change)
+		}
+		settled, err := s.Glance.patch(ctx, r, changes)
+		if attempt == settleAttempts || !gophercloud.ResponseCodeIs(err, http.StatusConflict) {
+			return len(changes) > 0, settled, err
+		}
+		if r, err = s.Glance.Get(ctx, r.ID); err != nil {
+			return false, r, err
+		}
 	}
-	r, err := s.Glance.patch(ctx, r, changes)
-	return len(changes) > 0, r, err
 }
+
+// settleAttempts is how often an image is described before a refusal is believed
+// to be no other run's doing.
+const settleAttempts = 3
 
 // without lists what of a is not in b.
 func without(a, b []string) []string {

@@ -126,6 +126,53 @@ func TestTwoRunsBringAnImageOnce(t *testing.T) {
 	}
 }
 
+// Of two runs that describe an image at once, one finds it described.
+func TestAnotherRunDescribesTheImageFirst(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	i := f.node(t, "node", imagetest.Qcow2(imagetest.Disk(2, 16), imagetest.Options{}))
+	overtaken := &overtaker{RoundTripper: f.calls.next}
+	f.calls.next = overtaken
+	f.sync(t, i)
+	all := f.all(t)
+	if len(all) != 1 || all[0].Properties[PropertyLease] != "" || overtaken.refused == 0 {
+		t.Errorf("%d refused, images %+v", overtaken.refused, all)
+	}
+}
+
+// overtaker lets another run do the first change that takes the lease away.
+type overtaker struct {
+	http.RoundTripper
+	done    bool
+	refused int
+}
+
+func (o *overtaker) RoundTrip(r *http.Request) (*http.Response, error) {
+	if o.done || r.Method != http.MethodPatch {
+		return o.RoundTripper.RoundTrip(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if !bytes.Contains(body, []byte(`"remove"`)) {
+		return o.RoundTripper.RoundTrip(r)
+	}
+	o.done = true
+	before := r.Clone(r.Context())
+	before.Body = io.NopCloser(bytes.NewReader(body))
+	response, err := o.RoundTripper.RoundTrip(before)
+	if err != nil {
+		return nil, err
+	}
+	response.Body.Close()
+	if response, err = o.RoundTripper.RoundTrip(r); err == nil && response.StatusCode == http.StatusConflict {
+		o.refused++
+	}
+	return response, err
+}
+
 // The bytes between source and Glance never are more than a few pieces,
 // however large the image is and however slow Glance takes it.
 func TestMemoryIsConstant(t *testing.T) {

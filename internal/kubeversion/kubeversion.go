@@ -27,7 +27,7 @@ func CheckUpgrade(from, to string) error {
 	case wanted.LessThan(old):
 		return fmt.Errorf("version %s is older than %s, and Kubernetes cannot go back", wanted, old)
 	case wanted.Major() != old.Major(), wanted.Minor() > old.Minor()+1:
-		return fmt.Errorf("version %s is more than one minor version after %s, and Kubernetes cannot skip one", wanted, old)
+		return fmt.Errorf("version %s does not follow %s: Kubernetes cannot skip a minor version", wanted, old)
 	}
 	return nil
 }
