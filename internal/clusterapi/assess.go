@@ -16,7 +16,7 @@ func assess(o objects, name string) Report {
 	if cluster == nil {
 		return r
 	}
-	r.Exists = true
+	r.Exists, r.Created = true, cluster.GetCreationTimestamp().Time
 	r.Parts = append(r.Parts, clusterPart(cluster))
 	if infrastructure := o.named(openStackClusters, text(cluster, "spec", "infrastructureRef", "name")); infrastructure != nil {
 		r.Parts = append(r.Parts, infrastructurePart(infrastructure))
@@ -36,10 +36,13 @@ func assess(o objects, name string) Report {
 		}
 	}
 	for _, plane := range o.of(controlPlanes, name) {
+		r.Version = cmp.Or(text(plane, "status", "version"), text(plane, "spec", "version"))
+		r.ControlPlane.add(plane)
 		r.Parts = append(r.Parts, replicasPart(plane, "KubeadmControlPlane"))
 		machinesOf(plane, "KubeadmControlPlane")
 	}
 	for _, group := range o.of(machineDeployments, name) {
+		r.Workers.add(group)
 		r.Parts = append(r.Parts, replicasPart(group, "MachineDeployment"))
 		machinesOf(group, "MachineDeployment")
 	}
@@ -55,6 +58,12 @@ func assess(o objects, name string) Report {
 		r.Parts = append(r.Parts, addonPart(addon, "Manifests"))
 	}
 	return r
+}
+
+// add counts the machines of a control plane or of a deployment.
+func (c *Count) add(object *unstructured.Unstructured) {
+	c.Ready += int(number(object, "status", "readyReplicas"))
+	c.Wanted += int(number(object, "spec", "replicas"))
 }
 
 // belongs says that a machine is of a control plane or of a deployment; the
@@ -74,7 +83,7 @@ func clusterPart(cluster *unstructured.Unstructured) Part {
 	p.Ready, p.Since = available.Status == "True" && p.State == "Provisioned", available.Since
 	switch {
 	case cluster.GetDeletionTimestamp() != nil:
-		p.Ready, p.State, p.Cause = false, "Deleting", find(conditions(cluster), "Deleting").Message
+		p.Ready, p.State, p.Cause = false, StateDeleting, find(conditions(cluster), "Deleting").Message
 	case flag(cluster, "spec", "paused"):
 		p.State = "paused"
 	case p.Ready:

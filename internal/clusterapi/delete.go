@@ -59,6 +59,10 @@ func Delete(ctx context.Context, client dynamic.Interface, namespace, name strin
 	if err != nil {
 		return fmt.Errorf("deleting the cluster: %w", err)
 	}
-	_, err = Await(ctx, client, namespace, name, func(r Report) bool { return !r.Exists }, progress)
+	_, err = await(ctx, client, namespace, name, goal{done: func(r Report) bool { return !r.Exists }, ends: stuck}, progress)
 	return err
 }
+
+// stuck says that a deletion waits in vain. Why a machine or a server group never
+// became ready does not keep it from being deleted.
+func stuck(p Part) bool { return p.Hopeless && p.Kind != "Machine" && p.Kind != "ServerGroup" }

@@ -22,22 +22,34 @@ const (
 	lastEvents = 5
 )
 
+// Details are the conditions of a part of a cluster in a namespace that say
+// something, and the last events about it, as lines that begin with a line break;
+// empty if there are none or they cannot be read.
+func Details(ctx context.Context, client dynamic.Interface, namespace string, p Part) string {
+	known := objects{}
+	for _, kind := range kindsOf(p.Kind) {
+		if object, err := client.Resource(kind).Namespace(namespace).Get(ctx, p.Name, metav1.GetOptions{}); err == nil {
+			known[kind] = []*unstructured.Unstructured{object}
+		}
+	}
+	return details(ctx, client, namespace, known, p)
+}
+
 // details are the conditions of a part that say something, and the last events
 // about it, as lines after its cause.
-func (f *follower) details(ctx context.Context, client dynamic.Interface, p Part) string {
+func details(ctx context.Context, client dynamic.Interface, namespace string, known objects, p Part) string {
 	var b strings.Builder
 	add := func(heading string, lines []string) {
 		if len(lines) > 0 {
 			b.WriteString("\n" + heading + ":\n  " + strings.Join(lines, "\n  "))
 		}
 	}
-	objects := f.read()
 	for _, kind := range kindsOf(p.Kind) {
-		if object := objects.named(kind, p.Name); object != nil {
+		if object := known.named(kind, p.Name); object != nil {
 			add("conditions of "+object.GetKind()+" "+p.Name, told(object))
 		}
 	}
-	add("last events", f.events(ctx, client, p.Name))
+	add("last events", events(ctx, client, namespace, p.Name))
 	return b.String()
 }
 
@@ -62,10 +74,10 @@ func told(object *unstructured.Unstructured) (lines []string) {
 
 // events are the last that are about objects of a name; none if they cannot be
 // read.
-func (f *follower) events(ctx context.Context, client dynamic.Interface, name string) (lines []string) {
+func events(ctx context.Context, client dynamic.Interface, namespace, name string) (lines []string) {
 	ctx, cancel := context.WithTimeout(ctx, eventTime)
 	defer cancel()
-	list, err := client.Resource(corev1.SchemeGroupVersion.WithResource("events")).Namespace(f.namespace).List(ctx,
+	list, err := client.Resource(corev1.SchemeGroupVersion.WithResource("events")).Namespace(namespace).List(ctx,
 		metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
 	if err != nil {
 		return nil

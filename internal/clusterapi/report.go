@@ -37,8 +37,62 @@ type Report struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Exists says that there is such a Cluster.
-	Exists bool   `json:"exists"`
-	Parts  []Part `json:"parts"`
+	Exists bool `json:"exists"`
+	// Created is when the Cluster was made.
+	Created time.Time `json:"created,omitzero"`
+	// Version is that of Kubernetes that the control plane runs, else the one
+	// that it is to run, such as "v1.34.4".
+	Version string `json:"version,omitempty"`
+	// ControlPlane and Workers are machines.
+	ControlPlane Count  `json:"controlPlane"`
+	Workers      Count  `json:"workers"`
+	Parts        []Part `json:"parts"`
+}
+
+// Count is how many machines are ready of those that are wanted.
+type Count struct {
+	Ready  int `json:"ready"`
+	Wanted int `json:"wanted"`
+}
+
+// String is the count as people write it: "2/3".
+func (c Count) String() string { return fmt.Sprintf("%d/%d", c.Ready, c.Wanted) }
+
+// StateDeleting is the state of a cluster that is being deleted.
+const StateDeleting = "Deleting"
+
+// State is the cluster's own, in a word or two: "Available", "Provisioning",
+// "Deleting".
+func (r Report) State() string {
+	for _, p := range r.Parts {
+		if p.Kind == "Cluster" {
+			return p.State
+		}
+	}
+	return ""
+}
+
+// OnlyControlPlane is the report without what a control plane does not need to
+// be ready: workers, addons, and the Cluster itself, which sums up all.
+func (r Report) OnlyControlPlane() Report {
+	var parts []Part
+	group := ""
+	for _, p := range r.Parts {
+		if p.Level < 2 {
+			group = p.Kind
+		}
+		if group == "OpenStackCluster" || group == "KubeadmControlPlane" {
+			parts = append(parts, p)
+		}
+	}
+	r.Parts = parts
+	return r
+}
+
+// ControlPlaneReady says that the control plane is, with what it stands on.
+func (r Report) ControlPlaneReady() bool {
+	planes, _ := r.Count("KubeadmControlPlane")
+	return planes > 0 && r.OnlyControlPlane().Ready()
 }
 
 // Ready says that every part is.

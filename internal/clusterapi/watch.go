@@ -83,6 +83,34 @@ const resync = 10 * time.Hour
 // its last events. progress is given every report that differs in what is
 // waited for, or in how many machines and addons are ready.
 func Await(ctx context.Context, client dynamic.Interface, namespace, name string, done func(Report) bool, progress func(Report)) (Report, error) {
+	return await(ctx, client, namespace, name, goal{done: done, ends: func(p Part) bool { return p.Hopeless }}, progress)
+}
+
+// AwaitControlPlane is Await for the control plane alone: workers that cannot
+// become ready do not end it.
+func AwaitControlPlane(ctx context.Context, client dynamic.Interface, namespace, name string, progress func(Report)) (Report, error) {
+	return await(ctx, client, namespace, name, goal{done: Report.ControlPlaneReady, of: Report.OnlyControlPlane, ends: func(p Part) bool { return p.Hopeless }}, progress)
+}
+
+// goal is what is waited for.
+type goal struct {
+	done func(Report) bool
+	// of leaves of a report what matters; nil is all.
+	of func(Report) Report
+	// ends says of the part that is waited for that waiting is in vain.
+	ends func(Part) bool
+}
+
+// waiting is what is waited for in a report.
+func (g goal) waiting(r Report) Part {
+	if g.of != nil {
+		r = g.of(r)
+	}
+	part, _ := r.Waiting()
+	return part
+}
+
+func await(ctx context.Context, client dynamic.Interface, namespace, name string, g goal, progress func(Report)) (Report, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	f := &follower{changed: make(chan struct{}, 1), listers: map[schema.GroupVersionResource]cache.GenericLister{}, namespace: namespace}
@@ -96,24 +124,24 @@ func Await(ctx context.Context, client dynamic.Interface, namespace, name string
 	for {
 		report := assess(f.read(), name)
 		report.Namespace = namespace
-		if done(report) {
+		if g.done(report) {
 			return report, nil
 		}
-		part, _ := report.Waiting()
+		part := g.waiting(report)
 		if text := report.Progress(); text != said {
 			said = text
 			progress(report)
 		}
-		if !part.Hopeless {
+		if !g.ends(part) {
 			since = time.Time{}
 		} else if since.IsZero() {
 			since = time.Now()
 		} else if time.Since(since) > patience {
-			return report, refusal(part, f.details(ctx, client, part))
+			return report, refusal(part, details(ctx, client, namespace, f.read(), part))
 		}
 		select {
 		case <-ctx.Done():
-			return report, late(ctx, part, f.details(context.WithoutCancel(ctx), client, part))
+			return report, late(ctx, part, details(context.WithoutCancel(ctx), client, namespace, f.read(), part))
 		case <-f.changed:
 			time.Sleep(settle)
 		case <-tick.C:

@@ -10,11 +10,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -202,4 +205,86 @@ metadata: {name: d-md, labels: {cluster.x-k8s.io/cluster-name: d}}
 			t.Errorf("told %v", err)
 		}
 	})
+}
+
+const refusedWorker = cluster + network + plane + `---
+machinedeployments
+metadata: {name: c-md, generation: 1, labels: {cluster.x-k8s.io/cluster-name: c}}
+spec: {replicas: 2}
+status: {observedGeneration: 1, replicas: 2, readyReplicas: 1, upToDateReplicas: 2}
+---
+machines
+metadata: {name: c-2, labels: {cluster.x-k8s.io/cluster-name: c, cluster.x-k8s.io/deployment-name: c-md}}
+spec: {clusterName: c, infrastructureRef: {name: c-2}}
+status: {phase: Provisioning, conditions: [{type: Ready, status: "False", reason: NotReady, message: waiting}]}
+---
+openstackmachines
+metadata: {name: c-2}
+status: {failureMessage: No valid host was found}
+`
+
+// TestAControlPlaneDoesNotWaitForWorkers, whose refusal ends only the wait for all.
+//
+// proves: S-27
+func TestAControlPlaneDoesNotWaitForWorkers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rising := strings.Replace(refusedWorker, "readyReplicas: 1, upToDateReplicas: 1}", "readyReplicas: 0, upToDateReplicas: 1}", 1)
+		client, begun := parent(t, rising), time.Now()
+		time.AfterFunc(5*time.Minute, func() {
+			object, err := client.Resource(controlPlanes).Namespace(in).Get(t.Context(), "c-control-plane", metav1.GetOptions{})
+			if err == nil {
+				err = unstructured.SetNestedField(object.Object, int64(1), "status", "readyReplicas")
+			}
+			if err == nil {
+				_, err = client.Resource(controlPlanes).Namespace(in).Update(t.Context(), object, metav1.UpdateOptions{})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		r, err := AwaitControlPlane(t.Context(), client, in, "c", func(Report) {})
+		if err != nil || time.Since(begun) < 5*time.Minute || r.ControlPlane.String() != "1/1" || r.Workers.String() != "1/2" || r.Ready() {
+			t.Errorf("after %s: %+v, %v", time.Since(begun), r, err)
+		}
+		if _, err := Await(t.Context(), client, in, "c", Report.Ready, func(Report) {}); err == nil || !strings.Contains(err.Error(), "Machine c-2: No valid host was found") {
+			t.Errorf("waiting for all: %v", err)
+		}
+	})
+}
+
+// TestAMachineThatNeverWasIsDeletedLikeAnyOther: its cause does not end the wait.
+func TestAMachineThatNeverWasIsDeletedLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, begun := parent(t, refusedWorker), time.Now()
+		client.PrependReactor("delete", "clusters", func(clienttesting.Action) (bool, runtime.Object, error) { // a finalizer holds it
+			return begun.Add(10 * time.Minute).After(time.Now()), nil, nil
+		})
+		time.AfterFunc(10*time.Minute, func() {
+			if err := client.Resource(clusters).Namespace(in).Delete(t.Context(), "c", metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := Delete(t.Context(), client, in, "c", nil, func(Report) {}); err != nil || time.Since(begun) < 10*time.Minute {
+			t.Errorf("after %s: %v", time.Since(begun), err)
+		}
+	})
+}
+
+func TestAKubeconfigIsClusterAPIs(t *testing.T) {
+	t.Parallel()
+	secret := func(name, value string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: name + "-kubeconfig"}, Data: map[string][]byte{"value": []byte(value)}}
+	}
+	client := kubefake.NewClientset(secret("c", "text\n"), secret("empty", " "))
+	if text, err := Kubeconfig(t.Context(), client, in, "c"); err != nil || text != "text" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := Kubeconfig(t.Context(), client, in, "empty"); fault.Remedy(err) == "" {
+		t.Errorf("an empty one: %v", err)
+	}
+	if _, err := Kubeconfig(t.Context(), client, in, "none"); !apierrors.IsNotFound(err) {
+		t.Errorf("none: %v", err)
+	}
 }

@@ -146,6 +146,6 @@ func (k clusterKind) update(ctx context.Context, old ClusterState, in ClusterInp
 	if err := await(ctx, at.Kube, in, clusterapi.Report.Usable); err != nil {
 		return state, err
 	}
-	state.AdminKubeconfig, err = adminKubeconfig(ctx, at.Kube, in)
+	state.AdminKubeconfig, err = clusterapi.Kubeconfig(ctx, at.Kube.Typed, in.Namespace, in.Name)
 	return state, err
 }

@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -14,7 +13,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	helmcli "helm.sh/helm/v3/pkg/cli"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/addons/clusterctl/move"
@@ -85,20 +83,6 @@ func await(ctx context.Context, parent *kube.Cluster, in ClusterInputs, done fun
 	defer cancel()
 	_, err := clusterapi.Await(ctx, parent.Dynamic, in.Namespace, in.Name, done, func(r clusterapi.Report) { status(ctx, r.Progress()) })
 	return err
-}
-
-// adminKubeconfig is the kubeconfig that Cluster API made. It is renewed by
-// Cluster API long before its certificate ends.
-func adminKubeconfig(ctx context.Context, parent *kube.Cluster, in ClusterInputs) (string, error) {
-	secret, err := parent.Typed.CoreV1().Secrets(in.Namespace).Get(ctx, in.Name+"-kubeconfig", metav1.GetOptions{})
-	if err != nil {
-		return "", fmt.Errorf("reading the cluster's kubeconfig: %w", err)
-	}
-	value := bytes.TrimSpace(secret.Data["value"])
-	if len(value) == 0 {
-		return "", fault.New("Secret "+in.Namespace+"/"+secret.Name, errors.New("it has no kubeconfig under the key value"), "see the Cluster's conditions: slipway status")
-	}
-	return string(value), nil
 }
 
 // remove deletes the cluster and waits until it is gone from the cloud; then

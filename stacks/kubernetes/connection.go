@@ -62,19 +62,29 @@ func Reach(m *remote.Machine, kubeconfig string) (*kube.Cluster, error) {
 
 // cluster is the seed's Kubernetes, reached through the machine.
 func cluster(m *remote.Machine, kubeconfig string) (*kube.Cluster, *rest.Config, error) {
+	config, err := Through(m, kubeconfig)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := kube.New(config)
+	return c, config, err
+}
+
+// Through is the client configuration of a kubeconfig whose connections go
+// through the machine.
+func Through(m *remote.Machine, kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(kubeconfig))
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	address, err := apiFor(m, config.Host)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	config.TLSClientConfig.ServerName = address.serverName
 	config.Host = "https://" + address.dial
 	config.Dial = m.DialContext
-	c, err := kube.New(config)
-	return c, config, err
+	return config, nil
 }
 
 // way is where a machine dials to for a Kubernetes API, and whom it must find
