@@ -45,8 +45,8 @@ func (e Environment) Values(made Made) map[string]any {
 		"kubernetesVersion": strings.TrimPrefix(e.kubernetesVersion(), "v"),
 		"machineImageId":    made.ImageID,
 		"machineSSHKeyName": made.KeyPair,
-		"clouds":            map[string]any{"openstack": e.Equipment.Cloud.entry(made)},
-		"cloudName":         "openstack",
+		"clouds":            e.Equipment.Cloud.Clouds(made.CredentialID, made.CredentialSecret),
+		"cloudName":         cloudName,
 		"osDistro":          "debian",
 		"machineMetadata":   words(e.Config.Mark(StepManagementCluster).Metadata()),
 		"tags":              texts(e.Config.ResourceTags(StepManagementCluster)),
@@ -100,13 +100,17 @@ func (e Environment) CheckValues() error {
 	return errors.Join(errs...)
 }
 
-// entry is the cloud in the form of clouds.yaml.
-func (c Cloud) entry(made Made) map[string]any {
+// cloudName is the entry of clouds.yaml that clusters read.
+const cloudName = "openstack"
+
+// Clouds are the clouds of a clouds.yaml with the one entry "openstack", which
+// logs in with an application credential.
+func (c Cloud) Clouds(credentialID, secret string) map[string]any {
 	entry := c.options()
 	entry["auth_type"] = "v3applicationcredential"
-	entry["auth"] = map[string]any{"auth_url": c.AuthURL, "application_credential_id": made.CredentialID,
-		"application_credential_secret": made.CredentialSecret, "project_id": c.ProjectID}
-	return entry
+	entry["auth"] = map[string]any{"auth_url": c.AuthURL, "application_credential_id": credentialID,
+		"application_credential_secret": secret, "project_id": c.ProjectID}
+	return map[string]any{cloudName: entry}
 }
 
 // options are what every entry of clouds.yaml for the cloud has.

@@ -1,0 +1,208 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-sh/slipway/addons/openstackcluster"
+	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/helm"
+	"github.com/slipway-sh/slipway/internal/kube"
+)
+
+// Level is how far a cluster is waited for.
+type Level string
+
+// The levels: not at all, until the control plane is ready, until all is: nodes
+// and addons.
+const (
+	WaitNone         Level = "none"
+	WaitControlPlane Level = "control-plane"
+	WaitReady        Level = "ready"
+)
+
+// Wanted is a cluster as it is to be.
+type Wanted struct {
+	// Name of the cluster, and Namespace: empty is one called like the cluster,
+	// which is its own.
+	Name, Namespace string
+	// Values are the user's, and Defaults the environment's below them.
+	Values, Defaults map[string]any
+	Wait             Level
+}
+
+// Change is what was done to a cluster.
+type Change string
+
+// The changes.
+const (
+	Created   Change = "created"
+	Changed   Change = "changed"
+	Unchanged Change = "no changes"
+)
+
+// Create makes a cluster, or brings the one that is there in line, and waits for
+// it as wanted. progress is told what is done and waited for. Until everything is
+// checked nothing is made.
+func (m *Management) Create(ctx context.Context, c Cloud, w Wanted, progress func(string)) (Key, Change, error) {
+	key := Key{Namespace: w.Namespace, Name: w.Name}
+	if w.Namespace == "" {
+		key.Namespace = w.Name
+	}
+	change, err := m.create(ctx, c, w, key, progress)
+	if err != nil {
+		return key, change, err
+	}
+	tell := func(r clusterapi.Report) { progress(r.Progress()) }
+	switch w.Wait {
+	case WaitControlPlane:
+		_, err = clusterapi.AwaitControlPlane(ctx, m.Kube.Dynamic, key.Namespace, key.Name, tell)
+	case WaitReady:
+		_, err = clusterapi.Await(ctx, m.Kube.Dynamic, key.Namespace, key.Name, clusterapi.Report.Ready, tell)
+	}
+	return key, change, err
+}
+
+// create does all but the waiting.
+func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, progress func(string)) (Change, error) {
+	if err := CheckName(key.Name); err != nil {
+		return "", err
+	}
+	values, own, err := w.values(key)
+	if err != nil {
+		return "", err
+	}
+	there, err := m.look(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	if err := m.mayCreate(ctx, w, key, there, values); err != nil {
+		return "", err
+	}
+	changed := false
+	for _, step := range []struct {
+		word string
+		do   func() (bool, error)
+	}{
+		{"making namespace " + key.Namespace, func() (bool, error) { return m.ensureNamespace(ctx, key, there) }},
+		{"making the application credential", func() (bool, error) {
+			if !own {
+				return false, nil
+			}
+			return m.ensureCredential(ctx, c, key)
+		}},
+		{"making the Helm release", func() (bool, error) { return m.ensureRelease(ctx, key, there, values) }},
+	} {
+		progress(step.word)
+		did, err := step.do()
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", step.word, err)
+		}
+		changed = changed || did
+	}
+	switch {
+	case there.release == nil:
+		return Created, nil
+	case changed:
+		return Changed, nil
+	}
+	return Unchanged, nil
+}
+
+// mayCreate refuses what is others', and what could not work, before anything is
+// made.
+func (m *Management) mayCreate(ctx context.Context, w Wanted, key Key, there known, values map[string]any) error {
+	switch {
+	case m.itself(key):
+		return fault.Usage(object(key), errors.New("it is the management cluster itself"), "change spec.managementCluster of the environment file and run slipway up")
+	case key.Name == m.Environment: // what workloads make in OpenStack is known by this name alone
+		return fault.Usage(object(key), errors.New("the management cluster is called so"), "choose another name")
+	case there.origin == Magnum:
+		return fault.Usage(object(key), errors.New("the Magnum API made it"), "change it by openstack coe cluster, or choose another name")
+	case there.origin == Others:
+		return fault.Usage(object(key), errors.New("it is there already, and slipway cluster create did not make it"), "choose another name or --namespace")
+	case there.namespace != nil && there.namespace.DeletionTimestamp != nil:
+		return fault.New("namespace "+key.Namespace, errors.New("it is being deleted"), "run the same command again when it is gone")
+	case there.namespace != nil && w.Namespace == "" && !there.owns(key):
+		return fault.Usage("namespace "+key.Namespace, errors.New("it is there already, and not this cluster's"),
+			"give --namespace "+key.Namespace+" to use it all the same, or choose another name or --namespace")
+	}
+	if err := m.userSecret(ctx, key, values); err != nil {
+		return err
+	}
+	if !there.exists {
+		return nil
+	}
+	reports, err := clusterapi.Read(ctx, m.Kube.Dynamic, key.Namespace)
+	if err != nil {
+		return err
+	}
+	for _, r := range reports {
+		if r.Name != key.Name {
+			continue
+		}
+		if r.State() == clusterapi.StateDeleting {
+			return fault.New(object(key), errors.New("it is being deleted"), "slipway cluster delete "+key.Name+" goes on with that; then run the same command again")
+		}
+		return checkUpgrade(r, values)
+	}
+	return nil
+}
+
+// userSecret refuses a credential of the user's that is not there.
+func (m *Management) userSecret(ctx context.Context, key Key, values map[string]any) error {
+	name, _ := values[valueSecretName].(string)
+	if name == "" || name == SecretName(key.Name) {
+		return nil
+	}
+	_, err := m.Kube.Typed.CoreV1().Secrets(key.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return fault.Usage(valueSecretName, fmt.Errorf("there is no Secret %s/%s", key.Namespace, name),
+			"make it with the keys clouds.yaml (cloud openstack) and, for an authority of its own, cacert; or leave out "+valueSecretName+", and the cluster gets a credential of its own")
+	}
+	if err != nil {
+		return fmt.Errorf("reading the credential's Secret: %w", err)
+	}
+	return nil
+}
+
+func (m *Management) ensureNamespace(ctx context.Context, key Key, there known) (bool, error) {
+	if there.namespace != nil {
+		return false, nil
+	}
+	_, err := m.Kube.Typed.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: key.Namespace, Labels: labels(key)}}, metav1.CreateOptions{})
+	return true, err
+}
+
+// labels are those of what is the cluster's.
+func labels(key Key) map[string]string {
+	return map[string]string{LabelCluster: key.Name, "app.kubernetes.io/managed-by": kube.FieldManager}
+}
+
+// ensureRelease installs or upgrades the release. What an interrupted run made
+// stays: it may be machines by now.
+func (m *Management) ensureRelease(ctx context.Context, key Key, there known, values map[string]any) (bool, error) {
+	chart, err := openstackcluster.Chart()
+	if err != nil {
+		return false, err
+	}
+	client, err := m.helm(key.Namespace)
+	if err != nil {
+		return false, err
+	}
+	wanted := helm.Wanted{Name: key.Name, Chart: chart, Values: maps.Clone(values), Resume: true, Labels: map[string]string{LabelCluster: key.Name}}
+	if there.release != nil && !there.exists { // somebody deleted the Cluster; the record would say that all is there
+		if _, err := client.Repair(wanted, there.release); err != nil {
+			return false, err
+		}
+	}
+	_, changed, err := client.Ensure(ctx, wanted)
+	return changed, err
+}

@@ -1,0 +1,170 @@
+package workload
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/stacks"
+	"github.com/slipway-sh/slipway/stacks/openstack"
+)
+
+// Cloud is OpenStack as the operator is logged in to it.
+type Cloud struct {
+	Clients openstack.Clients
+	// UserID is who is logged in.
+	UserID string
+	// Roles and AccessRules are those of the environment's credential.
+	Roles       []string
+	AccessRules []openstack.AccessRule
+	// Login is how clusters log in.
+	Login stacks.Cloud
+}
+
+// The keys of the Secret, and who the credential is of.
+const (
+	keyClouds      = "clouds.yaml"
+	keyAuthority   = "cacert"
+	annotationUser = "slipway.sh/user-id"
+	// labelMove has clusterctl move the Secret with the cluster.
+	labelMove = "clusterctl.cluster.x-k8s.io/move"
+)
+
+// SecretName is the name of the Secret of a cluster's credential. It is not the
+// one that the chart makes of values with a credential.
+func SecretName(cluster string) string { return cluster + "-application-credential" }
+
+// credential is a cluster's. Its step has a hash of the namespace and the name,
+// which alone could be those of several.
+func (m *Management) credential(c Cloud, key Key) openstack.ClusterCredential {
+	sum := sha256.Sum256([]byte(key.String()))
+	step := "cluster-" + key.Name + "-" + hex.EncodeToString(sum[:4])
+	return openstack.ClusterCredential{Clients: c.Clients, UserID: c.UserID, Roles: c.Roles, AccessRules: c.AccessRules,
+		Owned: openstack.Owned{Environment: m.Environment, Step: step}}
+}
+
+// ensureCredential adopts the credential in the cluster's Secret as long as it
+// logs in, else makes one and writes the Secret. changed says that it did.
+func (m *Management) ensureCredential(ctx context.Context, c Cloud, key Key) (changed bool, err error) {
+	secrets := m.Kube.Typed.CoreV1().Secrets(key.Namespace)
+	secret, err := secrets.Get(ctx, SecretName(key.Name), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		secret = nil
+	case err != nil:
+		return false, fmt.Errorf("reading the credential's Secret: %w", err)
+	case secret.Labels[LabelCluster] != key.Name:
+		return false, fault.New("Secret "+key.Namespace+"/"+secret.Name, errors.New("it is there already, and not of this cluster"), "delete or rename it, or choose another --namespace")
+	default:
+		if works, err := c.works(ctx, secret); err != nil || works {
+			return false, err
+		}
+	}
+	id, text, err := m.credential(c, key).Make(ctx)
+	if err != nil {
+		return false, err
+	}
+	wanted, err := c.secret(key, id, text)
+	if err != nil {
+		return false, err
+	}
+	if secret == nil {
+		_, err = secrets.Create(ctx, wanted, metav1.CreateOptions{})
+	} else {
+		secret.Data, secret.Annotations = wanted.Data, wanted.Annotations
+		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return false, fmt.Errorf("writing the credential's Secret: %w", err)
+	}
+	return true, nil
+}
+
+func (c Cloud) secret(key Key, id, text string) (*corev1.Secret, error) {
+	clouds, err := yaml.Marshal(map[string]any{"clouds": c.Login.Clouds(id, text)})
+	if err != nil {
+		return nil, fmt.Errorf("writing clouds.yaml: %w", err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: SecretName(key.Name),
+		Labels:      map[string]string{LabelCluster: key.Name, clusterapi.Label: key.Name, labelMove: "true"},
+		Annotations: map[string]string{annotationUser: c.UserID}},
+		Data: map[string][]byte{keyClouds: clouds}}
+	if c.Login.Authority != "" {
+		secret.Data[keyAuthority] = []byte(c.Login.Authority)
+	}
+	return secret, nil
+}
+
+// works says whether the credential of a Secret logs in, whoever made it. That
+// the cloud does not answer is an error.
+func (c Cloud) works(ctx context.Context, secret *corev1.Secret) (bool, error) {
+	opened, err := cloud.Open(ctx, cloud.Options{Cloud: "openstack", CloudsYAML: secret.Data[keyClouds], CABundle: secret.Data[keyAuthority]})
+	if err == nil {
+		opened.Close()
+		return true, nil
+	}
+	var answer *cloud.Error
+	if errors.As(err, &answer) {
+		if slices.Contains([]int{http.StatusUnauthorized, http.StatusNotFound}, answer.Status) {
+			return false, nil // it was deleted, or its user was
+		}
+		return false, err
+	}
+	var known *fault.Fault
+	if errors.As(err, &known) && known.Exit == fault.ExitUsage {
+		return false, nil // what is in the Secret is no clouds.yaml
+	}
+	return false, err
+}
+
+// revoke deletes the cluster's credentials and their Secret. What another user
+// has to revoke is told.
+func (m *Management) revoke(ctx context.Context, c Cloud, key Key) (notes []string, err error) {
+	secrets := m.Kube.Typed.CoreV1().Secrets(key.Namespace)
+	secret, err := secrets.Get(ctx, SecretName(key.Name), metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("reading the credential's Secret: %w", err)
+	}
+	there := err == nil && secret.Labels[LabelCluster] == key.Name
+	if _, err := m.credential(c, key).Revoke(ctx); err != nil {
+		return nil, err
+	}
+	if !there {
+		return nil, nil
+	}
+	if user := secret.Annotations[annotationUser]; user != "" && user != c.UserID {
+		notes = append(notes, fmt.Sprintf("application credential %s stays: user %s made it and alone can delete it", idIn(secret), user))
+	}
+	if err := secrets.Delete(ctx, secret.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return notes, fmt.Errorf("deleting the credential's Secret: %w", err)
+	}
+	return notes, nil
+}
+
+// idIn is the id of the application credential in a Secret.
+func idIn(secret *corev1.Secret) string {
+	var document struct {
+		Clouds map[string]struct {
+			Auth struct {
+				ID string `json:"application_credential_id"`
+			} `json:"auth"`
+		} `json:"clouds"`
+	}
+	if yaml.Unmarshal(secret.Data[keyClouds], &document) != nil { // its error could quote the secret
+		return ""
+	}
+	return strings.TrimSpace(document.Clouds["openstack"].Auth.ID)
+}

@@ -1,0 +1,149 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/slipway-sh/slipway/addons/janitor"
+	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/kube"
+)
+
+// Deletion is what became of a cluster.
+type Deletion struct {
+	// Deleted is false if there was nothing.
+	Deleted bool `json:"deleted"`
+	// Notes say what stays, and why.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// MayDelete refuses clusters of others before anything is asked or done, and
+// says whether anything is there.
+func (m *Management) MayDelete(ctx context.Context, key Key) (bool, error) {
+	there, err := m.look(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case m.itself(key):
+		return false, fault.Usage(object(key), errors.New("it is the management cluster itself"), "slipway down deletes the environment")
+	case there.origin == Magnum:
+		return false, fault.Usage(object(key), errors.New("the Magnum API made it, and its controllers would make it again"), "openstack coe cluster list shows its name; openstack coe cluster delete NAME deletes it")
+	case there.origin == Others:
+		return false, fault.Usage(object(key), errors.New("slipway cluster create did not make it"), "delete it as it was made")
+	case there.origin == Ours || there.owns(key):
+		return true, nil
+	case there.namespace == nil:
+		return false, nil
+	}
+	left, err := m.marked(ctx, key.Namespace, key.Name)
+	return len(left) > 0, err
+}
+
+// Delete deletes a cluster by Cluster API and waits until it is gone; then its
+// release, its credential, and its namespace if that is its own and empty. What a
+// killed run left goes, too. volumes is what becomes of volumes of workloads:
+// "delete" or "keep".
+func (m *Management) Delete(ctx context.Context, c Cloud, key Key, volumes string, progress func(string)) (Deletion, error) {
+	there, err := m.MayDelete(ctx, key)
+	d := Deletion{Deleted: there}
+	if err != nil {
+		return d, err
+	}
+	if there {
+		if err := m.deleteCluster(ctx, key, volumes, progress); err != nil {
+			return d, err
+		}
+	}
+	progress("revoking the application credential")
+	if d.Notes, err = m.revoke(ctx, c, key); err != nil || !there {
+		return d, err
+	}
+	note, err := m.deleteNamespace(ctx, key, progress)
+	if note != "" {
+		d.Notes = append(d.Notes, note)
+	}
+	return d, err
+}
+
+func (m *Management) deleteCluster(ctx context.Context, key Key, volumes string, progress func(string)) error {
+	policy := map[string]string{janitor.VolumesPolicyAnnotation: volumes}
+	if err := clusterapi.Delete(ctx, m.Kube.Dynamic, key.Namespace, key.Name, policy, func(r clusterapi.Report) { progress(r.Progress()) }); err != nil {
+		return err
+	}
+	progress("deleting the Helm release")
+	client, err := m.helm(key.Namespace)
+	if err != nil {
+		return err
+	}
+	if _, err := client.Uninstall(key.Name, 0); err != nil {
+		return err
+	}
+	if err := clusterapi.AwaitServerGroups(ctx, m.Kube.Dynamic, key.Namespace, key.Name); err != nil {
+		return err
+	}
+	return m.deleteKept(ctx, key, progress)
+}
+
+// labelStack is the chart's label of all its objects.
+const labelStack = "capi.stackhpc.com/cluster"
+
+// kept are the kinds that Helm leaves for Cluster API to delete with the Cluster.
+// Where there never was one, nobody does.
+func kept() []schema.GroupVersionResource {
+	return []schema.GroupVersionResource{
+		{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Resource: "kubeadmcontrolplanes"},
+		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Resource: "openstackclusters"},
+		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Resource: "openstackmachinetemplates"},
+		{Group: "bootstrap.cluster.x-k8s.io", Version: "v1beta2", Resource: "kubeadmconfigtemplates"},
+		{Version: "v1", Resource: "secrets"},
+	}
+}
+
+// deleteKept deletes what the chart keeps, and waits until it is gone: the
+// credential is needed as long.
+func (m *Management) deleteKept(ctx context.Context, key Key, progress func(string)) error {
+	for _, kind := range kept() {
+		client := m.Kube.Dynamic.Resource(kind).Namespace(key.Namespace)
+		mine := metav1.ListOptions{LabelSelector: labelStack + "=" + key.Name}
+		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+			list, err := client.List(ctx, mine)
+			if kube.Absent(err) {
+				return true, nil
+			}
+			if err != nil {
+				return false, err
+			}
+			for _, item := range list.Items {
+				progress("deleting " + kube.Describe(&item))
+				if item.GetDeletionTimestamp() != nil {
+					continue
+				}
+				if err := client.Delete(ctx, item.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+					return false, err
+				}
+			}
+			return len(list.Items) == 0, nil
+		})
+		if err != nil {
+			return fmt.Errorf("deleting %s: %w", kind.Resource, orCause(ctx, err))
+		}
+	}
+	return nil
+}
+
+// orCause is why a wait ended, if its context did.
+func orCause(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}

@@ -1,0 +1,109 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// Summary is a cluster in a list.
+type Summary struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	MadeBy    Origin `json:"madeBy"`
+	// Phase is Cluster API's, or "Available".
+	Phase        string           `json:"phase"`
+	Version      string           `json:"version,omitempty"`
+	ControlPlane clusterapi.Count `json:"controlPlane"`
+	Workers      clusterapi.Count `json:"workers"`
+	Created      time.Time        `json:"created"`
+	Ready        bool             `json:"ready"`
+	// Cause is the first of why it is not ready.
+	Cause string `json:"cause,omitempty"`
+}
+
+// List lists the clusters on the management cluster but itself, by namespace.
+func (m *Management) List(ctx context.Context) ([]Summary, error) {
+	reports, err := clusterapi.Read(ctx, m.Kube.Dynamic, metav1.NamespaceAll)
+	if err != nil {
+		return nil, fmt.Errorf("listing clusters: %w", err)
+	}
+	namespaces, err := m.Kube.Typed.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing namespaces: %w", err)
+	}
+	labels := map[string]map[string]string{}
+	for _, namespace := range namespaces.Items {
+		labels[namespace.Name] = namespace.Labels
+	}
+	marked, err := m.marked(ctx, metav1.NamespaceAll, "")
+	if err != nil {
+		return nil, err
+	}
+	released := map[Key]bool{}
+	for _, secret := range marked {
+		released[Key{Namespace: secret.Namespace, Name: secret.Labels[LabelCluster]}] = true
+	}
+	list := []Summary{}
+	for _, r := range reports {
+		key := Key{Namespace: r.Namespace, Name: r.Name}
+		if !m.itself(key) {
+			list = append(list, summary(r, m.origin(key, labels[r.Namespace], released[key])))
+		}
+	}
+	return list, nil
+}
+
+func summary(r clusterapi.Report, by Origin) Summary {
+	s := Summary{Namespace: r.Namespace, Name: r.Name, MadeBy: by, Phase: r.State(), Version: r.Version, ControlPlane: r.ControlPlane, Workers: r.Workers,
+		Created: r.Created, Ready: r.Ready()}
+	if part, waiting := r.Waiting(); waiting {
+		s.Cause = part.Kind + " " + part.Name + ": " + part.State
+		if part.Cause != "" {
+			s.Cause += ": " + part.Cause
+		}
+	}
+	return s
+}
+
+// Description is a cluster with its parts.
+type Description struct {
+	MadeBy Origin `json:"madeBy"`
+	clusterapi.Report
+	// Details are the conditions and the last events of the part that is waited
+	// for, a line each.
+	Details string `json:"details,omitempty"`
+}
+
+// Describe tells all that Cluster API says of a cluster.
+func (m *Management) Describe(ctx context.Context, key Key) (Description, error) {
+	reports, err := clusterapi.Read(ctx, m.Kube.Dynamic, key.Namespace)
+	if err != nil {
+		return Description{}, err
+	}
+	for _, r := range reports {
+		if r.Name != key.Name {
+			continue
+		}
+		there, err := m.look(ctx, key)
+		if err != nil {
+			return Description{}, err
+		}
+		d := Description{MadeBy: there.origin, Report: r}
+		if part, waiting := r.Waiting(); waiting {
+			d.Details = clusterapi.Details(ctx, m.Kube.Dynamic, key.Namespace, part)
+		}
+		return d, nil
+	}
+	return Description{}, Absent(key)
+}
+
+// Absent is the error of a cluster that is not there.
+func Absent(key Key) error {
+	return fault.Usage(object(key), fmt.Errorf("there is none"), "slipway cluster list shows what there is")
+}

@@ -1,0 +1,133 @@
+package workload
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// environment are values as an environment has them for clusters.
+const environment = `
+kubernetesVersion: 1.34.4
+machineImageId: 5f2fd0bc-3a1e-4b8d-9d1c-3d6e6f6cf7a1
+machineSSHKeyName: prod-key-pair
+clusterNetworking: {externalNetworkId: 0a8c2f0e-4b7e-4d65-9d0b-6d6f3f2f8a11, dnsNameservers: [192.0.2.53]}
+controlPlane: {machineFlavor: m1.medium}
+nodeGroupDefaults: {machineFlavor: m1.large}
+addons: {cni: {type: flannel}}
+`
+
+func parse(t *testing.T, text string) map[string]any {
+	t.Helper()
+	values := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+func wanted(t *testing.T, name, user string) Wanted {
+	t.Helper()
+	return Wanted{Name: name, Values: parse(t, user), Defaults: parse(t, environment), Wait: WaitNone}
+}
+
+// proves: S-27
+func TestValuesOfTheUserAreOverThoseOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		user string
+		want map[string]string
+		own  bool
+	}{
+		"nothing": {"", map[string]string{"kubernetesVersion": "1.34.4", "controlPlane": "machineFlavor: m1.medium", "cloudCredentialsSecretName": "c1-application-credential"}, true},
+		"another flavor": {"controlPlane: {machineFlavor: big, machineCount: 1}", map[string]string{"controlPlane": "machineCount: 1\nmachineFlavor: big",
+			"clusterNetworking": "dnsNameservers:\n- 192.0.2.53\nexternalNetworkId: 0a8c2f0e-4b7e-4d65-9d0b-6d6f3f2f8a11"}, true},
+		"null takes away":  {"machineSSHKeyName: null", map[string]string{"machineSSHKeyName": "null"}, true},
+		"an image by name": {"machineImage: mine\nkubernetesVersion: v1.33.1", map[string]string{"machineImage": "mine", "machineImageId": "null", "kubernetesVersion": "v1.33.1"}, true},
+		"the same version": {"kubernetesVersion: v1.34.4", map[string]string{"machineImageId": "5f2fd0bc-3a1e-4b8d-9d1c-3d6e6f6cf7a1"}, true},
+		"a Secret":         {"cloudCredentialsSecretName: mine", map[string]string{"cloudCredentialsSecretName": "mine"}, false},
+		"a clouds.yaml":    {"clouds: {openstack: {auth: {auth_url: 'https://c'}}}", map[string]string{"cloudCredentialsSecretName": "null"}, false},
+	} {
+		w := wanted(t, "c1", test.user)
+		values, own, err := w.values(Key{Namespace: "c1", Name: "c1"})
+		if err != nil || own != test.own {
+			t.Errorf("%s: own credential %t, %v", name, own, err)
+		}
+		for key, want := range test.want {
+			text, err := yaml.Marshal(values[key])
+			if got := strings.TrimSpace(string(text)); err != nil || got != want {
+				t.Errorf("%s: %s is %q, want %q", name, key, got, want)
+			}
+		}
+		if text, _ := yaml.Marshal(w.Defaults); string(text) != remarshalled(t, environment) {
+			t.Errorf("%s: the environment's values were changed:\n%s", name, text)
+		}
+	}
+}
+
+func remarshalled(t *testing.T, text string) string {
+	t.Helper()
+	out, err := yaml.Marshal(parse(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func TestMistakesInValuesAreToldAllAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		user    string
+		objects []string
+		told    string
+	}{
+		"keys and types":      {"controlPlane: {machineCuont: 3}\nnodeGroups: [{name: md-0, machineCount: many}]\nfoo: 1", []string{"controlPlane.machineCuont", "foo", "nodeGroups[0].machineCount"}, "unknown key"},
+		"what the chart says": {"nodeGroups: [{name: md-0, machineCount: 1}, {name: md-0, machineCount: 1}]", []string{"values of cluster c1/c1"}, `nodeGroups: "md-0" is there twice`},
+		"no flavor":           {"controlPlane: {machineFlavor: null}", []string{"values of cluster c1/c1"}, "controlPlane.machineFlavor is required"},
+		"another version":     {"kubernetesVersion: 1.33.1", []string{"kubernetesVersion"}, "it is 1.33.1, and the environment's node image has 1.34.4"},
+	} {
+		_, _, err := wanted(t, "c1", test.user).values(Key{Namespace: "c1", Name: "c1"})
+		var objects []string
+		for _, one := range fault.All(err) {
+			var f *fault.Fault
+			if !errors.As(one, &f) || f.Remedy == "" {
+				t.Errorf("%s: %v has no remedy", name, one)
+				continue
+			}
+			objects = append(objects, f.Object)
+		}
+		if strings.Join(objects, ", ") != strings.Join(test.objects, ", ") || !strings.Contains(err.Error(), test.told) || fault.ExitCode(err) != fault.ExitUsage {
+			t.Errorf("%s: told of %q: %v (exit code %d)", name, objects, err, fault.ExitCode(err))
+		}
+		if err != nil && strings.Contains(err.Error(), "openstack-cluster/templates") {
+			t.Errorf("%s: Helm's own words: %v", name, err)
+		}
+	}
+}
+
+func TestARunningClusterGoesToTheNextMinorVersionOnly(t *testing.T) {
+	t.Parallel()
+	for to, allowed := range map[string]bool{"1.34.4": true, "v1.34.9": true, "1.35.0": true, "1.36.0": false, "1.33.9": false} {
+		err := checkUpgrade(clusterapi.Report{Version: "v1.34.2"}, map[string]any{"kubernetesVersion": to})
+		if (err == nil) != allowed {
+			t.Errorf("to %s: %v", to, err)
+		}
+	}
+	if err := checkUpgrade(clusterapi.Report{}, map[string]any{"kubernetesVersion": "1.34.4"}); err != nil {
+		t.Errorf("of one that is not up yet: %v", err)
+	}
+}
+
+func TestNamesOfClusters(t *testing.T) {
+	t.Parallel()
+	for name, allowed := range map[string]bool{"shop": true, "a-1": true, "": false, "1a": false, "Shop": false, "a.b": false, "a-": false, strings.Repeat("a", 53): true, strings.Repeat("a", 54): false} {
+		if err := CheckName(name); (err == nil) != allowed {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
