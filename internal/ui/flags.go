@@ -36,6 +36,12 @@ func FormatFlag(flags *pflag.FlagSet, value *string) {
 	flags.VarP(choice{value, Formats()}, "output", "o", "how to print data")
 }
 
+// ChoiceFlag adds a flag that takes one of a few words; value holds the default,
+// which may be empty, and takes the choice.
+func ChoiceFlag(flags *pflag.FlagSet, value *string, name string, words []string, usage string) {
+	flags.Var(choice{value, words}, name, usage)
+}
+
 // ProgressFlag adds --progress; value holds the default and takes the choice.
 func ProgressFlag(flags *pflag.FlagSet, value *string) {
 	flags.Var(choice{value, Modes()}, "progress", "how to show progress; auto is tty on a terminal and plain elsewhere")

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/addons/janitor"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
@@ -31,8 +32,11 @@ const (
 	goTime   = 30 * time.Minute
 )
 
-// onSeed is the parent that clusters are deleted on.
-const onSeed = "seed"
+// The parents that clusters are deleted on.
+const (
+	onSeed       = "seed"
+	onManagement = "management cluster"
+)
 
 // parent is a cluster on which Cluster API runs, with what it looks after.
 type parent struct {
@@ -56,7 +60,7 @@ func (o options) clusters(ctx context.Context, t *target.Target, progress event.
 		return nil
 	}
 	defer machine.Close()
-	parents, err := look(ctx, machine, map[string]string{onSeed: seed.Kubeconfig, "management cluster": seed.Management})
+	parents, err := look(ctx, machine, map[string]string{onSeed: seed.Kubeconfig, onManagement: seed.Management})
 	if err != nil && !o.deleteClusters {
 		return err
 	}
@@ -69,8 +73,16 @@ func (o options) clusters(ctx context.Context, t *target.Target, progress event.
 	if err := releaseMagnum(ctx, tenants); err != nil {
 		return err
 	}
+	if i := slices.IndexFunc(tenants, func(p parent) bool { return p.name == onManagement && len(p.clusters) > 0 }); i >= 0 {
+		if err := deleteWorkloads(ctx, t, seed, machine, progress); err != nil {
+			return err
+		}
+	}
 	policy := map[string]string{janitor.VolumesPolicyAnnotation: t.Environment.Spec.VolumesPolicy}
 	if err := deleteAll(ctx, tenants, policy, progress); err != nil {
+		return err
+	}
+	if err := forget(t, tenants); err != nil {
 		return err
 	}
 	return deleteAll(ctx, home(ctx, t, seed, machine, own, progress), policy, progress)
@@ -156,6 +168,18 @@ func releaseMagnum(ctx context.Context, parents []parent) error {
 			err := p.cluster.Dynamic.Resource(v1alpha1.GroupVersion().WithResource("clusters")).Namespace(c.Namespace).Delete(ctx, c.Name, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
 				return fault.New("cluster "+c.Namespace+"/"+c.Name, fmt.Errorf("deleting it by the Magnum API: %w", err), "")
+			}
+		}
+	}
+	return nil
+}
+
+// forget takes away the kubeconfigs of clusters that are gone.
+func forget(t *target.Target, parents []parent) error {
+	for _, p := range parents {
+		for _, c := range p.clusters {
+			if err := target.RemoveClusterKubeconfig(t.Loaded, types.NamespacedName{Namespace: c.Namespace, Name: c.Name}); err != nil {
+				return err
 			}
 		}
 	}

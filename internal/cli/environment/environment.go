@@ -22,8 +22,14 @@ type Flags struct {
 }
 
 // Add adds the flags.
-func (f *Flags) Add(flags *pflag.FlagSet) {
-	flags.StringArrayVarP(&f.Files, "file", "f", []string{config.DefaultFile}, "environment file; repeat it to lay further files on it")
+func (f *Flags) Add(flags *pflag.FlagSet) { f.add(flags, "f") }
+
+// AddLong adds the flags without the letter -f, for commands in which that is
+// another file.
+func (f *Flags) AddLong(flags *pflag.FlagSet) { f.add(flags, "") }
+
+func (f *Flags) add(flags *pflag.FlagSet, letter string) {
+	flags.StringArrayVarP(&f.Files, "file", letter, []string{config.DefaultFile}, "environment file; repeat it to lay further files on it")
 	flags.StringVar(&f.Name, "env", "", "lay environments/NAME.yaml, beside the first file, on the others; the environment is called NAME")
 }
 

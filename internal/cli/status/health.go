@@ -162,34 +162,3 @@ func rows(list []component, now time.Time) [][]string {
 	}
 	return lines
 }
-
-// tree is a cluster with its parts as lines of the table, each part below what
-// it belongs to, with the cause if it is not ready.
-func (c cluster) tree(now time.Time) [][]string {
-	var lines [][]string
-	for _, p := range c.Parts {
-		state := p.State
-		if p.Cause != "" {
-			state += ": " + shortened(p.Cause)
-		}
-		since := ""
-		if !p.Since.IsZero() {
-			since = "since " + duration.HumanDuration(now.Sub(p.Since))
-		}
-		name := strings.Repeat("  ", p.Level) + p.Name
-		if p.Level == 0 {
-			name += " (on the " + c.On + ")"
-		}
-		lines = append(lines, []string{p.Kind, name, state, since})
-	}
-	return lines
-}
-
-// shortened keeps the table narrow enough to be read; data has all of it.
-func shortened(cause string) string {
-	const most = 100
-	if letters := []rune(cause); len(letters) > most {
-		return string(letters[:most-1]) + "…"
-	}
-	return cause
-}

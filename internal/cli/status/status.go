@@ -93,7 +93,7 @@ func (r result) table(drift bool) ui.Table {
 	}
 	table.Rows = append(table.Rows, rows(r.Seed, time.Now())...)
 	for _, c := range r.Clusters {
-		table.Rows = append(table.Rows, c.tree(time.Now())...)
+		table.Rows = append(table.Rows, target.Tree(c.Report, " (on the "+c.On+")", time.Now(), target.MostOfCause)...)
 	}
 	table.Footer = []string{fmt.Sprintf("%d things of %s in cloud %s", len(r.Resources), r.Environment, r.Cloud)}
 	if r.Unreachable != "" {

@@ -23,8 +23,13 @@ type Seed struct {
 	Name, Address, ServerID, Kubeconfig string
 	// Management is the kubeconfig of the management cluster; empty until it is
 	// ready, and where there is none.
-	Management                string
+	Management string
+	// ManagementValues are the values of its chart, as JSON.
+	ManagementValues string
+
 	user, hostKey, privateKey string
+	// credential are the outputs of the environment's credential.
+	credential map[string]any
 }
 
 // OpenSeed reads the state; the cloud is not asked, so that it works from any
@@ -69,7 +74,9 @@ func seedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (
 		case stacks.StepK3s:
 			s.user, s.Kubeconfig = r.Text("user"), r.Text("kubeconfig")
 		case stacks.StepManagementCluster:
-			s.Management = r.Text("adminKubeconfig")
+			s.Management, s.ManagementValues = r.Text("adminKubeconfig"), r.Text("values")
+		case stacks.StepCredential:
+			s.credential = r.Outputs
 		}
 	}
 	s.Address = cmp.Or(s.Address, internal)

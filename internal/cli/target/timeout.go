@@ -13,9 +13,9 @@ import (
 // Timeout is the value of --timeout.
 type Timeout time.Duration
 
-// Add adds the flag.
+// Add adds the flag; what the value is before is its default.
 func (t *Timeout) Add(flags *pflag.FlagSet) {
-	flags.DurationVar((*time.Duration)(t), "timeout", 0, "end the run after this time, such as 90m, with what was waited for and exit code 5; 0 is never")
+	flags.DurationVar((*time.Duration)(t), "timeout", time.Duration(*t), "end the run after this time, such as 90m, with what was waited for and exit code 5; 0 is never")
 }
 
 // Run does the work of a command within the time.

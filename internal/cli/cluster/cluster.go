@@ -1,0 +1,97 @@
+// Package cluster is `slipway cluster`: clusters on the management cluster of an
+// environment, without the Magnum API.
+package cluster
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/ui"
+	"github.com/slipway-sh/slipway/stacks/workload"
+)
+
+// New returns the command with its sub-commands.
+func New(streams ui.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cluster",
+		Short: "Make, show and delete clusters on the management cluster",
+		Long: `Clusters for whoever operates the environment, without the Magnum API. Each is a Helm
+release of the openstack-cluster chart, whose values are those of capi-helm-charts, in a
+namespace and with an application credential of its own. docs/clusters.md tells more.`,
+	}
+	cmd.AddCommand(newCreate(streams), newList(streams), newDescribe(streams), newKubeconfig(streams), newDelete(streams))
+	return cmd
+}
+
+// place is the flag by which a cluster is found.
+type place struct{ namespace string }
+
+func (p *place) add(flags *pflag.FlagSet) {
+	flags.StringVarP(&p.namespace, "namespace", "n", "", "namespace of the cluster; empty is the one that it is in")
+}
+
+// session is what commands work with; close it in the end.
+type session struct {
+	*workload.Management
+	loaded *config.Loaded
+	cloud  workload.Cloud
+	// defaults are the environment's values for clusters.
+	defaults map[string]any
+	close    func()
+}
+
+// look opens the management cluster; the cloud is not asked.
+func look(ctx context.Context, from environment.Flags) (*session, error) {
+	seed, loaded, err := target.OpenSeed(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	m, leave, err := seed.OpenManagement(ctx, loaded)
+	if err != nil {
+		return nil, err
+	}
+	return &session{Management: m, loaded: loaded, close: leave}, nil
+}
+
+// work opens the management cluster and the cloud.
+func work(ctx context.Context, from environment.Flags) (*session, error) {
+	t, err := target.Open(ctx, from, event.Discard{})
+	if err != nil {
+		return nil, err
+	}
+	seed, err := t.Seed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{loaded: t.Loaded}
+	if s.Management, s.close, err = seed.OpenManagement(ctx, t.Loaded); err != nil {
+		return nil, err
+	}
+	if s.cloud, err = t.WorkloadCloud(seed); err == nil {
+		s.defaults, err = seed.WorkloadValues(t.Loaded)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// shown does work as one step whose progress is shown; do returns how it ended.
+func shown(mode string, streams ui.Streams, name, message string, do func(*event.Step) (string, error)) error {
+	progress, err := ui.NewProgress(mode, streams)
+	if err != nil {
+		return err
+	}
+	defer progress.Close()
+	step := event.Start(progress, name, message)
+	end, err := do(step)
+	step.End(end, err)
+	return err
+}

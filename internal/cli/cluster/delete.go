@@ -1,0 +1,106 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/ui"
+	"github.com/slipway-sh/slipway/stacks/workload"
+)
+
+type deleteOptions struct {
+	from    environment.Flags
+	timeout target.Timeout
+	place
+	volumes  string
+	yes      bool
+	progress string
+	format   string
+}
+
+func newDelete(streams ui.Streams) *cobra.Command {
+	o := deleteOptions{timeout: target.Timeout(30 * time.Minute), progress: "auto", format: "table"}
+	cmd := &cobra.Command{
+		Use:   "delete NAME",
+		Short: "Delete a cluster with all that was made for it",
+		Long: `Deletes a cluster that slipway cluster create made, by Cluster API, and waits until it
+is gone with its load balancers and volumes; then its application credential, its
+kubeconfig, and its namespace unless something else is in it. Where nothing is left it
+says so. Clusters of the Magnum API are refused: they are Magnum's to delete.`,
+		Example: `  slipway cluster delete shop
+  slipway cluster delete shop --yes --volumes keep`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.timeout.Run(cmd.Context(), func(ctx context.Context) error { return o.run(ctx, streams, args[0]) })
+		},
+	}
+	flags := cmd.Flags()
+	o.from.Add(flags)
+	o.timeout.Add(flags)
+	o.add(flags)
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	ui.ChoiceFlag(flags, &o.volumes, "volumes", []string{"delete", "keep"}, "what becomes of volumes of workloads; empty is spec.volumesPolicy of the environment")
+	ui.ProgressFlag(flags, &o.progress)
+	ui.FormatFlag(flags, &o.format)
+	return cmd
+}
+
+// deleted is what delete prints as data.
+type deleted struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	Volumes   string `json:"volumes"`
+	workload.Deletion
+}
+
+func (o deleteOptions) run(ctx context.Context, streams ui.Streams, name string) error {
+	s, err := work(ctx, o.from)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	key, err := s.Find(ctx, name, o.namespace)
+	if err != nil {
+		return err
+	}
+	result := deleted{Name: key.Name, Namespace: key.Namespace, Volumes: cmp.Or(o.volumes, s.loaded.Environment.Spec.VolumesPolicy)}
+	there, err := s.MayDelete(ctx, key)
+	if err != nil {
+		return err
+	}
+	if there && !o.yes {
+		question := fmt.Sprintf("delete cluster %s with all that runs on it (volumes of workloads: %s)?", key, result.Volumes)
+		if err := target.Confirm(streams, question); err != nil {
+			return err
+		}
+	}
+	err = shown(o.progress, streams, name, "deleting the cluster", func(step *event.Step) (string, error) {
+		result.Deletion, err = s.Delete(ctx, s.cloud, key, result.Volumes, step.Wait)
+		return result.word(), err
+	})
+	if err != nil {
+		return err
+	}
+	if err := target.RemoveClusterKubeconfig(s.loaded, key); err != nil {
+		return err
+	}
+	return ui.Output(streams.Out, o.format, result, result.table())
+}
+
+func (d deleted) word() string {
+	if !d.Deleted {
+		return "there is nothing to delete"
+	}
+	return "deleted"
+}
+
+func (d deleted) table() ui.Table {
+	return ui.Table{Header: []string{"cluster " + d.Name + ": " + d.word()}, Footer: d.Notes}
+}

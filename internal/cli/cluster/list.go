@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/ui"
+	"github.com/slipway-sh/slipway/stacks/workload"
+)
+
+type listOptions struct {
+	from   environment.Flags
+	format string
+}
+
+func newList(streams ui.Streams) *cobra.Command {
+	o := listOptions{format: "table"}
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the clusters on the management cluster, also Magnum's",
+		Long: `Lists all clusters on the management cluster but itself, whoever made them, with the
+first cause of what is not ready. The cloud is not asked.`,
+		Example: `  slipway cluster list
+  slipway cluster list -o json | jq -r '.[] | select(.ready | not) | .cause'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
+	}
+	o.from.Add(cmd.Flags())
+	ui.FormatFlag(cmd.Flags(), &o.format)
+	return cmd
+}
+
+func (o listOptions) run(ctx context.Context, streams ui.Streams) error {
+	s, err := look(ctx, o.from)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	list, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	return ui.Output(streams.Out, o.format, list, listTable(list, time.Now()))
+}
+
+func listTable(list []workload.Summary, now time.Time) ui.Table {
+	table := ui.Table{Header: []string{"NAME", "NAMESPACE", "MADE BY", "PHASE", "VERSION", "CONTROL PLANE", "WORKERS", "AGE", "CAUSE"}}
+	for _, c := range list {
+		table.Rows = append(table.Rows, []string{c.Name, c.Namespace, string(c.MadeBy), c.Phase, c.Version, c.ControlPlane.String(), c.Workers.String(),
+			duration.HumanDuration(now.Sub(c.Created)), target.Shorten(c.Cause)})
+	}
+	if len(list) == 0 {
+		table.Footer = []string{"there are no clusters; slipway cluster create NAME makes one"}
+	}
+	return table
+}
