@@ -48,7 +48,7 @@ test:
 	go test ./...
 
 # Packages with tests on a real API server or real machines.
-REAL = $(shell grep -rlE --include=*_test.go 'SLIPWAY_BUNDLE|kubetest' addons internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+REAL = $(shell grep -rlE --include=*_test.go 'SLIPWAY_BUNDLE|kubetest' addons internal stacks | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 
 # A real S3 server, for states.
 S3_SERVER := github.com/versity/versitygw/cmd/versitygw@v1.8.0

@@ -6,10 +6,10 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/slipway-sh/slipway/addons/magnum/driver"
 	"github.com/slipway-sh/slipway/addons/openstackcluster"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/kubeversion"
 )
 
 // The values that name a credential of the user's.
@@ -114,7 +114,7 @@ func checkUpgrade(running clusterapi.Report, values map[string]any) error {
 	if running.Version == "" || wanted == "" {
 		return nil
 	}
-	if err := driver.CheckUpgrade(running.Version, wanted); err != nil {
+	if err := kubeversion.CheckUpgrade(running.Version, wanted); err != nil {
 		return fault.Usage("kubernetesVersion", err, "go to the same minor version or the next; nothing was changed")
 	}
 	return nil
