@@ -183,7 +183,7 @@ func TestClustersOfAnEnvironment(t *testing.T) {
 		t.Errorf("with another count: %+v", c)
 	}
 	code, _, said = run(t.Context(), "cluster", "create", "one", "--file", file, "--set", "controlPlane.machineCount=1", "--timeout", "12s", "--progress", "plain")
-	if code != fault.ExitDeadline || !strings.Contains(said, "not done after 12s") || !strings.Contains(said, "… one: ") {
+	if code != fault.ExitDeadline || !strings.Contains(said, "not done after 12s") || !strings.Contains(said, "OpenStackCluster one: ") {
 		t.Errorf("waiting for nobody: exit code %d\n%s", code, said)
 	}
 
@@ -191,7 +191,7 @@ func TestClustersOfAnEnvironment(t *testing.T) {
 	if len(list) != 2 || list[0].Name != "one" || list[1].MadeBy != "slipway" || list[0].Cause == "" {
 		t.Errorf("listed %+v", list)
 	}
-	if _, shown, said := run(t.Context(), "cluster", "describe", "two", "-f", file); !strings.Contains(shown, "KubeadmControlPlane  ") || !strings.Contains(shown, "namespace two, made by slipway") {
+	if _, shown, said := run(t.Context(), "cluster", "describe", "two", "-f", file); !strings.Contains(shown, "MachineDeployment    two-md-0 ") || !strings.Contains(shown, "namespace two, made by slipway") {
 		t.Errorf("described as %s%s", shown, said)
 	}
 	if _, text, said := run(t.Context(), "cluster", "kubeconfig", "two", "-f", file); text != "kubeconfig of two\n" {

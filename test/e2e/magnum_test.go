@@ -120,7 +120,6 @@ func (p *project) serveTenants() {
 	if !strings.HasPrefix(template, "kubernetes-1.") || strings.Contains(template, "\n") {
 		p.t.Fatalf("cluster templates: %q", template)
 	}
-	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
 	before, credentials := p.servers(), p.openstack("application", "credential", "list", "-f", "value", "-c", "ID")
 	p.asked("cluster", "create", "shop", "--cluster-template", template, "--master-count", "1", "--node-count", "1")
 	p.timed("creation", func() { p.settled("CREATE_COMPLETE", 15*time.Minute) })

@@ -101,7 +101,7 @@ func (p *project) ready(nodes int, within time.Duration) {
 // cluster by the Magnum API, and takes everything away again, with what the
 // clusters themselves had made.
 //
-// proves: F01, F26, F33, F37, F105, F141, S-42, S-65, S-72, S-84, M-F3, M-F6, M-X10
+// proves: F01, F26, F33, F37, F105, F141, S-27, S-42, S-65, S-72, S-84, M-F3, M-F6, M-X10
 func TestManagementCluster(t *testing.T) {
 	if !isolate(t) {
 		return
@@ -137,6 +137,8 @@ func TestManagementCluster(t *testing.T) {
 	p.timed("use", p.use)
 	p.timed("loss of a control plane", p.loseControlPlane)
 	p.timed("scaling", p.scale)
+	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
+	p.timed("life of an operator's cluster", p.operateCluster)
 	p.timed("life of a tenant's cluster", p.serveTenants)
 
 	p.timed("down", func() { p.do("down", "--yes") })
