@@ -2,6 +2,7 @@ package stacks_test
 
 import (
 	"context"
+	"math"
 	"os"
 	"os/exec"
 	"strconv"
@@ -19,21 +20,22 @@ const (
 	childURL      = "SLIPWAY_TEST_URL"
 	childPassword = "SLIPWAY_TEST_PASSWORD"
 	childCall     = "SLIPWAY_TEST_CALL"
+	childChange   = "SLIPWAY_TEST_CHANGE"
 )
 
 // child runs `up` and kills itself with SIGKILL at the worst moment: when the
-// cloud has answered the call that childCall counts, of those that change
-// something, and nothing is written down yet.
+// cloud has answered the call that childCall counts, or that childChange counts of
+// those that change something, and nothing is written down yet.
 func child() int {
-	at, _ := strconv.Atoi(os.Getenv(childCall))
+	call, change := count(childCall), count(childChange)
 	w, err := open(context.Background(), os.Getenv(childURL), os.Getenv(childPassword), os.Getenv(childFolder), plain)
 	if err != nil {
 		os.Stderr.WriteString(err.Error() + "\n")
 		return 3
 	}
 	w.clients.calls.reset()
-	w.clients.calls.changed = func(n int) {
-		if n >= at {
+	w.clients.calls.answered = func(all, changes int) {
+		if all >= call || changes >= change {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // until the signal is there
 		}
@@ -49,12 +51,21 @@ func child() int {
 	return 0
 }
 
-// killed runs a child that is killed at a call; false says that it came to its
-// end before.
-func killed(t *testing.T, cloud *sandboxtest.Cloud, folder string, call int) bool {
+// count is a number in the environment; none is never reached.
+func count(variable string) int {
+	n, err := strconv.Atoi(os.Getenv(variable))
+	if err != nil {
+		return math.MaxInt
+	}
+	return n
+}
+
+// killed runs a child that is killed at the count of a variable; false says that
+// it came to its end before.
+func killed(t *testing.T, cloud *sandboxtest.Cloud, folder, variable string, at int) bool {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), childFolder+"="+folder, childURL+"="+cloud.URL(), childPassword+"="+cloud.Passwords().Demo, childCall+"="+strconv.Itoa(call))
+	cmd.Env = append(os.Environ(), childFolder+"="+folder, childURL+"="+cloud.URL(), childPassword+"="+cloud.Passwords().Demo, variable+"="+strconv.Itoa(at))
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return false
@@ -66,21 +77,43 @@ func killed(t *testing.T, cloud *sandboxtest.Cloud, folder string, call int) boo
 }
 
 // TestKilledRunsConverge kills `up` again and again in one environment, after
-// one to four changes each time: every run goes on from what the last one left.
+// some changes or some calls each time: every run goes on from what the last one
+// left. Together that are some thirty points of one way.
 func TestKilledRunsConverge(t *testing.T) {
 	t.Parallel()
-	cloud := sandboxtest.Start(t)
-	w := newWorld(t, cloud, plain)
-	kills := 0
-	for killed(t, cloud, w.folder, 1+kills%4) {
-		if kills++; kills > 80 {
-			t.Fatal("it never comes to its end")
-		}
+	for name, test := range map[string]struct {
+		variable string
+		at       func(kills int) int
+		// least is how many kills there are at the least: what is made beside the
+		// last change counts, too.
+		least int
+	}{
+		"after changes": {childChange, func(kills int) int { return 1 + kills%4 }, 6},
+		"after calls":   {childCall, func(kills int) int { return 5 + 2*(kills%9) }, 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cloud := sandboxtest.Start(t)
+			w := newWorld(t, cloud, plain)
+			kills := 0
+			for killed(t, cloud, w.folder, test.variable, test.at(kills)) {
+				if kills++; kills > 80 {
+					t.Fatal("it never comes to its end")
+				}
+			}
+			t.Logf("%d runs were killed", kills)
+			if kills < test.least {
+				t.Errorf("only %d runs were killed", kills)
+			}
+			w.converged(t)
+		})
 	}
-	t.Logf("%d runs were killed", kills)
-	if kills < 6 { // what is made beside the last change counts, too
-		t.Errorf("only %d runs were killed", kills)
-	}
+}
+
+// converged says that everything is there once, nothing is to be done, and that
+// all of it goes.
+func (w *world) converged(t *testing.T) {
+	t.Helper()
 	if report := w.up(t); len(report.Changes) != 0 {
 		t.Errorf("not converged: %v", report.Changes)
 	}

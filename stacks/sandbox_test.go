@@ -70,12 +70,12 @@ func (c clients) LoadBalancer() (*gophercloud.ServiceClient, error) {
 	return openstack.NewLoadBalancerV2(c.provider, c.region)
 }
 
-// calls are the requests that were sent. changed is called when one that
-// changes something was answered, with how many there were.
+// calls are the requests that were sent. answered is called when one was, with
+// how many there were, and how many of them change something.
 type calls struct {
-	mu      sync.Mutex
-	list    []string
-	changed func(n int)
+	mu       sync.Mutex
+	list     []string
+	answered func(all, changes int)
 	// credential is the answer to the making of an application credential.
 	credential []byte
 }
@@ -83,7 +83,7 @@ type calls struct {
 func (c *calls) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.mu.Lock()
 	c.list = append(c.list, r.Method+" "+r.URL.Path)
-	changed := c.changed
+	answered := c.answered
 	c.mu.Unlock()
 	response, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/application_credentials") {
@@ -96,8 +96,8 @@ func (c *calls) RoundTrip(r *http.Request) (*http.Response, error) {
 		c.credential = text
 		c.mu.Unlock()
 	}
-	if changed != nil && isWriting(r.Method+" "+r.URL.Path) {
-		changed(len(c.writing()))
+	if answered != nil {
+		answered(c.count(), len(c.writing()))
 	}
 	return response, err
 }
@@ -111,6 +111,12 @@ func (c *calls) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.list = nil
+}
+
+func (c *calls) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.list)
 }
 
 // writing are the calls that change something.
