@@ -21,7 +21,7 @@ up: deps build
 	cd $(DEMO) && ln -sfn $(SANDBOX)/clouds.yaml clouds.yaml && ln -sfn $(abspath $(BUNDLE)) bundle && \
 		{ test -e slipway.yaml || $(abspath $(SLIPWAY)) init --cloud sandbox --name demo --magnum-admin-cloud sandbox-admin; } && \
 		$(abspath $(SLIPWAY)) up --yes && $(abspath $(SLIPWAY)) status
-	@echo; echo "Go on in the folder $(DEMO):  cd $(DEMO); KUBECONFIG=.slipway/management.kubeconfig ../$(BUNDLE)/bin/kubectl get nodes"
+	@echo; echo "Go on in the folder $(DEMO):  cd $(DEMO); KUBECONFIG=.slipway/management.kubeconfig bundle/bin/kubectl get nodes"
 	@echo "End all of it:  make down"
 
 down: build

@@ -118,6 +118,15 @@ func TestAFailureKeepsItsCauseAndRemedy(t *testing.T) {
 	}
 }
 
+// What a plan refuses, nothing having been done, has the exit code of its cause.
+func TestWhatAPlanRefusesIsUsage(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, newCloud(), t.TempDir(), nil)
+	if _, err := e.Preview(t.Context(), program("a", "impossible")); fault.ExitCode(err) != fault.ExitUsage || fault.Remedy(err) != "choose another label" {
+		t.Errorf("%v (exit %d)", err, fault.ExitCode(err))
+	}
+}
+
 func TestTheSecondRunIsToldWhoHoldsTheLock(t *testing.T) {
 	t.Parallel()
 	c, folder, events := newCloud(), t.TempDir(), &event.Recorder{}

@@ -67,6 +67,9 @@ func (*thing) Annotate(a infer.Annotator) { a.SetToken("test", "Thing") }
 
 func (r *thing) Create(ctx context.Context, request infer.CreateRequest[thingInputs]) (infer.CreateResponse[thingState], error) {
 	state := thingState{request.Inputs, len(request.Inputs.Label)}
+	if request.Inputs.Label == "impossible" {
+		return infer.CreateResponse[thingState]{}, fault.Usage("thing "+request.Name, errors.New("there is no such label"), "choose another label")
+	}
 	if request.DryRun {
 		return infer.CreateResponse[thingState]{Output: state}, nil
 	}

@@ -208,6 +208,9 @@ func (w *watcher) explain(err error) error {
 		exit = fault.ExitPartial
 	}
 	if causes := w.failures.all(); causes != nil {
+		if exit == fault.ExitFailure { // nothing was done: it is what its cause is
+			exit = fault.ExitCode(causes)
+		}
 		return &fault.Fault{Exit: exit, Err: causes}
 	}
 	if known := known(err, err.Error()); errors.Is(known, errNoStack) || isFault(known) {
