@@ -138,21 +138,22 @@ func (k clusterAPIKind) install(ctx context.Context, in ClusterAPIInputs) error 
 	defer remove()
 	installation := clusterctl.Installation{Bundle: k.bundle, Cluster: onSeed, Kubeconfig: path, Settings: settings, TrustBundle: in.TrustBundle, Environment: in.Environment,
 		Progress: func(text string) { status(ctx, text) }}
-	if err := insist(ctx, installation.Run); err != nil {
+	if err := insist(ctx, installation.Run, installation.Progress); err != nil {
 		return err
 	}
 	status(ctx, "waiting for the webhooks to answer")
 	return installation.Answering(ctx)
 }
 
-// insist does something again while the cluster's control planes still join.
-func insist(ctx context.Context, do func(context.Context) error) error {
+// insist does something again while the cluster's control planes still join, and
+// tells why.
+func insist(ctx context.Context, do func(context.Context) error, tell func(string)) error {
 	for {
 		err := do(ctx)
 		if err == nil || !kube.Unsettled(err) || ctx.Err() != nil {
 			return err
 		}
-		status(ctx, "trying again: "+err.Error())
+		tell("trying again: " + err.Error())
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):

@@ -167,7 +167,7 @@ func TestArchivesArePutIntoAnImage(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"mke2fs", "debugfs", "e2fsck"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip(err)
+			t.Skipf("%v: run make deps", err)
 		}
 	}
 	j := newJob(t, "node", nil)

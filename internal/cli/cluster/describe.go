@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -58,7 +59,7 @@ func (o describeOptions) run(ctx context.Context, streams ui.Streams, name strin
 
 func describeTable(d workload.Description, now time.Time) ui.Table {
 	table := ui.Table{Header: []string{"KIND", "NAME", "STATE", "SINCE"}, Rows: target.Tree(d.Report, "", now, 0)}
-	table.Footer = []string{fmt.Sprintf("namespace %s, made by %s, Kubernetes %s, control plane %s, workers %s", d.Namespace, d.MadeBy, d.Version, d.ControlPlane, d.Workers)}
+	table.Footer = []string{fmt.Sprintf("namespace %s, made by %s, Kubernetes %s, control plane %s, workers %s", d.Namespace, d.MadeBy, cmp.Or(d.Version, "of no version yet"), d.ControlPlane, d.Workers)}
 	if d.Details != "" {
 		table.Footer = append(table.Footer, strings.TrimPrefix(d.Details, "\n"))
 	}
