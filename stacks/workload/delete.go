@@ -28,13 +28,14 @@ type Deletion struct {
 // MayDelete refuses clusters of others before anything is asked or done, and
 // says whether anything is there.
 func (m *Management) MayDelete(ctx context.Context, key Key) (bool, error) {
+	if key.Name == m.Environment { // no other cluster can have this name
+		return false, fault.Usage(object(key), errors.New("it is the management cluster itself"), "slipway down deletes the environment")
+	}
 	there, err := m.look(ctx, key)
 	if err != nil {
 		return false, err
 	}
 	switch {
-	case m.itself(key):
-		return false, fault.Usage(object(key), errors.New("it is the management cluster itself"), "slipway down deletes the environment")
 	case there.origin == Magnum:
 		return false, fault.Usage(object(key), errors.New("the Magnum API made it, and its controllers would make it again"), "openstack coe cluster list shows its name; openstack coe cluster delete NAME deletes it")
 	case there.origin == Others:

@@ -131,3 +131,14 @@ func TestNamesOfClusters(t *testing.T) {
 		}
 	}
 }
+
+// The management cluster is refused by its name, wherever its objects are.
+func TestTheManagementClusterIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	m := &Management{Environment: "prod"}
+	for _, namespace := range []string{"default", "prod"} {
+		if _, err := m.MayDelete(t.Context(), Key{Namespace: namespace, Name: "prod"}); fault.ExitCode(err) != fault.ExitUsage || !strings.Contains(err.Error(), "management cluster itself") {
+			t.Errorf("in namespace %s: %v", namespace, err)
+		}
+	}
+}
