@@ -367,7 +367,7 @@ func foreign(w *world) {
 		"Magnum's":               {"shop-x1", "magnum-p1", "the Magnum API made it", "openstack coe cluster delete"},
 		"made by hand":           {"byhand", "theirs", "slipway cluster create did not make it", "slipway cluster create did not make it"},
 		"the management cluster": {"prod", "default", "it is the management cluster itself", "slipway down"},
-		"its name":               {"prod", "elsewhere", "the management cluster is called so", ""},
+		"its name":               {"prod", "elsewhere", "the management cluster is called so", "slipway down"},
 		"a namespace of others":  {"theirs", "", "it is there already, and not this cluster's", ""},
 		"a Secret of others":     {"taken", "theirs", "it is there already, and not of this cluster", ""},
 	} {
