@@ -4,6 +4,7 @@
 package stacks
 
 import (
+	"strings"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -107,8 +108,6 @@ type Environment struct {
 	Images []ListedImage
 	// Equipment is what the seed is given.
 	Equipment Equipment
-	// SeedTrigger replaces the seed's server whenever it changes.
-	SeedTrigger string
 
 	// brought are Images by name and digest, in a running program.
 	brought map[string]*catalog.Image
@@ -269,6 +268,21 @@ func (e Environment) image(ctx *pulumi.Context, step, chosen string, file ImageF
 		return nil, err
 	}
 	return image.ID(), nil
+}
+
+// seedDigest is the SHA-256 of the seed's image, in hexadecimal, where it comes
+// with Slipway or by a list: a newer one brings newer k3s, and the images of
+// whatever runs on the seed (F03). "" is an image that the cloud has.
+func (e Environment) seedDigest() string {
+	if e.Choices.ImageID != "" {
+		return ""
+	}
+	for _, listed := range e.Images {
+		if listed.Manifest.Spec.Images[0].Name == e.Image.Listed {
+			return strings.TrimPrefix(listed.Digest, "sha256:")
+		}
+	}
+	return e.Image.SHA256
 }
 
 // credential makes the credential that machines of the environment use: the

@@ -60,7 +60,7 @@ func (e Environment) seed(ctx *pulumi.Context, at place, group *openstack.Securi
 	}
 	boot := e.boot(seed, data)
 	seed.files = boot.files
-	in := openstack.ServerInputs{Owned: e.owned(StepSeed), FlavorID: e.Choices.FlavorID, AvailabilityZone: conf.AvailabilityZone, Trigger: e.SeedTrigger}
+	in := openstack.ServerInputs{Owned: e.owned(StepSeed), FlavorID: e.Choices.FlavorID, AvailabilityZone: conf.AvailabilityZone, ImageDigest: e.seedDigest()}
 	if root := conf.RootVolume; root != nil {
 		in.RootVolumeSize, in.RootVolumeType = root.SizeGiB, root.Type
 	}

@@ -104,6 +104,15 @@ func bootTexts(settings seed.Settings) ([]string, error) {
 	return []string{userData, string(text)}, nil
 }
 
+// k3sRelease is the version of k3s in an image whose bytes are known: k3s starts
+// only if it is the bundle's.
+func (e Environment) k3sRelease() string {
+	if e.seedDigest() == "" {
+		return ""
+	}
+	return e.Equipment.Versions.K3s
+}
+
 // settings are the environment's, for the seed.
 func (e Environment) settings() seed.Settings {
 	spec := e.Config.Spec
@@ -161,7 +170,7 @@ type seedCluster struct {
 func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, error) {
 	login := kubernetes.LoginRefs{Address: s.Address, HostKey: s.HostKey.PublicKey, PrivateKey: s.PrivateKey, User: pulumi.String(e.Choices.SSHUser)}
 	k3s, err := kubernetes.NewK3s(ctx, StepK3s, kubernetes.K3sRefs{LoginRefs: login, ServerID: s.Server.ID(), Files: s.files,
-		VolumeGiB: e.Config.Spec.Seed.DataVolume.SizeGiB, Node: e.Config.ResourceName(StepSeed)})
+		VolumeGiB: e.Config.Spec.Seed.DataVolume.SizeGiB, Node: e.Config.ResourceName(StepSeed), Release: e.k3sRelease()})
 	if err != nil {
 		return seedCluster{}, err
 	}

@@ -130,6 +130,7 @@ func replicasPart(object *unstructured.Unstructured, kind string) Part {
 	p := Part{Kind: kind, Name: object.GetName(), Level: 1, State: fmt.Sprintf("%d of %d ready", ready, wanted), Empty: wanted == 0}
 	seen := number(object, "status", "observedGeneration") >= object.GetGeneration()
 	p.Ready = seen && ready == wanted && current == wanted && all == wanted
+	p.Outdated = !seen || current < all
 	if current < wanted && all >= wanted {
 		p.State += fmt.Sprintf(", %d up to date", current)
 	}

@@ -102,6 +102,9 @@ func TestUsableIsBeforeReady(t *testing.T) {
 		"its node group is there":   {joining + group("w", 2) + machine("group", "w", "True"), true},
 		"an empty node group":       {joining + group("w", 0), true},
 		"one group of two":          {joining + group("v", 1) + group("w", 1) + machine("group", "w", "True"), true},
+		"a control plane that is replaced": {cluster + network + strings.Replace(plane, "upToDateReplicas: 1", "upToDateReplicas: 0", 1) +
+			machine("plane", "joins", "False"), false},
+		"a change that is not seen yet": {cluster + network + strings.Replace(plane, "generation: 2", "generation: 3", 1) + machine("plane", "joins", "False"), false},
 		"a worker alone":            {bare(cluster+network) + group("w", 1) + machine("group", "w", "True"), false},
 	} {
 		r := assess(namespace(t, test.text), "c")

@@ -28,6 +28,9 @@ type Part struct {
 	Hopeless bool `json:"hopeless,omitempty"`
 	// Empty is set if the part is a node group that wants no machines.
 	Empty bool `json:"empty,omitempty"`
+	// Outdated is set if the part is a control plane or a node group with machines
+	// that are to be replaced by others.
+	Outdated bool `json:"outdated,omitempty"`
 }
 
 // Report is a cluster with its parts, what is made first before what is made
@@ -101,12 +104,16 @@ func (r Report) Ready() bool {
 }
 
 // Usable says that the cluster's API answers and that pods find a node: a machine
-// of the control plane is ready, and one of the node groups if there are any.
+// of the control plane is ready, and one of the node groups if there are any. It
+// is not while machines are replaced: what is installed then would come to those
+// that go, which do not have a newer bundle's images (F03).
 func (r Report) Usable() bool {
 	planes, workers, groups := 0, 0, false
 	owner := ""
 	for _, p := range r.Parts {
 		switch {
+		case p.Outdated:
+			return false
 		case p.Level == 1:
 			owner = p.Kind
 			groups = groups || p.Kind == "MachineDeployment" && !p.Empty

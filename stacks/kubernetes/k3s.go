@@ -9,6 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/kubeversion"
 	"github.com/slipway-sh/slipway/stacks/seed"
 )
 
@@ -24,6 +25,9 @@ type K3sInputs struct {
 	Files string `pulumi:"files" provider:"secret"`
 	// VolumeGiB is the size of the data volume; its file system follows.
 	VolumeGiB int `pulumi:"volumeGiB"`
+	// Release is the version of k3s that the machine is made with, where that is
+	// known before it is there.
+	Release string `pulumi:"release,optional"`
 }
 
 // K3sState is the state of k3s on the seed.
@@ -47,7 +51,7 @@ type K3sRefs struct {
 	LoginRefs
 	ServerID, Files pulumi.StringInput
 	VolumeGiB       int
-	Node            string
+	Node, Release   string
 }
 
 // LoginRefs are a Login whose parts come from other resources.
@@ -66,6 +70,9 @@ func NewK3s(ctx *pulumi.Context, name string, refs K3sRefs, options ...pulumi.Re
 	properties["serverID"] = refs.ServerID
 	properties["files"] = pulumi.ToSecret(refs.Files)
 	properties["volumeGiB"] = pulumi.Int(refs.VolumeGiB)
+	if refs.Release != "" {
+		properties["release"] = pulumi.String(refs.Release)
+	}
 	r := &K3s{}
 	options = append(options, pulumi.AdditionalSecretOutputs([]string{"kubeconfig"}))
 	return r, ctx.RegisterResource("slipway:kubernetes:K3s", name, properties, r, options...)
@@ -83,6 +90,18 @@ func (*k3s) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "K3s") }
 // WireDependencies says what is secret.
 func (*k3s) WireDependencies(f infer.FieldSelector, _ *K3sInputs, s *K3sState) {
 	f.OutputField(&s.Kubeconfig).AlwaysSecret()
+}
+
+// Diff refuses a version that Kubernetes cannot go to before the server is
+// replaced: its objects would stay on the data volume, and the older or much
+// newer API server could not read them.
+func (c *k3s) Diff(ctx context.Context, r infer.DiffRequest[K3sInputs, K3sState]) (infer.DiffResponse, error) {
+	if r.State.Version != "" && r.Inputs.Release != "" {
+		if err := kubeversion.CheckUpgrade(r.State.Version, r.Inputs.Release); err != nil {
+			return infer.DiffResponse{}, fault.Usage("k3s on "+r.State.Node, err, "use a bundle with the k3s that is there or of the next minor version, and the slipway that it is of")
+		}
+	}
+	return c.controller.Diff(ctx, r)
 }
 
 type k3sKind struct{ watch Watch }

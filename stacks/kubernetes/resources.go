@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"reflect"
+	"strings"
 
 	p "github.com/pulumi/pulumi-go-provider"
 	"github.com/pulumi/pulumi-go-provider/infer"
@@ -29,7 +30,7 @@ func inPlace(old, now any) infer.DiffResponse {
 	response := infer.DiffResponse{DetailedDiff: map[string]p.PropertyDiff{}}
 	before, after := reflect.ValueOf(old), reflect.ValueOf(now)
 	for _, field := range reflect.VisibleFields(before.Type()) {
-		name := field.Tag.Get("pulumi")
+		name, _, _ := strings.Cut(field.Tag.Get("pulumi"), ",")
 		if name == "" || field.Anonymous {
 			continue
 		}

@@ -141,8 +141,16 @@ func (c controller[I, S]) Read(ctx context.Context, r infer.ReadRequest[I, S]) (
 // Diff compares the inputs field by field; the tags of the fields say what
 // cannot be changed in place.
 func (c controller[I, S]) Diff(_ context.Context, r infer.DiffRequest[I, S]) (infer.DiffResponse, error) {
-	return diff(r.State.inputs(), r.Inputs), nil
+	response := diff(r.State.inputs(), r.Inputs)
+	_, beside := c.kind.(beside)
+	response.DeleteBeforeReplace = !beside
+	return response, nil
 }
+
+// beside is a kind whose things are replaced by making the new one first: the
+// old one goes when nothing uses it any more.
+type beside interface{ beside() }
+
 
 // Update changes the thing in place. One that is gone is made again.
 func (c controller[I, S]) Update(ctx context.Context, r infer.UpdateRequest[I, S]) (infer.UpdateResponse[S], error) {

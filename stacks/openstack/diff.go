@@ -9,8 +9,9 @@ import (
 
 // diff compares two values of a struct field by field. The tag `diff` of a
 // field says what a difference means: "replace" that the thing cannot be
-// changed in that way, "ignore" that it stays as it was made; else it is
-// changed in place. What is replaced is deleted first: the new thing has the
+// changed in that way, "replace-known" the same where both values are known,
+// "ignore" that it stays as it was made; else it is changed in place. What is
+// replaced is deleted first: the new thing has the
 // same name and mark.
 func diff(old, now any) p.DiffResponse {
 	response := p.DiffResponse{DeleteBeforeReplace: true, DetailedDiff: map[string]p.PropertyDiff{}}
@@ -22,7 +23,10 @@ func diff(old, now any) p.DiffResponse {
 			continue
 		}
 		change := p.PropertyDiff{Kind: p.Update, InputDiff: true}
-		if meaning == "replace" {
+		if meaning == "replace-known" && (a.FieldByIndex(field.Index).IsZero() || b.FieldByIndex(field.Index).IsZero()) {
+			continue
+		}
+		if meaning == "replace" || meaning == "replace-known" {
 			change.Kind = p.UpdateReplace
 		}
 		response.HasChanges = true

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/imagedata"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	"github.com/pulumi/pulumi-go-provider/infer"
@@ -62,8 +63,13 @@ type imageKind struct{ Clients }
 
 func (imageKind) word() string { return "image" }
 
+// beside: servers are made of the old image until all that use it are replaced,
+// and clouds that clone images keep those that are in use.
+func (imageKind) beside() {}
+
 // find takes our image, or another one with the same bytes that belongs to no
-// environment (F21). An upload that was cut off is deleted.
+// environment (F21). An upload that was cut off is deleted; one with other bytes
+// is that of the bundle before, which the engine deletes at the end.
 func (k imageKind) find(ctx context.Context, in ImageInputs) (string, error) {
 	client, err := k.Image()
 	if err != nil {
@@ -83,7 +89,8 @@ func (k imageKind) find(ctx context.Context, in ImageInputs) (string, error) {
 		properties := texts(i.Properties)
 		mark, owned := owner.Find(i.Tags, properties, "")
 		switch {
-		case owned && mark == in.mark() && (i.Status != images.ImageStatusActive || properties[HashProperty] != in.SHA256):
+		case owned && mark == in.mark() && i.Status == images.ImageStatusActive && properties[HashProperty] != in.SHA256:
+		case owned && mark == in.mark() && i.Status != images.ImageStatusActive:
 			if err := k.remove(ctx, i.ID, ImageState{}); err != nil {
 				return "", fmt.Errorf("deleting an upload that was cut off: %w", err)
 			}
@@ -174,12 +181,34 @@ func (k imageKind) read(ctx context.Context, id string, in ImageInputs) (ImageSt
 	return ImageState{in, string(i.Status), !owned || mark != in.mark()}, nil
 }
 
+// remove leaves an image of whose bytes the state knows to servers that are made
+// of it, such as those of tenants' clusters, which need it to grow and to be
+// repaired. When the environment goes, what is left is deleted by its mark.
 func (k imageKind) remove(ctx context.Context, id string, state ImageState) error {
 	client, err := k.Image()
 	if err != nil || state.Borrowed {
 		return err
 	}
+	if state.SHA256 != "" {
+		if used, err := k.used(ctx, id); err != nil || used {
+			return err
+		}
+	}
 	return gone(images.Delete(ctx, client, id).ExtractErr())
+}
+
+// used reports whether a server of the project is made of the image.
+func (k imageKind) used(ctx context.Context, id string) (bool, error) {
+	client, err := k.Compute()
+	if err != nil {
+		return false, err
+	}
+	pages, err := servers.List(client, servers.ListOpts{Image: id}).AllPages(ctx)
+	if err != nil {
+		return false, fmt.Errorf("listing the servers of the image: %w", err)
+	}
+	list, err := servers.ExtractServers(pages)
+	return len(list) > 0, err
 }
 
 func (k imageKind) get(ctx context.Context, id string) (*gophercloud.ServiceClient, *images.Image, error) {

@@ -28,8 +28,8 @@ const (
 type ServerInputs struct {
 	Owned
 	FlavorID string `pulumi:"flavorID"`
-	// ImageID and UserData are those that the server is made with. A later
-	// default does not replace a running server; Trigger does.
+	// ImageID and UserData are those that the server is made with. Others do not
+	// replace a running server; ImageDigest does.
 	ImageID  string `pulumi:"imageID" diff:"ignore"`
 	UserData string `pulumi:"userData,optional" diff:"ignore" provider:"secret"`
 	KeyName  string `pulumi:"keyName,optional" diff:"ignore"`
@@ -46,8 +46,10 @@ type ServerInputs struct {
 	RootVolumeType   string            `pulumi:"rootVolumeType,optional" diff:"replace"`
 	AvailabilityZone string            `pulumi:"availabilityZone,optional" diff:"replace"`
 	Metadata         map[string]string `pulumi:"metadata,optional"`
-	// Trigger replaces the server whenever it changes.
-	Trigger string `pulumi:"trigger,optional" diff:"replace"`
+	// ImageDigest is the SHA-256 of the image, where it is one that comes with
+	// Slipway or a list: a newer one replaces the server. Empty is an image of the
+	// cloud, which is its operator's business.
+	ImageDigest string `pulumi:"imageDigest,optional" diff:"replace-known"`
 }
 
 // ServerState is the state of a server.
@@ -101,11 +103,16 @@ type serverKind struct{ Clients }
 
 func (serverKind) word() string { return "server" }
 
-// keyMetadata is the metadata that holds the fingerprint of a server's key.
-const keyMetadata = "slipway_key"
+// keyMetadata and imageMetadata are the metadata that hold the fingerprint of a
+// server's key, and the digest of its image.
+const (
+	keyMetadata   = "slipway_key"
+	imageMetadata = "slipway_image"
+)
 
-// find deletes a server of ours that never came up, or whose key is lost, so
-// that it is made anew. Its volumes stay.
+// find deletes a server of ours that never came up, whose key is lost, or that
+// was made of an older image by a run that lost its state, so that it is made
+// anew. Its volumes stay.
 func (k serverKind) find(ctx context.Context, in ServerInputs) (string, error) {
 	client, err := k.Compute()
 	if err != nil {
@@ -123,7 +130,8 @@ func (k serverKind) find(ctx context.Context, in ServerInputs) (string, error) {
 	var candidates []candidate
 	for _, s := range list {
 		candidates = append(candidates, candidate{id: s.ID, name: s.Name, metadata: s.Metadata})
-		broken[s.ID] = s.Status == "ERROR" || s.Status == "DELETED" || s.TaskState == "deleting" || s.Metadata[keyMetadata] != in.KeyFingerprint
+		broken[s.ID] = s.Status == "ERROR" || s.Status == "DELETED" || s.TaskState == "deleting" || s.Metadata[keyMetadata] != in.KeyFingerprint ||
+			in.ImageDigest != "" && s.Metadata[imageMetadata] != "" && s.Metadata[imageMetadata] != in.ImageDigest
 	}
 	id, err := pick(k.word(), in.mark(), candidates)
 	if err == nil && broken[id] {
@@ -166,6 +174,9 @@ func (in ServerInputs) metadata() map[string]string {
 	maps.Copy(all, in.mark().Metadata())
 	if in.KeyFingerprint != "" {
 		all[keyMetadata] = in.KeyFingerprint
+	}
+	if in.ImageDigest != "" {
+		all[imageMetadata] = in.ImageDigest
 	}
 	return all
 }

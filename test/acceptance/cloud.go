@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
@@ -17,51 +18,36 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/external"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
-	"golang.org/x/crypto/bcrypt"
 
 	"github.com/slipway-sh/slipway/internal/sandbox"
 )
 
-// cloud is a sandbox with what gophercloud's script/stackenv makes in DevStack;
-// other suites want no more.
+// cloud is what the tests run on, with what gophercloud's script/stackenv makes
+// in DevStack; other suites want no more.
 type cloud struct {
-	*sandbox.Cloud
+	// url is Keystone's.
+	url string
+	// passwords are those of the users admin and demo, each of whom has a
+	// project of that name.
+	passwords   map[string]string
 	environment map[string]string
-	stop        context.CancelFunc
-	served      chan error
-}
-
-// factor is how long operations take. Some tests look once a second for a state
-// that passes, such as REBOOT, and would never see it at factor 0.
-const factor = 0.5
-
-func openCloud(ctx context.Context, dir string) (*cloud, error) {
-	opened, err := sandbox.Open(sandbox.Options{Dir: dir, Listen: "127.0.0.1:0", Factor: factor, HashCost: bcrypt.MinCost})
-	if err != nil {
-		return nil, fmt.Errorf("opening the sandbox: %w", err)
-	}
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	c := &cloud{Cloud: opened, stop: stop, served: make(chan error, 1)}
-	go func() { c.served <- opened.Serve(running) }()
-	if err := c.prepare(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("preparing the sandbox: %w", err), c.close())
-	}
-	return c, nil
-}
-
-func (c *cloud) close() error {
-	c.stop()
-	return errors.Join(<-c.served, c.Close())
+	// balancers is the provider of the flavor of load balancers; empty makes none.
+	balancers string
+	// close ends a cloud that was made for the tests.
+	close func() error
 }
 
 // login is the environment of one user, as gophercloud's clients read it.
-func (c *cloud) login(user, password string) map[string]string {
-	return map[string]string{"OS_AUTH_URL": c.URL() + "/identity", "OS_USERNAME": user, "OS_PASSWORD": password,
+func (c *cloud) login(user string) map[string]string {
+	return map[string]string{"OS_AUTH_URL": c.url, "OS_USERNAME": user, "OS_PASSWORD": c.passwords[user],
 		"OS_PROJECT_NAME": user, "OS_DOMAIN_ID": "default", "OS_REGION_NAME": sandbox.Region}
 }
 
 // admin is the login of an administrator of a project.
-func (c *cloud) admin() map[string]string { return c.login("admin", c.Passwords().Admin) }
+func (c *cloud) admin() map[string]string { return c.login("admin") }
+
+// demo is that of a user who administers nothing.
+func (c *cloud) demo() map[string]string { return c.login("demo") }
 
 // systemAdmin is the administrator's without a project.
 func (c *cloud) systemAdmin() map[string]string {
@@ -73,8 +59,8 @@ func (c *cloud) systemAdmin() map[string]string {
 // prepare makes flavors, an image and the network private, and keeps their ids
 // under the names that gophercloud's internal/acceptance/clients reads.
 func (c *cloud) prepare(ctx context.Context) error {
-	provider, err := openstack.AuthenticatedClient(ctx, gophercloud.AuthOptions{IdentityEndpoint: c.URL() + "/identity",
-		Username: "admin", Password: c.Passwords().Admin, TenantName: "admin", DomainID: "default"})
+	provider, err := openstack.AuthenticatedClient(ctx, gophercloud.AuthOptions{IdentityEndpoint: c.url,
+		Username: "admin", Password: c.passwords["admin"], TenantName: "admin", DomainID: "default"})
 	if err != nil {
 		return err
 	}
@@ -102,7 +88,15 @@ func (c *cloud) prepare(ctx context.Context) error {
 		return err
 	}
 	_, err = groups.Create(ctx, identity, groups.CreateOpts{Name: "admins", DomainID: "default"}).Extract() // as DevStack
-	return errors.Join(err, makeFlavors(ctx, compute), c.makeImage(ctx, image), c.makeNetwork(ctx, network), c.makeBalancerFlavor(ctx, balancer))
+	return errors.Join(unlessThere(err), makeFlavors(ctx, compute), c.makeImage(ctx, image), c.makeNetwork(ctx, network), c.makeBalancerFlavor(ctx, balancer))
+}
+
+// unlessThere forgives that something was made by an earlier run.
+func unlessThere(err error) error {
+	if gophercloud.ResponseCodeIs(err, http.StatusConflict) {
+		return nil
+	}
+	return err
 }
 
 // balancerFlavor is the name of flavor and profile that the tests look for.
@@ -111,7 +105,10 @@ const balancerFlavor = "lb.acctest"
 // makeBalancerFlavor makes the flavor of load balancers that the tests of
 // OpenTofu's provider want in each of theirs.
 func (c *cloud) makeBalancerFlavor(ctx context.Context, client *gophercloud.ServiceClient) error {
-	profile, err := flavorprofiles.Create(ctx, client, flavorprofiles.CreateOpts{Name: balancerFlavor, ProviderName: "amphora",
+	if c.balancers == "" {
+		return nil
+	}
+	profile, err := flavorprofiles.Create(ctx, client, flavorprofiles.CreateOpts{Name: balancerFlavor, ProviderName: c.balancers,
 		FlavorData: `{"loadbalancer_topology": "SINGLE"}`}).Extract()
 	if err != nil {
 		return fmt.Errorf("creating a profile of load balancers: %w", err)
@@ -128,7 +125,7 @@ func makeFlavors(ctx context.Context, client *gophercloud.ServiceClient) error {
 	for id, name := range map[string]string{"99": "m1.acctest", "98": "m1.resize"} {
 		disk, ephemeral := map[string]int{"99": 10, "98": 11}[id], 10
 		opts := flavors.CreateOpts{ID: id, Name: name, RAM: 512, VCPUs: 1, Disk: &disk, Ephemeral: &ephemeral}
-		if err := flavors.Create(ctx, client, opts).Err; err != nil {
+		if err := unlessThere(flavors.Create(ctx, client, opts).Err); err != nil {
 			return fmt.Errorf("creating flavor %s: %w", id, err)
 		}
 	}
@@ -158,6 +155,15 @@ func (c *cloud) makeNetwork(ctx context.Context, client *gophercloud.ServiceClie
 	if err != nil || len(public) == 0 {
 		return fmt.Errorf("finding the external network among %d: %w", len(public), err)
 	}
+	c.environment["OS_EXTGW_ID"] = public[0].ID
+	if pages, err = networks.List(client, networks.ListOpts{Name: "private", Shared: &yes}).AllPages(ctx); err != nil {
+		return fmt.Errorf("listing networks: %w", err)
+	}
+	before, err := networks.ExtractNetworks(pages)
+	if err == nil && len(before) == 1 && len(before[0].Subnets) == 1 { // of an earlier run
+		c.environment["OS_NETWORK_ID"], c.environment["OS_SUBNET_ID"] = before[0].ID, before[0].Subnets[0]
+		return nil
+	}
 	private, err := networks.Create(ctx, client, networks.CreateOpts{Name: "private", Shared: &yes}).Extract()
 	if err != nil {
 		return fmt.Errorf("creating a network: %w", err)
@@ -167,6 +173,6 @@ func (c *cloud) makeNetwork(ctx context.Context, client *gophercloud.ServiceClie
 	if err != nil {
 		return fmt.Errorf("creating a subnet: %w", err)
 	}
-	c.environment["OS_EXTGW_ID"], c.environment["OS_NETWORK_ID"], c.environment["OS_SUBNET_ID"] = public[0].ID, private.ID, subnet.ID
+	c.environment["OS_NETWORK_ID"], c.environment["OS_SUBNET_ID"] = private.ID, subnet.ID
 	return nil
 }

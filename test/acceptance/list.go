@@ -15,8 +15,8 @@ import (
 const leaveOut = "leave out"
 
 // expectation is the outcome that a test has to have: pass; skip, when the
-// test finds itself that it does not apply; leave out, when it is not run. The
-// last two have a reason.
+// test finds itself that it does not apply; leave out, when it is not run; fail,
+// when it is run and cannot pass there. All but the first have a reason.
 type expectation struct{ outcome, reason string }
 
 func (e expectation) String() string {
@@ -57,7 +57,7 @@ func parseList(text string) (list, error) {
 		switch _, twice := l[k]; {
 		case twice:
 			return nil, fmt.Errorf("test %s is listed twice", k)
-		case outcome != passed && outcome != skipped && outcome != leaveOut:
+		case !slices.Contains([]string{passed, skipped, failed, leaveOut}, outcome):
 			return nil, fmt.Errorf("test %s: unknown outcome %q", k, outcome)
 		case outcome != passed && reason == "":
 			return nil, fmt.Errorf("test %s: %s without a reason", k, outcome)
@@ -86,6 +86,29 @@ func (l list) pattern(pkg string) string {
 		return ""
 	}
 	return "^(" + strings.Join(names, "|") + ")$"
+}
+
+// overlaid is the list with what is otherwise on another cloud.
+func (l list) overlaid(other list) (list, error) {
+	all := maps.Clone(l)
+	for k, e := range other {
+		if was, known := l[k]; !known || was == e {
+			return nil, fmt.Errorf("test %s is not otherwise: the list says %q", k, was)
+		}
+		all[k] = e
+	}
+	return all, nil
+}
+
+// without is what the list says otherwise than another.
+func (l list) without(other list) list {
+	differ := list{}
+	for k, e := range l {
+		if other[k] != e {
+			differ[k] = e
+		}
+	}
+	return differ
 }
 
 // compare says what differs between the list and a run. A part of the suite
@@ -125,14 +148,14 @@ func (l list) updated(got results) list {
 	return next
 }
 
-const head = `# The acceptance tests of %s on the sandbox: package, test, and the
+const head = `# The acceptance tests of %s: package, test, and the
 # outcome that it has to have. "skip" is a test that finds itself that it does
-# not apply; "leave out" is one that is not run.
+# not apply; "leave out" is one that is not run; "fail" is run and cannot pass.
 `
 
-func (l list) write(path, suite string) error {
+func (l list) write(path, title string) error {
 	var text bytes.Buffer
-	fmt.Fprintf(&text, head, suite)
+	fmt.Fprintf(&text, head, title)
 	for _, k := range l.keys() {
 		fmt.Fprintln(&text, k, l[k])
 	}

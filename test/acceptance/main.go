@@ -20,6 +20,7 @@ import (
 type options struct {
 	lists, pages, builds string
 	run, packages, keep  string
+	cloud                string
 	update, leftOut      bool
 }
 
@@ -31,6 +32,7 @@ func main() {
 	flag.StringVar(&o.packages, "packages", "", "run only the packages that match this expression; the rest is not compared")
 	flag.StringVar(&o.run, "run", "", "run only the tests that match this expression; the rest is not compared")
 	flag.StringVar(&o.keep, "log", "", "file for the output of the tests that failed")
+	flag.StringVar(&o.cloud, "cloud", "", "run on this cloud, of the entries NAME and NAME-admin in clouds.yaml, instead of a sandbox; its outcomes may differ as the list of the suite on it says")
 	flag.BoolVar(&o.update, "update", false, "write the outcomes to the list instead of comparing, and the page from it")
 	flag.BoolVar(&o.leftOut, "left-out", false, "run only the tests that are left out, and name those that pass")
 	flag.Usage = func() {
@@ -51,7 +53,7 @@ func (o options) start(ctx context.Context, name string) (err error) {
 	if make == nil {
 		return fmt.Errorf("no suite %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(suites())), ", "))
 	}
-	list, err := readList(o.list(name))
+	list, err := o.expected(name)
 	if err != nil {
 		return err
 	}
@@ -69,7 +71,32 @@ func (o options) start(ctx context.Context, name string) (err error) {
 	return o.conclude(suite, list, results)
 }
 
+// open returns what the tests run on; the sandbox keeps its things in dir.
+func (o options) open(ctx context.Context, dir string) (*cloud, error) {
+	if o.cloud != "" {
+		return openReal(ctx, o.cloud)
+	}
+	return openSandbox(ctx, dir)
+}
+
 func (o options) list(suite string) string { return filepath.Join(o.lists, suite+".txt") }
+
+// differences is the list of the tests of a suite whose outcome is another on a
+// real cloud.
+func (o options) differences(suite string) string { return filepath.Join(o.lists, suite+"-real.txt") }
+
+// expected is the list of a suite on the chosen cloud.
+func (o options) expected(suite string) (list, error) {
+	onSandbox, err := readList(o.list(suite))
+	if err != nil || o.cloud == "" {
+		return onSandbox, err
+	}
+	differ, err := readList(o.differences(suite))
+	if err != nil {
+		return nil, err
+	}
+	return onSandbox.overlaid(differ)
+}
 
 func (o options) results(ctx context.Context, suite suite, list list) (_ results, err error) {
 	dir, err := os.MkdirTemp("", "slipway-acceptance-")
@@ -77,7 +104,7 @@ func (o options) results(ctx context.Context, suite suite, list list) (_ results
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	cloud, err := openCloud(ctx, filepath.Join(dir, "cloud"))
+	cloud, err := o.open(ctx, filepath.Join(dir, "cloud"))
 	if err != nil {
 		return nil, err
 	}
@@ -116,16 +143,43 @@ func (o options) conclude(suite suite, list list, results results) error {
 	}
 	fmt.Println(results.summary())
 	if o.update {
-		list = list.updated(results)
-		return errors.Join(list.write(o.list(suite.name), suite.name),
-			os.WriteFile(filepath.Join(o.pages, suite.name+".md"), suite.page(list), 0o644))
+		return o.write(suite, list.updated(results))
 	}
 	differences := list.compare(results, o.partial())
 	for _, d := range differences {
 		fmt.Println(d)
 	}
 	if len(differences) > 0 {
-		return fmt.Errorf("%d tests differ from %s", len(differences), o.list(suite.name))
+		return fmt.Errorf("%d tests differ from %s", len(differences), o.file(suite.name))
 	}
 	return nil
+}
+
+// file is the list that tells the outcomes on the chosen cloud.
+func (o options) file(suite string) string {
+	if o.cloud != "" {
+		return o.differences(suite)
+	}
+	return o.list(suite)
+}
+
+// write writes the list of the chosen cloud, and the page from both.
+func (o options) write(suite suite, next list) error {
+	onSandbox, err := readList(o.list(suite.name))
+	if err != nil {
+		return err
+	}
+	differ, err := readList(o.differences(suite.name))
+	if err != nil {
+		return err
+	}
+	title, where := suite.name+" on the sandbox", next
+	if o.cloud == "" {
+		onSandbox = next
+	} else {
+		differ = next.without(onSandbox)
+		title, where = suite.name+" on a real OpenStack, where it differs from the sandbox", differ
+	}
+	return errors.Join(where.write(o.file(suite.name), title),
+		os.WriteFile(filepath.Join(o.pages, suite.name+".md"), suite.page(onSandbox, differ), 0o644))
 }

@@ -41,7 +41,7 @@ func opentofuSuite(ctx context.Context, o options) (suite, error) {
 		about: "The acceptance tests of the [OpenStack provider](https://github.com/terraform-provider-openstack/terraform-provider-openstack) of OpenTofu " +
 			"and Terraform, " + provider.version + ", run unchanged with OpenTofu " + tofu.version + " against the sandbox; both are built from their Go modules:",
 		args: []string{"-timeout", "120m"}, tests: "^TestAcc", packages: []string{"openstack"},
-		again: []again{{"requires the demo (non-admin) user", func(c *cloud) map[string]string { return c.login("demo", c.Passwords().Demo) }}},
+		again: []again{{"requires the demo (non-admin) user", (*cloud).demo}},
 		environment: func(c *cloud) map[string]string {
 			env := maps.Clone(c.environment)
 			maps.Copy(env, map[string]string{"TF_ACC": "1", "TF_ACC_TERRAFORM_PATH": binary, "TF_ACC_PROVIDER_HOST": "registry.opentofu.org",

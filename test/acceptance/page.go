@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// page is the list for readers: how many tests of each service pass, and the
-// others with their reasons. What skips itself does not apply.
-func (s suite) page(l list) []byte {
+// page is the lists for readers: how many tests of each service pass, the
+// others with their reasons, and what differs on a real cloud. What skips itself
+// does not apply.
+func (s suite) page(l, differ list) []byte {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, pageHead, s.title, s.about, s.name)
 	var all tally
@@ -21,8 +22,37 @@ func (s suite) page(l list) []byte {
 	all.row(&text, "all")
 	l.section(&text, "Left out", leaveOut)
 	l.section(&text, "Skip themselves", skipped)
+	if len(differ) > 0 {
+		s.real(&text, l, differ)
+	}
 	return text.Bytes()
 }
+
+// real tells how the outcomes on a real cloud are others than on the sandbox.
+func (s suite) real(text *bytes.Buffer, l, differ list) {
+	fmt.Fprintf(text, realHead, s.name)
+	for _, service := range s.services {
+		all, others := l.count(service), differ.count(service)
+		fmt.Fprintf(text, "| %s | %d | %d | %d |\n", service.name, all.sum(), all.sum()-others.sum(), others.sum())
+	}
+	fmt.Fprintf(text, "| all | %d | %d | %d |\n", len(l), len(l)-len(differ), len(differ))
+	for _, part := range []struct{ title, outcome string }{{"Passes on the real cloud only", passed}, {"Fails on the real cloud", failed},
+		{"Not run on the real cloud", leaveOut}, {"Skips itself on the real cloud", skipped}} {
+		differ.section(text, part.title, part.outcome)
+	}
+}
+
+const realHead = `
+# Beside a real OpenStack
+
+    make devcloud-%s
+
+runs the same tests on [an OpenStack of Debian's packages](../devcloud.md). What differs is listed with the reason in ` + "`test/acceptance/%[1]s-real.txt`" + `;
+the command fails on any other difference, and when one of these is none any more.
+
+| service | tests | same on both | differ |
+|---|--:|--:|--:|
+`
 
 const pageHead = `# %[1]s
 
@@ -43,12 +73,14 @@ func (t *tally) add(other tally) {
 	t.passed, t.leftOut, t.skipped = t.passed+other.passed, t.leftOut+other.leftOut, t.skipped+other.skipped
 }
 
+func (t tally) sum() int { return t.passed + t.leftOut + t.skipped }
+
 func (t tally) row(text *bytes.Buffer, name string) {
 	share := "–"
 	if applying := t.passed + t.leftOut; applying > 0 {
 		share = fmt.Sprintf("%d %%", 100*t.passed/applying)
 	}
-	fmt.Fprintf(text, "| %s | %d | %d | %d | %d | %s |\n", name, t.passed+t.leftOut+t.skipped, t.passed, t.leftOut, t.skipped, share)
+	fmt.Fprintf(text, "| %s | %d | %d | %d | %d | %s |\n", name, t.sum(), t.passed, t.leftOut, t.skipped, share)
 }
 
 func (l list) count(s service) tally {
