@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -24,10 +25,33 @@ func parsed(t *testing.T, text string) list {
 
 func TestParseListRefuses(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"image/v2 TestA", "image/v2 TestA maybe", "image/v2 TestA skip", "image/v2 TestA leave out",
+	for _, text := range []string{"image/v2 TestA", "image/v2 TestA maybe", "image/v2 TestA skip", "image/v2 TestA fail", "image/v2 TestA leave out",
 		"image/v2 TestA pass\nimage/v2 TestA pass"} {
 		if _, err := parseList(text); err == nil {
 			t.Errorf("%q was read", text)
+		}
+	}
+}
+
+func TestOverlaid(t *testing.T) {
+	t.Parallel()
+	onSandbox := parsed(t, sample)
+	differ := parsed(t, "image/v2 TestA fail: no service runs\nimage/v2 TestB pass\n")
+	got, err := onSandbox.overlaid(differ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"TestA": "fail: no service runs", "TestB": passed, "TestC": "leave out: needs the internet"} {
+		if e := got[key{"image/v2", name}]; e.String() != want {
+			t.Errorf("%s: %s, want %s", name, e, want)
+		}
+	}
+	if back := got.without(onSandbox); !maps.Equal(back, differ) {
+		t.Errorf("what differs is %v", back)
+	}
+	for _, text := range []string{"image/v2 TestD pass", "image/v2 TestA pass"} {
+		if _, err := onSandbox.overlaid(parsed(t, text)); err == nil {
+			t.Errorf("%q differs in nothing, and was taken", text)
 		}
 	}
 }
