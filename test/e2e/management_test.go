@@ -107,14 +107,7 @@ func TestManagementCluster(t *testing.T) {
 		return
 	}
 	p := newProject(t)
-	file, err := os.OpenFile(filepath.Join(p.folder, "slipway.yaml"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.WriteString(strings.TrimPrefix(managementCluster, "\n")); err != nil {
-		t.Fatal(err)
-	}
-	file.Close()
+	p.append(managementCluster)
 	defer p.tell()
 	start := time.Now()
 	first := p.up()

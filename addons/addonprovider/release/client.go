@@ -96,7 +96,7 @@ func (c *Client) configuration(ctx context.Context, outgoing func(string) bool) 
 	client.Log = func(string, ...any) {}
 	cfg := &action.Configuration{
 		RESTClientGetter: c.getter,
-		KubeClient:       &waiter{Client: client, ctx: ctx, place: c.place, typed: c.cluster.Typed, progress: c.Progress, outgoing: outgoing},
+		KubeClient:       &waiter{Client: client, ctx: ctx, place: c.place, typed: c.cluster.Typed, progress: c.Progress, forget: c.getter.forget, outgoing: outgoing},
 		Releases:         storage.Init(driver.NewSecrets(c.cluster.Typed.CoreV1().Secrets(c.Namespace))),
 		Log:              func(string, ...any) {},
 	}

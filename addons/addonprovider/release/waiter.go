@@ -31,6 +31,9 @@ type waiter struct {
 	place    *target.Place
 	typed    kubernetes.Interface
 	progress func(string)
+	// forget drops what is known of the cluster's kinds, a megabyte or two that
+	// each release would hold while it waits.
+	forget func()
 	// outgoing tells whether a manifest is of what is to be removed or replaced;
 	// nil is never.
 	outgoing func(manifest string) bool
@@ -223,6 +226,7 @@ func (w *waiter) poll(timeout time.Duration, ask func(context.Context) ([]string
 		if len(names) > 0 {
 			w.progress("waiting for " + few(names))
 		}
+		w.forget()
 		select {
 		case <-time.After(pollInterval):
 		case <-ctx.Done():

@@ -14,14 +14,14 @@ import (
 type Clusters struct {
 	timeout    time.Duration
 	perCluster int
-	places     chan struct{}
+	places     *gate
 
 	mu      sync.Mutex
 	entries map[types.NamespacedName]*entry
 }
 
 type entry struct {
-	places  chan struct{}
+	places  *gate
 	sum     [sha256.Size]byte
 	cluster *Cluster
 	reach   reach
@@ -30,7 +30,7 @@ type entry struct {
 // NewClusters returns none yet. timeout is of a single request, perCluster and
 // all bound the work at a time.
 func NewClusters(timeout time.Duration, perCluster, all int) *Clusters {
-	return &Clusters{timeout: timeout, perCluster: perCluster, places: make(chan struct{}, all),
+	return &Clusters{timeout: timeout, perCluster: perCluster, places: newGate(all),
 		entries: map[types.NamespacedName]*entry{}}
 }
 
@@ -39,7 +39,7 @@ func (c *Clusters) entry(key types.NamespacedName) *entry {
 	defer c.mu.Unlock()
 	e, ok := c.entries[key]
 	if !ok {
-		e = &entry{places: make(chan struct{}, c.perCluster), reach: reach{probing: make(chan struct{}, 1)}}
+		e = &entry{places: newGate(c.perCluster), reach: reach{probing: make(chan struct{}, 1)}}
 		c.entries[key] = e
 	}
 	return e
@@ -85,8 +85,10 @@ func (c *Clusters) Len() int {
 
 // Place is one of the places for work on a cluster. It is for one goroutine.
 type Place struct {
-	own, all chan struct{}
+	own, all *gate
 	held     bool
+	// before is whether it was held before.
+	before bool
 }
 
 // Place returns a place on a cluster that is not taken yet.
@@ -100,18 +102,14 @@ func (p *Place) Take(ctx context.Context) error {
 	if p.held {
 		return nil
 	}
-	select {
-	case p.own <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := p.own.take(ctx, p.before); err != nil {
+		return err
 	}
-	select {
-	case p.all <- struct{}{}:
-	case <-ctx.Done():
-		<-p.own
-		return ctx.Err()
+	if err := p.all.take(ctx, p.before); err != nil {
+		p.own.leave()
+		return err
 	}
-	p.held = true
+	p.held, p.before = true, true
 	return nil
 }
 
@@ -119,7 +117,7 @@ func (p *Place) Take(ctx context.Context) error {
 func (p *Place) Leave() {
 	if p.held {
 		p.held = false
-		<-p.all
-		<-p.own
+		p.all.leave()
+		p.own.leave()
 	}
 }

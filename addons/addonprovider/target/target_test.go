@@ -92,6 +92,66 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// Who begins comes after who goes on: otherwise all releases of many clusters
+// were begun, and held what they know, before the first was finished.
+func TestWhoComesBackGoesFirst(t *testing.T) {
+	t.Parallel()
+	clusters := NewClusters(time.Second, 1, 1)
+	key := types.NamespacedName{Name: "a"}
+	going := clusters.Place(key)
+	if err := going.Take(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	going.Leave()
+	held := clusters.Place(types.NamespacedName{Name: "b"})
+	if err := held.Take(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	order := make(chan string)
+	queue := func(name string, place *Place, waiting func(*gate) int) {
+		go func() {
+			if err := place.Take(t.Context()); err != nil {
+				name = err.Error()
+			}
+			order <- name
+			place.Leave()
+		}()
+		for waits := 0; waits == 0; {
+			clusters.places.mu.Lock()
+			waits = waiting(clusters.places)
+			clusters.places.mu.Unlock()
+		}
+	}
+	queue("new", clusters.Place(types.NamespacedName{Name: "c"}), func(g *gate) int { return len(g.new) })
+	queue("back", going, func(g *gate) int { return len(g.back) })
+	held.Leave()
+	if first, second := <-order, <-order; first != "back" || second != "new" {
+		t.Errorf("%s went before %s", first, second)
+	}
+}
+
+// A wait that is given up leaves no place behind, and takes none along.
+func TestAWaitThatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	g := newGate(1)
+	for range 1000 {
+		if err := g.take(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- g.take(ctx, true) }()
+		go cancel()
+		g.leave()
+		if err := <-ended; err == nil {
+			g.leave()
+		}
+	}
+	if g.free != 1 || len(g.back)+len(g.new) > 0 {
+		t.Errorf("%d places are free, %d wait", g.free, len(g.back)+len(g.new))
+	}
+}
+
 func TestSilentClusterIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
