@@ -21,6 +21,8 @@ const (
 	childPassword = "SLIPWAY_TEST_PASSWORD"
 	childCall     = "SLIPWAY_TEST_CALL"
 	childChange   = "SLIPWAY_TEST_CHANGE"
+	// childImage is what the seed's image is to be; empty is that of open.
+	childImage = "SLIPWAY_TEST_IMAGE"
 )
 
 // child runs `up` and kills itself with SIGKILL at the worst moment: when the
@@ -32,6 +34,11 @@ func child() int {
 	if err != nil {
 		os.Stderr.WriteString(err.Error() + "\n")
 		return 3
+	}
+	if content := os.Getenv(childImage); content != "" {
+		if err := w.newer(content); err != nil {
+			return 3
+		}
 	}
 	w.clients.calls.reset()
 	w.clients.calls.answered = func(all, changes int) {
@@ -62,10 +69,11 @@ func count(variable string) int {
 
 // killed runs a child that is killed at the count of a variable; false says that
 // it came to its end before.
-func killed(t *testing.T, cloud *sandboxtest.Cloud, folder, variable string, at int) bool {
+func killed(t *testing.T, cloud *sandboxtest.Cloud, folder, variable string, at int, more ...string) bool {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), childFolder+"="+folder, childURL+"="+cloud.URL(), childPassword+"="+cloud.Passwords().Demo, variable+"="+strconv.Itoa(at))
+	cmd.Env = append(cmd.Env, more...)
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return false

@@ -17,15 +17,14 @@ import (
 )
 
 // newer gives the world the seed's image of another bundle.
-func (w *world) newer(t *testing.T, content string) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "seed.raw")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+func (w *world) newer(content string) error {
 	sum := sha256.Sum256([]byte(content))
-	w.env.Image.Path, w.env.Image.SHA256 = path, hex.EncodeToString(sum[:])
+	w.env.Image.Path, w.env.Image.SHA256 = filepath.Join(w.folder, "newer.raw"), hex.EncodeToString(sum[:])
+	return os.WriteFile(w.env.Image.Path, []byte(content), 0o600)
 }
+
+// newerBundle is the seed's image of a newer bundle.
+const newerBundle = "a newer bundle's"
 
 // hash is the digest of an image in the cloud.
 func (w *world) hash(t *testing.T, id string) string {
@@ -47,7 +46,9 @@ func TestANewerBundleReplacesTheSeed(t *testing.T) {
 	w.up(t)
 	seed, data, image := w.only(t, stacks.StepSeed), w.only(t, stacks.StepData), w.only(t, stacks.StepImage)
 	address := w.output(t, stacks.OutputAddress)
-	w.newer(t, "a newer bundle's")
+	if err := w.newer(newerBundle); err != nil {
+		t.Fatal(err)
+	}
 	plan, err := w.run(t).Preview(t.Context(), w.env.Program)
 	replaced := map[string]bool{}
 	for _, c := range plan.Changes {
@@ -74,6 +75,35 @@ func TestANewerBundleReplacesTheSeed(t *testing.T) {
 	}
 }
 
+// The way to a newer bundle may be killed at any of its changes.
+func TestKilledRunsReachTheNewerBundle(t *testing.T) {
+	t.Parallel()
+	cloud := sandboxtest.Start(t)
+	w := newWorld(t, cloud, plain)
+	w.up(t)
+	seed, data := w.only(t, stacks.StepSeed), w.only(t, stacks.StepData)
+	kills := 0
+	for killed(t, cloud, w.folder, childChange, 1+kills%3, childImage+"="+newerBundle) {
+		if kills++; kills > 20 {
+			t.Fatal("it never comes to its end")
+		}
+	}
+	t.Logf("%d runs were killed", kills)
+	if kills < 3 {
+		t.Errorf("only %d runs were killed", kills)
+	}
+	if err := w.newer(newerBundle); err != nil {
+		t.Fatal(err)
+	}
+	if w.only(t, stacks.StepSeed).ID == seed.ID || w.only(t, stacks.StepData).ID != data.ID {
+		t.Error("the seed was not replaced on its data")
+	}
+	if image := w.only(t, stacks.StepImage); w.hash(t, image.ID) != w.env.Image.SHA256 {
+		t.Errorf("the image is %+v", image)
+	}
+	w.converged(t)
+}
+
 // A run whose state is lost believes what the server itself says of its image.
 func TestANewerBundleWithoutAState(t *testing.T) {
 	t.Parallel()
@@ -83,7 +113,9 @@ func TestANewerBundleWithoutAState(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(w.folder, ".slipway")); err != nil {
 		t.Fatal(err)
 	}
-	w.newer(t, "a newer bundle's")
+	if err := w.newer(newerBundle); err != nil {
+		t.Fatal(err)
+	}
 	w.up(t)
 	if now := w.only(t, stacks.StepSeed); now.ID == seed.ID {
 		t.Error("the seed is of the older image")
@@ -105,7 +137,9 @@ func TestTheOlderImageStaysWhileItIsUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.newer(t, "a newer bundle's")
+	if err := w.newer(newerBundle); err != nil {
+		t.Fatal(err)
+	}
 	w.up(t)
 	digests := map[string]bool{}
 	for _, thing := range w.things(t) {

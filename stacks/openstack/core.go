@@ -151,7 +151,6 @@ func (c controller[I, S]) Diff(_ context.Context, r infer.DiffRequest[I, S]) (in
 // old one goes when nothing uses it any more.
 type beside interface{ beside() }
 
-
 // Update changes the thing in place. One that is gone is made again.
 func (c controller[I, S]) Update(ctx context.Context, r infer.UpdateRequest[I, S]) (infer.UpdateResponse[S], error) {
 	response := infer.UpdateResponse[S]{Output: r.State}
