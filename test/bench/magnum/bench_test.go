@@ -62,11 +62,13 @@ func TestBesideMagnum(t *testing.T) {
 		b.must(err)
 		b.compare(&table, count)
 	}
-	resident, err := b.cloud.Resident(":9511 ")
+	api, err := b.cloud.Memory(":9511 ")
 	b.must(err)
-	table.WriteString(fmt.Sprintf("\nMemory: magnum-api %d MiB, Slipway %d MiB. Load of the machine: %s.\n"+
+	conductor, err := b.cloud.Memory("magnum-conductor")
+	b.must(err)
+	table.WriteString(fmt.Sprintf("\nMemory: magnum-api %s, magnum-conductor %s, Slipway in place of both %s. Load of the machine: %s.\n"+
 		"magnum-api logs in to Keystone for each question to its database, two and one more for each cluster.\n",
-		resident>>20, residentOf(b.process.PID())>>20, average()))
+		inWords(api), inWords(conductor), inWords(cloud.MemoryOf(b.process.PID())), average()))
 	fmt.Print(table.String())
 }
 
@@ -147,12 +149,9 @@ func (b *bench) must(err error) {
 
 func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
 
-// residentOf is the memory of a process in bytes.
-func residentOf(pid int) int64 {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	var pages, resident int64
-	_, _ = fmt.Sscan(string(text), &pages, &resident)
-	return resident * int64(os.Getpagesize())
+// inWords tells memory, with the part that is no page of a file.
+func inWords(m cloud.Memory) string {
+	return fmt.Sprintf("%d MiB (%d without its files)", m.Resident>>20, m.Own>>20)
 }
 
 func average() string {

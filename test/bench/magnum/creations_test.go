@@ -19,6 +19,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
+	devcloud "github.com/slipway-sh/slipway/test/devcloud/cloud"
 	"github.com/slipway-sh/slipway/test/endpoint"
 )
 
@@ -82,7 +83,7 @@ func TestCreations(t *testing.T) {
 		}
 		fmt.Printf("%s with %d clusters: p50 %s, p99 %s, %.0f/s, %d bytes\n", what, creations, round(m.p50), round(m.p99), m.callsPerSecond, m.bytes)
 	}
-	fmt.Printf("Memory: %d MiB.\n", residentOf(e.PID())>>20)
+	fmt.Printf("Memory: %s.\n", inWords(devcloud.MemoryOf(e.PID())))
 }
 
 // pace does something so many times, by the clients at once; it returns the

@@ -244,16 +244,36 @@ func (c *Cloud) Query(ctx context.Context, database, statements string) ([]strin
 	return slices.DeleteFunc(strings.Split(out, "\n"), func(line string) bool { return line == "" }), err
 }
 
-// Resident is the memory in bytes of the processes whose command line has the
-// text in it.
-func (c *Cloud) Resident(text string) (bytes int64, err error) {
+// Memory is what processes have in memory, in bytes.
+type Memory struct {
+	// Resident is all of it.
+	Resident int64
+	// Own is the part that is no page of a file: programs and libraries are shared
+	// by processes, and the kernel drops them when it must.
+	Own int64
+}
+
+// MemoryOf is that of a process, nothing if there is none.
+func MemoryOf(pid int) Memory {
+	var pages, resident, shared int64
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if _, err := fmt.Sscan(string(text), &pages, &resident, &shared); err != nil {
+		return Memory{}
+	}
+	size := int64(unix.Getpagesize())
+	return Memory{resident * size, (resident - shared) * size}
+}
+
+// Memory is that of the processes inside with a text in their command line,
+// together.
+func (c *Cloud) Memory(text string) (sum Memory, err error) {
 	inside, runs := c.running()
 	if !runs {
-		return 0, fmt.Errorf("no devcloud runs in %s: make devcloud-up", c.dir)
+		return sum, fmt.Errorf("no devcloud runs in %s: make devcloud-up", c.dir)
 	}
 	space, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", inside.pid))
 	if err != nil {
-		return 0, err
+		return sum, err
 	}
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	for _, f := range folders {
@@ -261,14 +281,12 @@ func (c *Cloud) Resident(text string) (bytes int64, err error) {
 			continue
 		}
 		line, _ := os.ReadFile(f + "/cmdline")
-		if !strings.Contains(strings.ReplaceAll(string(line), "\x00", " "), text) {
+		pid, no := strconv.Atoi(filepath.Base(f))
+		if no != nil || !strings.Contains(strings.ReplaceAll(string(line), "\x00", " "), text) {
 			continue
 		}
-		var pages, resident int64
-		statm, _ := os.ReadFile(f + "/statm")
-		if _, err := fmt.Sscan(string(statm), &pages, &resident); err == nil {
-			bytes += resident * int64(unix.Getpagesize())
-		}
+		one := MemoryOf(pid)
+		sum.Resident, sum.Own = sum.Resident+one.Resident, sum.Own+one.Own
 	}
-	return bytes, err
+	return sum, err
 }
