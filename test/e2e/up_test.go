@@ -81,8 +81,21 @@ func (p *project) up(args ...string) report {
 	return r
 }
 
-// ids are the things that status lists, by name.
+// ids are the things that status lists, by type and name; of each there is one.
 func (p *project) ids() map[string]string {
+	p.t.Helper()
+	ids := map[string]string{}
+	for name, all := range p.all() {
+		if len(all) > 1 {
+			p.t.Errorf("%d of %s: %s", len(all), name, all)
+		}
+		ids[name] = all[0]
+	}
+	return ids
+}
+
+// all are the ids of the things that status lists, by type and name.
+func (p *project) all() map[string][]string {
 	p.t.Helper()
 	var status struct {
 		Resources []struct{ ID, Type, Name string }
@@ -90,12 +103,9 @@ func (p *project) ids() map[string]string {
 	if err := json.Unmarshal([]byte(p.do("status", "-o", "json")), &status); err != nil {
 		p.t.Fatal(err)
 	}
-	ids := map[string]string{}
+	ids := map[string][]string{}
 	for _, r := range status.Resources {
-		if was, twice := ids[r.Type+" "+r.Name]; twice {
-			p.t.Errorf("two of %s %s: %s and %s", r.Type, r.Name, was, r.ID)
-		}
-		ids[r.Type+" "+r.Name] = r.ID
+		ids[r.Type+" "+r.Name] = append(ids[r.Type+" "+r.Name], r.ID)
 	}
 	return ids
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,8 @@ const outage = 15 * time.Second
 
 // TestUpgrade brings a management cluster up by an older Slipway with its
 // bundle, and goes to this one by one run: k3s of the seed, Kubernetes by a minor
-// version, and what runs on both. Its API answers meanwhile.
+// version, and what runs on both. Its API answers meanwhile. A tenant's cluster is
+// left alone by that, and upgraded when the tenant wants it.
 //
 // proves: F03, S-66
 func TestUpgrade(t *testing.T) {
@@ -31,7 +33,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	p := newProject(t)
 	defer p.tell()
-	p.append(managementCluster[:strings.Index(managementCluster, "  magnum:")])
+	p.append(managementCluster)
 	newer := p.program
 	p.program = filepath.Join(older, "bin", "slipway")
 	p.bundled(bundleDir(t), filepath.Join(older, "bundle"))
@@ -39,7 +41,8 @@ func TestUpgrade(t *testing.T) {
 	p.ready(4, time.Minute)
 	p.runs("v1.33.5", "v1.34.0+k3s1")
 	p.speaks("v1.33.1")
-	before, issued := p.ids(), p.issued()
+	p.timed("a tenant's cluster", func() { p.openShop("v1.33.5") })
+	before, issued, servers := p.ids(), p.issued(), p.servers()
 	if out, err := p.on("", "create", "configmap", "kept", "--from-literal", "a=b"); err != nil {
 		t.Fatalf("making a ConfigMap: %v\n%s", err, out)
 	}
@@ -64,6 +67,8 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("the API server's certificate is of %s, was of %s", now, issued)
 	}
 	p.replaced(before)
+	p.untouched(servers)
+	p.timed("its upgrade", p.upgradeShop)
 	if again := p.up(); len(again.Report.Changes) != 0 {
 		t.Errorf("a second run changed %v", again.Report.Changes)
 	}
@@ -75,10 +80,65 @@ func TestUpgrade(t *testing.T) {
 	}
 	p.program = newer
 	p.bundled(filepath.Join(older, "bundle"), bundleDir(t))
+	p.asked("cluster", "delete", "shop")
+	p.eventually("deletion of the tenant's cluster", 10*time.Minute, func() (string, bool) {
+		time.Sleep(clientPause)
+		out, err := p.coe("cluster", "list", "-f", "value", "-c", "name", "-c", "status")
+		return out, err == nil && out == ""
+	})
 	p.timed("down", func() { p.do("down", "--yes") })
 	if left := p.ids(); len(left) != 0 {
 		t.Errorf("down left %v", left)
 	}
+}
+
+// openShop makes a tenant's cluster, whose nodes run that version.
+func (p *project) openShop(version string) {
+	p.t.Helper()
+	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
+	template := p.asked("cluster", "template", "list", "-f", "value", "-c", "name")
+	p.asked("cluster", "create", "shop", "--cluster-template", template, "--master-count", "1", "--node-count", "1")
+	p.settled("CREATE_COMPLETE", 15*time.Minute)
+	if err := os.Mkdir(filepath.Join(p.folder, "shop"), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	p.asked("cluster", "config", "shop", "--dir", filepath.Join(p.folder, "shop"))
+	p.shopRuns(version)
+}
+
+// shopRuns wants two nodes of a version in the tenant's cluster.
+func (p *project) shopRuns(version string) {
+	p.t.Helper()
+	p.shopNodes(2)
+	if out, err := p.shop("", "get", "nodes", "-o", "jsonpath={.items[*].status.nodeInfo.kubeletVersion}"); err != nil || out != version+" "+version {
+		p.t.Errorf("the tenant's nodes run %s, not %s: %v", out, version, err)
+	}
+}
+
+// untouched wants the servers of the tenant's cluster as they were.
+func (p *project) untouched(before map[string]string) {
+	p.t.Helper()
+	now := p.servers()
+	for name, id := range before {
+		if strings.HasPrefix(name, "shop-") && now[name] != id {
+			p.t.Errorf("server %s of the tenant was %s, is %q", name, id, now[name])
+		}
+	}
+	p.shopRuns("v1.33.5")
+}
+
+// upgradeShop goes to the template of this bundle, as a tenant does.
+func (p *project) upgradeShop() {
+	p.t.Helper()
+	template := ""
+	for _, name := range strings.Fields(p.asked("cluster", "template", "list", "-f", "value", "-c", "name")) {
+		if strings.HasPrefix(name, "kubernetes-1.34") {
+			template = name
+		}
+	}
+	p.asked("cluster", "upgrade", "shop", template)
+	p.settled("UPDATE_COMPLETE", 15*time.Minute)
+	p.shopRuns("v1.34.4")
 }
 
 // append adds to the environment file.
@@ -205,18 +265,19 @@ func (p *project) watch() func() time.Duration {
 	}
 }
 
-// replaced wants other servers and images, and the same of everything else.
+// replaced wants other servers of the environment, the newer images, and the same
+// of everything else. The nodes' older image stays: a tenant's machines are of it.
 func (p *project) replaced(before map[string]string) {
 	p.t.Helper()
-	now := p.ids()
+	now := p.all()
 	for name, id := range before {
-		kind, _, _ := strings.Cut(name, " ")
-		machine := strings.HasPrefix(name, "server demo-") || kind == "image"
-		switch is, there := now[name]; {
-		case machine && there && is == id:
-			p.t.Errorf("%s was not replaced", name)
-		case !machine && kind != "port" && is != id:
-			p.t.Errorf("%s was %s, is %q", name, id, is)
+		stays := !strings.HasPrefix(name, "server demo-") && name != "image demo-seed-image"
+		if strings.HasPrefix(name, "port ") || slices.Contains(now[name], id) == stays {
+			continue // ports go with their machines
 		}
+		p.t.Errorf("%s was %s, is %q", name, id, now[name])
+	}
+	if images := now["image demo-node-image"]; len(images) != 2 {
+		p.t.Errorf("images of the nodes: %q", images)
 	}
 }
