@@ -188,11 +188,11 @@ replace (
 	k8s.io/cri-client => k8s.io/cri-client v0.33.5
 	k8s.io/csi-translation-lib => k8s.io/csi-translation-lib v0.33.5
 	k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.33.5
-	k8s.io/endpointslice => k8s.io/endpointslice v0.33.5
-	k8s.io/externaljwt => k8s.io/externaljwt v0.33.5
+	k8s.io/endpointslice => k8s.io/endpointslice v0.33.4
+	k8s.io/externaljwt => k8s.io/externaljwt v0.33.4
 	k8s.io/kms => k8s.io/kms v0.33.5
 	k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.33.5
-	k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.33.5
+	k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.33.4
 	k8s.io/kube-proxy => k8s.io/kube-proxy v0.33.5
 	k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.33.5
 	k8s.io/kubectl => k8s.io/kubectl v0.33.5

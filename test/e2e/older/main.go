@@ -38,7 +38,8 @@ func texts() [][3]string {
 }
 
 // modules are the older module of Kubernetes' programs; their names keep them
-// from making a module of this folder.
+// from making a module of this folder. Three of its parts are of the patch
+// version before, which is what the module proxy has of them.
 //
 //go:embed kubernetes.mod kubernetes.sum
 var modules embed.FS
