@@ -32,9 +32,14 @@ const chart, olderChart = "version: 2.34.0", "version: 2.33.1"
 
 // texts are what else is older: a file, what is in it and what takes its place.
 func texts() [][3]string {
-	const patched = `{"Chart.yaml", "appVersion: v1.34.0", `
+	const patched, after = `{"Chart.yaml", "appVersion: v1.34.0", `, `"tools": {k9sPatch()},`
+	// The kubeadm of then writes IPv4 addresses in brackets, which URLs must not have
+	// with the Go of now.
+	const kubeadm = `"kubernetes": {{Module: "k8s.io/kubernetes", Replace: []replacement{{"cmd/kubeadm/app/preflight/checks.go", "len(testIP) == net.IPv6len", "testIP.To4() == nil"}}}},
+		`
 	return [][3]string{{"addons/openstackcluster/chart/values.yaml", chart, olderChart},
-		{"internal/bundle/source/recipes_addons.go", patched, `{"Chart.yaml", "` + chart + `", "` + olderChart + `"}, ` + patched}}
+		{"internal/bundle/source/recipes_addons.go", patched, `{"Chart.yaml", "` + chart + `", "` + olderChart + `"}, ` + patched},
+		{"internal/bundle/source/patch.go", after, kubeadm + after}}
 }
 
 // modules are the older module of Kubernetes' programs; their names keep them
