@@ -149,6 +149,9 @@ func machinePart(o objects, machine *unstructured.Unstructured) Part {
 	if p.Ready {
 		return p
 	}
+	// openstack://REGION/ID, the region may be empty.
+	p.Server = text(machine, "spec", "providerID")
+	p.Server = p.Server[strings.LastIndex(p.Server, "/")+1:]
 	server := o.named(openStackMachines, text(machine, "spec", "infrastructureRef", "name"))
 	if server != nil {
 		p.Cause = cmp.Or(text(server, "status", "failureMessage"), complaint(server))

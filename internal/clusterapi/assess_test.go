@@ -105,7 +105,7 @@ func TestUsableIsBeforeReady(t *testing.T) {
 		"a control plane that is replaced": {cluster + network + strings.Replace(plane, "upToDateReplicas: 1", "upToDateReplicas: 0", 1) +
 			machine("plane", "joins", "False"), false},
 		"a change that is not seen yet": {cluster + network + strings.Replace(plane, "generation: 2", "generation: 3", 1) + machine("plane", "joins", "False"), false},
-		"a worker alone":            {bare(cluster+network) + group("w", 1) + machine("group", "w", "True"), false},
+		"a worker alone":                {bare(cluster+network) + group("w", 1) + machine("group", "w", "True"), false},
 	} {
 		r := assess(namespace(t, test.text), "c")
 		if r.Usable() != test.want || name != "nothing" && r.Ready() {

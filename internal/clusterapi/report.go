@@ -28,6 +28,8 @@ type Part struct {
 	Hopeless bool `json:"hopeless,omitempty"`
 	// Empty is set if the part is a node group that wants no machines.
 	Empty bool `json:"empty,omitempty"`
+	// Server is the ID in Nova of a machine that is not ready, once it has one.
+	Server string `json:"server,omitempty"`
 	// Outdated is set if the part is a control plane or a node group with machines
 	// that are to be replaced by others.
 	Outdated bool `json:"outdated,omitempty"`

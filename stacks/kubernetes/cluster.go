@@ -110,7 +110,7 @@ func versionIn(values string) string {
 	return known.KubernetesVersion
 }
 
-type clusterKind struct{}
+type clusterKind struct{ console Console }
 
 func (clusterKind) object(in ClusterInputs) string { return "cluster " + in.Name }
 
@@ -143,7 +143,7 @@ func (k clusterKind) update(ctx context.Context, old ClusterState, in ClusterInp
 	if err := release(ctx, at.Config, in, values); err != nil {
 		return state, err
 	}
-	if err := await(ctx, at.Kube, in, clusterapi.Report.Usable); err != nil {
+	if err := await(ctx, at.Kube, in, k.console, clusterapi.Report.Usable); err != nil {
 		return state, err
 	}
 	state.AdminKubeconfig, err = clusterapi.Kubeconfig(ctx, at.Kube.Typed, in.Namespace, in.Name)

@@ -61,7 +61,7 @@ type readyCluster struct {
 // Annotate names the resource's type.
 func (*readyCluster) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "ReadyCluster") }
 
-type readyClusterKind struct{}
+type readyClusterKind struct{ console Console }
 
 func (readyClusterKind) object(in ReadyClusterInputs) string { return "cluster " + in.Name }
 
@@ -80,5 +80,5 @@ func (k readyClusterKind) settle(ctx context.Context, in ReadyClusterInputs) (Re
 	if err != nil {
 		return k.blank(in), err
 	}
-	return k.blank(in), await(ctx, at.Kube, cluster, clusterapi.Report.Ready)
+	return k.blank(in), await(ctx, at.Kube, cluster, k.console, clusterapi.Report.Ready)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -77,12 +78,18 @@ func release(ctx context.Context, config *rest.Config, in ClusterInputs, values 
 	return err
 }
 
-// await waits until a cluster is as done says.
-func await(ctx context.Context, parent *kube.Cluster, in ClusterInputs, done func(clusterapi.Report) bool) error {
+// await waits until a cluster is as done says, and tells what consoles say of
+// machines that do not become nodes.
+func await(ctx context.Context, parent *kube.Cluster, in ClusterInputs, console Console, done func(clusterapi.Report) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, clusterTime, fmt.Errorf("it is not ready after %s", clusterTime))
 	defer cancel()
-	_, err := clusterapi.Await(ctx, parent.Dynamic, in.Namespace, in.Name, done, func(r clusterapi.Report) { status(ctx, r.Progress()) })
-	return err
+	l := &listener{console: console, tell: func(text string) { status(ctx, text) }}
+	var listening sync.WaitGroup
+	listening.Go(func() { l.listen(ctx) })
+	_, err := clusterapi.Await(ctx, parent.Dynamic, in.Namespace, in.Name, done, l.hear)
+	cancel()
+	listening.Wait()
+	return l.explain(err)
 }
 
 // remove deletes the cluster and waits until it is gone from the cloud; then

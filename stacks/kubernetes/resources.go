@@ -12,14 +12,14 @@ import (
 
 // Resources are the resources of this package, for the engine. The bundle may
 // be nil where nothing is created, as when everything is deleted.
-func Resources(folder *bundle.Folder, watch Watch) []infer.InferredResource {
+func Resources(folder *bundle.Folder, watch Watch, console Console) []infer.InferredResource {
 	return []infer.InferredResource{
 		infer.Resource(&k3s{controller[K3sInputs, K3sState]{k3sKind{watch}}}),
 		infer.Resource(&clusterAPI{controller[ClusterAPIInputs, ClusterAPIState]{clusterAPIKind{folder}}}),
 		infer.Resource(&ownControllers{controller[ControllersInputs, ControllersState]{controllersKind{}}}),
 		infer.Resource(&magnum{controller[MagnumInputs, MagnumState]{magnumKind{}}}),
-		infer.Resource(&workloadCluster{controller[ClusterInputs, ClusterState]{clusterKind{}}}),
-		infer.Resource(&readyCluster{controller[ReadyClusterInputs, ReadyClusterState]{readyClusterKind{}}}),
+		infer.Resource(&workloadCluster{controller[ClusterInputs, ClusterState]{clusterKind{console}}}),
+		infer.Resource(&readyCluster{controller[ReadyClusterInputs, ReadyClusterState]{readyClusterKind{console}}}),
 		infer.Resource(&managementMove{controller[ManagementMoveInputs, ManagementMoveState]{managementMoveKind{}}}),
 	}
 }

@@ -55,7 +55,7 @@ func Open(ctx context.Context, from environment.Flags, events event.Sink) (*Targ
 	t.administrator = newAdministrator(loaded)
 	folder, _ := bundle.Open(string(loaded.Environment.Spec.Bundle)) // preflight tells of one that is needed and not there
 	t.Engine, err = Engine(loaded, events, func() []infer.InferredResource {
-		return slices.Concat(openstack.Resources(c, user, t.Keys(), openstack.Administrator(t.administrator)), kubernetes.Resources(folder, kubernetes.WatchServer(c.Compute)),
+		return slices.Concat(openstack.Resources(c, user, t.Keys(), openstack.Administrator(t.administrator)), kubernetes.Resources(folder, kubernetes.WatchServer(c.Compute), kubernetes.ReadConsole(c.Compute)),
 			catalog.Resources(catalog.Options{Cloud: c, Source: source.Opener{Bundle: string(loaded.Environment.Spec.Bundle)}, MemberLogin: environment.MemberLogin}))
 	})
 	return t, err
