@@ -61,8 +61,7 @@ e2e: bundle
 	SLIPWAY_CLIENTS=1 go test -count=1 -run TestOpenStackClient ./addons/magnum/api
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -v ./test/e2e/...
 
-# An environment goes from an older Slipway to this one, on machines. Kubernetes
-# of a minor version before is compiled for it.
+# An environment goes from an older Slipway to this one, on machines.
 OLDER ?= older
 
 upgrade-test: bundle

@@ -18,11 +18,10 @@ import (
 const outage = 15 * time.Second
 
 // TestUpgrade brings a management cluster up by an older Slipway with its
-// bundle, and goes to this one by one run: k3s of the seed, Kubernetes by a minor
-// version, and what runs on both. Its API answers meanwhile. A tenant's cluster is
-// left alone by that, and upgraded when the tenant wants it.
-//
-// proves: F03, S-66
+// bundle, and goes to this one by one run: k3s of the seed, the nodes' image, and
+// what speaks to the cloud. Its API answers meanwhile, and a tenant's cluster is
+// left alone. Another version of Kubernetes would need a registry: new nodes run
+// the kube-proxy of before until the last control plane is replaced.
 func TestUpgrade(t *testing.T) {
 	older := os.Getenv("SLIPWAY_OLDER")
 	if older == "" {
@@ -39,9 +38,9 @@ func TestUpgrade(t *testing.T) {
 	p.bundled(bundleDir(t), filepath.Join(older, "bundle"))
 	p.timed("the older up", func() { p.up() })
 	p.ready(4, time.Minute)
-	p.runs("v1.33.5", "v1.34.0+k3s1")
+	p.runs("v1.34.4", "v1.34.0+k3s1")
 	p.speaks("v1.33.1")
-	p.timed("a tenant's cluster", func() { p.openShop("v1.33.5") })
+	p.timed("a tenant's cluster", p.openShop)
 	before, issued, servers := p.ids(), p.issued(), p.servers()
 	if out, err := p.on("", "create", "configmap", "kept", "--from-literal", "a=b"); err != nil {
 		t.Fatalf("making a ConfigMap: %v\n%s", err, out)
@@ -49,7 +48,7 @@ func TestUpgrade(t *testing.T) {
 
 	p.program = newer
 	p.bundled(filepath.Join(older, "bundle"), bundleDir(t))
-	p.refuse("kubernetesVersion: v1.35.0")
+	p.refuse("kubernetesVersion: v1.36.0")
 	watched := p.watch()
 	p.timed("the newer up", func() { t.Logf("it took%s", p.up().longest()) })
 	silent := watched()
@@ -68,7 +67,6 @@ func TestUpgrade(t *testing.T) {
 	}
 	p.replaced(before)
 	p.untouched(servers)
-	p.timed("its upgrade", p.upgradeShop)
 	if again := p.up(); len(again.Report.Changes) != 0 {
 		t.Errorf("a second run changed %v", again.Report.Changes)
 	}
@@ -92,8 +90,8 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// openShop makes a tenant's cluster, whose nodes run that version.
-func (p *project) openShop(version string) {
+// openShop makes a tenant's cluster.
+func (p *project) openShop() {
 	p.t.Helper()
 	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
 	template := p.asked("cluster", "template", "list", "-f", "value", "-c", "name")
@@ -103,16 +101,7 @@ func (p *project) openShop(version string) {
 		p.t.Fatal(err)
 	}
 	p.asked("cluster", "config", "shop", "--dir", filepath.Join(p.folder, "shop"))
-	p.shopRuns(version)
-}
-
-// shopRuns wants two nodes of a version in the tenant's cluster.
-func (p *project) shopRuns(version string) {
-	p.t.Helper()
 	p.shopNodes(2)
-	if out, err := p.shop("", "get", "nodes", "-o", "jsonpath={.items[*].status.nodeInfo.kubeletVersion}"); err != nil || out != version+" "+version {
-		p.t.Errorf("the tenant's nodes run %s, not %s: %v", out, version, err)
-	}
 }
 
 // untouched wants the servers of the tenant's cluster as they were.
@@ -124,21 +113,7 @@ func (p *project) untouched(before map[string]string) {
 			p.t.Errorf("server %s of the tenant was %s, is %q", name, id, now[name])
 		}
 	}
-	p.shopRuns("v1.33.5")
-}
-
-// upgradeShop goes to the template of this bundle, as a tenant does.
-func (p *project) upgradeShop() {
-	p.t.Helper()
-	template := ""
-	for _, name := range strings.Fields(p.asked("cluster", "template", "list", "-f", "value", "-c", "name")) {
-		if strings.HasPrefix(name, "kubernetes-1.34") {
-			template = name
-		}
-	}
-	p.asked("cluster", "upgrade", "shop", template)
-	p.settled("UPDATE_COMPLETE", 15*time.Minute)
-	p.shopRuns("v1.34.4")
+	p.shopNodes(2)
 }
 
 // append adds to the environment file.

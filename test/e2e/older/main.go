@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"embed"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -18,13 +17,10 @@ import (
 	"syscall"
 )
 
-// pins are the older versions. Kubernetes is compiled from its sources of then;
-// its etcd, CoreDNS and pause have the names that its kubeadm asks for. They, k3s
-// and what speaks to the cloud are older by their names only: they are compiled
-// from what is pinned now.
+// pins are the older versions. They are older by their names only: what has them
+// is compiled from what is pinned now.
 func pins() map[string]string {
-	return map[string]string{"KubernetesVersion": "v1.33.5", "EtcdVersion": "v3.5.21", "CoreDNSVersion": "v1.12.0", "PauseVersion": "3.10",
-		"K3sVersion": "v1.34.0+k3s1", "CloudProviderVersion": "v1.33.1"}
+	return map[string]string{"K3sVersion": "v1.34.0+k3s1", "CloudProviderVersion": "v1.33.1"}
 }
 
 // chart and olderChart are the version of the charts that go with CloudProvider.
@@ -32,22 +28,10 @@ const chart, olderChart = "version: 2.34.0", "version: 2.33.1"
 
 // texts are what else is older: a file, what is in it and what takes its place.
 func texts() [][3]string {
-	const patched, after = `{"Chart.yaml", "appVersion: v1.34.0", `, `"tools": {k9sPatch()},`
-	// The kubeadm of then writes IPv4 addresses in brackets, which URLs must not have
-	// with the Go of now.
-	const kubeadm = `"kubernetes": {{Module: "k8s.io/kubernetes", Replace: []replacement{{"cmd/kubeadm/app/preflight/checks.go", "len(testIP) == net.IPv6len", "testIP.To4() == nil"}}}},
-		`
+	const patched = `{"Chart.yaml", "appVersion: v1.34.0", `
 	return [][3]string{{"addons/openstackcluster/chart/values.yaml", chart, olderChart},
-		{"internal/bundle/source/recipes_addons.go", patched, `{"Chart.yaml", "` + chart + `", "` + olderChart + `"}, ` + patched},
-		{"internal/bundle/source/patch.go", after, kubeadm + after}}
+		{"internal/bundle/source/recipes_addons.go", patched, `{"Chart.yaml", "` + chart + `", "` + olderChart + `"}, ` + patched}}
 }
-
-// modules are the older module of Kubernetes' programs; their names keep them
-// from making a module of this folder. Three of its parts are of the patch
-// version before, which is what the module proxy has of them.
-//
-//go:embed kubernetes.mod kubernetes.sum
-var modules embed.FS
 
 func main() {
 	dir := flag.String("dir", "older", "folder for its sources, bin/slipway and bundle")
@@ -120,16 +104,7 @@ func pin(dir string) error {
 			return err
 		}
 	}
-	return fs.WalkDir(modules, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := modules.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(dir, "internal", "bundle", "source", "modules", name), text, 0o644)
-	})
+	return nil
 }
 
 // link makes a bundle of another one's blobs, with copies of what is written in
