@@ -52,8 +52,10 @@ func moduleFingerprint(group string) string {
 // called under the group's lock.
 func (b *builder) workspace(ctx context.Context, group string) (string, error) {
 	dir := b.work("modules", group)
-	stamp := filepath.Join(dir, ".complete")
-	if text, err := os.ReadFile(stamp); err == nil && string(text) == moduleFingerprint(group) {
+	// Patched modules are named by their whole path: a folder that was copied is
+	// made anew, or it would compile what is in the other one.
+	stamp, complete := filepath.Join(dir, ".complete"), moduleFingerprint(group)+" "+dir
+	if text, err := os.ReadFile(stamp); err == nil && string(text) == complete {
 		return dir, nil
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -62,7 +64,7 @@ func (b *builder) workspace(ctx context.Context, group string) (string, error) {
 	if err := b.writeWorkspace(ctx, dir, group); err != nil {
 		return "", fmt.Errorf("preparing module %s: %w", group, err)
 	}
-	return dir, os.WriteFile(stamp, []byte(moduleFingerprint(group)), 0o644)
+	return dir, os.WriteFile(stamp, []byte(complete), 0o644)
 }
 
 func (b *builder) writeWorkspace(ctx context.Context, dir, group string) error {

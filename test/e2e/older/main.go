@@ -123,6 +123,8 @@ func link(to, from string) error {
 		}
 		target := filepath.Join(to, inside)
 		switch {
+		case entry.IsDir() && inside == ".work":
+			return fs.SkipDir
 		case entry.IsDir():
 			return os.MkdirAll(target, 0o755)
 		case entry.Type() == fs.ModeSymlink:
