@@ -59,7 +59,7 @@ e2e: bundle
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 $(REAL)
 	OS_CLOUD= SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/devcloud/capo
 	SLIPWAY_CLIENTS=1 go test -count=1 -run TestOpenStackClient ./addons/magnum/api
-	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -v ./test/e2e/...
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -v ./test/e2e
 
 # An environment goes from an older Slipway to this one, on machines.
 OLDER ?= older
