@@ -316,3 +316,16 @@ func (p *project) expectData() {
 	})
 	p.openstack("volume", "delete", foreign)
 }
+
+// append adds to the environment file.
+func (p *project) append(text string) {
+	p.t.Helper()
+	path := filepath.Join(p.folder, "slipway.yaml")
+	before, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, append(before, strings.TrimPrefix(text, "\n")...), 0o600)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
