@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
@@ -57,7 +59,14 @@ func TestANewerBundleReplacesTheSeed(t *testing.T) {
 	if err != nil || plan.Counts[engine.Replace] != 2 || !replaced[stacks.StepSeed] || !replaced[stacks.StepImage] {
 		t.Errorf("plan: %+v, %v", plan.Changes, err)
 	}
+	w.clients.calls.reset()
 	w.up(t)
+	sent := w.clients.calls.writing()
+	uploaded := slices.IndexFunc(sent, func(call string) bool { return strings.HasPrefix(call, "PUT") && strings.HasSuffix(call, "/file") })
+	deleted := slices.Index(sent, "DELETE /image/v2/images/"+image.ID)
+	if uploaded < 0 || deleted < uploaded {
+		t.Errorf("the newer image was not there before the older went: %q", sent)
+	}
 	if now := w.only(t, stacks.StepSeed); now.ID == seed.ID {
 		t.Error("the seed was not replaced")
 	}
@@ -110,9 +119,7 @@ func TestANewerBundleWithoutAState(t *testing.T) {
 	w := newWorld(t, sandboxtest.Start(t), plain)
 	w.up(t)
 	seed, data := w.only(t, stacks.StepSeed), w.only(t, stacks.StepData)
-	if err := os.RemoveAll(filepath.Join(w.folder, ".slipway")); err != nil {
-		t.Fatal(err)
-	}
+	w.loseState(t)
 	if err := w.newer(newerBundle); err != nil {
 		t.Fatal(err)
 	}
@@ -122,6 +129,27 @@ func TestANewerBundleWithoutAState(t *testing.T) {
 	}
 	if now := w.only(t, stacks.StepData); now.ID != data.ID || now.State != "in-use" {
 		t.Errorf("the data volume is %+v", now)
+	}
+}
+
+// A server that says nothing of its image stays, and nothing else says it for it.
+func TestAServerOfAnUnknownImageStaysUnknown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Start(t), plain)
+	digest := w.env.Image.SHA256
+	w.env.Image.SHA256 = ""
+	w.up(t)
+	seed := w.only(t, stacks.StepSeed)
+	w.env.Image.SHA256 = digest
+	var err error
+	if w.env.Choices.FlavorID, err = w.flavor(t.Context(), "m1.xlarge"); err != nil {
+		t.Fatal(err)
+	}
+	w.up(t)
+	client, _ := w.clients.Compute()
+	server, err := servers.Get(t.Context(), client, seed.ID).Extract()
+	if err != nil || server.Metadata["slipway_image"] != "" {
+		t.Errorf("the server says %v, %v", server.Metadata, err)
 	}
 }
 

@@ -2,7 +2,6 @@ package stacks_test
 
 import (
 	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -218,9 +217,7 @@ func TestAnImageIsUploadedOnce(t *testing.T) {
 	if image.Visibility != images.ImageVisibilityPrivate || image.Properties[resources.HashProperty] != w.env.Image.SHA256 {
 		t.Errorf("image %+v", image)
 	}
-	if err := os.RemoveAll(w.folder + "/.slipway"); err != nil {
-		t.Fatal(err)
-	}
+	w.loseState(t)
 	w.clients.calls.reset()
 	w.up(t) // with its state lost
 	for _, call := range w.clients.calls.writing() {

@@ -252,6 +252,14 @@ func (w *world) up(t *testing.T) engine.Report {
 	return report
 }
 
+// loseState deletes the state and all that is kept beside it.
+func (w *world) loseState(t *testing.T) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(w.folder, ".slipway")); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // things returns what the environment has in the cloud.
 func (w *world) things(t *testing.T) []resources.Thing {
 	t.Helper()

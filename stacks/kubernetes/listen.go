@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 )
@@ -25,11 +24,7 @@ func ReadConsole(compute func() (*gophercloud.ServiceClient, error)) Console {
 		if err != nil {
 			return ""
 		}
-		text, err := servers.ShowConsoleOutput(ctx, client, id, servers.ShowConsoleOutputOpts{Length: bootLines}).Extract()
-		if err != nil {
-			return "" // clouds may not offer it
-		}
-		return text
+		return printed(ctx, client, id, bootLines)
 	}
 }
 

@@ -73,11 +73,18 @@ func serverEnded(ctx context.Context, client *gophercloud.ServiceClient, id stri
 	return nil
 }
 
-func consoleEnded(ctx context.Context, client *gophercloud.ServiceClient, id string) error {
-	text, err := servers.ShowConsoleOutput(ctx, client, id, servers.ShowConsoleOutputOpts{Length: consoleLines}).Extract()
+// printed are the last lines of a server's console; "" where the cloud does not
+// show it.
+func printed(ctx context.Context, client *gophercloud.ServiceClient, id string, lines int) string {
+	text, err := servers.ShowConsoleOutput(ctx, client, id, servers.ShowConsoleOutputOpts{Length: lines}).Extract()
 	if err != nil {
-		return nil // clouds may not offer it
+		return ""
 	}
+	return text
+}
+
+func consoleEnded(ctx context.Context, client *gophercloud.ServiceClient, id string) error {
+	text := printed(ctx, client, id, consoleLines)
 	for _, pattern := range fatal() {
 		if line := pattern.FindString(text); line != "" {
 			return fault.New("server "+id, fmt.Errorf("its console says: %s", strings.TrimSpace(line)), "slipway console shows the rest")

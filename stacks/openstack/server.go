@@ -154,8 +154,12 @@ func (k serverKind) make(ctx context.Context, in ServerInputs) (string, error) {
 	for _, port := range in.Ports {
 		networks = append(networks, servers.Network{Port: port})
 	}
+	metadata := in.metadata()
+	if in.ImageDigest != "" {
+		metadata[imageMetadata] = in.ImageDigest
+	}
 	options := servers.CreateOpts{Name: in.mark().Name(), FlavorRef: in.FlavorID, ImageRef: in.ImageID, Networks: networks,
-		UserData: []byte(in.UserData), AvailabilityZone: in.AvailabilityZone, Metadata: in.metadata(), BlockDevice: in.devices(), Tags: append(in.mark().Tags(), in.Tags...)}
+		UserData: []byte(in.UserData), AvailabilityZone: in.AvailabilityZone, Metadata: metadata, BlockDevice: in.devices(), Tags: append(in.mark().Tags(), in.Tags...)}
 	if in.RootVolumeSize > 0 {
 		options.ImageRef = ""
 	}
@@ -166,6 +170,8 @@ func (k serverKind) make(ctx context.Context, in ServerInputs) (string, error) {
 	return s.ID, nil
 }
 
+// metadata is what may be changed of a server that is there; what it was made of
+// is none of it.
 func (in ServerInputs) metadata() map[string]string {
 	all := maps.Clone(in.Metadata)
 	if all == nil {
@@ -174,9 +180,6 @@ func (in ServerInputs) metadata() map[string]string {
 	maps.Copy(all, in.mark().Metadata())
 	if in.KeyFingerprint != "" {
 		all[keyMetadata] = in.KeyFingerprint
-	}
-	if in.ImageDigest != "" {
-		all[imageMetadata] = in.ImageDigest
 	}
 	return all
 }
@@ -199,6 +202,7 @@ func (k serverKind) settle(ctx context.Context, id string, in ServerInputs) (Ser
 	if err := k.attach(ctx, client, s, in.Volumes); err != nil {
 		return ServerState{}, err
 	}
+	in.ImageDigest = s.Metadata[imageMetadata]
 	return ServerState{in, "ACTIVE"}, nil
 }
 
@@ -210,6 +214,7 @@ func (k serverKind) read(ctx context.Context, id string, in ServerInputs) (Serve
 	if flavor, ok := s.Flavor["id"].(string); ok {
 		in.FlavorID = flavor
 	}
+	in.ImageDigest = s.Metadata[imageMetadata]
 	for key := range in.Metadata {
 		if s.Metadata[key] != in.Metadata[key] {
 			in.Metadata = maps.Clone(in.Metadata)
