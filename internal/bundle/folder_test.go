@@ -13,12 +13,11 @@ import (
 	"syscall"
 	"testing"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/bundle/bundletest"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -49,25 +48,6 @@ func putFile(t *testing.T, folder *bundle.Folder, name, text string) bundle.Item
 		t.Fatal(err)
 	}
 	return item
-}
-
-// putImage records an image of two random layers.
-func putImage(t *testing.T, folder *bundle.Folder, name string) (bundle.Item, v1.Image) {
-	t.Helper()
-	image, err := random.Image(2048, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest, err := folder.PutImage(t.Context(), image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	item := bundle.Item{Name: name, Kind: bundle.Image, Version: "v1", License: "Apache-2.0", Source: "test",
-		SHA256: digest.SHA256, Size: digest.Size, Ref: "example.com/" + name + ":v1"}
-	if err := folder.Record(item); err != nil {
-		t.Fatal(err)
-	}
-	return item, image
 }
 
 func findings(t *testing.T, dir string, names ...string) []bundle.Finding {
@@ -134,7 +114,7 @@ func TestVerifyFindsEachFault(t *testing.T) {
 			dir := t.TempDir()
 			folder := create(t, dir)
 			file := putFile(t, folder, "file", "kind: Test\n")
-			image, _ := putImage(t, folder, "image")
+			image, _ := bundletest.PutImage(t, folder, "image", "example.com/image")
 			if found := findings(t, dir); len(found) != 0 {
 				t.Fatalf("a sound bundle has findings: %v", found)
 			}
@@ -300,7 +280,7 @@ func TestCleanRemovesWhatItemsStoodForBefore(t *testing.T) {
 	dir := t.TempDir()
 	folder := create(t, dir)
 	old := putFile(t, folder, "file", "old")
-	putImage(t, folder, "image")
+	bundletest.PutImage(t, folder, "image", "example.com/image")
 	putFile(t, folder, "file", "new text")
 	freed, err := folder.Clean()
 	if err != nil || freed != old.Size {
@@ -314,7 +294,7 @@ func TestCleanRemovesWhatItemsStoodForBefore(t *testing.T) {
 func TestRemoveDamagedMakesAnItemIncomplete(t *testing.T) {
 	t.Parallel()
 	folder := create(t, t.TempDir())
-	image, _ := putImage(t, folder, "image")
+	image, _ := bundletest.PutImage(t, folder, "image", "example.com/image")
 	flip(t, folder.Blob(layerOf(t, folder, image)))
 	if !folder.Complete(image) {
 		t.Fatal("sizes did not change: the item should look complete")
@@ -331,7 +311,7 @@ func TestFolderIsAnOCILayout(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	folder := create(t, dir)
-	item, want := putImage(t, folder, "image")
+	item, want := bundletest.PutImage(t, folder, "image", "example.com/image")
 	path, err := layout.FromPath(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -364,7 +344,7 @@ func TestImageArchiveIsALayoutWithSharedLayersOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	folder := create(t, dir)
-	first, image := putImage(t, folder, "first")
+	first, image := bundletest.PutImage(t, folder, "first", "example.com/first")
 	second := first
 	second.Name, second.Ref = "second", "example.com/second:v1"
 	if err := folder.Record(second); err != nil {

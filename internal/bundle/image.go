@@ -92,8 +92,9 @@ func (f *Folder) Image(item Item) (v1.Image, error) {
 	return path.Image(v1.Hash{Algorithm: "sha256", Hex: item.SHA256})
 }
 
-// imageManifest reads the manifest of an image item.
-func (f *Folder) imageManifest(item Item) (raw []byte, manifest *v1.Manifest, err error) {
+// Manifest reads the manifest of an image item: its bytes, of which the item has
+// the digest, and what they say.
+func (f *Folder) Manifest(item Item) (raw []byte, manifest *v1.Manifest, err error) {
 	raw, err = os.ReadFile(f.Blob(item.SHA256))
 	if err != nil {
 		return nil, nil, err
@@ -108,7 +109,7 @@ func (f *Folder) blobs(item Item) ([]Digest, error) {
 	if item.Kind != Image {
 		return []Digest{{item.SHA256, item.Size}}, nil
 	}
-	raw, manifest, err := f.imageManifest(item)
+	raw, manifest, err := f.Manifest(item)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func (f *Folder) index(items []Item) ([]byte, error) {
 		if item.Kind != Image {
 			continue
 		}
-		raw, manifest, err := f.imageManifest(item)
+		raw, manifest, err := f.Manifest(item)
 		if err != nil {
 			continue
 		}

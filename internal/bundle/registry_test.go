@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/slipway-sh/slipway/internal/bundle/bundletest"
 )
 
 // TestImagesCanBeServedByARegistry moves an image from the folder into a
@@ -21,7 +23,7 @@ func TestImagesCanBeServedByARegistry(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	folder := create(t, t.TempDir())
-	item, _ := putImage(t, folder, "image")
+	item, _ := bundletest.PutImage(t, folder, "image", "example.com/image")
 	image, err := folder.Image(item)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ container images, manifests, charts and machine images, and bundle.yaml, the bil
 of materials. The folder is also an OCI layout, so that any tool that reads one
 can copy its images. Nothing that is not in the bundle is used at run time.`,
 	}
-	cmd.AddCommand(newEnsure(streams), newBuild(streams), newPull(streams), newPin(streams), newVerify(streams), newInspect(streams), newList(streams))
+	cmd.AddCommand(newEnsure(streams), newBuild(streams), newPull(streams), newPin(streams), newVerify(streams), newServe(streams), newInspect(streams), newList(streams))
 	return cmd
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/certificate"
 	"github.com/slipway-sh/slipway/addons/magnum/openstack"
 	"github.com/slipway-sh/slipway/addons/magnum/policy"
+	"github.com/slipway-sh/slipway/internal/cli/listen"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -24,9 +25,9 @@ import (
 // magnumOptions are the flags of `slipway serve magnum`.
 type magnumOptions struct {
 	options
-	address, tlsCertificate, tlsKey string
-	drain                           time.Duration
-	installCRDs                     bool
+	at          listen.Options
+	drain       time.Duration
+	installCRDs bool
 
 	cloud, region, authURL, caBundle string
 	remember                         time.Duration
@@ -69,13 +70,10 @@ func (o *magnumOptions) commonFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.metricsAddress, "metrics-address", ":8080", "address of Prometheus metrics over HTTP, at /metrics; 0 is none")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error; info has every change and refusal (the audit log)")
 	f.StringVar(&o.logFormat, "log-format", "json", "json or text")
-	f.DurationVar(&o.shutdown, "shutdown-timeout", 30*time.Second, "how long requests in hand may go on after a signal")
 	f.DurationVar(&o.drain, "drain-time", 5*time.Second, "how long the health check says no before requests are refused")
 	f.StringVar(&o.peers, "peers", "", "host:port of all replicas' metrics addresses, such as of a headless Service: a write is answered when each of them shows it")
 	f.BoolVar(&o.installCRDs, "install-crds", false, "apply the definitions of the resources first")
-	f.StringVar(&o.address, "listen", ":9511", "address of the API")
-	f.StringVar(&o.tlsCertificate, "tls-cert", "", "certificate in PEM; it is read again when it changes. Without one the API is plain HTTP")
-	f.StringVar(&o.tlsKey, "tls-key", "", "key of the certificate")
+	o.at.Flags(f, ":9511", "API")
 }
 
 func (o *magnumOptions) cloudFlags(f *pflag.FlagSet) {
@@ -113,8 +111,8 @@ func (o *magnumOptions) apiFlags(f *pflag.FlagSet) {
 
 // check looks at all flags and files before anything starts.
 func (o *magnumOptions) check() error {
-	if (o.tlsCertificate == "") != (o.tlsKey == "") {
-		return fault.Usage("--tls-cert and --tls-key", fmt.Errorf("only one of them is given"), "give both, or none for plain HTTP")
+	if err := o.at.Check(); err != nil {
+		return err
 	}
 	if _, err := o.leaseName(); err != nil {
 		return err

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,7 +23,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -37,6 +35,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/peer"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/listen"
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
@@ -147,7 +146,7 @@ func (o *magnumOptions) run(ctx context.Context, config *rest.Config, login *clo
 	group.Go(func() error { return o.metrics(work, server.stock) })
 	group.Go(func() error {
 		defer stop()
-		return o.listen(ctx, work, server)
+		return o.listen(ctx, server)
 	})
 	return group.Wait()
 }
@@ -219,39 +218,18 @@ func (d *drained) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // listen serves until ctx is cancelled, then drains.
-func (o *magnumOptions) listen(ctx, work context.Context, handler *drained) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.address)
-	if err != nil {
-		return fault.New("--listen "+o.address, err, "give an address that is free")
-	}
+func (o *magnumOptions) listen(ctx context.Context, handler *drained) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: o.api.RequestTime, WriteTimeout: 2 * o.api.RequestTime, IdleTimeout: 2 * time.Minute}
-	serve := func() error { return server.Serve(listener) }
-	if o.tlsCertificate != "" {
-		watcher, err := certwatcher.New(o.tlsCertificate, o.tlsKey)
-		if err != nil {
-			return fault.Usage("--tls-cert and --tls-key", err, "give a certificate and its key in PEM")
-		}
-		go watcher.Start(work) //nolint:errcheck // the certificate read last stays
-		server.TLSConfig = &tls.Config{GetCertificate: watcher.GetCertificate, MinVersion: tls.VersionTLS12}
-		serve = func() error { return server.ServeTLS(listener, "", "") }
-	}
-	served := make(chan error, 1)
-	go func() { served <- serve() }()
-	o.api.Log.Info("serving", "address", listener.Addr().String(), "tls", o.tlsCertificate != "")
-	select {
-	case err := <-served:
-		return fmt.Errorf("serving: %w", err)
-	case <-ctx.Done():
-	}
-	o.api.Log.Info("draining", "for", o.drain)
-	handler.ending.Store(true)
-	time.Sleep(o.drain)
-	ending, cancel := context.WithTimeout(work, o.shutdown)
-	defer cancel()
-	if err := server.Shutdown(ending); err != nil {
-		return fault.New("requests in hand", err, "raise --shutdown-timeout if they are to end by themselves")
-	}
-	return nil
+	return o.at.Serve(ctx, server, listen.Hooks{
+		Serving: func(address net.Addr) {
+			o.api.Log.Info("serving", "address", address.String(), "tls", o.at.Certificate != "")
+		},
+		Ending: func() {
+			o.api.Log.Info("draining", "for", o.drain)
+			handler.ending.Store(true)
+			time.Sleep(o.drain)
+		},
+	})
 }
 
 // metrics serves Prometheus' metrics, and what other replicas ask.

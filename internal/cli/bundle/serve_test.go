@@ -1,0 +1,172 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/bundle/bundletest"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+// lines hands over what a command writes, line by line.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// certificate makes a certificate of 127.0.0.1 and returns the files, and who
+// trusts it.
+func certificate(t *testing.T) (certFile, keyFile string, trust *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certFile, keyFile, trust = filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key"), x509.NewCertPool()
+	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust.AddCert(parsed)
+	return certFile, keyFile, trust
+}
+
+// bundleWith makes a bundle with an image.
+func bundleWith(t *testing.T, name, repository string) string {
+	t.Helper()
+	folder, err := bundle.Create(t.TempDir(), "linux/amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	bundletest.PutImage(t, folder, name, repository)
+	return folder.Dir()
+}
+
+// TestServeIsARegistryOfBundles runs the command as an operator does, with two
+// bundles and a certificate, and ends it.
+func TestServeIsARegistryOfBundles(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile, trust := certificate(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	log, ended := &lines{}, make(chan error, 1)
+	cmd := New(ui.Streams{Err: log, Out: io.Discard})
+	cmd.SetArgs([]string{"serve", "--listen", address, "--tls-cert", certFile, "--tls-key", keyFile,
+		"--dir", bundleWith(t, "one", "quay.io/one"), "--dir", bundleWith(t, "two", "registry.k8s.io/two")})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ended <- cmd.ExecuteContext(ctx) }()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}, DisableKeepAlives: true}}
+	for _, path := range []string{"/v2/one/manifests/v1?ns=quay.io", "/v2/two/manifests/v1?ns=registry.k8s.io"} {
+		if status := settled(t, client, "https://"+address+path, log); status != http.StatusOK {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+	cancel()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("it does not end")
+	}
+	for _, want := range []string{`"images":2`, `"registries":["quay.io","registry.k8s.io"]`, `"path":"/v2/two/manifests/v1","registry":"registry.k8s.io","status":200`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %s:\n%s", want, log)
+		}
+	}
+}
+
+// settled asks until the server answers.
+func settled(t *testing.T, client *http.Client, url string, log *lines) int {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		resp, err := client.Get(url)
+		if err == nil {
+			resp.Body.Close()
+			return resp.StatusCode
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%v\n%s", err, log)
+		}
+	}
+}
+
+// TestServeTellsAllThatIsWrong refuses before it listens.
+func TestServeTellsAllThatIsWrong(t *testing.T) {
+	t.Parallel()
+	good := bundleWith(t, "one", "quay.io/one")
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"no bundles":          {[]string{"--dir", "/none/a", "--dir", good, "--dir", "/none/b"}, []string{"/none/a: no bundle here", "/none/b: no bundle here"}},
+		"half a certificate":  {[]string{"--dir", good, "--tls-cert", "tls.crt"}, []string{"--tls-cert and --tls-key: only one of them is given"}},
+		"no such certificate": {[]string{"--dir", good, "--listen", "127.0.0.1:0", "--tls-cert", "/none/tls.crt", "--tls-key", "/none/tls.key"}, []string{"--tls-cert and --tls-key", "/none/tls.crt"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := New(ui.Streams{Err: io.Discard, Out: io.Discard})
+			cmd.SetArgs(append([]string{"serve"}, c.args...))
+			cmd.SilenceErrors, cmd.SilenceUsage = true, true
+			err := cmd.ExecuteContext(t.Context())
+			if err == nil || fault.ExitCode(err) != fault.ExitUsage {
+				t.Fatalf("error %v, exit code %d", err, fault.ExitCode(err))
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v has no %q", err, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,289 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// outage is how long the management cluster's API may be silent in one go while
+// its control planes are replaced: a request that went to the one that ends, and
+// the load balancer's next look.
+const outage = 15 * time.Second
+
+// TestUpgrade brings a management cluster up by an older Slipway with its
+// bundle, and goes to this one by one run: k3s of the seed, Kubernetes by a minor
+// version, and what runs on both. Its API answers meanwhile. A tenant's cluster is
+// left alone by that, and upgraded when the tenant wants it. A mirror has the
+// images of both bundles: a node's image brings those of one.
+//
+// proves: F03, S-58, S-66
+func TestUpgrade(t *testing.T) {
+	older := os.Getenv("SLIPWAY_OLDER")
+	if older == "" {
+		t.Skip("SLIPWAY_OLDER names no older Slipway: run make upgrade-test")
+	}
+	if !isolate(t) {
+		return
+	}
+	p := newProject(t)
+	defer p.tell()
+	p.append(managementCluster)
+	p.mirror(filepath.Join(older, "bundle"))
+	newer := p.program
+	p.program = filepath.Join(older, "bin", "slipway")
+	p.bundled(bundleDir(t), filepath.Join(older, "bundle"))
+	p.timed("the older up", func() { p.up() })
+	p.ready(4, time.Minute)
+	p.runs("v1.33.5", "v1.34.0+k3s1")
+	p.speaks("v1.33.1")
+	p.timed("a tenant's cluster", func() { p.openShop("v1.33.5") })
+	before, issued, servers := p.ids(), p.issued(), p.servers()
+	if out, err := p.on("", "create", "configmap", "kept", "--from-literal", "a=b"); err != nil {
+		t.Fatalf("making a ConfigMap: %v\n%s", err, out)
+	}
+
+	p.program = newer
+	p.bundled(filepath.Join(older, "bundle"), bundleDir(t))
+	p.refuse("kubernetesVersion: v1.35.0")
+	watched := p.watch()
+	p.timed("the newer up", func() { t.Logf("it took%s", p.up().longest()) })
+	silent := watched()
+	t.Logf("the API was silent for %s at most", silent.Round(time.Second))
+	if silent > outage {
+		t.Errorf("the API was silent for %s", silent)
+	}
+	p.ready(4, time.Minute)
+	p.runs("v1.34.4", "v1.34.1+k3s1")
+	p.speaks("v1.34.1")
+	if out, err := p.on("", "get", "configmap", "kept", "-o", "jsonpath={.data.a}"); err != nil || out != "b" {
+		t.Errorf("what was there before: %v\n%s", err, out)
+	}
+	if now := p.issued(); now <= issued {
+		t.Errorf("the API server's certificate is of %s, was of %s", now, issued)
+	}
+	p.replaced(before)
+	p.untouched(servers)
+	p.timed("its upgrade", p.upgradeShop)
+	if again := p.up(); len(again.Report.Changes) != 0 {
+		t.Errorf("a second run changed %v", again.Report.Changes)
+	}
+	// The way back is none.
+	p.program = filepath.Join(older, "bin", "slipway")
+	p.bundled(bundleDir(t), filepath.Join(older, "bundle"))
+	if out, err := p.command("plan").CombinedOutput(); err == nil || !strings.Contains(string(out), "cannot go back") {
+		t.Errorf("plan by the older Slipway: %v\n%s", err, out)
+	}
+	p.program = newer
+	p.bundled(filepath.Join(older, "bundle"), bundleDir(t))
+	p.asked("cluster", "delete", "shop")
+	p.eventually("deletion of the tenant's cluster", 10*time.Minute, func() (string, bool) {
+		time.Sleep(clientPause)
+		out, err := p.coe("cluster", "list", "-f", "value", "-c", "name", "-c", "status")
+		return out, err == nil && out == ""
+	})
+	p.timed("down", func() { p.do("down", "--yes") })
+	if left := p.ids(); len(left) != 0 {
+		t.Errorf("down left %v", left)
+	}
+}
+
+// mirror serves the images of both bundles where machines reach it, with a
+// certificate, and has the environment use it.
+func (p *project) mirror(older string) {
+	p.t.Helper()
+	const host, port = "172.24.4.1", ":5000"
+	folder := p.t.TempDir()
+	certificate, key := filepath.Join(folder, "mirror.crt"), filepath.Join(folder, "mirror.key")
+	run(p.t, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=mirror",
+		"-addext", "subjectAltName=IP:"+host, "-keyout", key, "-out", certificate)
+	start(p.t, p.program, "bundle", "serve", "--dir", bundleDir(p.t), "--dir", older, "--listen", host+port, "--tls-cert", certificate, "--tls-key", key)
+	text := "  registries:\n    " + host + port + ": {caFile: " + certificate + "}\n"
+	for _, registry := range []string{"registry.k8s.io", "quay.io", "ghcr.io"} {
+		text += "    " + registry + ": {mirrors: [\"https://" + host + port + "\"]}\n"
+	}
+	p.append(text)
+}
+
+// openShop makes a tenant's cluster, whose nodes run that version.
+func (p *project) openShop(version string) {
+	p.t.Helper()
+	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
+	template := p.asked("cluster", "template", "list", "-f", "value", "-c", "name")
+	p.asked("cluster", "create", "shop", "--cluster-template", template, "--master-count", "1", "--node-count", "1")
+	p.settled("CREATE_COMPLETE", 15*time.Minute)
+	if err := os.Mkdir(filepath.Join(p.folder, "shop"), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	p.asked("cluster", "config", "shop", "--dir", filepath.Join(p.folder, "shop"))
+	p.shopRuns(version)
+}
+
+// shopRuns wants two nodes of a version in the tenant's cluster.
+func (p *project) shopRuns(version string) {
+	p.t.Helper()
+	p.shopNodes(2)
+	if out, err := p.shop("", "get", "nodes", "-o", "jsonpath={.items[*].status.nodeInfo.kubeletVersion}"); err != nil || out != version+" "+version {
+		p.t.Errorf("the tenant's nodes run %s, not %s: %v", out, version, err)
+	}
+}
+
+// untouched wants the servers of the tenant's cluster as they were.
+func (p *project) untouched(before map[string]string) {
+	p.t.Helper()
+	now := p.servers()
+	for name, id := range before {
+		if strings.HasPrefix(name, "shop-") && now[name] != id {
+			p.t.Errorf("server %s of the tenant was %s, is %q", name, id, now[name])
+		}
+	}
+	p.shopRuns("v1.33.5")
+}
+
+// upgradeShop goes to the template of this bundle, as a tenant does.
+func (p *project) upgradeShop() {
+	p.t.Helper()
+	template := ""
+	for _, name := range strings.Fields(p.asked("cluster", "template", "list", "-f", "value", "-c", "name")) {
+		if strings.HasPrefix(name, "kubernetes-1.34") {
+			template = name
+		}
+	}
+	p.asked("cluster", "upgrade", "shop", template)
+	p.settled("UPDATE_COMPLETE", 15*time.Minute)
+	p.shopRuns("v1.34.4")
+}
+
+// bundled names another bundle in the environment file.
+func (p *project) bundled(from, to string) {
+	p.t.Helper()
+	path := filepath.Join(p.folder, "slipway.yaml")
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(strings.Replace(string(text), "bundle: "+from+"\n", "bundle: "+to+"\n", 1)), 0o600)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// runs wants versions of the nodes: of the management cluster, and of the seed.
+func (p *project) runs(nodes, seed string) {
+	p.t.Helper()
+	for kubeconfig, want := range map[string]string{"management.kubeconfig": nodes, "seed.kubeconfig": seed} {
+		out, err := p.by(kubeconfig, "", "get", "nodes", "-o", "jsonpath={.items[*].status.nodeInfo.kubeletVersion}")
+		for _, version := range strings.Fields(out) {
+			if version != want {
+				p.t.Errorf("%s: a node runs %s, not %s", kubeconfig, version, want)
+			}
+		}
+		if err != nil || out == "" {
+			p.t.Errorf("%s: %v\n%s", kubeconfig, err, out)
+		}
+	}
+	var version struct{ ServerVersion struct{ GitVersion string } }
+	out, err := p.on("", "version", "-o", "json")
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &version)
+	}
+	if err != nil || version.ServerVersion.GitVersion != nodes {
+		p.t.Errorf("the API server is of %q, not %s: %v", version.ServerVersion.GitVersion, nodes, err)
+	}
+}
+
+// speaks wants a version of what speaks to the cloud on the management cluster.
+func (p *project) speaks(version string) {
+	p.t.Helper()
+	p.eventually("images "+version+" of the cloud's controllers", 3*time.Minute, func() (string, bool) {
+		out, err := p.on("", "get", "pods", "-A", "-o", "jsonpath={.items[*].spec.containers[*].image}")
+		wrong := err != nil
+		for _, image := range strings.Fields(out) {
+			if strings.Contains(image, "cloud-controller-manager:") || strings.Contains(image, "cinder-csi-plugin:") {
+				wrong = wrong || !strings.HasSuffix(image, ":"+version)
+			}
+		}
+		return out, !wrong && strings.Contains(out, "cinder-csi-plugin:")
+	})
+}
+
+// issued is since when the certificate of a kube-apiserver is valid, as text
+// that sorts by time.
+func (p *project) issued() string {
+	p.t.Helper()
+	const at = `echo | openssl s_client -connect "${1#https://}" 2>/dev/null | openssl x509 -noout -startdate -dateopt iso_8601`
+	server, err := p.on("", "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
+	if err != nil {
+		p.t.Fatalf("reading the kubeconfig: %v\n%s", err, server)
+	}
+	out, err := exec.CommandContext(p.t.Context(), "sh", "-c", at, "sh", server).CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("reading the certificate: %v\n%s", err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// refuse wants a section of the management cluster to be refused by plan as a
+// version that does not follow.
+func (p *project) refuse(line string) {
+	p.t.Helper()
+	path := filepath.Join(p.folder, "slipway.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), "  managementCluster:\n", "  managementCluster:\n    "+line+"\n", 1)
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	if out, err := p.command("plan").CombinedOutput(); err == nil || !strings.Contains(string(out), "minor version") {
+		p.t.Errorf("plan with %s: %v\n%s", line, err, out)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// watch asks the management cluster's API all the time; what it returns tells
+// the longest time without an answer, and stops.
+func (p *project) watch() func() time.Duration {
+	ctx, stop := context.WithCancel(p.t.Context())
+	longest := make(chan time.Duration, 1)
+	go func() {
+		var most time.Duration
+		for last := time.Now(); ctx.Err() == nil; time.Sleep(time.Second) {
+			cmd := exec.CommandContext(ctx, filepath.Join(bundleDir(p.t), "bin", "kubectl"), "get", "--raw", "/readyz", "--request-timeout=3s")
+			cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(p.folder, ".slipway", "management.kubeconfig"))
+			if cmd.Run() == nil {
+				most, last = max(most, time.Since(last)), time.Now()
+			}
+		}
+		longest <- most
+	}()
+	return func() time.Duration {
+		stop()
+		return <-longest
+	}
+}
+
+// replaced wants other servers of the environment, the newer images, and the same
+// of everything else. The nodes' older image stays: a tenant's machines are of it.
+func (p *project) replaced(before map[string]string) {
+	p.t.Helper()
+	now := p.all()
+	for name, id := range before {
+		stays := !strings.HasPrefix(name, "server demo-") && name != "image demo-seed-image"
+		if strings.HasPrefix(name, "port ") || slices.Contains(now[name], id) == stays {
+			continue // ports go with their machines
+		}
+		p.t.Errorf("%s was %s, is %q", name, id, now[name])
+	}
+	if images := now["image demo-node-image"]; len(images) != 2 {
+		p.t.Errorf("images of the nodes: %q", images)
+	}
+}
