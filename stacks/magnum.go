@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"sigs.k8s.io/yaml"
@@ -115,6 +116,7 @@ func (e Environment) magnumValues(address string, user, administrator map[string
 	conf := e.Config.Spec.Magnum
 	m := controllers.Magnum{Address: address, Certificate: e.Equipment.Magnum.Certificate, Key: e.Equipment.Magnum.Key, CloudCA: e.Equipment.Cloud.Authority,
 		Policy: e.Equipment.Magnum.Policy, DefaultQuota: conf.DefaultQuota, Labels: conf.Labels, Replicas: conf.Replicas, ControllerReplicas: replicasOn(e.Config.Spec.ManagementCluster)}
+	m.CredentialOverlap = time.Duration(conf.CredentialOverlap).String()
 	m.NetworkDriver = conf.NetworkDriver
 	m.NetworkDrivers = slices.Compact(slices.Sorted(slices.Values([]string{"calico", "cilium", m.NetworkDriver})))
 	if conf.Hostname != "" {

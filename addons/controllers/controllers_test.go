@@ -195,7 +195,7 @@ func TestObjectsAreAcceptedByAnAPIServer(t *testing.T) {
 
 func magnumOptions() controllers.Options {
 	return controllers.Options{Image: "registry.local/slipway:1", TrustBundle: "x", Magnum: &controllers.Magnum{Clouds: "secret-of-the-user", Administrator: "secret-of-the-administrator",
-		Address: "203.0.113.7", Hostnames: []string{"magnum.cloud.example"}, CloudCA: "an authority", DefaultQuota: 20, Replicas: 2, ControllerReplicas: 1,
+		Address: "203.0.113.7", Hostnames: []string{"magnum.cloud.example"}, CloudCA: "an authority", DefaultQuota: 20, CredentialOverlap: "5m0s", Replicas: 2, ControllerReplicas: 1,
 		NetworkDriver: "flannel", NetworkDrivers: []string{"calico", "flannel"}, Labels: map[string]string{"boot_volume_size": "20"}}}
 }
 
@@ -234,7 +234,8 @@ func TestTheMagnumAPIHasNoMoreThanItNeeds(t *testing.T) {
 	if *deployments[controllers.MagnumName].Spec.Replicas != 2 || *deployments[controllers.MagnumControllersName].Spec.Replicas != 1 {
 		t.Error("the replicas are not those of the options")
 	}
-	if args := strings.Join(deployments[controllers.MagnumControllersName].Spec.Template.Spec.Containers[0].Args, " "); !strings.Contains(args, "--only=magnum") || !strings.Contains(args, "--magnum-label=boot_volume_size=20") {
+	if args := strings.Join(deployments[controllers.MagnumControllersName].Spec.Template.Spec.Containers[0].Args, " "); !strings.Contains(args, "--only=magnum") || !strings.Contains(args, "--magnum-label=boot_volume_size=20") ||
+		!strings.Contains(args, "--magnum-credential-overlap=5m0s") {
 		t.Errorf("arguments %s", args)
 	}
 	service := find[corev1.Service](t, all, "Service")[controllers.MagnumName]

@@ -30,6 +30,9 @@ type Magnum struct {
 	NetworkDriver  string            `json:"networkDriver"`
 	NetworkDrivers []string          `json:"networkDrivers,omitempty"`
 	Labels         map[string]string `json:"labels,omitempty"`
+	// CredentialOverlap is how long a superseded credential stays valid, in Go's
+	// notation.
+	CredentialOverlap string `json:"credentialOverlap,omitempty"`
 	// Replicas of the API, and of its controllers.
 	Replicas           int `json:"replicas"`
 	ControllerReplicas int `json:"controllerReplicas"`

@@ -20,6 +20,8 @@ type Magnum struct {
 	PolicyFile File `json:"policyFile,omitempty"`
 	// Clusters that a project may have unless its quota says otherwise.
 	DefaultQuota int `json:"defaultQuota" default:"20" schema:"min=1,max=100000"`
+	// How long the former credential of a cluster stays valid after a change, in which the new one reaches all that uses it; a minute at least.
+	CredentialOverlap Duration `json:"credentialOverlap" default:"10m" schema:"format=duration"`
 	// Pod network of clusters whose template names none: `flannel` is in the bundle, `calico` and `cilium` are fetched from their chart repositories.
 	NetworkDriver string `json:"networkDriver" default:"flannel" schema:"enum=flannel|calico|cilium"`
 	// Labels of clusters that neither they nor their template have, such as `boot_volume_size: "20"`.

@@ -41,9 +41,17 @@ func (v *validator) role(e *Environment) {
 	}
 }
 
-// magnum refuses an API without the cluster that it is to run on.
+// magnum refuses an API without the cluster that it is to run on, and an overlap
+// in which no controller could get its new credential.
 func (v *validator) magnum(e *Environment) {
-	if e.Spec.Magnum != nil && e.Spec.ManagementCluster == nil {
-		v.add(field.NewPath("spec", "magnum"), "add spec.managementCluster, or leave out spec.magnum", "the API runs on the management cluster, and there is none")
+	at, m := field.NewPath("spec", "magnum"), e.Spec.Magnum
+	if m == nil {
+		return
+	}
+	if time.Duration(m.CredentialOverlap) < time.Minute {
+		v.add(at.Child("credentialOverlap"), "write 1m or more", "what runs on clusters is started anew with the new credential within half of it")
+	}
+	if e.Spec.ManagementCluster == nil {
+		v.add(at, "add spec.managementCluster, or leave out spec.magnum", "the API runs on the management cluster, and there is none")
 	}
 }

@@ -31,5 +31,6 @@ func Checks() []Check {
 		{"cidr", "Do the ranges of addresses overlap with others nearby?", checkRanges},
 		{"quota", "Is enough quota free?", checkQuota},
 		{"bundle", "Is the bundle there and complete?", checkBundle},
+		{"mirror", "Do nodes find the images of the bundle before while another one follows it?", checkMirror},
 	}
 }

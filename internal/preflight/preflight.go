@@ -59,6 +59,8 @@ type Bundle struct {
 	// Kubernetes is the version of its nodes, Architecture the one of its
 	// machines as Nova calls it.
 	Kubernetes, Architecture string
+	// NodeImage is the SHA-256 of the image of its nodes.
+	NodeImage string
 	// Problem says why there is no bundle; empty when there is one.
 	Problem string
 	// Missing are the names of items that are needed and not there.

@@ -111,8 +111,9 @@ func (p *project) shopNodes(count int) {
 }
 
 // serveTenants is the life of a tenant's cluster, by the clients that tenants
-// have: a template is there, a cluster is made of it, used, made larger, given
-// another group of nodes, and deleted with its load balancer, not another's.
+// have: a template is there, a cluster is made of it, given another credential,
+// used, made larger, given another group of nodes, and deleted with its load
+// balancer, not another's.
 // Meanwhile down leaves everything alone.
 func (p *project) serveTenants() {
 	p.t.Helper()
@@ -128,6 +129,7 @@ func (p *project) serveTenants() {
 	}
 	p.asked("cluster", "config", "shop", "--dir", filepath.Join(p.folder, "shop"))
 	p.shopNodes(2)
+	p.timed("another credential", p.rotate)
 	p.balance()
 	p.refuseToGo()
 

@@ -12,7 +12,8 @@ import (
 )
 
 // managementCluster is the section of the environment file: health checks that
-// do not wait for five minutes, as on a cloud whose network may hiccup.
+// do not wait for five minutes, as on a cloud whose network may hiccup, and
+// former credentials that end soon.
 const managementCluster = `
   managementCluster:
     nodeGroups: [{name: md-0, count: 1}]
@@ -25,6 +26,7 @@ const managementCluster = `
               - {type: Ready, status: "False", timeout: 60s}
   magnum:
     adminCloud: sandbox-admin
+    credentialOverlap: 1m
 `
 
 // consumer is a volume with a pod that mounts it.

@@ -83,6 +83,9 @@ func lookAtBundle(e *config.Environment) preflight.Bundle {
 	}
 	bill := folder.Bill()
 	facts.Kubernetes, facts.Architecture = addons.VersionsIn(bill).Kubernetes, map[string]string{"linux/amd64": "x86_64", "linux/arm64": "aarch64"}[bill.Platform]
+	if node := bill.Item("node"); node != nil {
+		facts.NodeImage = node.SHA256
+	}
 	needed := addons.SeedComponents()
 	if m := e.Spec.ManagementCluster; m != nil && m.Image == "" {
 		needed = append(needed, addons.NodeComponents()...)
