@@ -217,21 +217,29 @@ func (e Environment) trust(values map[string]any) {
 		proxy := map[string]any{"noProxy": texts(e.direct())}
 		values["proxy"] = withText(withText(proxy, "httpProxy", p.HTTPProxy), "httpsProxy", p.HTTPSProxy)
 	}
-	mirrors, logins := map[string]any{}, map[string]any{}
+	if mirrors := e.registryMirrors(); len(mirrors) > 0 {
+		values["registryMirrors"] = mirrors
+	}
+	logins := map[string]any{}
 	for host, r := range e.Equipment.Registries {
-		if settings := e.mirrors(r); settings != nil {
-			mirrors[host] = settings
-		}
 		if r.Username != "" {
 			logins[host] = map[string]any{"username": r.Username, "password": r.Password}
 		}
 	}
-	if len(mirrors) > 0 {
-		values["registryMirrors"] = mirrors
-	}
 	if len(logins) > 0 {
 		values["registryAuth"] = logins
 	}
+}
+
+// registryMirrors are the registries that have settings besides a login, by host.
+func (e Environment) registryMirrors() map[string]any {
+	all := map[string]any{}
+	for host, r := range e.Equipment.Registries {
+		if settings := e.mirrors(r); settings != nil {
+			all[host] = settings
+		}
+	}
+	return all
 }
 
 // mirrors are a registry's, with the authorities that it and they are trusted

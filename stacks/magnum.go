@@ -119,6 +119,10 @@ func (e Environment) magnumValues(address string, user, administrator map[string
 	m.CredentialOverlap = time.Duration(conf.CredentialOverlap).String()
 	m.NetworkDriver = conf.NetworkDriver
 	m.NetworkDrivers = slices.Compact(slices.Sorted(slices.Values([]string{"calico", "cilium", m.NetworkDriver})))
+	// Logins are the operator's own: tenants read what is on their machines.
+	if mirrors := e.registryMirrors(); len(mirrors) > 0 {
+		m.ClusterValues = map[string]any{"registryMirrors": mirrors}
+	}
 	if conf.Hostname != "" {
 		m.Hostnames = []string{conf.Hostname}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
 	appsv1 "k8s.io/api/apps/v1"
@@ -196,7 +198,8 @@ func TestObjectsAreAcceptedByAnAPIServer(t *testing.T) {
 func magnumOptions() controllers.Options {
 	return controllers.Options{Image: "registry.local/slipway:1", TrustBundle: "x", Magnum: &controllers.Magnum{Clouds: "secret-of-the-user", Administrator: "secret-of-the-administrator",
 		Address: "203.0.113.7", Hostnames: []string{"magnum.cloud.example"}, CloudCA: "an authority", DefaultQuota: 20, CredentialOverlap: "5m0s", Replicas: 2, ControllerReplicas: 1,
-		NetworkDriver: "flannel", NetworkDrivers: []string{"calico", "flannel"}, Labels: map[string]string{"boot_volume_size": "20"}}}
+		NetworkDriver: "flannel", NetworkDrivers: []string{"calico", "flannel"}, Labels: map[string]string{"boot_volume_size": "20"},
+		ClusterValues: map[string]any{"registryMirrors": map[string]any{"docker.io": []any{"https://mirror"}}}}}
 }
 
 func TestTheMagnumAPIHasNoMoreThanItNeeds(t *testing.T) {
@@ -241,6 +244,40 @@ func TestTheMagnumAPIHasNoMoreThanItNeeds(t *testing.T) {
 	service := find[corev1.Service](t, all, "Service")[controllers.MagnumName]
 	if service == nil || service.Spec.LoadBalancerIP != "203.0.113.7" || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		t.Errorf("service %+v", service)
+	}
+}
+
+// Values of clusters are for the controllers alone, which read them as they start.
+func TestValuesOfClustersReachTheirControllers(t *testing.T) {
+	t.Parallel()
+	other, none := magnumOptions(), magnumOptions()
+	other.Magnum.ClusterValues = map[string]any{"registryMirrors": map[string]any{"docker.io": []any{"https://other"}}}
+	none.Magnum.ClusterValues = nil
+	const name = "slipway-magnum-values"
+	marks := map[string][]string{}
+	for i, o := range []controllers.Options{magnumOptions(), other, none} {
+		all := objects(t, o)
+		values, config := map[string]any{}, find[corev1.ConfigMap](t, all, "ConfigMap")[name]
+		if config != nil {
+			if err := yaml.Unmarshal([]byte(config.Data["values.yaml"]), &values); err != nil || config.Namespace != controllers.MagnumNamespace {
+				t.Errorf("%d: values in %s, %v", i, config.Namespace, err)
+			}
+		}
+		if given := o.Magnum.ClusterValues; !cmp.Equal(given, values, cmpopts.EquateEmpty()) || (config == nil) != (given == nil) {
+			t.Errorf("%d: values %v, want %v", i, values, given)
+		}
+		for deployment, d := range find[appsv1.Deployment](t, all, "Deployment") {
+			pod, wanted := d.Spec.Template.Spec, config != nil && deployment == controllers.MagnumControllersName
+			volume := slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.ConfigMap != nil && v.ConfigMap.Name == name })
+			mount := slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name && m.MountPath == "/etc/slipway/values" })
+			if flag := slices.Contains(pod.Containers[0].Args, "--magnum-values=/etc/slipway/values/values.yaml"); volume != wanted || mount != wanted || flag != wanted {
+				t.Errorf("%d: %s: volume %t, mount %t, flag %t", i, deployment, volume, mount, flag)
+			}
+			marks[deployment] = append(marks[deployment], d.Spec.Template.Annotations["slipway.sh/settings"])
+		}
+	}
+	if own, api := marks[controllers.MagnumControllersName], marks[controllers.MagnumName]; own[0] == own[1] || own[1] == own[2] || api[0] != api[1] || api[1] != api[2] {
+		t.Errorf("marks of the controllers %v, of the API %v", own, api)
 	}
 }
 

@@ -33,6 +33,9 @@ type Magnum struct {
 	// CredentialOverlap is how long a superseded credential stays valid, in Go's
 	// notation.
 	CredentialOverlap string `json:"credentialOverlap,omitempty"`
+	// ClusterValues are the chart openstack-cluster's of all clusters, under their
+	// own. Whoever reads ConfigMaps sees them.
+	ClusterValues map[string]any `json:"clusterValues,omitempty"`
 	// Replicas of the API, and of its controllers.
 	Replicas           int `json:"replicas"`
 	ControllerReplicas int `json:"controllerReplicas"`

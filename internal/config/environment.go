@@ -64,7 +64,8 @@ type Spec struct {
 	// and that OpenStack's APIs are verified with.
 	CABundle File `json:"caBundle,omitempty"`
 	// Mirrors and credentials of image registries, by the registry's host name, with the port if it has one ("docker.io",
-	// "registry.example.org:5000"). Needed only for what is not in the bundle.
+	// "registry.example.org:5000"). Needed only for what is not in the bundle. Clusters of the Magnum-compatible API have the mirrors
+	// from their creation or next upgrade on, without the credentials.
 	Registries map[string]Registry `json:"registries,omitempty"`
 	// Where Slipway keeps what it knows about the environment.
 	State State `json:"state"`

@@ -21,9 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
 
 	addons "github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/addons/magnum"
+	"github.com/slipway-sh/slipway/addons/magnum/driver"
 	"github.com/slipway-sh/slipway/addons/magnum/observe"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/addons/openstackcluster"
@@ -141,7 +143,8 @@ func (m *management) control(config *rest.Config) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	err = Setup(mgr, Options{Chart: func() (*chart.Chart, error) { return openstackcluster.Chart() },
+	mirrors := map[string]any{"docker.io": map[string]any{"ca": nil, "mirrors": []any{map[string]any{"url": "https://mirror/?a=<&>", "overridePath": false}}}}
+	err = Setup(mgr, Options{Chart: func() (*chart.Chart, error) { return openstackcluster.Chart() }, Defaults: driver.Defaults{Values: map[string]any{"registryMirrors": mirrors}},
 		Resolver: fakeResolver{*resolved("5f2fd0bc-3a1e-4b8d-9d1c-3d6e6f6cf7a1", "1.34.2")}, Revoker: &fakeRevoker{}})
 	if err != nil {
 		m.t.Fatal(err)
@@ -282,6 +285,12 @@ func TestOnAPIServer(t *testing.T) {
 	c := m.phase(v1alpha1.CreateComplete)
 	if c.Status.Release == nil || c.Status.Release.Revision != 1 || c.Status.COEVersion != "v1.34.2" {
 		t.Errorf("%+v", c.Status)
+	}
+	if site := c.Status.Release.SiteValues; site == nil || !strings.Contains(string(site.Raw), "https://mirror/") {
+		t.Error("the status has not what the release was made with")
+	}
+	if text, err := yaml.Marshal(m.object(controlPlane(), stack+"-control-plane")); err != nil || !strings.Contains(string(text), "certs.d/docker.io/hosts.toml") {
+		t.Errorf("the machines have no mirror, %v", err)
 	}
 	m.run("a change is seen by its event", m.seen)
 	m.run("a touch is no revision", m.touched)

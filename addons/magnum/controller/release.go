@@ -13,6 +13,8 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/slipway-sh/slipway/addons/magnum/driver"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
@@ -33,15 +35,20 @@ func (p *pass) bringInLine(ctx context.Context) error {
 		return nil
 	}
 	p.hold()
-	values, err := p.values(ctx)
+	site, err := p.siteValues()
+	if err != nil {
+		return err
+	}
+	out, err := p.values(ctx, site)
 	if err != nil || p.trouble != nil {
 		return err
 	}
+	p.warnings = append(p.warnings, out.Warnings...)
 	ours, err := p.Chart()
 	if err != nil {
 		return fmt.Errorf("loading the chart: %w", err)
 	}
-	if known != nil && !p.upgrading && p.state.Exists && known.Digest == digest(values, known.Chart, known.Foreign) {
+	if known != nil && !p.upgrading && p.state.Exists && known.Digest == digest(out.Values, known.Chart, known.Foreign) {
 		return nil
 	}
 	if secret, err := p.secret(ctx); err != nil || secret == nil {
@@ -52,7 +59,7 @@ func (p *pass) bringInLine(ctx context.Context) error {
 			"upgrade the cluster to a template first, which replaces its machines"), true)
 		return nil
 	}
-	return p.makeRelease(ctx, ours, values)
+	return p.makeRelease(ctx, ours, out.Values, site)
 }
 
 // upgradeAllowed refuses versions that Kubernetes cannot go to.
@@ -87,22 +94,45 @@ func (p *pass) hold() {
 	}
 }
 
-func (p *pass) values(ctx context.Context) (map[string]any, error) {
+// siteValues are the operator's values for the release. A cluster keeps those
+// that it was made with until it is upgraded, for the reason that it keeps its
+// chart.
+func (p *pass) siteValues() (*apiextensionsv1.JSON, error) {
+	if known := p.cluster.Status.Release; known != nil && !p.upgrading {
+		return known.SiteValues, nil
+	}
+	if len(p.Defaults.Values) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(p.Defaults.Values)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the operator's values: %w", err)
+	}
+	return &apiextensionsv1.JSON{Raw: text}, nil
+}
+
+// values are those of the cluster over the operator's, which are always read
+// from JSON: the numbers of today's are then those of a status.
+func (p *pass) values(ctx context.Context, site *apiextensionsv1.JSON) (driver.Output, error) {
 	in := driver.Input{Cluster: p.cluster, Groups: p.groups, Held: p.held, Credential: p.restartFor(), Defaults: p.Defaults}
+	in.Defaults.Values = nil
+	if site != nil {
+		if err := utiljson.Unmarshal(site.Raw, &in.Defaults.Values); err != nil {
+			return driver.Output{}, fmt.Errorf("decoding the operator's values: %w", err)
+		}
+	}
 	if p.cluster.EffectiveLabels()["keystone_auth_enabled"] != "" || p.Defaults.Labels["keystone_auth_enabled"] != "" {
 		secret, err := p.secret(ctx)
 		if err != nil || secret == nil {
-			return nil, err
+			return driver.Output{}, err
 		}
 		in.AuthURL = authURL(secret)
 	}
 	out, err := driver.Values(in)
 	if err != nil {
 		p.stay(err, true)
-		return nil, nil
 	}
-	p.warnings = append(p.warnings, out.Warnings...)
-	return out.Values, nil
+	return out, nil
 }
 
 // digest is of what a release is made of. Of a release of others, sizes are
@@ -149,10 +179,10 @@ func chartName(c *chart.Chart) string {
 	return fmt.Sprintf("%s-%s-%s", c.Metadata.Name, c.Metadata.Version, hex.EncodeToString(sum[:4]))
 }
 
-// makeRelease installs or upgrades the release. A cluster keeps the chart it
-// was made of until it is upgraded: a new chart may render machines otherwise,
-// and nobody asked for new ones.
-func (p *pass) makeRelease(ctx context.Context, ours *chart.Chart, values map[string]any) error {
+// makeRelease installs or upgrades the release, of values that have site's in
+// them. A cluster keeps the chart it was made of until it is upgraded: a new chart
+// may render machines otherwise, and nobody asked for new ones.
+func (p *pass) makeRelease(ctx context.Context, ours *chart.Chart, values map[string]any, site *apiextensionsv1.JSON) error {
 	namespace, name := p.key.Namespace, p.cluster.Stack()
 	last, err := p.Releases.Last(ctx, namespace, name)
 	if err != nil {
@@ -161,8 +191,7 @@ func (p *pass) makeRelease(ctx context.Context, ours *chart.Chart, values map[st
 	use := ours
 	if last != nil && !p.upgrading && chartName(last.Chart) != chartName(ours) {
 		if incomplete(last.Chart) && p.cluster.Status.Release == nil && deployed(last) {
-			p.adopt(last, values)
-			return nil
+			return p.adopt(ctx, last)
 		}
 		if !incomplete(last.Chart) {
 			use = last.Chart
@@ -175,7 +204,7 @@ func (p *pass) makeRelease(ctx context.Context, ours *chart.Chart, values map[st
 		return p.refused(err)
 	}
 	p.cluster.Status.Release = &v1alpha1.ReleaseStatus{Revision: made.Version, Chart: chart, Digest: digest(values, chart, false),
-		TemplateUUID: p.cluster.Spec.Template.UUID}
+		TemplateUUID: p.cluster.Spec.Template.UUID, SiteValues: site}
 	if !changed {
 		return nil
 	}
@@ -199,11 +228,17 @@ func incomplete(c *chart.Chart) bool {
 	return len(c.Metadata.Dependencies) > 0 && len(c.Dependencies()) == 0
 }
 
-// adopt takes over a release as it is: no machine is replaced for it.
-func (p *pass) adopt(last *helmrelease.Release, values map[string]any) {
+// adopt takes over a release as it is, which has none of the operator's values:
+// no machine is replaced for it.
+func (p *pass) adopt(ctx context.Context, last *helmrelease.Release) error {
+	out, err := p.values(ctx, nil)
+	if err != nil || p.trouble != nil {
+		return err
+	}
 	chart := chartName(last.Chart)
 	p.cluster.Status.Release = &v1alpha1.ReleaseStatus{Revision: last.Version, Chart: chart, Foreign: true,
-		Digest: digest(values, chart, true), TemplateUUID: p.cluster.Spec.Template.UUID}
+		Digest: digest(out.Values, chart, true), TemplateUUID: p.cluster.Spec.Template.UUID}
+	return nil
 }
 
 // rendering are Helm's words where the chart itself refuses values.

@@ -338,6 +338,7 @@ func TestAutoscaled(t *testing.T) {
 func TestAdoption(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(c *v1alpha1.Cluster) { c.Spec.StackID = stack })
+	h.r.Defaults.Values = siteValues("https://one")
 	values := map[string]any{"kubernetesVersion": "1.34.2", "controlPlane": map[string]any{"machineCount": 1.0},
 		"nodeGroups": []any{map[string]any{"name": "default-worker", "machineCount": 1.0}}}
 	if err := h.releases.apply(t.Context(), namespace, values); err != nil {
@@ -376,6 +377,9 @@ func TestAdoption(t *testing.T) {
 	h.phases(v1alpha1.UpdateComplete, "gpu", "CREATE_COMPLETE")
 	if release := h.cluster().Status.Release; release.Foreign || h.releases.last.Version < 8 {
 		t.Errorf("release %+v", release)
+	}
+	if h.mirror() != "https://one" {
+		t.Errorf("mirror %q after the upgrade", h.mirror())
 	}
 }
 

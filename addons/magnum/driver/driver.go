@@ -52,6 +52,9 @@ type Defaults struct {
 	// AllowedTopologies are of every storage class, as
 	// csi_cinder_allowed_topologies.
 	AllowedTopologies []any
+	// Values are the chart's of every cluster, under what comes of the cluster
+	// itself: tables are merged, and of the same key the cluster's wins.
+	Values map[string]any
 }
 
 // Warning is a setting that has not the effect its author may expect.
@@ -86,6 +89,7 @@ func Values(in Input) (Output, error) {
 	if err := errors.Join(b.errs...); err != nil {
 		return Output{}, err
 	}
+	b.values.fill(in.Defaults.Values)
 	warnings := append(b.warnings, b.labels.leftOver()...)
 	slices.SortStableFunc(warnings, func(a, c Warning) int { return cmp.Compare(a.String(), c.String()) })
 	return Output{Values: b.values, Warnings: slices.Compact(warnings)}, nil
@@ -136,6 +140,38 @@ func (t tree) set(path string, value any) {
 		at = next
 	}
 	at[keys[len(keys)-1]] = value
+}
+
+// fill adds copies of what is missing, table by table. Null says nothing: in a
+// status it would not be kept either.
+func (t tree) fill(from map[string]any) {
+	for key, value := range from {
+		have, there := t[key]
+		if !there && value != nil {
+			t[key] = copied(value)
+			continue
+		}
+		table, isTable := have.(map[string]any)
+		if more, ok := value.(map[string]any); ok && isTable {
+			tree(table).fill(more)
+		}
+	}
+}
+
+func copied(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		table := tree{}
+		table.fill(value)
+		return map[string]any(table)
+	case []any:
+		list := make([]any, 0, len(value))
+		for _, element := range value {
+			list = append(list, copied(element))
+		}
+		return list
+	}
+	return value
 }
 
 // groupName is the chart's rule, which is Cluster API's of labels and names.

@@ -189,6 +189,39 @@ func TestOperatorsDefaults(t *testing.T) {
 	}
 }
 
+// TestOperatorsValues: they are under what comes of the cluster, and stay as they
+// are.
+func TestOperatorsValues(t *testing.T) {
+	t.Parallel()
+	mirror := func(url string) map[string]any { return map[string]any{"mirrors": []any{map[string]any{"url": url}}} }
+	site := func() map[string]any {
+		return map[string]any{"kubernetesVersion": "1.2.3", "oidc": nil, "nodeGroups": []any{map[string]any{"name": "site"}}, "addons": "none",
+			"controlPlane":    map[string]any{"machineFlavor": "site", "nodeLabels": map[string]any{"site": "yes", "none": nil}},
+			"registryMirrors": map[string]any{"mirrored": mirror("https://mirror"), "registry:5000": mirror("https://mirror")}}
+	}
+	given := site()
+	in := input()
+	in.Defaults.Values, in.Cluster.Spec.Template.InsecureRegistry = given, "registry:5000"
+	in.Groups[0].Spec.NodeLabels = map[string]string{"own": "yes"}
+	out, err := Values(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]any{
+		"kubernetesVersion": "1.34.2", "oidc": nil, "nodeGroups.0.name": "default-worker", "addons.cni.type": "calico",
+		"controlPlane.machineFlavor": "m1.medium", "controlPlane.nodeLabels": map[string]any{"own": "yes", "site": "yes"},
+		"registryMirrors.mirrored.mirrors.0.url": "https://mirror", "registryMirrors.registry:5000.mirrors.0.url": "http://registry:5000",
+	} {
+		if diff := cmp.Diff(want, at(t, out.Values, path)); diff != "" {
+			t.Errorf("%s: %s", path, diff)
+		}
+	}
+	out.Values["registryMirrors"].(map[string]any)["mirrored"].(map[string]any)["mirrors"].([]any)[0].(map[string]any)["url"] = "changed"
+	if diff := cmp.Diff(site(), given); diff != "" {
+		t.Errorf("the operator's values changed: %s", diff)
+	}
+}
+
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	no := false

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // ClusterStatus is what is known of a cluster.
 type ClusterStatus struct {
@@ -72,6 +75,10 @@ type ReleaseStatus struct {
 	// cluster keeps its chart until it is upgraded.
 	// +optional
 	TemplateUUID string `json:"templateUUID,omitempty"`
+	// SiteValues are the operator's values of the chart that the release was made
+	// with, which the cluster keeps as long as its chart. Absent: none.
+	// +optional
+	SiteValues *apiextensionsv1.JSON `json:"siteValues,omitempty"`
 	// Foreign says that another program made the release with a chart that
 	// cannot be rendered again; only sizes change until the next upgrade.
 	// +optional

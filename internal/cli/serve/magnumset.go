@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -10,6 +11,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/addons/magnum/controller"
 	"github.com/slipway-sh/slipway/addons/openstackcluster"
@@ -21,21 +23,23 @@ import (
 // magnumSet are the controllers behind `slipway serve magnum`.
 func magnumSet() set {
 	o := controller.Options{Chart: func() (*chart.Chart, error) { return openstackcluster.Chart() }}
-	login := ""
+	login, values := "", ""
 	return set{
 		name: "magnum", what: "makes clusters of the resources of the Magnum-compatible API",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&login, "magnum-os-cloud", "", "entry of clouds.yaml of an administrator who revokes clusters' application credentials; without one they stay valid")
 			f.StringToStringVar(&o.Defaults.Labels, "magnum-label", nil, "value of a label that neither cluster nor template have: boot_volume_size=20")
+			f.StringVar(&values, "magnum-values", "", "file of values of the chart openstack-cluster, YAML, that clusters have under their own; a cluster keeps them until it is upgraded")
 			f.DurationVar(&o.Patience, "magnum-patience", 5*time.Minute, "how long trouble that only outside help cures lasts until an operation is called failed")
 			f.DurationVar(&o.Overlap, "magnum-credential-overlap", 10*time.Minute, "how long a superseded credential stays valid")
 			f.IntVar(&o.Concurrency, "magnum-workers", 8, "clusters that are worked on side by side")
 		},
-		validate: func() error {
+		validate: func() (err error) {
 			if o.Concurrency < 1 {
 				return fault.Usage("--magnum-workers", fmt.Errorf("%d is no number of workers", o.Concurrency), "give 1 or more")
 			}
-			return nil
+			o.Defaults.Values, err = readValues(values)
+			return err
 		},
 		scheme: func(*runtime.Scheme) error { return nil }, // they bring their own
 		setup: func(m manager.Manager) error {
@@ -46,4 +50,20 @@ func magnumSet() set {
 			return controller.Setup(m, o)
 		},
 	}
+}
+
+// readValues reads the file of --magnum-values.
+func readValues(file string) (map[string]any, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fault.Usage("--magnum-values", err, "give a file that can be read")
+	}
+	values := map[string]any{}
+	if err := yaml.UnmarshalStrict(text, &values); err != nil {
+		return nil, fault.Usage("--magnum-values "+file, err, "give a map in YAML, with values of the chart openstack-cluster")
+	}
+	return values, nil
 }

@@ -49,6 +49,7 @@ func TestWrongFlagsAreToldBeforeAnythingStarts(t *testing.T) {
 		"wrong policy":   {[]string{"--janitor-default-volumes-policy", "drop"}, []string{`"drop"`}},
 		"too few":        {[]string{"--janitor-workers", "1", "--janitor-retry-delay", "0s"}, []string{"workers", "retry delay"}},
 		"unknown level":  {[]string{"--log-level", "loud"}, []string{"--log-level"}},
+		"no such values": {[]string{"--only", "magnum", "--magnum-values", "/nonexistent"}, []string{"--magnum-values", "/nonexistent"}},
 		"unknown format": {[]string{"--log-format", "xml"}, []string{"--log-format"}},
 		"no such file":   {[]string{"--kubeconfig", "/nonexistent"}, []string{"--kubeconfig /nonexistent"}},
 	} {

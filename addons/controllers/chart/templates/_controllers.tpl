@@ -1,8 +1,8 @@
 {{- /*
 What all Deployments have alike. Each takes a dict of root, name (of the objects),
 set (of `slipway serve controllers --only`) and more of them, values, args, and the
-bounds of its folder for temporary files. `mounts` are Secrets and ConfigMaps by the folder
-where they are; `api` says that it is no set of controllers but the API.
+bounds of its folder for temporary files. `mounts` are Secrets and `configs` ConfigMaps by the
+folder where they are; `api` says that it is no set of controllers but the API.
 */ -}}
 {{- define "labels" -}}
 app.kubernetes.io/name: {{ .name }}
@@ -222,7 +222,7 @@ containers:
       capabilities: {drop: [ALL]}
     volumeMounts:
       - {name: tmp, mountPath: /tmp}
-      {{- range $name, $folder := .mounts }}
+      {{- range $name, $folder := merge (dict) (.mounts | default dict) (.configs | default dict) }}
       - {name: {{ $name }}, mountPath: {{ $folder }}, readOnly: true}
       {{- end }}
       {{- if .root.Values.trustBundle }}
@@ -233,6 +233,9 @@ volumes:
     emptyDir: {{- toYaml .tmp | nindent 6 }}
   {{- range $name, $folder := .mounts }}
   - {name: {{ $name }}, secret: {secretName: {{ $name }}, defaultMode: 0440}}
+  {{- end }}
+  {{- range $name, $folder := .configs }}
+  - {name: {{ $name }}, configMap: {name: {{ $name }}}}
   {{- end }}
   {{- if .root.Values.trustBundle }}
   - {name: trust, configMap: {name: {{ .name }}-trust}}

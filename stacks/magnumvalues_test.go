@@ -1,0 +1,45 @@
+package stacks
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-sh/slipway/stacks/seed"
+)
+
+// Clusters of tenants have the mirrors that the management cluster has, and no
+// login of the operator's.
+func TestTenantsHaveTheMirrorsWithoutLogins(t *testing.T) {
+	t.Parallel()
+	login := seed.Registry{Username: "operator", Password: "secret-of-the-operator"}
+	mirrored := login
+	mirrored.Mirrors = []string{"https://corp:5000/v2/hub", "https://m"}
+	for name, test := range map[string]struct {
+		registries map[string]seed.Registry
+		mirrors    bool
+	}{
+		"none":    {nil, false},
+		"a login": {map[string]seed.Registry{"docker.io": login}, false},
+		"mirrors": {map[string]seed.Registry{"docker.io": mirrored, "corp:5000": {Authority: "PEM"}, "quay.io": login}, true},
+	} {
+		e := managed(t, "managementCluster: {}, magnum: {}")
+		e.Equipment.Registries = test.registries
+		m, err := e.magnumValues("203.0.113.7", nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]any(nil)
+		if mirrors := e.Values(made())["registryMirrors"]; mirrors != nil {
+			want = map[string]any{"registryMirrors": mirrors}
+		}
+		if diff := cmp.Diff(want, m.ClusterValues); diff != "" || test.mirrors != (want != nil) {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if text, err := json.Marshal(m.ClusterValues); err != nil || strings.Contains(string(text), "operator") {
+			t.Errorf("%s: %s, %v", name, text, err)
+		}
+	}
+}
