@@ -33,7 +33,7 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) error {
 	}
 	refs := kubernetes.ClusterRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
 		ServerID: p.seed.Server.ID(), Name: e.Config.Metadata.Name, Namespace: ManagementNamespace, Chart: e.Equipment.Chart,
-		VolumesPolicy: e.Config.Spec.VolumesPolicy, Values: e.clusterValues(p, image)}
+		Version: word(e.Values(Made{})["kubernetesVersion"]), VolumesPolicy: e.Config.Spec.VolumesPolicy, Values: e.clusterValues(p, image)}
 	cluster, err := kubernetes.NewCluster(ctx, StepManagementCluster, refs, pulumi.DependsOn(p.on.ready))
 	if err != nil {
 		return err

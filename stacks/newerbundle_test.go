@@ -12,6 +12,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 
+	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -177,5 +178,26 @@ func TestTheOlderImageStaysWhileItIsUsed(t *testing.T) {
 	}
 	if len(digests) != 2 || !digests[w.env.Image.SHA256] {
 		t.Errorf("images: %v", digests)
+	}
+}
+
+// What the versions are is said beside what names things that are to come: a plan
+// refuses those that Kubernetes cannot go to before it knows the rest (S-66).
+func TestAPlanKnowsTheVersions(t *testing.T) {
+	t.Parallel()
+	for spec, want := range map[string]string{
+		"{controlPlane: {count: 1}, kubernetesVersion: v1.33.5}":                                      "1.33.5",
+		"{controlPlane: {count: 1}, kubernetesVersion: v1.33.5, values: {kubernetesVersion: 1.34.1}}": "1.34.1",
+	} {
+		w := newWorld(t, sandboxtest.Start(t), plain+"spec:\n  managementCluster: "+spec+"\n")
+		w.env.Choices.Management = &preflight.ManagementChoices{ControlPlaneFlavor: "m1.large"}
+		w.env.NodeImage, w.env.Equipment.Versions.K3s = w.env.Image, "v1.34.1+k3s1"
+		w.up(t)
+		if got := w.state(t, stacks.StepManagementCluster).Text("kubernetesVersion"); got != want {
+			t.Errorf("%s: the cluster's version is %q", spec, got)
+		}
+		if got := w.state(t, stacks.StepK3s).Text("release"); got != "v1.34.1+k3s1" {
+			t.Errorf("k3s is to be of %q", got)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	glance "github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/slipway-sh/slipway/images/template"
@@ -102,15 +103,19 @@ func TestClusterTemplatesFollowFileAndImages(t *testing.T) {
 	for _, made := range store.list { // Magnum would say whose they are
 		made["project_id"] = project
 	}
-	want := []string{"kubernetes-1.33.1 " + w.image(t, "node-b").ID, "kubernetes-1.34.2 " + w.image(t, "node-a").ID}
+	current := w.image(t, "node-a").ID
+	want := []string{"kubernetes-1.33.1 " + w.image(t, "node-b").ID, "kubernetes-1.34.2 " + current}
 	if got := store.names(); !slices.Equal(got, want) {
 		t.Fatalf("templates %v, want %v", got, want)
 	}
 	if report := up(); len(report.Changes) != 0 || store.made != 2 {
 		t.Errorf("second up changed %v, made %d", report.Changes, store.made)
 	}
+	// As the one of a former bundle, of which machines are.
+	glances, _ := w.clients.Image()
+	must[*glance.Image](t)(glance.Create(t.Context(), glances, glance.CreateOpts{Name: "node-a", Properties: map[string]string{"kube_version": "v1.33.9"}}).Extract())
 	templates = file("    - {kubernetesVersion: v1.34.2, image: node-a, settings: {flavor: m1.large}}\n")
-	if report := up(); report.Changes["update"] != 1 || store.made != 3 || len(store.list) != 1 || store.list[0]["flavor_id"] != "m1.large" {
+	if report := up(); report.Changes["update"] != 1 || store.made != 3 || len(store.list) != 1 || store.list[0]["flavor_id"] != "m1.large" || store.list[0]["image_id"] != current {
 		t.Errorf("another file changed %v: %v", report.Changes, store.list)
 	}
 	templates = file("    - {kubernetesVersion: v1.35.0, image: node-a}\n")

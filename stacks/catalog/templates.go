@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,6 +112,11 @@ func (k *clusterTemplates) sync(ctx context.Context, in ClusterTemplatesInputs) 
 	var file template.File
 	if err := json.Unmarshal([]byte(in.File), &file); err != nil {
 		return fmt.Errorf("reading the cluster templates of %s: %w", in.Set, err)
+	}
+	// By its ID: the image of a former bundle has the same name, and stays while
+	// machines are made of it.
+	for i, t := range file.Spec.Templates {
+		file.Spec.Templates[i].Image = cmp.Or(in.Images[t.Image], t.Image)
 	}
 	syncer, err := template.NewAt(k.Cloud, in.Endpoint, in.Authority, shown{ctx})
 	if err != nil {

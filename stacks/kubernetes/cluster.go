@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,6 +30,9 @@ type ClusterInputs struct {
 	Chart string `pulumi:"chart"`
 	// Values are the chart's, as JSON: they hold the cloud's credential.
 	Values string `pulumi:"values" provider:"secret"`
+	// Version is the version of Kubernetes in the values, which a plan knows when
+	// it does not know them: they have the ID of an image that is to come.
+	Version string `pulumi:"kubernetesVersion,optional"`
 	// VolumesPolicy is what becomes of the volumes of workloads when the
 	// cluster is deleted: "delete" or "keep".
 	VolumesPolicy string `pulumi:"volumesPolicy"`
@@ -51,9 +55,9 @@ type Cluster struct {
 // ClusterRefs are the inputs of NewCluster.
 type ClusterRefs struct {
 	LoginRefs
-	Kubeconfig, ServerID                  pulumi.StringInput
-	Name, Namespace, Chart, VolumesPolicy string
-	Values                                pulumi.StringInput
+	Kubeconfig, ServerID                           pulumi.StringInput
+	Name, Namespace, Chart, Version, VolumesPolicy string
+	Values                                         pulumi.StringInput
 }
 
 // NewCluster adds a cluster to the program.
@@ -65,6 +69,9 @@ func NewCluster(ctx *pulumi.Context, name string, refs ClusterRefs, options ...p
 	properties["namespace"] = pulumi.String(refs.Namespace)
 	properties["chart"] = pulumi.String(refs.Chart)
 	properties["values"] = pulumi.ToSecret(refs.Values)
+	if refs.Version != "" {
+		properties["kubernetesVersion"] = pulumi.String(refs.Version)
+	}
 	properties["volumesPolicy"] = pulumi.String(refs.VolumesPolicy)
 	r := &Cluster{}
 	options = append(options, pulumi.AdditionalSecretOutputs([]string{"adminKubeconfig"}))
@@ -88,7 +95,7 @@ func (*workloadCluster) WireDependencies(f infer.FieldSelector, _ *ClusterInputs
 // Diff refuses a version that Kubernetes cannot go to before anything is changed
 // (row S-66).
 func (c *workloadCluster) Diff(ctx context.Context, r infer.DiffRequest[ClusterInputs, ClusterState]) (infer.DiffResponse, error) {
-	from, to := versionIn(r.State.Values), versionIn(r.Inputs.Values)
+	from, to := versionIn(r.State.Values), cmp.Or(versionIn(r.Inputs.Values), r.Inputs.Version)
 	if from != "" && to != "" {
 		if err := kubeversion.CheckUpgrade(from, to); err != nil {
 			return infer.DiffResponse{}, fault.Usage("cluster "+r.State.Name, err, "go by one minor version at a time, each with a node image of that version: "+

@@ -14,23 +14,25 @@ func TestVersionsThatAClusterCannotGoTo(t *testing.T) {
 	t.Parallel()
 	const has = `{"kubernetesVersion": "1.34.4"}`
 	for name, test := range map[string]struct {
-		to, refused string
-		changes     bool
+		to, version, refused string
+		changes              bool
 	}{
-		"the same":             {has, "", false},
-		"a patch":              {`{"kubernetesVersion": "1.34.9"}`, "", true},
-		"the next":             {`{"kubernetesVersion": "1.35.0"}`, "", true},
-		"the one after it":     {`{"kubernetesVersion": "1.36.0"}`, "cannot skip", false},
-		"the one before":       {`{"kubernetesVersion": "1.33.9"}`, "cannot go back", false},
-		"a patch back":         {`{"kubernetesVersion": "1.34.3"}`, "cannot go back", false},
-		"not known in a plan":  {"", "", true},
-		"of somebody's values": {`{"version": "1.36.0"}`, "", true},
+		"the same":              {has, "", "", false},
+		"a patch":               {`{"kubernetesVersion": "1.34.9"}`, "", "", true},
+		"the next":              {`{"kubernetesVersion": "1.35.0"}`, "", "", true},
+		"the one after it":      {`{"kubernetesVersion": "1.36.0"}`, "", "cannot skip", false},
+		"the one before":        {`{"kubernetesVersion": "1.33.9"}`, "", "cannot go back", false},
+		"a patch back":          {`{"kubernetesVersion": "1.34.3"}`, "", "cannot go back", false},
+		"values not yet known":  {"", "1.35.0", "", true},
+		"one too far":           {"", "1.36.0", "cannot skip", false},
+		"a newer image's older": {"", "1.33.9", "cannot go back", false},
+		"of somebody's values":  {`{"version": "1.36.0"}`, "", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			state := ClusterState{ClusterInputs: ClusterInputs{Name: "demo", Values: has}}
 			in := state.ClusterInputs
-			in.Values = test.to
+			in.Values, in.Version = test.to, test.version
 			c := &workloadCluster{controller[ClusterInputs, ClusterState]{clusterKind{}}}
 			got, err := c.Diff(t.Context(), infer.DiffRequest[ClusterInputs, ClusterState]{State: state, Inputs: in})
 			if test.refused == "" {
