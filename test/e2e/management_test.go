@@ -100,8 +100,8 @@ func (p *project) ready(nodes int, within time.Duration) {
 
 // TestManagementCluster goes on from an empty cloud to the highly available
 // management cluster, uses it, loses one of its servers, has a tenant make a
-// cluster by the Magnum API, and takes everything away again, with what the
-// clusters themselves had made.
+// cluster by the Magnum API, looks after itself while the seed is shelved, and takes
+// everything away again, with what the clusters themselves had made.
 //
 // proves: F01, F26, F33, F37, F105, F141, S-27, S-42, S-65, S-72, S-84, M-F3, M-F6, M-X10
 func TestManagementCluster(t *testing.T) {
@@ -130,11 +130,13 @@ func TestManagementCluster(t *testing.T) {
 	p.expectCertManager("management.kubeconfig")
 	p.timed("defragmentation", p.defragment)
 	p.timed("use", p.use)
-	p.timed("loss of a control plane", p.loseControlPlane)
+	p.timed("loss of a control plane", func() { p.loseControlPlane(4) })
 	p.timed("scaling", p.scale)
 	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
 	p.timed("life of an operator's cluster", p.operateCluster)
 	p.timed("life of a tenant's cluster", p.serveTenants)
+	p.timed("moving of the cluster onto itself", p.pivot)
+	p.timed("loss of a control plane without a seed", func() { p.loseControlPlane(5) })
 
 	p.timed("down", func() { p.do("down", "--yes") })
 	if left := p.ids(); len(left) != 0 {
@@ -284,8 +286,9 @@ func (p *project) servers() map[string]string {
 }
 
 // loseControlPlane deletes one of the servers behind the API's back. The API
-// must answer all the time, and the health check replace the machine.
-func (p *project) loseControlPlane() {
+// must answer all the time, and the health check replace the machine, so that there
+// are as many nodes as before.
+func (p *project) loseControlPlane(nodes int) {
 	p.t.Helper()
 	out, err := p.on("", "get", "nodes", "-l", "node-role.kubernetes.io/control-plane", "-o", "jsonpath={.items[0].metadata.name}")
 	if err != nil {
@@ -300,7 +303,7 @@ func (p *project) loseControlPlane() {
 			silent++
 			return out, false
 		}
-		return out, !strings.Contains(out, lost) && strings.Count(out, " Ready ") == 4
+		return out, !strings.Contains(out, lost) && strings.Count(out, " Ready ") == nodes
 	})
 	// A connection that went to the lost server is one failure; two in a row of
 	// two seconds each would be an outage.

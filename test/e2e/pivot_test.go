@@ -1,0 +1,68 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// pivot has the management cluster look after itself: the objects move there by a
+// run that is killed meanwhile and another one, no machine is made anew, and the
+// seed is shelved.
+func (p *project) pivot() {
+	p.t.Helper()
+	before := p.servers()
+	p.append("  seed: {role: pivot}\n")
+	p.crashAt("management-move")
+	p.up()
+	if again := p.up(); len(again.Report.Changes) != 0 {
+		p.t.Errorf("after the move a second run changed %v", again.Report.Changes)
+	}
+	for kubeconfig, want := range map[string]string{"management.kubeconfig": "default/demo", "seed.kubeconfig": ""} {
+		out, err := p.by(kubeconfig, "", "get", "clusters.cluster.x-k8s.io", "-A", "-o", "jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {end}")
+		if err != nil || out != want {
+			p.t.Errorf("%s has the clusters %q, not %q: %v", kubeconfig, out, want, err)
+		}
+	}
+	after := p.servers()
+	for name, id := range before {
+		if after[name] != id {
+			p.t.Errorf("server %s was %s, is %q", name, id, after[name])
+		}
+	}
+	if len(after) != len(before) {
+		p.t.Errorf("servers were %v, are %v", before, after)
+	}
+	p.do("seed", "shelve", "--yes")
+	if state := p.openstack("server", "show", "demo-seed", "-f", "value", "-c", "status"); state != "SHELVED_OFFLOADED" {
+		p.t.Errorf("the seed is %s", state)
+	}
+}
+
+// crashAt kills a run a moment after it began with a step.
+func (p *project) crashAt(step string) {
+	p.t.Helper()
+	cmd := p.command("up", "--yes", "--progress", "json")
+	progress, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	var said strings.Builder
+	for lines := bufio.NewScanner(progress); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		var event struct{ Step string }
+		if json.Unmarshal(lines.Bytes(), &event) == nil && event.Step == step {
+			time.Sleep(time.Second)
+			return
+		}
+	}
+	p.t.Errorf("the run ended before %s:\n%s", step, said.String())
+}
