@@ -3,13 +3,17 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/slipway-sh/slipway/addons"
 )
 
 // outage is how long the management cluster's API may be silent in one go while
@@ -42,7 +46,7 @@ func TestUpgrade(t *testing.T) {
 	p.timed("the older up", func() { p.up() })
 	p.ready(4, time.Minute)
 	p.runs("v1.33.5", "v1.34.0+k3s1")
-	p.speaks("v1.33.1")
+	p.uses(olderImages())
 	p.timed("a tenant's cluster", func() { p.openShop("v1.33.5") })
 	before, issued, servers := p.ids(), p.issued(), p.servers()
 	if out, err := p.on("", "create", "configmap", "kept", "--from-literal", "a=b"); err != nil {
@@ -61,7 +65,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	p.ready(4, time.Minute)
 	p.runs("v1.34.4", "v1.34.1+k3s1")
-	p.speaks("v1.34.1")
+	p.uses(newerImages())
 	if out, err := p.on("", "get", "configmap", "kept", "-o", "jsonpath={.data.a}"); err != nil || out != "b" {
 		t.Errorf("what was there before: %v\n%s", err, out)
 	}
@@ -197,19 +201,40 @@ func (p *project) runs(nodes, seed string) {
 	}
 }
 
-// speaks wants a version of what speaks to the cloud on the management cluster.
-func (p *project) speaks(version string) {
+// olderImages are versions of what a bundle puts on both clusters, and of what
+// speaks to the cloud, by the last part of the images' names.
+func olderImages() map[string]string {
+	return map[string]string{"cluster-api-controller": "v1.12.2", "kubeadm-control-plane-controller": "v1.12.2", "capi-openstack-controller": "v0.14.1",
+		"cert-manager-controller": "v1.21.1", "openstack-cloud-controller-manager": "v1.33.1", "cinder-csi-plugin": "v1.33.1"}
+}
+
+// newerImages are those of this bundle.
+func newerImages() map[string]string {
+	return map[string]string{"cluster-api-controller": addons.ClusterAPIVersion, "kubeadm-control-plane-controller": addons.ClusterAPIVersion,
+		"capi-openstack-controller": addons.CAPOVersion, "cert-manager-controller": addons.CertManagerVersion,
+		"openstack-cloud-controller-manager": addons.CloudProviderVersion, "cinder-csi-plugin": addons.CloudProviderVersion}
+}
+
+// uses wants these versions of images in pods of both clusters, and no others of
+// the same images.
+func (p *project) uses(versions map[string]string) {
 	p.t.Helper()
-	p.eventually("images "+version+" of the cloud's controllers", 3*time.Minute, func() (string, bool) {
-		out, err := p.on("", "get", "pods", "-A", "-o", "jsonpath={.items[*].spec.containers[*].image}")
-		wrong := err != nil
-		for _, image := range strings.Fields(out) {
-			if strings.Contains(image, "cloud-controller-manager:") || strings.Contains(image, "cinder-csi-plugin:") {
-				wrong = wrong || !strings.HasSuffix(image, ":"+version)
+	for kubeconfig, kinds := range map[string]int{"seed.kubeconfig": len(versions) - 2, "management.kubeconfig": len(versions)} {
+		p.eventually(fmt.Sprintf("%s: images %v", kubeconfig, versions), 3*time.Minute, func() (string, bool) {
+			out, err := p.by(kubeconfig, "", "get", "pods", "-A", "-o", "jsonpath={.items[*].spec.containers[*].image}")
+			seen := map[string]bool{}
+			for _, image := range strings.Fields(out) {
+				name, tag, _ := strings.Cut(path.Base(image), ":")
+				if want, known := versions[name]; known {
+					if tag != want {
+						return out, false
+					}
+					seen[name] = true
+				}
 			}
-		}
-		return out, !wrong && strings.Contains(out, "cinder-csi-plugin:")
-	})
+			return out, err == nil && len(seen) == kinds
+		})
+	}
 }
 
 // issued is since when the certificate of a kube-apiserver is valid, as text

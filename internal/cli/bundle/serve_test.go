@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -16,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,24 +23,6 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
-
-// lines hands over what a command writes, line by line.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // certificate makes a certificate of 127.0.0.1 and returns the files, and who
 // trusts it.
@@ -98,7 +78,12 @@ func TestServeIsARegistryOfBundles(t *testing.T) {
 	}
 	address := listener.Addr().String()
 	listener.Close()
-	log, ended := &lines{}, make(chan error, 1)
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	ended := make(chan error, 1)
 	cmd := New(ui.Streams{Err: log, Out: io.Discard})
 	cmd.SetArgs([]string{"serve", "--listen", address, "--tls-cert", certFile, "--tls-key", keyFile,
 		"--dir", bundleWith(t, "one", "quay.io/one"), "--dir", bundleWith(t, "two", "registry.k8s.io/two")})
@@ -106,7 +91,7 @@ func TestServeIsARegistryOfBundles(t *testing.T) {
 	go func() { ended <- cmd.ExecuteContext(ctx) }()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}, DisableKeepAlives: true}}
 	for _, path := range []string{"/v2/one/manifests/v1?ns=quay.io", "/v2/two/manifests/v1?ns=registry.k8s.io"} {
-		if status := settled(t, client, "https://"+address+path, log); status != http.StatusOK {
+		if status := settled(t, client, "https://"+address+path); status != http.StatusOK {
 			t.Errorf("%s: %d", path, status)
 		}
 	}
@@ -119,15 +104,19 @@ func TestServeIsARegistryOfBundles(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("it does not end")
 	}
+	said, err := os.ReadFile(log.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{`"images":2`, `"registries":["quay.io","registry.k8s.io"]`, `"path":"/v2/two/manifests/v1","registry":"registry.k8s.io","status":200`} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log has no %s:\n%s", want, log)
+		if !strings.Contains(string(said), want) {
+			t.Errorf("the log has no %s:\n%s", want, said)
 		}
 	}
 }
 
 // settled asks until the server answers.
-func settled(t *testing.T, client *http.Client, url string, log *lines) int {
+func settled(t *testing.T, client *http.Client, url string) int {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		resp, err := client.Get(url)
@@ -136,7 +125,7 @@ func settled(t *testing.T, client *http.Client, url string, log *lines) int {
 			return resp.StatusCode
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%v\n%s", err, log)
+			t.Fatal(err)
 		}
 	}
 }
