@@ -136,7 +136,7 @@ func TestManagementCluster(t *testing.T) {
 	p.timed("life of an operator's cluster", p.operateCluster)
 	p.timed("life of a tenant's cluster", p.serveTenants)
 	p.timed("moving of the cluster onto itself", p.pivot)
-	p.timed("loss of a control plane without a seed", func() { p.loseControlPlane(5) })
+	p.timed("fewer workers without a seed", p.scaleAlone)
 
 	p.timed("down", func() { p.do("down", "--yes") })
 	if left := p.ids(); len(left) != 0 {

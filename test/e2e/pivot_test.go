@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -38,6 +39,25 @@ func (p *project) pivot() {
 	if state := p.openstack("server", "show", "demo-seed", "-f", "value", "-c", "status"); state != "SHELVED_OFFLOADED" {
 		p.t.Errorf("the seed is %s", state)
 	}
+}
+
+// scaleAlone has the management cluster take one of its two workers away while
+// the seed is shelved: whatever does that runs on the cluster itself.
+func (p *project) scaleAlone() {
+	p.t.Helper()
+	if out, err := p.on("", "scale", "machinedeployments.cluster.x-k8s.io", "demo-md-0", "--replicas=1"); err != nil {
+		p.t.Fatalf("scaling: %v\n%s", err, out)
+	}
+	p.ready(4, 4*time.Minute)
+	p.eventually("one server less", time.Minute, func() (string, bool) {
+		workers := 0
+		for name := range p.servers() {
+			if strings.HasPrefix(name, "demo-md-0-") {
+				workers++
+			}
+		}
+		return fmt.Sprint(workers), workers == 1
+	})
 }
 
 // crashAt kills a run a moment after it began with a step.

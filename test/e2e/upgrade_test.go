@@ -25,7 +25,8 @@ const outage = 15 * time.Second
 // bundle, and goes to this one by one run: k3s of the seed, Kubernetes by a minor
 // version, and what runs on both. Its API answers meanwhile. A tenant's cluster is
 // left alone by that, and upgraded when the tenant wants it. A mirror has the
-// images of both bundles: a node's image brings those of one.
+// images of both bundles: a node's image brings those of one. At last the cluster
+// looks after itself, and repairs itself while the seed is shelved.
 //
 // proves: F03, S-58, S-66
 func TestUpgrade(t *testing.T) {
@@ -92,6 +93,8 @@ func TestUpgrade(t *testing.T) {
 		out, err := p.coe("cluster", "list", "-f", "value", "-c", "name", "-c", "status")
 		return out, err == nil && out == ""
 	})
+	p.timed("moving of the cluster onto itself", p.pivot)
+	p.timed("loss of a control plane without a seed", func() { p.loseControlPlane(4) })
 	p.timed("down", func() { p.do("down", "--yes") })
 	if left := p.ids(); len(left) != 0 {
 		t.Errorf("down left %v", left)
