@@ -56,7 +56,7 @@ func TestSettingsThatContradict(t *testing.T) {
 		"rewrite without mirrors": {"registries: {docker.io: {rewrite: {a: b}}}", "registries[docker.io].rewrite: names are rewritten for mirrors"},
 		"small root":              {"seed: {rootVolume: {sizeGiB: 5}}", "rootVolume.sizeGiB: 5 is not between 20 and 16384"},
 		"nowhere to move to":      {"seed: {role: pivot}", "seed.role: the objects move to the management cluster, and there is none"},
-		"short overlap":           {"managementCluster: {}, magnum: {credentialOverlap: 30s}", "magnum.credentialOverlap: what runs on clusters is started anew"},
+		"short overlap":           {"managementCluster: {}, magnum: {credentialOverlap: 30s}", "magnum.credentialOverlap: 30s is too short"},
 		"unknown role":            {"managementCluster: {}, seed: {role: temporary}", "seed.role: \"temporary\" is not known here"},
 		"empty tag":               {"tags: ['']", "spec.tags[0]: this is required"},
 	} {

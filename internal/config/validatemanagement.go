@@ -48,8 +48,8 @@ func (v *validator) magnum(e *Environment) {
 	if m == nil {
 		return
 	}
-	if time.Duration(m.CredentialOverlap) < time.Minute {
-		v.add(at.Child("credentialOverlap"), "write 1m or more", "what runs on clusters is started anew with the new credential within half of it")
+	if overlap := time.Duration(m.CredentialOverlap); overlap < time.Minute {
+		v.add(at.Child("credentialOverlap"), "write 1m or more", "%s is too short: in half of it the new credential has to reach what runs on clusters", overlap)
 	}
 	if e.Spec.ManagementCluster == nil {
 		v.add(at, "add spec.managementCluster, or leave out spec.magnum", "the API runs on the management cluster, and there is none")

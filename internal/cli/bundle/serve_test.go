@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"io"
 	"math/big"
@@ -72,12 +73,6 @@ func bundleWith(t *testing.T, name, repository string) string {
 func TestServeIsARegistryOfBundles(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, trust := certificate(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
@@ -85,14 +80,20 @@ func TestServeIsARegistryOfBundles(t *testing.T) {
 	defer log.Close()
 	ended := make(chan error, 1)
 	cmd := New(ui.Streams{Err: log, Out: io.Discard})
-	cmd.SetArgs([]string{"serve", "--listen", address, "--tls-cert", certFile, "--tls-key", keyFile,
+	cmd.SetArgs([]string{"serve", "--listen", "127.0.0.1:0", "--tls-cert", certFile, "--tls-key", keyFile,
 		"--dir", bundleWith(t, "one", "quay.io/one"), "--dir", bundleWith(t, "two", "registry.k8s.io/two")})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { ended <- cmd.ExecuteContext(ctx) }()
+	address := announced(t, log.Name())
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}, DisableKeepAlives: true}}
 	for _, path := range []string{"/v2/one/manifests/v1?ns=quay.io", "/v2/two/manifests/v1?ns=registry.k8s.io"} {
-		if status := settled(t, client, "https://"+address+path); status != http.StatusOK {
-			t.Errorf("%s: %d", path, status)
+		resp, err := client.Get("https://" + address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", path, resp.Status)
 		}
 	}
 	cancel()
@@ -115,19 +116,21 @@ func TestServeIsARegistryOfBundles(t *testing.T) {
 	}
 }
 
-// settled asks until the server answers.
-func settled(t *testing.T, client *http.Client, url string) int {
+// announced waits for the address that the command tells in its log.
+func announced(t *testing.T, log string) string {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		resp, err := client.Get(url)
-		if err == nil {
-			resp.Body.Close()
-			return resp.StatusCode
-		}
-		if time.Now().After(end) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		text, err := os.ReadFile(log)
+		if err != nil {
 			t.Fatal(err)
 		}
+		var said struct{ Address string }
+		if json.Unmarshal(text, &said) == nil && said.Address != "" {
+			return said.Address
+		}
 	}
+	t.Fatal("it does not serve")
+	return ""
 }
 
 // TestServeTellsAllThatIsWrong refuses before it listens.

@@ -56,7 +56,7 @@ type Hooks struct {
 func (o *Options) Serve(ctx context.Context, server *http.Server, hooks Hooks) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Address)
 	if err != nil {
-		return fault.New("--listen "+o.Address, err, "give an address that is free")
+		return fault.New("--listen "+o.Address, err, "give host:port, with an address of this machine and a port that is free")
 	}
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
