@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,7 +63,7 @@ func isolate(t *testing.T) bool {
 }
 
 // enter makes the namespaces usable: mounts stay inside, /proc shows only what
-// runs here, and loopback is up.
+// runs here, what is written to /etc (k3s does) is the test's, and loopback is up.
 func enter(t *testing.T) {
 	t.Helper()
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -70,6 +71,9 @@ func enter(t *testing.T) {
 	}
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		t.Fatal(err)
+	}
+	if err := unix.Mount("overlay", "/etc", "overlay", 0, fmt.Sprintf("lowerdir=/etc,upperdir=%s,workdir=%s", t.TempDir(), t.TempDir())); err != nil {
+		t.Logf("an /etc of the test's own: %v", err) // not on every file system
 	}
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {

@@ -118,10 +118,13 @@ func startOnce(path, data string) (*Server, func(), error) {
 		return nil, nil, fmt.Errorf("log of k3s: %w", err)
 	}
 	defer log.Close()
-	command := exec.Command(path, arguments(data, kubeconfig, ports)...)
+	command, err := withOwnEtc(path, data, arguments(data, kubeconfig, ports))
+	if err != nil {
+		return nil, nil, err
+	}
 	command.Stdout, command.Stderr = log, log
 	// The server goes with the test, also when that is killed.
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	command.SysProcAttr.Setpgid, command.SysProcAttr.Pdeathsig = true, syscall.SIGKILL
 	command.Env = append(os.Environ(), "HOME="+data, "NOTIFY_SOCKET=")
 	if err := command.Start(); err != nil {
 		return nil, nil, fmt.Errorf("starting k3s: %w", err)
@@ -138,6 +141,27 @@ func startOnce(path, data string) (*Server, func(), error) {
 		return nil, nil, fmt.Errorf("%w; k3s said:\n%s", err, lastWords(data))
 	}
 	return server, stop, nil
+}
+
+// withOwnEtc makes the command of k3s, which writes to /etc/rancher whatever it
+// is told: root's sees an /etc of its own, so that nothing is left on the host.
+// Where such a mount is not permitted, as in a container, it runs without.
+func withOwnEtc(k3s, data string, arguments []string) (*exec.Cmd, error) {
+	command := exec.Command(k3s, arguments...)
+	command.SysProcAttr = &syscall.SysProcAttr{}
+	if os.Geteuid() != 0 {
+		return command, nil
+	}
+	changes, work := filepath.Join(data, "etc"), filepath.Join(data, "etc-work")
+	for _, folder := range []string{changes, work} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return nil, fmt.Errorf("folder of k3s: %w", err)
+		}
+	}
+	mount := fmt.Sprintf("lowerdir=/etc,upperdir=%s,workdir=%s", changes, work)
+	command = exec.Command("/bin/sh", append([]string{"-c", `mount -t overlay overlay -o "$0" /etc; exec "$@"`, mount, k3s}, arguments...)...)
+	command.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	return command, nil
 }
 
 // arguments are those of an API server alone. Each of two servers at a time
