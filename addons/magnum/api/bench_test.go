@@ -339,6 +339,9 @@ func (b *bench) settle(uuid string, change ...func(*v1alpha1.Cluster)) {
 			b.must(b.kube.Update(b.t.Context(), g))
 			continue
 		}
+		if g.ResourceVersion == "" {
+			b.must(b.kube.Create(b.t.Context(), g))
+		}
 		g.Status.Phase, g.Status.ObservedGeneration = done(g.Status.Phase), g.Generation
 		g.Status.NodeAddresses = nil
 		for i := range g.Spec.NodeCount {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -235,6 +236,23 @@ func TestClusterVisibility(t *testing.T) {
 	b.do(member, http.MethodGet, clusters+"/"+strings.ReplaceAll(uuid, "-", ""), nil).want(200)
 }
 
+// What is created in the same second is listed in the order of its creation.
+func TestListInOrderOfCreation(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	template := b.template()
+	var want, got []string
+	for i := range 8 {
+		want = append(want, b.cluster(template, "name", fmt.Sprintf("shop-%d", i)))
+	}
+	for _, c := range b.do(member, http.MethodGet, clusters, nil).want(200).list("clusters") {
+		got = append(got, c["uuid"].(string))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("listed %v, created %v", got, want)
+	}
+}
+
 // proves: M-C31, M-C32, M-C72
 func TestClusterStatus(t *testing.T) {
 	t.Parallel()
@@ -255,7 +273,10 @@ func TestClusterStatus(t *testing.T) {
 	c := b.view(uuid).Cluster.DeepCopy()
 	c.Status.Phase, c.Status.StatusReason = v1alpha1.UpdateFailed, "no valid host"
 	b.must(b.kube.Status().Update(t.Context(), c))
-	b.await(func() bool { return b.show(uuid).str("status") == "UPDATE_FAILED" })
+	b.await(func() bool { // two informers tell of the group and of the cluster
+		v := b.view(uuid)
+		return v.Phase() == v1alpha1.UpdateFailed && v.Default(false).Status.Phase == v1alpha1.UpdateFailed
+	})
 	b.show(uuid).is("faults", object{"default-worker": "no valid host"}).is("status_reason", "no valid host")
 }
 

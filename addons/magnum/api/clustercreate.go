@@ -8,9 +8,7 @@ import (
 	"strconv"
 
 	"github.com/google/uuid"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
@@ -39,9 +37,11 @@ func createCluster(c *call) error {
 	if err := c.allow("cluster:create", c.mine()); err != nil {
 		return err
 	}
-	if err := c.withinQuota(); err != nil {
+	giveBack, err := c.takePlace(cluster)
+	if err != nil {
 		return err
 	}
+	defer giveBack()
 	if t.Spec.Hidden && !c.admin {
 		return forbidden("The ClusterTemplate %s is hidden: only administrators can use it.", t.UUID())
 	}
@@ -133,9 +133,7 @@ func (c *call) clusterNames(cluster *v1alpha1.Cluster) error {
 	spec, resolved := &cluster.Spec, &v1alpha1.ResolvedNames{}
 	boot := c.s.o.Rules.bootVolume(spec.Labels)
 	group, check := c.checks()
-	for _, flavor := range []string{spec.FlavorID, spec.MasterFlavorID} {
-		check(func() error { return c.flavor(flavor, boot) })
-	}
+	check(func() error { return c.flavors(boot, spec.FlavorID, spec.MasterFlavorID) })
 	check(func() (err error) {
 		resolved.Image, err = c.nodeImage(spec.Template.ImageID, spec.Labels)
 		return err
@@ -157,18 +155,6 @@ func (c *call) clusterNames(cluster *v1alpha1.Cluster) error {
 	return group.Wait()
 }
 
-// flavor checks a flavor that machines are to have; "" is none.
-func (c *call) flavor(ref string, boot int) error {
-	if ref == "" {
-		return nil
-	}
-	flavor, err := c.s.o.Cloud.Flavor(c.ctx(), c.token, ref)
-	if err != nil {
-		return looked(err, http.StatusBadRequest)
-	}
-	return firstError(rootDisk(ref, flavor, boot), c.s.o.Rules.size(ref, flavor))
-}
-
 // nodeImage looks up an image that machines are to have.
 func (c *call) nodeImage(ref string, labels map[string]string) (v1alpha1.ResolvedImage, error) {
 	image, err := c.s.o.Cloud.Image(c.ctx(), c.token, ref)
@@ -185,49 +171,18 @@ func (c *call) nodeImage(ref string, labels map[string]string) (v1alpha1.Resolve
 	return v1alpha1.ResolvedImage{ID: image.ID, OSDistro: image.OSDistro, KubernetesVersion: version}, nil
 }
 
-// withinQuota refuses a cluster above the project's quota; clusters of every
-// status count.
-func (c *call) withinQuota() error {
-	limit := c.s.o.Quota
-	if own := c.s.o.Inventory.Quota(c.caller.ProjectID); own != nil {
-		limit = own.Spec.HardLimit
-	}
-	if int32(len(c.s.o.Inventory.Clusters(c.caller.ProjectID))) >= limit {
-		return forbidden("You have reached the maximum clusters per project, %d. You may delete a cluster to make room for a new one.", limit)
-	}
-	return nil
-}
-
-// storeCluster makes the credential, the cluster and its default groups, in
-// this order: a cluster without a credential could not be built, groups without
-// a cluster would belong to nobody. Groups that cannot be written are made by
-// the controllers.
+// storeCluster makes the credential and then the cluster, which could not be
+// built without one. The default groups follow from the cluster: the
+// controllers write them, and until then the inventory shows what they will be.
 func (c *call) storeCluster(cluster *v1alpha1.Cluster) error {
 	c.object = "cluster " + cluster.UUID()
 	undo, err := c.giveCredential(cluster)
 	if err != nil {
 		return err
 	}
-	unlock := c.s.project.lock(c.caller.ProjectID)
-	err = c.withinQuota()
-	if err == nil {
-		err = c.create(cluster, c.caller.ProjectID)
-	}
-	unlock()
-	if err != nil {
+	if err := c.create(cluster, c.caller.ProjectID); err != nil {
 		undo()
 		return err
-	}
-	for _, g := range v1alpha1.DefaultGroups(cluster) {
-		err := c.create(g, c.caller.ProjectID)
-		if apierrors.IsAlreadyExists(err) { // the controllers were faster
-			if err = c.s.o.Client.Get(c.ctx(), client.ObjectKeyFromObject(g), g); err == nil {
-				c.s.see(c.ctx(), g, false)
-			}
-		}
-		if err != nil {
-			c.s.o.Log.WarnContext(c.ctx(), "a default group is left to the controllers", "request_id", c.requestID, "group", g.Name, "error", err.Error())
-		}
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func (c *call) changeSpec(v *inventory.View, after document, changed []string, r
 		return err
 	}
 	if slices.Contains(changed, "node_count") {
-		if err := c.flavor(v.Cluster.Spec.FlavorID, c.s.o.Rules.bootVolume(v.Cluster.EffectiveLabels())); err != nil {
+		if err := c.flavors(c.s.o.Rules.bootVolume(v.Cluster.EffectiveLabels()), v.Cluster.Spec.FlavorID); err != nil {
 			return err
 		}
 	}

@@ -172,7 +172,7 @@ func takesGroup(v *inventory.View, g *v1alpha1.NodeGroup) error {
 // groupNames looks up what a group names in the cloud.
 func (c *call) groupNames(v *inventory.View, g *v1alpha1.NodeGroup) error {
 	group, check := c.checks()
-	check(func() error { return c.flavor(g.Spec.FlavorID, c.s.o.Rules.bootVolume(g.Spec.Labels)) })
+	check(func() error { return c.flavors(c.s.o.Rules.bootVolume(g.Spec.Labels), g.Spec.FlavorID) })
 	if t := v.Cluster.Spec.Template; t == nil || t.ImageID != g.Spec.ImageID {
 		check(func() error {
 			image, err := c.nodeImage(g.Spec.ImageID, g.Spec.Labels)

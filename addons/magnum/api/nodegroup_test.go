@@ -39,6 +39,7 @@ func TestGroupsOfNewCluster(t *testing.T) {
 	b.do(member, http.MethodGet, path+"/"+unknown(), nil).want(404)
 	b.do(member, http.MethodGet, clusters+"/nothing/nodegroups", nil).want(404)
 	b.do(member, http.MethodPost, path, object{"name": "gpu"}).want(409).says("api_address")
+	b.do(member, http.MethodPatch, path+"/default-worker", []object{patchOp("replace", "/max_node_count", 5)}).want(409).says("CREATE_IN_PROGRESS")
 	first := b.do(member, http.MethodGet, path+"?limit=1&role=master", nil).want(200)
 	if next := first.str("next"); !strings.Contains(next, "/clusters/"+uuid+"/nodegroups?") || !strings.Contains(next, "role=master") {
 		t.Errorf("next %q", next)

@@ -53,14 +53,14 @@ func pointer(n *int32) any {
 // showGroup is a group as clients get it.
 func (c *call) showGroup(v *inventory.View, g *v1alpha1.NodeGroup) document {
 	d := shortGroup(v, g)
-	d["id"], d["cluster_id"], d["project_id"] = inventory.SortID(g), v.Cluster.UUID(), g.Spec.ProjectID
+	d["id"], d["cluster_id"], d["project_id"] = v.GroupID(g), v.Cluster.UUID(), g.Spec.ProjectID
 	d["docker_volume_size"], d["node_addresses"] = number(g.Spec.DockerVolumeSize), append([]string{}, g.Status.NodeAddresses...)
 	d["status_reason"], d["version"] = null(g.Status.StatusReason), null(g.Status.Version)
 	labels := g.EffectiveLabels(v.Cluster)
 	d["labels"] = labelsOrEmpty(labels)
 	d["labels_overridden"], d["labels_added"], d["labels_skipped"] = threeMaps(labels, v.Cluster.EffectiveLabels())
 	d["node_labels"], d["node_taints"] = nullMap(g.Spec.NodeLabels), taintDocuments(g.Spec.NodeTaints)
-	d["created_at"], d["updated_at"] = created(g), updated(g, g.Status.UpdatedAt)
+	d["created_at"], d["updated_at"] = timeText(v.Created(g).Time), updated(g, g.Status.UpdatedAt)
 	d["links"] = c.links("clusters/" + v.Cluster.UUID() + "/nodegroups/" + g.UUID())
 	return d
 }
@@ -135,10 +135,10 @@ func checkNodeLabels(labels map[string]string) error {
 
 func groupListing(v *inventory.View) listing[*v1alpha1.NodeGroup] {
 	columns := map[string]func(*v1alpha1.NodeGroup) string{
-		"id":         func(g *v1alpha1.NodeGroup) string { return padded(inventory.SortID(g)) },
+		"id":         func(g *v1alpha1.NodeGroup) string { return padded(v.GroupID(g)) },
 		"cluster_id": func(*v1alpha1.NodeGroup) string { return v.Cluster.UUID() },
 		"project_id": func(g *v1alpha1.NodeGroup) string { return g.Spec.ProjectID },
-		"created_at": func(g *v1alpha1.NodeGroup) string { return created(g).(string) },
+		"created_at": func(g *v1alpha1.NodeGroup) string { return timeText(v.Created(g).Time) },
 		"updated_at": func(g *v1alpha1.NodeGroup) string { return sortText(updated(g, g.Status.UpdatedAt)) },
 	}
 	for _, name := range strings.Fields("uuid name flavor_id image_id node_count role is_default status stack_id min_node_count max_node_count") {

@@ -1,11 +1,14 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,6 +60,38 @@ func TestQuotas(t *testing.T) {
 	b.do(member, http.MethodDelete, own, nil).want(403)
 	b.do(admin, http.MethodDelete, own, nil).want(204)
 	b.do(admin, http.MethodGet, own, nil).want(200).is("hard_limit", 20)
+}
+
+// Creations at the same moment do not exceed a quota, and one that fails gives
+// its place back.
+func TestQuotaAtTheSameMoment(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	template := b.template()
+	b.do(admin, http.MethodPost, quotas, object{"project_id": b.project, "resource": "Cluster", "hard_limit": 3}).want(201)
+	body := object{"name": "shop", "cluster_template_id": template, "keypair": "ops"}
+	b.do(member, http.MethodPost, clusters, body.over("keypair", "nothing")).want(404)
+	var group errgroup.Group
+	var accepted, refused atomic.Int32
+	for range 12 {
+		group.Go(func() error {
+			switch status := b.do(member, http.MethodPost, clusters, body).status; status {
+			case http.StatusAccepted:
+				accepted.Add(1)
+			case http.StatusForbidden:
+				refused.Add(1)
+			default:
+				return fmt.Errorf("it answered %d", status)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil || accepted.Load() != 3 || refused.Load() != 9 {
+		t.Errorf("%d accepted, %d refused, %v", accepted.Load(), refused.Load(), err)
+	}
+	if coming := b.server.places.coming; len(coming) != 0 {
+		t.Errorf("places that nobody gave back: %v", coming)
+	}
 }
 
 // proves: M-Q11, M-Q12, M-Q13, M-Q16

@@ -96,14 +96,9 @@ func (c *call) templateNames(d, before document) error {
 	}
 	group, check := c.checks()
 	boot := c.s.o.Rules.bootVolume(d.labels("labels"))
-	for _, name := range []string{"flavor_id", "master_flavor_id"} {
-		if ref := changed(name); ref != "" {
-			check(func() error {
-				flavor, err := c.s.o.Cloud.Flavor(c.ctx(), c.token, ref)
-				return firstError(looked(err, http.StatusBadRequest), rootDisk(ref, flavor, boot))
-			})
-		}
-	}
+	check(func() error {
+		return c.eachFlavor(func(ref string, f openstack.Flavor) error { return rootDisk(ref, f, boot) }, changed("flavor_id"), changed("master_flavor_id"))
+	})
 	if ref := changed("external_network_id"); ref != "" {
 		check(func() error {
 			_, err := c.s.o.Cloud.Network(c.ctx(), c.token, ref, true)
@@ -148,6 +143,31 @@ func (r Rules) bootVolume(labels map[string]string) int {
 		return size
 	}
 	return r.BootVolumeSize
+}
+
+// flavors checks flavors that machines are to have; "" is none.
+func (c *call) flavors(boot int, refs ...string) error {
+	return c.eachFlavor(func(ref string, f openstack.Flavor) error {
+		return firstError(rootDisk(ref, f, boot), c.s.o.Rules.size(ref, f))
+	}, refs...)
+}
+
+// eachFlavor looks up flavors and checks them in the order of refs; "" is none.
+func (c *call) eachFlavor(check func(ref string, f openstack.Flavor) error, refs ...string) error {
+	refs = slices.DeleteFunc(refs, func(ref string) bool { return ref == "" })
+	if len(refs) == 0 {
+		return nil
+	}
+	found, err := c.s.o.Cloud.Flavors(c.ctx(), c.token, refs...)
+	if err != nil {
+		return looked(err, http.StatusBadRequest)
+	}
+	for i, ref := range refs {
+		if err := check(ref, found[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rootDisk refuses machines without a disk to boot from.

@@ -32,7 +32,7 @@ type Tokens interface {
 // Lookup finds things in the cloud with the caller's token.
 type Lookup interface {
 	Image(ctx context.Context, t *keystone.Token, ref string) (openstack.Image, error)
-	Flavor(ctx context.Context, t *keystone.Token, ref string) (openstack.Flavor, error)
+	Flavors(ctx context.Context, t *keystone.Token, refs ...string) ([]openstack.Flavor, error)
 	Keypair(ctx context.Context, t *keystone.Token, name string) error
 	Network(ctx context.Context, t *keystone.Token, ref string, external bool) (string, error)
 	Subnet(ctx context.Context, t *keystone.Token, ref, networkID string) (string, error)
@@ -163,11 +163,11 @@ func fallback[T comparable](value, other T) T {
 
 // Server answers requests. It is safe for concurrent use.
 type Server struct {
-	o       Options
-	mux     *http.ServeMux
-	prefix  string
-	public  string
-	project keyedLock
+	o      Options
+	mux    *http.ServeMux
+	prefix string
+	public string
+	places places
 }
 
 // New returns a server.

@@ -26,6 +26,7 @@ const (
 // namespace is made when it is missing.
 func (c *call) create(o client.Object, project string) error {
 	kube := c.s.o.Client
+	o.SetAnnotations(map[string]string{v1alpha1.AnnotationCreatedAt: c.s.o.Now().UTC().Format(time.RFC3339Nano)})
 	err := kube.Create(c.ctx(), o)
 	if apierrors.IsNotFound(err) {
 		if err := c.makeNamespace(project); err != nil {
@@ -135,39 +136,4 @@ func updated(o metav1.Object, status *metav1.Time) any {
 		return nil
 	}
 	return timeText(at)
-}
-
-// keyedLock is a lock for each key.
-type keyedLock struct {
-	mu    sync.Mutex
-	locks map[string]*countedLock
-}
-
-type countedLock struct {
-	sync.Mutex
-	users int
-}
-
-// lock waits for a key's lock and returns what unlocks it.
-func (k *keyedLock) lock(key string) func() {
-	k.mu.Lock()
-	if k.locks == nil {
-		k.locks = map[string]*countedLock{}
-	}
-	l := k.locks[key]
-	if l == nil {
-		l = &countedLock{}
-		k.locks[key] = l
-	}
-	l.users++
-	k.mu.Unlock()
-	l.Lock()
-	return func() {
-		l.Unlock()
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if l.users--; l.users == 0 {
-			delete(k.locks, key)
-		}
-	}
 }

@@ -57,7 +57,7 @@ func (n Names) any() bool {
 
 // lookup finds things as the endpoint does, with another token.
 type lookup struct {
-	cloud openstack.Cloud
+	cloud *openstack.Cloud
 	token *keystone.Token
 }
 
@@ -71,7 +71,7 @@ func newLookup(c *cloud.Cloud) (*lookup, error) {
 		token.Endpoints[name] = gophercloud.NormalizeURL(service.Endpoint)
 		token.Endpoints[name] = token.Endpoints[name][:len(token.Endpoints[name])-1]
 	}
-	return &lookup{openstack.Cloud{HTTP: c.Provider.HTTPClient}, token}, nil
+	return &lookup{&openstack.Cloud{HTTP: c.Provider.HTTPClient}, token}, nil
 }
 
 func (l *lookup) names(ctx context.Context, want Names) (*v1alpha1.ResolvedNames, error) {

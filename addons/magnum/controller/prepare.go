@@ -93,7 +93,7 @@ func (p *pass) writeGroupSpec(ctx context.Context, g *v1alpha1.NodeGroup, change
 	return nil
 }
 
-// defaultGroups makes the default groups where whoever made the cluster did not.
+// defaultGroups makes the default groups that are missing.
 func (p *pass) defaultGroups(ctx context.Context) error {
 	if p.trouble != nil {
 		return nil

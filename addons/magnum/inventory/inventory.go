@@ -37,6 +37,8 @@ type Inventory struct {
 	quotas    map[string]*v1alpha1.Quota
 	views     map[types.NamespacedName]*View
 	lists     map[string][]*View
+	// counts are the clusters of each project.
+	counts map[string]int
 }
 
 // kindKey names an object of any kind.
@@ -53,9 +55,7 @@ func keyOf(o client.Object) kindKey { return kindKey{Kind(o), client.ObjectKeyFr
 // New returns an inventory that follows the informers until their cache stops.
 // It starts nothing: the cache is its owner's.
 func New(ctx context.Context, informers Informers) (*Inventory, error) {
-	i := &Inventory{changed: make(chan struct{}), versions: map[kindKey]string{}, templates: newTable[*v1alpha1.ClusterTemplate](), clusters: newTable[*v1alpha1.Cluster](),
-		groups: map[types.NamespacedName]map[string]*v1alpha1.NodeGroup{}, quotas: map[string]*v1alpha1.Quota{},
-		views: map[types.NamespacedName]*View{}, lists: map[string][]*View{}}
+	i := newInventory()
 	for _, kind := range []client.Object{&v1alpha1.ClusterTemplate{}, &v1alpha1.Cluster{}, &v1alpha1.NodeGroup{}, &v1alpha1.Quota{}} {
 		informer, err := informers.GetInformer(ctx, kind)
 		if err != nil {
@@ -72,6 +72,12 @@ func New(ctx context.Context, informers Informers) (*Inventory, error) {
 		i.synced = append(i.synced, registration)
 	}
 	return i, nil
+}
+
+func newInventory() *Inventory {
+	return &Inventory{changed: make(chan struct{}), versions: map[kindKey]string{}, templates: newTable[*v1alpha1.ClusterTemplate](), clusters: newTable[*v1alpha1.Cluster](),
+		groups: map[types.NamespacedName]map[string]*v1alpha1.NodeGroup{}, quotas: map[string]*v1alpha1.Quota{},
+		views: map[types.NamespacedName]*View{}, lists: map[string][]*View{}, counts: map[string]int{}}
 }
 
 // Synced says whether everything that existed at the start has been seen.
@@ -160,17 +166,40 @@ func (i *Inventory) putGroup(g *v1alpha1.NodeGroup) {
 // review makes a new view of a cluster, or none when it is gone.
 func (i *Inventory) review(key types.NamespacedName) {
 	clear(i.lists)
+	if old := i.views[key]; old != nil {
+		delete(i.views, key)
+		i.count(old, -1)
+	}
 	c, ok := i.clusters.byKey[key]
 	if !ok {
-		delete(i.views, key)
 		return
 	}
-	view := &View{Cluster: c, ID: SortID(c)}
+	view := &View{Cluster: c, ID: SortID(c), Groups: missingGroups(c, i.groups[key])}
 	for _, g := range i.groups[key] {
 		view.Groups = append(view.Groups, g)
 	}
 	slices.SortFunc(view.Groups, groupOrder)
 	i.views[key] = view
+	i.count(view, 1)
+}
+
+func (i *Inventory) count(v *View, by int) {
+	project := v.Cluster.Spec.ProjectID
+	if i.counts[project] += by; i.counts[project] == 0 {
+		delete(i.counts, project)
+	}
+}
+
+// missingGroups are the default groups that the controllers have not written
+// yet, or have let go before the cluster, as they are from the cluster's
+// creation to its end. They have no resourceVersion, and nobody may change them:
+// a cluster that waits for the controllers refuses changes.
+func missingGroups(c *v1alpha1.Cluster, stored map[string]*v1alpha1.NodeGroup) []*v1alpha1.NodeGroup {
+	has := func(name string) bool { return stored[v1alpha1.NodeGroupName(c, name)] != nil }
+	if has(v1alpha1.DefaultMaster) && has(v1alpha1.DefaultWorker) {
+		return nil
+	}
+	return slices.DeleteFunc(v1alpha1.DefaultGroups(c), func(g *v1alpha1.NodeGroup) bool { return stored[g.Name] != nil })
 }
 
 func groupOrder(a, b *v1alpha1.NodeGroup) int {

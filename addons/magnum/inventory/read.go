@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,9 +29,23 @@ func (i *Inventory) Clusters(project string) []*View {
 			list = append(list, v)
 		}
 	}
-	slices.SortFunc(list, func(a, b *View) int { return byID(a.Cluster, b.Cluster) })
+	slices.SortFunc(list, func(a, b *View) int { return cmp.Compare(a.ID, b.ID) })
 	i.lists[project] = list
 	return list
+}
+
+// CountClusters is how many clusters a project has, with those of coming, which
+// are uuids, that are not among them yet.
+func (i *Inventory) CountClusters(project string, coming map[string]bool) int {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	count := i.counts[project]
+	for uuid := range coming {
+		if len(i.clusters.byUUID[uuid]) == 0 {
+			count++
+		}
+	}
+	return count
 }
 
 // Cluster is the view of an object, nil when there is none.

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"hash/fnv"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
 // object is a resource that the REST API knows by uuid and name.
@@ -57,17 +60,30 @@ func remove[T any](index map[string][]T, name string, gone func(T) bool) {
 	index[name] = left
 }
 
+// clocksApart is how far the endpoint's clock and the API server's may be apart
+// for the endpoint's to be believed.
+const clocksApart = 5 * time.Second
+
 // SortID is the number that Magnum calls id: it rises with the time of
-// creation, stays the same for ever and fits into 53 bits. Objects of the same
-// second are in an order of their own that does not change.
+// creation, stays the same for ever and fits into 53 bits. Of objects that the
+// endpoint did not create those of the same second are in an order of their own
+// that does not change.
 func SortID(o metav1.Object) int64 {
-	h := fnv.New32a()
+	created := o.GetCreationTimestamp()
+	if at, err := time.Parse(time.RFC3339Nano, o.GetAnnotations()[v1alpha1.AnnotationCreatedAt]); err == nil && at.Sub(created.Time).Abs() < clocksApart {
+		return at.Unix()<<20 | int64(at.Nanosecond()/int(time.Microsecond))
+	}
 	id := string(o.GetUID())
 	if id == "" {
 		id = o.GetNamespace() + "/" + o.GetName()
 	}
+	return sortID(created, id)
+}
+
+func sortID(created metav1.Time, id string) int64 {
+	h := fnv.New32a()
 	h.Write([]byte(id)) //nolint:errcheck // a hash does not fail
-	second := max(o.GetCreationTimestamp().Unix(), 0)
+	second := max(created.Unix(), 0)
 	return second<<20 | int64(h.Sum32()&(1<<20-1))
 }
 

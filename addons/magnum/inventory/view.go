@@ -3,6 +3,8 @@ package inventory
 import (
 	"sync/atomic"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
@@ -55,6 +57,23 @@ func (v *View) Counts() (masters, workers int32) {
 		}
 	}
 	return masters, workers
+}
+
+// Created is when a group was created. A default group is as old as its cluster,
+// whenever the controllers wrote it.
+func (v *View) Created(g *v1alpha1.NodeGroup) metav1.Time {
+	if g.Spec.IsDefault {
+		return v.Cluster.CreationTimestamp
+	}
+	return g.CreationTimestamp
+}
+
+// GroupID is the number that Magnum calls id of a group, see [SortID].
+func (v *View) GroupID(g *v1alpha1.NodeGroup) int64 {
+	if g.Spec.IsDefault {
+		return sortID(v.Cluster.CreationTimestamp, g.UUID())
+	}
+	return SortID(g)
 }
 
 // Default is the default group of the control plane or of workers, nil while

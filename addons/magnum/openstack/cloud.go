@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 
@@ -47,13 +46,12 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Reason }
 
-// callTime bounds one lookup.
-const callTime = 20 * time.Second
-
 // Cloud makes clients for callers. It is safe for concurrent use.
 type Cloud struct {
 	// HTTP is the transport to the services; its TLS settings are the cloud's.
 	HTTP http.Client
+
+	shared shared
 }
 
 // client is a client of a service for a caller. base is the version that the

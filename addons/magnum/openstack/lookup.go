@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -15,6 +14,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/mtu"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"github.com/gophercloud/gophercloud/v2/pagination"
 
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
 )
@@ -46,30 +46,26 @@ func (c *Cloud) Image(ctx context.Context, t *keystone.Token, ref string) (Image
 	if err != nil {
 		return Image{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	if isID(ref) {
-		found, err := images.Get(ctx, client, ref).Extract()
-		if err == nil {
-			return newImage(found), nil
+	return ask(ctx, c, t, object, func(ctx context.Context) (Image, error) {
+		if isID(ref) {
+			found, err := images.Get(ctx, client, ref).Extract()
+			if err == nil {
+				return newImage(found), nil
+			}
+			if err = failed(object, err); !errors.Is(err, ErrNotFound) {
+				return Image{}, err
+			}
 		}
-		if err = failed(object, err); !errors.Is(err, ErrNotFound) {
+		list, err := all(ctx, images.List(client, images.ListOpts{Name: ref}), images.ExtractImages)
+		if err != nil {
+			return Image{}, failed(object, err)
+		}
+		found, err := one(object, list)
+		if err != nil {
 			return Image{}, err
 		}
-	}
-	pages, err := images.List(client, images.ListOpts{Name: ref}).AllPages(ctx)
-	if err != nil {
-		return Image{}, failed(object, err)
-	}
-	list, err := images.ExtractImages(pages)
-	if err != nil {
-		return Image{}, failed(object, err)
-	}
-	found, err := one(object, list)
-	if err != nil {
-		return Image{}, err
-	}
-	return newImage(&found), nil
+		return newImage(&found), nil
+	})
 }
 
 func newImage(i *images.Image) Image {
@@ -80,31 +76,42 @@ func newImage(i *images.Image) Image {
 	return Image{i.ID, strings.ToLower(property("os_distro")), property("kube_version"), property("magnum_driver")}
 }
 
-// Flavor finds a flavor by id or name.
-func (c *Cloud) Flavor(ctx context.Context, t *keystone.Token, ref string) (Flavor, error) {
-	object := fmt.Sprintf("flavor %q", ref)
-	client, err := c.compute(t, object)
+// Flavors finds flavors by id or name, in the order of refs: with one call,
+// for Nova cannot be asked by name.
+func (c *Cloud) Flavors(ctx context.Context, t *keystone.Token, refs ...string) ([]Flavor, error) {
+	client, err := c.compute(t, fmt.Sprintf("flavor %q", refs))
 	if err != nil {
-		return Flavor{}, err
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	pages, err := flavors.ListDetail(client, flavors.ListOpts{}).AllPages(ctx)
+	list, err := ask(ctx, c, t, "flavors", func(ctx context.Context) ([]flavors.Flavor, error) {
+		list, err := all(ctx, flavors.ListDetail(client, flavors.ListOpts{}), flavors.ExtractFlavors)
+		return list, failed("flavors", err)
+	})
 	if err != nil {
-		return Flavor{}, failed(object, err)
+		return nil, err
 	}
-	list, err := flavors.ExtractFlavors(pages)
-	if err != nil {
-		return Flavor{}, failed(object, err)
+	found := make([]Flavor, len(refs))
+	for i, ref := range refs {
+		if found[i], err = findFlavor(list, ref); err != nil {
+			return nil, err
+		}
 	}
-	if i := slices.IndexFunc(list, func(f flavors.Flavor) bool { return f.ID == ref }); i >= 0 {
-		return newFlavor(list[i]), nil
+	return found, nil
+}
+
+// findFlavor leaves list as it is, for others read it too.
+func findFlavor(list []flavors.Flavor, ref string) (Flavor, error) {
+	var named []flavors.Flavor
+	for _, f := range list {
+		if f.ID == ref {
+			return newFlavor(f), nil
+		}
+		if f.Name == ref {
+			named = append(named, f)
+		}
 	}
-	found, err := one(object, slices.DeleteFunc(list, func(f flavors.Flavor) bool { return f.Name != ref }))
-	if err != nil {
-		return Flavor{}, err
-	}
-	return newFlavor(found), nil
+	found, err := one(fmt.Sprintf("flavor %q", ref), named)
+	return newFlavor(found), err
 }
 
 func newFlavor(f flavors.Flavor) Flavor { return Flavor{f.ID, f.RAM, f.VCPUs, f.Disk} }
@@ -116,10 +123,11 @@ func (c *Cloud) Keypair(ctx context.Context, t *keystone.Token, name string) err
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	_, err = keypairs.Get(ctx, client, name, nil).Extract()
-	return failed(object, err)
+	_, err = ask(ctx, c, t, object, func(ctx context.Context) (*keypairs.KeyPair, error) {
+		found, err := keypairs.Get(ctx, client, name, nil).Extract()
+		return found, failed(object, err)
+	})
+	return err
 }
 
 // Network finds a network by id or name and returns its id. An external one
@@ -133,20 +141,16 @@ func (c *Cloud) Network(ctx context.Context, t *keystone.Token, ref string, exte
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	return byIDOrName(object, ref, func(o networkQuery) ([]string, error) {
-		o.extra = query
-		pages, err := networks.List(client, o).AllPages(ctx)
-		if err != nil {
-			return nil, err
-		}
-		list, err := networks.ExtractNetworks(pages)
-		var ids []string
-		for _, n := range list {
-			ids = append(ids, n.ID)
-		}
-		return ids, err
+	return ask(ctx, c, t, object, func(ctx context.Context) (string, error) {
+		return byIDOrName(object, ref, func(o networkQuery) ([]string, error) {
+			o.extra = query
+			list, err := all(ctx, networks.List(client, o), networks.ExtractNetworks)
+			var ids []string
+			for _, n := range list {
+				ids = append(ids, n.ID)
+			}
+			return ids, err
+		})
 	})
 }
 
@@ -173,19 +177,15 @@ func (c *Cloud) Subnet(ctx context.Context, t *keystone.Token, ref, networkID st
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	return byIDOrName(object, ref, func(o networkQuery) ([]string, error) {
-		pages, err := subnets.List(client, subnets.ListOpts{ID: o.id, Name: o.name, NetworkID: networkID}).AllPages(ctx)
-		if err != nil {
-			return nil, err
-		}
-		list, err := subnets.ExtractSubnets(pages)
-		var ids []string
-		for _, s := range list {
-			ids = append(ids, s.ID)
-		}
-		return ids, err
+	return ask(ctx, c, t, object+" of "+networkID, func(ctx context.Context) (string, error) {
+		return byIDOrName(object, ref, func(o networkQuery) ([]string, error) {
+			list, err := all(ctx, subnets.List(client, subnets.ListOpts{ID: o.id, Name: o.name, NetworkID: networkID}), subnets.ExtractSubnets)
+			var ids []string
+			for _, s := range list {
+				ids = append(ids, s.ID)
+			}
+			return ids, err
+		})
 	})
 }
 
@@ -216,4 +216,15 @@ func byIDOrName(object, ref string, list func(networkQuery) ([]string, error)) (
 		return "", failed(object, err)
 	}
 	return one(object, ids)
+}
+
+// all is what a list has on all of its pages. It reads each page once; AllPages
+// of gophercloud reads them several times over.
+func all[T any](ctx context.Context, pager pagination.Pager, extract func(pagination.Page) ([]T, error)) (list []T, err error) {
+	err = pager.EachPage(ctx, func(_ context.Context, page pagination.Page) (bool, error) {
+		some, err := extract(page)
+		list = append(list, some...)
+		return err == nil, err
+	})
+	return list, err
 }

@@ -3,8 +3,7 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Cluster is a Kubernetes cluster of a project. Its default node groups are
-// NodeGroup objects like any other; the controllers make them when whoever
-// wrote the Cluster did not.
+// NodeGroup objects like any other; the controllers make them.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DefaultGroups are the two node groups every cluster begins with, as whoever
-// makes the cluster or first sees it without them creates them. Names and
-// uuids follow from the cluster, so that two makers make the same objects. The
-// cluster must have been created: its uid goes into the owner reference.
+// DefaultGroups are the two node groups every cluster begins with, as the
+// controllers create them. Names and uuids follow from the cluster, so that they
+// can be shown before that, and two makers make the same objects. The cluster
+// must have been created: its uid goes into the owner reference.
 func DefaultGroups(c *Cluster) []*NodeGroup {
 	labels := c.EffectiveLabels()
 	master := newDefault(c, DefaultMaster, RoleMaster, max(c.Spec.MasterCount, 1), c.Spec.MasterFlavorID, labels)

@@ -20,6 +20,9 @@ const (
 	FinalizerNodeGroup = Group + "/nodegroup"
 	// AnnotationUpdatedAt is when the endpoint last wrote the object, RFC 3339.
 	AnnotationUpdatedAt = Group + "/updated-at"
+	// AnnotationCreatedAt is when the endpoint created the object, RFC 3339 with
+	// a fraction, which Kubernetes does not keep: lists are in this order.
+	AnnotationCreatedAt = Group + "/created-at"
 	// LabelProject, LabelUser and LabelCluster are put on namespaces and
 	// Secrets as magnum-capi-helm does; values are cut to 63 characters.
 	LabelProject = "magnum.openstack.org/project-id"

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -232,36 +232,51 @@ func exerciseMagnum(t *testing.T, writer, reader *replica) (cluster string) {
 	return cluster
 }
 
-// settleMagnum does the controllers' work on a cluster and waits until replica
-// r shows it.
+// settleMagnum does the controllers' work on a cluster, default groups first,
+// and waits until replica r shows it.
 func settleMagnum(t *testing.T, r *replica, uuid string) {
 	t.Helper()
-	var clusters v1alpha1.ClusterList
-	var groups v1alpha1.NodeGroupList
-	if err := errors.Join(r.kube.List(t.Context(), &clusters), r.kube.List(t.Context(), &groups)); err != nil {
-		t.Fatal(err)
-	}
-	for i := range clusters.Items {
-		c := &clusters.Items[i]
-		if c.Spec.UUID != uuid {
-			continue
-		}
-		for j := range groups.Items {
-			g := &groups.Items[j]
-			if g.Spec.ClusterName != c.Name {
-				continue
-			}
-			g.Status.Phase, g.Status.ObservedGeneration, g.Status.NodeAddresses = v1alpha1.CreateComplete, g.Generation, []string{"10.0.0.5"}
-			if err := r.kube.Status().Update(t.Context(), g); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c.Status.Phase, c.Status.ObservedGeneration, c.Status.APIAddress, c.Status.COEVersion = v1alpha1.CreateComplete, c.Generation, "https://192.0.2.1:6443", "v1.34.2"
-		if err := r.kube.Status().Update(t.Context(), c); err != nil {
+	c := r.stored(uuid)
+	for _, g := range v1alpha1.DefaultGroups(c) {
+		if err := r.kube.Create(t.Context(), g); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
+	}
+	var groups v1alpha1.NodeGroupList
+	if err := r.kube.List(t.Context(), &groups, client.InNamespace(c.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range groups.Items {
+		g := &groups.Items[i]
+		if g.Spec.ClusterName != c.Name {
+			continue
+		}
+		g.Status.Phase, g.Status.ObservedGeneration, g.Status.NodeAddresses = v1alpha1.CreateComplete, g.Generation, []string{"10.0.0.5"}
+		if err := r.kube.Status().Update(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Status.Phase, c.Status.ObservedGeneration, c.Status.APIAddress, c.Status.COEVersion = v1alpha1.CreateComplete, c.Generation, "https://192.0.2.1:6443", "v1.34.2"
+	if err := r.kube.Status().Update(t.Context(), c); err != nil {
+		t.Fatal(err)
 	}
 	eventually(t, "a complete cluster", func() bool {
 		return r.do(http.MethodGet, "/v1/clusters/"+uuid, nil, 200)["status"] == "CREATE_COMPLETE"
 	})
+}
+
+// stored is the Cluster object of a uuid.
+func (r *replica) stored(uuid string) *v1alpha1.Cluster {
+	r.t.Helper()
+	var clusters v1alpha1.ClusterList
+	if err := r.kube.List(r.t.Context(), &clusters); err != nil {
+		r.t.Fatal(err)
+	}
+	for i := range clusters.Items {
+		if clusters.Items[i].Spec.UUID == uuid {
+			return &clusters.Items[i]
+		}
+	}
+	r.t.Fatalf("no Cluster object has uuid %s", uuid)
+	return nil
 }
