@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/slipway-sh/slipway/addons/magnum/observe"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
@@ -71,17 +72,15 @@ func newClient(mgr manager.Manager) (client.Client, readers, error) {
 	return cached, readers{kept, live}, nil
 }
 
-// indexes are by kind and name: what they find objects by.
-func indexes() []struct {
+// indexOf is what objects of a kind are found by.
+type indexOf struct {
 	object client.Object
 	name   string
 	values client.IndexerFunc
-} {
-	return []struct {
-		object client.Object
-		name   string
-		values client.IndexerFunc
-	}{
+}
+
+func indexes() []indexOf {
+	all := []indexOf{
 		{&v1alpha1.Cluster{}, indexStack, func(o client.Object) []string { return []string{o.(*v1alpha1.Cluster).Stack()} }},
 		{&v1alpha1.Cluster{}, indexTemplate, func(o client.Object) []string {
 			c := o.(*v1alpha1.Cluster)
@@ -89,6 +88,15 @@ func indexes() []struct {
 		}},
 		{&v1alpha1.NodeGroup{}, indexCluster, func(o client.Object) []string { return []string{o.(*v1alpha1.NodeGroup).Spec.ClusterName} }},
 	}
+	for _, many := range several(&observe.Objects{}) {
+		all = append(all, indexOf{many.kind.object(), indexStack, func(o client.Object) []string {
+			if stack, ok := o.GetLabels()[many.label]; ok {
+				return []string{stack}
+			}
+			return nil
+		}})
+	}
+	return all
 }
 
 func index(kept cache.Cache) error {

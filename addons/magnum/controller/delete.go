@@ -21,7 +21,7 @@ func (p *pass) delete(ctx context.Context) error {
 	if !controllerutil.ContainsFinalizer(p.cluster, v1alpha1.FinalizerCluster) {
 		return nil
 	}
-	if err := p.observe(ctx, p.client); err != nil {
+	if err := p.observe(ctx, p.client, p.indexed()); err != nil {
 		return err
 	}
 	gone, err := p.takeAway(ctx)

@@ -12,8 +12,29 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
-// readObjects reads what there is of a cluster.
-func readObjects(ctx context.Context, from client.Reader, namespace, stack string) (observe.Objects, error) {
+// several are the kinds of which a cluster has more than one, each with the
+// label that names the cluster.
+func several(o *observe.Objects) []struct {
+	kind  kind
+	label string
+	into  *[]*unstructured.Unstructured
+} {
+	return []struct {
+		kind  kind
+		label string
+		into  *[]*unstructured.Unstructured
+	}{
+		{deployment(), observe.LabelStack, &o.Deployments}, {machine(), v1alpha1.LabelStack, &o.Machines},
+		{server(), v1alpha1.LabelStack, &o.Servers}, {instance(), v1alpha1.LabelStack, &o.Servers},
+		{serverGroup(), observe.LabelStack, &o.ServerGroups},
+		{release(), observe.LabelStack, &o.Addons}, {manifests(), observe.LabelStack, &o.Addons},
+	}
+}
+
+// readObjects reads what there is of a cluster. The cache finds lists by the
+// index of the stack in how; of a project with a thousand clusters it would look
+// at all objects else.
+func readObjects(ctx context.Context, from client.Reader, namespace, stack string, how ...client.ListOption) (observe.Objects, error) {
 	var o observe.Objects
 	for _, one := range []struct {
 		kind kind
@@ -26,18 +47,9 @@ func readObjects(ctx context.Context, from client.Reader, namespace, stack strin
 		}
 		*one.into = found
 	}
-	for _, many := range []struct {
-		kind  kind
-		label string
-		into  *[]*unstructured.Unstructured
-	}{
-		{deployment(), observe.LabelStack, &o.Deployments}, {machine(), v1alpha1.LabelStack, &o.Machines},
-		{server(), v1alpha1.LabelStack, &o.Servers}, {instance(), v1alpha1.LabelStack, &o.Servers},
-		{serverGroup(), observe.LabelStack, &o.ServerGroups},
-		{release(), observe.LabelStack, &o.Addons}, {manifests(), observe.LabelStack, &o.Addons},
-	} {
+	for _, many := range several(&o) {
 		list := many.kind.list()
-		if err := from.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{many.label: stack}); err != nil {
+		if err := from.List(ctx, list, append(how, client.InNamespace(namespace), client.MatchingLabels{many.label: stack})...); err != nil {
 			return o, fmt.Errorf("listing objects of kind %s: %w", many.kind.name, err)
 		}
 		for i := range list.Items {

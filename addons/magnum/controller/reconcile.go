@@ -145,7 +145,7 @@ func (p *pass) ensure(ctx context.Context) error {
 			return fmt.Errorf("adding the finalizer: %w", err)
 		}
 	}
-	if err := p.observe(ctx, p.client); err != nil {
+	if err := p.observe(ctx, p.client, p.indexed()); err != nil {
 		return err
 	}
 	if p.stale() {
@@ -180,10 +180,15 @@ func (p *pass) begin(ctx context.Context) error {
 	return p.writeCluster(ctx, func(s *v1alpha1.ClusterStatus) { s.Phase = next(phase, true, false, false) })
 }
 
+// indexed is how the cache finds what is of the cluster.
+func (p *pass) indexed() client.ListOption {
+	return client.MatchingFields{indexStack: p.cluster.Stack()}
+}
+
 // observe reads Cluster API's objects of the cluster.
-func (p *pass) observe(ctx context.Context, from client.Reader) error {
+func (p *pass) observe(ctx context.Context, from client.Reader, how ...client.ListOption) error {
 	var err error
-	if p.objects, err = readObjects(ctx, from, p.key.Namespace, p.cluster.Stack()); err != nil {
+	if p.objects, err = readObjects(ctx, from, p.key.Namespace, p.cluster.Stack(), how...); err != nil {
 		return err
 	}
 	p.state = observe.Of(p.objects)

@@ -44,10 +44,6 @@ func (p *pass) bringInLine(ctx context.Context) error {
 		return err
 	}
 	p.warnings = append(p.warnings, out.Warnings...)
-	ours, err := p.Chart()
-	if err != nil {
-		return fmt.Errorf("loading the chart: %w", err)
-	}
 	if known != nil && !p.upgrading && p.state.Exists && known.Digest == digest(out.Values, known.Chart, known.Foreign) {
 		return nil
 	}
@@ -58,6 +54,10 @@ func (p *pass) bringInLine(ctx context.Context) error {
 		p.stay(fault.New("cluster "+p.cluster.Title(), fmt.Errorf("it is of chart %s, of which only sizes can be changed", known.Chart),
 			"upgrade the cluster to a template first, which replaces its machines"), true)
 		return nil
+	}
+	ours, err := p.Chart()
+	if err != nil {
+		return fmt.Errorf("loading the chart: %w", err)
 	}
 	return p.makeRelease(ctx, ours, out.Values, site)
 }
