@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down build deps test e2e upgrade-test bundle verify reference gophercloud-acceptance opentofu-acceptance bench bench-images devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud bench-magnum clean
+.PHONY: up down build deps test e2e upgrade-test bundle verify reference gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud bench-magnum clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -84,6 +84,9 @@ bench: bundle
 bench-images: build
 	go run ./test/bench/images -slipway $(SLIPWAY)
 
+bench-fleet: bundle
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 90m -run 'TestCreations|TestControllers' -v ./test/bench/magnum
+
 # A real OpenStack, to keep the sandbox and Slipway honest
 
 DEVCLOUD ?= devcloud
@@ -116,7 +119,7 @@ devcloud-gophercloud:
 	OS_CLIENT_CONFIG_FILE=$(abspath $(DEVCLOUD))/clouds.yaml go run ./test/acceptance -cloud devcloud gophercloud
 
 bench-magnum:
-	$(ON_DEVCLOUD) go test -count=1 -timeout 40m -v ./test/bench/magnum
+	$(ON_DEVCLOUD) go test -count=1 -timeout 40m -skip TestControllers -v ./test/bench/magnum
 
 verify: build
 	@test -z "$$(gofmt -l cmd internal addons images stacks test)" || { echo "not gofmt'ed:"; gofmt -l cmd internal addons images stacks test; exit 1; }

@@ -81,6 +81,7 @@ func (o options) run(ctx context.Context, streams ui.Streams, all []set) error {
 		return err
 	}
 	log.install()
+	defer collectOften()()
 	config, err := o.config()
 	if err != nil {
 		return err

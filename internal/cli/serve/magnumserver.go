@@ -55,6 +55,7 @@ func (o *magnumOptions) serve(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	log.install()
+	defer collectOften()()
 	o.api.Log = slog.New(logr.ToSlogHandler(log.named("magnum")))
 	config, err := o.config()
 	if err != nil {
