@@ -65,6 +65,13 @@ func TestAppCredShowsNoSecretLater(t *testing.T) {
 	if cred.Secret != "chosen by the user" {
 		t.Errorf("secret %q", cred.Secret)
 	}
+	if _, err := p.withAppCred(t, cred); err != nil {
+		t.Errorf("login by a chosen secret: %v", err)
+	}
+	wrong := *cred
+	wrong.Secret = "chosen by another"
+	_, err := p.withAppCred(t, &wrong)
+	wantStatus(t, err, http.StatusUnauthorized)
 	url := p.endpoint + "v3/users/" + p.user.ID + "/application_credentials/" + cred.ID
 	got := raw(t, http.MethodGet, url, clients.Provider.Token(), "", nil)
 	about, _ := got.at("application_credential").(map[string]any)
@@ -75,7 +82,7 @@ func TestAppCredShowsNoSecretLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantStatus(t, applicationcredentials.Get(t.Context(), clients.Identity(t), p.user.ID, cred.ID).Err, http.StatusNotFound)
-	_, err := p.withAppCred(t, cred)
+	_, err = p.withAppCred(t, cred)
 	wantStatus(t, err, http.StatusNotFound) // Keystone does not hide which there are
 }
 

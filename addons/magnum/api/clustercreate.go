@@ -155,6 +155,9 @@ func (c *call) clusterNames(cluster *v1alpha1.Cluster) error {
 	return group.Wait()
 }
 
+// fullVersion is a version as releases of Kubernetes have it.
+var fullVersion = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
+
 // nodeImage looks up an image that machines are to have.
 func (c *call) nodeImage(ref string, labels map[string]string) (v1alpha1.ResolvedImage, error) {
 	image, err := c.s.o.Cloud.Image(c.ctx(), c.token, ref)
@@ -165,7 +168,7 @@ func (c *call) nodeImage(ref string, labels map[string]string) (v1alpha1.Resolve
 		return v1alpha1.ResolvedImage{}, err
 	}
 	version := kubeVersion(image, labels)
-	if !regexp.MustCompile(`^\d+\.\d+\.\d+$`).MatchString(version) {
+	if !fullVersion.MatchString(version) {
 		return v1alpha1.ResolvedImage{}, badRequest("The property kube_version of the image %s is %q, not a version such as v1.34.4.", ref, image.KubeVersion)
 	}
 	return v1alpha1.ResolvedImage{ID: image.ID, OSDistro: image.OSDistro, KubernetesVersion: version}, nil

@@ -9,10 +9,13 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
+// clusterName is Magnum's rule for names of clusters (facts 2.1.1).
+var clusterName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]*$`)
+
 // clusterAttributes are the members of a cluster (facts 2.1.1).
 func clusterAttributes() []attribute {
 	list := []attribute{
-		{name: "name", kind: text, min: 1, max: 242, pattern: regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]*$`)},
+		{name: "name", kind: text, min: 1, max: 242, pattern: clusterName},
 		{name: "cluster_template_id", kind: reference, min: 1, max: 255, mandatory: true},
 		{name: "master_count", kind: integer, min: 1}, {name: "node_count", kind: integer}, {name: "docker_volume_size", kind: integer, min: 1},
 		{name: "create_timeout", kind: integer}, {name: "discovery_url", kind: text}, {name: "labels", kind: stringMap},

@@ -30,7 +30,7 @@ func alwaysInternal(more ...string) []string {
 
 // patchPath is upstream's ^(/[\w-]+)+$ with dots allowed, because labels may
 // have them.
-func patchPath() *regexp.Regexp { return regexp.MustCompile(`^(/[\w.-]+)+$`) }
+var patchPath = regexp.MustCompile(`^(/[\w.-]+)+$`)
 
 // maxOperations bounds a patch.
 const maxOperations = 256
@@ -59,10 +59,9 @@ func parsePatch(body []byte) ([]operation, error) {
 	if len(items) > maxOperations {
 		return nil, badRequest("A patch may have %d operations.", maxOperations)
 	}
-	pattern := patchPath()
 	var operations []operation
 	for _, item := range items {
-		o, err := parseOperation(item, pattern)
+		o, err := parseOperation(item)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +70,7 @@ func parsePatch(body []byte) ([]operation, error) {
 	return operations, nil
 }
 
-func parseOperation(item any, pattern *regexp.Regexp) (operation, error) {
+func parseOperation(item any) (operation, error) {
 	members, ok := item.(map[string]any)
 	if !ok {
 		return operation{}, badRequest("Each operation of a patch must be an object.")
@@ -86,7 +85,7 @@ func parseOperation(item any, pattern *regexp.Regexp) (operation, error) {
 	switch {
 	case !slices.Contains([]string{"add", "replace", "remove"}, op):
 		return operation{}, badRequest("Invalid input for attribute op: it must be add, replace or remove.")
-	case !pattern.MatchString(path):
+	case !patchPath.MatchString(path):
 		return operation{}, badRequest("Invalid input for attribute path: %q is no path such as /node_count.", path)
 	case op != "remove" && members["value"] == nil:
 		return operation{}, badRequest("The operation %s of %s needs a value.", op, path)

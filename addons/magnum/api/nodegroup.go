@@ -97,7 +97,7 @@ func createGroup(c *call) error {
 }
 
 // chartName is what the chart takes as the name of a group.
-func chartName() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]+[a-z0-9]$`) }
+var chartName = regexp.MustCompile(`^[a-z][a-z0-9-]+[a-z0-9]$`)
 
 // maxObjectName is the longest name of a MachineDeployment, which is a label of
 // its machines.
@@ -134,7 +134,7 @@ func checkGroup(g *v1alpha1.NodeGroup) error {
 		}
 		return badRequest("Nodegroups with the role master cannot be added: resize default-master.")
 	}
-	if !chartName().MatchString(v1alpha1.Sanitise(g.Title())) || len(g.Name) > maxObjectName {
+	if !chartName.MatchString(v1alpha1.Sanitise(g.Title())) || len(g.Name) > maxObjectName {
 		return badRequest("The name %q cannot be used: in Kubernetes it must begin with a letter and have between 3 and %d letters, digits and dashes.", g.Title(),
 			maxObjectName-len(g.Name)+len(v1alpha1.Sanitise(g.Title())))
 	}

@@ -78,11 +78,14 @@ func (r Rules) image(ref string, image openstack.Image, labels map[string]string
 	return nil
 }
 
+// notOfVersion is what versions in properties have around their numbers.
+var notOfVersion = regexp.MustCompile(`[^0-9.]+`)
+
 // kubeVersion is the Kubernetes version of an image, 1.34.2: its property, else
 // the label kube_tag; "" when there is none.
 func kubeVersion(image openstack.Image, labels map[string]string) string {
 	raw := strings.TrimPrefix(cmp.Or(image.KubeVersion, labels["kube_tag"]), "v")
-	return regexp.MustCompile(`[^0-9.]+`).ReplaceAllString(raw, "")
+	return notOfVersion.ReplaceAllString(raw, "")
 }
 
 // templateNames looks up what a template names in the cloud, as far as it

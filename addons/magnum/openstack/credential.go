@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
 )

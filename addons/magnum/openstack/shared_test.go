@@ -101,3 +101,37 @@ func TestCallsEnd(t *testing.T) {
 		}
 	})
 }
+
+// A burst of questions to a cloud that answers at once is some calls, not one
+// each; a question alone does not wait.
+func TestBurstsArePaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cloud, calls := &Cloud{}, 0
+		call := func(context.Context) (time.Time, error) {
+			calls++ // never two at once
+			began := time.Now()
+			time.Sleep(time.Millisecond)
+			return began, nil
+		}
+		for range 100 {
+			go func() {
+				asked := time.Now()
+				began, err := ask(t.Context(), cloud, token("a"), "image", call)
+				if err != nil || began.Before(asked) {
+					t.Errorf("asked %s, answered by a call of %s: %v", asked, began, err)
+				}
+			}()
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(2 * pause)
+		if calls < 4 || calls > 6 {
+			t.Errorf("%d calls for 100 questions in a tenth of a second", calls)
+		}
+		before := time.Now()
+		if _, err := ask(t.Context(), cloud, token("a"), "image", call); err != nil || time.Since(before) != time.Millisecond {
+			t.Errorf("a question alone took %s: %v", time.Since(before), err)
+		}
+		time.Sleep(pause) // nothing runs on after it
+	})
+}

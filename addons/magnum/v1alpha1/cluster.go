@@ -121,6 +121,8 @@ type ClusterSpec struct {
 }
 
 // TemplateRef names a template.
+//
+// +structType=atomic
 type TemplateRef struct {
 	// Namespace of the template; empty is the cluster's. A template of another
 	// project must be public.
@@ -132,6 +134,8 @@ type TemplateRef struct {
 }
 
 // TemplateSnapshot is a copy of a template.
+//
+// +structType=atomic
 type TemplateSnapshot struct {
 	// UUID of the template in the REST API.
 	UUID string `json:"uuid"`
@@ -143,6 +147,8 @@ type TemplateSnapshot struct {
 }
 
 // ResolvedNames are ids in OpenStack.
+//
+// +structType=atomic
 type ResolvedNames struct {
 	// Image of the template.
 	// +optional
@@ -181,6 +187,8 @@ type ResolvedImage struct {
 }
 
 // Credential says which application credential a cluster uses.
+//
+// +structType=atomic
 type Credential struct {
 	// SecretName is a Secret in the cluster's namespace with keys clouds.yaml
 	// (cloud "openstack") and optionally cacert; empty is

@@ -144,10 +144,7 @@ func (k *Keystone) createAppCred(c *api.Call) error {
 	if err := checkName(in.Name, 255); err != nil {
 		return err
 	}
-	if in.Secret == "" {
-		in.Secret = newSecret()
-	}
-	hash, err := k.secrets.hash(in.Secret)
+	hash, err := k.appCredHash(&in)
 	if err != nil {
 		return err
 	}
@@ -162,6 +159,15 @@ func (k *Keystone) createAppCred(c *api.Call) error {
 		view.Secret = in.Secret
 		return c.Reply(http.StatusCreated, map[string]any{"application_credential": view})
 	})
+}
+
+// appCredHash is the hash of the secret, which it makes when none is asked for.
+func (k *Keystone) appCredHash(in *appCredInput) (string, error) {
+	if in.Secret != "" {
+		return k.secrets.hash(in.Secret)
+	}
+	in.Secret = newSecret()
+	return hashRandom(in.Secret), nil
 }
 
 func (k *Keystone) newAppCred(c *api.Call, tx *store.Tx, in appCredInput) (cred model.ApplicationCredential, err error) {
