@@ -144,6 +144,9 @@ func (o *magnumOptions) run(ctx context.Context, config *rest.Config, login *clo
 		stop()
 		return errors.Join(err, group.Wait())
 	}
+	if err := forgetStart(); err != nil {
+		o.api.Log.Warn("the memory of the start is kept", "error", err.Error())
+	}
 	group.Go(func() error { return o.metrics(work, server.stock) })
 	group.Go(func() error {
 		defer stop()

@@ -1,8 +1,12 @@
 package serve
 
 import (
+	"fmt"
 	"os"
 	"runtime/debug"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 )
 
 // gcPercent halves what Go lets garbage grow to: what is kept lives long, and
@@ -18,4 +22,34 @@ func collectOften() (back func()) {
 	}
 	before := debug.SetGCPercent(gcPercent)
 	return func() { debug.SetGCPercent(before) }
+}
+
+// forgetStart gives back the memory that only the start needed: the one binary
+// initialises the packages of every other command, which leaves garbage and
+// touches some 100 MiB of the program's file. Where a page of the file is used
+// again the kernel maps it again (madvise(2), MADV_DONTNEED); mappings that can
+// be written are left alone.
+func forgetStart() error {
+	debug.FreeOSMemory()
+	self, err := procfs.Self()
+	if err != nil {
+		return fmt.Errorf("finding this process: %w", err)
+	}
+	program, err := self.Executable()
+	if err != nil {
+		return fmt.Errorf("finding the program's file: %w", err)
+	}
+	maps, err := self.ProcMaps()
+	if err != nil {
+		return fmt.Errorf("reading the mappings of this process: %w", err)
+	}
+	for _, m := range maps {
+		if m.Pathname != program || m.Perms.Write {
+			continue
+		}
+		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, m.StartAddr, m.EndAddr-m.StartAddr, unix.MADV_DONTNEED); errno != 0 {
+			return fmt.Errorf("giving back the program's pages at %x: %w", m.StartAddr, errno)
+		}
+	}
+	return nil
 }
