@@ -1,11 +1,18 @@
 package magnum
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/slipway-sh/slipway/internal/bundle/bundletest"
@@ -28,6 +35,34 @@ func controlPlane(t *testing.T) *envtest.Environment {
 		}
 	})
 	return plane
+}
+
+// asPod is a kubeconfig by which a program talks to the API server as a pod does,
+// with the token of a service account: envtest's own has a client certificate,
+// which the API server verifies anew for each request.
+func asPod(t *testing.T, plane *envtest.Environment, kube client.Client) []byte {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "slipway"}}
+	admin := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "slipway"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}}
+	token := &authenticationv1.TokenRequest{}
+	for _, do := range []func() error{
+		func() error { return kube.Create(t.Context(), account) },
+		func() error { return kube.Create(t.Context(), admin) },
+		func() error { return kube.SubResource("token").Create(t.Context(), account, token) },
+	} {
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := json.Marshal(clientcmdapi.Config{CurrentContext: "slipway",
+		Clusters:  []clientcmdapi.NamedCluster{{Name: "slipway", Cluster: clientcmdapi.Cluster{Server: plane.Config.Host, CertificateAuthorityData: plane.Config.CAData}}},
+		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: "slipway", AuthInfo: clientcmdapi.AuthInfo{Token: token.Status.Token}}},
+		Contexts:  []clientcmdapi.NamedContext{{Name: "slipway", Context: clientcmdapi.Context{Cluster: "slipway", AuthInfo: "slipway"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // bound is a program that ends with the test's process, also when that is

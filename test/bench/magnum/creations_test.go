@@ -32,12 +32,18 @@ const (
 
 // TestCreations measures how many clusters a second are accepted, and then the
 // list of them and one of them: by Slipway alone, on a Keystone that costs
-// little (the sandbox's, with the cheapest hashes, in this process). Each
+// little (the sandbox's, in this process). Each
 // creation makes an application credential there, a Secret and a Cluster, so
 // that what the same API server takes of Secrets alone is measured beside, and
 // who used the processors is told.
 func TestCreations(t *testing.T) {
 	server := controlPlane(t)
+	config := *server.Config
+	config.QPS = -1
+	kube, err := client.New(&config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	cloud := sandboxtest.Start(t)
 	public := images.ImageVisibilityPublic
 	if _, err := images.Create(t.Context(), cloud.Admin.Image(t), images.CreateOpts{Name: "k134", Visibility: &public, DiskFormat: "raw",
@@ -48,19 +54,13 @@ func TestCreations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := endpoint.Start(t, endpoint.Options{Program: program, Kubeconfig: server.KubeConfig, CloudsYAML: cloud.CloudsYAML(), Cloud: "sandbox-admin",
+	e := endpoint.Start(t, endpoint.Options{Program: program, Kubeconfig: asPod(t, server, kube), CloudsYAML: cloud.CloudsYAML(), Cloud: "sandbox-admin",
 		Listen: endpoint.FreeAddress(t), Metrics: "0", Flags: []string{"--default-quota", fmt.Sprint(2 * creations)}})
 	caller := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	t.Cleanup(caller.CloseIdleConnections)
 	token := cloud.Member.Provider.Token()
 	template, err := post(caller, token, e.URL+"/clustertemplates", map[string]any{"name": "bench", "coe": "kubernetes", "image_id": "k134",
 		"external_network_id": "public", "flavor_id": "m1.large", "master_flavor_id": "m1.large"}, http.StatusCreated)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := *server.Config
-	config.QPS = -1
-	kube, err := client.New(&config, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
