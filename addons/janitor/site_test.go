@@ -76,6 +76,9 @@ func (s *site) volume(more map[string]string) string {
 
 func (s *site) snapshot(volume string, metadata map[string]string) string {
 	s.Helper()
+	if err := volumes.WaitForStatus(s.Context(), s.cloud.Member.BlockStorage(s.T), volume, "available"); err != nil {
+		s.Fatal(err)
+	}
 	made, err := snapshots.Create(s.Context(), s.cloud.Member.BlockStorage(s.T), snapshots.CreateOpts{VolumeID: volume, Name: "snapshot", Metadata: metadata, Force: true}).Extract()
 	return must(s.T, made, err).ID
 }
