@@ -28,8 +28,11 @@ func (c cli) run(args ...string) string {
 	return out
 }
 
-func (c cli) try(args ...string) (string, error) {
-	cmd := exec.CommandContext(c.t.Context(), "openstack", args...)
+func (c cli) try(args ...string) (string, error) { return c.start("openstack", args...) }
+
+// start runs a program with the member's credentials.
+func (c cli) start(program string, args ...string) (string, error) {
+	cmd := exec.CommandContext(c.t.Context(), program, args...)
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), "OS_AUTH_URL="+c.cloud.URL()+"/identity", "OS_IDENTITY_API_VERSION=3", "OS_USERNAME=member", "OS_PASSWORD=secret", "OS_PROJECT_NAME=shop",
 		"OS_USER_DOMAIN_ID=default", "OS_PROJECT_DOMAIN_ID=default", "OS_REGION_NAME=RegionOne", "PYTHONWARNINGS=ignore", "HOME="+c.dir,
@@ -41,6 +44,28 @@ func (c cli) try(args ...string) (string, error) {
 		return out.String() + errs.String(), err
 	}
 	return out.String(), nil
+}
+
+// clusterAt reads a cluster by the client's library at a microversion.
+const clusterAt = `
+import json, sys
+import openstack
+from magnumclient.v1.client import Client
+session = openstack.connect().session
+print(json.dumps(Client(session=session, region_name="RegionOne", api_version=sys.argv[1]).clusters.get(sys.argv[2]).to_dict()))
+`
+
+// at is a cluster as the client sees it at a microversion. The option
+// --os-container-infra-api-version of the command itself knows "1" alone and
+// always asks for the latest.
+func (c cli) at(version, cluster string) map[string]any {
+	c.t.Helper()
+	out, err := c.start("/usr/bin/python3", "-c", clusterAt, version, cluster)
+	var members map[string]any
+	if err != nil || json.Unmarshal([]byte(out), &members) != nil {
+		c.t.Fatalf("at version %s: %v: %s", version, err, out)
+	}
+	return members
 }
 
 // show is run with JSON output of one object.
@@ -85,7 +110,7 @@ func (b *bench) signed(text, authority string) {
 // takes a minute of a processor, so it is asked for by SLIPWAY_CLIENTS=1, and
 // needs Debian's python3-openstackclient and python3-magnumclient.
 //
-// proves: M-F1, M-F2, M-F4, M-F5, M-F7
+// proves: M-F1, M-F2, M-F4, M-F5, M-F7, M-F8
 func TestOpenStackClient(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("SLIPWAY_CLIENTS") == "" {
@@ -120,6 +145,10 @@ func TestOpenStackClient(t *testing.T) {
 	}
 	if shown := c.show("coe", "cluster", "show", "three"); shown["uuid"] != uuid || shown["api_address"] != "https://203.0.113.20:6443" {
 		t.Errorf("cluster %v", shown)
+	}
+	if before, since := c.at("1.12", "three"), c.at("1.13", "three"); before["stack_id"] == nil || before["cluster_id"] != nil ||
+		since["cluster_id"] != before["stack_id"] || since["stack_id"] != nil {
+		t.Errorf("at 1.12 %v, at 1.13 %v", before, since)
 	}
 	ca := string(b.authorities(uuid)["ca"])
 	said := c.run("coe", "cluster", "config", "three", "--dir", c.dir, "--output-certs")
