@@ -51,6 +51,7 @@ func TestBesideMagnum(t *testing.T) {
 	b := newBench(t)
 	b.login()
 	b.serve()
+	packaged := b.packaged()
 	var table strings.Builder
 	table.WriteString("| call | clusters | magnum-api p50 | p99 | calls/s | Slipway p50 | p99 | calls/s | ratio of p50 |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	sizes := os.Getenv("SLIPWAY_BENCH_CLUSTERS")
@@ -66,10 +67,14 @@ func TestBesideMagnum(t *testing.T) {
 	b.must(err)
 	conductor, err := b.cloud.Memory("magnum-conductor")
 	b.must(err)
-	table.WriteString(fmt.Sprintf("\nMemory: magnum-api %s, magnum-conductor %s, Slipway in place of both %s. Load of the machine: %s.\n"+
+	ours := cloud.MemoryOf(b.process.PID())
+	table.WriteString(fmt.Sprintf("\nMemory: magnum-api %s in one process, %s in the %s and a master of Debian's package; magnum-conductor %s; Slipway in place of them %s. Load of the machine: %s.\n"+
 		"magnum-api logs in to Keystone for each question to its database, two and one more for each cluster.\n",
-		inWords(api), inWords(conductor), inWords(cloud.MemoryOf(b.process.PID())), average()))
+		inWords(api), inWords(packaged), packagedProcesses, inWords(conductor), inWords(ours), average()))
 	fmt.Print(table.String())
+	if 3*ours.Resident > packaged.Resident || 3*ours.Own > packaged.Own {
+		t.Errorf("Slipway has more than a third of the memory of magnum-api as Debian ships it")
+	}
 }
 
 // compare measures lists of that many clusters, and one of them.
