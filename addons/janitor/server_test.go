@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -97,6 +98,17 @@ func (k *kubernetes) define(config *rest.Config) {
 		if err := cluster.ApplyObjects(k.Context(), objects); err != nil {
 			k.Fatal(err)
 		}
+	}
+	// Clients look once what there is: all versions must be told of by then.
+	found, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		k.Fatal(err)
+	}
+	for version, name := range map[string]string{"infrastructure.cluster.x-k8s.io/v1beta1": "openstackclusters", "cluster.x-k8s.io/v1beta2": "clusters"} {
+		k.await(name+" of "+version, 30*time.Second, func() bool {
+			list, err := found.ServerResourcesForGroupVersion(version)
+			return err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == name })
+		})
 	}
 }
 
