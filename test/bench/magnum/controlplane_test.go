@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -14,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/slipway-sh/slipway/internal/bundle/bundletest"
 )
@@ -22,6 +24,7 @@ import (
 // clusters run them; etcd writes to the disk before it answers.
 func controlPlane(t *testing.T) *envtest.Environment {
 	t.Helper()
+	log.SetLogger(logr.Discard())
 	plane := &envtest.Environment{}
 	plane.ControlPlane.GetAPIServer().Path = bound(t, bundletest.Program(t, "kube-apiserver", "kube-apiserver"))
 	plane.ControlPlane.Etcd = &envtest.Etcd{Path: bound(t, bundletest.Program(t, "etcd", "etcd"))}
