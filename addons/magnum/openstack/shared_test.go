@@ -52,6 +52,7 @@ func TestAnswersAreNotOlder(t *testing.T) {
 		if seen[1] != 1 || seen[2]+seen[3] != 11 || max(seen[2], seen[3]) != 10 {
 			t.Errorf("calls by answers: %v; want one, ten that share the next, and one of another token", seen)
 		}
+		synctest.Wait()
 		if len(cloud.shared.running) != 0 {
 			t.Errorf("still running: %v", cloud.shared.running)
 		}
@@ -125,6 +126,7 @@ func TestBurstsArePaced(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(2 * pause)
+		synctest.Wait()
 		if calls < 4 || calls > 6 {
 			t.Errorf("%d calls for 100 questions in a tenth of a second", calls)
 		}
