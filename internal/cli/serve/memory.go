@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
@@ -27,10 +29,14 @@ func collectOften() (back func()) {
 // forgetStart gives back the memory that only the start needed: the one binary
 // initialises the packages of every other command, which leaves garbage and
 // touches some 100 MiB of the program's file. Where a page of the file is used
-// again the kernel maps it again (madvise(2), MADV_DONTNEED); mappings that can
-// be written are left alone.
+// again the kernel maps it again (madvise(2), MADV_DONTNEED). That would undo what
+// a loader wrote into pages which can no longer be written, so that only a static
+// program does it, as Slipway is released.
 func forgetStart() error {
 	debug.FreeOSMemory()
+	if static, err := isStatic(); err != nil || !static {
+		return err
+	}
 	self, err := procfs.Self()
 	if err != nil {
 		return fmt.Errorf("finding this process: %w", err)
@@ -52,4 +58,17 @@ func forgetStart() error {
 		}
 	}
 	return nil
+}
+
+// isStatic says whether this program is as its file has it: at fixed addresses,
+// without a loader, and without parts that are written once and then protected.
+func isStatic() (bool, error) {
+	file, err := elf.Open("/proc/self/exe")
+	if err != nil {
+		return false, fmt.Errorf("reading the program's file: %w", err)
+	}
+	defer file.Close()
+	return file.Type == elf.ET_EXEC && !slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool {
+		return p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC || p.Type == elf.PT_GNU_RELRO
+	}), nil
 }
