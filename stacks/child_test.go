@@ -92,12 +92,13 @@ func TestKilledRunsConverge(t *testing.T) {
 	for name, test := range map[string]struct {
 		variable string
 		at       func(kills int) int
-		// least is how many kills there are at the least: what is made beside the
-		// last change counts, too.
+		// least is how many kills there are at the least, so that this proves
+		// something: how much is done beside the last call depends on how busy the
+		// machine is, and the number of kills with it.
 		least int
 	}{
-		"after changes": {childChange, func(kills int) int { return 1 + kills%4 }, 6},
-		"after calls":   {childCall, func(kills int) int { return 5 + 2*(kills%9) }, 12},
+		"after changes": {childChange, func(kills int) int { return 1 + kills%4 }, 4},
+		"after calls":   {childCall, func(kills int) int { return 5 + 2*(kills%9) }, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
