@@ -193,6 +193,9 @@ func resizeCluster(c *call) error {
 	if err := busy(v.Phase(), "resize", true); err != nil {
 		return err
 	}
+	if g.ResourceVersion == "" { // somebody has deleted its resource; the inventory tells what it will be
+		return conflict("The nodegroup %s is being made again. Try again.", g.Title())
+	}
 	if err := c.adoptCredential(v); err != nil {
 		return err
 	}

@@ -149,6 +149,28 @@ func TestGroupPatch(t *testing.T) {
 	b.do(reader, http.MethodPatch, path, []object{patchOp("replace", "/min_node_count", 1)}).want(403)
 }
 
+// A default group whose resource somebody has deleted is shown, and cannot be
+// changed before the controllers have written it again.
+func TestGroupDeletedBeneath(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	_, uuid := b.ready()
+	g := b.view(uuid).Default(false).DeepCopy()
+	g.Finalizers = nil
+	b.must(b.kube.Update(t.Context(), g))
+	b.must(b.kube.Delete(t.Context(), g))
+	b.await(func() bool { return b.view(uuid).Default(false).ResourceVersion == "" })
+	path := clusters + "/" + uuid
+	b.do(member, http.MethodGet, path+"/nodegroups/default-worker", nil).want(200).is("node_count", 1)
+	count := []object{patchOp("replace", "/node_count", 3)}
+	b.do(member, http.MethodPatch, path, count).want(409).says("UPDATE_IN_PROGRESS")
+	b.do(member, http.MethodPatch, path+"/nodegroups/default-worker", []object{patchOp("replace", "/max_node_count", 3)}).want(409).says("CREATE_IN_PROGRESS")
+	b.do(member, http.MethodPost, path+"/actions/resize", object{"node_count": 3}).want(409).says("default-worker is being made again")
+	b.settle(uuid)
+	b.do(member, http.MethodPatch, path, count).want(202)
+	b.show(uuid).is("node_count", 3)
+}
+
 // proves: M-N20, M-N21, M-N22
 func TestGroupDelete(t *testing.T) {
 	t.Parallel()

@@ -95,6 +95,9 @@ func (o options) run(ctx context.Context, streams ui.Streams, all []set) error {
 	if err := healthOf(managers[0], managers); err != nil {
 		return err
 	}
+	if err := forgetStart(); err != nil {
+		log.Info("the memory of the start is kept", "error", err.Error())
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for i, m := range managers {
 		group.Go(func() error {
