@@ -193,8 +193,8 @@ func resizeCluster(c *call) error {
 	if err := busy(v.Phase(), "resize", true); err != nil {
 		return err
 	}
-	if g.ResourceVersion == "" { // somebody has deleted its resource; the inventory tells what it will be
-		return conflict("The nodegroup %s is being made again. Try again.", g.Title())
+	if g.ResourceVersion == "" || g.DeletionTimestamp != nil { // a default group is made again, in its first size
+		return conflict("It is not possible to resize the nodegroup %s in status %s.", g.Title(), g.EffectivePhase(v.Cluster))
 	}
 	if err := c.adoptCredential(v); err != nil {
 		return err

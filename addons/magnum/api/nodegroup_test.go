@@ -149,23 +149,30 @@ func TestGroupPatch(t *testing.T) {
 	b.do(reader, http.MethodPatch, path, []object{patchOp("replace", "/min_node_count", 1)}).want(403)
 }
 
-// A default group whose resource somebody has deleted is shown, and cannot be
-// changed before the controllers have written it again.
+// A default group whose resource somebody deletes is shown, and cannot be
+// changed before the controllers have written it again: the change would be lost.
 func TestGroupDeletedBeneath(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	_, uuid := b.ready()
+	path := clusters + "/" + uuid
+	count := []object{patchOp("replace", "/node_count", 3)}
+	refused := func(phase string) {
+		t.Helper()
+		b.do(member, http.MethodGet, path+"/nodegroups/default-worker", nil).want(200).is("node_count", 1).is("status", phase)
+		b.do(member, http.MethodPatch, path, count).want(409).says("UPDATE_IN_PROGRESS")
+		b.do(member, http.MethodPatch, path+"/nodegroups/default-worker", []object{patchOp("replace", "/max_node_count", 3)}).want(409).says(phase)
+		b.do(member, http.MethodPost, path+"/actions/resize", object{"node_count": 3}).want(409).says("default-worker in status " + phase)
+	}
 	g := b.view(uuid).Default(false).DeepCopy()
+	b.must(b.kube.Delete(t.Context(), g))
+	b.await(func() bool { return b.view(uuid).Default(false).DeletionTimestamp != nil })
+	refused("DELETE_IN_PROGRESS")
+	g = b.view(uuid).Default(false).DeepCopy()
 	g.Finalizers = nil
 	b.must(b.kube.Update(t.Context(), g))
-	b.must(b.kube.Delete(t.Context(), g))
 	b.await(func() bool { return b.view(uuid).Default(false).ResourceVersion == "" })
-	path := clusters + "/" + uuid
-	b.do(member, http.MethodGet, path+"/nodegroups/default-worker", nil).want(200).is("node_count", 1)
-	count := []object{patchOp("replace", "/node_count", 3)}
-	b.do(member, http.MethodPatch, path, count).want(409).says("UPDATE_IN_PROGRESS")
-	b.do(member, http.MethodPatch, path+"/nodegroups/default-worker", []object{patchOp("replace", "/max_node_count", 3)}).want(409).says("CREATE_IN_PROGRESS")
-	b.do(member, http.MethodPost, path+"/actions/resize", object{"node_count": 3}).want(409).says("default-worker is being made again")
+	refused("CREATE_IN_PROGRESS")
 	b.settle(uuid)
 	b.do(member, http.MethodPatch, path, count).want(202)
 	b.show(uuid).is("node_count", 3)
