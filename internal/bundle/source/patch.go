@@ -64,37 +64,9 @@ func patches() map[string][]patch {
 				{"pkg/agent/flannel/setup_linux.go", `"cniVersion":"1.0.0"`, `"cniVersion":"0.4.0"`},
 				{"pkg/deploy/embed/coredns.yaml", "rancher/mirrored-coredns-coredns:1.13.1", componentRef("coredns")},
 			},
-		}, {
-			// Sends of several goroutines on one stream, which gRPC forbids, lost the
-			// count of its window: the API server waited for ever for what changed of a
-			// kind (k3s-io/kine#614; mended in 0.14.16, which this k3s does not take).
-			Module:  "github.com/k3s-io/kine",
-			Write:   map[string]string{"pkg/server/onesender.go": oneSender},
-			Replace: []replacement{{"pkg/server/watch.go", "server:   ws,", "server:   &oneSender{Watch_WatchServer: ws},"}},
-		}},
+		}, kinePatch()},
 	}
 }
-
-const oneSender = `package server
-
-import (
-	"sync"
-
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
-)
-
-// oneSender sends one message of a watch after the other.
-type oneSender struct {
-	etcdserverpb.Watch_WatchServer
-	sending sync.Mutex
-}
-
-func (s *oneSender) Send(response *etcdserverpb.WatchResponse) error {
-	s.sending.Lock()
-	defer s.sending.Unlock()
-	return s.Watch_WatchServer.Send(response)
-}
-`
 
 // applyPatch copies a module out of the read-only cache, changes it there and
 // makes the workspace use the copy.
