@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -49,10 +50,13 @@ func New(file []byte) (*Enforcer, error) {
 		return nil, fmt.Errorf("%s: Magnum has no such rule", strings.Join(unknown, ", "))
 	}
 	maps.Copy(rules, over)
+	lines := strings.NewReplacer("\r", " ", "\n", " ")
 	for name, text := range rules {
-		if strings.TrimSpace(text) == "" {
-			rules[name] = "@" // oslo.policy: an empty rule is always true
-		}
+		// oslo.policy: an empty rule is always true, and lines may end anywhere.
+		rules[name] = cmp.Or(strings.TrimSpace(lines.Replace(text)), "@")
+	}
+	if err := checkSyntax(rules); err != nil {
+		return nil, fmt.Errorf("parsing rules: %w", err)
 	}
 	if err := checkReferences(rules); err != nil {
 		return nil, err
