@@ -13,7 +13,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 	"github.com/slipway-sh/slipway/stacks"
@@ -53,7 +53,7 @@ func TestThingsMadeByHandAreAdopted(t *testing.T) {
 	}
 	for step, id := range ids {
 		for range 2 { // the second time it is ours, and the same again
-			if err := w.inventory.Adopt(t.Context(), stacks.Adoptable()[step], owner.New("prod", step), id); err != nil {
+			if err := w.inventory.Adopt(t.Context(), stacks.Adoptable()[step], ownership.New("prod", step), id); err != nil {
 				t.Fatalf("%s: %v", step, err)
 			}
 		}
@@ -92,7 +92,7 @@ func TestWhatIsNotFreeIsNotAdopted(t *testing.T) {
 	w := newWorld(t, cloud, plain)
 	ids := byHand(t, w)
 	adopt := func(environment, step, id string) error {
-		return w.inventory.Adopt(t.Context(), stacks.Adoptable()[step], owner.New(environment, step), id)
+		return w.inventory.Adopt(t.Context(), stacks.Adoptable()[step], ownership.New(environment, step), id)
 	}
 	must[faultinject.Rule](t)(cloud.Env.Faults.Add(faultinject.Rule{Service: "network", Method: http.MethodPut, Path: "/v2.0/networks/*/tags", Status: http.StatusInternalServerError, Times: 1}))
 	if err := adopt("prod", stacks.StepNetwork, ids[stacks.StepNetwork]); err == nil {
@@ -130,7 +130,7 @@ func TestWhatCannotBecomeAsWantedIsRefused(t *testing.T) {
 	n := must[*networks.Network](t)(networks.Create(t.Context(), network, networks.CreateOpts{Name: "lab"}).Extract())
 	s := must[*subnets.Subnet](t)(subnets.Create(t.Context(), network, subnets.CreateOpts{Name: "lab", NetworkID: n.ID, IPVersion: 4, CIDR: "10.99.0.0/24"}).Extract())
 	for step, id := range map[string]string{stacks.StepNetwork: n.ID, stacks.StepSubnet: s.ID} {
-		if err := w.inventory.Adopt(t.Context(), stacks.Adoptable()[step], owner.New("prod", step), id); err != nil {
+		if err := w.inventory.Adopt(t.Context(), stacks.Adoptable()[step], ownership.New("prod", step), id); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/addons/openstackcluster"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/stacks/seed"
@@ -28,7 +28,7 @@ func managed(t *testing.T, spec string) Environment {
 	return Environment{Config: loaded.Environment,
 		Choices: preflight.Choices{ExternalNetworkID: "ext", LoadBalancerProvider: "amphora",
 			Management: &preflight.ManagementChoices{ControlPlaneFlavor: "medium", NodeGroupFlavors: groups}},
-		Equipment: Equipment{Versions: addons.Versions{Kubernetes: "v1.34.4"}, Cloud: Cloud{AuthURL: "https://c/v3", Region: "R", Interface: "public", ProjectID: "p"}}}
+		Equipment: Equipment{Versions: component.Versions{Kubernetes: "v1.34.4"}, Cloud: Cloud{AuthURL: "https://c/v3", Region: "R", Interface: "public", ProjectID: "p"}}}
 }
 
 func made() Made {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -27,7 +27,7 @@ const plain = "metadata:\n  name: prod\n"
 
 func TestStepsMakeNamesThatNeverCollide(t *testing.T) {
 	t.Parallel()
-	if err := owner.CheckSteps(stacks.Steps()...); err != nil {
+	if err := ownership.CheckSteps(stacks.Steps()...); err != nil {
 		t.Error(err)
 	}
 }

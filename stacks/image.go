@@ -5,8 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
 // The machine images of a bundle.
@@ -14,6 +17,16 @@ const (
 	SeedImage = "seed"
 	NodeImage = "node"
 )
+
+// ImageFile is an image on this computer.
+type ImageFile struct {
+	// Listed is the name of one of the environment's images instead; then all
+	// else is empty.
+	Listed string
+
+	Path, SHA256, Format string
+	Properties           map[string]string
+}
 
 // BundleImage is a machine image of the bundle in a folder, with the properties
 // by which clusters find out what is in it.
@@ -36,4 +49,40 @@ func BundleImage(folder, name string) (ImageFile, error) {
 		image.Properties["kube_version"] = item.Version
 	}
 	return image, nil
+}
+
+// image uploads an image of the bundle, unless one of the cloud or of the list
+// was chosen (F21). One that the list brings, too, is uploaded once.
+func (e Environment) image(ctx *pulumi.Context, step, chosen string, file ImageFile) (pulumi.StringInput, error) {
+	if chosen != "" {
+		return pulumi.String(chosen), nil
+	}
+	if file.Listed != "" {
+		return e.uploaded[file.Listed].ImageID, nil
+	}
+	var options []pulumi.ResourceOption
+	if same := e.uploaded["sha256:"+file.SHA256]; same != nil {
+		options = append(options, pulumi.DependsOn([]pulumi.Resource{same}))
+	}
+	image, err := openstack.NewImage(ctx, openstack.ImageInputs{Owned: e.owned(step), Path: file.Path, SHA256: file.SHA256,
+		Format: file.Format, Properties: file.Properties}, options...)
+	if err != nil {
+		return nil, err
+	}
+	return image.ID(), nil
+}
+
+// seedDigest is the SHA-256 of the seed's image, in hexadecimal, where it comes
+// with Slipway or by a list: a newer one brings newer k3s, and the images of
+// whatever runs on the seed (F03). "" is an image that the cloud has.
+func (e Environment) seedDigest() string {
+	if e.Choices.ImageID != "" {
+		return ""
+	}
+	for _, listed := range e.Images {
+		if listed.Manifest.Spec.Images[0].Name == e.Image.Listed {
+			return strings.TrimPrefix(listed.Digest, "sha256:")
+		}
+	}
+	return e.Image.SHA256
 }

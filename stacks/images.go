@@ -70,10 +70,10 @@ func (l *ListedImage) look(folder string) error {
 	return nil
 }
 
-// images brings the images of the list, beside everything else, and returns
-// them by name and digest.
+// images uploads the images of the list beside everything else, and returns
+// them by name and by digest.
 func (e Environment) images(ctx *pulumi.Context) (map[string]*catalog.Image, error) {
-	brought := map[string]*catalog.Image{}
+	uploaded := map[string]*catalog.Image{}
 	for _, listed := range e.Images {
 		in, err := catalog.NewImageInputs(e.Config.Metadata.Name, listed.Manifest, listed.Digest, listed.Stamp)
 		if err != nil {
@@ -84,7 +84,7 @@ func (e Environment) images(ctx *pulumi.Context) (map[string]*catalog.Image, err
 		if err != nil {
 			return nil, err
 		}
-		brought[i.Name], brought[listed.Digest] = image, image
+		uploaded[i.Name], uploaded[listed.Digest] = image, image
 	}
-	return brought, nil
+	return uploaded, nil
 }

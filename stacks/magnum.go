@@ -10,9 +10,9 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/addons/controllers"
 	"github.com/slipway-sh/slipway/images/template"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/stacks/catalog"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 	"github.com/slipway-sh/slipway/stacks/openstack"
@@ -52,7 +52,7 @@ func (e Environment) magnum(ctx *pulumi.Context, on management) error {
 		return err
 	}
 	api, err := kubernetes.NewMagnum(ctx, StepMagnum, kubernetes.MagnumRefs{LoginRefs: on.login, Kubeconfig: on.cluster.AdminKubeconfig, ServerID: on.cluster.ID(),
-		Settings: settings, Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: addons.SlipwayVersion(), Environment: e.onManagement()},
+		Settings: settings, Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: component.SlipwayVersion(), Environment: e.onManagement()},
 		pulumi.DependsOn(on.ready))
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (e Environment) templateImages(node pulumi.StringInput) pulumi.StringMap {
 	ids := pulumi.StringMap{e.nodeImageName(): node}
 	for _, listed := range e.Images {
 		name := listed.Manifest.Spec.Images[0].Name
-		ids[name] = e.brought[name].ImageID
+		ids[name] = e.uploaded[name].ImageID
 	}
 	return ids
 }

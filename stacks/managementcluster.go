@@ -18,54 +18,51 @@ const ManagementNamespace = "default"
 
 // parent is what the management cluster is made from.
 type parent struct {
-	seed  Seed
-	on    seedCluster
-	place place
-	login login
+	seed    Seed
+	on      seedCluster
+	network networkRefs
+	login   login
 }
 
 // managementCluster is the cluster that Cluster API on the seed makes, with
 // Cluster API on it.
-func (e Environment) managementCluster(ctx *pulumi.Context, p parent) error {
+func (e Environment) managementCluster(ctx *pulumi.Context, p parent) (management, error) {
 	image, err := e.image(ctx, StepNodeImage, e.Choices.Management.ImageID, e.NodeImage)
 	if err != nil {
-		return err
+		return management{}, err
 	}
 	refs := kubernetes.ClusterRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
 		ServerID: p.seed.Server.ID(), Name: e.Config.Metadata.Name, Namespace: ManagementNamespace, Chart: e.Equipment.Chart,
 		Version: word(e.Values(Made{})["kubernetesVersion"]), VolumesPolicy: e.Config.Spec.VolumesPolicy, Values: e.clusterValues(p, image)}
 	cluster, err := kubernetes.NewCluster(ctx, StepManagementCluster, refs, pulumi.DependsOn(p.on.ready))
 	if err != nil {
-		return err
+		return management{}, err
 	}
 	ready, err := kubernetes.NewReadyCluster(ctx, StepManagementReady, refs, cluster)
 	if err != nil {
-		return err
+		return management{}, err
 	}
 	clusterAPI, err := kubernetes.NewClusterAPI(ctx, StepManagementClusterAPI, kubernetes.ClusterAPIRefs{LoginRefs: p.on.login, Kubeconfig: cluster.AdminKubeconfig,
 		ServerID: cluster.ID(), Versions: e.Equipment.Versions, Settings: e.providers(), TrustBundle: e.trustBundle(), Environment: e.onManagement(),
 		Monitored: monitored(e.Config.Spec.ManagementCluster)}, e.onceComplete(ready)...)
 	if err != nil {
-		return err
+		return management{}, err
 	}
 	// Their replicas are spread over nodes, which must be there.
 	own, err := e.controllers(ctx, StepManagementControllers, p.on.login, cluster.AdminKubeconfig, cluster.ID(), replicasOn(e.Config.Spec.ManagementCluster), e.onManagement(),
 		pulumi.DependsOn([]pulumi.Resource{ready}))
 	if err != nil {
-		return err
+		return management{}, err
 	}
 	if e.Config.Spec.Seed.Role == config.RolePivot {
 		if _, err := kubernetes.NewManagementMove(ctx, StepManagementMove, kubernetes.ManagementMoveRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
 			ServerID: p.seed.Server.ID(), ManagementKubeconfig: cluster.AdminKubeconfig, Name: e.Config.Metadata.Name, Namespace: ManagementNamespace},
 			pulumi.DependsOn(append([]pulumi.Resource{ready, clusterAPI, own}, p.on.ready...))); err != nil {
-			return err
+			return management{}, err
 		}
 	}
 	ctx.Export(OutputManagementKubeconfig, pulumi.ToSecret(cluster.AdminKubeconfig))
-	if e.Config.Spec.Magnum == nil {
-		return nil
-	}
-	return e.magnum(ctx, management{p.on.login, cluster, image, []pulumi.Resource{clusterAPI, own}})
+	return management{p.on.login, cluster, image, []pulumi.Resource{clusterAPI, own}}, nil
 }
 
 // onceComplete is when Cluster API goes on the management cluster: as soon as a
@@ -113,11 +110,11 @@ func monitored(m *config.ManagementCluster) bool {
 // clusterValues are the chart's values, as JSON, once all that they name is
 // there.
 func (e Environment) clusterValues(p parent, image pulumi.StringInput) pulumi.StringOutput {
-	subnet := p.place.subnet
+	subnet := p.network.subnet
 	if subnet == nil {
 		subnet = pulumi.String("")
 	}
-	text := pulumi.All(image, p.login.keyPair, p.place.network, subnet, p.seed.Credential.ID(), p.seed.Credential.Secret, p.seed.Address, p.place.mtu).ApplyT(
+	text := pulumi.All(image, p.login.keyPair, p.network.id, subnet, p.seed.Credential.ID(), p.seed.Credential.Secret, p.seed.Address, p.network.mtu).ApplyT(
 		func(known []any) (string, error) {
 			made := Made{ImageID: word(known[0]), KeyPair: word(known[1]), NetworkID: word(known[2]), SubnetID: word(known[3]),
 				CredentialID: word(known[4]), CredentialSecret: word(known[5]), SeedAddress: word(known[6])}

@@ -23,9 +23,9 @@ type Seed struct {
 
 // seed makes the server with its port, its data volume and its address. The
 // volume and the port outlive the server.
-func (e Environment) seed(ctx *pulumi.Context, at place, group *openstack.SecurityGroup, login login, image pulumi.StringInput, credential *openstack.ApplicationCredential) (Seed, error) {
+func (e Environment) seed(ctx *pulumi.Context, network networkRefs, group *openstack.SecurityGroup, login login, image pulumi.StringInput, credential *openstack.ApplicationCredential) (Seed, error) {
 	groups := pulumi.StringArray{group.ID()}
-	port, err := openstack.NewPort(ctx, openstack.PortInputs{Owned: e.owned(StepPort)}, at.network, at.subnet, groups)
+	port, err := openstack.NewPort(ctx, openstack.PortInputs{Owned: e.owned(StepPort)}, network.id, network.subnet, groups)
 	if err != nil {
 		return Seed{}, err
 	}
@@ -43,7 +43,7 @@ func (e Environment) seed(ctx *pulumi.Context, at place, group *openstack.Securi
 		if conf.FloatingIP.Address.IsValid() {
 			in.Address = conf.FloatingIP.Address.String()
 		}
-		address, err := openstack.NewFloatingIP(ctx, in, port.ID(), pulumi.DependsOn(at.routed))
+		address, err := openstack.NewFloatingIP(ctx, in, port.ID(), pulumi.DependsOn(network.routed))
 		if err != nil {
 			return Seed{}, err
 		}
@@ -65,6 +65,11 @@ func (e Environment) seed(ctx *pulumi.Context, at place, group *openstack.Securi
 		in.RootVolumeSize, in.RootVolumeType = root.SizeGiB, root.Type
 	}
 	seed.Server, err = openstack.NewServer(ctx, in, openstack.ServerRefs{Ports: ports, Volumes: pulumi.StringArray{data.ID()},
-		Image: image, KeyName: login.keyPair, KeyFingerprint: login.fingerprint, UserData: boot.userData}, pulumi.DependsOn(at.routed))
-	return seed, err
+		Image: image, KeyName: login.keyPair, KeyFingerprint: login.fingerprint, UserData: boot.userData}, pulumi.DependsOn(network.routed))
+	if err != nil {
+		return Seed{}, err
+	}
+	ctx.Export(OutputAddress, seed.Address)
+	ctx.Export(OutputServerID, seed.Server.ID())
+	return seed, nil
 }

@@ -9,9 +9,8 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/addons/clusterctl"
-	"github.com/slipway-sh/slipway/internal/remote"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 	"github.com/slipway-sh/slipway/stacks/seed"
@@ -22,7 +21,7 @@ type Equipment struct {
 	// K3sDigest is the SHA-256 of the bundle's k3s, in hexadecimal.
 	K3sDigest string
 	// Versions are the bundle's.
-	Versions addons.Versions
+	Versions component.Versions
 	// Authorities are PEM certificates that the seed trusts.
 	Authorities []string
 	Registries  map[string]seed.Registry
@@ -38,22 +37,6 @@ type Equipment struct {
 	// program.
 	Cloud Cloud
 }
-
-// The outputs of the program that commands read.
-const (
-	OutputAddress    = "seedAddress"
-	OutputServerID   = "seedID"
-	OutputUser       = "seedUser"
-	OutputHostKey    = "seedHostKey"
-	OutputPrivateKey = "seedPrivateKey"
-	OutputKubeconfig = "seedKubeconfig"
-	// OutputManagementKubeconfig is the management cluster's.
-	OutputManagementKubeconfig = "managementKubeconfig"
-	// OutputMagnumURL and OutputMagnumAuthority are the Magnum-compatible API's
-	// address, and the certificate that clients trust it by.
-	OutputMagnumURL       = "magnumURL"
-	OutputMagnumAuthority = "magnumAuthority"
-)
 
 // boot is what the seed boots with and what k3s on it is settled by later.
 type boot struct{ userData, files pulumi.StringOutput }
@@ -194,7 +177,7 @@ func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, erro
 func (e Environment) controllers(ctx *pulumi.Context, step string, login kubernetes.LoginRefs, kubeconfig, on pulumi.StringInput, replicas int, environment map[string]string,
 	options ...pulumi.ResourceOption) (*kubernetes.Controllers, error) {
 	return kubernetes.NewControllers(ctx, step, kubernetes.ControllersRefs{LoginRefs: login, Kubeconfig: kubeconfig, ServerID: on,
-		Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: addons.SlipwayVersion(), Replicas: replicas, Environment: environment}, options...)
+		Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: component.SlipwayVersion(), Replicas: replicas, Environment: environment}, options...)
 }
 
 // trustBundle are the private authorities.
@@ -208,13 +191,4 @@ func (e Environment) providers() map[string]clusterctl.Settings {
 		settings[name] = clusterctl.Settings{FeatureGates: p.FeatureGates, Args: p.Args}
 	}
 	return settings
-}
-
-// ownKey returns the operator's private key, which must go with the key pair.
-func (e Environment) ownKey() (pulumi.StringInput, error) {
-	_, err := remote.PublicKey(e.Equipment.PrivateKey)
-	if err != nil {
-		return nil, fmt.Errorf("spec.seed.ssh.identityFile: %w", err)
-	}
-	return pulumi.ToSecret(pulumi.String(e.Equipment.PrivateKey)).(pulumi.StringOutput), nil
 }

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/slipway-sh/slipway/addons/addonprovider/charts"
 	"github.com/slipway-sh/slipway/addons/addonprovider/release"
 	"github.com/slipway-sh/slipway/addons/addonprovider/template"
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/addons/addonprovider/values"
+	"github.com/slipway-sh/slipway/internal/charts"
 )
 
 // renderTime bounds the rendering of one addon's templates.

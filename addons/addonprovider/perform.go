@@ -8,10 +8,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/slipway-sh/slipway/addons/addonprovider/charts"
 	"github.com/slipway-sh/slipway/addons/addonprovider/release"
 	"github.com/slipway-sh/slipway/addons/addonprovider/target"
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
+	"github.com/slipway-sh/slipway/internal/charts"
 )
 
 // recorded is what an addon's status says about its release.

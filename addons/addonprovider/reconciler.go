@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/slipway-sh/slipway/addons/addonprovider/charts"
 	"github.com/slipway-sh/slipway/addons/addonprovider/target"
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
+	"github.com/slipway-sh/slipway/internal/charts"
 )
 
 // reconciler keeps the addons of one kind. It itself only looks at the

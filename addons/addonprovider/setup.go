@@ -25,9 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/slipway-sh/slipway/addons/addonprovider/charts"
 	"github.com/slipway-sh/slipway/addons/addonprovider/target"
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
+	"github.com/slipway-sh/slipway/internal/charts"
 )
 
 // Setup adds the controllers to a manager. It brings its own cache and needs

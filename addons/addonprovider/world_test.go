@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/addons/addonprovider/charts"
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
+	"github.com/slipway-sh/slipway/internal/charts"
 )
 
 // patienceOfTests is how long anything may take in a test with a real server.

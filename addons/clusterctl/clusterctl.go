@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // overridesFolder is clusterctl's variable for the folder whose files take
@@ -37,8 +37,8 @@ func New(ctx context.Context, folder *bundle.Folder, variables map[string]string
 
 // Config is the clusterctl configuration that points into a bundle.
 func Config(ctx context.Context, folder *bundle.Folder, variables map[string]string) (config.Client, error) {
-	versions := addons.VersionsIn(folder.Bill())
-	dir, err := filepath.Abs(filepath.Join(folder.Dir(), addons.ProviderDir))
+	versions := component.VersionsIn(folder.Bill())
+	dir, err := filepath.Abs(filepath.Join(folder.Dir(), component.ProviderDir))
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func Config(ctx context.Context, folder *bundle.Folder, variables map[string]str
 		return nil, err
 	}
 	reader.Set(config.CertManagerConfigKey, string(certManager))
-	for _, p := range addons.Providers(versions) {
+	for _, p := range component.Providers(versions) {
 		url := filepath.Join(dir, p.Label, p.Version, p.File)
 		if _, err := reader.AddProvider(p.Name, v1alpha3.ProviderType(p.Type), url); err != nil {
 			return nil, fmt.Errorf("provider %s: %w", p.Label, err)
@@ -73,9 +73,9 @@ func Config(ctx context.Context, folder *bundle.Folder, variables map[string]str
 
 // InitOptions asks for exactly the providers in those versions, on the cluster
 // of a kubeconfig file.
-func InitOptions(versions addons.Versions, kubeconfig string) client.InitOptions {
+func InitOptions(versions component.Versions, kubeconfig string) client.InitOptions {
 	o := client.InitOptions{Kubeconfig: client.Kubeconfig{Path: kubeconfig}, WaitProviders: true}
-	for _, p := range addons.Providers(versions) {
+	for _, p := range component.Providers(versions) {
 		name := p.Name + ":" + p.Version
 		switch v1alpha3.ProviderType(p.Type) {
 		case v1alpha3.CoreProviderType:

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
@@ -149,7 +149,7 @@ func (p *parts) split() {
 // and applies the settings.
 func (i Installation) parts(ctx context.Context) (parts, error) {
 	var p parts
-	versions := addons.VersionsIn(i.Bundle.Bill())
+	versions := component.VersionsIn(i.Bundle.Bill())
 	overrides, err := os.MkdirTemp("", "slipway-providers-")
 	if err != nil {
 		return p, fmt.Errorf("preparing the providers: %w", err)
@@ -167,7 +167,7 @@ func (i Installation) parts(ctx context.Context) (parts, error) {
 		return p, fmt.Errorf("clusterctl client: %w", err)
 	}
 	p.inventory = cluster.New(cluster.Kubeconfig{Path: i.Kubeconfig}, configuration).ProviderInventory()
-	for _, provider := range addons.Providers(versions) {
+	for _, provider := range component.Providers(versions) {
 		components, err := library.GetProviderComponents(ctx, provider.Name, v1alpha3.ProviderType(provider.Type), client.ComponentsOptions{Version: provider.Version})
 		if err != nil {
 			return p, fmt.Errorf("reading the components of %s: %w", provider.Label, err)
@@ -193,13 +193,13 @@ func (i Installation) parts(ctx context.Context) (parts, error) {
 }
 
 // override writes the components that settings change where clusterctl looks first.
-func (i Installation) override(dir string, versions addons.Versions) error {
-	for _, provider := range addons.Providers(versions) {
+func (i Installation) override(dir string, versions component.Versions) error {
+	for _, provider := range component.Providers(versions) {
 		if i.Settings[provider.Label].empty() {
 			continue
 		}
 		path := filepath.Join(provider.Label, provider.Version, provider.File)
-		text, err := i.read(filepath.Join(addons.ProviderDir, path), provider.Label)
+		text, err := i.read(filepath.Join(component.ProviderDir, path), provider.Label)
 		if err != nil {
 			return err
 		}
@@ -215,8 +215,8 @@ func (i Installation) override(dir string, versions addons.Versions) error {
 }
 
 // others are cert-manager, marked as clusterctl marks what it installs, and ORC.
-func (i Installation) others(versions addons.Versions) (certManager, orc []*unstructured.Unstructured, err error) {
-	text, err := i.read(filepath.Join(addons.ProviderDir, "cert-manager", versions.CertManager, "cert-manager.yaml"), "cert-manager")
+func (i Installation) others(versions component.Versions) (certManager, orc []*unstructured.Unstructured, err error) {
+	text, err := i.read(filepath.Join(component.ProviderDir, "cert-manager", versions.CertManager, "cert-manager.yaml"), "cert-manager")
 	if err != nil {
 		return nil, nil, err
 	}

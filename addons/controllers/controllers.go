@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/addons/addonprovider"
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/addons/janitor"
@@ -30,6 +29,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/controller"
 	magnumv1alpha1 "github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/addons/openstackcluster/prune"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
@@ -85,7 +85,7 @@ func Chart() (*chart.Chart, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading the chart of the controllers: %w", err)
 	}
-	loaded.Metadata.Version, loaded.Metadata.AppVersion = chartVersion(addons.SlipwayVersion()), addons.SlipwayVersion()
+	loaded.Metadata.Version, loaded.Metadata.AppVersion = chartVersion(component.SlipwayVersion()), component.SlipwayVersion()
 	return loaded, loaded.Validate()
 }
 
@@ -106,7 +106,7 @@ func chartVersion(version string) string {
 // Options are what an installer decides. Everything else is in Values.
 type Options struct {
 	// Image is the reference of the image with its tag or digest, such as of
-	// the bundle's item addons.SlipwayImage. Empty is that of this binary.
+	// the bundle's item component.SlipwayImage. Empty is that of this binary.
 	Image string
 	// Replicas of both Deployments; 0 is the chart's default. One is enough
 	// where there is one node.

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/addons/controllers"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
 )
@@ -63,7 +63,7 @@ func TestDeploymentsRunWithoutPrivileges(t *testing.T) {
 			!slices.Contains(c.SecurityContext.Capabilities.Drop, "ALL") || c.Resources.Limits.Memory().IsZero() {
 			t.Errorf("%s: pod %+v, container %+v", name, pod.SecurityContext, c.SecurityContext)
 		}
-		if *d.Spec.Replicas != 2 || c.Image != "ghcr.io/slipway-sh/slipway:"+addons.SlipwayVersion() || pod.ServiceAccountName != name.Name {
+		if *d.Spec.Replicas != 2 || c.Image != "ghcr.io/slipway-sh/slipway:"+component.SlipwayVersion() || pod.ServiceAccountName != name.Name {
 			t.Errorf("%s: %d replicas of %s as %s", name, *d.Spec.Replicas, c.Image, pod.ServiceAccountName)
 		}
 		if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "trust" }) {
@@ -169,7 +169,7 @@ func TestHelmInstallsTheChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	install := action.NewInstall(&action.Configuration{})
-	install.KubeVersion = &chartutil.KubeVersion{Version: addons.KubernetesVersion, Major: "1", Minor: "34"}
+	install.KubeVersion = &chartutil.KubeVersion{Version: component.KubernetesVersion, Major: "1", Minor: "34"}
 	install.DryRun, install.ClientOnly, install.ReleaseName, install.Namespace = true, true, "controllers", "capi-addon-system"
 	release, err := install.RunWithContext(t.Context(), loaded, nil)
 	if err != nil {

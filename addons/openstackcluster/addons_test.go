@@ -11,9 +11,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/addons/addonprovider/template"
 	jinja "github.com/slipway-sh/slipway/addons/addonprovider/values"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // known is what the addon provider knows of a cluster when it renders.
@@ -140,8 +140,8 @@ func TestFlannel(t *testing.T) {
 	cni, _ := at(got.get(t, "ConfigMap kube-flannel-cfg"), "data", "cni-conf.json").(string)
 	want(t, values(t, cni), `flannel`, "plugins", 0, "type")
 	daemon := at(got.get(t, "DaemonSet kube-flannel-ds"), "spec", "template", "spec")
-	for component, path := range map[string][]any{"flannel": {"containers", 0, "image"}, "flannel-cni-plugin": {"initContainers", 0, "image"}} {
-		image, _ := addons.Find(component)
+	for name, path := range map[string][]any{"flannel": {"containers", 0, "image"}, "flannel-cni-plugin": {"initContainers", 0, "image"}} {
+		image, _ := component.Find(name)
 		want(t, daemon, image.Ref, path...)
 	}
 	want(t, got.get(t, "Namespace kube-flannel"), `privileged`, "metadata", "labels", "pod-security.kubernetes.io/enforce")

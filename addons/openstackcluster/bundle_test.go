@@ -8,7 +8,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // TestEtcdDefrag is Slipway's command on a control plane, with kubeadm's
@@ -23,7 +23,7 @@ func TestEtcdDefrag(t *testing.T) {
 	}
 	pod := job(`{}`)
 	want(t, pod, `[etcd, defrag]`, "containers", 0, "args")
-	want(t, pod, "ghcr.io/slipway-sh/slipway:"+addons.SlipwayVersion(), "containers", 0, "image")
+	want(t, pod, "ghcr.io/slipway-sh/slipway:"+component.SlipwayVersion(), "containers", 0, "image")
 	want(t, pod, `[{name: pki, mountPath: /etc/kubernetes/pki/etcd, readOnly: true}]`, "containers", 0, "volumeMounts")
 	want(t, pod, `[{name: pki, hostPath: {path: /etc/kubernetes/pki/etcd, type: Directory}}]`, "volumes")
 	want(t, pod, `{node-role.kubernetes.io/control-plane: ""}`, "nodeSelector")
@@ -47,7 +47,7 @@ func chartOf(t *testing.T, all objects, name string) any {
 func TestRepositories(t *testing.T) {
 	t.Parallel()
 	for name, address := range bundled(t, render(t, `addons: {certManager: {enabled: true}}`)) {
-		component, ok := addons.Find(name + "-chart")
+		component, ok := component.Find(name + "-chart")
 		if !ok {
 			t.Fatalf("no chart %s in the catalogue", name)
 		}
@@ -67,7 +67,7 @@ func TestBundledCharts(t *testing.T) {
 		t.Skip("SLIPWAY_BUNDLE names no bundle: run make e2e")
 	}
 	for name, address := range bundled(t, render(t, `addons: {certManager: {enabled: true}}`)) {
-		component, _ := addons.Find(name + "-chart")
+		component, _ := component.Find(name + "-chart")
 		archive, err := loader.LoadFile(filepath.Join(dir, filepath.FromSlash(component.Path)))
 		if err != nil {
 			t.Fatal(err)

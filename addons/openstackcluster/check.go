@@ -16,7 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/spelling"
+	"github.com/slipway-sh/slipway/internal/suggest"
 )
 
 // Check holds a user's values against the chart's schema and tells all
@@ -178,7 +178,7 @@ func keys(schema any) []string {
 // suggest is the remedy for an unknown key: the nearest that is known there,
 // else where a key of that name belongs, else the list of known ones.
 func (c *checker) suggest(key string, known []string) string {
-	if near := spelling.Nearest(key, known); near != "" {
+	if near := suggest.Nearest(key, known); near != "" {
 		return "did you mean " + near + "?"
 	}
 	for _, path := range paths(c.document, nil) {

@@ -21,19 +21,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
 // definitionSources are where modules have the definitions of what the chart renders.
 func definitionSources() map[string][]string {
 	return map[string][]string{
-		"sigs.k8s.io/cluster-api@" + addons.ClusterAPIVersion: {
+		"sigs.k8s.io/cluster-api@" + component.ClusterAPIVersion: {
 			"config/crd/bases/cluster.x-k8s.io_*.yaml",
 			"bootstrap/kubeadm/config/crd/bases/*.yaml",
 			"controlplane/kubeadm/config/crd/bases/*.yaml"},
-		"sigs.k8s.io/cluster-api-provider-openstack@" + addons.CAPOVersion:       {"config/crd/bases/*.yaml"},
-		"github.com/k-orc/openstack-resource-controller/v2@" + addons.ORCVersion: {"config/crd/bases/*servergroups.yaml"},
+		"sigs.k8s.io/cluster-api-provider-openstack@" + component.CAPOVersion:       {"config/crd/bases/*.yaml"},
+		"github.com/k-orc/openstack-resource-controller/v2@" + component.ORCVersion: {"config/crd/bases/*servergroups.yaml"},
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -31,7 +31,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compare(t, name+".golden", strings.ReplaceAll(plain(text), "slipway:"+addons.SlipwayVersion(), "slipway:devel"))
+			compare(t, name+".golden", strings.ReplaceAll(plain(text), "slipway:"+component.SlipwayVersion(), "slipway:devel"))
 		})
 	}
 }

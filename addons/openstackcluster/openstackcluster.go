@@ -17,7 +17,7 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/releaseutil"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 //go:embed all:chart
@@ -42,7 +42,7 @@ func Chart() (*chart.Chart, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading chart openstack-cluster: %w", err)
 	}
-	loaded.Metadata.AppVersion = addons.SlipwayVersion() // of the image that looks after etcd
+	loaded.Metadata.AppVersion = component.SlipwayVersion() // of the image that looks after etcd
 	return loaded, nil
 }
 

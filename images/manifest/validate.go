@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/slipway-sh/slipway/internal/config"
-	"github.com/slipway-sh/slipway/internal/spelling"
+	"github.com/slipway-sh/slipway/internal/suggest"
 )
 
 // validate tells of what several keys together can break.
@@ -145,7 +145,7 @@ func checkProperties(d *config.Document, at *field.Path, properties map[string]s
 			}
 			continue
 		}
-		if near := spelling.Nearest(name, names); near != "" && !slices.Contains(names, name) && looksKnown(name) {
+		if near := suggest.Nearest(name, names); near != "" && !slices.Contains(names, name) && looksKnown(name) {
 			d.Add(at, "did you mean "+near+"?", "no service knows the property %q", name)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 )
 
@@ -133,7 +133,7 @@ func TestWhatServicesLeftGoesByWhoseNetworkItIsOn(t *testing.T) {
 	for _, r := range status.Resources {
 		ids[r.Step] = r.ID
 	}
-	ours := service(t, cloud, "my-prod", ids["network"], ids["subnet"], owner.New("my-prod", "management-cluster").Description())
+	ours := service(t, cloud, "my-prod", ids["network"], ids["subnet"], ownership.New("my-prod", "management-cluster").Description())
 
 	// A port of somebody else on the network: it is told of, and stays.
 	network := cloud.Member.Network(t)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/janitor"
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // machine is a server with metadata.
@@ -102,7 +102,7 @@ func TestVolumesOfWorkloadsStayOrGoByPolicy(t *testing.T) {
 			}
 			compute, storage := cloud.Member.Compute(t), cloud.Member.BlockStorage(t)
 			if test.cluster {
-				claim(t, storage, compute, "attached", "prod", machine(t, compute, cloud.Member.Image(t), owner.New("prod", "management-cluster").Metadata()), nil)
+				claim(t, storage, compute, "attached", "prod", machine(t, compute, cloud.Member.Image(t), ownership.New("prod", "management-cluster").Metadata()), nil)
 			}
 			if test.twin {
 				claim(t, storage, compute, "theirs", "prod", machine(t, compute, cloud.Member.Image(t), nil), nil)

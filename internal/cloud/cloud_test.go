@@ -22,7 +22,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 )
@@ -109,7 +109,7 @@ func TestSnapshotKnowsOwners(t *testing.T) {
 	t.Parallel()
 	sandbox := sandboxtest.Start(t)
 	c, _ := open(t, sandbox)
-	mark := owner.New("prod", "network")
+	mark := ownership.New("prod", "network")
 	client := sandbox.Member.Network(t)
 	net, err := networks.Create(t.Context(), client, networks.CreateOpts{Name: mark.Name()}).Extract()
 	if err != nil {
@@ -121,7 +121,7 @@ func TestSnapshotKnowsOwners(t *testing.T) {
 	if _, err := subnets.Create(t.Context(), client, subnets.CreateOpts{NetworkID: net.ID, Name: "foreign", CIDR: "10.1.0.0/24", IPVersion: 4}).Extract(); err != nil {
 		t.Fatal(err)
 	}
-	seed := owner.New("prod", "seed")
+	seed := ownership.New("prod", "seed")
 	if _, err := servers.Create(t.Context(), sandbox.Member.Compute(t), servers.CreateOpts{Name: seed.Name(), FlavorRef: "3", Metadata: seed.Metadata(),
 		Networks: []servers.Network{{UUID: net.ID}}, ImageRef: makeImage(t, sandbox)}, nil).Extract(); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestSnapshotKnowsOwners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]*owner.Mark{}
+	found := map[string]*ownership.Owner{}
 	for _, thing := range s.Things() {
 		found[thing.Kind+" "+thing.Name] = thing.Owner
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // parallelCalls is how many calls are under way at once.
@@ -92,12 +92,12 @@ type Thing struct {
 	Name string `json:"name"`
 	// Owner is the mark of ownership, nil for foreign things and for key
 	// pairs, which cannot carry one.
-	Owner *owner.Mark `json:"owner,omitempty"`
+	Owner *ownership.Owner `json:"owner,omitempty"`
 }
 
 func thing(kind, id, name string, tags []string, metadata map[string]string, description string) Thing {
 	t := Thing{Kind: kind, ID: id, Name: name}
-	if mark, ok := owner.Find(tags, metadata, description); ok {
+	if mark, ok := ownership.Find(tags, metadata, description); ok {
 		t.Owner = &mark
 	}
 	return t

@@ -84,7 +84,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, p place) {
 	for key, value := range d.pairs(n, p) {
 		i := slices.IndexFunc(known, func(e entry) bool { return e.name == key.Value })
 		if i < 0 {
-			d.problem(p.child(key.Value, key), fmt.Sprintf("unknown key %q", key.Value), suggest(key.Value, known, d.root))
+			d.problem(p.child(key.Value, key), fmt.Sprintf("unknown key %q", key.Value), didYouMean(key.Value, known, d.root))
 			continue
 		}
 		if isNull(value) {

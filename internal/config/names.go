@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // ResourceName is the name of what a step makes: the environment's name, a
@@ -12,7 +12,7 @@ import (
 func (e *Environment) ResourceName(step string) string { return e.Mark(step).Name() }
 
 // Mark is the mark of ownership of what a step makes.
-func (e *Environment) Mark(step string) owner.Mark { return owner.New(e.Metadata.Name, step) }
+func (e *Environment) Mark(step string) ownership.Owner { return ownership.New(e.Metadata.Name, step) }
 
 // ResourceTags are the tags of what a step makes: Slipway's and the user's.
 func (e *Environment) ResourceTags(step string) []string {

@@ -5,22 +5,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-sh/slipway/internal/spelling"
+	"github.com/slipway-sh/slipway/internal/suggest"
 )
 
-// suggest is the remedy for an unknown key: the nearest of the keys that are
+// didYouMean is the remedy for an unknown key: the nearest of the keys that are
 // known there, else the place in the document where a key of that name or one
 // like it belongs, else the list of known ones.
-func suggest(key string, known []entry, root reflect.Type) string {
+func didYouMean(key string, known []entry, root reflect.Type) string {
 	var names []string
 	for _, e := range known {
 		names = append(names, e.name)
 	}
-	if near := spelling.Nearest(key, names); near != "" {
+	if near := suggest.Nearest(key, names); near != "" {
 		return "did you mean " + near + "?"
 	}
 	for _, path := range paths(root, nil) {
-		if name := path[strings.LastIndex(path, ".")+1:]; name == key || len(key) > 4 && spelling.Distance(name, key) == 1 {
+		if name := path[strings.LastIndex(path, ".")+1:]; name == key || len(key) > 4 && suggest.Distance(name, key) == 1 {
 			return name + " is known as " + path
 		}
 	}

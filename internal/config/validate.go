@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/slipway-sh/slipway/internal/spelling"
+	"github.com/slipway-sh/slipway/internal/suggest"
 )
 
 // Validate returns everything that is wrong with an environment that decoded
@@ -79,7 +79,7 @@ func (v *validator) keys(value reflect.Value, at *field.Path, r rules) {
 		name := key.String()
 		if len(r.keys) > 0 && !slices.Contains(r.keys, name) {
 			remedy := "known here: " + strings.Join(r.keys, ", ")
-			if near := spelling.Nearest(name, r.keys); near != "" {
+			if near := suggest.Nearest(name, r.keys); near != "" {
 				remedy = "did you mean " + near + "?"
 			}
 			v.add(at.Key(name), remedy, "unknown key %q", name)

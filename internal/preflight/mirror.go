@@ -3,7 +3,7 @@ package preflight
 import (
 	"github.com/slipway-sh/slipway/images"
 	"github.com/slipway-sh/slipway/internal/config"
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // nodeImageStep is the step whose mark the bundle's image of nodes carries.
@@ -20,8 +20,8 @@ func checkMirror(r *run) {
 	}
 	former := false
 	for _, image := range r.Snapshot.Images {
-		mark, ours := owner.FromMetadata(image.Properties)
-		if !ours || mark != owner.New(r.Environment.Metadata.Name, nodeImageStep) {
+		mark, ours := ownership.FromMetadata(image.Properties)
+		if !ours || mark != ownership.New(r.Environment.Metadata.Name, nodeImageStep) {
 			continue
 		}
 		if image.Properties[images.PropertySHA256] == r.Bundle.NodeImage {

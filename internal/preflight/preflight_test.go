@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -240,8 +240,8 @@ func TestFlavor(t *testing.T) {
 // flavor would resize the seed, another network move its address.
 func TestChoicesStay(t *testing.T) {
 	t.Parallel()
-	mark, other := owner.New("prod", "seed"), owner.New("other", "seed")
-	begun := func(m owner.Mark, flavor, external string) func(*cloud.Snapshot) {
+	mark, other := ownership.New("prod", "seed"), ownership.New("other", "seed")
+	begun := func(m ownership.Owner, flavor, external string) func(*cloud.Snapshot) {
 		return func(s *cloud.Snapshot) {
 			s.Servers = []cloud.ServerInfo{{Thing: cloud.Thing{Kind: "server", ID: "v", Name: m.Name(), Owner: &m}, Flavor: flavor}}
 			s.Routers = []cloud.RouterInfo{{Thing: cloud.Thing{Kind: "router", ID: "r", Name: "r", Owner: &m}, ExternalNetworkID: external}}
@@ -342,12 +342,12 @@ func TestCredentialAndServices(t *testing.T) {
 // proves: S-02
 func TestNamesOfOthers(t *testing.T) {
 	t.Parallel()
-	server := func(name string, mark *owner.Mark) func(*cloud.Snapshot) {
+	server := func(name string, mark *ownership.Owner) func(*cloud.Snapshot) {
 		return func(s *cloud.Snapshot) {
 			s.Servers = []cloud.ServerInfo{{Thing: cloud.Thing{Kind: "server", ID: "v", Name: name, Owner: mark}}}
 		}
 	}
-	ours, theirs := owner.New("prod", "seed"), owner.New("other", "x")
+	ours, theirs := ownership.New("prod", "seed"), ownership.New("other", "x")
 	runCases(t, map[string]one{
 		"ours":                {"", server("prod-seed", &ours), Error, ""},
 		"foreign":             {"", server("prod-seed", nil), Error, "name server prod-seed: it has the name of a thing of this environment but not its marks (ID v)"},
@@ -380,7 +380,7 @@ func TestRangesAround(t *testing.T) {
 		"pods, our network":      {"seed: {network: {existing: int}}", more("int", "10.42.0.0/24"), Error, "cidr spec.seed.k3s.podCIDR: 10.42.0.0/16 overlaps"},
 		"services, provisioning": {"seed: {provisioningNetwork: int}", more("int", "10.43.1.0/24"), Error, "cidr spec.seed.k3s.serviceCIDR"},
 		"our own subnet": {"", func(s *cloud.Snapshot) {
-			mark := owner.New("prod", "subnet")
+			mark := ownership.New("prod", "subnet")
 			n := subnet("own", "int", "192.168.100.0/24")
 			n.Owner = &mark
 			s.Subnets = append(s.Subnets, n)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/slipway-sh/slipway/internal/cloud"
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 func needOf(r Result, name string) Need {
@@ -41,7 +41,7 @@ func TestQuotaIsComparedWithWhatIsNeeded(t *testing.T) {
 
 func TestWhatExistsIsNotNeededAgain(t *testing.T) {
 	t.Parallel()
-	mark := owner.New("prod", "x")
+	mark := ownership.New("prod", "x")
 	thing := func(kind string) cloud.Thing { return cloud.Thing{Kind: kind, ID: kind, Name: kind, Owner: &mark} }
 	r := check(t, "", func(s *cloud.Snapshot) {
 		s.Servers = []cloud.ServerInfo{{Thing: thing("server")}}

@@ -13,9 +13,9 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/addons/clusterctl"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/remote"
 )
@@ -52,7 +52,7 @@ type ClusterAPI struct{ pulumi.CustomResourceState }
 type ClusterAPIRefs struct {
 	LoginRefs
 	Kubeconfig, ServerID pulumi.StringInput
-	Versions             addons.Versions
+	Versions             component.Versions
 	Settings             map[string]clusterctl.Settings
 	TrustBundle          string
 	Environment          map[string]string
@@ -83,9 +83,9 @@ func NewClusterAPI(ctx *pulumi.Context, name string, refs ClusterAPIRefs, option
 	return r, ctx.RegisterResource("slipway:kubernetes:ClusterAPI", name, properties, r, options...)
 }
 
-func versionsOf(v addons.Versions) map[string]string {
+func versionsOf(v component.Versions) map[string]string {
 	versions := map[string]string{"cert-manager": v.CertManager, clusterctl.ORC: v.ORC}
-	for _, provider := range addons.Providers(v) {
+	for _, provider := range component.Providers(v) {
 		versions[provider.Label] = provider.Version
 	}
 	return versions

@@ -11,7 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
 
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // Adopt gives a thing that somebody else made to a step of an environment: it
@@ -19,7 +19,7 @@ import (
 // S-05). word is the type of the thing, as Thing has it. What belongs to another
 // environment is refused, and a second thing of one step too. It may be called
 // again after it failed half-way.
-func (i Inventory) Adopt(ctx context.Context, word string, mark owner.Mark, id string) error {
+func (i Inventory) Adopt(ctx context.Context, word string, mark ownership.Owner, id string) error {
 	object := word + " " + id
 	if collections()[word] == "" {
 		return fault.Usage(object, errors.New("it cannot be adopted"), "let slipway up make one")
@@ -48,19 +48,19 @@ func (i Inventory) Adopt(ctx context.Context, word string, mark owner.Mark, id s
 }
 
 // ofOthers refuses what carries the mark of another environment or step.
-func ofOthers(word, id string, found owner.Mark, marked bool, mark owner.Mark) error {
+func ofOthers(word, id string, found ownership.Owner, marked bool, mark ownership.Owner) error {
 	if !marked || found == mark {
 		return nil
 	}
 	return fault.Usage(word+" "+id, fmt.Errorf("it is what %s of environment %s made", found.Step, found.Environment), "nothing can belong to two: take its marks away first, if that environment is gone")
 }
 
-func (i Inventory) adoptVolume(ctx context.Context, mark owner.Mark, id string) error {
+func (i Inventory) adoptVolume(ctx context.Context, mark ownership.Owner, id string) error {
 	client, v, err := volumeKind{i.Clients}.get(ctx, id)
 	if err != nil {
 		return err
 	}
-	found, marked := owner.Find(nil, v.Metadata, v.Description)
+	found, marked := ownership.Find(nil, v.Metadata, v.Description)
 	if err := ofOthers(ThingVolume, id, found, marked, mark); err != nil {
 		return err
 	}
@@ -72,8 +72,8 @@ func (i Inventory) adoptVolume(ctx context.Context, mark owner.Mark, id string) 
 }
 
 // described is a description with the mark behind what people wrote.
-func described(text string, mark owner.Mark) string {
-	if found, ok := owner.FromDescription(text); ok && found == mark {
+func described(text string, mark ownership.Owner) string {
+	if found, ok := ownership.FromDescription(text); ok && found == mark {
 		return text
 	}
 	return strings.TrimSpace(text + " " + mark.Description())
@@ -85,7 +85,7 @@ func collections() map[string]string {
 		ThingPort: "ports", ThingFloatingIP: "floatingips", ThingVolume: "volumes"}
 }
 
-func (i Inventory) adoptNeutron(ctx context.Context, word string, mark owner.Mark, id string) error {
+func (i Inventory) adoptNeutron(ctx context.Context, word string, mark ownership.Owner, id string) error {
 	client, err := i.Network()
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (i Inventory) adoptNeutron(ctx context.Context, word string, mark owner.Mar
 		return gone(err)
 	}
 	thing := body[singular]
-	found, marked := owner.Find(thing.Tags, nil, thing.Description)
+	found, marked := ownership.Find(thing.Tags, nil, thing.Description)
 	if err := ofOthers(word, id, found, marked, mark); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // ApplicationCredentialInputs are the inputs of an application credential.
@@ -136,7 +136,7 @@ func (k credentialKind) find(ctx context.Context, in ApplicationCredentialInputs
 		if c.Name != in.name() {
 			continue
 		}
-		if mark, ok := owner.FromDescription(c.Description); !ok || mark != in.mark() {
+		if mark, ok := ownership.FromDescription(c.Description); !ok || mark != in.mark() {
 			return "", foreign(k.word(), c.Name, c.ID)
 		}
 		if err := skipGone(k.remove(ctx, c.ID, ApplicationCredentialState{})); err != nil {

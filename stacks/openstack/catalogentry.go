@@ -11,7 +11,7 @@ import (
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // CatalogEntryInputs are the inputs of a service in the catalog with endpoints
@@ -129,7 +129,7 @@ func enable(ctx context.Context, client *gophercloud.ServiceClient, id string, e
 }
 
 func isOurs(e endpoints.Endpoint, in CatalogEntryInputs) bool {
-	mark, ok := owner.FromDescription(e.Description)
+	mark, ok := ownership.FromDescription(e.Description)
 	return ok && mark == in.mark()
 }
 
@@ -146,7 +146,7 @@ func (k catalogKind) read(ctx context.Context, id string, in CatalogEntryInputs)
 	if err != nil {
 		return CatalogEntryState{}, gone(err)
 	}
-	mark, ours := owner.FromDescription(service.Description)
+	mark, ours := ownership.FromDescription(service.Description)
 	_, list, err := k.endpoints(ctx, id, in.Region)
 	if err != nil {
 		return CatalogEntryState{}, err

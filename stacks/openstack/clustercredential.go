@@ -9,7 +9,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
 
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // ClusterCredential is the application credential of a cluster, restricted and
@@ -70,7 +70,7 @@ func (c ClusterCredential) Revoke(ctx context.Context) (ids []string, err error)
 			return err
 		}
 		for _, one := range list {
-			if mark, ok := owner.FromDescription(one.Description); !ok || mark != c.mark() {
+			if mark, ok := ownership.FromDescription(one.Description); !ok || mark != c.mark() {
 				continue
 			}
 			if err := skipGone(c.kind().remove(ctx, one.ID, ApplicationCredentialState{})); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/pulumi/pulumi-go-provider/infer"
 
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // Owned says to which environment and step a thing belongs. It is part of the
@@ -23,10 +23,10 @@ type Owned struct {
 	Tags []string `pulumi:"tags,optional"`
 }
 
-func (o Owned) mark() owner.Mark { return owner.New(o.Environment, o.Step) }
+func (o Owned) mark() ownership.Owner { return ownership.New(o.Environment, o.Step) }
 
 // inputs are the inputs of a resource: they have Owned.
-type inputs interface{ mark() owner.Mark }
+type inputs interface{ mark() ownership.Owner }
 
 // errGone says that a thing does not exist.
 var errGone = errors.New("does not exist")
@@ -121,7 +121,7 @@ func (c controller[I, S]) fits(ctx context.Context, id string, in I) error {
 // is an error; otherwise it means that the thing was deleted.
 func (c controller[I, S]) Read(ctx context.Context, r infer.ReadRequest[I, S]) (infer.ReadResponse[I, S], error) {
 	known := r.State.inputs()
-	if known.mark() == (owner.Mark{}) {
+	if known.mark() == (ownership.Owner{}) {
 		known = r.Inputs
 	}
 	var found S
@@ -129,7 +129,7 @@ func (c controller[I, S]) Read(ctx context.Context, r infer.ReadRequest[I, S]) (
 		found, err = c.kind.read(ctx, r.ID, known)
 		return err
 	})
-	if errors.Is(err, errGone) && r.State.inputs().mark() != (owner.Mark{}) {
+	if errors.Is(err, errGone) && r.State.inputs().mark() != (ownership.Owner{}) {
 		return infer.ReadResponse[I, S]{}, nil
 	}
 	if err != nil {

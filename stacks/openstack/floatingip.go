@@ -10,7 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // FloatingIPInputs are the inputs of a floating IP.
@@ -83,7 +83,7 @@ func (k floatingKind) find(ctx context.Context, in FloatingIPInputs) (string, er
 		return "", err
 	}
 	for _, f := range list {
-		if mark, ok := owner.Find(f.Tags, nil, f.Description); ok && mark == in.mark() && (in.Address == "" || f.FloatingIP == in.Address) {
+		if mark, ok := ownership.Find(f.Tags, nil, f.Description); ok && mark == in.mark() && (in.Address == "" || f.FloatingIP == in.Address) {
 			return f.ID, nil
 		}
 	}
@@ -131,8 +131,8 @@ func (k floatingKind) settle(ctx context.Context, id string, in FloatingIPInputs
 	return FloatingIPState{in, f.FloatingIP, borrowed}, nil
 }
 
-func marked(f *floatingips.FloatingIP, mark owner.Mark) bool {
-	found, ok := owner.Find(f.Tags, nil, f.Description)
+func marked(f *floatingips.FloatingIP, mark ownership.Owner) bool {
+	found, ok := ownership.Find(f.Tags, nil, f.Description)
 	return ok && found == mark
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // HashProperty is the property of an image that holds the SHA-256 of its
@@ -87,7 +87,7 @@ func (k imageKind) find(ctx context.Context, in ImageInputs) (string, error) {
 	var candidates []candidate
 	for _, i := range list {
 		properties := texts(i.Properties)
-		mark, owned := owner.Find(i.Tags, properties, "")
+		mark, owned := ownership.Find(i.Tags, properties, "")
 		switch {
 		case owned && mark == in.mark() && i.Status == images.ImageStatusActive && properties[HashProperty] != in.SHA256:
 		case owned && mark == in.mark() && i.Status != images.ImageStatusActive:
@@ -177,7 +177,7 @@ func (k imageKind) read(ctx context.Context, id string, in ImageInputs) (ImageSt
 	if err != nil {
 		return ImageState{}, err
 	}
-	mark, owned := owner.Find(i.Tags, texts(i.Properties), "")
+	mark, owned := ownership.Find(i.Tags, texts(i.Properties), "")
 	return ImageState{in, string(i.Status), !owned || mark != in.mark()}, nil
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // Thing is something in OpenStack that belongs to an environment.
@@ -100,7 +100,7 @@ func (i Inventory) List(ctx context.Context, environment string) ([]Thing, error
 
 // thing makes a Thing of something that carries a mark of the environment.
 func thing(list []Thing, environment, kind, id, name, state string, tags []string, metadata map[string]string, description string) []Thing {
-	mark, ok := owner.Find(tags, metadata, description)
+	mark, ok := ownership.Find(tags, metadata, description)
 	if !ok || mark.Environment != environment {
 		return list
 	}
@@ -129,7 +129,7 @@ func (i Inventory) keyPairs(ctx context.Context, environment string) (list []Thi
 		return nil, err
 	}
 	for _, step := range i.KeyPairs {
-		mark := owner.New(environment, step)
+		mark := ownership.New(environment, step)
 		pair, err := keypairs.Get(ctx, client, mark.Name(), nil).Extract()
 		switch err = gone(err); {
 		case err == nil:

@@ -9,7 +9,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/common/extensions"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
 
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // candidate is a thing that may be the one with a mark.
@@ -22,10 +22,10 @@ type candidate struct {
 
 // pick returns the id of the candidate with the mark. One that has its name
 // and belongs to nobody or to another environment is refused (S-02).
-func pick(word string, mark owner.Mark, candidates []candidate) (string, error) {
+func pick(word string, mark ownership.Owner, candidates []candidate) (string, error) {
 	var refused error
 	for _, c := range candidates {
-		found, ok := owner.Find(c.tags, c.metadata, c.description)
+		found, ok := ownership.Find(c.tags, c.metadata, c.description)
 		switch {
 		case ok && found == mark:
 			return c.id, nil

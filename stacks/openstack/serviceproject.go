@@ -7,7 +7,7 @@ import (
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // ServiceProjectInputs are the inputs of the project of service users.
@@ -87,7 +87,7 @@ func (k serviceProjectKind) read(ctx context.Context, id string, in ServiceProje
 	if err != nil {
 		return ServiceProjectState{}, gone(err)
 	}
-	mark, ours := owner.FromDescription(found.Description)
+	mark, ours := ownership.FromDescription(found.Description)
 	in.Name = found.Name
 	return ServiceProjectState{in, !ours || mark != in.mark()}, nil
 }

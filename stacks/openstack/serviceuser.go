@@ -13,7 +13,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // ServiceUserInputs are the inputs of a user as which a service of ours logs in.
@@ -80,7 +80,7 @@ func (k serviceUserKind) find(ctx context.Context, in ServiceUserInputs) (string
 	if err != nil || len(list) == 0 {
 		return "", err
 	}
-	if mark, ok := owner.FromDescription(list[0].Description); !ok || mark != in.mark() {
+	if mark, ok := ownership.FromDescription(list[0].Description); !ok || mark != in.mark() {
 		return "", foreign(k.word(), list[0].Name, list[0].ID)
 	}
 	return list[0].ID, nil

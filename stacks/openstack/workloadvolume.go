@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/janitor"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/event"
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // WorkloadVolume is a volume that Cinder CSI made for a claim on a cluster. It
@@ -44,7 +44,7 @@ func (i Inventory) WorkloadVolumes(ctx context.Context, cluster, policy string, 
 	}
 	all, err := volumes.ExtractVolumes(pages)
 	for _, v := range all {
-		_, marked := owner.Find(nil, v.Metadata, v.Description)
+		_, marked := ownership.Find(nil, v.Metadata, v.Description)
 		if v.Metadata[janitor.ClusterKey] != cluster || marked {
 			continue
 		}

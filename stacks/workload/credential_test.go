@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/slipway-sh/slipway/internal/kube"
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
@@ -38,7 +38,7 @@ func TestTheCredentialIsInItsSecretAndFoundAgain(t *testing.T) {
 	if err != nil || len(one.Roles) != 1 || one.Roles[0].Name != "member" || !one.ExpiresAt.IsZero() {
 		t.Errorf("the credential is %+v, %v", one, err)
 	}
-	if mark, ok := owner.FromDescription(one.Description); !ok || mark.Environment != "prod" || !strings.HasPrefix(mark.Step, "cluster-c1-") {
+	if mark, ok := ownership.FromDescription(one.Description); !ok || mark.Environment != "prod" || !strings.HasPrefix(mark.Step, "cluster-c1-") {
 		t.Errorf("it is described as %q", one.Description)
 	}
 	// The environment's inventory has it, so that it goes with the environment.

@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/addons/clusterctl"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/cli"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -40,7 +40,7 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 		t.Fatalf("a fresh bundle: exit code %d\n%s", code, stderr)
 	}
 	const name = "cluster-api-metadata"
-	path := filepath.Join(dir, "providers/cluster-api", addons.ClusterAPIVersion, "metadata.yaml")
+	path := filepath.Join(dir, "providers/cluster-api", component.ClusterAPIVersion, "metadata.yaml")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -84,14 +84,14 @@ func TestKubeadmNamesTheImagesOfTheBundle(t *testing.T) {
 	// proves: S-85
 	folder := openBundle(t)
 	kubeadm := filepath.Join(folder.Dir(), "bin/kubeadm")
-	if version := strings.TrimSpace(run(t, kubeadm, "version", "-o", "short")); version != addons.KubernetesVersion {
-		t.Errorf("kubeadm says %s, want %s", version, addons.KubernetesVersion)
+	if version := strings.TrimSpace(run(t, kubeadm, "version", "-o", "short")); version != component.KubernetesVersion {
+		t.Errorf("kubeadm says %s, want %s", version, component.KubernetesVersion)
 	}
 	var refs []string
 	for _, item := range folder.Bill().Items {
 		refs = append(refs, item.Ref)
 	}
-	for _, ref := range strings.Fields(run(t, kubeadm, "config", "images", "list", "--kubernetes-version", addons.KubernetesVersion)) {
+	for _, ref := range strings.Fields(run(t, kubeadm, "config", "images", "list", "--kubernetes-version", component.KubernetesVersion)) {
 		if !slices.Contains(refs, ref) {
 			t.Errorf("the bundle has no %s", ref)
 		}
@@ -142,7 +142,7 @@ func TestClusterctlFindsItsProvidersWithoutNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range addons.Providers(addons.DefaultVersions()) {
+	for _, p := range component.Providers(component.DefaultVersions()) {
 		components, err := c.GetProviderComponents(t.Context(), p.Name, v1alpha3.ProviderType(p.Type), client.ComponentsOptions{Version: p.Version})
 		if err != nil {
 			t.Errorf("%s: %v", p.Label, err)
@@ -169,13 +169,13 @@ func TestK3sStarts(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", kubeconfig, "get", "--raw", "/readyz").CombinedOutput()
 		return string(out), err == nil && string(out) == "ok"
 	})
-	if version := run(t, kubectl, "--kubeconfig", kubeconfig, "version"); !strings.Contains(version, "Server Version: "+addons.K3sVersion) {
-		t.Errorf("versions:\n%s\nwant the server to be %s", version, addons.K3sVersion)
+	if version := run(t, kubectl, "--kubeconfig", kubeconfig, "version"); !strings.Contains(version, "Server Version: "+component.K3sVersion) {
+		t.Errorf("versions:\n%s\nwant the server to be %s", version, component.K3sVersion)
 	}
 	eventually(t, 30*time.Second, func() (string, bool) {
 		out, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", kubeconfig, "-n", "kube-system", "get", "deployment", "coredns",
 			"-o", "jsonpath={.spec.template.spec.containers[0].image}").CombinedOutput()
-		component, _ := addons.Find("coredns")
+		component, _ := component.Find("coredns")
 		return string(out), err == nil && string(out) == component.Ref
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // expectCertManager looks at the Deployments of cert-manager on a cluster, and
@@ -78,10 +78,10 @@ func (p *project) expectTools() {
 		p.t.Errorf("kubectl and its server: %+v", kubectl)
 	}
 	for command, want := range map[string]string{
-		"helm version --short":                         addons.HelmVersion,
+		"helm version --short":                         component.HelmVersion,
 		"helm list -A":                                 "APP VERSION",
-		"kustomize version":                            addons.KustomizeVersion,
-		"k9s version --short":                          addons.K9sVersion,
+		"kustomize version":                            component.KustomizeVersion,
+		"k9s version --short":                          component.K9sVersion,
 		"sudo helm list -A":                            "APP VERSION",
 		"sudo stat -c %a:%U /etc/rancher/k3s/k3s.yaml": "600:root",
 	} {

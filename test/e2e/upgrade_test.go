@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // outage is how long the management cluster's API may be silent in one go while
@@ -213,9 +213,9 @@ func olderImages() map[string]string {
 
 // newerImages are those of this bundle.
 func newerImages() map[string]string {
-	return map[string]string{"cluster-api-controller": addons.ClusterAPIVersion, "kubeadm-control-plane-controller": addons.ClusterAPIVersion,
-		"capi-openstack-controller": addons.CAPOVersion, "cert-manager-controller": addons.CertManagerVersion,
-		"openstack-cloud-controller-manager": addons.CloudProviderVersion, "cinder-csi-plugin": addons.CloudProviderVersion}
+	return map[string]string{"cluster-api-controller": component.ClusterAPIVersion, "kubeadm-control-plane-controller": component.ClusterAPIVersion,
+		"capi-openstack-controller": component.CAPOVersion, "cert-manager-controller": component.CertManagerVersion,
+		"openstack-cloud-controller-manager": component.CloudProviderVersion, "cinder-csi-plugin": component.CloudProviderVersion}
 }
 
 // uses wants these versions of images in pods of both clusters, and no others of

@@ -26,10 +26,10 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/addons"
 	addonsv1alpha1 "github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/addons/clusterctl"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/helm"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
@@ -181,7 +181,7 @@ func providerDefinitions(t *testing.T) []*unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	var list []*unstructured.Unstructured
-	for _, provider := range addons.Providers(addons.VersionsIn(folder.Bill())) {
+	for _, provider := range component.Providers(component.VersionsIn(folder.Bill())) {
 		components, err := library.GetProviderComponents(t.Context(), provider.Name, v1alpha3.ProviderType(provider.Type), client.ComponentsOptions{Version: provider.Version})
 		if err != nil {
 			t.Fatal(err)

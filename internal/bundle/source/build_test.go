@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -337,7 +337,7 @@ func TestExplainNamesKnownCauses(t *testing.T) {
 func TestEveryComponentHasARecipeOrAReason(t *testing.T) {
 	t.Parallel()
 	all := recipes()
-	for _, c := range addons.Components() {
+	for _, c := range component.All() {
 		if _, ok := all[c.Name]; ok == (c.Unbuildable != "") {
 			t.Errorf("%s: recipe %t, reason %q", c.Name, ok, c.Unbuildable)
 		}

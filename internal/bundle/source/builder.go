@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/event"
 )
 
@@ -154,7 +154,7 @@ func (b *builder) provide(ctx context.Context, name string) (product, error) {
 // that was made by the recipe as it is now. Items that were asked for by name
 // are read: that is how a damaged one is found and made again.
 func (b *builder) present(ctx context.Context, name string) (product, bool) {
-	component, isItem := addons.Find(name)
+	component, isItem := component.Find(name)
 	if !isItem {
 		return b.cached(name)
 	}
@@ -261,7 +261,7 @@ func (b *builder) note(name, result string, took time.Duration) {
 // bundle cannot have.
 func (b *builder) finish() error {
 	var missing []bundle.Missing
-	for _, c := range addons.Components() {
+	for _, c := range component.All() {
 		if c.Unbuildable != "" {
 			missing = append(missing, bundle.Missing{Name: c.Name, Reason: c.Unbuildable})
 		}
@@ -291,8 +291,8 @@ func keys(all map[string]recipe, toolchain string) (map[string]string, error) {
 			return "", fmt.Errorf("recipe %s of %s: absent, or needs itself", name, strings.Join(path, " → "))
 		}
 		hash := sha256.New()
-		component, _ := addons.Find(name)
-		if err := json.NewEncoder(hash).Encode([]any{name, component, toolchain, epoch, r}); err != nil {
+		c, _ := component.Find(name)
+		if err := json.NewEncoder(hash).Encode([]any{name, c, toolchain, epoch, r}); err != nil {
 			return "", fmt.Errorf("recipe %s: %w", name, err)
 		}
 		io.WriteString(hash, r.fingerprint())

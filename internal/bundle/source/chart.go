@@ -13,7 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/releaseutil"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // chartArchive is a chart that lies in a module, packed. Its patch makes its
@@ -66,7 +66,7 @@ func (r renderedChart) make(_ context.Context, j *job) (output, error) {
 		return output{}, err
 	}
 	capabilities := chartutil.DefaultCapabilities.Copy()
-	capabilities.KubeVersion = chartutil.KubeVersion{Version: addons.KubernetesVersion, Major: "1", Minor: "34"}
+	capabilities.KubeVersion = chartutil.KubeVersion{Version: component.KubernetesVersion, Major: "1", Minor: "34"}
 	release := chartutil.ReleaseOptions{Name: chart.Name(), Namespace: r.Namespace, IsInstall: true}
 	values, err := chartutil.ToRenderValues(chart, r.Values, release, capabilities)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 
-	"github.com/slipway-sh/slipway/addons"
-	"github.com/slipway-sh/slipway/addons/addonprovider/charts"
+	"github.com/slipway-sh/slipway/internal/charts"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // indexName is the intermediate result that the index of the charts is.
@@ -45,8 +45,8 @@ func (c chartIndex) make(_ context.Context, j *job) (output, error) {
 
 // entryOf reads name and version out of the archive: a chart's version is often
 // another than that of what it installs.
-func entryOf(component, file string) (charts.Entry, error) {
-	c, _ := addons.Find(component)
+func entryOf(name, file string) (charts.Entry, error) {
+	c, _ := component.Find(name)
 	from, ok := c.Upstream()
 	if !ok || from.Repository == "" {
 		return charts.Entry{}, errors.New("no repository publishes it")

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // The bases of images. What most images hold is one static program: it needs
@@ -77,7 +77,7 @@ func (c container) make(_ context.Context, j *job) (output, error) {
 }
 
 func (c container) config(name string) v1.Config {
-	component, _ := addons.Find(name)
+	component, _ := component.Find(name)
 	return v1.Config{
 		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 		Entrypoint: c.Entrypoint, Cmd: c.Cmd, User: c.User, WorkingDir: "/",
@@ -179,6 +179,6 @@ func (c container) source(j *job) string {
 
 // componentRef is the image reference of a component.
 func componentRef(name string) string {
-	component, _ := addons.Find(name)
+	component, _ := component.Find(name)
 	return component.Ref
 }

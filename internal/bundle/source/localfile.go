@@ -11,8 +11,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -60,7 +60,7 @@ const ownSource = "slipway binary sha256:"
 // than that at a path: Slipway's own image, and the machines that bring it. What
 // was pulled has the binary of its release, and is none of them.
 func OfAnotherBinary(bill *bundle.Bill, path string) ([]string, error) {
-	image := bill.Item(addons.SlipwayImage)
+	image := bill.Item(component.SlipwayImage)
 	if image == nil || !strings.HasPrefix(image.Source, ownSource) {
 		return nil, nil
 	}

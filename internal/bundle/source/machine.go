@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // machineFiles are the files that machines have besides packages and programs,
@@ -188,9 +188,9 @@ func copyTexts(files fs.FS, root string) error {
 
 // fillRefs replaces @component@ by the component's image.
 func fillRefs(text []byte) []byte {
-	for _, component := range addons.Components() {
-		if component.Kind == bundle.Image {
-			text = bytes.ReplaceAll(text, []byte("@"+component.Name+"@"), []byte(component.Ref))
+	for _, c := range component.All() {
+		if c.Kind == bundle.Image {
+			text = bytes.ReplaceAll(text, []byte("@"+c.Name+"@"), []byte(c.Ref))
 		}
 	}
 	return text

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slipway-sh/slipway/addons"
-	"github.com/slipway-sh/slipway/addons/addonprovider/charts"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/charts"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -24,7 +24,7 @@ func TestMachinesBringSlipwaysImage(t *testing.T) {
 	all := recipes()
 	for name, folder := range map[string]string{"node": nodeSystem, "seed": seedSystem} {
 		late, ok := all[name].(lateArchive)
-		if !ok || late.System != folder || !slices.Contains(late.Images, addons.SlipwayImage) || slices.Contains(all[folder].needs(), addons.SlipwayImage) {
+		if !ok || late.System != folder || !slices.Contains(late.Images, component.SlipwayImage) || slices.Contains(all[folder].needs(), component.SlipwayImage) {
 			t.Errorf("%s: %+v", name, all[name])
 		}
 	}
@@ -57,7 +57,7 @@ func TestAnotherBinaryIsAnotherKeyOfWhatItIsIn(t *testing.T) {
 		if first[name] != again[name] {
 			t.Errorf("%s: the key follows the place of the binary", name)
 		}
-		in := slices.Contains([]string{programName, addons.SlipwayImage, "node", "seed"}, name)
+		in := slices.Contains([]string{programName, component.SlipwayImage, "node", "seed"}, name)
 		if (first[name] != other[name]) != in {
 			t.Errorf("%s: changed %t, want %t", name, !in, in)
 		}
@@ -87,13 +87,13 @@ func TestADynamicBinaryIsRefused(t *testing.T) {
 // names them as the addon provider looks for them.
 func TestSlipwaysImageHasProgramAndCharts(t *testing.T) {
 	t.Parallel()
-	recipe := recipes()[addons.SlipwayImage].(container)
+	recipe := recipes()[component.SlipwayImage].(container)
 	inputs := map[string]string{}
 	for _, need := range recipe.needs() {
 		inputs[need] = "content of " + need
 	}
 	inputs[baseStatic] = string(tree(t, map[string]string{"etc/passwd": "root"}))
-	out, err := recipe.make(t.Context(), newJob(t, addons.SlipwayImage, inputs))
+	out, err := recipe.make(t.Context(), newJob(t, component.SlipwayImage, inputs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,15 +224,15 @@ func TestWhatAnotherBinaryMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	bill := func(source string) *bundle.Bill {
-		inside := map[string]string{addons.SlipwayImage: "00"}
-		return &bundle.Bill{Items: []bundle.Item{{Name: "kubelet"}, {Name: addons.SlipwayImage, Source: source}, {Name: "node", Contains: inside}, {Name: "seed", Contains: inside}}}
+		inside := map[string]string{component.SlipwayImage: "00"}
+		return &bundle.Bill{Items: []bundle.Item{{Name: "kubelet"}, {Name: component.SlipwayImage, Source: source}, {Name: "node", Contains: inside}, {Name: "seed", Contains: inside}}}
 	}
 	for name, test := range map[string]struct {
 		source string
 		want   []string
 	}{
 		"this binary":    {program.source(), nil},
-		"another binary": {ownSource + "00", []string{addons.SlipwayImage, "node", "seed"}},
+		"another binary": {ownSource + "00", []string{component.SlipwayImage, "node", "seed"}},
 		"pulled":         {"ghcr.io/slipway-sh/slipway@sha256:00", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -73,7 +73,7 @@ func missingPackages(ctx context.Context, env []string) []string {
 // needsRoot reports whether any of the items is, or has a base, made of Debian packages.
 func needsRoot(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
-		component, _ := addons.Find(name)
+		component, _ := component.Find(name)
 		return component.Kind == bundle.Machine || component.Kind == bundle.Image
 	})
 }

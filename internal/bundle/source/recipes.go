@@ -3,7 +3,7 @@ package source
 import (
 	"strings"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // recipes lists how everything is made, by name. Names that the catalogue does
@@ -58,7 +58,7 @@ func kubernetesRecipes() map[string]recipe {
 	all := map[string]recipe{
 		"pause-program": cProgram{
 			moduleFile: moduleFile{Module: "kubernetes", From: "k8s.io/kubernetes", Path: "build/pause/linux/pause.c"},
-			Flags:      []string{"-DVERSION=v" + addons.PauseVersion}},
+			Flags:      []string{"-DVERSION=v" + component.PauseVersion}},
 		"pause":               container{Files: map[string]string{"/pause": "pause-program"}, Entrypoint: []string{"/pause"}, User: "65535:65535"},
 		"kube-proxy-launcher": program{Module: "kubernetes", Package: "./kube-proxy-launcher"},
 		"kube-proxy": container{Base: baseNetwork, Files: map[string]string{
@@ -84,7 +84,7 @@ func kubernetesRecipes() map[string]recipe {
 }
 
 func kubernetesProgram(name string) program {
-	return program{Module: "kubernetes", Package: "k8s.io/kubernetes/cmd/" + name, Variables: versionVariables(addons.KubernetesVersion)}
+	return program{Module: "kubernetes", Package: "k8s.io/kubernetes/cmd/" + name, Variables: versionVariables(component.KubernetesVersion)}
 }
 
 // staticImage is one static program on the static base, run as the entrypoint.
@@ -93,7 +93,7 @@ func staticImage(need, path, user string) container {
 }
 
 func k3sRecipes() map[string]recipe {
-	variables := append(versionVariables(addons.K3sVersion), "github.com/k3s-io/k3s/pkg/version.Version="+addons.K3sVersion,
+	variables := append(versionVariables(component.K3sVersion), "github.com/k3s-io/k3s/pkg/version.Version="+component.K3sVersion,
 		// k3s refuses to start when it was not compiled by the Go that it names.
 		"github.com/k3s-io/k3s/pkg/version.UpstreamGolang="+toolchainWord)
 	return map[string]recipe{
@@ -116,13 +116,13 @@ func runtimeRecipes() map[string]recipe {
 	const containerd, plugins = "github.com/containerd/containerd/v2", "github.com/containernetworking/plugins"
 	all := map[string]recipe{
 		"runc": program{Module: "runc", Package: "github.com/opencontainers/runc", Tags: "seccomp", Cgo: true,
-			Variables: []string{"main.gitCommit=" + addons.RuncVersion}},
+			Variables: []string{"main.gitCommit=" + component.RuncVersion}},
 		"crictl": program{Module: "cri-tools", Package: "sigs.k8s.io/cri-tools/cmd/crictl",
-			Variables: []string{"sigs.k8s.io/cri-tools/pkg/version.Version=" + addons.CRIToolsVersion}},
+			Variables: []string{"sigs.k8s.io/cri-tools/pkg/version.Version=" + component.CRIToolsVersion}},
 	}
 	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr"} {
 		all[name] = program{Module: "containerd", Package: containerd + "/cmd/" + name,
-			Variables: []string{containerd + "/version.Version=" + addons.ContainerdVersion}}
+			Variables: []string{containerd + "/version.Version=" + component.ContainerdVersion}}
 	}
 	// Upstream's plugins, and flannel's from the last release that had it.
 	archive := map[string]string{"flannel": "cni-flannel"}
@@ -143,13 +143,13 @@ func runtimeRecipes() map[string]recipe {
 
 func clusterAPIRecipes() map[string]recipe {
 	const capi, capo, orc = "sigs.k8s.io/cluster-api", "sigs.k8s.io/cluster-api-provider-openstack", "github.com/k-orc/openstack-resource-controller/v2"
-	capiVersion := []string{capi + "/version.gitVersion=" + addons.ClusterAPIVersion, capi + "/version.gitMajor=1", capi + "/version.gitMinor=12"}
+	capiVersion := []string{capi + "/version.gitVersion=" + component.ClusterAPIVersion, capi + "/version.gitMajor=1", capi + "/version.gitMinor=12"}
 	all := map[string]recipe{
 		"cluster-api-controller-program":           program{Module: "cluster", Package: capi, Variables: capiVersion},
 		"kubeadm-bootstrap-controller-program":     program{Module: "cluster", Package: capi + "/bootstrap/kubeadm", Variables: capiVersion},
 		"kubeadm-control-plane-controller-program": program{Module: "cluster", Package: capi + "/controlplane/kubeadm", Variables: capiVersion},
 		"capi-openstack-controller-program": program{Module: "cluster", Package: capo,
-			Variables: []string{capo + "/version.gitVersion=" + addons.CAPOVersion}},
+			Variables: []string{capo + "/version.gitVersion=" + component.CAPOVersion}},
 		"openstack-resource-controller-program": program{Module: "cluster", Package: orc + "/cmd/manager"},
 		"openstack-resource-controller-manifest": moduleFile{Module: "cluster", From: orc, Path: "dist/install.yaml",
 			Images: map[string]string{"quay.io/orc/openstack-resource-controller": "openstack-resource-controller"}},

@@ -3,7 +3,7 @@ package source
 import (
 	"strings"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // certManagerRecipes make cert-manager from its root module: the commands are
@@ -12,12 +12,12 @@ import (
 // what they start is internal to it.
 func certManagerRecipes() map[string]recipe {
 	const module = "github.com/cert-manager/cert-manager"
-	version := []string{module + "/pkg/util.AppVersion=" + addons.CertManagerVersion}
+	version := []string{module + "/pkg/util.AppVersion=" + component.CertManagerVersion}
 	all := map[string]recipe{
 		"cert-manager-chart": chartArchive{
 			moduleFile: moduleFile{Module: "cert-manager", From: module, Path: "deploy/charts/cert-manager"},
 			Patch: patch{Replace: []replacement{
-				{"Chart.yaml", "version: v0.0.0\nappVersion: v0.0.0", "version: " + addons.CertManagerVersion + "\nappVersion: " + addons.CertManagerVersion}}},
+				{"Chart.yaml", "version: v0.0.0\nappVersion: v0.0.0", "version: " + component.CertManagerVersion + "\nappVersion: " + component.CertManagerVersion}}},
 		},
 		"cert-manager": renderedChart{Chart: "cert-manager-chart", Namespace: "cert-manager",
 			Values: map[string]any{
@@ -40,7 +40,7 @@ func certManagerRecipes() map[string]recipe {
 
 func cloudRecipes() map[string]recipe {
 	const provider, csi = "k8s.io/cloud-provider-openstack", "github.com/kubernetes-csi/"
-	version := []string{"k8s.io/component-base/version.gitVersion=" + addons.CloudProviderVersion, provider + "/pkg/version.Version=" + addons.CloudProviderVersion}
+	version := []string{"k8s.io/component-base/version.gitVersion=" + component.CloudProviderVersion, provider + "/pkg/version.Version=" + component.CloudProviderVersion}
 	all := map[string]recipe{
 		"openstack-cloud-controller-manager-program": program{Module: "cluster", Package: provider + "/cmd/openstack-cloud-controller-manager", Variables: version},
 		"cinder-csi-plugin-program":                  program{Module: "cluster", Package: provider + "/cmd/cinder-csi-plugin", Variables: version},
@@ -56,8 +56,8 @@ func cloudRecipes() map[string]recipe {
 		"openstack-cinder-csi-chart": chartArchive{
 			moduleFile: moduleFile{Module: "cluster", From: provider, Path: "charts/cinder-csi-plugin"},
 			Patch: patch{Replace: []replacement{
-				{"Chart.yaml", "appVersion: v1.34.0", "appVersion: " + addons.CloudProviderVersion},
-				{"values.yaml", "tag: v4.10.0", "tag: " + addons.CSIAttacherVersion},
+				{"Chart.yaml", "appVersion: v1.34.0", "appVersion: " + component.CloudProviderVersion},
+				{"values.yaml", "tag: v4.10.0", "tag: " + component.CSIAttacherVersion},
 			}}},
 	}
 	for name, pkg := range map[string]string{
@@ -69,7 +69,7 @@ func cloudRecipes() map[string]recipe {
 		"csi-node-driver-registrar": "./csi-node-driver-registrar",
 		"livenessprobe":             "./livenessprobe",
 	} {
-		component, _ := addons.Find(name)
+		component, _ := component.Find(name)
 		all[name+"-program"] = program{Module: "cluster", Package: pkg, Variables: []string{"main.version=" + component.Version}}
 		// As upstream: these run as root, because they open sockets of the kubelet.
 		all[name] = staticImage(name+"-program", "/"+name, "")
@@ -90,7 +90,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 	return patch{
 		Write: map[string]string{"templates/_labels.tpl": labels},
 		Replace: []replacement{
-			{"Chart.yaml", "appVersion: v1.34.0", "appVersion: " + addons.CloudProviderVersion},
+			{"Chart.yaml", "appVersion: v1.34.0", "appVersion: " + component.CloudProviderVersion},
 			{"Chart.yaml", "dependencies:\n  - name: common\n    version: 2.14.1\n    repository: https://charts.bitnami.com/bitnami\n", ""},
 		},
 	}
@@ -100,7 +100,7 @@ func addonRecipes() map[string]recipe {
 	const flannel, metrics, snapshot = "github.com/flannel-io/flannel", "sigs.k8s.io/metrics-server", "github.com/kubernetes-csi/external-snapshotter/client/v8"
 	return map[string]recipe{
 		// cgo: the udp backend is written in C.
-		"flannel-program": program{Module: "cluster", Package: flannel, Cgo: true, Variables: []string{flannel + "/pkg/version.Version=" + addons.FlannelVersion}},
+		"flannel-program": program{Module: "cluster", Package: flannel, Cgo: true, Variables: []string{flannel + "/pkg/version.Version=" + component.FlannelVersion}},
 		"flannel": container{Base: baseNetwork, Entrypoint: []string{"/opt/bin/flanneld"},
 			Files: map[string]string{"/opt/bin/flanneld": "flannel-program"}},
 		"flannel-cni-plugin": container{Base: baseNetwork, Files: map[string]string{"/flannel": "cni-flannel"}},
@@ -108,11 +108,11 @@ func addonRecipes() map[string]recipe {
 			Images: map[string]string{"ghcr.io/flannel-io/flannel": "flannel", "ghcr.io/flannel-io/flannel-cni-plugin": "flannel-cni-plugin"}},
 		"snapshot-crds": moduleFile{Module: "cluster", From: snapshot, Path: "config/crd/snapshot.storage.k8s.io_volumesnapshot*.yaml"},
 		"metrics-server-program": program{Module: "cluster", Package: metrics + "/cmd/metrics-server",
-			Variables: []string{"k8s.io/component-base/version.gitVersion=" + addons.MetricsServerVersion}},
+			Variables: []string{"k8s.io/component-base/version.gitVersion=" + component.MetricsServerVersion}},
 		"metrics-server": staticImage("metrics-server-program", "/metrics-server", nonRoot),
 		"metrics-server-chart": chartArchive{
 			moduleFile: moduleFile{Module: "cluster", From: metrics, Path: "charts/metrics-server"},
 			Patch: patch{Replace: []replacement{
-				{"Chart.yaml", "appVersion: 0.7.2", "appVersion: " + strings.TrimPrefix(addons.MetricsServerVersion, "v")}}}},
+				{"Chart.yaml", "appVersion: 0.7.2", "appVersion: " + strings.TrimPrefix(component.MetricsServerVersion, "v")}}}},
 	}
 }

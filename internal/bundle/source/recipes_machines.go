@@ -1,6 +1,6 @@
 package source
 
-import "github.com/slipway-sh/slipway/addons"
+import "github.com/slipway-sh/slipway/internal/component"
 
 const baseMachine = "debian-machine"
 
@@ -18,7 +18,7 @@ const (
 )
 
 func withArchive(system string) lateArchive {
-	return lateArchive{System: system, Archive: ownArchive, Images: []string{addons.SlipwayImage}}
+	return lateArchive{System: system, Archive: ownArchive, Images: []string{component.SlipwayImage}}
 }
 
 // machineRecipes make the two kinds of machines: the seed, which runs k3s, and
@@ -33,7 +33,7 @@ func machineRecipes() map[string]recipe {
 		"node": withArchive(nodeSystem),
 		"seed": withArchive(seedSystem),
 		nodeSystem: machine{
-			Base: baseMachine, Folders: []string{"common", "node"}, Version: addons.KubernetesVersion,
+			Base: baseMachine, Folders: []string{"common", "node"}, Version: component.KubernetesVersion,
 			Programs: map[string]string{
 				"usr/local/bin/containerd": "containerd", "usr/local/bin/containerd-shim-runc-v2": "containerd-shim-runc-v2",
 				"usr/local/bin/ctr": "ctr", "usr/local/bin/runc": "runc", "usr/local/bin/crictl": "crictl",
@@ -46,7 +46,7 @@ func machineRecipes() map[string]recipe {
 			Room: ownRoom,
 		},
 		seedSystem: machine{
-			Base: baseMachine, Folders: []string{"common", "seed"}, Version: addons.K3sVersion,
+			Base: baseMachine, Folders: []string{"common", "seed"}, Version: component.K3sVersion,
 			// Those that ask Kubernetes have a script of their name in usr/local/bin.
 			Programs: map[string]string{"usr/local/bin/k3s": "k3s", "usr/local/bin/kustomize": "kustomize",
 				"usr/libexec/slipway/helm": "helm", "usr/libexec/slipway/k9s": "k9s"},

@@ -3,9 +3,9 @@ package source
 import (
 	"path"
 
-	"github.com/slipway-sh/slipway/addons"
-	"github.com/slipway-sh/slipway/addons/addonprovider/charts"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/charts"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // chartFolder is where the image of Slipway has the bundle's charts.
@@ -16,7 +16,7 @@ const chartFolder = "/usr/share/slipway/charts"
 func ownRecipes() map[string]recipe {
 	data := map[string]string{path.Join(chartFolder, charts.IndexFile): indexName}
 	var names []string
-	for _, c := range addons.Components() {
+	for _, c := range component.All() {
 		if c.Kind == bundle.Chart {
 			data[path.Join(chartFolder, path.Base(c.Path))] = c.Name
 			names = append(names, c.Name)
@@ -25,7 +25,7 @@ func ownRecipes() map[string]recipe {
 	return map[string]recipe{
 		programName: ownProgram{},
 		indexName:   chartIndex{Charts: names},
-		addons.SlipwayImage: container{Base: baseStatic, Files: map[string]string{"/usr/bin/slipway": programName}, Data: data,
+		component.SlipwayImage: container{Base: baseStatic, Files: map[string]string{"/usr/bin/slipway": programName}, Data: data,
 			Entrypoint: []string{"/usr/bin/slipway"}, User: nonRoot + ":" + nonRoot},
 	}
 }

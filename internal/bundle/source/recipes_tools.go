@@ -3,7 +3,7 @@ package source
 import (
 	"strings"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // toolRecipes make what people work with on a seed, beside the kubectl of k3s.
@@ -11,17 +11,17 @@ import (
 // are made of is compiled already when Slipway is.
 func toolRecipes() map[string]recipe {
 	const helm, k9s = "helm.sh/helm/v3", "github.com/derailed/k9s"
-	variables := []string{helm + "/internal/version.version=" + addons.HelmVersion, helm + "/internal/version.gitTreeState=clean"}
+	variables := []string{helm + "/internal/version.version=" + component.HelmVersion, helm + "/internal/version.gitTreeState=clean"}
 	// Which Kubernetes charts are checked against when there is no cluster.
 	for _, pkg := range []string{helm + "/pkg/chartutil", helm + "/pkg/lint/rules"} {
-		variables = append(variables, pkg+".k8sVersionMajor=1", pkg+".k8sVersionMinor="+strings.Split(addons.KubernetesVersion, ".")[1])
+		variables = append(variables, pkg+".k8sVersionMajor=1", pkg+".k8sVersionMinor="+strings.Split(component.KubernetesVersion, ".")[1])
 	}
 	return map[string]recipe{
 		"helm": program{Module: "tools", Package: helm + "/cmd/helm", Variables: variables},
 		// It tells its version by the module that it was compiled from.
 		"kustomize": program{Module: "tools", Package: "sigs.k8s.io/kustomize/kustomize/v5"},
-		"k9s": program{Module: "tools", Package: k9s, Variables: []string{k9s + "/cmd.version=" + addons.K9sVersion,
-			k9s + "/cmd.commit=" + addons.K9sVersion}},
+		"k9s": program{Module: "tools", Package: k9s, Variables: []string{k9s + "/cmd.version=" + component.K9sVersion,
+			k9s + "/cmd.commit=" + component.K9sVersion}},
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -86,7 +86,7 @@ func Names() []string { return buildable(recipes()) }
 
 func buildable(all map[string]recipe) []string {
 	var names []string
-	for _, c := range addons.Components() {
+	for _, c := range component.All() {
 		if _, ok := all[c.Name]; ok {
 			names = append(names, c.Name)
 		}
@@ -141,7 +141,7 @@ func choose(all map[string]recipe, only []string) ([]string, error) {
 	}
 	var wrong []error
 	for _, name := range only {
-		component, known := addons.Find(name)
+		component, known := component.Find(name)
 		_, buildable := all[name]
 		switch {
 		case !known:

@@ -9,8 +9,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // output is what a recipe hands over: a file in the job's folder, or an image.
@@ -36,7 +36,7 @@ type cacheEntry struct {
 // keep moves a result into the bundle, or into the cache when it is only an
 // input of others.
 func (b *builder) keep(ctx context.Context, name string, out output) (product, error) {
-	component, isItem := addons.Find(name)
+	component, isItem := component.Find(name)
 	if !isItem {
 		return b.cache(name, out)
 	}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // kubectl is not among the programs: it is that of k3s, so it has the server's
@@ -30,7 +30,7 @@ func TestSeedHasToolsInPath(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
-	if seed.Programs["usr/local/bin/kustomize"] != "kustomize" || seed.Programs["usr/local/bin/kubectl"] != "" || seed.Version != addons.K3sVersion {
+	if seed.Programs["usr/local/bin/kustomize"] != "kustomize" || seed.Programs["usr/local/bin/kubectl"] != "" || seed.Version != component.K3sVersion {
 		t.Errorf("programs %v, version %s", seed.Programs, seed.Version)
 	}
 }
@@ -75,7 +75,7 @@ func TestToolsRunAsKubectlDoes(t *testing.T) {
 func TestToolsAreThoseOfTheCatalogue(t *testing.T) {
 	t.Parallel()
 	for module, want := range map[string]string{
-		"helm.sh/helm/v3": addons.HelmVersion, "github.com/derailed/k9s": addons.K9sVersion, "sigs.k8s.io/kustomize/kustomize/v5": addons.KustomizeVersion,
+		"helm.sh/helm/v3": component.HelmVersion, "github.com/derailed/k9s": component.K9sVersion, "sigs.k8s.io/kustomize/kustomize/v5": component.KustomizeVersion,
 	} {
 		if got := moduleVersion("tools", module); got != want {
 			t.Errorf("%s: %s is selected, the catalogue has %s", module, got, want)

@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"syscall"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -42,7 +42,7 @@ func (e *sizeError) Error() string {
 }
 
 // accepted returns the pin of a component, or the fault that it has none.
-func (p *puller) accepted(c addons.Component) (addons.Pin, error) {
+func (p *puller) accepted(c component.Component) (component.Pin, error) {
 	pin, ok := p.Pins.Pin(c.Name)
 	from, published := c.Upstream()
 	object := c.Name
@@ -65,7 +65,7 @@ func (p *puller) accepted(c addons.Component) (addons.Pin, error) {
 	return pin, nil
 }
 
-func building(c addons.Component) string {
+func building(c component.Component) string {
 	return fmt.Sprintf("build it from source with `slipway bundle build --only %s`", c.Name)
 }
 

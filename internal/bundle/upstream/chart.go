@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // indexLimit bounds the index of a Helm repository.
@@ -30,7 +30,7 @@ type chartVersion struct {
 
 // findChart returns the URL of the newest chart for an application's version,
 // and the digest that the index states, if any. The index lists newest first.
-func (p *puller) findChart(ctx context.Context, version string, from addons.Upstream, t *tally) (where, digest string, err error) {
+func (p *puller) findChart(ctx context.Context, version string, from component.Upstream, t *tally) (where, digest string, err error) {
 	var index chartIndex
 	err = p.retry(ctx, t.wait, func() (int64, error) {
 		text, err := p.readIndex(ctx, p.mirrors.file(from.Repository+"/index.yaml"))

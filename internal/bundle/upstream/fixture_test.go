@@ -21,9 +21,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/bundle/upstream"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -95,8 +95,8 @@ func sendSome(w http.ResponseWriter, file []byte, n int) {
 }
 
 // options reach the site as the mirror of base.
-func (s *site) options(pins ...addons.Pin) upstream.Options {
-	p := addons.NewPins()
+func (s *site) options(pins ...component.Pin) upstream.Options {
+	p := component.NewPins()
 	for _, pin := range pins {
 		p.Set(pin)
 	}
@@ -135,13 +135,13 @@ func noise(seed uint64, size int) []byte {
 	return content
 }
 
-func binary(name string) addons.Component {
-	return addons.Component{Name: name, Kind: bundle.Binary, Version: "v1.0.0", License: "Apache-2.0", Path: "bin/" + name}
+func binary(name string) component.Component {
+	return component.Component{Name: name, Kind: bundle.Binary, Version: "v1.0.0", License: "Apache-2.0", Path: "bin/" + name}
 }
 
 // pinned is the pin of a component whose file has the component's name.
-func pinned(c addons.Component, content []byte) addons.Pin {
-	return addons.Pin{Name: c.Name, Version: c.Version, URL: base + "/" + c.Name, SHA256: sum(content)}
+func pinned(c component.Component, content []byte) component.Pin {
+	return component.Pin{Name: c.Name, Version: c.Version, URL: base + "/" + c.Name, SHA256: sum(content)}
 }
 
 // archive is a .tar.gz of regular files.
@@ -168,7 +168,7 @@ func write(w *tar.Writer, content []byte) error {
 }
 
 // checkStored reads an item back by its name in the folder.
-func checkStored(t *testing.T, folder *bundle.Folder, c addons.Component, want []byte) {
+func checkStored(t *testing.T, folder *bundle.Folder, c component.Component, want []byte) {
 	t.Helper()
 	got, err := os.ReadFile(filepath.Join(folder.Dir(), c.Path))
 	if err != nil {

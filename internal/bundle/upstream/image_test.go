@@ -22,9 +22,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/bundle/upstream"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -67,8 +67,8 @@ func (h *hub) fetched() []string {
 	return got
 }
 
-func (h *hub) options(pins ...addons.Pin) upstream.Options {
-	p := addons.NewPins()
+func (h *hub) options(pins ...component.Pin) upstream.Options {
+	p := component.NewPins()
 	for _, pin := range pins {
 		p.Set(pin)
 	}
@@ -76,12 +76,12 @@ func (h *hub) options(pins ...addons.Pin) upstream.Options {
 		Mirrors: map[string]string{"registry.test": h.host() + "/cache"}}
 }
 
-func imageComponent() addons.Component {
-	return addons.Component{Name: "app", Kind: bundle.Image, Version: "v1.0.0", License: "Apache-2.0", Ref: "registry.test/team/app:v1.0.0"}
+func imageComponent() component.Component {
+	return component.Component{Name: "app", Kind: bundle.Image, Version: "v1.0.0", License: "Apache-2.0", Ref: "registry.test/team/app:v1.0.0"}
 }
 
-func pinnedImage(c addons.Component, digest v1.Hash) addons.Pin {
-	return addons.Pin{Name: c.Name, Version: c.Version, Image: c.Ref, Digest: digest.String()}
+func pinnedImage(c component.Component, digest v1.Hash) component.Pin {
+	return component.Pin{Name: c.Name, Version: c.Version, Image: c.Ref, Digest: digest.String()}
 }
 
 func randomImage(t *testing.T, arch string) v1.Image {
@@ -136,7 +136,7 @@ func digestOf(t *testing.T, image v1.Image) v1.Hash {
 	return digest
 }
 
-func checkImage(t *testing.T, folder *bundle.Folder, c addons.Component, want v1.Image) {
+func checkImage(t *testing.T, folder *bundle.Folder, c component.Component, want v1.Image) {
 	t.Helper()
 	item := folder.Bill().Item(c.Name)
 	if item == nil || item.SHA256 != digestOf(t, want).Hex || item.Ref != c.Ref || item.Kind != bundle.Image {
@@ -156,7 +156,7 @@ func TestImageOfIndexThroughMirror(t *testing.T) {
 	folder, events := newFolder(t), &event.Recorder{}
 	o := h.options(pinnedImage(c, index))
 	o.Sink = events
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, o); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, o); err != nil {
 		t.Fatal(err)
 	}
 	checkImage(t, folder, c, want)
@@ -171,7 +171,7 @@ func TestImageOfIndexThroughMirror(t *testing.T) {
 		t.Errorf("events do not count to the end: %+v", events.Events())
 	}
 	h.fetched()
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, o); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, o); err != nil {
 		t.Fatal(err)
 	}
 	if got := h.fetched(); len(got) > 0 {
@@ -185,11 +185,11 @@ func TestImagePinnedByManifest(t *testing.T) {
 	want, other := randomImage(t, "amd64"), randomImage(t, "arm64")
 	h.pushIndex(t, map[string]v1.Image{"amd64": want, "arm64": other})
 	folder := newFolder(t)
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, h.options(pinnedImage(c, digestOf(t, want)))); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, h.options(pinnedImage(c, digestOf(t, want)))); err != nil {
 		t.Fatal(err)
 	}
 	checkImage(t, folder, c, want)
-	err := upstream.Pull(t.Context(), newFolder(t), []addons.Component{c}, h.options(pinnedImage(c, digestOf(t, other))))
+	err := upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, h.options(pinnedImage(c, digestOf(t, other))))
 	wantFault(t, err, fault.ExitFailure, "linux/arm64, not linux/amd64")
 }
 
@@ -197,7 +197,7 @@ func TestIndexWithoutThePlatform(t *testing.T) {
 	t.Parallel()
 	h, c := newHub(t), imageComponent()
 	index := h.pushIndex(t, map[string]v1.Image{"arm64": randomImage(t, "arm64")})
-	err := upstream.Pull(t.Context(), newFolder(t), []addons.Component{c}, h.options(pinnedImage(c, index)))
+	err := upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, h.options(pinnedImage(c, index)))
 	wantFault(t, err, fault.ExitFailure, "app from", "linux/amd64")
 }
 
@@ -224,7 +224,7 @@ func TestChangedImageIsRefused(t *testing.T) {
 				return true
 			}
 			folder := newFolder(t)
-			err := upstream.Pull(t.Context(), folder, []addons.Component{c}, h.options(pinnedImage(c, index)))
+			err := upstream.Pull(t.Context(), folder, []component.Component{c}, h.options(pinnedImage(c, index)))
 			wantFault(t, err, fault.ExitFailure, "app from "+h.host()+"/cache/team/app@"+index.String(), "mirror or proxy")
 			if folder.Bill().Item("app") != nil {
 				t.Error("the bill has the refused image")
@@ -237,7 +237,7 @@ func TestMissingImage(t *testing.T) {
 	t.Parallel()
 	h, c := newHub(t), imageComponent()
 	gone := v1.Hash{Algorithm: "sha256", Hex: sum([]byte("gone"))}
-	err := upstream.Pull(t.Context(), newFolder(t), []addons.Component{c}, h.options(pinnedImage(c, gone)))
+	err := upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, h.options(pinnedImage(c, gone)))
 	wantFault(t, err, fault.ExitFailure, "app from", "404 Not Found")
 }
 
@@ -265,7 +265,7 @@ func TestImageGoesOnAfterCutLayer(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}
 	folder := newFolder(t)
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, h.options(pinnedImage(c, index))); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, h.options(pinnedImage(c, index))); err != nil {
 		t.Fatal(err)
 	}
 	checkImage(t, folder, c, want)
@@ -298,7 +298,7 @@ func TestRegistryRetryAfter(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		return true
 	}
-	if err := upstream.Pull(t.Context(), newFolder(t), []addons.Component{c}, h.options(pinnedImage(c, index))); err != nil {
+	if err := upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, h.options(pinnedImage(c, index))); err != nil {
 		t.Fatal(err)
 	}
 	if waited := time.Since(refused); waited < time.Second {
@@ -312,7 +312,7 @@ func TestDamagedLayerIsFetchedAnew(t *testing.T) {
 	want := randomImage(t, "amd64")
 	o := h.options(pinnedImage(c, h.pushIndex(t, map[string]v1.Image{"amd64": want})))
 	folder := newFolder(t)
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, o); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, o); err != nil {
 		t.Fatal(err)
 	}
 	manifest, err := want.Manifest()
@@ -323,7 +323,7 @@ func TestDamagedLayerIsFetchedAnew(t *testing.T) {
 	if err := os.WriteFile(folder.Blob(layer.Digest.Hex), bytes.Repeat([]byte{0}, int(layer.Size)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, o); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, o); err != nil {
 		t.Fatal(err)
 	}
 	checkImage(t, folder, c, want)
@@ -332,10 +332,10 @@ func TestDamagedLayerIsFetchedAnew(t *testing.T) {
 func TestRegistryOverPlainHTTPIsRefused(t *testing.T) {
 	t.Parallel()
 	c := imageComponent()
-	o := upstream.Options{Pins: addons.NewPins(), Backoff: time.Millisecond, Transport: refusing{},
+	o := upstream.Options{Pins: component.NewPins(), Backoff: time.Millisecond, Transport: refusing{},
 		Mirrors: map[string]string{"registry.test": "10.255.255.1:5000"}} // private addresses tempt clients to use HTTP
 	o.Pins.Set(pinnedImage(c, v1.Hash{Algorithm: "sha256", Hex: sum(nil)}))
-	wantFault(t, upstream.Pull(t.Context(), newFolder(t), []addons.Component{c}, o), fault.ExitFailure, "app from 10.255.255.1:5000")
+	wantFault(t, upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, o), fault.ExitFailure, "app from 10.255.255.1:5000")
 }
 
 // refusing is a network on which HTTPS fails, and plain HTTP would go through.

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle/upstream"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-func memberOf(c addons.Component, file []byte, member string) addons.Pin {
-	return addons.Pin{Name: c.Name, Version: c.Version, URL: base + "/all.tar.gz", SHA256: sum(file), Member: member}
+func memberOf(c component.Component, file []byte, member string) component.Pin {
+	return component.Pin{Name: c.Name, Version: c.Version, URL: base + "/all.tar.gz", SHA256: sum(file), Member: member}
 }
 
 func TestMembersOfOneArchive(t *testing.T) {
@@ -25,7 +25,7 @@ func TestMembersOfOneArchive(t *testing.T) {
 	folder := newFolder(t)
 	o := s.options(memberOf(one, file, "bin/one"), memberOf(two, file, "bin/two"))
 	for range 2 {
-		if err := upstream.Pull(t.Context(), folder, []addons.Component{one, two}, o); err != nil {
+		if err := upstream.Pull(t.Context(), folder, []component.Component{one, two}, o); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(s.seen()); n != 1 {
@@ -50,11 +50,11 @@ func TestNewArchiveReplacesMember(t *testing.T) {
 	renewed := archive(t, map[string][]byte{"bin/one": noise(43, 100)})
 	s := newSite(t, map[string][]byte{"all.tar.gz": old})
 	folder := newFolder(t)
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, s.options(memberOf(c, old, "bin/one"))); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, s.options(memberOf(c, old, "bin/one"))); err != nil {
 		t.Fatal(err)
 	}
 	s.files["all.tar.gz"] = renewed
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, s.options(memberOf(c, renewed, "bin/one"))); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, s.options(memberOf(c, renewed, "bin/one"))); err != nil {
 		t.Fatal(err)
 	}
 	checkStored(t, folder, c, noise(43, 100))
@@ -82,7 +82,7 @@ func TestArchivesThatAreRefused(t *testing.T) {
 			folder := newFolder(t)
 			o := s.options(memberOf(c, test.file, "bin/one"))
 			o.MaxBytes = limit
-			err := upstream.Pull(t.Context(), folder, []addons.Component{c}, o)
+			err := upstream.Pull(t.Context(), folder, []component.Component{c}, o)
 			wantFault(t, err, fault.ExitFailure, append(test.texts, "one from "+s.URL+"/all.tar.gz")...)
 			if folder.Bill().Item("one") != nil {
 				t.Error("the bill has the refused item")
@@ -97,7 +97,7 @@ func TestOneMemberFailsAlone(t *testing.T) {
 	file := archive(t, map[string][]byte{"bin/one": noise(45, 100)})
 	s := newSite(t, map[string][]byte{"all.tar.gz": file})
 	folder := newFolder(t)
-	err := upstream.Pull(t.Context(), folder, []addons.Component{one, two}, s.options(memberOf(one, file, "bin/one"), memberOf(two, file, "bin/two")))
+	err := upstream.Pull(t.Context(), folder, []component.Component{one, two}, s.options(memberOf(one, file, "bin/one"), memberOf(two, file, "bin/two")))
 	wantFault(t, err, fault.ExitPartial, "two from", "the archive has no bin/two")
 	checkStored(t, folder, one, noise(45, 100))
 }
@@ -115,7 +115,7 @@ func TestFileAboveTheBound(t *testing.T) {
 			folder := newFolder(t)
 			o := s.options(pinned(c, file))
 			o.MaxBytes = 4999
-			err := upstream.Pull(t.Context(), folder, []addons.Component{c}, o)
+			err := upstream.Pull(t.Context(), folder, []component.Component{c}, o)
 			wantFault(t, err, fault.ExitFailure, "5000 bytes", "bound of 4999")
 			if left := partialFiles(t, folder); len(left) > 0 {
 				t.Errorf("files stay: %v", left)

@@ -8,15 +8,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/event"
 )
 
 // Options of Pull and Pin. The zero value of each but Pins has a use.
 type Options struct {
 	// Pins say what Pull accepts. A component without an entry is refused.
-	Pins *addons.Pins
+	Pins *component.Pins
 	// Jobs is how many downloads are under way at once; 0 means 4.
 	Jobs int
 	// Transport carries every request, so its proxy and certificates apply; nil
@@ -41,7 +41,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Pins == nil {
-		o.Pins = addons.NewPins()
+		o.Pins = component.NewPins()
 	}
 	if o.Transport == nil {
 		o.Transport = http.DefaultTransport

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -26,7 +26,7 @@ import (
 // Slipway. This is trust on first use: what comes is looked at for its form,
 // but nobody vouches for it. Nothing is stored. The entries of those that went
 // well are returned with the error that joins the faults of the others.
-func Pin(ctx context.Context, components []addons.Component, o Options) (*addons.Pins, error) {
+func Pin(ctx context.Context, components []component.Component, o Options) (*component.Pins, error) {
 	p, err := newPuller(o)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func Pin(ctx context.Context, components []addons.Component, o Options) (*addons
 		})
 	}
 	_ = group.Wait()
-	pins := addons.NewPins()
+	pins := component.NewPins()
 	for _, one := range parts {
 		if one.kept {
 			pins.Set(one.pin)
@@ -52,7 +52,7 @@ func Pin(ctx context.Context, components []addons.Component, o Options) (*addons
 }
 
 // planPins groups members of the same archive.
-func planPins(components []addons.Component) (jobs [][]*part) {
+func planPins(components []component.Component) (jobs [][]*part) {
 	archives := map[string]int{}
 	for _, c := range components {
 		one := &part{Component: c}
@@ -114,7 +114,7 @@ func (p *puller) pinJob(ctx context.Context, job []*part) {
 	}
 	for _, one := range job {
 		own, _ := one.Upstream()
-		one.pin = addons.Pin{Name: one.Name, Version: one.Version, URL: from.URL, SHA256: seen.sha, Member: own.Member}
+		one.pin = component.Pin{Name: one.Name, Version: one.Version, URL: from.URL, SHA256: seen.sha, Member: own.Member}
 		err := err
 		if err == nil && own.Member != "" && !seen.members[own.Member] {
 			err = &memberError{"the archive has no " + own.Member}
@@ -125,7 +125,7 @@ func (p *puller) pinJob(ctx context.Context, job []*part) {
 	}
 }
 
-func (p *puller) pinImage(ctx context.Context, one *part, from addons.Upstream, t *tally) {
+func (p *puller) pinImage(ctx context.Context, one *part, from component.Upstream, t *tally) {
 	ref, err := p.reference(from.Image, "")
 	where := from.Image
 	if err == nil {
@@ -135,7 +135,7 @@ func (p *puller) pinImage(ctx context.Context, one *part, from addons.Upstream, 
 			if err != nil {
 				return 0, registryError(err)
 			}
-			one.pin = addons.Pin{Name: one.Name, Version: one.Version, Image: from.Image, Digest: found.Digest.String()}
+			one.pin = component.Pin{Name: one.Name, Version: one.Version, Image: from.Image, Digest: found.Digest.String()}
 			return 0, nil
 		})
 	}

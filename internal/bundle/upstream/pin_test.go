@@ -10,9 +10,9 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/bundle/upstream"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -30,11 +30,11 @@ func internet(t *testing.T, files map[string][]byte) (*site, upstream.Options) {
 	}}
 }
 
-func components(t *testing.T, names ...string) []addons.Component {
+func components(t *testing.T, names ...string) []component.Component {
 	t.Helper()
-	var all []addons.Component
+	var all []component.Component
 	for _, name := range names {
-		c, ok := addons.Find(name)
+		c, ok := component.Find(name)
 		if !ok {
 			t.Fatalf("the catalogue has no %s", name)
 		}
@@ -61,7 +61,7 @@ func TestPinThenPull(t *testing.T) {
   - {version: v9.9.9, appVersion: v9.9.9, urls: [charts/new.tgz]}
   - {version: %[1]s-beta.0, appVersion: %[1]s, urls: [charts/beta.tgz]}
   - {version: %[1]s, appVersion: %[1]s, urls: [charts/wanted.tgz], digest: %[2]s}
-`, addons.CertManagerVersion, sum(chart))
+`, component.CertManagerVersion, sum(chart))
 	manifest := []byte("apiVersion: v1\nkind: List\n")
 	s, o := internet(t, map[string][]byte{
 		urlOf(t, "ctr"):                                archive(t, map[string][]byte{"bin/ctr": ctr, "bin/containerd-shim-runc-v2": shim}),
@@ -82,7 +82,7 @@ func TestPinThenPull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Pins, err = addons.ParsePins("pins.yaml", text); err != nil {
+	if o.Pins, err = component.ParsePins("pins.yaml", text); err != nil {
 		t.Fatalf("the file that pin writes: %v\n%s", err, text)
 	}
 	folder := newFolder(t)
@@ -98,7 +98,7 @@ func TestPinImage(t *testing.T) {
 	t.Parallel()
 	h, c := newHub(t), imageComponent()
 	index := h.pushIndex(t, map[string]v1.Image{"amd64": randomImage(t, "amd64")})
-	pins, err := upstream.Pin(t.Context(), []addons.Component{c}, h.options())
+	pins, err := upstream.Pin(t.Context(), []component.Component{c}, h.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestPinRefusesWhatCannotBeIt(t *testing.T) {
 	t.Parallel()
 	jetstack := "https://charts.jetstack.io/"
 	index := func(digest string) []byte {
-		return fmt.Appendf(nil, "entries: {cert-manager: [{version: v1, appVersion: %s, urls: [c.tgz], digest: %q}]}", addons.CertManagerVersion, digest)
+		return fmt.Appendf(nil, "entries: {cert-manager: [{version: v1, appVersion: %s, urls: [c.tgz], digest: %q}]}", component.CertManagerVersion, digest)
 	}
 	gzip := archive(t, map[string][]byte{"a": []byte("b")})
 	for name, test := range map[string]struct {
@@ -131,7 +131,7 @@ func TestPinRefusesWhatCannotBeIt(t *testing.T) {
 		"nothing there":             {"runc", nil, []string{"404"}},
 		"archive without the file":  {"crictl", map[string][]byte{"crictl": gzip}, []string{"the archive has no crictl"}},
 		"other than the index says": {"cert-manager-chart", map[string][]byte{jetstack + "index.yaml": index(sum(nil)), jetstack + "c.tgz": gzip}, []string{"expected sha256:" + sum(nil)}},
-		"no chart of that version":  {"cert-manager-chart", map[string][]byte{jetstack + "index.yaml": []byte("entries: {}")}, []string{"no chart cert-manager for " + addons.CertManagerVersion}},
+		"no chart of that version":  {"cert-manager-chart", map[string][]byte{jetstack + "index.yaml": []byte("entries: {}")}, []string{"no chart cert-manager for " + component.CertManagerVersion}},
 		"nobody publishes it":       {"node", nil, []string{"nobody publishes", "bundle build --only node"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestPrefixOfMirrorEndsAtASlash(t *testing.T) {
 	o.Mirrors[strings.TrimSuffix(base, "/release")] = s.URL + "/other"
 	s.files["other/release/tool"] = file
 	folder := newFolder(t)
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, o); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, o); err != nil {
 		t.Fatal(err)
 	}
 	checkStored(t, folder, c, file)
@@ -215,13 +215,13 @@ func TestPrefixOfMirrorEndsAtASlash(t *testing.T) {
 
 func TestUserPinsComeBesidesBuiltIn(t *testing.T) {
 	t.Parallel()
-	builtIn, err := addons.UpstreamPins()
+	builtIn, err := component.UpstreamPins()
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := noise(55, 100)
-	user := addons.NewPins()
-	user.Set(addons.Pin{Name: "k3s", Version: addons.K3sVersion, URL: urlOf(t, "k3s"), SHA256: sum(file)})
+	user := component.NewPins()
+	user.Set(component.Pin{Name: "k3s", Version: component.K3sVersion, URL: urlOf(t, "k3s"), SHA256: sum(file)})
 	if err := builtIn.Merge("pins.yaml", user); err != nil {
 		t.Fatal(err)
 	}

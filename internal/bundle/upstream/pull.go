@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -23,7 +23,7 @@ import (
 // fails does not stop the others; the error joins a fault for each, which ends
 // the program with fault.ExitPartial when anything was kept. A cancelled
 // context ends the pull with its cause; partial downloads stay for the next.
-func Pull(ctx context.Context, folder *bundle.Folder, components []addons.Component, o Options) error {
+func Pull(ctx context.Context, folder *bundle.Folder, components []component.Component, o Options) error {
 	p, err := newPuller(o)
 	if err != nil {
 		return err
@@ -51,8 +51,8 @@ func Pull(ctx context.Context, folder *bundle.Folder, components []addons.Compon
 
 // part is one component on its way into the bundle.
 type part struct {
-	addons.Component
-	pin  addons.Pin
+	component.Component
+	pin  component.Pin
 	step *event.Step
 	kept bool
 	err  error
@@ -60,7 +60,7 @@ type part struct {
 
 // plan groups the components into downloads: those that are members of the
 // same archive share one. Parts that must be refused are jobs of their own.
-func (p *puller) plan(components []addons.Component) (jobs [][]*part, parts []*part) {
+func (p *puller) plan(components []component.Component) (jobs [][]*part, parts []*part) {
 	archives := map[string]int{}
 	for _, c := range components {
 		one := &part{Component: c}

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/bundle/upstream"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -25,7 +25,7 @@ func TestPullStoresWhatIsPinned(t *testing.T) {
 	folder, events := newFolder(t), &event.Recorder{}
 	o := s.options(pinned(c, file))
 	o.Sink = events
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, o); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, o); err != nil {
 		t.Fatal(err)
 	}
 	checkStored(t, folder, c, file)
@@ -53,7 +53,7 @@ func TestSecondPullAsksNothing(t *testing.T) {
 	s := newSite(t, map[string][]byte{"tool": file})
 	folder := newFolder(t)
 	for range 2 {
-		if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, s.options(pinned(c, file))); err != nil {
+		if err := upstream.Pull(t.Context(), folder, []component.Component{c}, s.options(pinned(c, file))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestPullRepairsWhatChangedInTheFolder(t *testing.T) {
 	c, file := binary("tool"), noise(3, 1000)
 	s := newSite(t, map[string][]byte{"tool": file})
 	folder := newFolder(t)
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, s.options(pinned(c, file))); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, s.options(pinned(c, file))); err != nil {
 		t.Fatal(err)
 	}
 	damaged := slices.Clone(file)
@@ -75,7 +75,7 @@ func TestPullRepairsWhatChangedInTheFolder(t *testing.T) {
 	if err := os.WriteFile(folder.Blob(sum(file)), damaged, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, s.options(pinned(c, file))); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, s.options(pinned(c, file))); err != nil {
 		t.Fatal(err)
 	}
 	checkStored(t, folder, c, file)
@@ -84,7 +84,7 @@ func TestPullRepairsWhatChangedInTheFolder(t *testing.T) {
 // proves: F20
 func TestPullFromMirror(t *testing.T) {
 	t.Parallel()
-	c, ok := addons.Find("k3s")
+	c, ok := component.Find("k3s")
 	if !ok {
 		t.Fatal("the catalogue has no k3s")
 	}
@@ -93,12 +93,12 @@ func TestPullFromMirror(t *testing.T) {
 	mirrored := "k3s/" + strings.ReplaceAll(c.Version, "+", "%2B") + "/k3s"
 	s := newSite(t, map[string][]byte{mirrored: file})
 	folder := newFolder(t)
-	o := s.options(addons.Pin{Name: "k3s", Version: c.Version, URL: from.URL, SHA256: sum(file)})
+	o := s.options(component.Pin{Name: "k3s", Version: c.Version, URL: from.URL, SHA256: sum(file)})
 	o.Mirrors = map[string]string{
 		"https://github.com": "https://wrong.invalid",
 		"https://github.com/k3s-io/k3s/releases/download/": s.URL + "/k3s/",
 	}
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, o); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, o); err != nil {
 		t.Fatal(err)
 	}
 	checkStored(t, folder, c, file)
@@ -120,7 +120,7 @@ func TestFlippedByteIsRefused(t *testing.T) {
 	s := newSite(t, map[string][]byte{"good": goodFile, "bad": flipped})
 	folder := newFolder(t)
 	o := s.options(pinned(good, goodFile), pinned(bad, badFile))
-	err := upstream.Pull(t.Context(), folder, []addons.Component{bad, good}, o)
+	err := upstream.Pull(t.Context(), folder, []component.Component{bad, good}, o)
 	wantFault(t, err, fault.ExitPartial, "bad from "+s.URL+"/bad", sum(badFile), sum(flipped))
 	checkStored(t, folder, good, goodFile)
 	if folder.Bill().Item("bad") != nil {
@@ -142,12 +142,12 @@ func TestWrongDigestKeepsEarlierVersion(t *testing.T) {
 	c, file := binary("tool"), noise(7, 4000)
 	s := newSite(t, map[string][]byte{"tool": file})
 	folder := newFolder(t)
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, s.options(pinned(c, file))); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, s.options(pinned(c, file))); err != nil {
 		t.Fatal(err)
 	}
 	next := c
 	next.Version = "v1.0.1"
-	err := upstream.Pull(t.Context(), folder, []addons.Component{next}, s.options(pinned(next, noise(8, 4000))))
+	err := upstream.Pull(t.Context(), folder, []component.Component{next}, s.options(pinned(next, noise(8, 4000))))
 	wantFault(t, err, fault.ExitFailure, "tool from", "expected sha256:")
 	checkStored(t, folder, c, file)
 }
@@ -181,7 +181,7 @@ func TestAnswersThatAreNotTheFile(t *testing.T) {
 			s := newSite(t, nil)
 			s.before = test.answer
 			folder := newFolder(t)
-			err := upstream.Pull(t.Context(), folder, []addons.Component{c}, s.options(pinned(c, noise(9, 100))))
+			err := upstream.Pull(t.Context(), folder, []component.Component{c}, s.options(pinned(c, noise(9, 100))))
 			wantFault(t, err, fault.ExitFailure, append(test.texts, "tool from "+s.URL+"/tool")...)
 			if n := len(s.seen()); n != test.requests {
 				t.Errorf("%d requests, want %d", n, test.requests)
@@ -199,7 +199,7 @@ func TestEveryFailureIsReported(t *testing.T) {
 	one, two := binary("first"), binary("second")
 	o := s.options(pinned(one, noise(11, 100)), pinned(two, noise(12, 100)))
 	o.Jobs = 1
-	err := upstream.Pull(t.Context(), newFolder(t), []addons.Component{one, two}, o)
+	err := upstream.Pull(t.Context(), newFolder(t), []component.Component{one, two}, o)
 	wantFault(t, err, fault.ExitFailure, "first from", "404")
 	wantFault(t, err, fault.ExitFailure, "second from", "expected sha256:")
 	if n := len(fault.All(err)); n != 2 {
@@ -210,21 +210,21 @@ func TestEveryFailureIsReported(t *testing.T) {
 func TestUnpinnedIsNotFetched(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	c, _ := addons.Find("kubelet")
+	c, _ := component.Find("kubelet")
 	old := c
-	stale := addons.Pin{Name: "kubelet", Version: "v0.1.0", URL: base + "/kubelet", SHA256: sum(nil)}
-	machine, _ := addons.Find("node")
+	stale := component.Pin{Name: "kubelet", Version: "v0.1.0", URL: base + "/kubelet", SHA256: sum(nil)}
+	machine, _ := component.Find("node")
 	for name, test := range map[string]struct {
-		component addons.Component
-		pins      []addons.Pin
+		component component.Component
+		pins      []component.Pin
 		texts     []string
 	}{
 		"no pin":        {c, nil, []string{"kubelet from https://dl.k8s.io/", "not pinned", "bundle build --only kubelet", "bundle pin kubelet"}},
-		"other version": {old, []addons.Pin{stale}, []string{"v0.1.0", c.Version, "bundle pin kubelet"}},
+		"other version": {old, []component.Pin{stale}, []string{"v0.1.0", c.Version, "bundle pin kubelet"}},
 		"no upstream":   {machine, nil, []string{"node", "not pinned", "bundle build --only node"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := upstream.Pull(t.Context(), newFolder(t), []addons.Component{test.component}, s.options(test.pins...))
+			err := upstream.Pull(t.Context(), newFolder(t), []component.Component{test.component}, s.options(test.pins...))
 			wantFault(t, err, fault.ExitFailure, test.texts...)
 		})
 	}
@@ -244,7 +244,7 @@ func TestUnpinnedMayBeBuiltFromSource(t *testing.T) {
 	if err := folder.Record(item); err != nil {
 		t.Fatal(err)
 	}
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, upstream.Options{}); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, upstream.Options{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -256,7 +256,7 @@ func TestCancelledPull(t *testing.T) {
 	cancel(fault.ErrInterrupted)
 	s := newSite(t, nil)
 	start := time.Now()
-	err := upstream.Pull(ctx, newFolder(t), []addons.Component{c}, s.options(pinned(c, nil)))
+	err := upstream.Pull(ctx, newFolder(t), []component.Component{c}, s.options(pinned(c, nil)))
 	if got := fault.ExitCode(err); got != fault.ExitInterrupted {
 		t.Errorf("exit code %d of %v", got, err)
 	}
@@ -291,8 +291,8 @@ func TestJobsRunSideBySide(t *testing.T) {
 		mu.Unlock()
 		return false
 	}
-	var all []addons.Component
-	var pins []addons.Pin
+	var all []component.Component
+	var pins []component.Pin
 	for i := range 7 {
 		c, file := binary(fmt.Sprintf("tool%d", i)), noise(uint64(60+i), 100)
 		s.files[c.Name] = file

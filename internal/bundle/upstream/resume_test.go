@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/bundle/upstream"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -25,7 +25,7 @@ func TestCutConnectionIsResumed(t *testing.T) {
 	events := &event.Recorder{}
 	o := s.options(pinned(c, file))
 	o.Sink = events
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, o); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, o); err != nil {
 		t.Fatal(err)
 	}
 	checkStored(t, folder, c, file)
@@ -112,7 +112,7 @@ func TestKilledPullGoesOn(t *testing.T) {
 			s.before = test.answer
 			folder := newFolder(t)
 			leave(t, folder, sum(file), test.left, test.validator)
-			if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, s.options(pinned(c, file))); err != nil {
+			if err := upstream.Pull(t.Context(), folder, []component.Component{c}, s.options(pinned(c, file))); err != nil {
 				t.Fatal(err)
 			}
 			checkStored(t, folder, c, file)
@@ -156,13 +156,13 @@ func TestCancelledPullKeepsPartial(t *testing.T) {
 		}
 		cancel(fault.ErrInterrupted)
 	}()
-	err := upstream.Pull(ctx, folder, []addons.Component{c}, s.options(pinned(c, file)))
+	err := upstream.Pull(ctx, folder, []component.Component{c}, s.options(pinned(c, file)))
 	if got := fault.ExitCode(err); got != fault.ExitInterrupted {
 		t.Fatalf("exit code %d of %v", got, err)
 	}
 	folder.Close()
 	folder = openFolder(t, dir)
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, s.options(pinned(c, file))); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, s.options(pinned(c, file))); err != nil {
 		t.Fatal(err)
 	}
 	checkStored(t, folder, c, file)
@@ -177,7 +177,7 @@ func TestSuccessSweepsForgottenPartials(t *testing.T) {
 	s := newSite(t, map[string][]byte{"tool": file})
 	folder := newFolder(t)
 	leave(t, folder, sum([]byte("pinned last year")), []byte("half of"), "")
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, s.options(pinned(c, file))); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, s.options(pinned(c, file))); err != nil {
 		t.Fatal(err)
 	}
 	if left := partialFiles(t, folder); len(left) > 0 {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle/upstream"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -26,7 +26,7 @@ func TestTemporaryAnswersAreTriedAgain(t *testing.T) {
 				return n < 3
 			}
 			folder := newFolder(t)
-			if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, s.options(pinned(c, file))); err != nil {
+			if err := upstream.Pull(t.Context(), folder, []component.Component{c}, s.options(pinned(c, file))); err != nil {
 				t.Fatal(err)
 			}
 			checkStored(t, folder, c, file)
@@ -52,7 +52,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	events := &event.Recorder{}
 	o := s.options(pinned(c, file))
 	o.Sink = events
-	if err := upstream.Pull(t.Context(), newFolder(t), []addons.Component{c}, o); err != nil {
+	if err := upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, o); err != nil {
 		t.Fatal(err)
 	}
 	if waited := second.Sub(first); waited < time.Second {
@@ -76,7 +76,7 @@ func TestServerThatAsksForTooLongFails(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return true
 	}
-	err := upstream.Pull(t.Context(), newFolder(t), []addons.Component{c}, s.options(pinned(c, nil)))
+	err := upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, s.options(pinned(c, nil)))
 	wantFault(t, err, fault.ExitFailure, "503 Service Unavailable", "later")
 }
 
@@ -98,7 +98,7 @@ func TestLineThatBreaksButAdvances(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}
 	folder := newFolder(t)
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, s.options(pinned(c, file))); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, s.options(pinned(c, file))); err != nil {
 		t.Fatal(err)
 	}
 	checkStored(t, folder, c, file)
@@ -123,7 +123,7 @@ func TestServerThatNeverGetsFurtherEnds(t *testing.T) {
 		sendSome(w, file, 5000) // from the start, each time
 		panic(http.ErrAbortHandler)
 	}
-	err := upstream.Pull(t.Context(), newFolder(t), []addons.Component{c}, s.options(pinned(c, file)))
+	err := upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, s.options(pinned(c, file)))
 	wantFault(t, err, fault.ExitFailure, "giving up after 5 attempts", "goes on where it stopped")
 }
 
@@ -144,7 +144,7 @@ func TestStalledServer(t *testing.T) {
 	o := s.options(pinned(c, file))
 	o.Stall = 100 * time.Millisecond
 	folder := newFolder(t)
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, o); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, o); err != nil {
 		t.Fatal(err)
 	}
 	checkStored(t, folder, c, file)
@@ -162,7 +162,7 @@ func TestPlainHTTPIsRefused(t *testing.T) {
 		http.Redirect(w, r, "http://mirror.test/tool", http.StatusFound)
 		return true
 	}
-	err := upstream.Pull(t.Context(), newFolder(t), []addons.Component{c}, s.options(pinned(c, nil)))
+	err := upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, s.options(pinned(c, nil)))
 	wantFault(t, err, fault.ExitFailure, "plain HTTP is refused", "HTTPS")
 
 	o := s.options()
@@ -179,12 +179,12 @@ func TestUntrustedCertificateIsNotTriedAgain(t *testing.T) {
 	o := s.options(pinned(c, file))
 	o.Transport = http.DefaultTransport.(*http.Transport).Clone() // does not know the test's authority
 	start := time.Now()
-	err := upstream.Pull(t.Context(), newFolder(t), []addons.Component{c}, o)
+	err := upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, o)
 	wantFault(t, err, fault.ExitFailure, "certificate", "verification is never left out")
 	if time.Since(start) > 5*time.Second {
 		t.Error("tried again although the certificate will not change")
 	}
-	if err := upstream.Pull(t.Context(), newFolder(t), []addons.Component{c}, s.options(pinned(c, file))); err != nil {
+	if err := upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, s.options(pinned(c, file))); err != nil {
 		t.Errorf("with the authority known: %v", err)
 	}
 }
@@ -195,7 +195,7 @@ func TestUnreachableServer(t *testing.T) {
 	s := newSite(t, nil)
 	o := s.options(pinned(c, nil))
 	s.Close()
-	err := upstream.Pull(t.Context(), newFolder(t), []addons.Component{c}, o)
+	err := upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, o)
 	wantFault(t, err, fault.ExitFailure, "connection refused", "--mirror")
 }
 
@@ -207,7 +207,7 @@ func TestPasswordOfMirrorIsHidden(t *testing.T) {
 	o.Mirrors = map[string]string{base: strings.Replace(s.URL, "http://", "http://robot:hush@", 1)}
 	events := &event.Recorder{}
 	o.Sink = events
-	err := upstream.Pull(t.Context(), newFolder(t), []addons.Component{c}, o)
+	err := upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, o)
 	if err == nil || strings.Contains(err.Error(), "hush") {
 		t.Errorf("error %v", err)
 	}
@@ -236,7 +236,7 @@ func TestSlowServerIsNotStalled(t *testing.T) {
 	o := s.options(pinned(c, file))
 	o.Stall = 1500 * time.Millisecond // less than the whole takes, more than each part
 	folder := newFolder(t)
-	if err := upstream.Pull(t.Context(), folder, []addons.Component{c}, o); err != nil {
+	if err := upstream.Pull(t.Context(), folder, []component.Component{c}, o); err != nil {
 		t.Fatal(err)
 	}
 	checkStored(t, folder, c, file)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/bundle/source"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
@@ -54,7 +54,7 @@ func (o ensureOptions) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	if len(missing) == 0 {
-		fmt.Fprintf(streams.Out, "bundle %s: complete, all %d items are there\n", o.dir, len(addons.Components()))
+		fmt.Fprintf(streams.Out, "bundle %s: complete, all %d items are there\n", o.dir, len(component.All()))
 		return o.others(ctx, streams)
 	}
 	if missing, err = o.pull(ctx, streams, missing); err != nil || len(missing) == 0 {
@@ -99,7 +99,7 @@ func (o ensureOptions) missing() ([]string, error) {
 	if err != nil && !errors.Is(err, bundle.ErrNone) {
 		return nil, err
 	}
-	for _, c := range addons.Components() {
+	for _, c := range component.All() {
 		if folder == nil || folder.Bill().Item(c.Name) == nil {
 			names = append(names, c.Name)
 		}
@@ -110,7 +110,7 @@ func (o ensureOptions) missing() ([]string, error) {
 // pull fetches what has a pin, if there is internet, and returns what is still
 // missing. What cannot be fetched is left to be built.
 func (o ensureOptions) pull(ctx context.Context, streams ui.Streams, missing []string) ([]string, error) {
-	pins, err := addons.UpstreamPins()
+	pins, err := component.UpstreamPins()
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
@@ -51,12 +51,12 @@ func newList(streams ui.Streams) *cobra.Command {
 }
 
 func catalogue(bill *bundle.Bill) ([]entry, error) {
-	pins, err := addons.UpstreamPins()
+	pins, err := component.UpstreamPins()
 	if err != nil {
 		return nil, err
 	}
 	var entries []entry
-	for _, c := range addons.Components() {
+	for _, c := range component.All() {
 		e := entry{Name: c.Name, Kind: c.Kind, Version: c.Version, License: c.License, Ref: c.Ref, State: "absent", Buildable: c.Unbuildable == ""}
 		_, e.Pullable = pins.Pin(c.Name)
 		if item := bill.Item(c.Name); item != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle/upstream"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
@@ -68,20 +68,20 @@ func (o pinOptions) run(ctx context.Context, streams ui.Streams, names []string)
 }
 
 // components are the named ones, or those with a place upstream and no pin.
-func (o pinOptions) components(names []string) ([]addons.Component, error) {
-	versions, err := addons.DefaultVersions().With(o.set)
+func (o pinOptions) components(names []string) ([]component.Component, error) {
+	versions, err := component.DefaultVersions().With(o.set)
 	if err != nil {
 		return nil, err
 	}
 	if len(names) > 0 {
 		return named(versions, names)
 	}
-	pins, err := addons.UpstreamPins()
+	pins, err := component.UpstreamPins()
 	if err != nil {
 		return nil, err
 	}
-	var components []addons.Component
-	for _, c := range addons.ComponentsOf(versions) {
+	var components []component.Component
+	for _, c := range component.AllOf(versions) {
 		_, published := c.Upstream()
 		if _, pinned := pins.Pin(c.Name); published && !pinned {
 			components = append(components, c)

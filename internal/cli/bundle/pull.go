@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/bundle/source"
 	"github.com/slipway-sh/slipway/internal/bundle/upstream"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -57,7 +57,7 @@ func (o pullOptions) run(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
-	versions, err := addons.DefaultVersions().With(o.set)
+	versions, err := component.DefaultVersions().With(o.set)
 	if err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ func (o pullOptions) run(ctx context.Context, streams ui.Streams) error {
 }
 
 // readPins returns slipway's own pins with those of a file, if one is named.
-func readPins(file string) (*addons.Pins, error) {
-	pins, err := addons.UpstreamPins()
+func readPins(file string) (*component.Pins, error) {
+	pins, err := component.UpstreamPins()
 	if err != nil || file == "" {
 		return pins, err
 	}
@@ -90,7 +90,7 @@ func readPins(file string) (*addons.Pins, error) {
 	if err != nil {
 		return nil, fault.Usage("--pins", err, "name a file that `slipway bundle pin` wrote")
 	}
-	more, err := addons.ParsePins(file, text)
+	more, err := component.ParsePins(file, text)
 	if err != nil {
 		return nil, err
 	}
@@ -98,12 +98,12 @@ func readPins(file string) (*addons.Pins, error) {
 }
 
 // pullable returns the named components, or all that have a pin.
-func pullable(versions addons.Versions, only []string, pins *addons.Pins) ([]addons.Component, error) {
+func pullable(versions component.Versions, only []string, pins *component.Pins) ([]component.Component, error) {
 	if len(only) > 0 {
 		return named(versions, only)
 	}
-	var components []addons.Component
-	for _, c := range addons.ComponentsOf(versions) {
+	var components []component.Component
+	for _, c := range component.AllOf(versions) {
 		if _, ok := pins.Pin(c.Name); ok {
 			components = append(components, c)
 		}
@@ -112,12 +112,12 @@ func pullable(versions addons.Versions, only []string, pins *addons.Pins) ([]add
 }
 
 // named returns the components of those names; each unknown one is an error.
-func named(versions addons.Versions, names []string) ([]addons.Component, error) {
-	all := addons.ComponentsOf(versions)
-	var components []addons.Component
+func named(versions component.Versions, names []string) ([]component.Component, error) {
+	all := component.AllOf(versions)
+	var components []component.Component
 	var unknown []error
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(c addons.Component) bool { return c.Name == name })
+		i := slices.IndexFunc(all, func(c component.Component) bool { return c.Name == name })
 		if i < 0 {
 			unknown = append(unknown, fault.Usage("item "+name, fmt.Errorf("unknown"), "see `slipway bundle list` for the names"))
 			continue

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/images/manifest"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/stacks"
@@ -82,13 +82,13 @@ func lookAtBundle(e *config.Environment) preflight.Bundle {
 		return facts
 	}
 	bill := folder.Bill()
-	facts.Kubernetes, facts.Architecture = addons.VersionsIn(bill).Kubernetes, map[string]string{"linux/amd64": "x86_64", "linux/arm64": "aarch64"}[bill.Platform]
+	facts.Kubernetes, facts.Architecture = component.VersionsIn(bill).Kubernetes, map[string]string{"linux/amd64": "x86_64", "linux/arm64": "aarch64"}[bill.Platform]
 	if node := bill.Item("node"); node != nil {
 		facts.NodeImage = node.SHA256
 	}
-	needed := addons.SeedComponents()
+	needed := component.SeedComponents()
 	if m := e.Spec.ManagementCluster; m != nil && m.Image == "" {
-		needed = append(needed, addons.NodeComponents()...)
+		needed = append(needed, component.NodeComponents()...)
 	}
 	for _, c := range needed {
 		ownImage := c.Name == "seed" && e.Spec.Seed.Image != ""

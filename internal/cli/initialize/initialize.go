@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/starter"
+	"github.com/slipway-sh/slipway/internal/scaffold"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
@@ -66,7 +66,7 @@ providers), what was chosen of it, and why. Nothing in the cloud is changed.`,
 	return cmd
 }
 
-func (o options) run(ctx context.Context) ([]starter.Choice, error) {
+func (o options) run(ctx context.Context) ([]scaffold.Choice, error) {
 	if _, err := os.Lstat(o.file); err == nil && !o.force {
 		return nil, o.exists()
 	}
@@ -79,7 +79,7 @@ func (o options) run(ctx context.Context) ([]starter.Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, chosen, err := starter.File(o.name, o.admin, snapshot)
+	text, chosen, err := scaffold.File(o.name, o.admin, snapshot)
 	if err != nil {
 		return nil, err
 	}

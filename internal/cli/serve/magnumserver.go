@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/addons/magnum"
 	"github.com/slipway-sh/slipway/addons/magnum/api"
 	"github.com/slipway-sh/slipway/addons/magnum/inventory"
@@ -37,6 +36,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/listen"
 	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -61,7 +61,7 @@ func (o *magnumOptions) serve(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
-	config.UserAgent = fmt.Sprintf("slipway/%s (magnum)", addons.SlipwayVersion())
+	config.UserAgent = fmt.Sprintf("slipway/%s (magnum)", component.SlipwayVersion())
 	login, err := cloud.Find(cloud.Options{Cloud: o.cloud, Region: o.region, Env: environment.System(), CABundle: o.credentials.CACert})
 	if err != nil {
 		return err

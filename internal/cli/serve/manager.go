@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -24,7 +24,7 @@ const noServer = "0"
 // for all: the registry of metrics is the process's.
 func (o options) manager(config *rest.Config, s set, log logger, first bool) (manager.Manager, error) {
 	config = rest.CopyConfig(config)
-	config.UserAgent = fmt.Sprintf("slipway/%s (%s)", addons.SlipwayVersion(), s.name)
+	config.UserAgent = fmt.Sprintf("slipway/%s (%s)", component.SlipwayVersion(), s.name)
 	scheme := runtime.NewScheme()
 	if err := s.scheme(scheme); err != nil {
 		return nil, fmt.Errorf("kinds of %s: %w", s.name, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -92,7 +92,7 @@ Resources: ` + strings.Join(slices.Sorted(maps.Keys(stacks.Adoptable())), ", ") 
 			if err != nil {
 				return err
 			}
-			if err := t.Inventory.Adopt(cmd.Context(), word, owner.New(t.Name(), args[0]), args[1]); err != nil {
+			if err := t.Inventory.Adopt(cmd.Context(), word, ownership.New(t.Name(), args[0]), args[1]); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(streams.Out, "%s %s is %s of %s now; slipway up takes it\n", word, args[1], args[0], t.Name())

@@ -7,10 +7,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/addons/magnum/policy"
 	"github.com/slipway-sh/slipway/images/template"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/stacks"
@@ -31,7 +31,7 @@ func (t *Target) equipment(projectID string) (stacks.Equipment, error) {
 	if k3s == nil {
 		return stacks.Equipment{}, fault.New("bundle "+string(spec.Bundle), errors.New("it has no k3s"), "slipway bundle build --dir "+string(spec.Bundle))
 	}
-	e := stacks.Equipment{K3sDigest: k3s.SHA256, Versions: addons.VersionsIn(bill), Registries: map[string]seed.Registry{}}
+	e := stacks.Equipment{K3sDigest: k3s.SHA256, Versions: component.VersionsIn(bill), Registries: map[string]seed.Registry{}}
 	if text, err := read(spec.CABundle); err != nil {
 		return e, err
 	} else if text != "" {
@@ -46,7 +46,7 @@ func (t *Target) equipment(projectID string) (stacks.Equipment, error) {
 			return e, err
 		}
 	}
-	if own := bill.Item(addons.SlipwayImage); own != nil {
+	if own := bill.Item(component.SlipwayImage); own != nil {
 		e.ControllersImage = own.Ref
 	}
 	e.Cloud = t.login(projectID, e.Authorities)

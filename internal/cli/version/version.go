@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
@@ -43,7 +43,7 @@ func New(streams ui.Streams) *cobra.Command {
 // read takes the version and the commit from what the Go linker recorded.
 func read() Info {
 	info := Info{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Kubernetes: addons.KubernetesVersion, K3s: addons.K3sVersion, ClusterAPI: addons.ClusterAPIVersion, CAPO: addons.CAPOVersion}
+		Kubernetes: component.KubernetesVersion, K3s: component.K3sVersion, ClusterAPI: component.ClusterAPIVersion, CAPO: component.CAPOVersion}
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
 		return info

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/slipway-sh/slipway/addons"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
@@ -43,7 +43,7 @@ func makeCluster(p *project, m *management, name, image string) *cluster {
 	text := need(os.ReadFile("testdata/cluster.yaml"))(p)
 	var filled bytes.Buffer
 	values := map[string]any{"Name": name, "CloudsYAML": base64.StdEncoding.EncodeToString(p.credential(name)), "Flavor": p.flavor(),
-		"Image": image, "Version": addons.KubernetesVersion, "Machines": machines()}
+		"Image": image, "Version": component.KubernetesVersion, "Machines": machines()}
 	if err := need(template.New("cluster").Parse(string(text)))(p).Execute(&filled, values); err != nil {
 		p.Fatal(err)
 	}

@@ -1,19 +1,19 @@
-package addons_test
+package component_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
 // proves: S-24
 func TestBuiltInPinsFitTheCatalogue(t *testing.T) {
 	t.Parallel()
-	pins, err := addons.UpstreamPins()
+	pins, err := component.UpstreamPins()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestBuiltInPinsFitTheCatalogue(t *testing.T) {
 		t.Fatal("nothing is pinned")
 	}
 	for _, pin := range pins.Entries {
-		c, ok := addons.Find(pin.Name)
+		c, ok := component.Find(pin.Name)
 		if !ok {
 			t.Errorf("%s: not in the catalogue", pin.Name)
 			continue
@@ -39,7 +39,7 @@ func TestBuiltInPinsFitTheCatalogue(t *testing.T) {
 func TestUpstreamOfEveryComponent(t *testing.T) {
 	t.Parallel()
 	none := map[string]bool{"seed": true, "node": true, "snapshot-crds": true} // made here, or of many files
-	for _, c := range addons.Components() {
+	for _, c := range component.All() {
 		from, ok := c.Upstream()
 		if ok == none[c.Name] {
 			t.Errorf("%s: upstream %v", c.Name, ok)
@@ -53,7 +53,7 @@ func TestUpstreamOfEveryComponent(t *testing.T) {
 			t.Errorf("%s: nothing names its upstream", c.Name)
 		}
 	}
-	k3s, _ := addons.Find("k3s")
+	k3s, _ := component.Find("k3s")
 	if from, _ := k3s.Upstream(); strings.Contains(from.URL, "+") {
 		t.Errorf("plus sign in %s", from.URL)
 	}
@@ -88,7 +88,7 @@ func TestParsePinsRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := addons.ParsePins("pins.yaml", []byte(test.text))
+			_, err := component.ParsePins("pins.yaml", []byte(test.text))
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "pins.yaml") {
 				t.Fatalf("error %v, want one of pins.yaml with %q", err, test.want)
 			}
@@ -101,26 +101,26 @@ func TestParsePinsRefuses(t *testing.T) {
 
 func TestMergeDoesNotWeaken(t *testing.T) {
 	t.Parallel()
-	pin := addons.Pin{Name: "kubelet", Version: "v1", URL: "https://a.test/kubelet", SHA256: digestA}
-	with := func(change func(*addons.Pin)) addons.Pin {
+	pin := component.Pin{Name: "kubelet", Version: "v1", URL: "https://a.test/kubelet", SHA256: digestA}
+	with := func(change func(*component.Pin)) component.Pin {
 		changed := pin
 		change(&changed)
 		return changed
 	}
 	for name, test := range map[string]struct {
-		user addons.Pin
+		user component.Pin
 		ok   bool
 	}{
 		"same":                  {pin, true},
-		"same bytes, elsewhere": {with(func(p *addons.Pin) { p.URL = "https://b.test/kubelet" }), true},
-		"newer version":         {with(func(p *addons.Pin) { p.Version, p.SHA256 = "v2", digestB }), true},
-		"another component":     {with(func(p *addons.Pin) { p.Name, p.SHA256 = "kubectl", digestB }), true},
-		"other bytes":           {with(func(p *addons.Pin) { p.SHA256 = digestB }), false},
-		"other member":          {with(func(p *addons.Pin) { p.Member = "kubelet" }), false},
+		"same bytes, elsewhere": {with(func(p *component.Pin) { p.URL = "https://b.test/kubelet" }), true},
+		"newer version":         {with(func(p *component.Pin) { p.Version, p.SHA256 = "v2", digestB }), true},
+		"another component":     {with(func(p *component.Pin) { p.Name, p.SHA256 = "kubectl", digestB }), true},
+		"other bytes":           {with(func(p *component.Pin) { p.SHA256 = digestB }), false},
+		"other member":          {with(func(p *component.Pin) { p.Member = "kubelet" }), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pins, user := addons.NewPins(), addons.NewPins()
+			pins, user := component.NewPins(), component.NewPins()
 			pins.Set(pin)
 			user.Set(test.user)
 			err := pins.Merge("pins.yaml", user)

@@ -1,4 +1,4 @@
-package addons
+package component
 
 import (
 	_ "embed"

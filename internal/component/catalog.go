@@ -1,7 +1,7 @@
-// Package addons is what Slipway puts on machines and clusters. The catalogue
-// in this file names every part with its version; the folders below hold what
-// runs on clusters, each with its own manifests or chart.
-package addons
+// Package component lists every part that Slipway installs or puts into a
+// bundle, with its version, its licence and where upstream publishes it: the
+// bill of materials that bundles and addons share.
+package component
 
 import (
 	"fmt"
@@ -31,11 +31,11 @@ type Component struct {
 	Unbuildable string
 }
 
-// Components is the catalogue in the versions that were tested together.
-func Components() []Component { return ComponentsOf(DefaultVersions()) }
+// All is the catalogue in the versions that were tested together.
+func All() []Component { return AllOf(DefaultVersions()) }
 
-// ComponentsOf is the catalogue in other versions, grouped as people think of it.
-func ComponentsOf(v Versions) []Component {
+// AllOf is the catalogue in other versions, grouped as people think of it.
+func AllOf(v Versions) []Component {
 	var all []Component
 	for _, group := range [][]Component{
 		machines(v), binaries(v), kubernetesImages(v), clusterAPIImages(v), cloudImages(v), addonImages(v),
@@ -48,7 +48,7 @@ func ComponentsOf(v Versions) []Component {
 
 // Find returns the component of that name.
 func Find(name string) (Component, bool) {
-	for _, c := range Components() {
+	for _, c := range All() {
 		if c.Name == name {
 			return c, true
 		}

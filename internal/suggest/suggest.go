@@ -1,5 +1,5 @@
-// Package spelling finds the word that someone meant.
-package spelling
+// Package suggest finds the word that someone meant.
+package suggest
 
 import (
 	"slices"

@@ -1,6 +1,6 @@
-// Package starter writes a first environment file for a cloud: what was found,
+// Package scaffold writes a first environment file for a cloud: what was found,
 // what was chosen of it, and why.
-package starter
+package scaffold
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package addons
+package component
 
 import (
 	"strings"
@@ -54,7 +54,7 @@ func TestVersionsReachEveryComponent(t *testing.T) {
 		"capi-openstack-controller": "v0.14.5", "infrastructure-openstack-components": "providers/infrastructure-openstack/v0.14.5/infrastructure-components.yaml",
 		"cluster-api-controller": ClusterAPIVersion,
 	}
-	for _, c := range ComponentsOf(versions) {
+	for _, c := range AllOf(versions) {
 		if text, ok := want[c.Name]; ok && !strings.Contains(c.Version+" "+c.Ref+" "+c.Path, text) {
 			t.Errorf("%+v, want %s", c, text)
 		}

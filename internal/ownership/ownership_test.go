@@ -1,4 +1,4 @@
-package owner
+package ownership
 
 import (
 	"maps"
@@ -11,15 +11,15 @@ func TestMarksAreReadBack(t *testing.T) {
 	t.Parallel()
 	want := New("prod", "seed-data")
 	others := []string{"team-a", "slipway:extra"}
-	for name, read := range map[string]func() (Mark, bool){
-		"tags":               func() (Mark, bool) { return FromTags(want.Tags()) },
-		"tags among others":  func() (Mark, bool) { return FromTags(slices.Concat(others, want.Tags(), others)) },
-		"metadata":           func() (Mark, bool) { return FromMetadata(want.Metadata()) },
-		"description":        func() (Mark, bool) { return FromDescription(want.Description()) },
-		"description, words": func() (Mark, bool) { return FromDescription("The seed of prod. " + want.Description() + " (kept)") },
-		"any, tags":          func() (Mark, bool) { return Find(want.Tags(), nil, "") },
-		"any, metadata":      func() (Mark, bool) { return Find(others, want.Metadata(), "") },
-		"any, description":   func() (Mark, bool) { return Find(nil, nil, want.Description()) },
+	for name, read := range map[string]func() (Owner, bool){
+		"tags":               func() (Owner, bool) { return FromTags(want.Tags()) },
+		"tags among others":  func() (Owner, bool) { return FromTags(slices.Concat(others, want.Tags(), others)) },
+		"metadata":           func() (Owner, bool) { return FromMetadata(want.Metadata()) },
+		"description":        func() (Owner, bool) { return FromDescription(want.Description()) },
+		"description, words": func() (Owner, bool) { return FromDescription("The seed of prod. " + want.Description() + " (kept)") },
+		"any, tags":          func() (Owner, bool) { return Find(want.Tags(), nil, "") },
+		"any, metadata":      func() (Owner, bool) { return Find(others, want.Metadata(), "") },
+		"any, description":   func() (Owner, bool) { return Find(nil, nil, want.Description()) },
 	} {
 		if got, ok := read(); !ok || got != want {
 			t.Errorf("%s: read %v %v, want %v", name, got, ok, want)
@@ -40,7 +40,7 @@ func TestForeignThingsHaveNoMark(t *testing.T) {
 		"without ours":   mark.Tags()[1:],
 		"look-alike":     {Tag, "x-slipway:env=prod", "x-slipway:step=seed"},
 	} {
-		if got, ok := FromTags(tags); ok || got != (Mark{}) {
+		if got, ok := FromTags(tags); ok || got != (Owner{}) {
 			t.Errorf("%s: tags %v read as %v", name, tags, got)
 		}
 	}

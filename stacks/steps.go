@@ -1,0 +1,73 @@
+package stacks
+
+import "github.com/slipway-sh/slipway/stacks/openstack"
+
+// The steps of an environment in OpenStack. With the environment's name in
+// front they are the names of things there, so they never change.
+const (
+	StepNetwork          = "network"
+	StepSubnet           = "subnet"
+	StepRouter           = "router"
+	StepRouterInterface  = "router-interface"
+	StepAccess           = "seed-access"
+	StepSSHKey           = "ssh-key"
+	StepKeyPair          = "key-pair"
+	StepImage            = "seed-image"
+	StepNodeImage        = "node-image"
+	StepProvisioningPort = "provisioning-port"
+	StepPort             = "seed-port"
+	StepAddress          = "seed-address"
+	StepData             = "seed-data"
+	StepCredential       = "credential"
+	StepHostKey          = "host-key"
+	StepSeed             = "seed"
+)
+
+// The steps on the seed.
+const (
+	StepK3s        = "k3s"
+	StepClusterAPI = "cluster-api"
+	// StepControllers are Slipway's own: addon provider and janitor.
+	StepControllers = "controllers"
+)
+
+// The steps on, and of, the management cluster.
+const (
+	StepManagementCluster     = "management-cluster"
+	StepManagementReady       = "management-cluster-ready"
+	StepManagementClusterAPI  = "management-cluster-api"
+	StepManagementControllers = "management-controllers"
+	// StepManagementMove is there while the management cluster looks after
+	// itself: without it the seed does.
+	StepManagementMove = "management-move"
+)
+
+// The steps of the Magnum-compatible API: in OpenStack, then on the management
+// cluster, then in the catalog.
+const (
+	StepMagnumAddress = "magnum-address"
+	StepMagnumProject = "magnum-project"
+	// StepMagnumUser validates tokens, StepMagnumAdministrator revokes the
+	// credentials of clusters that are gone: the API, which tenants reach, has not
+	// the right to.
+	StepMagnumUser          = "magnum-user"
+	StepMagnumAdministrator = "magnum-administrator"
+	StepMagnum              = "magnum"
+	StepMagnumCatalog       = "magnum-catalog"
+	StepMagnumTemplates     = "magnum-templates"
+)
+
+// Steps lists the steps that make things in OpenStack.
+func Steps() []string {
+	return []string{StepNetwork, StepSubnet, StepRouter, StepRouterInterface, StepAccess, StepSSHKey, StepKeyPair,
+		StepImage, StepNodeImage, StepProvisioningPort, StepPort, StepAddress, StepData, StepCredential, StepHostKey, StepSeed,
+		StepMagnumAddress, StepMagnumProject, StepMagnumUser, StepMagnumAdministrator, StepMagnumCatalog}
+}
+
+// Adoptable are the steps whose things may be made by others, with the types of
+// the things: what has a name and a mark that can be given later, and is nothing
+// but what the environment file says of it.
+func Adoptable() map[string]string {
+	return map[string]string{StepNetwork: openstack.ThingNetwork, StepSubnet: openstack.ThingSubnet, StepRouter: openstack.ThingRouter,
+		StepAccess: openstack.ThingSecurityGroup, StepPort: openstack.ThingPort, StepAddress: openstack.ThingFloatingIP, StepData: openstack.ThingVolume}
+}
