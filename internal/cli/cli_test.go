@@ -106,7 +106,7 @@ func TestVerifyExitsWithFindings(t *testing.T) {
 	if err := folder.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code, stdout, stderr := run(t.Context(), "bundle", "verify", "--dir", dir); code != fault.ExitOK || !strings.Contains(stdout, "every digest is right") {
+	if code, stdout, stderr := run(t.Context(), "bundle", "verify", "--dir", dir); code != fault.ExitOK || !strings.Contains(stdout, "every digest matches") {
 		t.Fatalf("sound: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "thing.yaml"), []byte("TEXT"), 0o644); err != nil {

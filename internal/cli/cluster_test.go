@@ -36,7 +36,7 @@ func TestWrongUseOfClusterIsToldBeforeAnythingIsOpened(t *testing.T) {
 		want []string
 	}{
 		"a name":              {[]string{"create", "Shop_1"}, []string{"error: cluster Shop_1: this cannot be its name", "fix: use at most 53"}},
-		"an environment file": {[]string{"create", "shop", "-f", file}, []string{"this is an environment file", "fix: name it with --file"}},
+		"an environment file": {[]string{"create", "shop", "-f", file}, []string{"this is an environment file", "fix: give it with --file"}},
 		"no YAML":             {[]string{"create", "shop", "-f", broken}, []string{"broken.yaml", "fix: see the paths"}},
 		"no file":             {[]string{"create", "shop", "-f", filepath.Join(dir, "none.yaml")}, []string{"none.yaml"}},
 		"--set":               {[]string{"create", "shop", "--set", "a.b"}, []string{"--set"}},
@@ -201,7 +201,7 @@ func TestClustersOfAnEnvironment(t *testing.T) {
 		t.Errorf("kubeconfig of none: exit code %d\n%s", code, said)
 	}
 
-	if code, _, said := run(t.Context(), "cluster", "delete", "one", "-f", file); code != fault.ExitUsage || !strings.Contains(said, "delete cluster one/one with all that runs on it (volumes of workloads: delete)?") {
+	if code, _, said := run(t.Context(), "cluster", "delete", "one", "-f", file); code != fault.ExitUsage || !strings.Contains(said, "delete cluster one/one with everything that runs on it (volumes of workloads: delete)?") {
 		t.Errorf("unasked: exit code %d\n%s", code, said)
 	}
 	for _, want := range []bool{true, false} {
