@@ -52,8 +52,8 @@ func TestAntiAffinityWantsHosts(t *testing.T) {
 	}{
 		"enough":       {"anti-affinity", "anti-affinity", 3, nil},
 		"not shown":    {"anti-affinity", "anti-affinity", 0, nil},
-		"two":          {"anti-affinity", "anti-affinity", 2, []string{"management-cluster control plane: anti-affinity wants a host for each of 3 servers, and 2 take"}},
-		"one":          {"soft-anti-affinity", "anti-affinity", 1, []string{"management-cluster node group md-0: anti-affinity wants a host for each of 2 servers, and 1 take"}},
+		"two":          {"anti-affinity", "anti-affinity", 2, []string{"management-cluster control plane: anti-affinity needs a separate host for each of 3 servers, but the cloud offers only 2"}},
+		"one":          {"soft-anti-affinity", "anti-affinity", 1, []string{"management-cluster node group md-0: anti-affinity needs a separate host for each of 2 servers, but the cloud offers only 1"}},
 		"soft is fine": {"soft-anti-affinity", "soft-anti-affinity", 1, nil},
 	} {
 		r := check(t, fmt.Sprintf(spec, c.plane, c.groups), func(s *cloud.Snapshot) { s.Hosts = c.hosts; s.Quotas = nil })

@@ -198,7 +198,7 @@ func TestAvailabilityZones(t *testing.T) {
 	without := func(s *cloud.Snapshot) { s.Extensions, s.Zones = nil, map[string][]string{} }
 	runCases(t, map[string]one{
 		"known":               {"seed: {availabilityZone: az1, dataVolume: {availabilityZone: vz1}, network: {availabilityZoneHints: [nz1]}}", nil, Error, ""},
-		"compute":             {"seed: {availabilityZone: az9}", nil, Error, "availability zone az9: there is no compute zone of this name that is available"},
+		"compute":             {"seed: {availabilityZone: az9}", nil, Error, "availability zone az9: there is no available compute zone with this name"},
 		"volume":              {"seed: {dataVolume: {availabilityZone: az1}}", nil, Error, "availability zone az1"},
 		"root volume":         {"seed: {rootVolume: {availabilityZone: az1}}", nil, Error, "availability zone az1"},
 		"hints, no extension": {"seed: {network: {availabilityZoneHints: [nz1]}}", without, Warning, "the hints are not sent"},
@@ -323,8 +323,8 @@ func TestCredentialAndServices(t *testing.T) {
 		"not verified":      {"", func(s *cloud.Snapshot) { s.Insecure = true }, Warning, "tls cloud c: certificates are not verified"},
 		"no compute":        {"", func(s *cloud.Snapshot) { s.Missing = absent(cloud.Compute); s.Flavors = nil }, Error, "services service compute: the cloud has no such service"},
 		"no load balancers": {"", func(s *cloud.Snapshot) { s.Missing = absent(cloud.LoadBalancer); s.Providers = nil }, Warning, "load-balancer service load-balancer: the cloud has no such service"},
-		"no provider":       {"", func(s *cloud.Snapshot) { s.Providers = nil }, Warning, "no provider of load balancers is enabled"},
-		"quota is secret":   {"", func(s *cloud.Snapshot) { s.Missing = missing(cloud.Compute, cloud.ListQuotas); s.Quotas = nil }, Warning, "quotas cannot be listed, so that they are not checked: refused (403)"},
+		"no provider":       {"", func(s *cloud.Snapshot) { s.Providers = nil }, Warning, "no load balancer provider is enabled"},
+		"quota is secret":   {"", func(s *cloud.Snapshot) { s.Missing = missing(cloud.Compute, cloud.ListQuotas); s.Quotas = nil }, Warning, "quotas cannot be listed, so they are not checked: refused (403)"},
 		"flavors secret":    {"", func(s *cloud.Snapshot) { s.Missing = missing(cloud.Compute, cloud.ListFlavors); s.Flavors = nil }, Error, "flavors cannot be listed"},
 		"clock":             {"", func(s *cloud.Snapshot) { s.ClockOffset = -30 * time.Second }, Warning, "clock clock: the cloud's clock is 30s behind this computer's"},
 		"clock far":         {"", func(s *cloud.Snapshot) { s.ClockOffset = time.Hour }, Error, "1h0m0s ahead of"},
@@ -350,7 +350,7 @@ func TestNamesOfOthers(t *testing.T) {
 	ours, theirs := owner.New("prod", "seed"), owner.New("other", "x")
 	runCases(t, map[string]one{
 		"ours":                {"", server("prod-seed", &ours), Error, ""},
-		"foreign":             {"", server("prod-seed", nil), Error, "name server prod-seed: it has the name of a thing of this environment but not its marks (ID v)"},
+		"foreign":             {"", server("prod-seed", nil), Error, "name server prod-seed: it has the name of a resource of this environment but not its ownership tag (ID v)"},
 		"another environment": {"", server("prod-seed", &theirs), Error, "it belongs to environment other"},
 		"another name":        {"", server("prod-seeds", nil), Error, ""},
 		"key pair alone": {"", func(s *cloud.Snapshot) {
