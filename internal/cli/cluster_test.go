@@ -35,7 +35,7 @@ func TestWrongUseOfClusterIsToldBeforeAnythingIsOpened(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"a name":              {[]string{"create", "Shop_1"}, []string{"error: cluster Shop_1: this cannot be its name", "fix: use at most 53"}},
+		"a name":              {[]string{"create", "Shop_1"}, []string{"error: cluster Shop_1: this is not a valid name", "fix: use at most 53"}},
 		"an environment file": {[]string{"create", "shop", "-f", file}, []string{"this is an environment file", "fix: give it with --file"}},
 		"no YAML":             {[]string{"create", "shop", "-f", broken}, []string{"broken.yaml", "fix: see the paths"}},
 		"no file":             {[]string{"create", "shop", "-f", filepath.Join(dir, "none.yaml")}, []string{"none.yaml"}},

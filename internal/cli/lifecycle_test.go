@@ -230,7 +230,7 @@ func TestATimeoutNamesWhatBlocksAndLeavesAStateToGoOnFrom(t *testing.T) {
 		if code != fault.ExitDeadline || !strings.Contains(stderr, "not done after "+after.String()) || !strings.Contains(stderr, "fix: "+fault.Resume) {
 			t.Fatalf("exit code %d\n%s", code, stderr)
 		}
-		if strings.Contains(stderr, "error: k3s: not done after "+after.String()+": under way for ") && strings.Contains(stderr, "last seen: waiting for SSH: ") {
+		if strings.Contains(stderr, "error: k3s: not done after "+after.String()+": running for ") && strings.Contains(stderr, "last seen: waiting for SSH: ") {
 			break
 		}
 		if after > time.Minute {
