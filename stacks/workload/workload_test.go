@@ -365,7 +365,7 @@ func foreign(w *world) {
 	}
 	for name, test := range map[string]struct{ cluster, namespace, create, delete string }{
 		"Magnum's":               {"shop-x1", "magnum-p1", "the Magnum API created it", "openstack coe cluster delete"},
-		"made by hand":           {"byhand", "theirs", "slipway cluster create did not create it", "slipway cluster create did not make it"},
+		"made by hand":           {"byhand", "theirs", "slipway cluster create did not create it", "slipway cluster create did not create it"},
 		"the management cluster": {"prod", "default", "it is the management cluster itself", "slipway down"},
 		"its name":               {"prod", "elsewhere", "the management cluster has this name", "slipway down"},
 		"a namespace of others":  {"theirs", "", "it exists already, but does not belong to this cluster", ""},
