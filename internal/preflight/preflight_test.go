@@ -145,7 +145,7 @@ func TestExternalNetwork(t *testing.T) {
 		"two, by name":            {"externalNetwork: internet", second, Error, ""},
 		"two, by id":              {"externalNetwork: ext2", second, Error, ""},
 		"two of a name":           {"externalNetwork: public", same, Error, "2 have this name: ext, ext2"},
-		"named, not external":     {"externalNetwork: internal", nil, Error, "external network internal: there is none of this name or ID"},
+		"named, not external":     {"externalNetwork: internal", nil, Error, "external network internal: nothing has this name or ID"},
 		"listing is not possible": {"", func(s *cloud.Snapshot) { s.Networks = nil; s.Missing = missing(cloud.Network, cloud.ListNetworks) }, Error, "services service network: networks cannot be listed"},
 	})
 	if r := check(t, "externalNetwork: internet", second); r.Choices.ExternalNetworkID != "ext2" || r.Choices.FloatingNetworkID != "ext2" {
