@@ -237,7 +237,7 @@ func TestATimeoutNamesWhatBlocksAndLeavesAStateToGoOnFrom(t *testing.T) {
 			t.Fatalf("it does not name k3s and its cause:\n%s", stderr)
 		}
 	}
-	if _, stdout, stderr := run(t.Context(), "plan", "-f", file, "--skip-check", "bundle"); !strings.Contains(stdout, "3 to create, 13 as they are") {
+	if _, stdout, stderr := run(t.Context(), "plan", "-f", file, "--skip-check", "bundle"); !strings.Contains(stdout, "3 to create, 13 unchanged") {
 		t.Errorf("what is left to do: %s%s", stdout, stderr)
 	}
 	if after := data[statusData](t, "status", "-f", file, "-o", "json"); !slices.Equal(before.Resources, after.Resources) {

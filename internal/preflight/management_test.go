@@ -72,9 +72,9 @@ func TestManagementClusterRefusals(t *testing.T) {
 		want   string
 	}{
 		"small":     {"managementCluster: {controlPlane: {flavor: small}}", nil, "flavor small: it is too small for a node"},
-		"unknown":   {"managementCluster: {controlPlane: {flavor: tiny}}", nil, "flavor tiny: there is none"},
-		"group":     {"managementCluster: {nodeGroups: [{name: md-0, flavor: tiny}]}", nil, "flavor tiny: there is none"},
-		"image":     {"managementCluster: {image: node}", nil, "image node: there is none"},
+		"unknown":   {"managementCluster: {controlPlane: {flavor: tiny}}", nil, "flavor tiny: nothing has this name or ID"},
+		"group":     {"managementCluster: {nodeGroups: [{name: md-0, flavor: tiny}]}", nil, "flavor tiny: nothing has this name or ID"},
+		"image":     {"managementCluster: {image: node}", nil, "image node: there is no image"},
 		"zone":      {"managementCluster: {controlPlane: {availabilityZones: [az9]}}", nil, "availability zone az9"},
 		"provider":  {"managementCluster: {apiServer: {loadBalancerProvider: f5}}", nil, "load balancer provider f5"},
 		"no flavor": {"managementCluster: {}", func(s *cloud.Snapshot) { s.Flavors = s.Flavors[:1] }, "spec.managementCluster.controlPlane.flavor: none of 1"},

@@ -171,17 +171,17 @@ func TestNetworksAndAddresses(t *testing.T) {
 	runCases(t, map[string]one{
 		"existing":                {"seed: {network: {existing: internal}}", nil, Error, ""},
 		"existing with subnet":    {"seed: {network: {existing: int, subnet: s-int}}", nil, Error, ""},
-		"existing, unknown":       {"seed: {network: {existing: other}}", nil, Error, "network network other: there is none"},
-		"subnet of another":       {"seed: {network: {existing: int, subnet: s-ext}}", nil, Error, "network subnet s-ext: there is none"},
+		"existing, unknown":       {"seed: {network: {existing: other}}", nil, Error, "network network other: nothing has this name or ID"},
+		"subnet of another":       {"seed: {network: {existing: int, subnet: s-ext}}", nil, Error, "network subnet s-ext: nothing has this name or ID"},
 		"network without subnets": {"seed: {network: {existing: int}}", func(s *cloud.Snapshot) { s.Subnets = nil }, Error, "it has no subnet"},
 		"provisioning":            {"seed: {provisioningNetwork: internal}", nil, Error, ""},
-		"provisioning, unknown":   {"seed: {provisioningNetwork: other}", nil, Error, "provisioning network other: there is none"},
+		"provisioning, unknown":   {"seed: {provisioningNetwork: other}", nil, Error, "provisioning network other: nothing has this name or ID"},
 		"no floating IP":          {"seed: {floatingIP: {mode: none}}", nil, Warning, "floating-ip seed: it has no floating IP"},
 		"fixed address":           {"seed: {floatingIP: {address: 172.24.4.9}}", addresses(""), Error, ""},
 		"fixed address in use":    {"seed: {floatingIP: {address: 172.24.4.9}}", addresses("port"), Error, "in use by port port"},
 		"fixed address, unknown":  {"seed: {floatingIP: {address: 172.24.4.10}}", addresses(""), Error, "project demo has no floating IP"},
 		"pool":                    {"seed: {floatingIP: {pool: public}}", nil, Error, ""},
-		"pool, unknown":           {"seed: {floatingIP: {pool: internal}}", nil, Error, "floating IP pool internal: there is none"},
+		"pool, unknown":           {"seed: {floatingIP: {pool: internal}}", nil, Error, "floating IP pool internal: nothing has this name or ID"},
 	})
 	r := check(t, "seed: {network: {existing: internal, subnet: s-int}, provisioningNetwork: internal}", func(s *cloud.Snapshot) { s.Networks[1].MTU = 1442 })
 	if c := r.Choices; c.NetworkID != "int" || !slices.Equal(c.NetworkCIDRs, []string{"10.9.0.0/24"}) || c.NetworkMTU != 1442 || c.SubnetID != "s-int" || c.ProvisioningNetworkID != "int" || c.FloatingNetworkID != "" {
@@ -218,7 +218,7 @@ func TestFlavor(t *testing.T) {
 	runCases(t, map[string]one{
 		"by name":                            {"seed: {flavor: huge}", nil, Error, ""},
 		"by id":                              {"seed: {flavor: '4'}", nil, Error, ""},
-		"unknown":                            {"seed: {flavor: other}", nil, Error, "flavor flavor other: there is none"},
+		"unknown":                            {"seed: {flavor: other}", nil, Error, "flavor flavor other: nothing has this name or ID"},
 		"too small":                          {"seed: {flavor: small}", nil, Error, "1 of 2 vCPUs, 2048 of 8192 MiB of memory"},
 		"no disk":                            {"seed: {flavor: nodisk}", nil, Error, "0 of 20 GB of disk"},
 		"disk does not matter with a volume": {"seed: {flavor: nodisk, rootVolume: {}}", nil, Error, ""},
@@ -271,7 +271,7 @@ func TestImage(t *testing.T) {
 		return func(s *cloud.Snapshot) { change(&s.Images[1]) }
 	}
 	runCases(t, map[string]one{
-		"unknown":      {"seed: {image: other}", nil, Error, "image image other: there is none"},
+		"unknown":      {"seed: {image: other}", nil, Error, "image image other: there is no image"},
 		"not active":   {"seed: {image: broken}", nil, Error, "not active but killed"},
 		"large disk":   {"seed: {image: debian-12}", set(func(i *cloud.ImageInfo) { i.MinDisk = 100 }), Error, "it needs 100 GB of disk, flavor large has 80"},
 		"large memory": {"seed: {image: debian-12}", set(func(i *cloud.ImageInfo) { i.MinRAM = 10000 }), Error, "it needs 10000 MiB"},

@@ -54,7 +54,7 @@ func TestNothingMayDependOnAShelvedSeed(t *testing.T) {
 	put(t, management, "demo")
 	expect("demo: it is not ready")
 	put(t, seed, "tenant")
-	expect("it looks after default/tenant")
+	expect("it still manages default/tenant")
 	if err := seed.Dynamic.Resource(kind()).Namespace("default").Delete(t.Context(), "tenant", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
