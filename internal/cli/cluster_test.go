@@ -197,7 +197,7 @@ func TestClustersOfAnEnvironment(t *testing.T) {
 	if _, text, said := run(t.Context(), "cluster", "kubeconfig", "two", "-f", file); text != "kubeconfig of two\n" {
 		t.Errorf("kubeconfig %q%s", text, said)
 	}
-	if code, _, said := run(t.Context(), "cluster", "kubeconfig", "three", "-f", file); code != fault.ExitUsage || !strings.Contains(said, "cluster three/three: there is none") {
+	if code, _, said := run(t.Context(), "cluster", "kubeconfig", "three", "-f", file); code != fault.ExitUsage || !strings.Contains(said, "cluster three/three: it does not exist") {
 		t.Errorf("kubeconfig of none: exit code %d\n%s", code, said)
 	}
 
