@@ -76,7 +76,7 @@ func (g *gate) distro(want Wanted, needed bool) {
 	case distro == "" && needed:
 		g.refuse(manifest.PropertyDistro, g.set(manifest.PropertyDistro, cmp.Or(want.Distro, "ubuntu")), "it is not set, but Magnum chooses the driver by it")
 	case distro != "" && want.Distro != "" && distro != want.Distro:
-		g.refuse(manifest.PropertyDistro, g.set(manifest.PropertyDistro, want.Distro), "it is %s, wanted is %s", distro, want.Distro)
+		g.refuse(manifest.PropertyDistro, g.set(manifest.PropertyDistro, want.Distro), "it is %s, expected %s", distro, want.Distro)
 	}
 }
 
@@ -105,10 +105,10 @@ func (g *gate) version(want Wanted, needed bool) {
 func (g *gate) sizes(want Wanted) {
 	r := g.record
 	if want.Format != "" && r.DiskFormat != want.Format {
-		g.refuse("disk_format", "choose or convert another image", "it is %s, wanted is %s", r.DiskFormat, want.Format)
+		g.refuse("disk_format", "choose or convert another image", "it is %s, expected %s", r.DiskFormat, want.Format)
 	}
 	if has := r.Properties[manifest.PropertyArchitecture]; has != "" && want.Architecture != "" && has != want.Architecture {
-		g.refuse(manifest.PropertyArchitecture, "choose an image for "+want.Architecture, "it is %s, wanted is %s", has, want.Architecture)
+		g.refuse(manifest.PropertyArchitecture, "choose an image for "+want.Architecture, "it is %s, expected %s", has, want.Architecture)
 	}
 	if want.RootDisk > 0 && r.MinDisk > want.RootDisk {
 		g.refuse("min_disk", "choose a larger flavor or root volume", "the image needs %d GiB of disk, but the machines have %d", r.MinDisk, want.RootDisk)
