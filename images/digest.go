@@ -68,7 +68,7 @@ func (s *Syncer) digest(ctx context.Context, i *manifest.Image, matters func(ext
 
 // read reads a file for its digest, if it matters.
 func (s *Syncer) read(ctx context.Context, i *manifest.Image, matters func(extent) bool) error {
-	step := event.Start(s.Events, "image "+i.Name, "reading it for its digest")
+	step := event.Start(s.Events, "image "+i.Name, "computing its digest")
 	stream, err := s.open(ctx, *i, step)
 	if err != nil {
 		step.End("", err)
@@ -77,7 +77,7 @@ func (s *Syncer) read(ctx context.Context, i *manifest.Image, matters func(exten
 	defer stream.Close()
 	raw := bufio.NewReaderSize(&interruptible{ctx, &meter{r: stream, total: stream.Size, step: step}}, disk.HeadSize)
 	if head, err := raw.Peek(disk.HeadSize); (err == nil || err == io.EOF) && !matters(extentOf(*i, head, stream.Size)) {
-		step.Skip("no image there can have its bytes")
+		step.Skip("no image in Glance can have its content")
 		return nil
 	}
 	sums := disk.NewSums("sha512")

@@ -61,7 +61,7 @@ func (g *gate) refuse(property, remedy, cause string, args ...any) {
 }
 
 func (g *gate) set(property, value string) string {
-	return fmt.Sprintf("openstack image set --property %s=%s %s, or choose another image", property, value, cmp.Or(g.record.ID, g.record.Name))
+	return fmt.Sprintf("run openstack image set --property %s=%s %s, or choose another image", property, value, cmp.Or(g.record.ID, g.record.Name))
 }
 
 func (g *gate) status() {
@@ -74,9 +74,9 @@ func (g *gate) distro(want Wanted, needed bool) {
 	distro := g.record.Properties[manifest.PropertyDistro]
 	switch {
 	case distro == "" && needed:
-		g.refuse(manifest.PropertyDistro, g.set(manifest.PropertyDistro, cmp.Or(want.Distro, "ubuntu")), "it is not set, and Magnum chooses the driver by it")
+		g.refuse(manifest.PropertyDistro, g.set(manifest.PropertyDistro, cmp.Or(want.Distro, "ubuntu")), "it is not set, but Magnum chooses the driver by it")
 	case distro != "" && want.Distro != "" && distro != want.Distro:
-		g.refuse(manifest.PropertyDistro, g.set(manifest.PropertyDistro, want.Distro), "it is %s, wanted is %s", distro, want.Distro)
+		g.refuse(manifest.PropertyDistro, g.set(manifest.PropertyDistro, want.Distro), "it is %s, expected %s", distro, want.Distro)
 	}
 }
 
@@ -87,11 +87,11 @@ func (g *gate) version(want Wanted, needed bool) {
 	version, other := KubernetesVersion(g.record), bareVersion(g.record.Properties[manifest.PropertyKubernetesVersion])
 	wanted := bareVersion(want.KubernetesVersion)
 	differ := func(property, version string) {
-		g.refuse(property, "choose the image of v"+wanted, "it is v%s, wanted is v%s", version, wanted)
+		g.refuse(property, "choose the image of v"+wanted, "it is v%s, expected v%s", version, wanted)
 	}
 	switch {
 	case version == "" && needed:
-		g.refuse(manifest.PropertyKubeVersion, g.set(manifest.PropertyKubeVersion, "v"+wanted), "it is not set, and the cluster's Kubernetes version comes from it")
+		g.refuse(manifest.PropertyKubeVersion, g.set(manifest.PropertyKubeVersion, "v"+wanted), "it is not set, but the cluster's Kubernetes version comes from it")
 	case version == "" && other != "" && other != wanted:
 		differ(manifest.PropertyKubernetesVersion, other)
 	case version != "" && version != wanted:
@@ -105,16 +105,16 @@ func (g *gate) version(want Wanted, needed bool) {
 func (g *gate) sizes(want Wanted) {
 	r := g.record
 	if want.Format != "" && r.DiskFormat != want.Format {
-		g.refuse("disk_format", "choose or convert another image", "it is %s, wanted is %s", r.DiskFormat, want.Format)
+		g.refuse("disk_format", "choose or convert another image", "it is %s, expected %s", r.DiskFormat, want.Format)
 	}
 	if has := r.Properties[manifest.PropertyArchitecture]; has != "" && want.Architecture != "" && has != want.Architecture {
-		g.refuse(manifest.PropertyArchitecture, "choose an image for "+want.Architecture, "it is %s, wanted is %s", has, want.Architecture)
+		g.refuse(manifest.PropertyArchitecture, "choose an image for "+want.Architecture, "it is %s, expected %s", has, want.Architecture)
 	}
 	if want.RootDisk > 0 && r.MinDisk > want.RootDisk {
-		g.refuse("min_disk", "choose a larger flavor or root volume", "the image needs %d GiB of disk, machines have %d", r.MinDisk, want.RootDisk)
+		g.refuse("min_disk", "choose a larger flavor or root volume", "the image needs %d GiB of disk, but the machines have %d", r.MinDisk, want.RootDisk)
 	}
 	if want.RAM > 0 && r.MinRAM > want.RAM {
-		g.refuse("min_ram", "choose a larger flavor", "the image needs %d MiB of memory, machines have %d", r.MinRAM, want.RAM)
+		g.refuse("min_ram", "choose a larger flavor", "the image needs %d MiB of memory, but the machines have %d", r.MinRAM, want.RAM)
 	}
 }
 

@@ -115,20 +115,20 @@ func Identify(i manifest.Image, list []Record, project string, trustedOwners []s
 }
 
 func identifyOwn(i manifest.Image, own []Record, now time.Time) (Choice, error) {
-	choice := Choice{Action: Upload, Reason: "there was none with its bytes"}
+	choice := Choice{Action: Upload, Reason: "no image had its content"}
 	// Those of the name first: of several with the same bytes they are meant.
 	slices.SortStableFunc(own, func(a, b Record) int { return rank(i, b) - rank(i, a) })
 	for _, r := range own {
 		switch {
 		case r.Active() && compare(i, r, true) == same:
-			return Choice{Action: Use, Record: &r, Reason: "has the bytes already"}, nil
+			return Choice{Action: Use, Record: &r, Reason: "has the same content"}, nil
 		case r.Status == "deactivated" && compare(i, r, true) == same:
-			return Choice{}, fault.New(r.object(), errors.New("it is deactivated"), "openstack image set --activate "+r.ID)
+			return Choice{}, fault.New(r.object(), errors.New("it is deactivated"), "run openstack image set --activate "+r.ID)
 		case !ownLeftover(i, r) || choice.Action != Upload:
 		case now.Before(leaseOf(r)):
-			choice = Choice{Action: Wait, Record: &r, Reason: "another run is bringing it"}
+			choice = Choice{Action: Wait, Record: &r, Reason: "another run is uploading it"}
 		default:
-			choice = Choice{Action: Resume, Record: &r, Reason: "an earlier run did not finish it"}
+			choice = Choice{Action: Resume, Record: &r, Reason: "an earlier run left it unfinished"}
 		}
 	}
 	return choice, nil
@@ -177,7 +177,7 @@ func borrow(i manifest.Image, others []Record, trusted []string) (Choice, bool) 
 		if (want.KubernetesVersion != "" || want.Distro != "") && Gate(r, want) != nil {
 			continue // ours to use, not ours to correct
 		}
-		return Choice{Action: Borrow, Record: &r, Reason: fmt.Sprintf("project %s has the same bytes (%s)", r.Owner, r.Visibility)}, true
+		return Choice{Action: Borrow, Record: &r, Reason: fmt.Sprintf("project %s has an image with the same content (%s)", r.Owner, r.Visibility)}, true
 	}
 	return Choice{}, false
 }
@@ -194,11 +194,11 @@ func nameTaken(i manifest.Image, own []Record) *Record {
 
 // conflict is the fault of a name that something else has (F59).
 func conflict(i manifest.Image, r Record) error {
-	cause := errors.New("an active image has the name, and nothing tells whether its bytes are the manifest's")
+	cause := errors.New("an active image has this name, but its content cannot be compared with the manifest")
 	if compare(i, r, true) == different {
-		cause = fmt.Errorf("an active image has the name and other bytes: %s %s:%s, wanted is %s", r.DiskFormat, r.HashAlgo, abbreviated(r.HashValue), abbreviated(i.Digest()))
+		cause = fmt.Errorf("an active image has this name but different content: %s %s:%s, expected %s", r.DiskFormat, r.HashAlgo, abbreviated(r.HashValue), abbreviated(i.Digest()))
 	}
-	return fault.New(r.object(), cause, "give the new build a name of its own in the manifest, or let slipway image sync --replace rename and hide the old one")
+	return fault.New(r.object(), cause, "give the new build another name in the manifest, or rename and hide the old image with slipway image sync --replace")
 }
 
 func abbreviated(digest string) string {

@@ -36,11 +36,11 @@ func newMinisign(key, signature string) (verifier, error) {
 	public := ed25519.PublicKey(rawKey[algorithmLen+keyIDLen:])
 	switch {
 	case string(raw[:2]) == "Ed":
-		return nil, errors.New("the signature is of minisign's old form: sign again with minisign 0.8 or later")
+		return nil, errors.New("the signature has minisign's old format: sign again with minisign 0.8 or later")
 	case string(raw[:2]) != "ED":
-		return nil, errors.New("the signature is not minisign's")
+		return nil, errors.New("this is not a minisign signature")
 	case !bytes.Equal(raw[2:10], rawKey[2:10]):
-		return nil, fmt.Errorf("%w: it is of another key (%X, the manifest has %X)", errSignature, raw[2:10], rawKey[2:10])
+		return nil, fmt.Errorf("%w: it was made with another key (%X, the manifest has %X)", errSignature, raw[2:10], rawKey[2:10])
 	}
 	if err := trustedComment(public, signature, raw[10:]); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func payload(text string, size int) ([]byte, error) {
 		}
 		raw, err := base64.StdEncoding.DecodeString(line)
 		if err != nil || len(raw) != size {
-			return nil, errors.New("it is not in minisign's form")
+			return nil, errors.New("it is not in minisign's format")
 		}
 		return raw, nil
 	}

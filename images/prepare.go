@@ -150,19 +150,19 @@ func (s *Syncer) inspect(c *content, r *bufio.Reader, published int64) error {
 	switch {
 	case kind == disk.Qcow2 && c.image.Format == manifest.FormatQcow2:
 		if c.virtual, err = disk.CheckQcow2(head); err != nil {
-			return c.fault(err, "flatten it with qemu-img convert -O qcow2, or get it from a source that you trust")
+			return c.fault(err, "flatten it with qemu-img convert -O qcow2, or get it from a trusted source")
 		}
 	case kind == disk.Unknown && c.image.Format == manifest.FormatRaw:
 		if !c.packed && published >= 0 {
 			c.virtual = published
 		}
 	case kind == disk.Unknown:
-		return c.fault(fmt.Errorf("it is not %s: its beginning is of no known format", c.image.Format), "say format: raw in the manifest if it is the disk itself, else correct where it comes from")
+		return c.fault(fmt.Errorf("it is not %s: its header has no known format", c.image.Format), "if it is a raw disk, set format: raw in the manifest; else correct its source")
 	default:
-		return c.fault(fmt.Errorf("it is not %s but %s", c.image.Format, kind), "correct where it comes from, or the format in the manifest")
+		return c.fault(fmt.Errorf("it is not %s but %s", c.image.Format, kind), "correct its source, or the format in the manifest")
 	}
 	if limit := s.maxDisk(c.image); c.virtual > limit {
-		return c.fault(fmt.Errorf("%w: its disk has %d bytes, at most %d are allowed", disk.ErrTooLarge, c.virtual, limit), "raise minDisk of the image, or spec.maxDisk")
+		return c.fault(fmt.Errorf("%w: its disk has %d bytes, but at most %d are allowed", disk.ErrTooLarge, c.virtual, limit), "raise minDisk of the image, or spec.maxDisk")
 	}
 	return nil
 }
@@ -230,7 +230,7 @@ func (s *Syncer) convert(ctx context.Context, c *content, file *os.File, check f
 
 func spoolRemedy(err error) string {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return "free space there, or name another folder with --temp-dir; only conversion needs it"
+		return "free space there, or name another folder with --temp-dir; only conversion needs the space"
 	}
 	return "check that the file is complete, then run the same command again"
 }
@@ -238,19 +238,19 @@ func spoolRemedy(err error) string {
 // compareDigest compares what came with what the manifest says.
 func compareDigest(i manifest.Image, sums *disk.Sums, size int64) error {
 	if size >= 0 && sums.Size() != size {
-		return fmt.Errorf("%d bytes came, the source has %d", sums.Size(), size)
+		return fmt.Errorf("%d bytes were received, but the source has %d", sums.Size(), size)
 	}
 	for algorithm, want := range map[string]string{"sha256": i.SHA256, "sha512": i.SHA512} {
 		if got := sums.Hex(algorithm); want != "" && !strings.EqualFold(got, want) {
-			return fmt.Errorf("%w: %s %s came, the manifest has %s", errDigest, algorithm, abbreviated(got), abbreviated(strings.ToLower(want)))
+			return fmt.Errorf("%w: received %s %s, but the manifest has %s", errDigest, algorithm, abbreviated(got), abbreviated(strings.ToLower(want)))
 		}
 	}
 	return nil
 }
 
-var errDigest = errors.New("these are other bytes than the manifest's")
+var errDigest = errors.New("the content differs from the manifest")
 
-const digestRemedy = "check the address and whether the publisher replaced the build; never copy a digest from the place that the bytes come from"
+const digestRemedy = "check the URL and whether the publisher replaced the build; never copy a digest from the server of the image itself"
 
 // fault is the fault of an image that cannot be taken.
 func (c *content) fault(err error, remedy string) error {

@@ -104,14 +104,14 @@ func NewGlance(c *cloud.Cloud) (*Glance, error) {
 		ExtractProject() (*tokens.Project, error)
 	})
 	if !ok {
-		return nil, fault.New("cloud "+c.Name, errors.New("the login does not say which project it is for"), "log in with the Identity API v3")
+		return nil, fault.New("cloud "+c.Name, errors.New("the login does not name its project"), "log in with the Identity API v3")
 	}
 	project, err := result.ExtractProject()
 	if err != nil {
 		return nil, c.Fault("token", err)
 	}
 	if project == nil {
-		return nil, fault.New("cloud "+c.Name, errors.New("the login is for no project"), "name a project in clouds.yaml")
+		return nil, fault.New("cloud "+c.Name, errors.New("the login has no project"), "set a project in clouds.yaml")
 	}
 	return &Glance{cloud: c, client: client, Project: project.ID}, nil
 }

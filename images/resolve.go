@@ -31,11 +31,11 @@ func Resolve(list []Record, project, nameOrID string) (Record, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return Record{}, fault.New("image "+nameOrID, errors.New("there is none of this name or ID"), "slipway image list shows what there is, slipway image sync brings it")
+		return Record{}, fault.New("image "+nameOrID, errors.New("there is no image with this name or ID"), "list the images with slipway image list, or upload it with slipway image sync")
 	}
 	var ids []string
 	for _, r := range found {
 		ids = append(ids, r.ID)
 	}
-	return Record{}, fault.New("image "+nameOrID, fmt.Errorf("there are %d: %s", len(found), strings.Join(ids, ", ")), "name one of them by its ID")
+	return Record{}, fault.New("image "+nameOrID, fmt.Errorf("%d images have this name: %s", len(found), strings.Join(ids, ", ")), "use the ID of one of them")
 }

@@ -63,9 +63,9 @@ func Retire(list []Record, listed map[string]bool, used map[string]string, polic
 
 func retireUnfinished(r Record, now time.Time) (Step, string) {
 	if now.Before(leaseOf(r)) {
-		return Keep, "another run is bringing it"
+		return Keep, "another run is uploading it"
 	}
-	return Delete, "an upload that was not finished (" + r.Status + ")"
+	return Delete, "an unfinished upload (" + r.Status + ")"
 }
 
 func retireActive(r Record, kept int, policy manifest.Retire, now time.Time) (Step, string) {

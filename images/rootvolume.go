@@ -19,12 +19,12 @@ const assumedDisk, largestRoot = 20, 125
 func RootVolume(flavor string, flavorDisk, ram, minDisk int) (int, error) {
 	if flavorDisk > 0 {
 		if flavorDisk < minDisk {
-			return 0, fault.New("flavor "+flavor, fmt.Errorf("its disk has %d GiB, the image needs %d", flavorDisk, minDisk), "choose a flavor with a larger disk, or one without a disk")
+			return 0, fault.New("flavor "+flavor, fmt.Errorf("its disk has %d GiB, but the image needs %d", flavorDisk, minDisk), "choose a flavor with a larger disk, or one without a disk")
 		}
 		return 0, nil
 	}
 	if ram <= 0 {
-		return 0, fault.New("flavor "+flavor, errors.New("its memory is not known"), "check the flavor")
+		return 0, fault.New("flavor "+flavor, errors.New("its memory is unknown"), "check the flavor")
 	}
 	if minDisk == 0 {
 		minDisk = assumedDisk

@@ -31,7 +31,7 @@ func (s *Syncer) send(ctx context.Context, c *content, r Record, step *event.Ste
 			err := imageimport.Create(ctx, s.Glance.client, r.ID, imageimport.CreateOpts{Name: imageimport.GlanceDirectMethod}).ExtractErr()
 			return s.Glance.cloud.Fault(r.object()+": importing", err)
 		}
-		step.Run("the cloud has no glance-direct: sending the bytes plainly")
+		step.Run("the cloud has no glance-direct: uploading directly instead")
 	}
 	return s.put(ctx, r, "file", c, step)
 }
@@ -51,7 +51,7 @@ func (s *Syncer) put(ctx context.Context, r Record, where string, c *content, st
 	}
 	var answer gophercloud.ErrUnexpectedResponseCode
 	if c.Complete() && !errors.As(err, &answer) {
-		step.Wait("Glance has all bytes and does not answer")
+		step.Wait("Glance received all bytes but does not answer")
 		return nil // a large store takes its time: the image's status tells
 	}
 	return refused(s.Glance.cloud.Fault(r.object()+": uploading", err), err)
@@ -61,7 +61,7 @@ func (s *Syncer) put(ctx context.Context, r Record, where string, c *content, st
 func refused(found, err error) error {
 	var f *fault.Fault
 	if gophercloud.ResponseCodeIs(err, 413) && errors.As(found, &f) && f.Remedy == "" {
-		return fault.New(f.Object, f.Err, "delete images that are not needed (slipway image prune), or ask the cloud's operator for space")
+		return fault.New(f.Object, f.Err, "delete images that you do not need (slipway image prune), or ask the cloud's operator for space")
 	}
 	return found
 }
@@ -78,15 +78,15 @@ func (s *Syncer) importMethods(ctx context.Context) ([]string, error) {
 func notByWeb(i manifest.Image) string {
 	switch {
 	case i.URL == "":
-		return "it has no address"
+		return "it has no URL"
 	case i.DiskFormat() != i.Format:
-		return "it is to be converted"
+		return "it must be converted"
 	case packed(i):
 		return "it is compressed"
 	case i.SHA512 == "":
-		return "without sha512 nothing could be said of the bytes that Glance fetched"
+		return "without sha512 the content that Glance fetched cannot be verified"
 	case i.Signature != nil:
-		return "its signature has to be checked"
+		return "its signature must be verified"
 	}
 	return ""
 }
@@ -120,7 +120,7 @@ func (s *Syncer) byWeb(ctx context.Context, i manifest.Image, leftover *Record, 
 		return r, fmt.Errorf("%w: %w", errImport, err)
 	}
 	if done.HashAlgo != "sha512" {
-		return r, errors.Join(fmt.Errorf("%w: the cloud hashes by %s, nothing can be said of the bytes", errImport, done.HashAlgo), s.discard(ctx, r))
+		return r, errors.Join(fmt.Errorf("%w: the cloud hashes with %s, so the content cannot be verified", errImport, done.HashAlgo), s.discard(ctx, r))
 	}
 	if err := checkFetched(i, done); err != nil {
 		return r, errors.Join(err, s.discard(ctx, r))
@@ -160,9 +160,9 @@ func (s *Syncer) awaitActive(ctx context.Context, r Record, step *event.Step) (R
 		case now.Active():
 			return now, nil
 		case now.Status == string(images.ImageStatusQueued), now.Status == string(images.ImageStatusKilled), now.Status == string(images.ImageStatusDeleted):
-			return r, fault.New(r.object(), s.taskError(ctx, r, now.Status), "see the message; Glance's log has more")
+			return r, fault.New(r.object(), s.taskError(ctx, r, now.Status), "see the message, or Glance's log for details")
 		case time.Since(since) > s.ImportWait:
-			return r, fault.New(r.object(), fmt.Errorf("it is %s for %s", now.Status, time.Since(since).Round(time.Second)), "Glance may be overloaded: look at its log, raise --import-wait")
+			return r, fault.New(r.object(), fmt.Errorf("it is %s for %s", now.Status, time.Since(since).Round(time.Second)), "Glance may be overloaded: check its log, or raise --import-wait")
 		}
 		step.Wait("Glance has it as " + now.Status)
 		if err := pause(ctx, wait); err != nil {
@@ -190,5 +190,5 @@ func (s *Syncer) taskError(ctx context.Context, r Record, status string) error {
 			return errors.New(task.Message)
 		}
 	}
-	return fmt.Errorf("Glance did not take the bytes: it is %s", status)
+	return fmt.Errorf("Glance did not accept the image: its status is %s", status)
 }

@@ -80,8 +80,8 @@ func (s *Syncer) shareWith(ctx context.Context, r Record, m manifest.Member, kno
 	}
 	err := members.Update(ctx, client, r.ID, m.Project, members.UpdateOpts{Status: accepted}).Err
 	if gophercloud.ResponseCodeIs(err, 403) || gophercloud.ResponseCodeIs(err, 404) {
-		return fault.New(object, errors.New("it is offered but not accepted: only the project itself can"),
-			fmt.Sprintf("name the project's entry of clouds.yaml as `cloud` of the share, or run there: openstack image set --accept %s", r.ID))
+		return fault.New(object, errors.New("it is offered but not accepted: only the project itself can accept it"),
+			fmt.Sprintf("set the project's entry of clouds.yaml as `cloud` of the share, or run as that project: openstack image set --accept %s", r.ID))
 	}
 	return s.Glance.cloud.Fault(object, err)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-var errSignature = errors.New("the signature is not right")
+var errSignature = errors.New("the signature is not valid")
 
 // verifier takes all bytes of what is signed and says in the end whether the
 // signature is right.
@@ -43,7 +43,7 @@ func (s *Syncer) signature(ctx context.Context, i *manifest.Image) (verifier, er
 		return unsigned{}, s.signedList(ctx, i, of)
 	}
 	if err != nil {
-		return nil, asFault(object, err, "check the addresses and the key in the manifest")
+		return nil, asFault(object, err, "check the URLs and the key in the manifest")
 	}
 	return of, nil
 }
@@ -60,19 +60,19 @@ func (s *Syncer) signedList(ctx context.Context, i *manifest.Image, of verifier)
 	}
 	object := "digests " + i.Signature.Checksums
 	if err != nil {
-		return asFault(object, err, "do not use the image: who signs it did not sign this list")
+		return asFault(object, err, "do not use the image: its publisher did not sign these checksums")
 	}
 	name := path.Base(redacted(i.URL + string(i.File)))
 	digest, err := digestIn(string(text), name)
 	if err != nil {
-		return asFault(object, err, "check that the list is the one of this build")
+		return asFault(object, err, "check that the checksums are those of this build")
 	}
 	field := &i.SHA256
 	if len(digest) == 128 {
 		field = &i.SHA512
 	}
 	if *field != "" && !strings.EqualFold(*field, digest) {
-		return fault.New(object, fmt.Errorf("%w: the signed list has %s for %s, the manifest %s", errDigest, abbreviated(digest), name, abbreviated(*field)), "correct the manifest after finding out which one is right")
+		return fault.New(object, fmt.Errorf("%w: the signed checksums have %s for %s, but the manifest has %s", errDigest, abbreviated(digest), name, abbreviated(*field)), "find out which one is right, then correct the manifest")
 	}
 	*field = strings.ToLower(digest)
 	return nil
@@ -94,7 +94,7 @@ func digestIn(list, name string) (string, error) {
 			return digest, nil
 		}
 	}
-	return "", fmt.Errorf("the list has no SHA-256 or SHA-512 of %s", name)
+	return "", fmt.Errorf("the checksums contain no SHA-256 or SHA-512 of %s", name)
 }
 
 // newVerifier reads key and signature.

@@ -181,7 +181,7 @@ func (s *Syncer) bringOne(ctx context.Context, m *manifest.Manifest, i manifest.
 		r = *choice.Record
 		result.Changed, r, err = s.settle(ctx, i, r, r.VirtualSize)
 		if result.Changed {
-			result.Reason += ", described anew"
+			result.Reason += ", properties updated"
 		}
 	default:
 		r, result.Bytes, err = s.bring(ctx, i, choice, step)
@@ -199,7 +199,7 @@ func (s *Syncer) bringOne(ctx context.Context, m *manifest.Manifest, i manifest.
 // waitForOther waits until another run's upload is done or given up.
 func (s *Syncer) waitForOther(ctx context.Context, m *manifest.Manifest, i manifest.Image, step *event.Step) (Choice, error) {
 	for {
-		step.Wait("another run is bringing this image")
+		step.Wait("another run is uploading this image")
 		if err := pause(ctx, min(s.Lease/4, 5*time.Second)); err != nil {
 			return Choice{}, err
 		}

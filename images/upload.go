@@ -25,13 +25,13 @@ func (s *Syncer) bring(ctx context.Context, i manifest.Image, choice Choice, ste
 	}
 	if i.Method == manifest.MethodWebDownload {
 		if reason := notByWeb(i); reason != "" {
-			step.Run("not by web-download: " + reason)
+			step.Run("no web-download: " + reason)
 		} else if r, err := s.byWeb(ctx, i, choice.Record, step); err == nil {
 			return r, 0, nil
 		} else if ctx.Err() != nil || !errors.Is(err, errImport) {
 			return r, 0, err
 		} else {
-			step.Run(fmt.Sprintf("%v; sending the bytes instead", err))
+			step.Run(fmt.Sprintf("%v; uploading instead", err))
 			choice.Record = nil
 		}
 	}
@@ -79,10 +79,10 @@ func (s *Syncer) fill(ctx context.Context, c *content, r Record, step *event.Ste
 // checkStored compares what Glance says that it has with what was sent.
 func checkStored(r Record, size int64, sums map[string]string) error {
 	if r.Size != size {
-		return fault.New(r.object(), fmt.Errorf("Glance has %d bytes, %d were sent", r.Size, size), "run the same command again; if it stays, tell the cloud's operator")
+		return fault.New(r.object(), fmt.Errorf("Glance has %d bytes, but %d were sent", r.Size, size), "run the same command again; if it stays, tell the cloud's operator")
 	}
 	if want := sums[r.HashAlgo]; want != "" && want != r.HashValue {
-		return fault.New(r.object(), fmt.Errorf("Glance has other bytes than were sent: %s %s, not %s", r.HashAlgo, abbreviated(r.HashValue), abbreviated(want)),
+		return fault.New(r.object(), fmt.Errorf("Glance has different content than was sent: %s %s, not %s", r.HashAlgo, abbreviated(r.HashValue), abbreviated(want)),
 			"run the same command again; if it stays, tell the cloud's operator")
 	}
 	return nil
@@ -119,7 +119,7 @@ func (s *Syncer) discard(ctx context.Context, r Record) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
 	if err := s.Glance.delete(ctx, r); err != nil {
-		return fmt.Errorf("removing what was begun: %w", err)
+		return fmt.Errorf("removing the unfinished image: %w", err)
 	}
 	return nil
 }

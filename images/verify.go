@@ -65,7 +65,7 @@ func (s *Syncer) verifyOne(ctx context.Context, m *manifest.Manifest, i manifest
 		return []Finding{finding(i, "", err)}, nil
 	}
 	if choice.Action != Use && choice.Action != Borrow {
-		cause := "no image has its bytes"
+		cause := "no image has its content"
 		if choice.Record != nil {
 			cause = choice.Reason
 		}
@@ -75,7 +75,7 @@ func (s *Syncer) verifyOne(ctx context.Context, m *manifest.Manifest, i manifest
 	var all []Finding
 	if choice.Action == Use {
 		for _, d := range Describe(i, r, r.VirtualSize) {
-			all = append(all, Finding{i.Name, r.ID, d.Property, fmt.Sprintf("it is %q, the manifest has %q", d.Has, d.Wants), syncRemedy})
+			all = append(all, Finding{i.Name, r.ID, d.Property, fmt.Sprintf("it is %q, but the manifest has %q", d.Has, d.Wants), syncRemedy})
 		}
 		missing, err := s.missingMembers(ctx, i, r)
 		if err != nil {
@@ -119,7 +119,7 @@ func (s *Syncer) missingMembers(ctx context.Context, i manifest.Image, r Record)
 func (s *Syncer) readable(ctx context.Context, i manifest.Image, r Record, all bool, step *event.Step) error {
 	body, err := imagedata.Download(ctx, s.Glance.client, r.ID).Extract()
 	if err != nil {
-		return s.Glance.cloud.Fault(r.object()+": reading its bytes", err)
+		return s.Glance.cloud.Fault(r.object()+": reading its content", err)
 	}
 	defer body.Close()
 	sums := disk.NewSums("sha256", "sha512")
@@ -130,14 +130,14 @@ func (s *Syncer) readable(ctx context.Context, i manifest.Image, r Record, all b
 	n, err := io.Copy(sums, source)
 	switch {
 	case err != nil:
-		return s.Glance.cloud.Fault(r.object()+": reading its bytes", err)
+		return s.Glance.cloud.Fault(r.object()+": reading its content", err)
 	case n == 0 && r.Size > 0:
-		return fault.New(r.object(), errors.New("Glance has no bytes of it"), "delete it, then "+syncRemedy)
+		return fault.New(r.object(), errors.New("Glance has no content of it"), "delete it, then "+syncRemedy)
 	case !all:
 		return nil
 	}
 	if err := checkStored(r, sums.Size(), map[string]string{"sha256": sums.Hex("sha256"), "sha512": sums.Hex("sha512")}); err != nil {
-		return fault.New(r.object(), fmt.Errorf("the bytes in the store are not those that Glance took: %w", errors.Unwrap(err)), "delete it, then "+syncRemedy)
+		return fault.New(r.object(), fmt.Errorf("the content in the store is not what Glance received: %w", errors.Unwrap(err)), "delete it, then "+syncRemedy)
 	}
 	if i.Convert == "" && !packed(i) {
 		return compareDigest(i, sums, -1)

@@ -37,7 +37,7 @@ func BundleImage(folder, name string) (ImageFile, error) {
 	}
 	item := opened.Bill().Item(name)
 	if item == nil {
-		return ImageFile{}, fault.New("bundle "+folder, fmt.Errorf("it has no machine image %s", name), "slipway bundle build --dir "+folder)
+		return ImageFile{}, fault.New("bundle "+folder, fmt.Errorf("it contains no machine image %s", name), "run slipway bundle build --dir "+folder)
 	}
 	path, err := filepath.Abs(filepath.Join(folder, item.Path))
 	if err != nil {

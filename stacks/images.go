@@ -51,7 +51,7 @@ func (l *ListedImage) look(folder string) error {
 		}
 		item := opened.Bill().Item(i.Bundle)
 		if item == nil || item.Kind != bundle.Machine {
-			return fault.Usage("image "+i.Name, fmt.Errorf("the bundle %s has no machine image %q", folder, i.Bundle), "slipway bundle list shows what there is")
+			return fault.Usage("image "+i.Name, fmt.Errorf("the bundle %s contains no machine image %q", folder, i.Bundle), "list its items with slipway bundle list")
 		}
 		l.Digest = "sha256:" + item.SHA256
 		images.DescribeFromBill(&l.Manifest.Spec.Images[0], item.Properties)
@@ -61,7 +61,7 @@ func (l *ListedImage) look(folder string) error {
 			if known := (*fs.PathError)(nil); errors.As(err, &known) {
 				err = fmt.Errorf("%s: %w", i.File, known.Err)
 			}
-			return fault.Usage("image "+i.Name, err, "see its file in the manifest; a relative path begins at the manifest's folder")
+			return fault.Usage("image "+i.Name, err, "check its file in the manifest; the path is relative to the manifest's folder")
 		}
 		if l.Digest == "" {
 			l.Stamp = fmt.Sprintf("%d bytes of %s", info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano))

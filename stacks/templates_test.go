@@ -119,7 +119,7 @@ func TestClusterTemplatesFollowFileAndImages(t *testing.T) {
 		t.Errorf("another file changed %v: %v", report.Changes, store.list)
 	}
 	templates = file("    - {kubernetesVersion: v1.35.0, image: node-a}\n")
-	if _, err := w.run(t).Up(t.Context(), program); err == nil || !strings.Contains(report(err), "kube_version: it is v1.34.2, wanted is v1.35.0") {
+	if _, err := w.run(t).Up(t.Context(), program); err == nil || !strings.Contains(report(err), "kube_version: it is v1.34.2, expected v1.35.0") {
 		t.Errorf("an image of another version: %v", err)
 	}
 }

@@ -89,7 +89,7 @@ func timeout(value *intstr.IntOrString, absent time.Duration) (time.Duration, er
 	}
 	d, err := time.ParseDuration(value.StrVal)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("releaseTimeout %q is no duration such as 30m", value.StrVal)
+		return 0, fmt.Errorf("releaseTimeout %q is not a duration such as 30m", value.StrVal)
 	}
 	return d, nil
 }

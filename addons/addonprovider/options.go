@@ -48,7 +48,7 @@ type Options struct {
 // complete returns the options with defaults filled in.
 func (o Options) complete() (Options, error) {
 	if o.CacheDir == "" {
-		return o, errors.New("the addon provider needs a folder for fetched charts")
+		return o, errors.New("the addon provider needs a cache folder for charts")
 	}
 	orDefault(&o.CacheSize, 512<<20)
 	orDefault(&o.DefaultTimeout, time.Hour)

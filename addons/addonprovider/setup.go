@@ -74,7 +74,7 @@ func newManagement(mgr manager.Manager, namespace string) (cluster.Cluster, erro
 	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.Builder().AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("making scheme of addons: %w", err)
+		return nil, fmt.Errorf("creating scheme of addons: %w", err)
 	}
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS, config.Burst = 100, 200
@@ -89,7 +89,7 @@ func newManagement(mgr manager.Manager, namespace string) (cluster.Cluster, erro
 		o.Client.Cache = &client.CacheOptions{Unstructured: true, DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making cache of addons: %w", err)
+		return nil, fmt.Errorf("creating cache of addons: %w", err)
 	}
 	return management, nil
 }
@@ -136,7 +136,7 @@ func (s *setup) add(kind string, newAddon func() addon, newList func() client.Ob
 	}
 	c, err := controller.New("addon-"+kind, s.mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: 8})
 	if err != nil {
-		return fmt.Errorf("making controller of %s: %w", kind, err)
+		return fmt.Errorf("creating controller of %s: %w", kind, err)
 	}
 	f := &finder{client: s.management.GetClient(), newList: newList, identities: s.identities}
 	s.watches.parts = append(s.watches.parts, part{c, f})

@@ -75,7 +75,7 @@ func (r *reconciler) waits(object addon, what *waitError) {
 }
 
 func (r *reconciler) paused(object addon) {
-	ready(object, metav1.ConditionFalse, v1alpha1.ReasonPaused, "nothing is done while the addon is paused")
+	ready(object, metav1.ConditionFalse, v1alpha1.ReasonPaused, "the addon is paused and not reconciled")
 }
 
 // showProgress shows what a job is doing.

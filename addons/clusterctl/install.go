@@ -85,11 +85,11 @@ func (i Installation) Run(ctx context.Context) error {
 // clusterctl has it.
 func (p parts) note(ctx context.Context) error {
 	if err := p.inventory.EnsureCustomResourceDefinitions(ctx); err != nil {
-		return fmt.Errorf("making the inventory of providers: %w", err)
+		return fmt.Errorf("creating the provider inventory: %w", err)
 	}
 	for _, provider := range p.providers {
 		if err := p.inventory.Create(ctx, provider); err != nil {
-			return fmt.Errorf("noting provider %s: %w", provider.Name, err)
+			return fmt.Errorf("recording provider %s: %w", provider.Name, err)
 		}
 	}
 	return nil
@@ -287,7 +287,7 @@ const webhookTime = 30 * time.Second
 // Answering waits until the webhooks of Cluster API take part: a Cluster is
 // created for show only.
 func (i Installation) Answering(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, webhookTime, errors.New("the webhooks do not answer"))
+	ctx, cancel := context.WithTimeoutCause(ctx, webhookTime, errors.New("the webhooks did not answer in time"))
 	defer cancel()
 	return i.Cluster.TryCreate(ctx, []byte(probe))
 }

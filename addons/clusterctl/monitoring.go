@@ -39,7 +39,7 @@ func dashboardMap() *unstructured.Unstructured {
 func (i Installation) Monitor(ctx context.Context) error {
 	present, err := i.Cluster.Exists("monitoring.coreos.com", "PodMonitor")
 	if err != nil {
-		return fmt.Errorf("looking for PodMonitors: %w", err)
+		return fmt.Errorf("checking for PodMonitors: %w", err)
 	}
 	objects, err := kube.Decode(strings.NewReader(monitoringObjects))
 	if err != nil {

@@ -29,7 +29,7 @@ func (r *reconciler) attempt(ctx context.Context, t target, opened *cloud.Cloud,
 			return outcome{}, listing
 		}
 		report := newReport(t.name, p, rivals)
-		return outcome{reason: ReasonDryRun, message: fmt.Sprintf("%d things would be deleted; see annotation %s", report.Counts["delete"], ReportAnnotation)},
+		return outcome{reason: ReasonDryRun, message: fmt.Sprintf("%d resources would be deleted; see annotation %s", report.Counts["delete"], ReportAnnotation)},
 			r.write(ctx, t, report)
 	}
 	err = purge(ctx, opened, p.remove, func(thing Thing) { r.meters.removed.WithLabelValues(thing.Kind).Inc() })
@@ -52,23 +52,23 @@ func judge(p plan, rivals []string) outcome {
 }
 
 func conflict(p plan, rivals []string) string {
-	why := "another cluster of this name is in the project"
+	why := "the project has another cluster with this name"
 	if len(rivals) > 0 {
 		why += " (" + rivals[0] + ")"
 	} else if len(p.foreign) > 0 {
 		why += " (" + p.foreign[0].String() + " is its)"
 	}
-	return fmt.Sprintf("%s, and only the name says whose these are: %s; delete what is not needed by hand, then annotate with %s=true",
+	return fmt.Sprintf("%s, and only the name shows who owns these: %s; delete the ones you do not need by hand, then annotate with %s=true",
 		why, names(p.refuse), ReleaseAnnotation)
 }
 
 func summary(p plan) string {
 	text := "nothing is left"
 	if len(p.keep) > 0 {
-		text += fmt.Sprintf(" but what is to be kept: %s", names(p.keep))
+		text += fmt.Sprintf(" except what is kept: %s", names(p.keep))
 	}
 	if len(p.foreign) > 0 {
-		text += fmt.Sprintf("; of another cluster of this name: %s", names(p.foreign))
+		text += fmt.Sprintf("; kept for another cluster with this name: %s", names(p.foreign))
 	}
 	return text
 }

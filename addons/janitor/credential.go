@@ -114,7 +114,7 @@ func (r *reconciler) permitted(ctx context.Context, t target, identity *unstruct
 		return fmt.Errorf("reading Namespace %s: %w", t.object.GetNamespace(), err)
 	}
 	if !selector.Matches(labels.Set(namespace.Labels)) {
-		return missing("OpenStackClusterIdentity %s is not for namespace %s", identity.GetName(), namespace.Name)
+		return missing("OpenStackClusterIdentity %s does not allow namespace %s", identity.GetName(), namespace.Name)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func newCredential(secret *corev1.Secret, ref identityRef) (*credential, error) 
 	}
 	// The parser's own error may quote the text, which is secret.
 	if yaml.Unmarshal(text, &document) != nil {
-		return nil, fmt.Errorf("its %s is not YAML of that form", cloudsKey)
+		return nil, fmt.Errorf("its %s is not a valid clouds.yaml", cloudsKey)
 	}
 	entry, ok := document.Clouds[ref.cloud]
 	if !ok {
@@ -146,7 +146,7 @@ func newCredential(secret *corev1.Secret, ref identityRef) (*credential, error) 
 	}
 	clean, err := yaml.Marshal(map[string]any{"clouds": map[string]any{ref.cloud: entry}})
 	if err != nil {
-		return nil, fmt.Errorf("its %s cannot be written again", cloudsKey)
+		return nil, fmt.Errorf("its %s cannot be encoded again", cloudsKey)
 	}
 	auth, _ := entry["auth"].(map[string]any)
 	url, _ := auth["auth_url"].(string)
@@ -167,7 +167,7 @@ func (c *credential) open(ctx context.Context) (*cloud.Cloud, cloud.Token, error
 	}
 	token, err := opened.Token()
 	if err == nil && token.ProjectID == "" {
-		err = missing("the credential is of no project")
+		err = missing("the credential is not scoped to a project")
 	}
 	if err != nil {
 		opened.Close()

@@ -29,7 +29,7 @@ func (r *reconciler) endCredential(ctx context.Context, t target, c *credential,
 		return false, err
 	}
 	if user != "" {
-		r.events.Eventf(t.object, corev1.EventTypeWarning, EventCredentialKept, "OpenStackCluster %s uses Secret %s too", user, c.secret.Name)
+		r.events.Eventf(t.object, corev1.EventTypeWarning, EventCredentialKept, "OpenStackCluster %s also uses Secret %s", user, c.secret.Name)
 		return true, nil
 	}
 	if err := r.deleteCredential(ctx, t, opened, token); err != nil {
@@ -74,7 +74,7 @@ func (r *reconciler) deleteCredential(ctx context.Context, t target, opened *clo
 	switch {
 	case gophercloud.ResponseCodeIs(err, http.StatusForbidden):
 		r.events.Eventf(t.object, corev1.EventTypeWarning, EventCredentialKept,
-			"application credential %s is restricted and may not delete itself: delete it by hand", token.CredentialID)
+			"application credential %s is restricted and cannot delete itself: delete it by hand", token.CredentialID)
 		return nil
 	case err == nil, gone(err):
 		return nil

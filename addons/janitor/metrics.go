@@ -17,11 +17,11 @@ type meters struct {
 func newMeters(registry prometheus.Registerer) (meters, error) {
 	m := meters{
 		cleanups: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "capi_janitor_cleanups_total",
-			Help: "Ended clean-ups of clusters and failed attempts, by result: success, failure or released."}, []string{"result"}),
+			Help: "Completed clean-ups of clusters and failed attempts, by result: success, failure or released."}, []string{"result"}),
 		removed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "capi_janitor_removed_total",
-			Help: "Things in OpenStack whose deletion was accepted, by kind."}, []string{"kind"}),
+			Help: "Resources in OpenStack whose deletion was accepted, by kind."}, []string{"kind"}),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "capi_janitor_waiting_clusters",
-			Help: "Deleted clusters that are not clean yet, by the reason of their condition."}, []string{"reason"}),
+			Help: "Deleted clusters that are not cleaned up yet, by the reason of their condition."}, []string{"reason"}),
 	}
 	for _, result := range []string{"success", "failure", "released"} {
 		m.cleanups.WithLabelValues(result) // a counter that is not there cannot be alerted on

@@ -42,10 +42,10 @@ func (o Options) Validate() error {
 		wrong = append(wrong, fault.Usage("retry delay", fmt.Errorf("%s is too short", o.RetryDelay), "give at least "+firstDelay.String()))
 	}
 	if o.AttemptTime <= 0 {
-		wrong = append(wrong, fault.Usage("attempt time", fmt.Errorf("%s is no time", o.AttemptTime), "give a few minutes"))
+		wrong = append(wrong, fault.Usage("attempt time", fmt.Errorf("%s is not a positive duration", o.AttemptTime), "give a few minutes, such as 5m"))
 	}
 	if o.Workers < 2 {
-		wrong = append(wrong, fault.Usage("workers", fmt.Errorf("%d are too few for one that hangs", o.Workers), "give 2 or more"))
+		wrong = append(wrong, fault.Usage("workers", fmt.Errorf("%d is too few: one cluster can hang", o.Workers), "give 2 or more"))
 	}
 	return errors.Join(wrong...)
 }

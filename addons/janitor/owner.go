@@ -30,7 +30,7 @@ func (r *reconciler) hold(ctx context.Context, t target) (reason, message string
 		return ReasonPaused, paused, nil
 	}
 	if owner.GetDeletionTimestamp() == nil {
-		return ReasonClusterNotDeleted, fmt.Sprintf("Cluster %s is not deleted, and would lose its volumes: delete that, or annotate with %s=true to clean up nothing",
+		return ReasonClusterNotDeleted, fmt.Sprintf("Cluster %s is not being deleted and would lose its volumes: delete the Cluster, or annotate with %s=true to clean up nothing",
 			owner.GetName(), ReleaseAnnotation), nil
 	}
 	return "", "", nil

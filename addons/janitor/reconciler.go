@@ -107,7 +107,7 @@ func (r *reconciler) living(ctx context.Context, cluster *metav1.PartialObjectMe
 // deleted works on a cluster that is to go.
 func (r *reconciler) deleted(ctx context.Context, t target) (reconcile.Result, error) {
 	if t.annotation(ReleaseAnnotation) == yes {
-		r.events.Event(t.object, corev1.EventTypeWarning, EventReleased, "let go without cleaning up, as asked: things may be left in OpenStack")
+		r.events.Event(t.object, corev1.EventTypeWarning, EventReleased, "released without cleaning up, as requested: resources may be left in OpenStack")
 		return r.finish(ctx, t, "released")
 	}
 	reason, message, err := r.hold(ctx, t)
@@ -133,7 +133,7 @@ func (r *reconciler) deleted(ctx context.Context, t target) (reconcile.Result, e
 }
 
 // errBusy says that enough workers are on that cloud.
-var errBusy = errors.New("the cloud has its share of workers")
+var errBusy = errors.New("all workers for this cloud are busy")
 
 // visit logs in and makes an attempt. A cluster that is clean has its
 // credential ended too.
@@ -183,15 +183,15 @@ func (e *loginError) Unwrap() error { return e.err }
 func (r *reconciler) locked(ctx context.Context, t target, cause error) (reconcile.Result, error) {
 	switch {
 	case cleaned(t):
-		r.events.Event(t.object, corev1.EventTypeNormal, EventSucceeded, "nothing is left, and the credential is gone")
+		r.events.Event(t.object, corev1.EventTypeNormal, EventSucceeded, "nothing is left, and the credential is deleted")
 		return r.finish(ctx, t, "success")
 	case t.neverProvisioned():
-		r.events.Event(t.object, corev1.EventTypeNormal, EventNothing, "it was never provisioned, so that there is nothing to clean up")
+		r.events.Event(t.object, corev1.EventTypeNormal, EventNothing, "it was never provisioned, so there is nothing to clean up")
 		return r.finish(ctx, t, "success")
 	}
 	r.meters.cleanups.WithLabelValues("failure").Inc()
 	return r.again(ctx, t, outcome{reason: ReasonCredentialMissing, message: fmt.Sprintf(
-		"%v; make it work again, or annotate with %s=true to let the cluster go and leave what it made in OpenStack", cause, ReleaseAnnotation)})
+		"%v; restore the credential, or annotate with %s=true to release the cluster and leave its resources in OpenStack", cause, ReleaseAnnotation)})
 }
 
 // failed notes an error and comes again: nothing is given up (rows F146, F150).

@@ -73,7 +73,7 @@ func (s *survey) volume(ctx context.Context, v volumes.Volume, standing []Thing)
 		thing.busy = true
 		switch {
 		case snapshot.claim == foreign:
-			thing.Why = "snapshot " + snapshot.ID + " of it is not of the cluster"
+			thing.Why = "snapshot " + snapshot.ID + " of it does not belong to the cluster"
 		case snapshot.keep:
 			thing.keep, thing.Why = true, "snapshot "+snapshot.ID+" of it is kept"
 			return thing, nil

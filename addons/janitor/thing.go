@@ -69,7 +69,7 @@ func decide(things []Thing, rivals []string) plan {
 		case thing.keep:
 			p.keep = append(p.keep, thing)
 		case disputed && thing.claim != ours:
-			thing.Why = "only its name says whose it is"
+			thing.Why = "only its name shows who owns it"
 			p.refuse = append(p.refuse, thing)
 		case thing.busy:
 			p.wait = append(p.wait, thing)

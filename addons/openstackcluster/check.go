@@ -112,7 +112,7 @@ func (c *checker) collect(e *jsonschema.ValidationError, instance any, findings 
 		return
 	}
 	path := pathOf(e.InstanceLocation, instance)
-	findings[path] = fault.Usage(path, errors.New(e.ErrorKind.LocalizedString(c.printer)), "docs/openstack-cluster-chart.md says what it takes")
+	findings[path] = fault.Usage(path, errors.New(e.ErrorKind.LocalizedString(c.printer)), "see docs/openstack-cluster-chart.md for the valid keys")
 }
 
 // wrongType reports whether one of several forms does not fit at all, because
@@ -183,7 +183,7 @@ func (c *checker) suggest(key string, known []string) string {
 	}
 	for _, path := range paths(c.document, nil) {
 		if strings.TrimSuffix(path[strings.LastIndex(path, ".")+1:], "[]") == key {
-			return key + " is known as " + path
+			return key + " belongs at " + path
 		}
 	}
 	return "known here: " + strings.Join(known, ", ")

@@ -25,7 +25,7 @@ apiServer: {loadBalancer: {monitor: {delays: 5, maxRetries: 11}}}
 `))
 	want := map[string][2]string{
 		"kubernetesVersions":                                        {"unknown key", "did you mean kubernetesVersion?"},
-		"machineFlavor":                                             {"unknown key", "machineFlavor is known as controlPlane.machineFlavor"},
+		"machineFlavor":                                             {"unknown key", "machineFlavor belongs at controlPlane.machineFlavor"},
 		"controlPlane.machineFlavour":                               {"unknown key", "did you mean machineFlavor?"},
 		"controlPlane.machineCount":                                 {"got string, want integer", "docs/"},
 		"controlPlane.healthCheck.enable":                           {"unknown key", "did you mean enabled?"},

@@ -41,7 +41,7 @@ func Decompress(r io.Reader, kind Kind) (io.ReadCloser, error) {
 		}
 		return reader.IOReadCloser(), nil
 	}
-	return nil, fmt.Errorf("%s is no compression that is known", kind)
+	return nil, fmt.Errorf("%s is not a supported compression", kind)
 }
 
 func wrap(r *gzip.Reader, err error) (io.ReadCloser, error) {
@@ -70,11 +70,11 @@ func checkDictionary(r *bufio.Reader) error {
 	}
 	at := bytes.Index(block[streamHeader+2:], []byte{lzma2, 1})
 	if at < 0 || streamHeader+2+at+2 >= len(block) {
-		return errors.New("unpacking xz: the stream does not use LZMA2 alone")
+		return errors.New("unpacking xz: the stream uses other filters than LZMA2")
 	}
 	bits := block[streamHeader+2+at+2]
 	if dictionary := int64(2|bits&1) << (bits/2 + 11); bits > 40 || dictionary > maxWindow {
-		return fmt.Errorf("unpacking xz: the stream asks for more than %d MiB of memory", maxWindow>>20)
+		return fmt.Errorf("unpacking xz: the stream needs more than %d MiB of memory", maxWindow>>20)
 	}
 	return nil
 }

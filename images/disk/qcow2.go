@@ -36,17 +36,17 @@ func CheckQcow2(head []byte) (int64, error) {
 	version, clusterBits, size := u32(4), u32(20), u64(24)
 	switch {
 	case version != 2 && version != 3:
-		return 0, fmt.Errorf("qcow2 of version %d is not known", version)
+		return 0, fmt.Errorf("qcow2 version %d is not supported", version)
 	case u64(8) != 0 || u32(16) != 0:
-		return 0, fmt.Errorf("%w: it names a backing file, which would be read on the cloud's host", ErrUnsafe)
+		return 0, fmt.Errorf("%w: it has a backing file, which would be read on the cloud's host", ErrUnsafe)
 	case u32(32) != 0:
 		return 0, fmt.Errorf("%w: it is encrypted", ErrUnsafe)
 	case clusterBits < 9 || clusterBits > 21:
-		return 0, fmt.Errorf("clusters of 2^%d bytes cannot be", clusterBits)
+		return 0, fmt.Errorf("invalid cluster size of 2^%d bytes", clusterBits)
 	case size == 0 || size > 1<<46:
-		return 0, fmt.Errorf("a disk of %d bytes cannot be", size)
+		return 0, fmt.Errorf("invalid disk size of %d bytes", size)
 	case u32(36) > maxL1:
-		return 0, fmt.Errorf("a table of %d entries cannot be", u32(36))
+		return 0, fmt.Errorf("invalid table of %d entries", u32(36))
 	}
 	if version == 2 {
 		return checkExtensions(head, 72, int64(size))
@@ -59,11 +59,11 @@ func CheckQcow2(head []byte) (int64, error) {
 	case features&featureExternal != 0:
 		return 0, fmt.Errorf("%w: its data is in another file, which would be read on the cloud's host", ErrUnsafe)
 	case features&featureCorrupt != 0:
-		return 0, errors.New("the image is marked as damaged")
+		return 0, errors.New("the image is marked as corrupt")
 	case features&^featuresKnown != 0:
-		return 0, fmt.Errorf("it uses features of qcow2 that are not known (%#x)", features&^featuresKnown)
+		return 0, fmt.Errorf("it uses unsupported qcow2 features (%#x)", features&^featuresKnown)
 	case length < 104 || length > 4096:
-		return 0, fmt.Errorf("a header of %d bytes cannot be", length)
+		return 0, fmt.Errorf("invalid header of %d bytes", length)
 	}
 	return checkExtensions(head, int(length), int64(size))
 }
@@ -79,9 +79,9 @@ func checkExtensions(head []byte, at int, size int64) (int64, error) {
 		case kind == 0:
 			return size, nil
 		case kind == extensionData:
-			return 0, fmt.Errorf("%w: it names an external data file", ErrUnsafe)
+			return 0, fmt.Errorf("%w: it has an external data file", ErrUnsafe)
 		case length > HeadSize:
-			return 0, errors.New("a header extension is longer than can be")
+			return 0, errors.New("a header extension is too long")
 		}
 		at += 8 + (int(length)+7)/8*8
 	}

@@ -22,7 +22,7 @@ func RawReader(ctx context.Context, file io.ReaderAt) (io.ReadCloser, error) {
 		err = img.Readable()
 	}
 	if errors.Is(err, qcow2.ErrUnsupportedCompression) {
-		err = fmt.Errorf("%w: leave it as qcow2, or convert it with qemu-img", err)
+		err = fmt.Errorf("%w: keep it as qcow2, or convert it with qemu-img", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening qcow2: %w", err)

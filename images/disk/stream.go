@@ -12,7 +12,7 @@ import (
 )
 
 // ErrTooLarge says that an image unpacks to more than it may.
-var ErrTooLarge = errors.New("the image unpacks to more than it may")
+var ErrTooLarge = errors.New("the unpacked image is larger than allowed")
 
 // Bound passes at most limit bytes; one more is ErrTooLarge.
 func Bound(r io.Reader, limit int64) io.Reader { return &bounded{r, limit} }
@@ -182,7 +182,7 @@ func (s *Sealed) Err() error {
 func Spool(r io.Reader, dir string) (*os.File, error) {
 	file, err := os.CreateTemp(dir, "slipway-image-*")
 	if err != nil {
-		return nil, fmt.Errorf("making a temporary file: %w", err)
+		return nil, fmt.Errorf("creating a temporary file: %w", err)
 	}
 	err = os.Remove(file.Name())
 	if err == nil {

@@ -26,7 +26,7 @@ func ReadFiles(paths ...config.File) ([]*Manifest, error) {
 		for n, i := range m.Spec.Images {
 			for _, word := range []string{i.Key, i.Name} {
 				if other, taken := from[word]; taken && other != string(path) {
-					errs = append(errs, fault.Usage(fmt.Sprintf("%s: spec.images[%d]", path, n), fmt.Errorf("%q is an image of %s, too", word, other), "keep one of them, or give this one a name and a key of its own"))
+					errs = append(errs, fault.Usage(fmt.Sprintf("%s: spec.images[%d]", path, n), fmt.Errorf("%q is also an image of %s", word, other), "keep one of them, or give this one a different name and key"))
 					break
 				}
 				from[word] = string(path)
@@ -42,10 +42,10 @@ func ReadFiles(paths ...config.File) ([]*Manifest, error) {
 func readFile(path string) (*Manifest, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Usage(path, errors.New("there is no such file"), "check the path in spec.images; a relative one begins at the environment file's folder")
+		return nil, fault.Usage(path, errors.New("the file does not exist"), "check the path in spec.images; it is relative to the environment file's folder")
 	}
 	if err != nil {
-		return nil, fault.Usage(path, err, "name a file in spec.images that can be read")
+		return nil, fault.Usage(path, err, "name a readable file in spec.images")
 	}
 	return Parse(config.Source{Name: path, Text: text})
 }

@@ -23,7 +23,7 @@ func Parse(source config.Source) (*Manifest, error) {
 		}
 	}
 	if looksLikePage(source.Text) {
-		return nil, fault.Usage(source.Name, errors.New("this is a web page, not a list of images"), "check the address: a login or an error page comes from it")
+		return nil, fault.Usage(source.Name, errors.New("this is a web page, not an image manifest"), "check the URL: it returns a login or an error page")
 	}
 	m := &Manifest{}
 	document, err := config.ParseDocument(source, m)
@@ -82,7 +82,7 @@ func (m *Manifest) finish(name string) (*Manifest, error) {
 	}
 	again.validate(document)
 	if err := document.Err(); err != nil {
-		return nil, fault.Usage(name, err, "the list was read as another tool's; `slipway image manifest` shows what was understood")
+		return nil, fault.Usage(name, err, "the file was read as another tool's list; `slipway image manifest` shows the result")
 	}
 	again.applyDefaults()
 	return again, nil
@@ -157,7 +157,7 @@ func (m *Manifest) With(o Override) (*Manifest, error) {
 	var errs []error
 	for _, key := range o.Only {
 		if !found[key] {
-			errs = append(errs, fault.Usage("image "+key, errors.New("the manifest has none of this key or name"), "known there: "+strings.Join(m.Keys(), ", ")))
+			errs = append(errs, fault.Usage("image "+key, errors.New("the manifest has no image with this key or name"), "the manifest has: "+strings.Join(m.Keys(), ", ")))
 		}
 	}
 	return &out, errors.Join(errs...)

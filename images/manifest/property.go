@@ -54,7 +54,7 @@ func oneOf(words ...string) check {
 		if slices.Contains(words, value) {
 			return ""
 		}
-		return "write one of " + strings.Join(words, ", ")
+		return "use one of " + strings.Join(words, ", ")
 	}
 }
 
@@ -85,12 +85,12 @@ func known() map[string]check {
 		if completeVersion(value) {
 			return ""
 		}
-		return "write it whole, such as v1.34.2"
+		return "write the full version, such as v1.34.2"
 	}
 	return map[string]check{
 		PropertyArchitecture:        oneOf("x86_64", "aarch64", "i686", "ppc64le", "s390x", "riscv64"),
 		"hypervisor_type":           oneOf("kvm", "qemu", "xen", "vmware", "hyperv", "ironic", "lxc"),
-		"os_distro":                 matching(`[a-z0-9][a-z0-9._-]*`, "write it as libosinfo does, in lower case, such as ubuntu"),
+		"os_distro":                 matching(`[a-z0-9][a-z0-9._-]*`, "write libosinfo's name in lower case, such as ubuntu"),
 		"os_type":                   oneOf("linux", "windows"),
 		"kube_version":              version,
 		"kubernetes_version":        version,
@@ -110,14 +110,14 @@ func known() map[string]check {
 		"uuid_validity":             matching(`none|forever|last-\d+|`+datePattern, "write none, forever, last-N or a date"),
 		"provided_until":            matching(`none|notice|`+datePattern, "write none, notice or a date"),
 		"image_build_date":          matching(datePattern+`([ T]\d{2}:\d{2}(:\d{2})?)?`, "write a date such as 2026-01-31"),
-		"image_source":              matching(`https?://.+|private`, "write the address, or private"),
+		"image_source":              matching(`https?://.+|private`, "write the URL, or private"),
 		"hotfix_hours":              numeric,
 		"image_original_user":       matching(`\S+`, "write a user name"),
 		"os_admin_user":             matching(`\S+`, "write a user name"),
-		"image_description":         matching(`.+`, "write a text or an address"),
+		"image_description":         matching(`.+`, "write a text or a URL"),
 		"os_version":                matching(`\S.*`, "write the distribution's version"),
 		"os_purpose":                oneOf("generic", "minimal", "k8snode", "gpu", "network", "application", "custom"),
-		"hw_machine_type":           matching(`\S+`, "write a machine type of QEMU such as q35"),
+		"hw_machine_type":           matching(`\S+`, "write a QEMU machine type such as q35"),
 	}
 }
 

@@ -31,7 +31,7 @@ func (m *Manifest) validate(d *config.Document) {
 		i.checkSignature(d, at)
 		checkProperties(d, at.Child("properties"), i.Properties)
 		if len(i.Share) > 0 && i.Visibility != "" && i.Visibility != VisibilityShared {
-			d.Add(at.Child("share"), "write visibility: shared, or leave share out", "only shared images are shared with projects, this one is %s", i.Visibility)
+			d.Add(at.Child("share"), "set visibility: shared, or leave share out", "only shared images can be shared with projects, but this one is %s", i.Visibility)
 		}
 		if i.Convert == FormatRaw && i.Format == FormatRaw {
 			d.Add(at.Child("convert"), "leave it out", "the image is raw already")
@@ -41,7 +41,7 @@ func (m *Manifest) validate(d *config.Document) {
 
 func unique(d *config.Document, at *field.Path, text string, known map[string]*field.Path) {
 	if first := known[text]; first != nil && text != "" {
-		d.Add(at, "choose another one", "%q is already %s", text, first)
+		d.Add(at, "choose another", "%q is already %s", text, first)
 		return
 	}
 	known[text] = at
@@ -55,20 +55,20 @@ func (i Image) checkSource(d *config.Document, at *field.Path) {
 		}
 	}
 	if given != 1 {
-		d.Add(at, "give one of url, file and bundle", "%d places are named that the image comes from", given)
+		d.Add(at, "give one of url, file and bundle", "%d sources are given for the image", given)
 	}
 	if i.URL != "" {
 		if u, err := url.Parse(i.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-			d.Add(at.Child("url"), "write an address such as https://example.org/node.qcow2, without a login", "this is no address of http or https")
+			d.Add(at.Child("url"), "write a URL such as https://example.org/node.qcow2, without a login", "this is not an http or https URL")
 		}
 		if i.Digest() == "" && (i.Signature == nil || i.Signature.Checksums == "") {
-			d.Add(at, "add sha512 (or sha256), or a signature with checksums", "nothing says which bytes the address shall give")
+			d.Add(at, "add sha512 (or sha256), or a signature with checksums", "there is no digest of the content of the URL")
 		}
 	}
 	for name, digest := range map[string]string{"sha256": i.SHA256, "sha512": i.SHA512} {
 		size := map[string]int{"sha256": 32, "sha512": 64}[name]
 		if raw, err := hex.DecodeString(digest); digest != "" && (err != nil || len(raw) != size) {
-			d.Add(at.Child(name), "copy it whole", "a %s has %d hexadecimal digits, this has %d characters", name, 2*size, len(digest))
+			d.Add(at.Child(name), "copy the whole digest", "a %s digest has %d hexadecimal digits, but this has %d characters", name, 2*size, len(digest))
 		}
 	}
 }
@@ -76,14 +76,14 @@ func (i Image) checkSource(d *config.Document, at *field.Path) {
 func (i Image) checkDescription(d *config.Document, at *field.Path) {
 	if v := i.KubernetesVersion; v != "" {
 		if !completeVersion(v) {
-			d.Add(at.Child("kubernetesVersion"), "write it whole, such as v1.34.2", "%q is no Kubernetes version", v)
+			d.Add(at.Child("kubernetesVersion"), "write the full version, such as v1.34.2", "%q is not a Kubernetes version", v)
 		}
 		if i.OS.Distro == "" && i.Properties["os_distro"] == "" {
 			d.Add(at.Child("os", "distro"), "write ubuntu or flatcar", "Magnum refuses a node image without os_distro")
 		}
 	}
 	if i.BuildDate != "" && !isDate(i.BuildDate) {
-		d.Add(at.Child("buildDate"), `write it as "2026-01-31"`, "%q is no date", i.BuildDate)
+		d.Add(at.Child("buildDate"), `write it as "2026-01-31"`, "%q is not a date", i.BuildDate)
 	}
 	for n, tag := range i.Tags {
 		if len(tag) > 255 || tag == "" {
@@ -99,10 +99,10 @@ func (i Image) checkSignature(d *config.Document, at *field.Path) {
 	}
 	at = at.Child("signature")
 	if (s.PublicKey == "") == (s.PublicKeyFile == "") {
-		d.Add(at, "give publicKey or publicKeyFile", "a signature is checked with one public key")
+		d.Add(at, "give publicKey or publicKeyFile", "a signature is verified with exactly one public key")
 	}
 	if s.Checksums != "" && i.URL == "" && i.File == "" {
-		d.Add(at.Child("checksums"), "leave it out: the bundle has the digest", "the list would name a file, and there is none")
+		d.Add(at.Child("checksums"), "leave it out: the bundle has the digest", "the checksums are for a file, but there is no file")
 	}
 }
 
@@ -141,7 +141,7 @@ func checkProperties(d *config.Document, at *field.Path, properties map[string]s
 		}
 		if check, ok := known()[name]; ok {
 			if remedy := check(value); remedy != "" {
-				d.Add(at, remedy, "%q is no value of %s", value, name)
+				d.Add(at, remedy, "%q is not a valid value of %s", value, name)
 			}
 			continue
 		}

@@ -26,7 +26,7 @@ const (
 
 var (
 	errStalled = errors.New("the server stopped sending")
-	errChanged = errors.New("the file changed on the server while it was read")
+	errChanged = errors.New("the file changed on the server during the download")
 	errPage    = errors.New("the server sent a web page instead of an image")
 )
 
@@ -120,7 +120,7 @@ func (d *download) again(err error) bool {
 	}
 	pause += rand.N(pause/4 + 1)
 	if d.Waiting != nil {
-		d.Waiting(fmt.Sprintf("%v; going on in %s", bare(err), pause.Round(100*time.Millisecond)))
+		d.Waiting(fmt.Sprintf("%v; resuming in %s", bare(err), pause.Round(100*time.Millisecond)))
 	}
 	select {
 	case <-d.ctx.Done():
@@ -218,13 +218,13 @@ func (d *download) explain(err error) error {
 	var status *statusError
 	switch {
 	case errors.Is(err, errPage):
-		remedy = "open the address in a browser: a login, an error or a list is there"
+		remedy = "open the URL in a browser: it returns a login page, an error or a directory listing"
 	case errors.Is(err, errChanged):
-		remedy = "run the same command again; if it stays, name an address whose content does not change"
+		remedy = "run the same command again; if the error persists, use a URL whose content does not change"
 	case errors.As(err, &status) && (status.code == http.StatusNotFound || status.code == http.StatusGone):
-		remedy = "correct the address: it may have moved, or the build been withdrawn"
+		remedy = "correct the URL: the file may have moved or been withdrawn"
 	case errors.As(err, &status) && !status.passing():
-		remedy = "check whether the server, or a proxy on the way, wants a login"
+		remedy = "check whether the server, or a proxy in between, requires a login"
 	}
 	return fault.New(redacted(d.address), bare(err), remedy)
 }

@@ -64,11 +64,11 @@ func (o Opener) OpenFile(path string) (*Stream, error) {
 		if errors.As(err, &known) {
 			err = known.Err // it repeats the path
 		}
-		return nil, fault.New(path, err, "check the path; a relative one begins at the manifest's folder")
+		return nil, fault.New(path, err, "check the path; it is relative to the manifest's folder")
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no file")
+		err = errors.New("it is not a file")
 	}
 	if err != nil {
 		file.Close()
@@ -85,7 +85,7 @@ func (o Opener) OpenBundle(name string) (*Stream, error) {
 	}
 	item := folder.Bill().Item(name)
 	if item == nil || item.Kind != bundle.Machine {
-		return nil, fault.New("bundle "+o.Bundle, fmt.Errorf("it has no machine image %q", name), "slipway bundle list shows what there is; slipway bundle build makes it")
+		return nil, fault.New("bundle "+o.Bundle, fmt.Errorf("it has no machine image %q", name), "see slipway bundle list for its images, or run slipway bundle build")
 	}
 	stream, err := o.OpenFile(filepath.Join(o.Bundle, item.Path))
 	if err == nil {
@@ -107,7 +107,7 @@ func (o Opener) ReadText(ctx context.Context, from string) ([]byte, error) {
 		stream, err = o.OpenFile(from)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Usage(from, errors.New("there is no such file"), "check the path; docs/images.md tells what belongs into the file")
+		return nil, fault.Usage(from, errors.New("the file does not exist"), "check the path; docs/images.md describes the file")
 	}
 	if err != nil {
 		return nil, err
@@ -115,10 +115,10 @@ func (o Opener) ReadText(ctx context.Context, from string) ([]byte, error) {
 	defer stream.Close()
 	text, err := io.ReadAll(io.LimitReader(stream, maxText+1))
 	if err == nil && len(text) > maxText {
-		err = fmt.Errorf("it has more than %d bytes", maxText)
+		err = fmt.Errorf("it is larger than %d bytes", maxText)
 	}
 	if err != nil {
-		return nil, fault.New(from, err, "check the address")
+		return nil, fault.New(from, err, "check the URL")
 	}
 	return text, nil
 }

@@ -119,11 +119,11 @@ func Parse(source config.Source) (*File, error) {
 	for n, t := range f.Spec.Templates {
 		at := field.NewPath("spec", "templates").Index(n)
 		if v := withV(t.KubernetesVersion); !semver.IsValid(v) || strings.Count(v, ".") != 2 {
-			document.Add(at.Child("kubernetesVersion"), "write it whole, such as v1.34.2", "%q is no Kubernetes version", t.KubernetesVersion)
+			document.Add(at.Child("kubernetesVersion"), "write the full version, such as v1.34.2", "%q is not a Kubernetes version", t.KubernetesVersion)
 		}
 		name := f.NameOf(t)
 		if first := seen[name]; first != nil {
-			document.Add(at, "give it a name, or another namePattern", "its name %q is already the one of %s", name, first)
+			document.Add(at, "give it a name, or another namePattern", "its name %q is already used by %s", name, first)
 		}
 		seen[name] = at
 	}

@@ -146,10 +146,10 @@ func always(name string) bool { return name == "public" || name == "hidden" || n
 func decide(f *File, body map[string]any, own *Live, records []images.Record, project string) (Change, error) {
 	name := body["name"].(string)
 	if own == nil {
-		return Change{Name: name, Step: Create, Reason: "there is none", body: body}, nil
+		return Change{Name: name, Step: Create, Reason: "it does not exist", body: body}, nil
 	}
 	differences := compare(body, own, records, project)
-	change := Change{Name: name, UUID: own.UUID, Step: Keep, Reason: "as it shall be", live: own, body: body}
+	change := Change{Name: name, UUID: own.UUID, Step: Keep, Reason: "up to date", live: own, body: body}
 	foreign := !own.marked(f.Mark())
 	if foreign {
 		differences = slices.DeleteFunc(differences, func(d Difference) bool { return d.Field == "tags" })
@@ -158,7 +158,7 @@ func decide(f *File, body map[string]any, own *Live, records []images.Record, pr
 	switch {
 	case len(differences) == 0:
 	case foreign:
-		return change, fault.New(own.object(), fmt.Errorf("somebody else made it, and it differs in %s", fieldNames(differences)), "delete or rename it, or choose another name in the file")
+		return change, fault.New(own.object(), fmt.Errorf("it was not created from this file, and differs in %s", fieldNames(differences)), "delete or rename it, or choose another name in the file")
 	case !slices.ContainsFunc(differences, func(d Difference) bool { return !always(d.Field) }):
 		change.Step, change.Reason = Update, "differs in "+fieldNames(differences)
 	default:

@@ -149,7 +149,7 @@ func (s *Syncer) refused(object string, err error, public bool) error {
 	found := s.cloud.Fault(object, err)
 	var f *fault.Fault
 	if public && gophercloud.ResponseCodeIs(err, 403) && errors.As(found, &f) {
-		return fault.New(f.Object, f.Err, "public templates take the right clustertemplate:publish: leave out public, or use an administrator's login")
+		return fault.New(f.Object, f.Err, "public templates need the policy right clustertemplate:publish: leave out public, or use an administrator's login")
 	}
 	return found
 }
@@ -168,7 +168,7 @@ func (s *Syncer) replace(ctx context.Context, c *Change) error {
 	}
 	if err := s.create(ctx, c); err != nil {
 		if back := s.patch(context.WithoutCancel(ctx), old, "name", old.Name); back != nil {
-			err = errors.Join(err, s.cloud.Fault(old.object()+": giving its name back", back))
+			err = errors.Join(err, s.cloud.Fault(old.object()+": restoring its name", back))
 		}
 		return err
 	}
@@ -186,12 +186,12 @@ func (s *Syncer) retire(ctx context.Context, c *Change, old *Live) error {
 	case !gophercloud.ResponseCodeIs(err, 400) && !gophercloud.ResponseCodeIs(err, 409):
 		return s.cloud.Fault(old.object()+": deleting", err)
 	case old.Hidden:
-		c.Reason += "; the old one is hidden, clusters use it"
+		c.Reason += "; the old one is hidden because clusters use it"
 		return nil
 	}
 	err = s.patch(ctx, old, "hidden", true)
 	if gophercloud.ResponseCodeIs(err, 403) {
-		c.Reason += "; clusters use the old one, and hiding it takes the right clustertemplate:publish"
+		c.Reason += "; clusters use the old one, and hiding it needs the policy right clustertemplate:publish"
 		return nil
 	}
 	c.Reason += "; the old one is hidden until no cluster uses it"

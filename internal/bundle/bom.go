@@ -138,7 +138,7 @@ func ParseBill(name string, text []byte) (*Bill, error) {
 		return nil, fault.Usage(name, fmt.Errorf("apiVersion %q, kind %q: not a bundle", head.APIVersion, head.Kind), "name the folder of a bundle with --dir")
 	}
 	if head.APIVersion != APIVersion {
-		return nil, fault.Usage(name, fmt.Errorf("apiVersion %s: this slipway reads %s only", head.APIVersion, APIVersion), "use the slipway that made the bundle, or a newer one")
+		return nil, fault.Usage(name, fmt.Errorf("apiVersion %s: this slipway reads %s only", head.APIVersion, APIVersion), "use the slipway that built the bundle, or a newer one")
 	}
 	bill := &Bill{}
 	if err := yaml.UnmarshalStrict(text, bill); err != nil {
@@ -165,13 +165,13 @@ func (b *Bill) check(name string) error {
 		}
 		seen[item.Name] = true
 		if !slices.Contains(Kinds(), item.Kind) {
-			bad("kind: %q is none of %v", item.Kind, Kinds())
+			bad("kind: %q is not one of %v", item.Kind, Kinds())
 		}
 		if !hexDigest.MatchString(item.SHA256) {
-			bad("sha256: %q is no digest", item.SHA256)
+			bad("sha256: %q is not a digest", item.SHA256)
 		}
 		if item.Path != "" && !filepath.IsLocal(item.Path) {
-			bad("path: %q leads out of the bundle", item.Path)
+			bad("path: %q is outside the bundle", item.Path)
 		}
 		if item.Kind == Image && item.Ref == "" {
 			bad("ref: an image needs one")

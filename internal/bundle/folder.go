@@ -49,7 +49,7 @@ type Digest struct {
 }
 
 // ErrNone says that a folder is no bundle.
-var ErrNone = errors.New("no bundle here")
+var ErrNone = errors.New("this folder contains no bundle")
 
 // Open opens a bundle for reading. A folder without a bill is ErrNone.
 func Open(dir string) (*Folder, error) {
@@ -73,7 +73,7 @@ func Create(dir, platform string) (*Folder, error) {
 	}
 	for _, sub := range []string{blobDir, WorkDir} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
-			return nil, fault.New(dir, err, "choose a folder that you may write with --dir")
+			return nil, fault.New(dir, err, "choose a folder that you may write to with --dir")
 		}
 	}
 	lock, err := lockFolder(dir)
@@ -295,7 +295,7 @@ func (f *Folder) writeFile(name string, text []byte) error {
 // full turns a full disk into an error that says what to do.
 func full(dir string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fault.New(dir, err, "free space there, or choose another folder with --dir; what is complete stays and is not made again")
+		return fault.New(dir, err, "free space there, or choose another folder with --dir; completed items are kept")
 	}
 	return err
 }

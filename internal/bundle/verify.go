@@ -51,7 +51,7 @@ func (f *Folder) Verify(ctx context.Context, sink event.Sink, names ...string) (
 				return context.Cause(ctx)
 			}
 			for _, p := range problems {
-				found[i] = append(found[i], Finding{item.Name, p, fmt.Sprintf("make it again: slipway bundle build --dir %s --only %s", f.dir, item.Name)})
+				found[i] = append(found[i], Finding{item.Name, p, fmt.Sprintf("build it again with slipway bundle build --dir %s --only %s", f.dir, item.Name)})
 			}
 			if len(problems) > 0 {
 				step.End("", errors.New(problems[0]))
@@ -146,7 +146,7 @@ func (f *Folder) verifyFolder(bill *Bill) []Finding {
 	want, err := f.index(bill.Items)
 	got, readErr := os.ReadFile(filepath.Join(f.dir, indexFile))
 	if err != nil || readErr != nil || string(got) != string(want) {
-		findings = append(findings, Finding{indexFile, "does not list the images of the bill", "make it again: slipway bundle build --dir " + f.dir})
+		findings = append(findings, Finding{indexFile, "does not list the images of the bill", "build it again with slipway bundle build --dir " + f.dir})
 	}
 	known := f.referenced(bill)
 	entries, err := os.ReadDir(filepath.Join(f.dir, blobDir))

@@ -52,7 +52,7 @@ func newHTTPClient(trustBundle string) (*http.Client, error) {
 func fetchHTTP(ctx context.Context, client *http.Client, repository string, reference Reference) ([]byte, error) {
 	base, err := url.Parse(strings.TrimRight(repository, "/") + "/")
 	if err != nil {
-		return nil, fmt.Errorf("address of repository: %w", err)
+		return nil, fmt.Errorf("URL of repository: %w", err)
 	}
 	version, err := findVersion(ctx, client, base, reference)
 	if err != nil {
@@ -60,10 +60,10 @@ func fetchHTTP(ctx context.Context, client *http.Client, repository string, refe
 	}
 	location, err := base.Parse(version.URLs[0])
 	if err != nil {
-		return nil, fmt.Errorf("address of chart: %w", err)
+		return nil, fmt.Errorf("URL of chart: %w", err)
 	}
 	if location.Scheme != "http" && location.Scheme != "https" {
-		return nil, fmt.Errorf("address of chart %s: only http and https are known", location)
+		return nil, fmt.Errorf("URL of chart %s: only http and https are supported", location)
 	}
 	body, err := get(ctx, client, location.String())
 	if err != nil {
@@ -75,7 +75,7 @@ func fetchHTTP(ctx context.Context, client *http.Client, repository string, refe
 		return nil, fmt.Errorf("downloading %s: %w", location.Redacted(), err)
 	}
 	if want := strings.TrimPrefix(version.Digest, digestPrefix); want != "" && Digest(archive) != digestPrefix+want {
-		return nil, fmt.Errorf("downloading %s: the index of the repository says digest %s, it has %s", location.Redacted(), want, Digest(archive))
+		return nil, fmt.Errorf("downloading %s: the repository's index has digest %s, but the file has %s", location.Redacted(), want, Digest(archive))
 	}
 	return archive, nil
 }
@@ -105,7 +105,7 @@ func findVersion(ctx context.Context, client *http.Client, base *url.URL, refere
 	if len(versions) == 0 {
 		return nil, fmt.Errorf("repository %s has no chart %s", base.Redacted(), reference.Name)
 	}
-	return nil, fmt.Errorf("repository %s has no version %s of chart %s, but %d others", base.Redacted(), reference.Version, reference.Name, len(versions))
+	return nil, fmt.Errorf("repository %s has %[4]d versions of chart %[3]s, but not %[2]s", base.Redacted(), reference.Version, reference.Name, len(versions))
 }
 
 // versionsOf reads one chart's versions from an index. Indexes of large

@@ -64,7 +64,7 @@ func ReadIndex(dir string) (*Index, error) {
 	}
 	for _, entry := range index.Charts {
 		if entry.File != filepath.Base(entry.File) || !strings.HasPrefix(entry.Digest, digestPrefix) {
-			return nil, fmt.Errorf("reading index of charts: entry %s %s: file %q or digest %q is wrong",
+			return nil, fmt.Errorf("reading index of charts: entry %s %s: invalid file %q or digest %q",
 				entry.Name, entry.Version, entry.File, entry.Digest)
 		}
 	}

@@ -22,12 +22,12 @@ import (
 // Errors that only a change by a user takes away.
 var (
 	// ErrDigest is an archive that is not what was asked for.
-	ErrDigest = errors.New("the chart has another digest")
+	ErrDigest = errors.New("the chart has a different digest")
 	// ErrInvalid is an archive that is no chart.
 	ErrInvalid = errors.New("the chart is invalid")
 	// ErrOffline is a chart that is not at hand while repositories are not to
 	// be used.
-	ErrOffline = errors.New("the chart is neither in the bundle nor in the cache, and repositories are switched off")
+	ErrOffline = errors.New("the chart is neither in the bundle nor in the cache, and repositories are turned off")
 )
 
 // retryAfter is how long a failure to fetch a chart is answered from memory, so
@@ -75,7 +75,7 @@ func NewStore(options Options) (*Store, error) {
 		}
 	}
 	if err := os.MkdirAll(options.CacheDir, 0o700); err != nil {
-		return nil, fmt.Errorf("making cache of charts: %w", err)
+		return nil, fmt.Errorf("creating cache of charts: %w", err)
 	}
 	return s, nil
 }

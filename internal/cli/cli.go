@@ -1,4 +1,4 @@
-// Package cli is the command line: one command a package below, put together here.
+// Package cli assembles the command line from the packages below, one per command.
 package cli
 
 import (
@@ -42,7 +42,7 @@ func Run(ctx context.Context, streams ui.Streams, args []string) error {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil && ctx.Err() != nil {
-		return &fault.Fault{Exit: fault.ExitInterrupted, Err: context.Cause(ctx), Remedy: "run the same command again; what is complete stays"}
+		return &fault.Fault{Exit: fault.ExitInterrupted, Err: context.Cause(ctx), Remedy: "run the same command again; completed work is kept"}
 	}
 	return err
 }
@@ -50,12 +50,12 @@ func Run(ctx context.Context, streams ui.Streams, args []string) error {
 func newRoot(streams ui.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "slipway",
-		Short: "A Cluster API management cluster with a Magnum-compatible API on OpenStack",
+		Short: "Run a Cluster API management cluster with a Magnum-compatible API on OpenStack",
 		Long: `Slipway turns an empty OpenStack project into a highly available Cluster API
-management cluster with a Magnum-compatible API, and keeps it.
+management cluster with a Magnum-compatible API, and keeps it running.
 
-Every command that prints data takes -o table, json or yaml. Long work shows its
-progress on standard error; --progress json makes that one JSON object a line.
+Every command that prints data accepts -o table, json or yaml. Long operations show
+progress on standard error; --progress json writes it as one JSON object per line.
 Exit codes are listed in docs/reference/exit-codes.md.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -75,8 +75,8 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 	return root
 }
 
-// strict makes wrong arguments a fault of usage, and commands that only hold
-// others refuse an unknown one; cobra would print the help and succeed.
+// strict reports wrong arguments as usage faults, and makes commands that only
+// group others refuse an unknown one; cobra would print the help and succeed.
 func strict(cmd *cobra.Command) {
 	for _, child := range cmd.Commands() {
 		strict(child)
@@ -105,8 +105,8 @@ func strict(cmd *cobra.Command) {
 	}
 }
 
-// Report prints an error to the error stream, a paragraph for each cause with
-// its remedy, and returns the exit code.
+// Report prints an error to the error stream, one paragraph per cause with its
+// remedy, and returns the exit code.
 func Report(streams ui.Streams, err error) fault.Exit {
 	if fault.Told(err) {
 		return fault.ExitCode(err)

@@ -32,10 +32,10 @@ func TestWrongUseIsToldWithTheWayOut(t *testing.T) {
 		"unknown command":         {[]string{"bundel"}, []string{`unknown command "bundel"`, "did you mean bundle?"}},
 		"unknown sub-command":     {[]string{"bundle", "biuld"}, []string{`unknown command "biuld"`, "did you mean build?"}},
 		"unknown flag":            {[]string{"bundle", "verify", "--dirr", "x"}, []string{"--dirr", "slipway bundle verify --help"}},
-		"unknown format":          {[]string{"version", "-o", "xml"}, []string{`"xml" is none of table, json, yaml`}},
+		"unknown format":          {[]string{"version", "-o", "xml"}, []string{`"xml" is not one of table, json, yaml`}},
 		"unknown progress":        {[]string{"bundle", "verify", "--progress", "x"}, []string{"auto, tty, plain, json"}},
 		"stray argument":          {[]string{"version", "now"}, []string{"now"}},
-		"no bundle":               {[]string{"bundle", "inspect", "--dir", empty}, []string{empty, "no bundle here", "slipway bundle build"}},
+		"no bundle":               {[]string{"bundle", "inspect", "--dir", empty}, []string{empty, "this folder contains no bundle", "slipway bundle build"}},
 		"two unknown items":       {[]string{"bundle", "build", "--only", "kubelt,x", "--dir", empty}, []string{"item kubelt", "item x"}},
 		"two wrong flags":         {[]string{"bundle", "build", "--from", "mars", "--jobs=-1"}, []string{"--from", "--jobs"}},
 		"versions that do not go": {[]string{"bundle", "pull", "--set", "orc=v1.0.0,capi=v1", "--dir", empty}, []string{"part capi: unknown", "do not go together"}},
@@ -106,7 +106,7 @@ func TestVerifyExitsWithFindings(t *testing.T) {
 	if err := folder.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code, stdout, stderr := run(t.Context(), "bundle", "verify", "--dir", dir); code != fault.ExitOK || !strings.Contains(stdout, "every digest is right") {
+	if code, stdout, stderr := run(t.Context(), "bundle", "verify", "--dir", dir); code != fault.ExitOK || !strings.Contains(stdout, "every digest matches") {
 		t.Fatalf("sound: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "thing.yaml"), []byte("TEXT"), 0o644); err != nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
-// ClientLog is where commands let the Kubernetes client libraries log to:
-// warnings and errors on standard error, but for the watches that end because
-// nobody waits for them any more, which client-go calls failed.
+// ClientLog is the logger that commands give the Kubernetes client libraries. It
+// writes warnings and errors to standard error, but not the failures that
+// client-go reports for watches whose context was cancelled.
 func ClientLog(streams ui.Streams) logr.Logger {
 	handler := slog.NewTextHandler(streams.Err, &slog.HandlerOptions{Level: slog.LevelWarn})
 	return logr.FromSlogHandler(unabandoned{handler}).WithName("client-go")
 }
 
-// unabandoned drops the records of errors of contexts that were cancelled.
+// unabandoned drops error records that a cancelled context caused.
 type unabandoned struct{ slog.Handler }
 
 // Handle implements slog.Handler.

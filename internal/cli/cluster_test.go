@@ -35,13 +35,13 @@ func TestWrongUseOfClusterIsToldBeforeAnythingIsOpened(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"a name":              {[]string{"create", "Shop_1"}, []string{"error: cluster Shop_1: this cannot be its name", "fix: use at most 53"}},
-		"an environment file": {[]string{"create", "shop", "-f", file}, []string{"this is an environment file", "fix: name it with --file"}},
+		"a name":              {[]string{"create", "Shop_1"}, []string{"error: cluster Shop_1: this is not a valid name", "fix: use at most 53"}},
+		"an environment file": {[]string{"create", "shop", "-f", file}, []string{"this is an environment file", "fix: give it with --file"}},
 		"no YAML":             {[]string{"create", "shop", "-f", broken}, []string{"broken.yaml", "fix: see the paths"}},
 		"no file":             {[]string{"create", "shop", "-f", filepath.Join(dir, "none.yaml")}, []string{"none.yaml"}},
 		"--set":               {[]string{"create", "shop", "--set", "a.b"}, []string{"--set"}},
-		"--wait":              {[]string{"create", "shop", "--wait", "long"}, []string{`"long" is none of none, control-plane, ready`}},
-		"--volumes":           {[]string{"delete", "shop", "--volumes", "some"}, []string{`"some" is none of delete, keep`}},
+		"--wait":              {[]string{"create", "shop", "--wait", "long"}, []string{`"long" is not one of none, control-plane, ready`}},
+		"--volumes":           {[]string{"delete", "shop", "--volumes", "some"}, []string{`"some" is not one of delete, keep`}},
 		"--timeout":           {[]string{"create", "shop", "--timeout", "-1s"}, []string{"--timeout"}},
 		"no name":             {[]string{"delete"}, []string{"slipway cluster delete --help"}},
 		"no command":          {[]string{"creat", "shop"}, []string{"did you mean create?"}},
@@ -197,11 +197,11 @@ func TestClustersOfAnEnvironment(t *testing.T) {
 	if _, text, said := run(t.Context(), "cluster", "kubeconfig", "two", "-f", file); text != "kubeconfig of two\n" {
 		t.Errorf("kubeconfig %q%s", text, said)
 	}
-	if code, _, said := run(t.Context(), "cluster", "kubeconfig", "three", "-f", file); code != fault.ExitUsage || !strings.Contains(said, "cluster three/three: there is none") {
+	if code, _, said := run(t.Context(), "cluster", "kubeconfig", "three", "-f", file); code != fault.ExitUsage || !strings.Contains(said, "cluster three/three: it does not exist") {
 		t.Errorf("kubeconfig of none: exit code %d\n%s", code, said)
 	}
 
-	if code, _, said := run(t.Context(), "cluster", "delete", "one", "-f", file); code != fault.ExitUsage || !strings.Contains(said, "delete cluster one/one with all that runs on it (volumes of workloads: delete)?") {
+	if code, _, said := run(t.Context(), "cluster", "delete", "one", "-f", file); code != fault.ExitUsage || !strings.Contains(said, "delete cluster one/one with everything that runs on it (volumes of workloads: delete)?") {
 		t.Errorf("unasked: exit code %d\n%s", code, said)
 	}
 	for _, want := range []bool{true, false} {

@@ -230,14 +230,14 @@ func TestATimeoutNamesWhatBlocksAndLeavesAStateToGoOnFrom(t *testing.T) {
 		if code != fault.ExitDeadline || !strings.Contains(stderr, "not done after "+after.String()) || !strings.Contains(stderr, "fix: "+fault.Resume) {
 			t.Fatalf("exit code %d\n%s", code, stderr)
 		}
-		if strings.Contains(stderr, "error: k3s: not done after "+after.String()+": under way for ") && strings.Contains(stderr, "last seen: waiting for SSH: ") {
+		if strings.Contains(stderr, "error: k3s: not done after "+after.String()+": running for ") && strings.Contains(stderr, "last seen: waiting for SSH: ") {
 			break
 		}
 		if after > time.Minute {
 			t.Fatalf("it does not name k3s and its cause:\n%s", stderr)
 		}
 	}
-	if _, stdout, stderr := run(t.Context(), "plan", "-f", file, "--skip-check", "bundle"); !strings.Contains(stdout, "3 to create, 13 as they are") {
+	if _, stdout, stderr := run(t.Context(), "plan", "-f", file, "--skip-check", "bundle"); !strings.Contains(stdout, "3 to create, 13 unchanged") {
 		t.Errorf("what is left to do: %s%s", stdout, stderr)
 	}
 	if after := data[statusData](t, "status", "-f", file, "-o", "json"); !slices.Equal(before.Resources, after.Resources) {

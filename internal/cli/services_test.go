@@ -152,7 +152,7 @@ func TestWhatServicesLeftGoesByWhoseNetworkItIsOn(t *testing.T) {
 		t.Error("the dry run deleted something")
 	}
 	code, _, said := run(t.Context(), "down", "--yes", "-f", file)
-	if code != fault.ExitPartial || !strings.Contains(said, "ports that are not the environment's keep it: "+foreign.ID+" printer") {
+	if code != fault.ExitPartial || !strings.Contains(said, "ports that do not belong to the environment use it: "+foreign.ID+" printer") {
 		t.Errorf("with a port of others: exit code %d\n%s", code, said)
 	}
 	if left := gone(t, cloud, ours); len(left) != len(ours) {

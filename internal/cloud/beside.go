@@ -9,9 +9,10 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// Beside is a client with the login's token for a service at an address that the
-// catalog need not have, such as one that was started a moment ago. authority are
-// certificates in PEM that it is trusted by besides the system's; empty is none.
+// Beside returns a client with the login's token for a service at a URL that may be
+// missing from the catalog, such as a service that was started a moment ago.
+// authority holds PEM certificates that are trusted in addition to the system's; it
+// may be empty.
 func (c *Cloud) Beside(s Service, endpoint string, authority []byte) (*gophercloud.ServiceClient, error) {
 	trusted := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: c.Insecure} //nolint:gosec // clouds.yaml says so
 	if err := trust(trusted, authority); err != nil {

@@ -16,9 +16,8 @@ type clock struct {
 	known  bool
 }
 
-// RoundTrip makes the call. Date counts whole seconds and is written while
-// the call is under way, so that up to a second and the call's duration are
-// no difference.
+// RoundTrip makes the call. Date has whole seconds and is written during the call,
+// so a difference of up to a second plus the call's duration is ignored.
 func (c *clock) RoundTrip(request *http.Request) (*http.Response, error) {
 	before := c.now()
 	response, err := c.below.RoundTrip(request)
@@ -31,7 +30,7 @@ func (c *clock) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// CloseIdleConnections is what http.Client asks of its transport.
+// CloseIdleConnections lets http.Client close its transport's connections.
 func (c *clock) CloseIdleConnections() {
 	if below, ok := c.below.(interface{ CloseIdleConnections() }); ok {
 		below.CloseIdleConnections()
@@ -53,8 +52,8 @@ func (c *clock) note(date, before, after time.Time) {
 	}
 }
 
-// ClockOffset is how much the cloud's clock is ahead of ours, as far as its
-// answers tell; 0 while they agree.
+// ClockOffset is how much the cloud's clock is ahead of ours, judged by its answers;
+// 0 if the clocks agree.
 func (c *Cloud) ClockOffset() time.Duration {
 	c.clock.mu.Lock()
 	defer c.clock.mu.Unlock()

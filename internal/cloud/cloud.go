@@ -1,5 +1,5 @@
-// Package cloud is the way to OpenStack: clients from clouds.yaml with
-// retries, faults that say what the cloud said, and a snapshot of a project.
+// Package cloud is the connection to OpenStack: clients from clouds.yaml with
+// retries, faults that contain the cloud's message, and a snapshot of a project.
 package cloud
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack"
 )
 
-// Cloud is one cloud, logged in. Its clients are made at first use and shared;
-// all of it may be used from many goroutines.
+// Cloud is one cloud that is logged in to. Its clients are created at first use and
+// shared; it is safe for concurrent use.
 type Cloud struct {
 	// Name is the entry of clouds.yaml.
 	Name string
-	// Insecure says that certificates are not verified.
+	// Insecure reports whether certificates are not verified.
 	Insecure bool
-	// Provider is what the clients share: token, retries, transport.
+	// Provider is shared by the clients: token, retries, transport.
 	Provider *gophercloud.ProviderClient
 	// Endpoint is the region and interface of the endpoints.
 	Endpoint gophercloud.EndpointOpts
@@ -73,7 +73,7 @@ func (c *Cloud) Close() { c.Provider.HTTPClient.CloseIdleConnections() }
 // Service is a service of OpenStack, by its type in the catalog.
 type Service string
 
-// The services that Slipway speaks to.
+// The services that Slipway uses.
 const (
 	Identity     Service = "identity"
 	Compute      Service = "compute"
@@ -87,12 +87,12 @@ const (
 	ContainerInfra Service = "container-infra"
 )
 
-// computeVersion is the microversion of Nova: 2.52 has tags of servers at
-// creation (Pike, 2017). Nothing that Slipway does needs a later one.
+// computeVersion is the microversion of Nova: 2.52 allows tags when a server is
+// created (Pike, 2017). Slipway needs no later one.
 const computeVersion = "2.52"
 
-// Client is the client of a service. It is made once; a service that the
-// catalog does not have is an error that says so.
+// Client returns the client of a service. It is created once. If the service is not
+// in the catalog, the error says so.
 func (c *Cloud) Client(s Service) (*gophercloud.ServiceClient, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,21 +13,21 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// Error is what a cloud answered instead of doing what it was asked.
+// Error is an error answer of a cloud.
 type Error struct {
-	// Status is the status of HTTP.
+	// Status is the HTTP status.
 	Status int
-	// Message is the cloud's own, without markup.
+	// Message is the cloud's own message, without markup.
 	Message string
 	// RequestID finds the call in the cloud's logs.
 	RequestID string
-	// Call is the method and the address, without a query.
+	// Call is the method and the URL, without the query.
 	Call string
 
 	cause error
 }
 
-// Error has everything that the cloud's operator would ask for.
+// Error contains everything that the cloud's operator would ask for.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("the cloud answered %d", e.Status)
 	if e.Message != "" {
@@ -42,9 +42,9 @@ func (e *Error) Error() string {
 // Unwrap returns gophercloud's error.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Fault turns an error of gophercloud into one that users read: what it was
-// about, the cloud's own message with its request id, and the way out. Tokens
-// and passwords are taken out. nil stays nil, a fault stays as it is.
+// Fault turns an error of gophercloud into one for users: the object, the cloud's own
+// message with its request ID, and a remedy. Tokens and passwords are removed. It
+// returns nil for nil, and a fault unchanged.
 func (c *Cloud) Fault(object string, err error) error {
 	var already *fault.Fault
 	if err == nil || errors.As(err, &already) || errors.Is(err, context.Canceled) || errors.Is(err, fault.ErrInterrupted) {
@@ -52,12 +52,12 @@ func (c *Cloud) Fault(object string, err error) error {
 	}
 	answer := c.answer(err)
 	if answer == nil {
-		return fault.New(object, c.redacted(err), "check that the cloud's endpoints can be reached from here")
+		return fault.New(object, c.redacted(err), "check that your machine can reach the cloud's endpoints")
 	}
 	return fault.New(object, answer, remedy(answer))
 }
 
-// answer is the cloud's answer in an error, nil if there was none.
+// answer returns the cloud's answer in an error, nil if there was none.
 func (c *Cloud) answer(err error) *Error {
 	var response gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &response) {
@@ -74,11 +74,11 @@ func (c *Cloud) answer(err error) *Error {
 	return e
 }
 
-// message finds the text in the services' forms of error bodies:
+// message finds the text in the error bodies of the services:
 // {"error": {"message"}} of Keystone, {"itemNotFound": {"message"}} of Nova and
 // Cinder, {"NeutronError": {"message"}}, {"faultstring"} of Octavia,
-// {"description"} of Barbican, {"errors": [{"detail"}]} of Magnum; what is no
-// JSON (Glance's HTML) is none.
+// {"description"} of Barbican, {"errors": [{"detail"}]} of Magnum; a body that is
+// not JSON (Glance's HTML) has none.
 func message(body []byte) string {
 	var document map[string]any
 	if json.Unmarshal(body, &document) != nil {
@@ -119,20 +119,20 @@ func remedy(e *Error) string {
 	lower := strings.ToLower(e.Message)
 	switch {
 	case strings.Contains(lower, "quota"):
-		return "delete what is not needed, or ask the cloud's operator for a larger quota"
+		return "delete what you do not need, or ask the cloud's operator for a larger quota"
 	case e.Status == http.StatusUnauthorized:
 		return "check the credential in clouds.yaml: it may have expired or been deleted"
 	case e.Status == http.StatusForbidden:
 		return "ask for a role that allows this, or use another credential"
 	case e.Status == http.StatusTooManyRequests:
-		return "wait: the cloud limits how often it may be called"
+		return "wait and try again: the cloud limits the rate of calls"
 	case e.Status >= 500:
-		return "try again; if it stays, give the request id to the cloud's operator"
+		return "try again; if the error persists, give the request ID to the cloud's operator"
 	}
 	return ""
 }
 
-// loginFault is the fault of a login that failed.
+// loginFault is the fault of a failed login.
 func (c *Cloud) loginFault(err error) error {
 	object := "cloud " + c.Name
 	if errors.Is(err, context.Canceled) {
@@ -140,19 +140,19 @@ func (c *Cloud) loginFault(err error) error {
 	}
 	answer := c.answer(err)
 	if answer != nil && answer.Status == http.StatusNotFound && strings.Contains(answer.Message, "Application Credential") {
-		// Keystone tells that a credential was deleted as not found.
-		return fault.New(object, answer, "check the application credential in clouds.yaml: it is deleted, or of another cloud")
+		// Keystone reports a deleted credential as not found.
+		return fault.New(object, answer, "check the application credential in clouds.yaml: it was deleted or belongs to another cloud")
 	}
 	if answer != nil && answer.Status == http.StatusNotFound {
-		return fault.New(object, answer, "check auth_url in clouds.yaml: there is no Keystone at it")
+		return fault.New(object, answer, "check auth_url in clouds.yaml: there is no Keystone at this URL")
 	}
 	return c.Fault(object+": logging in", err)
 }
 
-// ErrNoService says that the cloud does not have a service.
-var ErrNoService = errors.New("the catalog has no such endpoint")
+// ErrNoService is the error for a service that the cloud does not have.
+var ErrNoService = errors.New("the catalog has no endpoint of this service")
 
-// missing is the fault of a service that the catalog does not have.
+// missing is the fault for a service that is not in the catalog.
 func (c *Cloud) missing(s Service, err error) error {
 	var none *gophercloud.ErrEndpointNotFound
 	if !errors.As(err, &none) {
@@ -165,7 +165,7 @@ func (c *Cloud) missing(s Service, err error) error {
 	return fault.New("service "+string(s), fmt.Errorf("%w%s", ErrNoService, where), "check region and interface in clouds.yaml, or ask the cloud's operator whether the service exists")
 }
 
-// Redact takes tokens and passwords of this login out of a text.
+// Redact removes this login's tokens and passwords from a text.
 func (c *Cloud) Redact(text string) string {
 	for _, secret := range append([]string{c.Provider.Token()}, c.secrets...) {
 		if len(secret) >= 4 {
@@ -175,8 +175,7 @@ func (c *Cloud) Redact(text string) string {
 	return text
 }
 
-// redacted is an error whose text has no secret; errors.Is and As see the
-// original.
+// redacted is an error whose text has no secrets; errors.Is and As see the original.
 func (c *Cloud) redacted(err error) error {
 	if text := c.Redact(err.Error()); text != err.Error() {
 		return &redactedError{text, err}

@@ -44,7 +44,7 @@ func listServers(ctx context.Context, client *gophercloud.ServiceClient, s *Snap
 	return err
 }
 
-// countHosts counts the hosts that take servers, if they are shown.
+// countHosts counts the hosts that accept servers, if the cloud shows them.
 func countHosts(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
 	taking, err := every(ctx, hypervisors.List(client, nil), hypervisors.ExtractHypervisors, func(h hypervisors.Hypervisor) bool {
 		return h.State == "up" && h.Status == "enabled"

@@ -77,8 +77,8 @@ func listExtensions(ctx context.Context, client *gophercloud.ServiceClient, s *S
 	return err
 }
 
-// listNetworkZones asks for zones as gophercloud cannot: a cloud without the
-// extension answers 404, which is no zones (S-10).
+// listNetworkZones lists zones without gophercloud, which fails on the 404 of a
+// cloud without the extension; that means no zones (S-10).
 func listNetworkZones(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
 	var body struct {
 		Zones []struct {

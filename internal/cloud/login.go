@@ -18,28 +18,28 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// Options say which cloud to open.
+// Options name the cloud to open.
 type Options struct {
-	// Cloud and Region win over the environment's; empty are OS_CLOUD, else
-	// the only cloud of clouds.yaml, and the entry's region.
+	// Cloud and Region override the process environment. If empty: OS_CLOUD, else
+	// the only cloud of clouds.yaml; and the entry's region.
 	Cloud, Region string
 	Env           Env
-	// CABundle are certificates in PEM form that are trusted besides.
+	// CABundle holds additional trusted certificates in PEM.
 	CABundle []byte
-	// UserAgent goes before gophercloud's, as "slipway/v1.2.3".
+	// UserAgent precedes gophercloud's, such as "slipway/v1.2.3".
 	UserAgent string
-	// CloudsYAML, if set, is the whole clouds.yaml to use instead of files.
+	// CloudsYAML, if set, is the content of the clouds.yaml to use instead of files.
 	CloudsYAML []byte
 }
 
-// Login is what it takes to log in to one cloud. It holds secrets.
+// Login holds everything that is needed to log in to one cloud. It contains secrets.
 type Login struct {
 	// Name is the entry of clouds.yaml.
 	Name string
-	// Insecure says that the entry turns the verification of certificates off.
+	// Insecure reports whether the entry turns off certificate verification.
 	Insecure bool
-	// CloudsYAML is a clouds.yaml with this entry alone, complete with secrets
-	// and profile, for another process of ours; never for a plain file.
+	// CloudsYAML is a clouds.yaml with this entry alone, including secrets and
+	// profile, for another process of ours; never write it to a plain file.
 	CloudsYAML []byte
 
 	auth     gophercloud.AuthOptions
@@ -47,14 +47,13 @@ type Login struct {
 	tls      *tls.Config
 }
 
-// Region is the region of the entry, or the one that was asked for; it may be
-// empty.
+// Region is the requested region, else that of the entry; it may be empty.
 func (l *Login) Region() string { return l.endpoint.Region }
 
-// AuthURL is Keystone's address.
+// AuthURL is Keystone's URL.
 func (l *Login) AuthURL() string { return l.auth.IdentityEndpoint }
 
-// HTTP is a client that trusts what the entry trusts.
+// HTTP returns a client that trusts the entry's certificates.
 func (l *Login) HTTP() http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = l.tls.Clone()
@@ -62,10 +61,10 @@ func (l *Login) HTTP() http.Client {
 	return http.Client{Transport: transport}
 }
 
-// Find finds the cloud in clouds.yaml by openstacksdk's rules: the files'
-// order, secure.yaml on top, profiles of clouds-public.yaml below, OS_CLOUD,
-// else the only cloud. gophercloud reads the entry then; what it does not
-// know of is brought into a form that it does.
+// Find finds the cloud in clouds.yaml by openstacksdk's rules: its order of files,
+// secure.yaml on top, profiles of clouds-public.yaml below, OS_CLOUD, else the only
+// cloud. gophercloud then reads the entry; settings that it does not know are
+// converted for it.
 func Find(o Options) (*Login, error) {
 	all, err := o.source()
 	if err != nil {
@@ -90,7 +89,7 @@ func Find(o Options) (*Login, error) {
 	}
 	l := &Login{Name: name, CloudsYAML: text}
 	if err := l.parse(o, entry); err != nil {
-		return nil, fault.Usage(all.path+": cloud "+name, err, "compare the entry with the one of your cloud's dashboard")
+		return nil, fault.Usage(all.path+": cloud "+name, err, "compare the entry with the clouds.yaml from your cloud's dashboard")
 	}
 	return l, nil
 }
@@ -108,8 +107,8 @@ func (o Options) source() (entries, error) {
 	return all, nil
 }
 
-// normalize writes what openstacksdk knows and gophercloud does not in
-// gophercloud's words: `insecure`, and the first of several regions.
+// normalize converts settings of openstacksdk that gophercloud does not know:
+// `insecure`, and the first of several regions.
 func normalize(entry map[string]any) {
 	verify, given := entry["verify"].(string)
 	if insecure, ok := entry["insecure"].(string); ok && !given {
@@ -166,9 +165,9 @@ func (l *Login) parse(o Options, entry map[string]any) error {
 	return trust(l.tls, o.CABundle)
 }
 
-// scope corrects what gophercloud makes of domains: it has one for user and
-// project together, which is wrong where they differ, and keeps names besides
-// an application credential, which Keystone refuses.
+// scope corrects gophercloud's handling of domains: it uses one domain for user and
+// project, which is wrong if they differ, and it keeps names beside an application
+// credential, which Keystone refuses.
 func scope(o *gophercloud.AuthOptions, auth map[string]any) {
 	if o.ApplicationCredentialID != "" {
 		*o = gophercloud.AuthOptions{IdentityEndpoint: o.IdentityEndpoint, ApplicationCredentialID: o.ApplicationCredentialID,
@@ -193,7 +192,7 @@ func scope(o *gophercloud.AuthOptions, auth map[string]any) {
 	o.TenantID, o.TenantName = "", ""
 }
 
-// domain is the first domain that is named, by ID or else by name.
+// domain returns the first domain that is set, by ID or else by name.
 func domain(auth map[string]any, prefixes ...string) (id, name string) {
 	for _, prefix := range prefixes {
 		if id := text(auth, prefix+"_id"); id != "" {
@@ -211,7 +210,7 @@ func text(m map[string]any, key string) string {
 	return value
 }
 
-// trust adds certificates to those that are trusted already.
+// trust adds certificates to the trusted ones.
 func trust(config *tls.Config, pem []byte) error {
 	if len(pem) == 0 {
 		return nil
@@ -224,7 +223,7 @@ func trust(config *tls.Config, pem []byte) error {
 		config.RootCAs = pool
 	}
 	if !config.RootCAs.AppendCertsFromPEM(pem) {
-		return errors.New("the CA bundle holds no certificate")
+		return errors.New("the CA bundle contains no certificate")
 	}
 	return nil
 }

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// maxRetries is how often a call is made again: with the waits below
-	// about half a minute, which is what the restart of an API process takes.
+	// maxRetries is how often a call is retried: with the waits below about half a
+	// minute, which is how long an API process takes to restart.
 	maxRetries = 6
-	// loginRetries is less: whoever waits for a login should soon hear that
-	// nobody answers.
+	// loginRetries is lower: a user who logs in should soon learn that the cloud does
+	// not answer.
 	loginRetries = 3
 	firstWait    = 500 * time.Millisecond
 	longWait     = 10 * time.Second
-	// maxRetryAfter bounds what a cloud may ask for.
+	// maxRetryAfter bounds the Retry-After of a cloud.
 	maxRetryAfter = time.Minute
 )
 
-// retrier makes calls again that may be made again.
+// retrier retries calls that are safe to retry.
 type retrier struct {
 	most uint
 	wait func(context.Context, time.Duration) error
@@ -47,9 +47,9 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// call is gophercloud's hook after a failed call: nil makes it again, an error
-// ends it. Only calls without effect, or with the same effect when made
-// twice, are made again; others only if they cannot have arrived.
+// call is gophercloud's hook after a failed call: nil retries it, an error ends it.
+// Idempotent calls are retried; other calls only if they cannot have reached the
+// service.
 func (r *retrier) call(ctx context.Context, method, address string, options *gophercloud.RequestOpts, err error, count uint) error {
 	if ctx.Err() != nil || count > r.most || (options != nil && options.RawBody != nil) {
 		return err // a stream cannot be sent again
@@ -70,8 +70,8 @@ func (r *retrier) call(ctx context.Context, method, address string, options *gop
 	return nil
 }
 
-// limited is gophercloud's hook for 429: nothing was done, so that every call
-// may be made again.
+// limited is gophercloud's hook for 429: nothing was done, so every call is safe to
+// retry.
 func (r *retrier) limited(ctx context.Context, response *gophercloud.ErrUnexpectedResponseCode, _ error, count uint) error {
 	if err := r.wait(ctx, pause(response.ResponseHeader, count)); err != nil {
 		return errors.Join(err, *response)
@@ -79,14 +79,13 @@ func (r *retrier) limited(ctx context.Context, response *gophercloud.ErrUnexpect
 	return nil
 }
 
-// passing are the statuses of a cloud that is overloaded or restarting.
+// passing are the HTTP statuses of a cloud that is overloaded or restarting.
 func passing(status int) bool {
 	return slices.Contains([]int{http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, status)
 }
 
-// broken says that the connection, not the request, was at fault. A
-// certificate that is refused will be refused again, and a name that does not
-// exist will not come to be.
+// broken reports whether the connection, rather than the request, failed. Refused
+// certificates and unknown host names do not count: a retry would not help.
 func broken(err error) bool {
 	var failed *url.Error
 	var network *net.OpError
@@ -97,16 +96,16 @@ func broken(err error) bool {
 	return failed.Timeout() || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// repeatable are the methods that HTTP calls idempotent (RFC 9110, 9.2.2), and
-// logging in, which makes nothing but a token.
+// repeatable are the methods that HTTP defines as idempotent (RFC 9110, 9.2.2), and
+// logging in, which only creates a token.
 func repeatable(method, address string) bool {
 	u, err := url.Parse(address)
 	login := err == nil && method == http.MethodPost && strings.HasSuffix(u.Path, "/auth/tokens")
 	return login || slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete}, method)
 }
 
-// pause is what the cloud asked for in Retry-After, else a wait that doubles,
-// with a random part so that calls that failed together do not come together.
+// pause returns the cloud's Retry-After, else a wait that doubles, with a random part
+// so that calls that failed together are not retried together.
 func pause(header http.Header, count uint) time.Duration {
 	if asked, ok := retryAfter(header); ok {
 		return asked

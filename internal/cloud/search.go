@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// Env is what the process environment says about clouds. The command line
-// reads it; nothing in this package does.
+// Env holds the settings of the process environment about clouds. The command line
+// reads the environment; this package does not.
 type Env struct {
 	// ConfigFile and SecureFile are OS_CLIENT_CONFIG_FILE and OS_CLIENT_SECURE_FILE.
 	ConfigFile, SecureFile string
@@ -25,7 +25,7 @@ type Env struct {
 	WorkDir, Home string
 	// ConfigHome is XDG_CONFIG_HOME; empty is .config in Home.
 	ConfigHome string
-	// SiteDirs are the folders of the machine; nil is /etc/xdg/openstack and /etc/openstack.
+	// SiteDirs are the system's folders; nil means /etc/xdg/openstack and /etc/openstack.
 	SiteDirs []string
 }
 
@@ -44,9 +44,9 @@ func (e Env) dirs() []string {
 	return append(dirs, "/etc/xdg/openstack", "/etc/openstack")
 }
 
-// find is the first readable file of a kind ("clouds", "secure",
-// "clouds-public"), as openstacksdk looks for each of them on its own: the
-// override, then every folder with three suffixes. Empty is none.
+// find returns the first readable file of a kind ("clouds", "secure",
+// "clouds-public"). Like openstacksdk it searches for each kind separately: the
+// override, then every folder with three suffixes. Empty means none.
 func (e Env) find(kind, override string) string {
 	var candidates []string
 	if override != "" {
@@ -72,8 +72,8 @@ func (e Env) expand(path string) string {
 	return path
 }
 
-// entries are the clouds of clouds.yaml and secure.yaml, merged, and the
-// profiles of clouds-public.yaml.
+// entries returns the merged clouds of clouds.yaml and secure.yaml, and the profiles
+// of clouds-public.yaml.
 type entries struct {
 	path     string
 	clouds   map[string]any
@@ -83,8 +83,8 @@ type entries struct {
 func (e Env) read() (entries, error) {
 	path := e.find("clouds", e.ConfigFile)
 	if path == "" {
-		return entries{}, fault.Usage("clouds.yaml", fmt.Errorf("none is in %s", strings.Join(e.dirs(), ", ")),
-			"get one from your cloud's dashboard, or name its path in OS_CLIENT_CONFIG_FILE")
+		return entries{}, fault.Usage("clouds.yaml", fmt.Errorf("there is none in %s", strings.Join(e.dirs(), ", ")),
+			"download one from your cloud's dashboard, or set its path in OS_CLIENT_CONFIG_FILE")
 	}
 	all := entries{path: path}
 	document, err := readYAML(path)
@@ -112,7 +112,7 @@ func (e Env) read() (entries, error) {
 func readYAML(path string) (map[string]any, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fault.Usage(path, err, "make the file readable for you")
+		return nil, fault.Usage(path, err, "make the file readable for your user")
 	}
 	return parseYAML(path, text)
 }
@@ -130,8 +130,8 @@ func parseYAML(path string, text []byte) (map[string]any, error) {
 	return root, nil
 }
 
-// plain is a node as maps, lists and texts. Numbers stay as they are written:
-// a password of digits is not a number.
+// plain converts a node to maps, lists and texts. Numbers stay as written: a password
+// of digits is not a number.
 func plain(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -155,7 +155,7 @@ func plain(n *yaml.Node) any {
 	return n.Value
 }
 
-// overlay lays over on base: maps merge, everything else is replaced.
+// overlay merges over into base: maps are merged, everything else is replaced.
 func overlay(base, over map[string]any) map[string]any {
 	merged := maps.Clone(base)
 	if merged == nil {
@@ -172,7 +172,7 @@ func overlay(base, over map[string]any) map[string]any {
 	return merged
 }
 
-// choose is the name of the cloud to use: the wanted one, else the only one.
+// choose returns the name of the cloud to use: the requested one, else the only one.
 func (all entries) choose(wanted string) (string, error) {
 	names := slices.Sorted(maps.Keys(all.clouds))
 	if wanted == "" && len(names) == 1 {
@@ -185,12 +185,12 @@ func (all entries) choose(wanted string) (string, error) {
 	if wanted == "" {
 		cause = errors.New("no cloud is chosen")
 	}
-	return "", fault.Usage(all.path, cause, "name one in spec.cloud or OS_CLOUD: "+strings.Join(names, ", "))
+	return "", fault.Usage(all.path, cause, "choose one in spec.cloud or OS_CLOUD: "+strings.Join(names, ", "))
 }
 
-// entry is the cloud with its profile below it. A profile that is not in
-// clouds-public.yaml is one of openstacksdk's built-in vendors, which this
-// package does not have: it is refused only if it would have been needed.
+// entry returns the cloud merged over its profile. A profile that is not in
+// clouds-public.yaml is one of openstacksdk's built-in vendors, which this package
+// does not have: it is refused only if its settings are needed.
 func (all entries) entry(name string) (map[string]any, error) {
 	entry, _ := all.clouds[name].(map[string]any)
 	for _, key := range []string{"profile", "cloud"} {
@@ -202,7 +202,7 @@ func (all entries) entry(name string) (map[string]any, error) {
 			return overlay(base, entry), nil
 		}
 		if auth, _ := entry["auth"].(map[string]any); auth["auth_url"] == nil {
-			return nil, fault.Usage(all.path+": cloud "+name, fmt.Errorf("profile %q is not in clouds-public.yaml", profile), "write auth_url and the other settings of the profile into the cloud's entry")
+			return nil, fault.Usage(all.path+": cloud "+name, fmt.Errorf("profile %q is not in clouds-public.yaml", profile), "copy auth_url and the other settings of the profile into the cloud's entry")
 		}
 	}
 	return entry, nil

@@ -127,8 +127,8 @@ func TestCloudsThatCannotBeUsed(t *testing.T) {
 		cloud string
 		want  string
 	}{
-		"no file":         {nil, "", "none is in "},
-		"no choice":       {map[string]string{"work/clouds.yaml": two}, "", "no cloud is chosen | name one in spec.cloud or OS_CLOUD: c, d"},
+		"no file":         {nil, "", "there is none in "},
+		"no choice":       {map[string]string{"work/clouds.yaml": two}, "", "no cloud is chosen | choose one in spec.cloud or OS_CLOUD: c, d"},
 		"unknown":         {map[string]string{"work/clouds.yaml": two}, "e", `there is no cloud "e"`},
 		"unknown profile": {map[string]string{"work/clouds.yaml": "clouds: {c: {profile: vexxhost, auth: {username: x}}}\n"}, "", `profile "vexxhost" is not in clouds-public.yaml`},
 		"no address":      {map[string]string{"work/clouds.yaml": "clouds: {c: {auth: {username: x}}}\n"}, "", "the entry has no auth.auth_url"},

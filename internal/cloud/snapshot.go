@@ -14,20 +14,20 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// parallelCalls is how many calls are under way at once.
+// parallelCalls is how many calls run at once.
 const parallelCalls = 12
 
-// Snapshot is what a project looks like at one time: everything that checks
-// and choices need, by one list call for each kind.
+// Snapshot is the state of a project at one time: everything that checks and choices
+// need, from one list call per kind.
 type Snapshot struct {
 	Cloud  string `json:"cloud"`
 	Region string `json:"region,omitempty"`
-	// Insecure says that certificates are not verified.
+	// Insecure reports whether certificates are not verified.
 	Insecure bool  `json:"insecure,omitempty"`
 	Token    Token `json:"token"`
 	// ClockOffset is how much the cloud's clock is ahead of ours.
 	ClockOffset time.Duration `json:"clockOffset"`
-	// Missing are the calls that failed. What they would have listed is empty.
+	// Missing are the calls that failed; their lists are empty.
 	Missing []Missing `json:"missing,omitempty"`
 
 	Networks       []NetworkInfo       `json:"networks"`
@@ -47,8 +47,8 @@ type Snapshot struct {
 	Providers      []string            `json:"loadBalancerProviders"`
 	Zones          map[string][]string `json:"availabilityZones"`
 	Quotas         []Quota             `json:"quotas"`
-	// Hosts is how many hosts take servers; 0 where the cloud does not show
-	// them, as most do to their users.
+	// Hosts is how many hosts accept servers; 0 if the cloud does not show them,
+	// which most clouds do not.
 	Hosts int `json:"hosts,omitempty"`
 }
 
@@ -60,16 +60,16 @@ const (
 	RouterZones  = "router"
 )
 
-// Missing is a call that failed, so that a part of the snapshot is empty.
+// Missing is a call that failed, so a part of the snapshot is empty.
 type Missing struct {
 	Service Service `json:"service"`
 	What    string  `json:"what"`
-	// Absent says that the catalog has no such service.
+	// Absent reports whether the service is missing from the catalog.
 	Absent bool   `json:"absent,omitempty"`
 	Cause  string `json:"cause"`
 }
 
-// Token is who is logged in.
+// Token describes the user who is logged in.
 type Token struct {
 	UserID      string    `json:"userID"`
 	UserName    string    `json:"userName"`
@@ -77,21 +77,21 @@ type Token struct {
 	ProjectName string    `json:"projectName"`
 	Roles       []string  `json:"roles"`
 	ExpiresAt   time.Time `json:"expiresAt"`
-	// CredentialID is set when an application credential logged in.
+	// CredentialID is set if the login is by an application credential.
 	CredentialID string `json:"applicationCredentialID,omitempty"`
-	// Restricted says that the credential cannot make others. It is known
-	// when the credential itself can be read.
+	// Restricted reports whether the credential cannot create others. It is
+	// known if the credential itself can be read.
 	Restricted bool `json:"restricted,omitempty"`
 }
 
 // Thing is something of the project with a name.
 type Thing struct {
-	// Kind is in words: "server".
+	// Kind is a word for the type: "server".
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// Owner is the mark of ownership, nil for foreign things and for key
-	// pairs, which cannot carry one.
+	// Owner is the ownership tag, nil for foreign resources and for key pairs,
+	// which cannot have one.
 	Owner *ownership.Owner `json:"owner,omitempty"`
 }
 
@@ -103,7 +103,7 @@ func thing(kind, id, name string, tags []string, metadata map[string]string, des
 	return t
 }
 
-// NetworkInfo is a network that the project can see.
+// NetworkInfo is a network that the project sees.
 type NetworkInfo struct {
 	Thing
 	ProjectID string `json:"projectID"`
@@ -112,7 +112,7 @@ type NetworkInfo struct {
 	MTU       int    `json:"mtu,omitempty"`
 }
 
-// SubnetInfo is a subnet that the project can see.
+// SubnetInfo is a subnet that the project sees.
 type SubnetInfo struct {
 	Thing
 	ProjectID string `json:"projectID"`

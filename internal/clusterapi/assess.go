@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// assess reports on a cluster. It is pure.
+// assess builds the report of a cluster. It is pure.
 func assess(o objects, name string) Report {
 	r := Report{Name: name}
 	cluster := o.named(clusters, name)
@@ -66,8 +66,8 @@ func (c *Count) add(object *unstructured.Unstructured) {
 	c.Wanted += int(number(object, "spec", "replicas"))
 }
 
-// belongs says that a machine is of a control plane or of a deployment; the
-// MachineSet between deployment and machine carries its name in a label.
+// belongs reports whether a machine belongs to a control plane or a MachineDeployment;
+// machines of a MachineDeployment have its name in a label.
 func belongs(machine, owner *unstructured.Unstructured, kind string) bool {
 	labels := machine.GetLabels()
 	_, plane := labels["cluster.x-k8s.io/control-plane"]
@@ -105,8 +105,8 @@ func infrastructurePart(object *unstructured.Unstructured) Part {
 	return p
 }
 
-// serverGroupPart is a server group, which machines need before they can be
-// made. Its controller does not ask the cloud again about what was refused.
+// serverGroupPart reports on a server group, which machines need before they can be
+// created. Its controller does not retry what the cloud refused.
 func serverGroupPart(group *unstructured.Unstructured) Part {
 	p := Part{Kind: "ServerGroup", Name: group.GetName(), Level: 1, State: "Pending"}
 	available, progressing := find(conditions(group), "Available"), find(conditions(group), "Progressing")
@@ -122,8 +122,8 @@ func serverGroupPart(group *unstructured.Unstructured) Part {
 	return p
 }
 
-// replicasPart is a control plane or a node group: ready when all its machines
-// are, and are what is wanted now.
+// replicasPart reports on a control plane or a node group: it is ready if all its
+// machines are ready and up to date.
 func replicasPart(object *unstructured.Unstructured, kind string) Part {
 	wanted := number(object, "spec", "replicas")
 	ready, current, all := number(object, "status", "readyReplicas"), number(object, "status", "upToDateReplicas"), number(object, "status", "replicas")
@@ -170,8 +170,8 @@ func addonPart(addon *unstructured.Unstructured, kind string) Part {
 	return p
 }
 
-// complaint is the message of the first condition that is False for a reason;
-// Ready comes last, for it sums up the others.
+// complaint returns the message of the first condition that is False with a reason;
+// Ready comes last, because it summarises the others.
 func complaint(object *unstructured.Unstructured) string {
 	last := ""
 	for _, c := range conditions(object) {
@@ -186,7 +186,7 @@ func complaint(object *unstructured.Unstructured) string {
 	return last
 }
 
-// clean makes one line of a message that is a list of lists.
+// clean puts a message that is a nested list on one line.
 func clean(message string) string {
 	var b strings.Builder
 	for line := range strings.Lines(message) {
@@ -204,8 +204,7 @@ func clean(message string) string {
 	return b.String()
 }
 
-// hopelessText are the words after which a cloud does not come to another
-// answer by being asked again (row S-26).
+// hopelessText matches messages after which a retry does not help (row S-26).
 var hopelessText = regexp.MustCompile(`(?i)quota|no valid host|not enough hosts|exceeds? allowed|could not find|no (image|flavor|network|subnet)s?\b.*found|not found|(code|status)? ?\[?40[13]\b|unauthorized|forbidden|went to error|in error state|state ERROR|invalid`)
 
 func hopeless(cause string) bool { return cause != "" && hopelessText.MatchString(cause) }

@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// AwaitServerGroups waits until a cluster's server groups, which are deleted with
-// its release, are gone from OpenStack too: before their controller goes, or its
-// credential.
+// AwaitServerGroups waits until a cluster's server groups, which are deleted with its
+// release, are also gone from OpenStack. Until then their controller and its
+// credential are needed.
 func AwaitServerGroups(ctx context.Context, client dynamic.Interface, namespace, name string) error {
 	left := "server groups"
 	err := wait.PollUntilContextCancel(ctx, groupPause, true, func(ctx context.Context) (bool, error) {
@@ -36,12 +36,13 @@ func AwaitServerGroups(ctx context.Context, client dynamic.Interface, namespace,
 	return nil
 }
 
-// groupPause is between two looks at server groups that are deleted.
+// groupPause is the time between two checks of deleted server groups.
 const groupPause = time.Second
 
-// Delete deletes a cluster with its machines and waits until it is gone; one
-// that is not there is gone. Its OpenStackCluster gets the annotations first: they
-// say what becomes of what workloads made. progress is as in Await.
+// Delete deletes a cluster with its machines and waits until it is gone; it is no
+// error if the cluster does not exist. First it sets the annotations on the
+// OpenStackCluster: they decide what happens to resources that workloads created.
+// progress is as in Await.
 func Delete(ctx context.Context, client dynamic.Interface, namespace, name string, annotations map[string]string, progress func(Report)) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
@@ -63,6 +64,6 @@ func Delete(ctx context.Context, client dynamic.Interface, namespace, name strin
 	return err
 }
 
-// stuck says that a deletion waits in vain. Why a machine or a server group never
-// became ready does not keep it from being deleted.
+// stuck reports whether a deletion cannot complete. The cause that kept a machine or
+// a server group from becoming ready does not keep it from being deleted.
 func stuck(p Part) bool { return p.Hopeless && p.Kind != "Machine" && p.Kind != "ServerGroup" }

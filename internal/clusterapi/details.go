@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// eventTime is how long the events may take: what failed is known already.
+	// eventTime bounds reading the events: the failure itself is known already.
 	eventTime = 5 * time.Second
-	// lastEvents are how many are told.
+	// lastEvents is how many events are shown.
 	lastEvents = 5
 )
 
-// Details are the conditions of a part of a cluster in a namespace that say
-// something, and the last events about it, as lines that begin with a line break;
-// empty if there are none or they cannot be read.
+// Details returns the telling conditions of a part of a cluster, and the last events
+// about it, as lines that begin with a line break; empty if there are none or they
+// cannot be read.
 func Details(ctx context.Context, client dynamic.Interface, namespace string, p Part) string {
 	known := objects{}
 	for _, kind := range kindsOf(p.Kind) {
@@ -35,8 +35,8 @@ func Details(ctx context.Context, client dynamic.Interface, namespace string, p 
 	return details(ctx, client, namespace, known, p)
 }
 
-// details are the conditions of a part that say something, and the last events
-// about it, as lines after its cause.
+// details returns the telling conditions of a part and the last events about it, as
+// lines after its cause.
 func details(ctx context.Context, client dynamic.Interface, namespace string, known objects, p Part) string {
 	var b strings.Builder
 	add := func(heading string, lines []string) {
@@ -53,7 +53,7 @@ func details(ctx context.Context, client dynamic.Interface, namespace string, kn
 	return b.String()
 }
 
-// kindsOf are the objects that a part stands for.
+// kindsOf returns the kinds of the objects that a part stands for.
 func kindsOf(kind string) []schema.GroupVersionResource {
 	return map[string][]schema.GroupVersionResource{
 		"Cluster": {clusters}, "OpenStackCluster": {openStackClusters}, "KubeadmControlPlane": {controlPlanes}, "MachineDeployment": {machineDeployments},
@@ -62,7 +62,7 @@ func kindsOf(kind string) []schema.GroupVersionResource {
 	}[kind]
 }
 
-// told are the conditions of an object that say something.
+// told returns the conditions of an object that explain its state.
 func told(object *unstructured.Unstructured) (lines []string) {
 	for _, c := range conditions(object) {
 		if c.Message != "" {
@@ -72,7 +72,7 @@ func told(object *unstructured.Unstructured) (lines []string) {
 	return lines
 }
 
-// events are the last that are about objects of a name; none if they cannot be
+// events returns the last events about objects with a name; none if they cannot be
 // read.
 func events(ctx context.Context, client dynamic.Interface, namespace, name string) (lines []string) {
 	ctx, cancel := context.WithTimeout(ctx, eventTime)

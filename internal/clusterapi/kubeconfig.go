@@ -12,9 +12,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// Kubeconfig is the administrator's of a cluster, which Cluster API made: it
-// renews it long before its certificate ends. While there is none the error is
-// one of apierrors.IsNotFound.
+// Kubeconfig returns the administrator's kubeconfig of a cluster. Cluster API creates
+// it, and renews it long before its certificate expires. If there is none yet, the
+// error satisfies apierrors.IsNotFound.
 func Kubeconfig(ctx context.Context, client kubernetes.Interface, namespace, name string) (string, error) {
 	secret, err := client.CoreV1().Secrets(namespace).Get(ctx, name+"-kubeconfig", metav1.GetOptions{})
 	if err != nil {
@@ -22,7 +22,7 @@ func Kubeconfig(ctx context.Context, client kubernetes.Interface, namespace, nam
 	}
 	value := bytes.TrimSpace(secret.Data["value"])
 	if len(value) == 0 {
-		return "", fault.New("Secret "+namespace+"/"+secret.Name, errors.New("it has no kubeconfig under the key value"), "see the Cluster's conditions: slipway status")
+		return "", fault.New("Secret "+namespace+"/"+secret.Name, errors.New("the secret has no kubeconfig under the key value"), "see the Cluster's conditions with slipway status")
 	}
 	return string(value), nil
 }

@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Label names the cluster of machines and templates.
+// Label is the label with the cluster's name on machines and templates.
 const Label = "cluster.x-k8s.io/cluster-name"
 
-// The kinds that a cluster on OpenStack is made of, in the versions that Cluster
-// API 1.12, CAPO 0.14 and the addon provider store.
+// The kinds of a cluster on OpenStack, in the versions that Cluster API 1.12, CAPO
+// 0.14 and the addon provider store.
 var (
 	clusters           = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "clusters"}
 	machines           = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "machines"}
@@ -67,7 +67,7 @@ func flag(object *unstructured.Unstructured, path ...string) bool {
 	return value
 }
 
-// number is a whole number; what is not there is 0.
+// number returns a whole number; 0 if the field is missing.
 func number(object *unstructured.Unstructured, path ...string) int64 {
 	value, _, _ := unstructured.NestedInt64(object.Object, path...)
 	return value
@@ -79,8 +79,8 @@ type condition struct {
 	Since                         time.Time
 }
 
-// conditions reads status.conditions; both Cluster API's and Kubernetes' own
-// form have these fields.
+// conditions reads status.conditions; Cluster API's form and Kubernetes' own both
+// have these fields.
 func conditions(object *unstructured.Unstructured) []condition {
 	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	var all []condition

@@ -1,6 +1,6 @@
-// Package clusterapi reads what Cluster API says about one cluster: its parts
-// from the infrastructure to the addons, which of them are ready, and the first
-// cause of those that are not.
+// Package clusterapi reads the state of clusters from Cluster API: their parts, from
+// the infrastructure to the addons, which of them are ready, and the first cause of
+// those that are not.
 package clusterapi
 
 import (
@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Part is one object of a cluster as people see it.
+// Part is one object of a cluster, as shown to people.
 type Part struct {
-	// Kind and Name are the object's.
+	// Kind and Name identify the object.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 	// Level is how deep the part is in the cluster's tree; the cluster is 0.
@@ -19,34 +19,32 @@ type Part struct {
 	Ready bool `json:"ready"`
 	// State is a few words: "3 of 3 ready", "Provisioning".
 	State string `json:"state"`
-	// Cause says why the part is not ready, in the words of the controller
-	// that knows.
+	// Cause says why the part is not ready: the message of its controller.
 	Cause string `json:"cause,omitempty"`
-	// Since is when the state was entered; zero where nobody says it.
+	// Since is when the state was entered; zero if unknown.
 	Since time.Time `json:"since,omitzero"`
-	// Hopeless is set if the cause does not go away by waiting.
+	// Hopeless is set if waiting does not help.
 	Hopeless bool `json:"hopeless,omitempty"`
-	// Empty is set if the part is a node group that wants no machines.
+	// Empty is set if the part is a node group with zero desired machines.
 	Empty bool `json:"empty,omitempty"`
 	// Server is the ID in Nova of a machine that is not ready, once it has one.
 	Server string `json:"server,omitempty"`
 	// Outdated is set if the part is a control plane or a node group with machines
-	// that are to be replaced by others.
+	// that are about to be replaced.
 	Outdated bool `json:"outdated,omitempty"`
 }
 
-// Report is a cluster with its parts, what is made first before what is made
-// of it.
+// Report is a cluster with its parts, in the order in which they are created.
 type Report struct {
 	// Namespace and Name of the cluster.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Exists says that there is such a Cluster.
+	// Exists reports whether the Cluster exists.
 	Exists bool `json:"exists"`
-	// Created is when the Cluster was made.
+	// Created is when the Cluster was created.
 	Created time.Time `json:"created,omitzero"`
-	// Version is that of Kubernetes that the control plane runs, else the one
-	// that it is to run, such as "v1.34.4".
+	// Version is the Kubernetes version that the control plane runs, else its
+	// desired version, such as "v1.34.4".
 	Version string `json:"version,omitempty"`
 	// ControlPlane and Workers are machines.
 	ControlPlane Count  `json:"controlPlane"`
@@ -54,19 +52,19 @@ type Report struct {
 	Parts        []Part `json:"parts"`
 }
 
-// Count is how many machines are ready of those that are wanted.
+// Count is the number of ready and of desired machines.
 type Count struct {
 	Ready  int `json:"ready"`
 	Wanted int `json:"wanted"`
 }
 
-// String is the count as people write it: "2/3".
+// String formats the count, such as "2/3".
 func (c Count) String() string { return fmt.Sprintf("%d/%d", c.Ready, c.Wanted) }
 
 // StateDeleting is the state of a cluster that is being deleted.
 const StateDeleting = "Deleting"
 
-// State is the cluster's own, in a word or two: "Available", "Provisioning",
+// State is the state of the cluster itself: "Available", "Provisioning",
 // "Deleting".
 func (r Report) State() string {
 	for _, p := range r.Parts {
@@ -77,8 +75,8 @@ func (r Report) State() string {
 	return ""
 }
 
-// OnlyControlPlane is the report without what a control plane does not need to
-// be ready: workers, addons, and the Cluster itself, which sums up all.
+// OnlyControlPlane returns the report without the parts that a control plane does not
+// need: workers, addons, and the Cluster itself, which summarises all.
 func (r Report) OnlyControlPlane() Report {
 	var parts []Part
 	group := ""
@@ -94,21 +92,22 @@ func (r Report) OnlyControlPlane() Report {
 	return r
 }
 
-// ControlPlaneReady says that the control plane is, with what it stands on.
+// ControlPlaneReady reports whether the control plane and what it depends on are
+// ready.
 func (r Report) ControlPlaneReady() bool {
 	planes, _ := r.Count("KubeadmControlPlane")
 	return planes > 0 && r.OnlyControlPlane().Ready()
 }
 
-// Ready says that every part is.
+// Ready reports whether all parts are ready.
 func (r Report) Ready() bool {
 	return r.Exists && len(r.Parts) > 0 && !slices.ContainsFunc(r.Parts, func(p Part) bool { return !p.Ready })
 }
 
-// Usable says that the cluster's API answers and that pods find a node: a machine
-// of the control plane is ready, and one of the node groups if there are any. It
-// is not while machines are replaced: what is installed then would come to those
-// that go, which do not have a newer bundle's images (F03).
+// Usable reports whether the cluster's API answers and pods find a node: a machine of
+// the control plane is ready, and one of the node groups if there are any. It is false
+// while machines are replaced: pods could be scheduled to old machines, which do not
+// have a newer bundle's images (F03).
 func (r Report) Usable() bool {
 	planes, workers, groups := 0, 0, false
 	owner := ""
@@ -129,8 +128,8 @@ func (r Report) Usable() bool {
 	return r.Exists && planes > 0 && (workers > 0 || !groups)
 }
 
-// Waiting is the deepest cause: the first part that is not ready and says why,
-// else the first that is not ready. False is that all are ready.
+// Waiting returns the deepest cause: the first part that is not ready and has a
+// cause, else the first that is not ready. It returns false if all are ready.
 func (r Report) Waiting() (Part, bool) {
 	var first *Part
 	for _, p := range r.Parts {
@@ -147,9 +146,8 @@ func (r Report) Waiting() (Part, bool) {
 	return *first, true
 }
 
-// deeper prefers a hopeless cause to any other, a cause to none, and then
-// machines to what waits for them: a control plane only repeats what its
-// machine says.
+// deeper prefers a hopeless cause to any other, a cause to none, and then machines to
+// what waits for them: a control plane only repeats its machine's cause.
 func deeper(p, than Part) bool {
 	if p.Hopeless != than.Hopeless {
 		return p.Hopeless
@@ -168,7 +166,7 @@ func rank(kind string) int {
 	return len(order)
 }
 
-// Count counts the parts of a kind that are ready, of how many.
+// Count returns the number of ready and of all parts of a kind.
 func (r Report) Count(kind string) (ready, all int) {
 	for _, p := range r.Parts {
 		if p.Kind != kind {
@@ -182,7 +180,7 @@ func (r Report) Count(kind string) (ready, all int) {
 	return ready, all
 }
 
-// Progress is how far the cluster is, in a line.
+// Progress describes the progress of the cluster in one line.
 func (r Report) Progress() string {
 	machines, all := r.Count("Machine")
 	text := fmt.Sprintf("%d of %d machines", machines, all)

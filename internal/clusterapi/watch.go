@@ -21,8 +21,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// Read reports on the clusters of a namespace once, in the order of their namespaces;
-// metav1.NamespaceAll is all of them. Kinds that are not defined are left out.
+// Read returns reports on the clusters of a namespace, or of all with
+// metav1.NamespaceAll, in the order of their namespaces. Kinds that are not defined
+// are left out.
 func Read(ctx context.Context, client dynamic.Interface, namespace string) ([]Report, error) {
 	byNamespace := map[string]objects{}
 	for _, kind := range resources() {
@@ -52,8 +53,8 @@ func Read(ctx context.Context, client dynamic.Interface, namespace string) ([]Re
 	return reports, nil
 }
 
-// Exists says that there is a Cluster of the name. Where Cluster API is not
-// there is none.
+// Exists reports whether a Cluster with the name exists; false if Cluster API is not
+// installed.
 func Exists(ctx context.Context, client dynamic.Interface, namespace, name string) (bool, error) {
 	_, err := client.Resource(clusters).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
@@ -65,29 +66,28 @@ func Exists(ctx context.Context, client dynamic.Interface, namespace, name strin
 	return true, nil
 }
 
-// patience is how long a hopeless cause must stay: controllers say things while
-// they start that are not so a moment later.
+// patience is how long a hopeless cause must last: starting controllers report causes
+// that go away a moment later.
 const patience = 30 * time.Second
 
-// settle is how long after an event is waited for further ones.
+// settle is how long to wait for more events after one.
 const settle = 200 * time.Millisecond
 
-// resync is how often everything is looked at again, as controller-runtime does;
-// none at all would be a channel that tests with a clock of their own cannot
-// wait on.
+// resync is how often everything is read again, as in controller-runtime. Without it
+// tests with a fake clock would have no channel to wait on.
 const resync = 10 * time.Hour
 
-// Await watches a cluster until done says so of a report, and returns that
-// report. It ends early with the cause if a part cannot become ready, and at
-// the end of ctx with what was missing; both tell the conditions of the part and
-// its last events. progress is given every report that differs in what is
-// waited for, or in how many machines and addons are ready.
+// Await watches a cluster until done returns true for a report, and returns that
+// report. It fails early with the cause if a part cannot become ready, and at the end
+// of ctx with what was missing; both errors contain the conditions of the part and its
+// last events. progress receives every report in which the part that is waited for,
+// or the number of ready machines and addons, changed.
 func Await(ctx context.Context, client dynamic.Interface, namespace, name string, done func(Report) bool, progress func(Report)) (Report, error) {
 	return await(ctx, client, namespace, name, goal{done: done, ends: func(p Part) bool { return p.Hopeless }}, progress)
 }
 
-// AwaitControlPlane is Await for the control plane alone: workers that cannot
-// become ready do not end it.
+// AwaitControlPlane is Await for the control plane alone: it ignores workers that
+// cannot become ready.
 func AwaitControlPlane(ctx context.Context, client dynamic.Interface, namespace, name string, progress func(Report)) (Report, error) {
 	return await(ctx, client, namespace, name, goal{done: Report.ControlPlaneReady, of: Report.OnlyControlPlane, ends: func(p Part) bool { return p.Hopeless }}, progress)
 }
@@ -95,13 +95,13 @@ func AwaitControlPlane(ctx context.Context, client dynamic.Interface, namespace,
 // goal is what is waited for.
 type goal struct {
 	done func(Report) bool
-	// of leaves of a report what matters; nil is all.
+	// of selects the relevant part of a report; nil means all.
 	of func(Report) Report
-	// ends says of the part that is waited for that waiting is in vain.
+	// ends reports whether waiting for the part is hopeless.
 	ends func(Part) bool
 }
 
-// waiting is what is waited for in a report.
+// waiting returns the part of a report that is waited for.
 func (g goal) waiting(r Report) Part {
 	if g.of != nil {
 		r = g.of(r)
@@ -150,7 +150,7 @@ func await(ctx context.Context, client dynamic.Interface, namespace, name string
 }
 
 func refusal(p Part, details string) error {
-	return fault.New(p.Kind+" "+p.Name, errors.New(p.Cause+details), "do away with the cause and run the same command again: it goes on from here")
+	return fault.New(p.Kind+" "+p.Name, errors.New(p.Cause+details), "fix the cause, then run the same command again to resume")
 }
 
 func late(ctx context.Context, p Part, details string) error {
@@ -162,10 +162,10 @@ func late(ctx context.Context, p Part, details string) error {
 	if p.Cause != "" {
 		what += ": " + p.Cause
 	}
-	return fault.New(p.Kind+" "+p.Name, fmt.Errorf("%w; last seen: %s%s", err, what, details), "slipway status shows the rest")
+	return fault.New(p.Kind+" "+p.Name, fmt.Errorf("%w; last seen: %s%s", err, what, details), "see the details with slipway status")
 }
 
-// follower keeps the objects of a namespace by watching them.
+// follower caches the objects of a namespace with watches.
 type follower struct {
 	namespace string
 	changed   chan struct{}

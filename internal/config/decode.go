@@ -11,21 +11,21 @@ import (
 )
 
 // decoder fills values from a tree, strictly: it collects every mistake and
-// goes on.
+// continues.
 type decoder struct {
-	// files says which file a node is from; nodes of defaults are in none.
+	// files maps a node to its file; nodes of defaults have none.
 	files map[*yaml.Node]string
 	// resolve makes the path of a File absolute.
 	resolve func(path string, origin Origin) string
-	// root is the type of the whole document, where misplaced keys may belong.
+	// root is the type of the whole document, to find where a misplaced key belongs.
 	root reflect.Type
 
 	problems []Problem
 	origins  map[string]Origin
 }
 
-// place is where a value stands: its path, and the node to blame, which is the
-// key where there is one.
+// place is the position of a value: its path, and the node that a mistake is
+// reported at, which is the key if there is one.
 type place struct {
 	at   *field.Path
 	node *yaml.Node
@@ -52,7 +52,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, p place) {
 		d.origins[p.at.String()] = d.origin(p.node)
 	}
 	if n.Kind == yaml.AliasNode {
-		d.problem(p, "aliases are not allowed", "write the value out, or put what is shared into a file of its own and layer it with -f")
+		d.problem(p, "aliases are not allowed", "write the value out, or put the shared part into a file of its own and add it with -f")
 		return
 	}
 	if isText(v.Type()) {
@@ -76,8 +76,8 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, p place) {
 	}
 }
 
-// structure decodes a map with known keys; keys that are absent or null get
-// their defaults.
+// structure decodes a map with known keys; missing and null keys get their
+// defaults.
 func (d *decoder) structure(n *yaml.Node, v reflect.Value, p place) {
 	known := entries(v.Type())
 	given := map[string]bool{}
@@ -100,7 +100,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, p place) {
 	}
 }
 
-// absent gives a key that nobody wrote its default, also inside of a structure.
+// absent gives a missing key its default, also inside a structure.
 func (d *decoder) absent(e entry, v reflect.Value, p place) {
 	node := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	if e.initial != "" {
@@ -114,11 +114,11 @@ func (d *decoder) absent(e entry, v reflect.Value, p place) {
 	d.value(node, v, p.child(e.name, node))
 }
 
-// pairs yields the keys and values of a map, and tells of repeated ones.
+// pairs yields the keys and values of a map, and reports repeated keys.
 func (d *decoder) pairs(n *yaml.Node, p place) func(func(key, value *yaml.Node) bool) {
 	return func(yield func(key, value *yaml.Node) bool) {
 		if n.Kind != yaml.MappingNode {
-			d.problem(p, "a map is wanted, this is "+describe(n), "")
+			d.problem(p, "expected a map, found "+describe(n), "")
 			return
 		}
 		first := map[string]int{}
@@ -127,9 +127,9 @@ func (d *decoder) pairs(n *yaml.Node, p place) func(func(key, value *yaml.Node) 
 			line, repeated := first[key.Value]
 			switch {
 			case key.Kind != yaml.ScalarNode || (key.Tag != "!!str" && key.Tag != "!!merge"):
-				d.problem(place{p.at, key}, "a key is text, this is "+describe(key), fmt.Sprintf("quote it: %q", key.Value))
+				d.problem(place{p.at, key}, "a key must be text, found "+describe(key), fmt.Sprintf("quote it: %q", key.Value))
 			case repeated:
-				d.problem(p.child(key.Value, key), fmt.Sprintf("key %q is here a second time, the first is in line %d", key.Value, line), "keep one of them")
+				d.problem(p.child(key.Value, key), fmt.Sprintf("key %q is repeated; it was set in line %d", key.Value, line), "keep one of them")
 			case !yield(key, value):
 				return
 			}
@@ -155,7 +155,7 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, p place) {
 
 func (d *decoder) list(n *yaml.Node, v reflect.Value, p place) {
 	if n.Kind != yaml.SequenceNode {
-		d.problem(p, "a list is wanted, this is "+describe(n), fmt.Sprintf("write [%s], or a line with \"- \" for each element", n.Value))
+		d.problem(p, "expected a list, found "+describe(n), fmt.Sprintf("write [%s], or one line with \"- \" per element", n.Value))
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
@@ -168,7 +168,7 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, p place) {
 	}
 }
 
-// isText says that a type is read from text by a method of its own.
+// isText reports whether a type has its own method to read itself from text.
 func isText(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }

@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// scalar decodes text, whole numbers and booleans. No value is converted: 1.30
-// as a version would silently become 1.3.
+// scalar decodes text, whole numbers and booleans. It converts no value: the
+// version 1.30 would silently become 1.3.
 func (d *decoder) scalar(n *yaml.Node, v reflect.Value, p place) {
 	switch v.Kind() {
 	case reflect.String:
@@ -37,7 +37,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, p place) {
 	}
 }
 
-// want checks that the node is a scalar of the tag.
+// want checks that the node is a scalar with the tag.
 func (d *decoder) want(n *yaml.Node, tag, wanted, remedy string, p place) bool {
 	if n.Kind == yaml.ScalarNode && n.Tag == tag {
 		return true
@@ -45,11 +45,11 @@ func (d *decoder) want(n *yaml.Node, tag, wanted, remedy string, p place) bool {
 	if n.Kind != yaml.ScalarNode {
 		remedy = ""
 	}
-	d.problem(p, fmt.Sprintf("%s is wanted, this is %s", wanted, describe(n)), remedy)
+	d.problem(p, fmt.Sprintf("expected %s, found %s", wanted, describe(n)), remedy)
 	return false
 }
 
-// path makes the value of a File absolute.
+// path decodes a File as an absolute path.
 func (d *decoder) path(text string, t reflect.Type, p place) string {
 	if t != reflect.TypeFor[File]() || text == "" || d.resolve == nil {
 		return text
@@ -76,7 +76,7 @@ func (d *decoder) text(n *yaml.Node, v reflect.Value, p place) {
 	}
 }
 
-// free decodes a value of any form, as JSON would have it.
+// free decodes a value of any form into JSON's types.
 func (d *decoder) free(n *yaml.Node, v reflect.Value, p place) {
 	switch n.Kind {
 	case yaml.MappingNode:

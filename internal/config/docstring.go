@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The sources of the types are in the binary, so that schema and reference
-// are made from the docstrings that developers read.
+// The sources of the types are embedded in the binary, so that schema and
+// reference are generated from the docstrings.
 var (
 	//go:embed environment.go
 	environmentSource string

@@ -9,17 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Document is a file of another kind than an environment, such as a list of
-// images, read by the same rules: strict, with the origin of every value, and
-// with every mistake told at once.
+// Document is another kind of file than an environment, such as an image manifest,
+// read by the same rules: strictly, with the origin of every value, and with all
+// mistakes reported at once.
 type Document struct {
 	loaded   *Loaded
 	problems []Problem
 }
 
-// ParseDocument decodes one YAML or JSON document into a struct whose tags are
-// as those of Environment. Mistakes are collected for Err; what could be
-// decoded is in the struct even then.
+// ParseDocument decodes one YAML or JSON document into a struct with the same tags
+// as Environment. Mistakes are collected for Err; the struct holds what could be
+// decoded.
 func ParseDocument(source Source, into any) (*Document, error) {
 	dir, err := filepath.Abs(filepath.Dir(source.Name))
 	if err != nil {
@@ -45,11 +45,11 @@ func ParseDocument(source Source, into any) (*Document, error) {
 	return d, nil
 }
 
-// Given says that the file, not a default, has the key.
+// Given reports whether the file sets the key, rather than a default.
 func (d *Document) Given(at *field.Path) bool { return d.loaded.Given(at.String()) }
 
-// Add tells of a mistake that decoding alone did not find. A key of which
-// something was told already is left at that.
+// Add adds a mistake that decoding did not find. A key that has a mistake already
+// gets no second one.
 func (d *Document) Add(at *field.Path, remedy, cause string, args ...any) {
 	d.add(Problem{Path: pathText(at), Cause: fmt.Sprintf(cause, args...), Remedy: remedy})
 }
@@ -64,6 +64,6 @@ func (d *Document) add(p Problem) {
 	d.problems = append(d.problems, p)
 }
 
-// Err joins all mistakes, each a fault.Fault with file, line and path; nil if
-// there are none.
+// Err joins all mistakes, each a fault.Fault with file, line and path; nil if there
+// are none.
 func (d *Document) Err() error { return faults(d.problems, d.loaded.Files) }

@@ -1,154 +1,156 @@
 // Package config is the environment file: its types, strict decoding with the
 // origin of every value, defaults, validation, JSON Schema and reference page.
 //
-// The docstrings of the types below are the descriptions in the schema and in
-// the reference, their `default` tags the only place of defaults (YAML text),
-// and their `schema` tags the rules that one value alone can break: required,
-// enum=a|b, min=, max=, minLength=, format=.
+// The docstrings of the types below are the descriptions in the schema and in the
+// reference. Their `default` tags are the only source of defaults (YAML text), and
+// their `schema` tags the rules for a single value: required, enum=a|b, min=,
+// max=, minLength=, format=.
 package config
 
-// APIVersion and Kind head every environment file.
+// APIVersion and Kind identify an environment file.
 const (
 	APIVersion = "slipway.sh/v1alpha1"
 	Kind       = "Environment"
 )
 
-// Environment is one management cluster with everything that it stands on.
+// Environment is one management cluster with all resources that it needs.
 type Environment struct {
-	// Version of this file format. The first layer must say it.
+	// Version of the file format. The first file must set it.
 	APIVersion string `json:"apiVersion" schema:"required,enum=slipway.sh/v1alpha1"`
-	// Kind of this file. The first layer must say it.
+	// Kind of the file. The first file must set it.
 	Kind string `json:"kind" schema:"required,enum=Environment"`
-	// What the environment is called.
+	// Identity of the environment.
 	Metadata Metadata `json:"metadata" schema:"required"`
-	// What the environment consists of.
+	// Desired state of the environment.
 	Spec Spec `json:"spec"`
 }
 
-// Metadata names an environment.
+// Metadata is the identity of an environment.
 type Metadata struct {
-	// Name of the environment: the prefix of the name of everything that it is made of, and part of its tags.
-	// A lower-case RFC 1123 label of at most 30 characters, so that machines' host names, which add
-	// the node group and two random parts, stay within 63. It cannot be changed later.
+	// Name of the environment, the prefix of the names of all its resources and part of their ownership tags.
+	// It must be a lower-case RFC 1123 label of at most 30 characters: machines' host names add the node group
+	// and two random parts, and must not exceed 63 characters. You cannot change it later.
 	Name string `json:"name" schema:"required,format=label,maxLength=30"`
 }
 
-// MaxNameLength is how long the name of an environment may be, in characters.
+// MaxNameLength is the maximum length of an environment's name, in characters.
 const MaxNameLength = 30
 
-// Spec is what an environment consists of.
+// Spec is the desired state of an environment.
 type Spec struct {
-	// Entry of clouds.yaml to use. Empty: the one that `OS_CLOUD` names, else the only one there is.
+	// Entry of clouds.yaml to use. Empty: the entry that `OS_CLOUD` names, else the only entry.
 	Cloud string `json:"cloud,omitempty"`
-	// Region of the cloud. Empty: the one of the clouds.yaml entry.
+	// Region of the cloud. Empty: the region of the clouds.yaml entry.
 	Region string `json:"region,omitempty"`
-	// External network for the router's gateway and for floating IPs, by name or ID. Empty: the only one the
-	// project can see; several are refused with their names.
+	// External network for the router's gateway and for floating IPs, by name or ID. Empty: the only external
+	// network that the project can see; if there are several, you must choose one.
 	ExternalNetwork string `json:"externalNetwork,omitempty"`
-	// The seed: one server with k3s, on which Cluster API runs until the management cluster can.
+	// The seed: a server with k3s that runs Cluster API until the management cluster can.
 	Seed Seed `json:"seed"`
 	// Cluster API and its providers.
 	ClusterAPI ClusterAPI `json:"clusterAPI"`
-	// The management cluster, highly available, that Cluster API on the seed makes. Empty: there is none, and Cluster API on the seed is all.
+	// The highly available management cluster, which Cluster API on the seed creates. Empty: there is no management cluster, only
+	// Cluster API on the seed.
 	ManagementCluster *ManagementCluster `json:"managementCluster,omitempty"`
-	// The Magnum-compatible API on the management cluster. Empty: there is none.
+	// The Magnum-compatible API on the management cluster. Empty: there is no such API.
 	Magnum *Magnum `json:"magnum,omitempty"`
-	// Manifests of node images (docs/images.md): `up` brings what they list to the cloud, beside everything else. `down` leaves these images unless
-	// it is told `--images`.
+	// Image manifests of node images (docs/images.md). `up` uploads the images that they list. `down` keeps these images unless you give
+	// `--images`.
 	Images []File `json:"images,omitempty"`
-	// The application credential that is made for the environment; the operator's own never leaves the operator's machine.
+	// The application credential that Slipway creates for the environment. Your own credential never leaves your machine.
 	Credential Credential `json:"credential"`
-	// Proxy for outgoing HTTP from the environment's machines. Empty: none.
+	// Proxy for outgoing HTTP of the environment's machines. Empty: no proxy.
 	Proxy *Proxy `json:"proxy,omitempty"`
-	// PEM file with the certificates of private authorities that every machine trusts besides those of its operating system,
-	// and that OpenStack's APIs are verified with.
+	// PEM file with private CA certificates. Every machine trusts them in addition to those of its operating system, and
+	// the certificates of OpenStack's APIs are verified with them.
 	CABundle File `json:"caBundle,omitempty"`
-	// Mirrors and credentials of image registries, by the registry's host name, with the port if it has one ("docker.io",
-	// "registry.example.org:5000"). Needed only for what is not in the bundle. Clusters of the Magnum-compatible API have the mirrors
-	// from their creation or next upgrade on, without the credentials.
+	// Mirrors and credentials of container registries, by host name, with the port if there is one ("docker.io",
+	// "registry.example.org:5000"). You need them only for images that are not in the bundle. Clusters of the Magnum-compatible API
+	// get the mirrors when they are created or next upgraded, but not the credentials.
 	Registries map[string]Registry `json:"registries,omitempty"`
-	// Where Slipway keeps what it knows about the environment.
+	// Where Slipway keeps the state of the environment.
 	State State `json:"state"`
-	// Folder of the bundle: everything that goes on machines. `slipway bundle build` or `pull` makes it.
+	// Folder of the bundle, which holds everything that is installed on machines. `slipway bundle build` or `pull` creates it.
 	Bundle File `json:"bundle" default:"bundle"`
-	// What `slipway down` does with the volumes of workloads' persistent volume claims: `delete` or `keep`.
+	// What `slipway down` does with the volumes of workloads' PersistentVolumeClaims: `delete` or `keep`.
 	VolumesPolicy string `json:"volumesPolicy" default:"delete" schema:"enum=delete|keep"`
-	// Tags for everything in OpenStack that takes tags, besides Slipway's own. At most 60 characters each, without commas
-	// and slashes, which Nova refuses; what begins with "slipway" is reserved.
+	// Additional tags for all OpenStack resources that can have tags. Each has at most 60 characters, without commas
+	// and slashes, which Nova refuses. Tags that begin with "slipway" are reserved.
 	Tags []string `json:"tags,omitempty" schema:"format=tag"`
 }
 
-// ClusterAPI is Cluster API on the seed and on the management cluster.
+// ClusterAPI configures Cluster API on the seed and on the management cluster.
 type ClusterAPI struct {
-	// Settings of providers, by clusterctl's names: `cluster-api`, `bootstrap-kubeadm`, `control-plane-kubeadm`, `infrastructure-openstack`,
-	// and `openstack-resource-controller`, which the last one needs.
+	// Settings of providers, by their clusterctl names: `cluster-api`, `bootstrap-kubeadm`, `control-plane-kubeadm`, `infrastructure-openstack`,
+	// and `openstack-resource-controller`, which `infrastructure-openstack` needs.
 	Providers map[string]Provider `json:"providers,omitempty" schema:"keys=cluster-api|bootstrap-kubeadm|control-plane-kubeadm|infrastructure-openstack|openstack-resource-controller"`
 }
 
-// Provider is the settings of one controller manager.
+// Provider configures one controller manager.
 type Provider struct {
-	// Feature gates by name, such as `MachinePool: true`. Gates that are not named keep the provider's default.
+	// Feature gates by name, such as `MachinePool: true`. Other gates keep the provider's default.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
-	// Arguments of the manager by name without dashes, such as `v: "4"` or `sync-period: 5m`. They replace the provider's own of the same name.
+	// Arguments of the manager by name without dashes, such as `v: "4"` or `sync-period: 5m`. They override the provider's own arguments of the same name.
 	Args map[string]string `json:"args,omitempty"`
 }
 
-// Credential is the application credential that machines of the environment use.
+// Credential is the application credential that the environment's machines use.
 type Credential struct {
-	// Roles of the credential, by name; the operator must have them. Empty: `member`, and `load-balancer_member` and `creator` where the operator has them.
+	// Roles of the credential, by name; you must have them yourself. Empty: `member`, and those of `load-balancer_member` and `creator` that you have.
 	Roles []string `json:"roles,omitempty"`
-	// How long a new credential lasts, such as `8760h`; `up` replaces it when less than a third is left. 0s: it does not expire.
+	// Lifetime of a new credential, such as `8760h`; `up` replaces it when less than a third is left. 0s: it does not expire.
 	ExpiresAfter Duration `json:"expiresAfter" default:"0s" schema:"format=duration"`
-	// Allow the credential to make and delete application credentials and trusts. Nothing in Slipway needs it.
+	// Allow the credential to create and delete application credentials and trusts. Slipway does not need this.
 	Unrestricted bool `json:"unrestricted" default:"false"`
-	// The only calls that the credential may make. Empty: all that its roles allow.
+	// The only API calls that the credential may make. Empty: all that its roles allow.
 	AccessRules []AccessRule `json:"accessRules,omitempty"`
 }
 
-// AccessRule is an access rule of Keystone: calls that an application credential may make.
+// AccessRule is a Keystone access rule: API calls that an application credential may make.
 type AccessRule struct {
 	// Type of the service in the catalog, such as `compute`.
 	Service string `json:"service" schema:"required"`
 	// HTTP method.
 	Method string `json:"method" schema:"required,enum=GET|HEAD|POST|PUT|PATCH|DELETE"`
-	// Path of the call as Keystone matches it: `*` is one segment, `**` any number, `{name}` one segment.
+	// Path of the call as Keystone matches it: `*` and `{name}` match one segment, `**` any number.
 	Path string `json:"path" schema:"required,format=path"`
 }
 
-// State is where Slipway keeps what it knows about the environment. Every secret in it is encrypted.
+// State is where Slipway keeps the state of the environment. All secrets in it are encrypted.
 type State struct {
-	// URL of the storage. `file://` with a folder: a relative one (`file://./.slipway`) lies beside the first file of the environment.
-	// `s3://bucket/prefix`, with `endpoint=` and `region=` as query parameters for others than Amazon's.
+	// URL of the storage. `file://` with a folder; a relative folder (`file://./.slipway`) is relative to the folder of the first environment
+	// file. Or `s3://bucket/prefix`, with the query parameters `endpoint=` and `region=` for a server that is not Amazon's.
 	Backend string `json:"backend" default:"file://./.slipway" schema:"format=backend"`
-	// File whose content encrypts the secrets, mode 0600. Empty, and `passphraseEnv` too: `passphrase` in the folder `.slipway`, made by the first run.
+	// File with the passphrase that encrypts the secrets, mode 0600. If this and `passphraseEnv` are empty: `passphrase` in the folder
+	// `.slipway`, which the first run creates.
 	PassphraseFile File `json:"passphraseFile,omitempty"`
-	// Environment variable that holds the passphrase instead of a file, for CI.
+	// Environment variable with the passphrase, instead of a file; for CI.
 	PassphraseEnv string `json:"passphraseEnv,omitempty" schema:"format=variable"`
-	// File with the age identity (private key) that decrypts `passphraseFile`, so that the latter can be kept in version control.
+	// File with the age identity (private key) that decrypts `passphraseFile`, so that you can keep `passphraseFile` in version control.
 	AgeIdentityFile File `json:"ageIdentityFile,omitempty"`
 }
 
-// Proxy is what machines send outgoing HTTP through.
+// Proxy is the HTTP proxy of the environment's machines.
 type Proxy struct {
 	// URL of the proxy for http:// addresses.
 	HTTPProxy string `json:"httpProxy,omitempty" schema:"format=httpURL"`
 	// URL of the proxy for https:// addresses.
 	HTTPSProxy string `json:"httpsProxy,omitempty" schema:"format=httpURL"`
-	// Host names, domains (".example.org"), addresses and CIDRs that are reached directly. The environment's own
-	// networks, the cluster domain and the metadata service are always among them.
+	// Host names, domains (".example.org"), addresses and CIDRs that machines reach without the proxy. The environment's own
+	// networks, the cluster domain and the metadata service are always included.
 	NoProxy []string `json:"noProxy,omitempty"`
 }
 
-// Registry is how machines reach one registry of images.
+// Registry is how machines reach one container registry.
 type Registry struct {
-	// URLs of mirrors, tried in this order before the registry itself.
+	// URLs of mirrors. Machines try them in this order before the registry itself.
 	Mirrors []string `json:"mirrors,omitempty" schema:"format=httpURL"`
-	// Rewrites of image names for the mirrors: regular expression to replacement, such as `"^library/(.*)": "mirror/$1"`.
+	// Rewrites of image names for the mirrors, from regular expression to replacement, such as `"^library/(.*)": "mirror/$1"`.
 	Rewrite map[string]string `json:"rewrite,omitempty"`
-	// PEM file with the authority of the registry's certificate, if `caBundle` has it not.
+	// PEM file with the CA of the registry's certificate, if `caBundle` does not contain it.
 	CAFile File `json:"caFile,omitempty"`
-	// User name at the registry.
+	// User name for the registry.
 	Username string `json:"username,omitempty"`
-	// File with the user's password at the registry, mode 0600. A password has no place in this file.
+	// File with the password for the registry, mode 0600. Do not write passwords into the environment file.
 	PasswordFile File `json:"passwordFile,omitempty"`
 }

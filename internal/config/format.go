@@ -17,19 +17,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// format checks a value against the format of its field.
+// format checks a value against its field's format.
 func (v *validator) format(value reflect.Value, at *field.Path, r rules) {
 	switch x := value.Interface().(type) {
 	case netip.Prefix:
 		if x.IsValid() && x.Masked() != x {
-			v.add(at, "write "+x.Masked().String(), "%s is an address within a range, not the range", x)
+			v.add(at, "write "+x.Masked().String(), "%s is an address in a range, not the range", x)
 		}
 		return
 	case netip.Addr:
 		return
 	case Duration:
 		if x < 0 {
-			v.add(at, "", "a length of time is not negative")
+			v.add(at, "", "a duration must not be negative")
 		}
 		return
 	}
@@ -42,7 +42,7 @@ func (v *validator) format(value reflect.Value, at *field.Path, r rules) {
 	}
 }
 
-// formats are the checks of text; each returns cause and remedy, or nothing.
+// formats are the checks of text; each returns a cause and a remedy, or nothing.
 func formats() map[string]func(text string) (cause, remedy string) {
 	return map[string]func(string) (string, string){
 		"label": checkLabel, "tag": checkTag, "variable": checkVariable, "httpURL": checkHTTP, "backend": checkBackend, "path": checkPath, "sshKey": checkSSHKey,
@@ -59,19 +59,19 @@ func checkLabel(text string) (cause, remedy string) {
 
 func checkHostname(text string) (cause, remedy string) {
 	if len(validation.IsDNS1123Subdomain(text)) > 0 {
-		return fmt.Sprintf("%q is not the name of a host", text), "write one such as magnum.cloud.example, without https:// and port"
+		return fmt.Sprintf("%q is not a host name", text), "write a name such as magnum.cloud.example, without https:// and port"
 	}
 	return "", ""
 }
 
-// checkTag holds Nova's rules, which are the strictest: at most 60 characters,
-// neither comma nor slash.
+// checkTag checks Nova's rules for tags, the strictest of all services: at most 60
+// characters, no comma and no slash.
 func checkTag(text string) (cause, remedy string) {
 	switch {
 	case len(text) > 60 || strings.ContainsAny(text, ",/"):
-		return fmt.Sprintf("%q is no tag that every service takes", text), "use at most 60 characters without commas and slashes"
+		return fmt.Sprintf("%q is not a tag that all services accept", text), "use at most 60 characters without commas and slashes"
 	case strings.HasPrefix(text, "slipway"):
-		return fmt.Sprintf("%q begins as Slipway's own tags", text), "choose another one"
+		return fmt.Sprintf("%q begins like Slipway's own tags", text), "choose another tag"
 	}
 	return "", ""
 }
@@ -92,7 +92,7 @@ func checkHTTP(text string) (cause, remedy string) {
 		return fmt.Sprintf("%q is not an http or https URL", u.Redacted()), "write one such as http://proxy.example.org:3128"
 	}
 	if _, secret := u.User.Password(); secret {
-		return "the URL holds a password, which has no place in this file", "use an address that needs none"
+		return "the URL contains a password, which does not belong in this file", "use a URL that needs no password"
 	}
 	return "", ""
 }
@@ -104,13 +104,13 @@ func checkBackend(text string) (cause, remedy string) {
 	case err != nil:
 		return "this is not a URL", remedy
 	case u.User != nil:
-		return "the URL holds a login, which has no place in this file", "give the credentials of S3 in the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+		return "the URL contains a login, which does not belong in this file", "set the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 	case u.Scheme == "file" && u.Host+u.Path != "":
 		return "", ""
 	case u.Scheme == "s3" && u.Host != "":
 		return "", ""
 	}
-	return fmt.Sprintf("%q is not a URL of a known storage", text), remedy
+	return fmt.Sprintf("%q is not the URL of a supported storage", text), remedy
 }
 
 func checkPath(text string) (cause, remedy string) {
@@ -122,19 +122,19 @@ func checkPath(text string) (cause, remedy string) {
 
 func checkSSHKey(text string) (cause, remedy string) {
 	if _, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text)); err != nil {
-		return "this is not a public key of SSH", "write a line such as `ssh-ed25519 AAAA… name`"
+		return "this is not an SSH public key", "write a line such as `ssh-ed25519 AAAA… name`"
 	}
 	return "", ""
 }
 
 func checkVersion(text string) (cause, remedy string) {
 	if !regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`).MatchString(text) {
-		return fmt.Sprintf("%q is not a version of Kubernetes", text), "write one such as v1.34.4"
+		return fmt.Sprintf("%q is not a Kubernetes version", text), "write one such as v1.34.4"
 	}
 	return "", ""
 }
 
-// readTrust reads the CA bundle and checks that it holds certificates only.
+// readTrust reads the CA bundle and checks that it contains only certificates.
 func readTrust(e *Environment) ([]byte, []Problem) {
 	if e.Spec.CABundle == "" {
 		return nil, nil
@@ -158,7 +158,7 @@ func checkCertificates(text []byte) error {
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			return fmt.Errorf("the file holds a block %q, which is no certificate", block.Type)
+			return fmt.Errorf("the file contains a block %q, which is not a certificate", block.Type)
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 			return fmt.Errorf("certificate %d of the file: %w", count+1, err)
@@ -166,7 +166,7 @@ func checkCertificates(text []byte) error {
 		count++
 	}
 	if count == 0 {
-		return errors.New("the file holds no certificate in PEM form")
+		return errors.New("the file contains no PEM certificate")
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ type layer struct {
 	root *yaml.Node
 }
 
-// parse reads one document. A file without content is an empty layer.
+// parse reads one document. An empty file is an empty layer.
 func parse(file string, text []byte) (layer, []Problem) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document, second yaml.Node
@@ -32,17 +32,17 @@ func parse(file string, text []byte) (layer, []Problem) {
 	}
 	if err := decoder.Decode(&second); err == nil {
 		return layer{}, []Problem{{Origin: Origin{file, second.Line}, Cause: "a second document begins here",
-			Remedy: "write one document a file; several files are layered with -f"}}
+			Remedy: "write one document per file, and name several files with -f"}}
 	}
 	root := document.Content[0]
 	if root.Kind != yaml.MappingNode {
-		return layer{}, []Problem{{Origin: Origin{file, root.Line}, Cause: "a map is wanted, this is " + describe(root), Remedy: "begin with apiVersion: " + APIVersion}}
+		return layer{}, []Problem{{Origin: Origin{file, root.Line}, Cause: "expected a map, found " + describe(root), Remedy: "begin with apiVersion: " + APIVersion}}
 	}
 	return layer{file: file, root: root}, nil
 }
 
-// syntaxProblem takes the line out of the text of the library's errors, which
-// is the only place that has it.
+// syntaxProblem takes the line number from the text of the library's error, the
+// only place that has it.
 func syntaxProblem(file string, err error) Problem {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	origin := Origin{File: file, Line: 1}
@@ -53,8 +53,8 @@ func syntaxProblem(file string, err error) Problem {
 	return Problem{Origin: origin, Cause: "this is not YAML: " + text, Remedy: "check indentation, colons and quotes near this line"}
 }
 
-// merge lays over on base: maps merge, everything else is replaced. A null of
-// over hides what base says; the decoder then takes the default.
+// merge merges over into base: maps are merged, everything else is replaced. A null
+// in over hides the value of base; the decoder then takes the default.
 func merge(base, over *yaml.Node) *yaml.Node {
 	if base == nil || base.Kind != yaml.MappingNode || over.Kind != yaml.MappingNode {
 		return over
@@ -82,7 +82,7 @@ func keyIndex(mapping *yaml.Node, key string) int {
 	return -1
 }
 
-// index remembers which file every node of a layer is from.
+// index records the file of every node of a layer.
 func (l layer) index(files map[*yaml.Node]string) {
 	var visit func(*yaml.Node)
 	visit = func(n *yaml.Node) {
@@ -94,7 +94,7 @@ func (l layer) index(files map[*yaml.Node]string) {
 	visit(l.root)
 }
 
-// describe is a node as people say it.
+// describe describes a node for an error message.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -121,7 +121,7 @@ func describe(n *yaml.Node) string {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// pathText is the path as users read it; the root has none.
+// pathText is the path as users read it; empty for the root.
 func pathText(at *field.Path) string {
 	if at == nil {
 		return ""

@@ -15,23 +15,23 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// DefaultFile is the environment file that commands read when none is named.
+// DefaultFile is the environment file that commands read if none is named.
 const DefaultFile = "slipway.yaml"
 
 // Source is the text of one environment file.
 type Source struct {
-	// Name is the path of the file: for origins, and to resolve relative paths in it.
+	// Name is the path of the file, for origins and to resolve relative paths in it.
 	Name string
 	Text []byte
 }
 
-// Loaded is an environment that was read from files and found valid.
+// Loaded is a valid environment that was read from files.
 type Loaded struct {
 	Environment *Environment
-	// Files are the layers, as they were given to Load.
+	// Files are the layers, in the order given to Load.
 	Files []string
-	// Dir is the project folder: the absolute folder of the first file. State
-	// lies there unless the environment says otherwise.
+	// Dir is the project folder: the absolute folder of the first file. The state is
+	// kept there unless the environment says otherwise.
 	Dir string
 	// TrustBundle is the content of spec.caBundle, nil without one.
 	TrustBundle []byte
@@ -39,13 +39,12 @@ type Loaded struct {
 	origins map[string]Origin
 }
 
-// Load reads an environment from files. Of several the ones to the right win:
-// maps merge, everything else is replaced, null resets to the default. Every
-// mistake in every file is reported at once, each as a fault.Fault with file,
-// line and path.
+// Load reads an environment from files. Later files override earlier ones: maps are
+// merged, everything else is replaced, null resets to the default. All mistakes in
+// all files are reported at once, each as a fault.Fault with file, line and path.
 func Load(paths ...string) (*Loaded, error) {
 	if len(paths) == 0 {
-		return nil, fault.Usage("environment", errors.New("no file is named"), "name one with -f")
+		return nil, fault.Usage("environment", errors.New("no environment file is named"), "name one with -f")
 	}
 	var sources []Source
 	var errs []error
@@ -53,7 +52,7 @@ func Load(paths ...string) (*Loaded, error) {
 		text, err := os.ReadFile(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			errs = append(errs, fault.Usage(path, errors.New("no such environment file"), "write one with `slipway init`, or name another with -f"))
+			errs = append(errs, fault.Usage(path, errors.New("the environment file does not exist"), "create one with `slipway init`, or name another one with -f"))
 		case err != nil:
 			errs = append(errs, fault.Usage(path, err, ""))
 		}
@@ -65,8 +64,8 @@ func Load(paths ...string) (*Loaded, error) {
 	return Parse(sources...)
 }
 
-// Parse is Load for texts. It reads the files that the environment names, to
-// check them.
+// Parse is Load for texts. It reads the files that the environment names, to check
+// them.
 func Parse(sources ...Source) (*Loaded, error) {
 	dir, err := filepath.Abs(filepath.Dir(sources[0].Name))
 	if err != nil {
@@ -105,7 +104,7 @@ func (l *Loaded) decode(root *yaml.Node, files map[*yaml.Node]string, into *Envi
 	return d.problems
 }
 
-// judge validates, without repeating what decoding said about the same keys.
+// judge validates, but reports no key that decoding has reported already.
 func (l *Loaded) judge(known []Problem) []Problem {
 	problems := Validate(l.Environment, l.Given)
 	trust, found := readTrust(l.Environment)
@@ -126,8 +125,8 @@ func covers(path, below string) bool {
 	return ok && path != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// resolve makes a path absolute: relative to the file that says it, or to the
-// project folder if it is a default.
+// resolve makes a path absolute: relative to the file that sets it, or to the
+// project folder for a default.
 func (l *Loaded) resolve(path string, origin Origin) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -141,14 +140,14 @@ func (l *Loaded) resolve(path string, origin Origin) string {
 	return filepath.Join(dir, path)
 }
 
-// Origin is where the value at a path such as `spec.seed.flavor` was said. The
-// zero Origin, "default", is for what nobody said.
+// Origin is where the value at a path such as `spec.seed.flavor` was set; the zero
+// Origin, "default", if no file sets it.
 func (l *Loaded) Origin(path string) Origin { return l.origins[path] }
 
-// Given says that a file, not a default, has the key.
+// Given reports whether a file sets the key, rather than a default.
 func (l *Loaded) Given(path string) bool { return l.Origin(path).File != "" }
 
-// nearestOrigin is where a key is, or the nearest key around it.
+// nearestOrigin is the origin of a key, or of the nearest key around it.
 func (l *Loaded) nearestOrigin(path string) Origin {
 	for path != "" {
 		if o := l.Origin(path); o.File != "" {

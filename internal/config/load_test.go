@@ -75,12 +75,12 @@ func TestFilesThatAreNoEnvironment(t *testing.T) {
 		"syntax":          {head + "spec: [", "a.yaml:4: this is not YAML"},
 		"tab":             {head + "spec:\n\tcloud: x\n", "a.yaml:5: this is not YAML"},
 		"two documents":   {head + "---\n" + head, "a second document begins here"},
-		"list":            {"- a\n", "a.yaml:1: a map is wanted, this is a list"},
+		"list":            {"- a\n", "a.yaml:1: expected a map, found a list"},
 		"empty":           {"", "a.yaml:1: apiVersion: this is required"},
-		"other version":   {strings.Replace(head, "v1alpha1", "v2", 1), `a.yaml:1: apiVersion: "slipway.sh/v2" is not known here`},
+		"other version":   {strings.Replace(head, "v1alpha1", "v2", 1), `a.yaml:1: apiVersion: "slipway.sh/v2" is not a valid value`},
 		"alias":           {head + "spec:\n  tags: &t [a]\n  cloud: *t\n", "a.yaml:6: spec.cloud: aliases are not allowed"},
 		"merge key":       {head + "spec:\n  <<: {cloud: x}\n", `unknown key "<<"`},
-		"key is a number": {head + "spec:\n  1.30: x\n", "a key is text, this is the number (float) 1.30"},
+		"key is a number": {head + "spec:\n  1.30: x\n", "a key must be text, found the number (float) 1.30"},
 		"octal":           {head + "spec: {seed: {network: {mtu: 0o2400}}}\n", "0o2400 is not a decimal number"},
 	} {
 		if _, err := layers(test.text); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -93,7 +93,7 @@ func TestMissingFilesAreAllNamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, err := Load(filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yaml"))
-	if got := lines(err); len(got) != 2 || !strings.Contains(got[1], "b.yaml: no such environment file") || !strings.Contains(got[0], "slipway init") {
+	if got := lines(err); len(got) != 2 || !strings.Contains(got[1], "b.yaml: the environment file does not exist") || !strings.Contains(got[0], "slipway init") {
 		t.Errorf("told %q", got)
 	}
 	if _, err := Load(); err == nil {

@@ -2,39 +2,39 @@ package config
 
 import "net/netip"
 
-// Magnum is the Magnum-compatible API on the management cluster, by which
-// tenants make clusters of their own.
+// Magnum is the Magnum-compatible API on the management cluster, with which
+// tenants create workload clusters.
 type Magnum struct {
-	// Entry of clouds.yaml of an administrator of Keystone: makes the service users, the service and its endpoints, and is used for nothing else.
+	// Entry of clouds.yaml of a Keystone administrator. It creates the service users, the service and its endpoints, and is used for nothing else.
 	// Empty: the environment's own login.
 	AdminCloud string `json:"adminCloud,omitempty"`
-	// Name in the catalog and in the certificate. Empty: the floating IP.
+	// Host name of the API in the catalog and in the certificate. Empty: the floating IP.
 	Hostname string `json:"hostname,omitempty" schema:"format=hostname"`
-	// Floating IP of the API, one that the project has already. Empty: a new one, which stays the same for the life of the environment.
+	// Existing floating IP of the project for the API. Empty: a new one, which stays the same for the life of the environment.
 	FloatingIP netip.Addr `json:"floatingIP,omitzero" schema:"format=ip"`
-	// Certificate of the API. Empty: an authority of the environment's own signs one and renews it; `slipway up` writes the authority's certificate into a file.
+	// Certificate of the API. Empty: the environment's own CA issues and renews one; `slipway up` writes the CA certificate into a file.
 	TLS *KeyPair `json:"tls,omitempty"`
-	// How many replicas of the API run. Each answers alone when the others are gone.
+	// Number of replicas of the API. A single one is enough to serve requests.
 	Replicas int `json:"replicas" default:"2" schema:"min=1,max=9"`
-	// Rules in oslo.policy's language (YAML or JSON) that are laid over Magnum's defaults.
+	// oslo.policy file (YAML or JSON) whose rules override Magnum's defaults.
 	PolicyFile File `json:"policyFile,omitempty"`
-	// Clusters that a project may have unless its quota says otherwise.
+	// Number of clusters that a project may have, unless it has a quota of its own.
 	DefaultQuota int `json:"defaultQuota" default:"20" schema:"min=1,max=100000"`
-	// How long the former credential of a cluster stays valid after a change, in which the new one reaches all that uses it; a minute at least.
+	// How long the old credential of a cluster stays valid after a change, until the new one is in use everywhere; at least one minute.
 	CredentialOverlap Duration `json:"credentialOverlap" default:"10m" schema:"format=duration"`
-	// Pod network of clusters whose template names none: `flannel` is in the bundle, `calico` and `cilium` are fetched from their chart repositories.
+	// Pod network of clusters whose template names none. `flannel` is in the bundle, `calico` and `cilium` are fetched from their chart repositories.
 	NetworkDriver string `json:"networkDriver" default:"flannel" schema:"enum=flannel|calico|cilium"`
-	// Labels of clusters that neither they nor their template have, such as `boot_volume_size: "20"`.
+	// Default labels of clusters, used where neither the cluster nor its template sets them, such as `boot_volume_size: "20"`.
 	Labels map[string]string `json:"labels,omitempty"`
-	// File of cluster templates (docs/images.md) that are made. Empty: one template of the management cluster's image and flavors, for the environment's own project.
+	// File of cluster templates to create (docs/images.md). Empty: one template with the management cluster's image and flavors, for the environment's own project.
 	TemplatesFile File `json:"templatesFile,omitempty"`
-	// Project of the service users, in the domain of the administrator. It is made if it is not there.
+	// Project of the service users, in the administrator's domain. It is created if it does not exist.
 	ServiceProject string `json:"serviceProject" default:"service"`
 }
 
-// KeyPair is a certificate with its key.
+// KeyPair is a TLS certificate with its key.
 type KeyPair struct {
-	// PEM file with the certificate, followed by those between it and its authority.
+	// PEM file with the certificate, followed by any intermediate CA certificates.
 	CertificateFile File `json:"certificateFile" schema:"required"`
 	// PEM file with the key.
 	KeyFile File `json:"keyFile" schema:"required"`

@@ -7,20 +7,21 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// ResourceName is the name of what a step makes: the environment's name, a
-// dash and the step.
+// ResourceName is the name of the resource that a step creates: the environment's
+// name, a dash and the step.
 func (e *Environment) ResourceName(step string) string { return e.Mark(step).Name() }
 
-// Mark is the mark of ownership of what a step makes.
+// Mark is the ownership tag of the resource that a step creates.
 func (e *Environment) Mark(step string) ownership.Owner { return ownership.New(e.Metadata.Name, step) }
 
-// ResourceTags are the tags of what a step makes: Slipway's and the user's.
+// ResourceTags are the tags of the resource that a step creates: Slipway's and the
+// user's.
 func (e *Environment) ResourceTags(step string) []string {
 	return append(e.Mark(step).Tags(), e.Spec.Tags...)
 }
 
-// WantsFloatingIP says whether the seed gets a floating IP: not on a
-// provisioning network, which reaches it directly.
+// WantsFloatingIP reports whether the seed gets a floating IP. With a provisioning
+// network, over which it is reached directly, it does not.
 func (s *Seed) WantsFloatingIP() bool {
 	return s.FloatingIP.Mode == FloatingIPAuto && s.ProvisioningNetwork == ""
 }
@@ -37,10 +38,10 @@ const (
 	VolumesKeep   = "keep"
 )
 
-// MakesNetwork says whether the seed's network is made by the environment.
+// MakesNetwork reports whether the environment creates the seed's network.
 func (s *Seed) MakesNetwork() bool { return s.Network.Existing == "" }
 
-// StateDir is the absolute folder of a file backend, "" for others.
+// StateDir is the absolute folder of a file backend, "" for other backends.
 func (l *Loaded) StateDir() string {
 	path, ok := strings.CutPrefix(l.Environment.Spec.State.Backend, "file://")
 	if !ok {
@@ -52,7 +53,7 @@ func (l *Loaded) StateDir() string {
 	return filepath.Join(l.Dir, path)
 }
 
-// StateURL is the URL of the state with an absolute path.
+// StateURL is the URL of the state, with an absolute path.
 func (l *Loaded) StateURL() string {
 	if dir := l.StateDir(); dir != "" {
 		return "file://" + dir
@@ -64,7 +65,7 @@ func (l *Loaded) StateURL() string {
 // first file: generated passphrase, private keys and kubeconfigs.
 func (l *Loaded) SecretsDir() string { return filepath.Join(l.Dir, ".slipway") }
 
-// Workers is how many workers the cluster has in all.
+// Workers is the total number of workers of the cluster.
 func (m *ManagementCluster) Workers() int {
 	n := 0
 	for _, group := range m.NodeGroups {

@@ -9,9 +9,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// Origin is where a value was said. The zero Origin is a default.
+// Origin is where a value was set. The zero Origin is a default.
 type Origin struct {
-	// File is the path as it was given to Load.
+	// File is the path as given to Load.
 	File string `json:"file,omitempty"`
 	// Line counts from 1.
 	Line int `json:"line,omitempty"`
@@ -34,7 +34,7 @@ type Problem struct {
 	Remedy string
 }
 
-// Fault is the problem as a user reads it.
+// Fault returns the problem as the error that a user reads.
 func (p Problem) Fault() *fault.Fault {
 	object := p.Path
 	if p.Origin.File != "" {

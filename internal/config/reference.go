@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Reference is the page in Markdown that lists every key of an environment
-// file, made from the docstrings.
+// Reference is the Markdown page that lists every key of the environment file. It
+// is generated from the docstrings.
 func Reference() (string, error) {
 	docs, err := docstrings()
 	if err != nil {
 		return "", err
 	}
 	p := &page{docs: docs}
-	p.text.WriteString("# Environment file\n\nEvery key of an environment file, `" + APIVersion + "`. How to write, layer and check one: " +
-		"[environment.md](../environment.md). The same as JSON Schema: [environment.schema.json](environment.schema.json).\n")
+	p.text.WriteString("# Environment file\n\nEvery key of an environment file, `" + APIVersion + "`. To write, combine and check environment files, see " +
+		"[environment.md](../environment.md). As JSON Schema: [environment.schema.json](environment.schema.json).\n")
 	p.structure(reflect.TypeFor[Environment](), nil)
 	return p.text.String(), nil
 }
@@ -28,7 +28,7 @@ type page struct {
 	text strings.Builder
 }
 
-// structure writes the table of one map, then those of the maps within.
+// structure writes the table of one map, then those of the maps inside it.
 func (p *page) structure(t reflect.Type, at []string) {
 	title := strings.Join(at, ".")
 	if title == "" {
@@ -42,7 +42,7 @@ func (p *page) structure(t reflect.Type, at []string) {
 	for _, e := range all {
 		initial := ""
 		if value := e.value(); value != nil {
-			text, _ := json.Marshal(value) // it was read from YAML: it can be written
+			text, _ := json.Marshal(value) // it was read from YAML, so it can be written
 			initial = "`" + string(text) + "`"
 		}
 		if e.rules.required {
@@ -58,7 +58,7 @@ func (p *page) structure(t reflect.Type, at []string) {
 	}
 }
 
-// within is the structure inside of a type, and how its path goes on.
+// within returns the structure inside a type, and how its path continues.
 func within(t reflect.Type) (inner reflect.Type, suffix string) {
 	for {
 		switch {

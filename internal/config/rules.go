@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// rules are what the `schema` tag of a field says.
+// rules is a parsed `schema` tag of a field.
 type rules struct {
 	required  bool
 	enum      []string
 	keys      []string
 	min, max  int
 	maxLength int
-	// zero allows 0 besides min to max: it stands for "not given".
+	// zero also allows 0, which stands for "not given".
 	zero   bool
 	format string
 }
@@ -40,8 +40,8 @@ func entries(t reflect.Type) []entry {
 	return all
 }
 
-// parseRules panics on a tag that it does not know: a mistake of ours, which
-// every test would meet.
+// parseRules panics on an unknown rule: that is a mistake in this package, which
+// every test finds.
 func parseRules(tag string) rules {
 	var r rules
 	if tag == "" {

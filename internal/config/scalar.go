@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// File is the path of a file or folder. In an environment file a relative
-// path is relative to the file that says it; a loaded one is absolute.
+// File is the path of a file or folder. In an environment file, a relative path is
+// relative to the file that sets it; once loaded, the path is absolute.
 type File string
 
-// Duration is a length of time in Go's notation, "1h30m".
+// Duration is a duration in Go's notation, "1h30m".
 type Duration time.Duration
 
 // UnmarshalText reads Go's notation.
@@ -25,5 +25,5 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // MarshalText writes Go's notation.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// Seconds is the length in seconds.
+// Seconds is the duration in seconds.
 func (d Duration) Seconds() float64 { return time.Duration(d).Seconds() }

@@ -12,7 +12,7 @@ import (
 // SchemaID identifies the JSON Schema of environment files.
 const SchemaID = "https://slipway.sh/schemas/v1alpha1/environment.schema.json"
 
-// schema is the part of JSON Schema that is needed here.
+// schema is the subset of JSON Schema that is needed here.
 type schema struct {
 	Schema      string             `json:"$schema,omitempty"`
 	ID          string             `json:"$id,omitempty"`
@@ -39,9 +39,9 @@ type schema struct {
 	Defs       map[string]*schema `json:"$defs,omitempty"`
 }
 
-// Schema is the JSON Schema (draft 2020-12) of a whole environment, indented.
-// It accepts every file that Load accepts and that is not a mere layer; what
-// only several keys together can break is left to Load.
+// Schema is the JSON Schema (draft 2020-12) of a complete environment file,
+// indented. It accepts every file that Load accepts on its own. Rules that span
+// several keys are checked by Load only.
 func Schema() ([]byte, error) {
 	docs, err := docstrings()
 	if err != nil {
@@ -49,7 +49,7 @@ func Schema() ([]byte, error) {
 	}
 	g := &schemaMaker{docs: docs, defs: map[string]*schema{}}
 	root := g.structure(reflect.TypeFor[Environment]())
-	root.Schema, root.ID, root.Title = "https://json-schema.org/draft/2020-12/schema", SchemaID, "Environment of Slipway"
+	root.Schema, root.ID, root.Title = "https://json-schema.org/draft/2020-12/schema", SchemaID, "Slipway environment"
 	root.Defs = g.defs
 	text, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
@@ -77,7 +77,7 @@ func (g *schemaMaker) structure(t reflect.Type) *schema {
 	return s
 }
 
-// value is the default of a key as JSON would have it, nil for none.
+// value is the default of a key in JSON's types, nil for none.
 func (e entry) value() any {
 	var value any
 	if err := yaml.Unmarshal([]byte(e.initial), &value); err != nil {
@@ -146,7 +146,7 @@ func textSchema(t reflect.Type) *schema {
 	return s
 }
 
-// patterns are the formats as far as a regular expression can say them.
+// patterns are the formats, as far as a regular expression can express them.
 func patterns() map[string]string {
 	return map[string]string{
 		"label": `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`, "tag": `^[^,/]{1,60}$`, "variable": `^[A-Za-z_][A-Za-z0-9_]*$`,

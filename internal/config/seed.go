@@ -8,55 +8,56 @@ const (
 	RolePivot     = "pivot"
 )
 
-// Seed is the server on which Cluster API runs first.
+// Seed is the server that runs Cluster API first.
 type Seed struct {
-	// What the seed is once the management cluster is there. `permanent`: its Cluster API goes on looking after the management cluster. `pivot`: the
-	// objects move to the management cluster, which then looks after itself, and the seed can be shelved. May be changed later: they move, or move back.
+	// Role of the seed once the management cluster is ready. `permanent`: Cluster API on the seed keeps managing the management cluster. `pivot`: the
+	// Cluster API objects are pivoted to the management cluster, which is then self-managed, and the seed can be shelved. You can change this later; the
+	// objects are then pivoted, or pivoted back.
 	Role string `json:"role" default:"permanent" schema:"enum=permanent|pivot"`
-	// Image to boot, by name or ID; of several active images of a name the newest. Empty: the bundle's own, uploaded once as a private image.
+	// Image of the server, by name or ID; if several active images have the name, the newest is used. Empty: the bundle's own image, uploaded once as a private image.
 	Image string `json:"image,omitempty"`
-	// Flavor, by name or ID. Empty: the one with the least memory of those with at least 2 vCPUs, 8 GiB of memory and, unless
-	// `rootVolume` is given, 20 GB of disk.
+	// Flavor, by name or ID. Empty: the flavor with the least memory that has at least 2 vCPUs, 8 GiB of memory and, without
+	// `rootVolume`, 20 GB of disk.
 	Flavor string `json:"flavor,omitempty"`
-	// Availability zone of the server. Empty: the scheduler's choice.
+	// Availability zone of the server. Empty: the scheduler chooses.
 	AvailabilityZone string `json:"availabilityZone,omitempty"`
-	// The network that the seed is on.
+	// The network of the seed.
 	Network Network `json:"network"`
-	// Network by name or ID that the operator's machine reaches directly. The seed's first network card is on it and Slipway talks
-	// to the seed through it; the seed has no floating IP then. Empty: one card only.
+	// Network, by name or ID, that your machine reaches directly. The seed's first network interface is on it, and Slipway connects
+	// to the seed over it; the seed then has no floating IP. Empty: the seed has one interface only.
 	ProvisioningNetwork string `json:"provisioningNetwork,omitempty"`
-	// The address at which the seed is reached from outside.
+	// The address at which you reach the seed from outside.
 	FloatingIP FloatingIP `json:"floatingIP"`
-	// Who may reach which ports of the seed.
+	// Which address ranges may reach which ports of the seed.
 	Access Access `json:"access"`
-	// Login on the seed.
+	// SSH login on the seed.
 	SSH SSH `json:"ssh"`
-	// Boot from a volume of its own, deleted with the server. Empty: boot from the flavor's disk.
+	// Boot from a volume, which is deleted with the server. Empty: boot from the flavor's disk.
 	RootVolume *RootVolume `json:"rootVolume,omitempty"`
-	// The volume with all of k3s: Kubernetes objects and images. It outlives the server.
+	// The volume with all data of k3s: Kubernetes objects and images. It outlives the server.
 	DataVolume DataVolume `json:"dataVolume"`
 	// k3s, the Kubernetes on the seed.
 	K3s K3s `json:"k3s"`
 }
 
-// Network is the network of the seed: an existing one, or one that is made.
+// Network is the network of the seed: an existing one or a new one.
 type Network struct {
-	// Existing network to use, by name or ID. It must have a route to OpenStack's APIs. No network, subnet or router is made then, and the other settings of
-	// a network cannot be given, except `subnet`. Empty: one is made.
+	// Existing network to use, by name or ID. It must have a route to OpenStack's APIs. Slipway then creates no network, subnet or router, and you
+	// cannot use the other network settings except `subnet`. Empty: Slipway creates a network.
 	Existing string `json:"existing,omitempty"`
-	// Subnet of the existing network for the seed's address, by name or ID. Empty: Neutron's choice.
+	// Subnet of the existing network for the seed's address, by name or ID. Empty: Neutron chooses.
 	Subnet string `json:"subnet,omitempty"`
-	// Range of addresses of the network that is made.
+	// Address range of the new network.
 	CIDR netip.Prefix `json:"cidr,omitzero" default:"192.168.100.0/24" schema:"format=cidr"`
-	// Address of the router. Empty: the first of the range.
+	// Address of the router. Empty: the first address of the range.
 	GatewayIP netip.Addr `json:"gatewayIP,omitzero" schema:"format=ip"`
-	// Ranges from which addresses are given to servers. Empty: the whole range.
+	// Ranges from which servers get addresses. Empty: the whole range.
 	AllocationPools []AllocationPool `json:"allocationPools,omitempty"`
-	// Addresses of name servers for machines. Empty: the cloud's own.
+	// Addresses of DNS servers for machines. Empty: the cloud's own.
 	DNSNameservers []netip.Addr `json:"dnsNameservers,omitempty" schema:"format=ip"`
-	// Greatest size of a packet in bytes. 0: the cloud's choice.
+	// MTU in bytes. 0: the cloud chooses.
 	MTU int `json:"mtu,omitempty" schema:"min=1280,max=9216,zero"`
-	// Availability zones of the network service for network and router, if the cloud has the extension.
+	// Availability zones of Neutron for network and router, if the cloud has the extension.
 	AvailabilityZoneHints []string `json:"availabilityZoneHints,omitempty"`
 }
 
@@ -68,23 +69,23 @@ type AllocationPool struct {
 	End netip.Addr `json:"end" schema:"required,format=ip"`
 }
 
-// FloatingIP is how the seed gets an address that is reached from outside.
+// FloatingIP is how the seed gets an address that you reach from outside.
 type FloatingIP struct {
-	// `auto`: the seed has a floating IP, unless it is on a provisioning network. `none`: it has none; Slipway must reach its own address.
+	// `auto`: the seed gets a floating IP, unless it has a provisioning network. `none`: it gets none, and your machine must reach its fixed address.
 	Mode string `json:"mode" default:"auto" schema:"enum=auto|none"`
-	// A floating IP that the project has already, by its address. It is associated, never deleted. Empty: a new one is made.
+	// Existing floating IP of the project, by its address. Slipway associates it and never deletes it. Empty: Slipway creates one.
 	Address netip.Addr `json:"address,omitzero" schema:"format=ip"`
 	// External network (pool) of a new floating IP, by name or ID. Empty: `externalNetwork`.
 	Pool string `json:"pool,omitempty"`
 }
 
-// Access is which ports of the seed are open to whom. What is not named here is closed.
+// Access is which ports of the seed are open, and to which address ranges. All other ports are closed.
 type Access struct {
-	// Ranges from which SSH (port 22) is open. Name the ranges of your operators instead of the default, which is everyone.
+	// Address ranges that may use SSH (port 22). The default is all addresses; name the ranges of your operators instead.
 	SSHCIDRs []netip.Prefix `json:"sshCIDRs" default:"[0.0.0.0/0]" schema:"format=cidr"`
-	// Ranges from which the Kubernetes API (port 6443) is open. An empty list closes it; `slipway` reaches it through SSH.
+	// Address ranges that may reach the Kubernetes API (port 6443). An empty list closes the port; `slipway` reaches the API through SSH.
 	APICIDRs []netip.Prefix `json:"apiCIDRs" default:"[0.0.0.0/0]" schema:"format=cidr"`
-	// Further ports.
+	// Additional open ports.
 	Rules []AccessPort `json:"rules,omitempty"`
 }
 
@@ -96,20 +97,20 @@ type AccessPort struct {
 	Port int `json:"port" schema:"required,min=1,max=65535"`
 	// The last port of a range. 0: `port` alone.
 	EndPort int `json:"endPort,omitempty" schema:"min=1,max=65535,zero"`
-	// Ranges from which the ports are open.
+	// Address ranges that may reach the ports.
 	CIDRs []netip.Prefix `json:"cidrs" schema:"required,format=cidr"`
 }
 
 // SSH is the login on the seed.
 type SSH struct {
-	// User that the image has for logins. Empty: what the image's property `os_admin_user` says, else by its `os_distro`:
+	// Login user of the image. Empty: the image's property `os_admin_user`, else the usual user of its `os_distro`:
 	// `ubuntu`, `debian`, and so on.
 	User string `json:"user,omitempty"`
-	// Existing key pair of the operator. Empty: one is made for the environment.
+	// Your existing Nova key pair. Empty: Slipway creates one for the environment.
 	KeyPair string `json:"keyPair,omitempty"`
-	// File with the private key of `keyPair`. Empty: the SSH agent has it.
+	// File with the private key of `keyPair`. Empty: the SSH agent provides it.
 	IdentityFile File `json:"identityFile,omitempty"`
-	// Public keys of further people who may log in, in the form of authorized_keys.
+	// Public keys of other people who may log in, as lines of authorized_keys.
 	AuthorizedKeys []string `json:"authorizedKeys,omitempty" schema:"format=sshKey"`
 }
 
@@ -123,9 +124,9 @@ type RootVolume struct {
 	AvailabilityZone string `json:"availabilityZone,omitempty"`
 }
 
-// DataVolume is the volume that holds what must not be lost with the server.
+// DataVolume is the volume with the data that must outlive the server.
 type DataVolume struct {
-	// Size in GiB. It may grow later, while the seed runs, and never shrinks.
+	// Size in GiB. You can increase it later, while the seed is running, but not reduce it.
 	SizeGiB int `json:"sizeGiB" default:"50" schema:"min=10,max=16384"`
 	// Volume type. Empty: the cloud's default.
 	Type string `json:"type,omitempty"`
@@ -135,11 +136,11 @@ type DataVolume struct {
 
 // K3s is the Kubernetes of the seed.
 type K3s struct {
-	// Range of pods' addresses.
+	// Address range of pods.
 	PodCIDR netip.Prefix `json:"podCIDR" default:"10.42.0.0/16" schema:"format=cidr"`
-	// Range of services' addresses.
+	// Address range of Services.
 	ServiceCIDR netip.Prefix `json:"serviceCIDR" default:"10.43.0.0/16" schema:"format=cidr"`
-	// Further settings of the server, by the names of k3s's own configuration file without dashes in front, such as
-	// `kubelet-arg: ["max-pods=200"]`. Those that Slipway decides (`data-dir`, `tls-san`, `token` and the like) are refused.
+	// Additional settings of the k3s server, named as in k3s's configuration file, without leading dashes, such as
+	// `kubelet-arg: ["max-pods=200"]`. Settings that Slipway makes itself (`data-dir`, `tls-san`, `token` and others) are refused.
 	Config map[string]any `json:"config,omitempty"`
 }

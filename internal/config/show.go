@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Value is one value of an environment with its path and where it was said.
+// Value is one value of an environment, with its path and origin.
 type Value struct {
 	Path  string `json:"path"`
 	Value any    `json:"value"`
@@ -18,7 +18,7 @@ type Value struct {
 	Origin string `json:"origin"`
 }
 
-// Values lists every value of the environment in the order of the file format.
+// Values lists all values of the environment in the order of the file format.
 func (l *Loaded) Values() ([]Value, error) {
 	root, err := l.tree()
 	if err != nil {
@@ -33,8 +33,8 @@ func (l *Loaded) Values() ([]Value, error) {
 	return all, nil
 }
 
-// YAML is the environment with all layers and defaults, as one file; with
-// origins each line says where its value was said.
+// YAML is the environment with all files merged and all defaults, as one file; with
+// origins, each line says where its value was set.
 func (l *Loaded) YAML(origins bool) ([]byte, error) {
 	root, err := l.tree()
 	if err != nil {

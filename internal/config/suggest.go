@@ -8,9 +8,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/suggest"
 )
 
-// didYouMean is the remedy for an unknown key: the nearest of the keys that are
-// known there, else the place in the document where a key of that name or one
-// like it belongs, else the list of known ones.
+// didYouMean returns the remedy for an unknown key: the most similar known key of the
+// same map, else the place in the document where a key of that or a similar name
+// belongs, else the list of known keys.
 func didYouMean(key string, known []entry, root reflect.Type) string {
 	var names []string
 	for _, e := range known {
@@ -21,17 +21,17 @@ func didYouMean(key string, known []entry, root reflect.Type) string {
 	}
 	for _, path := range paths(root, nil) {
 		if name := path[strings.LastIndex(path, ".")+1:]; name == key || len(key) > 4 && suggest.Distance(name, key) == 1 {
-			return name + " is known as " + path
+			return name + " belongs at " + path
 		}
 	}
 	if len(names) == 0 {
-		return "remove it: there are no settings here yet"
+		return "remove it: this map has no keys yet"
 	}
 	return "known here: " + strings.Join(names, ", ")
 }
 
-// paths lists the path of every key below a type; elements of lists and of
-// maps are [].
+// paths lists the paths of all keys below a type; elements of lists and maps are
+// written [].
 func paths(t reflect.Type, at []string) []string {
 	if t.Kind() == reflect.Pointer {
 		return paths(t.Elem(), at)

@@ -12,9 +12,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/suggest"
 )
 
-// Validate returns everything that is wrong with an environment that decoded
-// well. It is pure: no file and no network is looked at. given tells whether
-// the user, not a default, set the key at a path.
+// Validate returns all mistakes in an environment that was decoded without errors.
+// It is pure: it reads no files and contacts no cloud. given reports whether the
+// user, rather than a default, set the key at a path.
 func Validate(e *Environment, given func(path string) bool) []Problem {
 	v := &validator{given: given}
 	v.walk(reflect.ValueOf(e).Elem(), nil, rules{})
@@ -42,7 +42,7 @@ func (v *validator) add(at *field.Path, remedy, cause string, args ...any) {
 	v.problems = append(v.problems, Problem{Path: pathText(at), Cause: fmt.Sprintf(cause, args...), Remedy: remedy})
 }
 
-// walk checks what one value alone can break, by its field's rules.
+// walk checks each value on its own, by its field's rules.
 func (v *validator) walk(value reflect.Value, at *field.Path, r rules) {
 	t := value.Type()
 	if r.required && value.IsZero() || r.required && t.Kind() == reflect.Slice && value.Len() == 0 {
@@ -101,7 +101,7 @@ func (v *validator) scalar(value reflect.Value, at *field.Path, r rules) {
 	case reflect.String:
 		text := value.String()
 		if len(r.enum) > 0 && !slices.Contains(r.enum, text) {
-			v.add(at, "write one of "+strings.Join(r.enum, ", "), "%q is not known here", text)
+			v.add(at, "use one of "+strings.Join(r.enum, ", "), "%q is not a valid value", text)
 		}
 		if r.maxLength > 0 && len(text) > r.maxLength {
 			v.add(at, "", "%q has %d characters, at most %d are allowed", text, len(text), r.maxLength)
@@ -112,14 +112,13 @@ func (v *validator) scalar(value reflect.Value, at *field.Path, r rules) {
 	}
 }
 
-// named is a range of addresses with the key that says it.
+// named is an address range with the key that sets it.
 type named struct {
 	at     *field.Path
 	prefix netip.Prefix
 }
 
-// ranges refuses ranges of addresses that overlap: routes between them would
-// not exist.
+// ranges refuses overlapping address ranges: there could be no routes between them.
 func (v *validator) ranges(e *Environment) {
 	seed := field.NewPath("spec", "seed")
 	all := []named{{seed.Child("k3s", "podCIDR"), e.Spec.Seed.K3s.PodCIDR}, {seed.Child("k3s", "serviceCIDR"), e.Spec.Seed.K3s.ServiceCIDR}}
@@ -128,7 +127,7 @@ func (v *validator) ranges(e *Environment) {
 	}
 	if m := e.Spec.ManagementCluster; m != nil {
 		at := field.NewPath("spec", "managementCluster")
-		// The seed's pods reach the cluster's nodes only: its own ranges may be the same.
+		// The seed's pods reach only the cluster's nodes, so its own ranges may be the same.
 		cluster := []named{{at.Child("podCIDR"), m.PodCIDR}, {at.Child("serviceCIDR"), m.ServiceCIDR}}
 		v.overlaps(append(cluster, all[2:]...))
 	}
@@ -139,7 +138,7 @@ func (v *validator) overlaps(all []named) {
 	for i, one := range all {
 		for _, other := range all[:i] {
 			if one.prefix.IsValid() && other.prefix.IsValid() && one.prefix.Overlaps(other.prefix) {
-				v.add(one.at, "choose ranges that share no address", "%s overlaps %s of %s", one.prefix, other.prefix, other.at)
+				v.add(one.at, "choose ranges that do not overlap", "%s overlaps %s of %s", one.prefix, other.prefix, other.at)
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// management checks what the settings of the management cluster break together.
+// management checks the rules that span several settings of the management cluster.
 func (v *validator) management(e *Environment) {
 	at := field.NewPath("spec", "managementCluster")
 	m := e.Spec.ManagementCluster
@@ -14,19 +14,19 @@ func (v *validator) management(e *Environment) {
 		return
 	}
 	if m.ControlPlane.Count%2 == 0 && m.ControlPlane.Count >= 1 && m.ControlPlane.Count <= 7 {
-		v.add(at.Child("controlPlane", "count"), "write 1, 3, 5 or 7", "etcd has no majority more with %d members than with %d", m.ControlPlane.Count, m.ControlPlane.Count-1)
+		v.add(at.Child("controlPlane", "count"), "write 1, 3, 5 or 7", "with %d members etcd survives no more failures than with %d", m.ControlPlane.Count, m.ControlPlane.Count-1)
 	}
 	if k := m.Kubeconfig; k != nil && k.Token != nil && time.Duration(k.Token.Lifetime) < 10*time.Minute {
-		v.add(at.Child("kubeconfig", "token", "lifetime"), "write 10m or more", "Kubernetes gives no token for less than 10 minutes")
+		v.add(at.Child("kubeconfig", "token", "lifetime"), "write 10m or more", "Kubernetes issues no token for less than 10 minutes")
 	}
 	seen := map[string]bool{}
 	for i, group := range m.NodeGroups {
 		at := at.Child("nodeGroups").Index(i).Child("name")
 		switch {
 		case seen[group.Name]:
-			v.add(at, "choose another one", "there is a group %s already", group.Name)
+			v.add(at, "choose another one", "there is already a group %s", group.Name)
 		case group.Name == "control-plane":
-			v.add(at, "choose another one", "the control plane has this name")
+			v.add(at, "choose another one", "this name is reserved for the control plane")
 		case group.Name != "" && len(group.Name) < 3:
 			v.add(at, "write at least 3 characters", "%q is too short", group.Name)
 		}
@@ -34,24 +34,24 @@ func (v *validator) management(e *Environment) {
 	}
 }
 
-// role refuses a seed that has nowhere to move to.
+// role refuses a pivot without a management cluster.
 func (v *validator) role(e *Environment) {
 	if e.Spec.Seed.Role == RolePivot && e.Spec.ManagementCluster == nil {
-		v.add(field.NewPath("spec", "seed", "role"), "add spec.managementCluster, or write permanent", "the objects move to the management cluster, and there is none")
+		v.add(field.NewPath("spec", "seed", "role"), "add spec.managementCluster, or set the role to permanent", "there is no management cluster to pivot to")
 	}
 }
 
-// magnum refuses an API without the cluster that it is to run on, and an overlap
-// in which no controller could get its new credential.
+// magnum refuses an API without a management cluster, and an overlap in which no
+// controller could get its new credential.
 func (v *validator) magnum(e *Environment) {
 	at, m := field.NewPath("spec", "magnum"), e.Spec.Magnum
 	if m == nil {
 		return
 	}
 	if overlap := time.Duration(m.CredentialOverlap); overlap < time.Minute {
-		v.add(at.Child("credentialOverlap"), "write 1m or more", "%s is too short: in half of it the new credential has to reach what runs on clusters", overlap)
+		v.add(at.Child("credentialOverlap"), "write 1m or more", "%s is too short: the new credential must reach all clusters in half of it", overlap)
 	}
 	if e.Spec.ManagementCluster == nil {
-		v.add(at, "add spec.managementCluster, or leave out spec.magnum", "the API runs on the management cluster, and there is none")
+		v.add(at, "add spec.managementCluster, or leave out spec.magnum", "the API runs on the management cluster, but there is none")
 	}
 }

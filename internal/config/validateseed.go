@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// network checks the seed's network: an existing one alone, or pools and
-// gateway within the range of a new one.
+// network checks the seed's network: an existing one without other settings, or a
+// new one whose pools and gateway are within its range.
 func (v *validator) network(n *Network) {
 	at := field.NewPath("spec", "seed", "network")
 	if n.Existing == "" {
 		if n.Subnet != "" {
-			v.add(at.Child("subnet"), "name the network with existing", "a subnet is named without its network")
+			v.add(at.Child("subnet"), "name the network with existing", "a subnet is given without its network")
 		}
 		v.pools(n, at)
 		return
@@ -23,7 +23,7 @@ func (v *validator) network(n *Network) {
 		"dnsNameservers": len(n.DNSNameservers) > 0, "mtu": n.MTU != 0, "availabilityZoneHints": len(n.AvailabilityZoneHints) > 0,
 	} {
 		if set {
-			v.add(at.Child(name), "remove it, or remove existing", "this is for a network that is made, but %s names an existing one", at.Child("existing"))
+			v.add(at.Child(name), "remove it, or remove existing", "this setting is for a new network, but %s names an existing one", at.Child("existing"))
 		}
 	}
 }
@@ -34,7 +34,7 @@ func (v *validator) pools(n *Network, at *field.Path) {
 	}
 	inside := func(at *field.Path, a netip.Addr) bool {
 		if a.IsValid() && !n.CIDR.Contains(a) {
-			v.add(at, "choose an address within the range", "%s is outside of the network's range %s", a, n.CIDR)
+			v.add(at, "choose an address within the range", "%s is outside the network's range %s", a, n.CIDR)
 		}
 		return a.IsValid() && n.CIDR.Contains(a)
 	}
@@ -51,10 +51,10 @@ func (v *validator) pools(n *Network, at *field.Path) {
 			continue
 		}
 		if pool.contains(n.GatewayIP) {
-			v.add(at, "leave the router's address out", "the pool contains gatewayIP %s", n.GatewayIP)
+			v.add(at, "leave the router's address out of the pool", "the pool contains gatewayIP %s", n.GatewayIP)
 		}
 		if other := slices.IndexFunc(seen, pool.overlaps); other >= 0 {
-			v.add(at, "choose pools that share no address", "the pool overlaps the one from %s", seen[other].Start)
+			v.add(at, "choose pools that do not overlap", "the pool overlaps the pool from %s", seen[other].Start)
 		}
 		seen = append(seen, pool)
 	}
@@ -73,7 +73,7 @@ func (v *validator) seed(s *Seed) {
 	at := field.NewPath("spec", "seed")
 	ip := at.Child("floatingIP")
 	if s.FloatingIP.Address.IsValid() && s.FloatingIP.Pool != "" {
-		v.add(ip.Child("pool"), "keep one of them", "address names a floating IP that exists, pool is for a new one")
+		v.add(ip.Child("pool"), "keep one of them", "address names an existing floating IP, but pool is for a new one")
 	}
 	if !s.WantsFloatingIP() {
 		why := "mode is none"
@@ -92,17 +92,17 @@ func (v *validator) seed(s *Seed) {
 		}
 	}
 	if s.SSH.IdentityFile != "" && s.SSH.KeyPair == "" {
-		v.add(at.Child("ssh", "identityFile"), "name the key pair with keyPair", "a private key is named without its key pair")
+		v.add(at.Child("ssh", "identityFile"), "name the key pair with keyPair", "a private key is given without its key pair")
 	}
 }
 
-// decided are settings of k3s that Slipway makes from the rest of the file.
-// Two writers of one setting would be one that loses silently.
+// decided are the settings of k3s that Slipway derives from the rest of the file.
+// If the user could set them too, one of the two values would silently be lost.
 func decided() map[string]string {
 	return map[string]string{
 		"data-dir": "the data volume is mounted there", "token": "it is a secret", "agent-token": "it is a secret", "tls-san": "it is the seed's address",
-		"cluster-cidr": "write spec.seed.k3s.podCIDR", "service-cidr": "write spec.seed.k3s.serviceCIDR", "cluster-dns": "it follows from spec.seed.k3s.serviceCIDR",
-		"node-name": "it is the server's name", "private-registry": "write spec.registries", "write-kubeconfig-mode": "the file is for root only",
+		"cluster-cidr": "use spec.seed.k3s.podCIDR", "service-cidr": "use spec.seed.k3s.serviceCIDR", "cluster-dns": "it follows from spec.seed.k3s.serviceCIDR",
+		"node-name": "it is the server's name", "private-registry": "use spec.registries", "write-kubeconfig-mode": "only root may read the file",
 	}
 }
 
@@ -110,7 +110,7 @@ func (v *validator) k3s(k *K3s) {
 	at := field.NewPath("spec", "seed", "k3s", "config")
 	for name := range k.Config {
 		if why, ok := decided()[name]; ok {
-			v.add(at.Key(name), "remove it", "Slipway decides this setting: %s", why)
+			v.add(at.Key(name), "remove it", "Slipway makes this setting itself: %s", why)
 		}
 	}
 }
@@ -119,13 +119,13 @@ func (v *validator) credential(e *Environment) {
 	at := field.NewPath("spec", "credential")
 	for i, rule := range e.Spec.Credential.AccessRules {
 		if rule.Service == "identity" && e.Spec.Credential.Unrestricted {
-			v.add(at.Child("accessRules").Index(i), "remove unrestricted", "access rules for identity are of no use to an unrestricted credential")
+			v.add(at.Child("accessRules").Index(i), "remove unrestricted", "access rules for identity have no effect on an unrestricted credential")
 		}
 	}
 	seen := map[string]bool{}
 	for i, role := range e.Spec.Credential.Roles {
 		if seen[role] {
-			v.add(at.Child("roles").Index(i), "remove it", "role %s is here a second time", role)
+			v.add(at.Child("roles").Index(i), "remove it", "role %s is repeated", role)
 		}
 		seen[role] = true
 	}
@@ -146,6 +146,6 @@ func (v *validator) registry(at *field.Path, r Registry) {
 		v.add(at, "give both or neither", "%s", "username and passwordFile go together")
 	}
 	if len(r.Rewrite) > 0 && len(r.Mirrors) == 0 {
-		v.add(at.Child("rewrite"), "name mirrors", "names are rewritten for mirrors, and there are none")
+		v.add(at.Child("rewrite"), "name mirrors", "names are rewritten for mirrors, but there are none")
 	}
 }

@@ -1,5 +1,5 @@
-// Package event is how long work tells what it is doing. Libraries emit events
-// to a Sink; package ui renders them for a terminal, a log or a program.
+// Package event reports the progress of long operations. Libraries emit events to a
+// Sink; package ui renders them for a terminal, a log or a program.
 package event
 
 import (
@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// State is where a step stands.
+// State is the state of a step.
 type State string
 
-// The states of a step. A step begins with Started and ends with Done, Failed
-// or Skipped; Running and Waiting may come any number of times between.
+// The states of a step. A step begins with Started and ends with Done, Failed or
+// Skipped; in between it may be Running and Waiting any number of times.
 const (
 	Started State = "started"
 	Running State = "running"
@@ -23,19 +23,19 @@ const (
 	Note State = "note"
 )
 
-// Event says that a step changed. Its JSON form is what `--progress json`
-// prints, one object a line.
+// Event is a change of a step. `--progress json` prints its JSON form, one object
+// per line.
 type Event struct {
 	Time  time.Time `json:"time"`
 	Step  string    `json:"step,omitempty"`
 	State State     `json:"state"`
-	// Message says what is done, or what is waited for.
+	// Message says what the step does, or what it waits for.
 	Message string `json:"message,omitempty"`
 	// Done and Total count in Unit ("bytes", "items"); Total 0 means unknown.
 	Done  int64  `json:"done,omitempty"`
 	Total int64  `json:"total,omitempty"`
 	Unit  string `json:"unit,omitempty"`
-	// Rate is how many of Unit a second, where the step knows it.
+	// Rate is the number of units per second, if the step knows it.
 	Rate float64 `json:"rate,omitempty"`
 	// Since is when the step began.
 	Since time.Time `json:"since,omitzero"`
@@ -43,8 +43,8 @@ type Event struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Sink takes events. Emit is called from many goroutines and must not block
-// for long.
+// Sink receives events. Emit is called from many goroutines and must not block for
+// long.
 type Sink interface {
 	Emit(Event)
 }
@@ -68,15 +68,14 @@ func (r *Recorder) Emit(e Event) {
 	r.events = append(r.events, e)
 }
 
-// Events returns what was emitted so far, in order.
+// Events returns the events so far, in order.
 func (r *Recorder) Events() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]Event(nil), r.events...)
 }
 
-// Step is one piece of work under way. Its methods may be called from many
-// goroutines.
+// Step is one running piece of work. Its methods are safe for concurrent use.
 type Step struct {
 	sink  Sink
 	name  string
@@ -103,7 +102,7 @@ func (s *Step) Count(done, total int64, unit string) {
 	s.emit(Event{State: Running, Done: done, Total: total, Unit: unit})
 }
 
-// Flow reports how far the step is with bytes, and how many come a second.
+// Flow reports how many bytes are done, and the bytes per second.
 func (s *Step) Flow(done, total int64, rate float64) {
 	s.emit(Event{State: Running, Done: done, Total: total, Unit: "bytes", Rate: rate})
 }
@@ -111,7 +110,7 @@ func (s *Step) Flow(done, total int64, rate float64) {
 // Wait reports what the step waits for.
 func (s *Step) Wait(message string) { s.emit(Event{State: Waiting, Message: message}) }
 
-// Skip ends a step that had nothing to do, with the reason.
+// Skip ends a step that had nothing to do; it takes the reason.
 func (s *Step) Skip(reason string) { s.emit(Event{State: Skipped, Message: reason}) }
 
 // End ends the step: Done with the message, or Failed with the error.
@@ -123,5 +122,5 @@ func (s *Step) End(message string, err error) {
 	s.emit(Event{State: Done, Message: message})
 }
 
-// Elapsed is how long the step has been under way.
+// Elapsed is how long the step has been running.
 func (s *Step) Elapsed() time.Duration { return time.Since(s.since) }

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Deadline is the cause of a context whose time the user limited.
+// Deadline is the cause of a context that a user's timeout ended.
 type Deadline struct{ After time.Duration }
 
-// Error says how long the work was waited for.
+// Error says how long the work could take.
 func (d Deadline) Error() string { return fmt.Sprintf("not done after %s", d.After) }
 
-// WithDeadline returns a context that is cancelled after a time, with a
-// Deadline as its cause; 0 is never. Callees do not see when: clients refuse
-// calls that they believe will not be done in time, long before it is over.
+// WithDeadline returns a context that is cancelled after a time, with a Deadline as
+// its cause; 0 means never. Callees do not see the deadline: clients refuse calls
+// that they expect to miss it, long before it has passed.
 func WithDeadline(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if after == 0 {
@@ -25,8 +25,8 @@ func WithDeadline(ctx context.Context, after time.Duration) (context.Context, co
 	return ctx, func() { timer.Stop(); cancel(nil) }
 }
 
-// Overdue gives an error with which work ended because of a Deadline that as
-// its cause, and a remedy; any other error is returned as it is.
+// Overdue adds the Deadline and a remedy to an error that a Deadline caused; it
+// returns any other error unchanged.
 func Overdue(ctx context.Context, err error) error {
 	var over Deadline
 	if err == nil || !errors.As(context.Cause(ctx), &over) {
@@ -42,4 +42,4 @@ func Overdue(ctx context.Context, err error) error {
 }
 
 // Resume is the remedy for work that a Deadline ended.
-const Resume = "run the same command again: it goes on from here; give it a longer --timeout, or do away with the cause"
+const Resume = "fix the cause, or use a longer --timeout; then run the same command again to resume"

@@ -1,5 +1,5 @@
-// Package fault holds the errors that users read: each names the object, the
-// cause and the remedy, and decides the exit code of the program.
+// Package fault holds the errors that users read. Each names the object, the cause
+// and the remedy, and decides the exit code of the program.
 package fault
 
 import (
@@ -37,18 +37,18 @@ type Meaning struct {
 // generated from it.
 func Meanings() []Meaning {
 	return []Meaning{
-		{ExitOK, "ok", "The command did what it was asked."},
+		{ExitOK, "ok", "The command succeeded."},
 		{ExitFailure, "failure", "Something failed; the error names the object, the cause and the remedy."},
-		{ExitUsage, "usage", "The command line or a configuration file is wrong; nothing was started."},
-		{ExitPreflight, "preflight refused", "The checks before the work found something; nothing was created."},
-		{ExitPartial, "partly done", "Part of the work is done and kept; run the same command again to go on."},
-		{ExitDeadline, "deadline passed", "The time of --timeout is over; the error names what was waited for, and its last cause. What is complete is kept; run the same command again to go on."},
-		{ExitInterrupted, "interrupted", "A signal stopped the command; run it again to go on."},
+		{ExitUsage, "usage", "The command line or a configuration file is wrong. Nothing was started."},
+		{ExitPreflight, "preflight refused", "A preflight check failed. Nothing was created."},
+		{ExitPartial, "partly done", "Part of the work is done and kept. Run the same command again to resume."},
+		{ExitDeadline, "deadline passed", "The time of --timeout is over. The error names what the command waited for and the last cause. Completed work is kept. Run the same command again to resume."},
+		{ExitInterrupted, "interrupted", "A signal stopped the command. Run it again to resume."},
 	}
 }
 
-// Fault is an error as a user reads it. Object says what it is about, Remedy
-// what to do; Err is the cause.
+// Fault is an error for users. Object is what it is about, Err the cause, Remedy
+// what to do.
 type Fault struct {
 	Exit   Exit
 	Object string
@@ -56,7 +56,7 @@ type Fault struct {
 	Err    error
 }
 
-// Error joins object and cause; the remedy is left to the printer.
+// Error joins object and cause; the caller prints the remedy.
 func (f *Fault) Error() string {
 	if f.Object == "" {
 		return f.Err.Error()
@@ -77,8 +77,8 @@ func Usage(object string, cause error, remedy string) *Fault {
 	return &Fault{Exit: ExitUsage, Object: object, Remedy: remedy, Err: cause}
 }
 
-// ExitCode decides the exit code of an error: a deadline wins, then an
-// interrupt, then the most specific fault in the chain, then ExitFailure.
+// ExitCode returns the exit code of an error: that of a deadline, else of an
+// interrupt, else of the most specific fault in the chain, else ExitFailure.
 func ExitCode(err error) Exit {
 	var f *Fault
 	switch {
@@ -94,9 +94,9 @@ func ExitCode(err error) Exit {
 	return ExitFailure
 }
 
-// All returns the errors that were joined into err, in order; a single error
-// is a list of one. A fault that only gives an exit code to a join is looked
-// through; other wrapping around a join is kept as it is.
+// All returns the errors that are joined in err, in order; a single error is a list
+// of one. It unwraps a fault that only gives a join an exit code; other wrapping
+// around a join is kept.
 func All(err error) []error {
 	if err == nil {
 		return nil

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// errStatus is the end of a program that has said itself what was wrong.
-var errStatus = errors.New("it said why")
+// errStatus marks the failure of a program that has printed its error itself.
+var errStatus = errors.New("the error is printed above")
 
-// Status hands on the exit status of another program, such as a command on the
+// Status passes on the exit status of another program, such as a command on the
 // seed; 0 is no error.
 func Status(status int) error {
 	if status == 0 {

@@ -12,8 +12,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// getter gives Helm's library the cluster of a client configuration, where it
-// expects a kubeconfig file.
+// getter gives Helm's library, which expects a kubeconfig file, the cluster of a client
+// configuration.
 type getter struct {
 	config    *rest.Config
 	namespace string
@@ -24,7 +24,7 @@ type getter struct {
 func newGetter(config *rest.Config, namespace string) (*getter, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a discovery client: %w", err)
+		return nil, fmt.Errorf("creating a discovery client: %w", err)
 	}
 	cached := memory.NewMemCacheClient(client)
 	return &getter{config: config, namespace: namespace, discovery: cached, mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached)}, nil

@@ -1,5 +1,5 @@
-// Package helm makes Helm releases so, by Helm's own library: nothing is run,
-// nothing is written to disk, and what is so already is left alone.
+// Package helm reconciles Helm releases with Helm's own library. It runs no program,
+// writes nothing to disk, and leaves a release that is up to date alone.
 package helm
 
 import (
@@ -16,15 +16,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client makes releases in one namespace of one cluster.
+// Client manages the releases in one namespace of one cluster.
 type Client struct {
 	config    *action.Configuration
 	namespace string
 	log       *slog.Logger
 }
 
-// New returns a client of a cluster's namespace. Releases are kept in Secrets
-// there, as Helm's own command keeps them. It sends nothing.
+// New returns a client for a cluster's namespace. Releases are stored in Secrets
+// there, as by Helm's own command. New sends no requests.
 func New(config *rest.Config, namespace string, log *slog.Logger) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.WarningHandler = warnings{log} // not to standard error, which is the user's
@@ -40,21 +40,21 @@ func New(config *rest.Config, namespace string, log *slog.Logger) (*Client, erro
 	return c, nil
 }
 
-// Wanted is a release as it is to be.
+// Wanted is the desired state of a release.
 type Wanted struct {
 	Name   string
 	Chart  *chart.Chart
 	Values map[string]any
-	// Labels go on the Secret of the release.
+	// Labels are set on the release's Secret.
 	Labels map[string]string
-	// Wait waits until what the release made is ready.
+	// Wait waits until the release's objects are ready.
 	Wait bool
-	// Timeout is for hooks and for Wait; 0 is five minutes.
+	// Timeout bounds hooks and Wait; 0 means five minutes.
 	Timeout time.Duration
-	// History is how many revisions are kept; 0 is 10, as Helm's command keeps.
+	// History is how many revisions are kept; 0 means 10, as in Helm's command.
 	History int
-	// Resume goes on from an interrupted change instead of undoing it: for
-	// releases whose objects must neither vanish nor go back in between.
+	// Resume continues an interrupted change instead of undoing it, for releases
+	// whose objects must not be deleted or rolled back in between.
 	Resume bool
 }
 
@@ -64,10 +64,10 @@ const (
 	defaultHistory = 10
 )
 
-// Ensure installs or upgrades the release and returns it; changed is false if
-// it was so already, and then no revision is made. A release whose last change
-// was interrupted is brought back first: a first installation is taken away,
-// an upgrade is rolled back; or gone on with, see [Wanted.Resume].
+// Ensure installs or upgrades the release and returns it. If the release was up to
+// date, changed is false and there is no new revision. An interrupted change is undone
+// first: a first installation is uninstalled, an upgrade is rolled back. With
+// [Wanted.Resume] it is continued instead.
 func (c *Client) Ensure(ctx context.Context, w Wanted) (r *release.Release, changed bool, err error) {
 	last, err := c.Last(w.Name)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *Client) Ensure(ctx context.Context, w Wanted) (r *release.Release, chan
 	return r, true, err
 }
 
-// Last returns the last revision of a release, nil if there is none.
+// Last returns the latest revision of a release, nil if there is none.
 func (c *Client) Last(name string) (*release.Release, error) {
 	last, err := c.config.Releases.Last(name)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
@@ -101,14 +101,14 @@ func (c *Client) Last(name string) (*release.Release, error) {
 	return last, nil
 }
 
-// interrupted says that whoever changed the release did not come to its end.
+// interrupted reports whether the last change of the release did not complete.
 func interrupted(r *release.Release) bool {
 	return r.Info.Status.IsPending() || r.Info.Status == release.StatusUninstalling
 }
 
-// Repair ends an interrupted change, so that the next one is not refused
-// ("another operation is in progress", helm issue 8987). It returns the last
-// revision, nil if there is none any more.
+// Repair cleans up an interrupted change, so that the next one is not refused
+// ("another operation is in progress", helm issue 8987). It returns the latest
+// revision, nil if there is none left.
 func (c *Client) Repair(w Wanted, last *release.Release) (*release.Release, error) {
 	c.log.Info("repairing an interrupted release", "release", w.Name, "status", last.Info.Status.String())
 	if w.Resume {
@@ -166,7 +166,7 @@ func (c *Client) upgrade(ctx context.Context, w Wanted) (*release.Release, error
 	return r, nil
 }
 
-// Uninstall takes the release away; false is that there was none.
+// Uninstall removes the release; it returns false if there was none.
 func (c *Client) Uninstall(name string, timeout time.Duration) (bool, error) {
 	uninstall := action.NewUninstall(c.config)
 	uninstall.Timeout, uninstall.IgnoreNotFound = timeout, true
@@ -177,7 +177,7 @@ func (c *Client) Uninstall(name string, timeout time.Duration) (bool, error) {
 	return response != nil, nil
 }
 
-// warnings are those of an API server.
+// warnings collects the warnings of an API server.
 type warnings struct{ log *slog.Logger }
 
 // HandleWarningHeader implements rest.WarningHandler.

@@ -9,13 +9,13 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 )
 
-// same says that the last revision is what is wanted and was deployed whole.
+// same reports whether the latest revision is the desired one and fully deployed.
 func same(last *release.Release, w Wanted) bool {
 	return last.Info.Status == release.StatusDeployed && sameJSON(last.Config, w.Values) && Digest(last.Chart) == Digest(w.Chart)
 }
 
-// sameJSON compares values as Helm keeps them: in JSON, where 1 and 1.0 are
-// the same number and nothing and {} the same values.
+// sameJSON compares values as Helm stores them: in JSON, where 1 and 1.0 are the same
+// number, and nothing and {} the same values.
 func sameJSON(a, b map[string]any) bool {
 	if len(a) == 0 && len(b) == 0 {
 		return true
@@ -28,8 +28,8 @@ func sameJSON(a, b map[string]any) bool {
 	return err == nil && bytes.Equal(first, second)
 }
 
-// Digest is of all that a chart renders from. The version is not enough: a
-// chart under development changes without it.
+// Digest is a digest of everything that a chart is rendered from. Its version is not
+// enough: a chart under development changes without a new version.
 func Digest(c *chart.Chart) [sha256.Size]byte {
 	h := sha256.New()
 	var add func(c *chart.Chart)

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// applyParallel is how many objects are applied at a time.
+// applyParallel is how many objects are applied at once.
 const applyParallel = 8
 
 // Decode reads the objects of a stream of YAML documents.
@@ -41,9 +41,9 @@ func Decode(manifests io.Reader) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Apply makes the objects of a manifest so, by server-side apply. What others
-// need comes first: namespaces and definitions, then built-in kinds, then those
-// that were just defined; all at once within each wave.
+// Apply applies the objects of a manifest by server-side apply. It goes in waves, each
+// in parallel: namespaces and CustomResourceDefinitions, then built-in kinds, then the
+// newly defined kinds.
 func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 	objects, err := Decode(bytes.NewReader(manifests))
 	if err != nil {
@@ -52,8 +52,8 @@ func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 	return c.ApplyObjects(ctx, objects)
 }
 
-// ApplyObjects is Apply of objects. What a webhook that is not there yet would
-// have to see, and kinds that are just being defined, are tried again.
+// ApplyObjects is Apply for decoded objects. It retries objects whose webhook is not
+// ready yet, and kinds that are just being defined.
 func (c *Cluster) ApplyObjects(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var waves [3][]*unstructured.Unstructured
 	defined := definedGroups(objects)
@@ -63,7 +63,7 @@ func (c *Cluster) ApplyObjects(ctx context.Context, objects []*unstructured.Unst
 		case object.GetKind() == "Namespace" || object.GetKind() == definition:
 			wave = 0
 		case defined[object.GroupVersionKind().Group]:
-			wave = 2 // their webhooks run in what the wave before makes
+			wave = 2 // their webhooks run in pods of the wave before
 		}
 		waves[wave] = append(waves[wave], object)
 	}
@@ -118,20 +118,19 @@ func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) 
 	}
 }
 
-// applyPatience is how long an object may be refused for want of what is just
-// being made.
+// applyPatience is how long an object may be refused because something it needs is
+// just being created.
 const applyPatience = 3 * time.Minute
 
-// passing reports whether an error goes away by itself while other objects are
-// made, their controllers start, and control planes join.
+// passing reports whether an error is expected to go away while other objects are
+// created, their controllers start, and control planes join.
 func passing(err error) bool {
 	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
 		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook") || Unsettled(err)
 }
 
-// Unsettled reports whether an error is what an API server says, or does not say,
-// while a member joins its etcd: a leader that changes, time that runs out, a
-// connection that ends. Asked again, it answers.
+// Unsettled reports whether an error is typical of an API server whose etcd is joined
+// by a member: a leader change, a timeout, a closed connection. A retry helps.
 func Unsettled(err error) bool {
 	for _, word := range []string{"etcdserver: leader changed", "etcdserver: no leader", "etcdserver: request timed out", "for learner"} {
 		if strings.Contains(err.Error(), word) {
@@ -142,8 +141,8 @@ func Unsettled(err error) bool {
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// Resource finds the resource of an object's kind. A kind that is not known is
-// looked up once more: its definition may just have been made.
+// Resource finds the resource of an object's kind. It looks an unknown kind up a second
+// time, because its definition may have just been created.
 func (c *Cluster) Resource(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	kind := object.GroupVersionKind()
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
@@ -183,11 +182,11 @@ func (c *Cluster) Exists(group, kind string) (bool, error) {
 	return err == nil, err
 }
 
-// Absent reports whether an error says that an object, or its kind, is not there.
+// Absent reports whether an error means that an object, or its kind, does not exist.
 func Absent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
-// TryCreate creates the object of a manifest for show only, until the cluster
-// accepts it or the context ends; the last refusal is told then.
+// TryCreate creates the object of a manifest as a dry run, and retries until the
+// cluster accepts it. At the end of the context it returns the last refusal.
 func (c *Cluster) TryCreate(ctx context.Context, manifest []byte) error {
 	objects, err := Decode(bytes.NewReader(manifest))
 	if err != nil {

@@ -12,12 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// lookAgain is how often the events of a Service that waits are read.
+// lookAgain is how often the events of a waiting Service are read.
 const lookAgain = 10 * time.Second
 
-// AwaitBalancer waits until a Service of type LoadBalancer has an address.
-// progress hears what its controller says meanwhile; the last warning is in the
-// error.
+// AwaitBalancer waits until a Service of type LoadBalancer has an address. progress
+// receives the events of its controller meanwhile; the error contains the last warning.
 func (c *Cluster) AwaitBalancer(ctx context.Context, service types.NamespacedName, progress func(string)) error {
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()

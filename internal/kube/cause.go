@@ -12,13 +12,13 @@ import (
 
 // Cause is why something does not become ready.
 type Cause struct {
-	// Object is what it is about: "Pod capi-system/capi-…, container manager".
+	// Object is the object at fault: "Pod capi-system/capi-…, container manager".
 	Object string
-	// Reason and Message are Kubernetes' own words.
+	// Reason and Message come from Kubernetes.
 	Reason, Message string
-	// Hopeless says that waiting alone will not cure it.
+	// Hopeless is set if waiting alone does not help.
 	Hopeless bool
-	// Restarted names the container whose last words are worth reading.
+	// Restarted names the container whose log is worth reading.
 	Namespace, Pod, Container string
 }
 
@@ -32,17 +32,17 @@ func (c Cause) String() string {
 }
 
 const (
-	// crashes is how many restarts make a container's end no accident: providers
-	// end once or twice when their webhooks' certificates are late.
+	// crashes is the number of restarts from which on a container counts as crashing:
+	// providers exit once or twice if their webhooks' certificates are late.
 	crashes = 4
-	// stuck is how long a pod may wait for a node, or an image, before nobody
-	// expects it any more.
+	// stuck is how long a pod may wait for a node or an image before the wait counts as
+	// hopeless.
 	stuck = time.Minute
 )
 
-// available reports whether a Deployment has what its current spec asks for, by
-// its status and by its pods: the status follows them, seconds late while the
-// cluster's controllers start.
+// available reports whether a Deployment has what its current spec asks for, by its
+// status and by its pods: while the cluster's controllers start, the status lags
+// seconds behind.
 func available(d *appsv1.Deployment, pods []*corev1.Pod) bool {
 	want := int32(1)
 	if d.Spec.Replicas != nil {
@@ -52,7 +52,7 @@ func available(d *appsv1.Deployment, pods []*corev1.Pod) bool {
 		d.Status.AvailableReplicas >= want && d.Status.Replicas == d.Status.UpdatedReplicas && ready(pods) >= want
 }
 
-// ready is how many of the pods are ready and stay.
+// ready counts the pods that are ready and not being deleted.
 func ready(pods []*corev1.Pod) int32 {
 	var count int32
 	for _, pod := range pods {
@@ -65,8 +65,8 @@ func ready(pods []*corev1.Pod) int32 {
 	return count
 }
 
-// causes explains why a Deployment is not available, by its pods and by what
-// its controller says, the worst first.
+// causes explains why a Deployment is not available, from its pods and its
+// conditions, the worst cause first.
 func causes(d *appsv1.Deployment, pods []*corev1.Pod, now time.Time) []Cause {
 	var hopeless, passing []Cause
 	add := func(c Cause) {
@@ -77,7 +77,7 @@ func causes(d *appsv1.Deployment, pods []*corev1.Pod, now time.Time) []Cause {
 		}
 	}
 	for _, condition := range d.Status.Conditions {
-		// Set when pods are refused: quota, admission webhooks.
+		// Set if pods are refused: quota, admission webhooks.
 		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
 			add(Cause{Object: "Deployment " + d.Namespace + "/" + d.Name, Reason: condition.Reason, Message: condition.Message,
 				Hopeless: now.Sub(condition.LastTransitionTime.Time) > stuck})

@@ -1,5 +1,5 @@
-// Package kube applies manifests to a Kubernetes cluster and waits for what
-// runs on it, with causes instead of timeouts.
+// Package kube applies manifests to a Kubernetes cluster and waits for its objects,
+// and reports causes instead of timeouts.
 package kube
 
 import (
@@ -18,14 +18,14 @@ const FieldManager = "slipway"
 
 // Cluster is a Kubernetes cluster.
 type Cluster struct {
-	// Typed speaks the built-in kinds, Dynamic all.
+	// Typed is the client for built-in kinds, Dynamic for all.
 	Typed   kubernetes.Interface
 	Dynamic dynamic.Interface
 
 	mapper meta.ResettableRESTMapper
 }
 
-// New returns the cluster of a client configuration. It sends nothing.
+// New returns the cluster of a client configuration. It sends no requests.
 func New(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = FieldManager

@@ -24,7 +24,7 @@ func (c *Cluster) AwaitSecrets(ctx context.Context, namespace string, names []st
 	return nil
 }
 
-// await watches an object of the core group until it is there and done says so.
+// await watches an object of the core group until it exists and done returns true.
 func (c *Cluster) await(ctx context.Context, resource string, name types.NamespacedName, kind runtime.Object, done func(runtime.Object) bool) error {
 	one := cache.NewListWatchFromClient(c.Typed.CoreV1().RESTClient(), resource, name.Namespace, fields.OneTermEqualSelector("metadata.name", name.Name))
 	_, err := toolswatch.UntilWithSync(ctx, one, kind, nil, func(e watch.Event) (bool, error) {

@@ -15,12 +15,11 @@ import (
 	toolswatch "k8s.io/client-go/tools/watch"
 )
 
-// AwaitStatus waits until no pod of the node is said to run in a container that
-// does not: a machine that starts on the data of another one finds its pods
-// ready as they were before, until the kubelet has looked at each. containers
-// returns the identifiers of those that run, as the node's runtime has them; it
-// is asked after the pods, so that what is missing there has ended. The error
-// at the end of ctx names the pods.
+// AwaitStatus waits until no pod of the node has a status that names a container that
+// is not running. If a machine starts with the data of another one, its pods seem ready
+// until the kubelet has updated each status. containers returns the IDs of the running
+// containers, from the node's runtime; it is called after the pods are listed, so a
+// container that it does not list has ended. The error at the end of ctx names the pods.
 func (c *Cluster) AwaitStatus(ctx context.Context, node string, containers func(context.Context) ([]string, error)) error {
 	pods := c.podsOn(node)
 	list, err := c.Typed.CoreV1().Pods(metav1.NamespaceAll).List(ctx, onNode(node))
@@ -60,7 +59,7 @@ func (c *Cluster) AwaitStatus(ctx context.Context, node string, containers func(
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return fmt.Errorf("the status of pods %s is not the kubelet's of now: %w", strings.Join(stale, ", "), err)
+	return fmt.Errorf("the kubelet has not updated the status of pods %s yet: %w", strings.Join(stale, ", "), err)
 }
 
 func onNode(node string) metav1.ListOptions {

@@ -16,22 +16,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Account is a ServiceAccount that people and pipelines log in as by token.
+// Account is a ServiceAccount that people and pipelines use to log in with a token.
 type Account struct {
 	Namespace, Name string
-	// ClusterRole is what it may do, everywhere.
+	// ClusterRole is the role that it has in the whole cluster.
 	ClusterRole string
-	// Lifetime is how long its tokens last, at least ten minutes.
+	// Lifetime is the lifetime of its tokens, at least ten minutes.
 	Lifetime time.Duration
 }
 
-// anchorLabel is on the Secrets that tokens are bound to: with its Secret a
-// token ends at once.
+// anchorLabel is the label of the Secrets that tokens are bound to: deleting its Secret
+// revokes a token.
 const anchorLabel = "slipway.sh/token-of"
 
-// Token returns a token of the account: the old one while it is good for more
-// than a third of the lifetime, else a new one. Those before stay good until
-// RevokeTokens.
+// Token returns a token of the account: the old one while more than a third of its
+// lifetime is left, else a new one. Older tokens stay valid until RevokeTokens.
 func (c *Cluster) Token(ctx context.Context, a Account, old string) (string, error) {
 	if err := c.ensureAccount(ctx, a); err != nil {
 		return "", err
@@ -46,7 +45,7 @@ func (c *Cluster) Token(ctx context.Context, a Account, old string) (string, err
 	anchor, err := c.Typed.CoreV1().Secrets(a.Namespace).Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: a.Name + "-token-", Labels: map[string]string{anchorLabel: a.Name}}}, metav1.CreateOptions{FieldManager: FieldManager})
 	if err != nil {
-		return "", fmt.Errorf("making what the token is bound to: %w", err)
+		return "", fmt.Errorf("creating the Secret that the token is bound to: %w", err)
 	}
 	seconds := int64(a.Lifetime.Seconds())
 	made, err := c.Typed.CoreV1().ServiceAccounts(a.Namespace).CreateToken(ctx, a.Name, &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
@@ -54,13 +53,13 @@ func (c *Cluster) Token(ctx context.Context, a Account, old string) (string, err
 		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Secret", Name: anchor.Name, UID: anchor.UID},
 	}}, metav1.CreateOptions{FieldManager: FieldManager})
 	if err != nil {
-		return "", fmt.Errorf("asking for a token of %s: %w", a.Name, err)
+		return "", fmt.Errorf("requesting a token of %s: %w", a.Name, err)
 	}
 	return made.Status.Token, nil
 }
 
-// RevokeTokens ends all tokens of the account but one; "" is none. The API server
-// may take some ten seconds to notice.
+// RevokeTokens revokes all tokens of the account except one; "" means no exception. The
+// API server may take about ten seconds to notice.
 func (c *Cluster) RevokeTokens(ctx context.Context, a Account, but string) error {
 	secrets := c.Typed.CoreV1().Secrets(a.Namespace)
 	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: anchorLabel + "=" + a.Name})
@@ -79,19 +78,19 @@ func (c *Cluster) RevokeTokens(ctx context.Context, a Account, but string) error
 	return errors.Join(errs...)
 }
 
-// ensureAccount makes the account and what it may do so.
+// ensureAccount reconciles the account and its role.
 func (c *Cluster) ensureAccount(ctx context.Context, a Account) error {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: a.Name}}
 	_, err := c.Typed.CoreV1().ServiceAccounts(a.Namespace).Create(ctx, account, metav1.CreateOptions{FieldManager: FieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making ServiceAccount %s: %w", a.Name, err)
+		return fmt.Errorf("creating ServiceAccount %s: %w", a.Name, err)
 	}
 	bindings := c.Typed.RbacV1().ClusterRoleBindings()
 	name := a.Namespace + ":" + a.Name
 	bound, err := bindings.Get(ctx, name, metav1.GetOptions{})
 	if err == nil && bound.RoleRef.Name != a.ClusterRole { // it cannot be changed
 		if err := bindings.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-			return fmt.Errorf("taking the old role from %s: %w", a.Name, err)
+			return fmt.Errorf("removing the old role of %s: %w", a.Name, err)
 		}
 	} else if err == nil || !apierrors.IsNotFound(err) {
 		return err
@@ -100,12 +99,12 @@ func (c *Cluster) ensureAccount(ctx context.Context, a Account) error {
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: a.ClusterRole},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: a.Namespace, Name: a.Name}}}, metav1.CreateOptions{FieldManager: FieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("giving ClusterRole %s to %s: %w", a.ClusterRole, a.Name, err)
+		return fmt.Errorf("binding ClusterRole %s to %s: %w", a.ClusterRole, a.Name, err)
 	}
 	return nil
 }
 
-// anchored says whether what a token is bound to is there.
+// anchored reports whether the Secret that a token is bound to exists.
 func (c *Cluster) anchored(ctx context.Context, a Account, token string) (bool, error) {
 	bound := claimsOf(token).Kubernetes.Secret
 	if bound.Name == "" {
@@ -116,12 +115,12 @@ func (c *Cluster) anchored(ctx context.Context, a Account, token string) (bool, 
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("looking what the token is bound to: %w", err)
+		return false, fmt.Errorf("reading the Secret that the token is bound to: %w", err)
 	}
 	return string(anchor.UID) == bound.UID, nil
 }
 
-// claims are what a token of Kubernetes says about itself.
+// claims are the claims of a Kubernetes token.
 type claims struct {
 	Expires    int64 `json:"exp"`
 	Kubernetes struct {
@@ -134,8 +133,8 @@ type claims struct {
 
 func (c claims) expires() time.Time { return time.Unix(c.Expires, 0) }
 
-// claimsOf reads a token without checking it, which is the API server's to do;
-// of what is no token they are empty.
+// claimsOf reads a token without verifying it, which is the API server's task; the
+// claims are empty if the text is not a token.
 func claimsOf(token string) (c claims) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

@@ -25,16 +25,16 @@ func schemaKind(group, kind string) schema.GroupKind {
 	return schema.GroupKind{Group: group, Kind: kind}
 }
 
-// reconsider is how often hopelessness is looked at when nothing changes.
+// reconsider is how often causes are judged again if nothing changes.
 const reconsider = 5 * time.Second
 
-// logLines is how much of a container's last words is told.
+// logLines is how many lines of a container's log are shown.
 const logLines = 10
 
-// WaitAvailable waits until the Deployments are available. It ends early when
-// one cannot become so, with the cause and the container's last words (row
-// S-26); at the end of ctx it says what was missing. progress is told in a few
-// words what is waited for, whenever that changes; nil is nobody.
+// WaitAvailable waits until the Deployments are available. It fails early if one cannot
+// become available, with the cause and the last lines of the container's log (row
+// S-26); at the end of ctx it says what was missing. progress, if not nil, receives
+// what is waited for whenever that changes.
 func (c *Cluster) WaitAvailable(ctx context.Context, deployments []types.NamespacedName, progress func(string)) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
@@ -149,7 +149,7 @@ func sorted(missing map[types.NamespacedName][]Cause) []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(missing), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// judge returns the fault of what waiting cannot cure.
+// judge returns the fault if waiting is hopeless.
 func (w *waiter) judge(ctx context.Context, missing map[types.NamespacedName][]Cause) error {
 	for _, name := range sorted(missing) {
 		if found := missing[name]; len(found) > 0 && found[0].Hopeless {
@@ -159,7 +159,7 @@ func (w *waiter) judge(ctx context.Context, missing map[types.NamespacedName][]C
 	return nil
 }
 
-// late is the fault when the time is over.
+// late is the fault if the time is over.
 func (w *waiter) late(ctx context.Context, missing map[types.NamespacedName][]Cause) error {
 	over := context.WithoutCancel(ctx)
 	for _, name := range sorted(missing) {
@@ -173,14 +173,14 @@ func (w *waiter) late(ctx context.Context, missing map[types.NamespacedName][]Ca
 }
 
 func (w *waiter) explain(ctx context.Context, name types.NamespacedName, cause Cause) error {
-	err := fmt.Errorf("waiting for it to be available: %s", cause)
+	err := fmt.Errorf("waiting until it is available: %s", cause)
 	if words := w.lastWords(ctx, cause); words != "" {
 		err = fmt.Errorf("%w\nlast lines of its log:\n%s", err, words)
 	}
-	return fault.New("Deployment "+name.String(), err, "slipway ssh -- kubectl -n "+name.Namespace+" describe pods shows the rest; then run the same command again")
+	return fault.New("Deployment "+name.String(), err, "see slipway ssh -- kubectl -n "+name.Namespace+" describe pods; then run the same command again")
 }
 
-// lastWords is the end of the log of a container that ended.
+// lastWords returns the end of the log of a container that exited.
 func (w *waiter) lastWords(ctx context.Context, cause Cause) string {
 	if cause.Container == "" {
 		return ""

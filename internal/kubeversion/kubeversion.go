@@ -1,4 +1,4 @@
-// Package kubeversion has the rules of Kubernetes about its own versions.
+// Package kubeversion holds Kubernetes' rules about its own versions.
 package kubeversion
 
 import (
@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// skew is how many minor versions kubelets may be older than the API server
+// skew is how many minor versions kubelets may be behind the API server
 // (kubernetes.io/releases/version-skew-policy).
 const skew = 3
 
-// CheckUpgrade says whether a control plane may go from one version of
-// Kubernetes to another: to the same minor version, not back, or the next
-// (kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-upgrade).
+// CheckUpgrade checks whether a control plane may be upgraded from one Kubernetes
+// version to another: to a version that is not older, of the same minor version or the
+// next (kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-upgrade).
 func CheckUpgrade(from, to string) error {
 	old, err := version.ParseGeneric(from)
 	if err != nil {
@@ -25,14 +25,14 @@ func CheckUpgrade(from, to string) error {
 	}
 	switch {
 	case wanted.LessThan(old):
-		return fmt.Errorf("version %s is older than %s, and Kubernetes cannot go back", wanted, old)
+		return fmt.Errorf("version %s is older than %s; Kubernetes cannot be downgraded", wanted, old)
 	case wanted.Major() != old.Major(), wanted.Minor() > old.Minor()+1:
-		return fmt.Errorf("version %s does not follow %s: Kubernetes cannot skip a minor version", wanted, old)
+		return fmt.Errorf("version %s does not follow %s: an upgrade cannot skip a minor version", wanted, old)
 	}
 	return nil
 }
 
-// CheckSkew says whether kubelets of one version may be in a cluster of another.
+// CheckSkew checks whether a cluster of one version may have kubelets of another.
 func CheckSkew(cluster, group string) error {
 	plane, err := version.ParseGeneric(cluster)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// soon is when an expiry is told: a week is enough to make a new credential.
+	// soon is how early an expiry is reported: a week is enough to create a new credential.
 	soon = 7 * 24 * time.Hour
-	// Clocks that differ by more than skewWarning make logs hard to compare;
-	// by more than skewError, new certificates and tokens are not valid yet.
+	// If clocks differ by more than skewWarning, logs are hard to compare; by more
+	// than skewError, new certificates and tokens are not valid yet.
 	skewWarning = 10 * time.Second
 	skewError   = 5 * time.Minute
 )
@@ -20,29 +20,28 @@ const (
 func checkCredential(r *run) {
 	t := r.Snapshot.Token
 	if t.ProjectID == "" {
-		r.find(Error, "cloud "+r.Snapshot.Cloud, "name a project in clouds.yaml", "the login has no project")
+		r.find(Error, "cloud "+r.Snapshot.Cloud, "set a project in clouds.yaml", "the login has no project")
 	}
 	if t.CredentialID == "" {
 		return
 	}
 	object := "application credential " + t.CredentialID
 	if t.Restricted {
-		r.find(Error, object, "log in with a password, or with a credential made by `openstack application credential create --unrestricted`",
-			"it is restricted: it cannot make the application credential of the environment")
+		r.find(Error, object, "log in with a password, or with a credential from `openstack application credential create --unrestricted`",
+			"it is restricted: it cannot create the environment's application credential")
 	}
 	for _, c := range r.Snapshot.Credentials {
 		if c.ID != t.CredentialID || c.ExpiresAt.IsZero() {
 			continue
 		}
 		if left := c.ExpiresAt.Sub(r.Now); left < soon {
-			r.find(Warning, object, "make a new one in time", "it expires at %s", c.ExpiresAt.UTC().Format(time.RFC3339))
+			r.find(Warning, object, "create a new one before it expires", "it expires at %s", c.ExpiresAt.UTC().Format(time.RFC3339))
 		}
 	}
 }
 
-// wantedRoles are the roles of the environment's credential where the
-// operator has them: load balancers and secrets have roles of their own on
-// many clouds.
+// wantedRoles are the roles that the environment's credential gets if the operator
+// has them: on many clouds, load balancers and secrets have roles of their own.
 func wantedRoles() []string { return []string{"member", "load-balancer_member", "creator"} }
 
 func checkRoles(r *run) {
@@ -50,7 +49,7 @@ func checkRoles(r *run) {
 	if wanted := r.spec.Credential.Roles; len(wanted) > 0 {
 		for _, role := range wanted {
 			if !slices.Contains(has, role) {
-				r.find(Error, "role "+role, "ask for the role, or remove it from spec.credential.roles", "the operator has not this role in project %s, only %s", r.Snapshot.Token.ProjectName, strings.Join(has, ", "))
+				r.find(Error, "role "+role, "ask for the role, or remove it from spec.credential.roles", "you do not have this role in project %s, only %s", r.Snapshot.Token.ProjectName, strings.Join(has, ", "))
 			}
 		}
 		r.result.Choices.Roles = wanted
@@ -62,18 +61,18 @@ func checkRoles(r *run) {
 		}
 	}
 	if !slices.Contains(has, "member") {
-		r.find(Warning, "role member", "name the roles in spec.credential.roles if this cloud calls them otherwise", "the operator has not this role in project %s, only %s", r.Snapshot.Token.ProjectName, strings.Join(has, ", "))
+		r.find(Warning, "role member", "if this cloud uses other names, set the roles in spec.credential.roles", "you do not have this role in project %s, only %s", r.Snapshot.Token.ProjectName, strings.Join(has, ", "))
 		r.result.Choices.Roles = slices.DeleteFunc(slices.Clone(has), func(role string) bool { return role == "admin" })
 	}
 }
 
 func checkTLS(r *run) {
 	if r.Snapshot.Insecure {
-		r.find(Warning, "cloud "+r.Snapshot.Cloud, "remove `verify: false` from clouds.yaml and name the authority in cacert or spec.caBundle", "certificates are not verified: anyone on the way can read the password")
+		r.find(Warning, "cloud "+r.Snapshot.Cloud, "remove `verify: false` from clouds.yaml, and name the CA certificate in cacert or spec.caBundle", "certificates are not verified: anyone in between can read the password")
 	}
 }
 
-// needed are the services without which no seed is.
+// needed are the services that a seed requires.
 func needed() []cloud.Service {
 	return []cloud.Service{cloud.Compute, cloud.Network, cloud.Image, cloud.Volume}
 }
@@ -85,16 +84,16 @@ func checkServices(r *run) {
 		case m.Absent && slices.Contains(needed(), m.Service):
 			r.find(Error, object, "check region and interface in clouds.yaml, or ask the cloud's operator", "the cloud has no such service")
 		case m.Absent:
-			// The checks that need it say what follows.
+			// The checks that need it report the consequences.
 		case essential(m):
 			r.find(Error, object, "ask for a role that may list them, or try again", "%s cannot be listed: %s", m.What, m.Cause)
 		default:
-			r.find(Warning, object, "ask for a role that may list them, or try again", "%s cannot be listed, so that they are not checked: %s", m.What, m.Cause)
+			r.find(Warning, object, "ask for a role that may list them, or try again", "%s cannot be listed, so they are not checked: %s", m.What, m.Cause)
 		}
 	}
 }
 
-// essential are the listings without which nothing can be chosen.
+// essential are the lists that choices depend on.
 func essential(m cloud.Missing) bool {
 	return slices.Contains([]string{cloud.ListNetworks, cloud.ListFlavors, cloud.ListImages}, m.What)
 }
@@ -111,7 +110,7 @@ func checkClock(r *run) {
 	if offset.Abs() >= skewError {
 		level = Error
 	}
-	r.find(level, "clock", "set this computer's clock by NTP", "the cloud's clock is %s %s this computer's: certificates and tokens depend on them", offset.Abs().Round(time.Second), direction)
+	r.find(level, "clock", "synchronise your machine's clock with NTP", "the cloud's clock is %s %s your machine's: certificates and tokens depend on the clocks", offset.Abs().Round(time.Second), direction)
 }
 
 func checkBundle(r *run) {
@@ -120,6 +119,6 @@ func checkBundle(r *run) {
 		return
 	}
 	for _, name := range r.Bundle.Missing {
-		r.find(Error, "bundle "+r.Bundle.Dir, "run `slipway bundle build --only "+name+"`, or pull", "%s is not in it", name)
+		r.find(Error, "bundle "+r.Bundle.Dir, "run `slipway bundle build --only "+name+"`, or slipway bundle pull", "%s is missing from it", name)
 	}
 }

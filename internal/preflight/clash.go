@@ -4,14 +4,14 @@ import (
 	"net/netip"
 )
 
-// exists says that a thing of this kind belongs to the environment already.
+// exists reports whether the environment already has a resource of this kind.
 func (r *run) exists(kind string) bool { return r.count(kind) > 0 }
 
 func (r *run) count(kind string) int {
 	n := 0
 	for _, t := range r.Snapshot.Things() {
-		// What Cluster API made has the marks of its cluster, as servers and
-		// security groups: it is not the seed's.
+		// What Cluster API created has its cluster's ownership tag, such as
+		// servers and security groups: it is not the seed's.
 		if t.Kind == kind && t.Owner != nil && t.Owner.Environment == r.Environment.Metadata.Name && t.Owner.Step != clusterStep {
 			n++
 		}
@@ -19,8 +19,8 @@ func (r *run) count(kind string) int {
 	return n
 }
 
-// checkNames refuses things that have our names and not our marks (S-02):
-// they would be changed or deleted as if they were ours.
+// checkNames refuses resources that have our names but not our ownership tags
+// (S-02): they would be changed or deleted as if they were ours.
 func checkNames(r *run) {
 	ours := map[string]bool{}
 	for _, step := range r.Steps {
@@ -35,19 +35,19 @@ func checkNames(r *run) {
 		const remedy = "rename or delete it, or choose another metadata.name"
 		switch {
 		case t.Kind == "key pair" && t.Name != r.seed.SSH.KeyPair && !begun:
-			// Key pairs have no marks: beside other things of the environment
-			// it is taken for ours.
-			r.find(Warning, object, remedy, "a key pair of this name exists, and nothing else of the environment: key pairs carry no marks, so that it would be taken for ours")
+			// Key pairs have no tags: if other resources of the environment
+			// exist, the key pair counts as ours.
+			r.find(Warning, object, remedy, "a key pair with this name exists, but no other resource of the environment; key pairs have no tags, so Slipway would treat it as its own")
 		case t.Kind == "key pair":
 		case t.Owner == nil:
-			r.find(Error, object, remedy, "it has the name of a thing of this environment but not its marks (ID %s)", t.ID)
+			r.find(Error, object, remedy, "it has the name of a resource of this environment but not its ownership tag (ID %s)", t.ID)
 		case t.Owner.Environment != r.Environment.Metadata.Name:
 			r.find(Error, object, remedy, "it belongs to environment %s (ID %s)", t.Owner.Environment, t.ID)
 		}
 	}
 }
 
-// begun says that something of the environment exists already.
+// begun reports whether any resource of the environment exists already.
 func (r *run) begun() bool {
 	for _, t := range r.Snapshot.Things() {
 		if t.Owner != nil && t.Owner.Environment == r.Environment.Metadata.Name {
@@ -57,15 +57,15 @@ func (r *run) begun() bool {
 	return false
 }
 
-// reach is a range of addresses that machines must be able to reach.
+// reach is an address range that machines must be able to reach.
 type reach struct {
 	object string
 	prefix netip.Prefix
 }
 
-// checkRanges compares the environment's ranges with those around it. What
-// the seed is itself connected to must not overlap; other networks of the
-// project may, but could never be connected later.
+// checkRanges compares the environment's address ranges with those around it.
+// Networks that the seed is connected to must not overlap; other networks of the
+// project may, but they could never be connected later.
 func checkRanges(r *run) {
 	inside := []reach{{"spec.seed.k3s.podCIDR", r.seed.K3s.PodCIDR}, {"spec.seed.k3s.serviceCIDR", r.seed.K3s.ServiceCIDR}}
 	if r.seed.MakesNetwork() {
@@ -90,8 +90,8 @@ func checkRanges(r *run) {
 	r.routes(inside)
 }
 
-// routes compares with the static routes of routers on the same external
-// network: what lies behind them is reached through it.
+// routes compares with the static routes of routers on the same external network:
+// what is behind those routers is reached through that network.
 func (r *run) routes(inside []reach) {
 	for _, router := range r.Snapshot.Routers {
 		if router.ExternalNetworkID == "" || router.ExternalNetworkID != r.result.Choices.ExternalNetworkID {
@@ -110,11 +110,11 @@ func (r *run) overlaps(level Level, inside []reach, prefix netip.Prefix, what st
 		if !one.prefix.IsValid() || !one.prefix.Overlaps(prefix) {
 			continue
 		}
-		// Pods and services are seen on the seed only; a network that it is
-		// not connected to does not disturb them.
+		// Addresses of pods and Services are used on the seed only, so a network
+		// that the seed is not connected to does not matter.
 		if level == Warning && one.object != "spec.seed.network.cidr" {
 			continue
 		}
-		r.find(level, one.object, "choose a range that nothing around uses", "%s overlaps %s", one.prefix, what)
+		r.find(level, one.object, "choose a range that nothing nearby uses", "%s overlaps %s", one.prefix, what)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// imageNamed finds the image that a key of the environment file names: one that
-// the environment brings, by its name, which is returned; else one of the cloud.
+// imageNamed finds the image that a key of the environment file names: an image of
+// spec.images, whose name is returned, else an image in the cloud.
 func (r *run) imageNamed(wanted, key string) (info cloud.ImageInfo, listed string, ok bool) {
 	for _, i := range r.Images {
 		if i.Name == wanted {
@@ -28,9 +28,8 @@ func (r *run) imageNamed(wanted, key string) (info cloud.ImageInfo, listed strin
 	return info, "", ok
 }
 
-// nodeImage chooses the image of the management cluster's nodes, and refuses
-// one of which something is not as the cluster wants it: nodes that do not fit
-// would show as machines that never join.
+// nodeImage chooses the image of the management cluster's nodes, and refuses one
+// that is not fit for the cluster: its machines would never join.
 func (r *run) nodeImage(m *config.ManagementCluster, chosen *ManagementChoices) {
 	const key = "spec.managementCluster.image"
 	image, listed, ok := r.imageNamed(m.Image, key)
@@ -42,21 +41,21 @@ func (r *run) nodeImage(m *config.ManagementCluster, chosen *ManagementChoices) 
 	want.RootDisk, want.RAM = r.leastNode(m, chosen)
 	r.disagreements(image, want)
 	if image.Properties[manifest.PropertyKubeVersion] == "" && image.Properties[manifest.PropertyKubernetesVersion] == "" && want.KubernetesVersion != "" {
-		r.find(Warning, "image "+image.Name+": "+manifest.PropertyKubeVersion, "if it has this version: openstack image set --property "+manifest.PropertyKubeVersion+"="+
-			manifest.WithV(want.KubernetesVersion)+" "+cmp.Or(image.ID, image.Name), "it is not set, so that nothing tells whether the image has Kubernetes %s", manifest.WithV(want.KubernetesVersion))
+		r.find(Warning, "image "+image.Name+": "+manifest.PropertyKubeVersion, "if the image has this version, run openstack image set --property "+manifest.PropertyKubeVersion+"="+
+			manifest.WithV(want.KubernetesVersion)+" "+cmp.Or(image.ID, image.Name), "it is not set, so Slipway cannot tell whether the image has Kubernetes %s", manifest.WithV(want.KubernetesVersion))
 	}
 }
 
-// seedImage refuses an image that no seed can have: of other machines, or of
-// nodes.
+// seedImage refuses an image that a seed cannot use: one of another architecture,
+// or a node image.
 func (r *run) seedImage(image cloud.ImageInfo) {
 	r.disagreements(image, images.Wanted{Architecture: r.Bundle.Architecture})
 	if version := image.Properties[manifest.PropertyKubeVersion]; version != "" {
-		r.find(Error, "image "+image.Name+": "+manifest.PropertyKubeVersion, "leave spec.seed.image empty for the bundle's, or name an image with k3s", "it is %s: this is an image for nodes, and the seed runs k3s", version)
+		r.find(Error, "image "+image.Name+": "+manifest.PropertyKubeVersion, "leave spec.seed.image empty to use the bundle's image, or name an image with k3s", "it is %s: this is a node image, but the seed runs k3s", version)
 	}
 }
 
-// disagreements makes a finding of each property that is not as wanted.
+// disagreements adds a finding for each property that does not match.
 func (r *run) disagreements(image cloud.ImageInfo, want images.Wanted) {
 	record := images.Record{ID: image.ID, Name: image.Name, Status: image.Status, MinDisk: image.MinDisk, MinRAM: image.MinRAM, Properties: image.Properties}
 	for _, err := range fault.All(images.Disagreements(record, want)) {
@@ -66,8 +65,8 @@ func (r *run) disagreements(image cloud.ImageInfo, want images.Wanted) {
 	}
 }
 
-// leastNode is the least disk and memory that one of the cluster's machines
-// has; 0 is not known.
+// leastNode returns the smallest disk and memory of the cluster's machines; 0 is
+// unknown.
 func (r *run) leastNode(m *config.ManagementCluster, chosen *ManagementChoices) (disk, ram int) {
 	least := func(flavor string, root *config.RootVolume) {
 		for _, f := range r.Snapshot.Flavors {

@@ -31,12 +31,12 @@ func TestImagesWhosePropertiesDisagreeAreRefused(t *testing.T) {
 	}{
 		"fits":               {node, map[string]string{"kube_version": "v1.34.4", "kubernetes_version": "1.34.4", "architecture": "x86_64"}, 0, "", ""},
 		"SCS's alone":        {node, map[string]string{"kubernetes_version": "v1.34.4"}, 0, "", ""},
-		"other version":      {node, map[string]string{"kube_version": "v1.33.1"}, 0, Error, "management-cluster image node (n1): kube_version: it is v1.33.1, wanted is v1.34.4"},
-		"other SCS's":        {node, map[string]string{"kubernetes_version": "v1.33.1"}, 0, Error, "management-cluster image node (n1): kubernetes_version: it is v1.33.1, wanted is v1.34.4"},
-		"the file's version": {"managementCluster: {image: node, kubernetesVersion: v1.33.1}", map[string]string{"kube_version": "v1.34.4"}, 0, Error, "kube_version: it is v1.34.4, wanted is v1.33.1"},
+		"other version":      {node, map[string]string{"kube_version": "v1.33.1"}, 0, Error, "management-cluster image node (n1): kube_version: it is v1.33.1, expected v1.34.4"},
+		"other SCS's":        {node, map[string]string{"kubernetes_version": "v1.33.1"}, 0, Error, "management-cluster image node (n1): kubernetes_version: it is v1.33.1, expected v1.34.4"},
+		"the file's version": {"managementCluster: {image: node, kubernetesVersion: v1.33.1}", map[string]string{"kube_version": "v1.34.4"}, 0, Error, "kube_version: it is v1.34.4, expected v1.33.1"},
 		"versions disagree":  {node, map[string]string{"kube_version": "v1.34.4", "kubernetes_version": "v1.33.1"}, 0, Error, "kubernetes_version: it is v1.33.1, but kube_version is v1.34.4"},
-		"architecture":       {node, map[string]string{"kube_version": "v1.34.4", "architecture": "aarch64"}, 0, Error, "image node (n1): architecture: it is aarch64, wanted is x86_64"},
-		"disk":               {node, map[string]string{"kube_version": "v1.34.4"}, 100, Error, "image node (n1): min_disk: the image needs 100 GiB of disk, machines have 80"},
+		"architecture":       {node, map[string]string{"kube_version": "v1.34.4", "architecture": "aarch64"}, 0, Error, "image node (n1): architecture: it is aarch64, expected x86_64"},
+		"disk":               {node, map[string]string{"kube_version": "v1.34.4"}, 100, Error, "image node (n1): min_disk: the image needs 100 GiB of disk, but the machines have 80"},
 		"disk of a volume":   {"managementCluster: {image: node, controlPlane: {rootVolume: {sizeGiB: 120}}}", map[string]string{"kube_version": "v1.34.4"}, 100, "", ""},
 		"no version":         {node, nil, 0, Warning, "kube_version: it is not set"},
 		"seed":               {seed, map[string]string{"architecture": "x86_64"}, 0, "", ""},
@@ -71,7 +71,7 @@ func TestImagesOfTheListAreChosen(t *testing.T) {
 		t.Errorf("chosen %+v %+v; %q", r.Choices, r.Choices.Management, told(r, Error))
 	}
 	r = run("managementCluster: {image: ubuntu-1.34, kubernetesVersion: v1.33.1}")
-	if found := told(r, Error); len(found) != 1 || !strings.Contains(found[0], "image ubuntu-1.34: kube_version: it is v1.34.4, wanted is v1.33.1") {
+	if found := told(r, Error); len(found) != 1 || !strings.Contains(found[0], "image ubuntu-1.34: kube_version: it is v1.34.4, expected v1.33.1") {
 		t.Errorf("found %q", found)
 	}
 }

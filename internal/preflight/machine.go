@@ -8,19 +8,18 @@ import (
 	"github.com/slipway-sh/slipway/internal/cloud"
 )
 
-// The least that k3s with Cluster API and its providers needs (F22).
+// The minimum for k3s with Cluster API and its providers (F22).
 const (
 	minVCPUs = 2
 	minRAM   = 8192 // MiB
 	minDisk  = 20   // GiB
 )
 
-// seedStep is the step that makes the seed's server.
+// seedStep is the step that creates the seed's server.
 const seedStep = "seed"
 
-// checkFlavor takes the named flavor, or the one with the least memory that
-// is large enough (F22). The disk of the flavor does not matter to a server
-// that boots from a volume.
+// checkFlavor takes the named flavor, or the large enough one with the least memory
+// (F22). The flavor's disk does not matter if the server boots from a volume.
 func checkFlavor(r *run) {
 	if !r.Snapshot.Known(cloud.Compute, cloud.ListFlavors) {
 		return
@@ -36,21 +35,21 @@ func checkFlavor(r *run) {
 	}
 	if f, ok := r.kept(); ok {
 		r.take(f)
-		r.find(Info, "flavor "+f.Name, "", "kept: the seed has it")
+		r.find(Info, "flavor "+f.Name, "", "kept: the seed has this flavor")
 		return
 	}
 	for _, f := range r.Snapshot.Flavors { // sorted by memory
 		if r.lacks(f) == "" {
 			r.take(f)
-			r.find(Info, "flavor "+f.Name, "", "chosen: %d vCPUs, %d MiB of memory and %d GB of disk are the least memory that is enough", f.VCPUs, f.RAM, f.Disk)
+			r.find(Info, "flavor "+f.Name, "", "chosen: it has the least memory of the flavors that are large enough (%d vCPUs, %d MiB of memory, %d GB of disk)", f.VCPUs, f.RAM, f.Disk)
 			return
 		}
 	}
-	r.find(Error, "flavor", "ask the cloud's operator for one, or give spec.seed.rootVolume if only the disk is too small", "none of %d has %d vCPUs, %d MiB of memory and %d GB of disk", len(r.Snapshot.Flavors), minVCPUs, minRAM, r.needsDisk())
+	r.find(Error, "flavor", "ask the cloud's operator for a larger flavor, or set spec.seed.rootVolume if only the disk is too small", "none of %d flavors has %d vCPUs, %d MiB of memory and %d GB of disk", len(r.Snapshot.Flavors), minVCPUs, minRAM, r.needsDisk())
 }
 
-// kept is the flavor that the seed has already: a cloud that offers a smaller
-// one later must not have the seed resized.
+// kept returns the flavor that the seed already has: a smaller flavor that appears
+// later must not cause a resize of the seed.
 func (r *run) kept() (cloud.FlavorInfo, bool) {
 	for _, server := range r.Snapshot.Servers {
 		if server.Owner == nil || *server.Owner != r.Environment.Mark(seedStep) {
@@ -92,10 +91,10 @@ func (r *run) lacks(f cloud.FlavorInfo) string {
 	return strings.Join(lacks, ", ")
 }
 
-// bundleUser is the login of the bundle's own machine images, and of Debian.
+// bundleUser is the login user of the bundle's own machine images, and of Debian's.
 const bundleUser = "debian"
 
-// checkImage takes the newest active image of the name (S-13), and its login.
+// checkImage takes the newest active image with the name (S-13), and its login user.
 func checkImage(r *run) {
 	c := &r.result.Choices
 	if r.seed.Image == "" {
@@ -110,10 +109,10 @@ func checkImage(r *run) {
 	r.seedImage(image)
 	object := "image " + image.Name
 	if c.SSHUser = firstOf(r.seed.SSH.User, image.AdminUser, loginOf(image.Distro), loginOf(strings.ToLower(image.Name))); c.SSHUser == "" {
-		r.find(Error, object, "name the user in spec.seed.ssh.user", "neither os_admin_user nor os_distro of the image tells which user it has for logins")
+		r.find(Error, object, "set the user in spec.seed.ssh.user", "the login user is unknown: the image has neither os_admin_user nor a known os_distro")
 	}
 	if r.flavor != nil && r.seed.RootVolume == nil && image.MinDisk > r.flavor.Disk {
-		r.find(Error, object, "choose a larger flavor, or give spec.seed.rootVolume", "it needs %d GB of disk, flavor %s has %d", image.MinDisk, r.flavor.Name, r.flavor.Disk)
+		r.find(Error, object, "choose a larger flavor, or set spec.seed.rootVolume", "it needs %d GB of disk, flavor %s has %d", image.MinDisk, r.flavor.Name, r.flavor.Disk)
 	}
 	if root := r.seed.RootVolume; root != nil && image.MinDisk > root.SizeGiB {
 		r.find(Error, object, "raise spec.seed.rootVolume.sizeGiB", "it needs %d GB of disk, the root volume has %d", image.MinDisk, root.SizeGiB)
@@ -137,12 +136,12 @@ func (r *run) newest(wanted, key string) (cloud.ImageInfo, bool) {
 		}
 	}
 	if len(found) == 0 {
-		cause := "there is none of this name or ID"
+		cause := "there is no image with this name or ID"
 		if len(states) > 0 {
-			cause = "it is not active but " + strings.Join(states, ", ")
+			cause = "it is not active; its status is " + strings.Join(states, ", ")
 		}
 		slices.Sort(names)
-		r.find(Error, "image "+wanted, "choose "+choices(slices.Compact(names))+", or leave "+key+" empty for the bundle's", "%s", cause)
+		r.find(Error, "image "+wanted, "choose "+choices(slices.Compact(names))+", or leave "+key+" empty to use the bundle's", "%s", cause)
 		return cloud.ImageInfo{}, false
 	}
 	newest := slices.MaxFunc(found, func(x, y cloud.ImageInfo) int { return x.CreatedAt.Compare(y.CreatedAt) })
@@ -161,7 +160,7 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// loginOf is the user that a distribution's cloud images have for logins.
+// loginOf returns the login user of a distribution's cloud images.
 func loginOf(text string) string {
 	for _, known := range []struct{ distro, user string }{
 		{"ubuntu", "ubuntu"}, {"debian", "debian"}, {"rocky", "rocky"}, {"almalinux", "almalinux"}, {"fedora", "fedora"}, {"centos", "cloud-user"},
@@ -195,18 +194,18 @@ func checkKeyPair(r *run) {
 	}
 }
 
-// checkLoadBalancer prefers OVN, which needs no machines of its own, only
-// where there is no amphora: it cannot terminate, nor check HTTP. Octavia lists
-// "octavia", the old name of amphora, also where there is none.
+// checkLoadBalancer chooses OVN, which needs no machines of its own, only if there is
+// no amphora: OVN can neither terminate TLS nor check HTTP. Octavia lists "octavia",
+// the old name of amphora, even if there is none.
 func checkLoadBalancer(r *run) {
 	providers := r.Snapshot.Providers
-	const remedy = "ask the cloud's operator for Octavia: the Kubernetes API of clusters is behind a load balancer"
+	const remedy = "ask the cloud's operator for Octavia: the Kubernetes API of every cluster is behind a load balancer"
 	switch {
 	case r.Snapshot.Lacks(cloud.LoadBalancer):
-		r.find(Warning, "service load-balancer", remedy, "the cloud has no such service: the seed works without, clusters with several control planes do not")
+		r.find(Warning, "service load-balancer", remedy, "the cloud has no such service: the seed works without it, but clusters with several control plane nodes do not")
 	case !r.Snapshot.Known(cloud.LoadBalancer, cloud.ListProviders):
 	case len(providers) == 0:
-		r.find(Warning, "service load-balancer", remedy, "no provider of load balancers is enabled")
+		r.find(Warning, "service load-balancer", remedy, "no load balancer provider is enabled")
 	case slices.Contains(providers, "amphora"):
 		r.result.Choices.LoadBalancerProvider = "amphora"
 	default:

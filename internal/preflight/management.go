@@ -11,25 +11,24 @@ import (
 	"github.com/slipway-sh/slipway/internal/config"
 )
 
-// The least that a node needs: kubeadm refuses one with a single CPU or less
-// than 1700 MiB, and etcd beside an API server with load wants more.
+// The minimum for a node: kubeadm refuses one with a single CPU or less than
+// 1700 MiB, and etcd beside a loaded API server needs more.
 const (
 	minNodeVCPUs = 2
 	minNodeRAM   = 4096 // MiB
 )
 
-// clusterStep is the step whose marks Cluster API puts on what it makes.
+// clusterStep is the step whose ownership tag Cluster API puts on what it creates.
 const clusterStep = "management-cluster"
 
-// ManagementChoices are the things of the cloud that the management cluster
-// is made of.
+// ManagementChoices are the cloud's resources that the management cluster uses.
 type ManagementChoices struct {
 	// ControlPlaneFlavor and NodeGroupFlavors are names: Cluster API's provider
-	// takes no ids in the versions that charts are compatible with.
+	// accepts no IDs in the versions that charts are compatible with.
 	ControlPlaneFlavor string            `json:"controlPlaneFlavor,omitempty"`
 	NodeGroupFlavors   map[string]string `json:"nodeGroupFlavors,omitempty"`
-	// ImageID is the nodes' image in the cloud; empty is the bundle's, to be
-	// uploaded, or the one called ListedImage that the environment brings.
+	// ImageID is the nodes' image in the cloud. If empty, an image is to be
+	// uploaded: the one of spec.images named ListedImage, or the bundle's.
 	ImageID     string `json:"imageID,omitempty"`
 	ListedImage string `json:"listedImage,omitempty"`
 }
@@ -50,19 +49,19 @@ func checkManagement(r *run) {
 	}
 	if provider := m.APIServer.LoadBalancerProvider; provider != "" && r.Snapshot.Known(cloud.LoadBalancer, cloud.ListProviders) {
 		if !slices.Contains(r.Snapshot.Providers, provider) {
-			r.find(Error, "load balancer provider "+provider, "choose "+choices(r.Snapshot.Providers)+" in spec.managementCluster.apiServer.loadBalancerProvider", "the cloud has none of this name")
+			r.find(Error, "load balancer provider "+provider, "choose "+choices(r.Snapshot.Providers)+" in spec.managementCluster.apiServer.loadBalancerProvider", "the cloud has no provider with this name")
 		}
 		r.result.Choices.LoadBalancerProvider = provider
 	}
 	if r.Snapshot.Lacks(cloud.LoadBalancer) {
-		r.find(Error, "service load-balancer", "ask the cloud's operator for Octavia, or leave out spec.managementCluster", "the cloud has no such service, and the Kubernetes API of the management cluster is behind a load balancer")
+		r.find(Error, "service load-balancer", "ask the cloud's operator for Octavia, or leave out spec.managementCluster", "the cloud has no such service, but the Kubernetes API of the management cluster needs a load balancer")
 	}
 	r.nodeZones(m)
 	r.nodeHosts(m)
 }
 
-// nodeHosts warns of server groups that want more hosts than the cloud has: the
-// last servers would find none.
+// nodeHosts warns of server groups that need more hosts than the cloud has: the last
+// servers would find no host.
 func (r *run) nodeHosts(m *config.ManagementCluster) {
 	policy := func(of string) string {
 		word, _, _ := unstructured.NestedString(m.Values, of, "serverGroup", "policy")
@@ -71,7 +70,7 @@ func (r *run) nodeHosts(m *config.ManagementCluster) {
 	warn := func(what, of string, servers int) {
 		if r.Snapshot.Hosts > 0 && servers > r.Snapshot.Hosts && policy(of) == "anti-affinity" {
 			r.find(Warning, what, "choose soft-anti-affinity in spec.managementCluster.values."+of+".serverGroup.policy, or fewer servers",
-				"anti-affinity wants a host for each of %d servers, and %d take servers: Nova will find no valid host", servers, r.Snapshot.Hosts)
+				"anti-affinity needs a separate host for each of %d servers, but the cloud offers only %d: Nova will find no valid host", servers, r.Snapshot.Hosts)
 		}
 	}
 	warn("control plane", "controlPlane", m.ControlPlane.Count)
@@ -80,7 +79,7 @@ func (r *run) nodeHosts(m *config.ManagementCluster) {
 	}
 }
 
-// nodeFlavors finds the flavor of the control plane and of each group.
+// nodeFlavors finds the flavors of the control plane and of each node group.
 func (r *run) nodeFlavors(m *config.ManagementCluster, chosen *ManagementChoices) {
 	plane, ok := r.nodeFlavor("spec.managementCluster.controlPlane", m.ControlPlane.Flavor, r.controlPlanePrefix(), m.ControlPlane.RootVolume)
 	if ok {
@@ -103,13 +102,13 @@ func (r *run) nodeFlavors(m *config.ManagementCluster, chosen *ManagementChoices
 	}
 }
 
-// controlPlanePrefix begins the names of the control plane's servers.
+// controlPlanePrefix is the prefix of the names of the control plane's servers.
 func (r *run) controlPlanePrefix() string {
 	return r.Environment.Metadata.Name + "-control-plane-"
 }
 
-// nodeFlavor takes the named flavor, the one that such nodes have already, or
-// the one with the least memory that is large enough.
+// nodeFlavor takes the named flavor, else the one that such nodes already have, else
+// the large enough one with the least memory.
 func (r *run) nodeFlavor(key, wanted, prefix string, root *config.RootVolume) (cloud.FlavorInfo, bool) {
 	fits := func(f cloud.FlavorInfo) bool {
 		return f.VCPUs >= minNodeVCPUs && f.RAM >= minNodeRAM && (root != nil || f.Disk >= minDisk)
@@ -117,7 +116,7 @@ func (r *run) nodeFlavor(key, wanted, prefix string, root *config.RootVolume) (c
 	if wanted != "" {
 		f, ok := pick(r, "flavor", wanted, r.Snapshot.Flavors, func(f cloud.FlavorInfo) (string, string) { return f.ID, f.Name })
 		if ok && !fits(f) {
-			r.find(Error, "flavor "+f.Name, "choose a larger one in "+key+".flavor", "it is too small for a node: %d vCPUs, %d MiB of memory and %d GB of disk, at least %d, %d and %d are needed",
+			r.find(Error, "flavor "+f.Name, "choose a larger one in "+key+".flavor", "it is too small for a node: it has %d vCPUs, %d MiB of memory and %d GB of disk; a node needs at least %d, %d and %d",
 				f.VCPUs, f.RAM, f.Disk, minNodeVCPUs, minNodeRAM, minDisk)
 		}
 		return f, ok
@@ -132,16 +131,16 @@ func (r *run) nodeFlavor(key, wanted, prefix string, root *config.RootVolume) (c
 	}
 	for _, f := range r.Snapshot.Flavors { // sorted by memory
 		if fits(f) {
-			r.find(Info, "flavor "+f.Name, "", "chosen for %s: %d vCPUs, %d MiB of memory and %d GB of disk are the least memory that is enough", key, f.VCPUs, f.RAM, f.Disk)
+			r.find(Info, "flavor "+f.Name, "", "chosen for %s: it has the least memory of the flavors that are large enough (%d vCPUs, %d MiB of memory, %d GB of disk)", key, f.VCPUs, f.RAM, f.Disk)
 			return f, true
 		}
 	}
-	r.find(Error, key+".flavor", "ask the cloud's operator for one, or give "+key+".rootVolume if only the disk is too small", "none of %d flavors has %d vCPUs, %d MiB of memory and %d GB of disk",
+	r.find(Error, key+".flavor", "ask the cloud's operator for a larger flavor, or set "+key+".rootVolume if only the disk is too small", "none of %d flavors has %d vCPUs, %d MiB of memory and %d GB of disk",
 		len(r.Snapshot.Flavors), minNodeVCPUs, minNodeRAM, minDisk)
 	return cloud.FlavorInfo{}, false
 }
 
-// machinesOf are the nodes of a group that are not there yet, and the one more
+// machinesOf are the nodes of a group that do not exist yet, and the additional one
 // that exists while they are replaced.
 func (r *run) machinesOf(count int, f cloud.FlavorInfo, root *config.RootVolume, etcd *config.EtcdVolume, prefix string) machines {
 	there := 0
@@ -174,16 +173,15 @@ func (r *run) nodeZones(m *config.ManagementCluster) {
 	for key, zones := range wanted {
 		for _, zone := range zones {
 			if len(known) > 0 && !slices.Contains(known, zone) {
-				r.find(Error, "availability zone "+zone, "choose "+choices(known)+" in "+key, "there is none of this name")
+				r.find(Error, "availability zone "+zone, "choose "+choices(known)+" in "+key, "there is no availability zone with this name")
 			}
 		}
 	}
 }
 
-// clusterNeeds adds what Cluster API makes for the management cluster: its
-// servers, the load balancer of its API with its address, and the security
-// groups of its nodes with about as many rules as Cluster API's provider gives
-// them.
+// clusterNeeds adds what Cluster API creates for the management cluster: its
+// servers, the API's load balancer with its address, and the nodes' security groups
+// with about as many rules as Cluster API's provider creates.
 func (r *run) clusterNeeds(needs map[resource]int) {
 	m := r.spec.ManagementCluster
 	if m == nil {

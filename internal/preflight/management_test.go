@@ -52,8 +52,8 @@ func TestAntiAffinityWantsHosts(t *testing.T) {
 	}{
 		"enough":       {"anti-affinity", "anti-affinity", 3, nil},
 		"not shown":    {"anti-affinity", "anti-affinity", 0, nil},
-		"two":          {"anti-affinity", "anti-affinity", 2, []string{"management-cluster control plane: anti-affinity wants a host for each of 3 servers, and 2 take"}},
-		"one":          {"soft-anti-affinity", "anti-affinity", 1, []string{"management-cluster node group md-0: anti-affinity wants a host for each of 2 servers, and 1 take"}},
+		"two":          {"anti-affinity", "anti-affinity", 2, []string{"management-cluster control plane: anti-affinity needs a separate host for each of 3 servers, but the cloud offers only 2"}},
+		"one":          {"soft-anti-affinity", "anti-affinity", 1, []string{"management-cluster node group md-0: anti-affinity needs a separate host for each of 2 servers, but the cloud offers only 1"}},
 		"soft is fine": {"soft-anti-affinity", "soft-anti-affinity", 1, nil},
 	} {
 		r := check(t, fmt.Sprintf(spec, c.plane, c.groups), func(s *cloud.Snapshot) { s.Hosts = c.hosts; s.Quotas = nil })
@@ -72,9 +72,9 @@ func TestManagementClusterRefusals(t *testing.T) {
 		want   string
 	}{
 		"small":     {"managementCluster: {controlPlane: {flavor: small}}", nil, "flavor small: it is too small for a node"},
-		"unknown":   {"managementCluster: {controlPlane: {flavor: tiny}}", nil, "flavor tiny: there is none"},
-		"group":     {"managementCluster: {nodeGroups: [{name: md-0, flavor: tiny}]}", nil, "flavor tiny: there is none"},
-		"image":     {"managementCluster: {image: node}", nil, "image node: there is none"},
+		"unknown":   {"managementCluster: {controlPlane: {flavor: tiny}}", nil, "flavor tiny: nothing has this name or ID"},
+		"group":     {"managementCluster: {nodeGroups: [{name: md-0, flavor: tiny}]}", nil, "flavor tiny: nothing has this name or ID"},
+		"image":     {"managementCluster: {image: node}", nil, "image node: there is no image"},
 		"zone":      {"managementCluster: {controlPlane: {availabilityZones: [az9]}}", nil, "availability zone az9"},
 		"provider":  {"managementCluster: {apiServer: {loadBalancerProvider: f5}}", nil, "load balancer provider f5"},
 		"no flavor": {"managementCluster: {}", func(s *cloud.Snapshot) { s.Flavors = s.Flavors[:1] }, "spec.managementCluster.controlPlane.flavor: none of 1"},

@@ -6,13 +6,13 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// nodeImageStep is the step whose mark the bundle's image of nodes carries.
+// nodeImageStep is the step whose ownership tag the bundle's node image carries.
 const nodeImageStep = "node-image"
 
-// checkMirror warns where nodes are made of another bundle than this one and no
-// mirror is named. A node brings the images of one bundle: while the nodes are
-// replaced, pods that go from the one kind to the other wait for theirs, and the
-// kube-proxy of another version is never there.
+// checkMirror warns if nodes were created from another bundle and there is no
+// mirror. A node has the images of one bundle only: while nodes are replaced, pods
+// that move between old and new nodes wait for their images, and the kube-proxy of
+// the other version never starts.
 func checkMirror(r *run) {
 	m := r.spec.ManagementCluster
 	if m == nil || m.Image != "" || r.Bundle.NodeImage == "" || mirrored(r.spec.Registries) {
@@ -30,12 +30,12 @@ func checkMirror(r *run) {
 		former = true
 	}
 	if former {
-		r.find(Warning, "bundle "+r.Bundle.Dir, "where machines do not reach the internet, name a mirror in spec.registries first: `slipway bundle serve` with both bundles",
-			"the nodes are made of another one, and each brings the images of its own only: until all are replaced, what runs on them may wait for images")
+		r.find(Warning, "bundle "+r.Bundle.Dir, "if machines cannot reach the internet, first run `slipway bundle serve` with both bundles and name it as a mirror in spec.registries",
+			"the nodes were created from another bundle, and a node has only the images of its own bundle: until all nodes are replaced, pods may wait for images")
 	}
 }
 
-// mirrored reports whether a mirror of any registry is named.
+// mirrored reports whether any registry has a mirror.
 func mirrored(registries map[string]config.Registry) bool {
 	for _, registry := range registries {
 		if len(registry.Mirrors) > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/cloud"
 )
 
-// pick finds the one of a name or ID. Several of the same name are refused
-// with their IDs; none with the names that there are.
+// pick finds an element by name or ID. If several have the name, the finding lists
+// their IDs; if none has, the existing names.
 func pick[T any](r *run, kind, wanted string, all []T, key func(T) (id, name string)) (found T, ok bool) {
 	var ids, names []string
 	for _, one := range all {
@@ -29,9 +29,9 @@ func pick[T any](r *run, kind, wanted string, all []T, key func(T) (id, name str
 		return found, true
 	case 0:
 		slices.Sort(names)
-		r.find(Error, object, "choose "+choices(slices.Compact(names)), "there is none of this name or ID")
+		r.find(Error, object, "choose "+choices(slices.Compact(names)), "nothing has this name or ID")
 	default:
-		r.find(Error, object, "name one by its ID", "%d have this name: %s", len(ids), strings.Join(ids, ", "))
+		r.find(Error, object, "use the ID of one of them", "%d have this name: %s", len(ids), strings.Join(ids, ", "))
 	}
 	var none T
 	return none, false
@@ -41,7 +41,7 @@ func choices(names []string) string {
 	const most = 12
 	switch {
 	case len(names) == 0:
-		return "another one: the project can see none"
+		return "another one: the project sees none"
 	case len(names) > most:
 		return fmt.Sprintf("one of %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
@@ -54,8 +54,8 @@ func (r *run) external() []cloud.NetworkInfo {
 	return slices.DeleteFunc(slices.Clone(r.Snapshot.Networks), func(n cloud.NetworkInfo) bool { return !n.External })
 }
 
-// checkExternalNetwork chooses the only external network, or the named one
-// (F11, S-09).
+// checkExternalNetwork chooses the only external network, or the named one (F11,
+// S-09).
 func checkExternalNetwork(r *run) {
 	if !r.Snapshot.Known(cloud.Network, cloud.ListNetworks) || (!r.seed.MakesNetwork() && !r.seed.WantsFloatingIP()) {
 		return
@@ -70,27 +70,27 @@ func checkExternalNetwork(r *run) {
 	}
 	if n, ok := r.keptNetwork(all); ok {
 		c.ExternalNetworkID, c.ExternalNetworkName = n.ID, n.Name
-		r.find(Info, "external network "+n.Name, "", "kept: the router has its gateway there")
+		r.find(Info, "external network "+n.Name, "", "kept: the router's gateway is on it")
 		return
 	}
 	switch len(all) {
 	case 0:
-		r.find(Error, "external network", "ask the cloud's operator for one, or use an existing network and no floating IP", "project %s can see none: neither the router nor the seed could be reached", r.Snapshot.Token.ProjectName)
+		r.find(Error, "external network", "ask the cloud's operator for one, or use an existing network without a floating IP", "project %s sees none, so neither the router nor the seed could be reached", r.Snapshot.Token.ProjectName)
 	case 1:
 		c.ExternalNetworkID, c.ExternalNetworkName = all[0].ID, all[0].Name
-		r.find(Info, "external network "+all[0].Name, "", "chosen: it is the only one")
+		r.find(Info, "external network "+all[0].Name, "", "chosen: it is the only external network")
 	default:
 		var names []string
 		for _, n := range all {
 			names = append(names, fmt.Sprintf("%s (%s)", n.Name, n.ID))
 		}
 		slices.Sort(names)
-		r.find(Error, "external network", "name one in spec.externalNetwork", "there are %d: %s", len(all), strings.Join(names, ", "))
+		r.find(Error, "external network", "choose one in spec.externalNetwork", "there are %d: %s", len(all), strings.Join(names, ", "))
 	}
 }
 
-// keptNetwork is the external network that the environment's router has its
-// gateway on already: one that appears later does not make a choice unclear.
+// keptNetwork returns the external network of the environment's existing router, so
+// that a network that appears later does not make the choice ambiguous.
 func (r *run) keptNetwork(all []cloud.NetworkInfo) (cloud.NetworkInfo, bool) {
 	for _, router := range r.Snapshot.Routers {
 		if router.Owner == nil || router.Owner.Environment != r.Environment.Metadata.Name {
@@ -135,11 +135,12 @@ func checkNetwork(r *run) {
 		return
 	}
 	if len(subnets) == 0 {
-		r.find(Error, "network "+n.Name, "add a subnet, or name another network", "it has no subnet, so that servers on it have no address")
+		r.find(Error, "network "+n.Name, "add a subnet, or name another network", "it has no subnet, so servers on it would get no address")
 	}
 }
 
-// ranges are those of a network's subnets that the project may see, sorted.
+// ranges are the address ranges of a network's subnets that the project sees,
+// sorted.
 func (r *run) ranges(networkID string) []string {
 	var found []string
 	for _, s := range r.Snapshot.Subnets {
@@ -151,7 +152,7 @@ func (r *run) ranges(networkID string) []string {
 	return slices.Compact(found)
 }
 
-// checkFloatingIP resolves the three ways to an address (F12).
+// checkFloatingIP resolves the three ways to reach the seed (F12).
 func checkFloatingIP(r *run) {
 	c, ip := &r.result.Choices, r.seed.FloatingIP
 	defer func() {
@@ -160,7 +161,7 @@ func checkFloatingIP(r *run) {
 	switch {
 	case !r.seed.WantsFloatingIP():
 		if r.seed.ProvisioningNetwork == "" && r.seed.MakesNetwork() {
-			r.find(Warning, "seed", "give it a floating IP, a provisioning network, or an existing network that you can reach", "it has no floating IP: Slipway must reach addresses of %s directly", r.seed.Network.CIDR)
+			r.find(Warning, "seed", "give the seed a floating IP, a provisioning network, or an existing network that you can reach", "it has no floating IP, so your machine must reach the addresses of %s directly", r.seed.Network.CIDR)
 		}
 	case ip.Address.IsValid():
 		r.fixedAddress(ip.Address.String())
@@ -180,7 +181,7 @@ func (r *run) fixedAddress(address string) {
 	object := "floating IP " + address
 	i := slices.IndexFunc(r.Snapshot.FloatingIPs, func(f cloud.FloatingIPInfo) bool { return f.Address == address })
 	if i < 0 {
-		r.find(Error, object, "create it in the project, or leave spec.seed.floatingIP.address empty", "project %s has no floating IP of this address", r.Snapshot.Token.ProjectName)
+		r.find(Error, object, "create it in the project, or leave spec.seed.floatingIP.address empty", "project %s has no floating IP with this address", r.Snapshot.Token.ProjectName)
 		return
 	}
 	f := r.Snapshot.FloatingIPs[i]
@@ -191,8 +192,8 @@ func (r *run) fixedAddress(address string) {
 	r.result.Choices.FloatingIPID, r.result.Choices.FloatingNetworkID = f.ID, f.NetworkID
 }
 
-// checkZones refuses zones that do not exist. Hints for the network are left
-// out where the cloud has not the extension (S-10).
+// checkZones refuses zones that do not exist. Hints for the network are left out if
+// the cloud does not have the extension (S-10).
 func checkZones(r *run) {
 	r.zone("spec.seed.availabilityZone", cloud.Compute, cloud.ComputeZones, r.seed.AvailabilityZone)
 	r.zone("spec.seed.dataVolume.availabilityZone", cloud.Volume, cloud.VolumeZones, r.seed.DataVolume.AvailabilityZone)
@@ -204,7 +205,7 @@ func checkZones(r *run) {
 		return
 	}
 	if extensions := r.Snapshot.Extensions; !slices.Contains(extensions, "network_availability_zone") || !slices.Contains(extensions, "router_availability_zone") {
-		r.find(Warning, "availability zone hints", "remove spec.seed.network.availabilityZoneHints", "the network service has no availability zones: the hints are not sent")
+		r.find(Warning, "availability zone hints", "remove spec.seed.network.availabilityZoneHints", "Neutron has no availability zones here, so the hints are not sent")
 		return
 	}
 	for _, hint := range hints {
@@ -219,5 +220,5 @@ func (r *run) zone(key string, service cloud.Service, kind, name string) {
 	if name == "" || slices.Contains(zones, name) || !r.Snapshot.Known(service, cloud.ListZones) {
 		return
 	}
-	r.find(Error, "availability zone "+name, "choose "+choices(zones)+" in "+key, "there is no %s zone of this name that is available", kind)
+	r.find(Error, "availability zone "+name, "choose "+choices(zones)+" in "+key, "there is no available %s zone with this name", kind)
 }

@@ -1,6 +1,6 @@
-// Package preflight checks an environment against a snapshot of its cloud
-// before anything is created, and chooses what the environment leaves open.
-// Everything here is pure: the same inputs give the same findings.
+// Package preflight checks an environment against a snapshot of its cloud before
+// anything is created, and chooses what the environment file leaves open. The
+// package is pure: the same inputs give the same findings.
 package preflight
 
 import (
@@ -17,20 +17,20 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// Level says what a finding means for the work.
+// Level is the severity of a finding.
 type Level string
 
-// The levels. An error refuses the work, a warning does not, info tells what
-// was chosen and why.
+// The levels. An error stops the command, a warning does not, an info says what was
+// chosen and why.
 const (
 	Error   Level = "error"
 	Warning Level = "warning"
 	Info    Level = "info"
 )
 
-// Finding is one thing that a check has to say.
+// Finding is one result of a check.
 type Finding struct {
-	// ID is the check's, for --skip-check and docs/preflight.md.
+	// ID is the ID of the check, for --skip-check and docs/preflight.md.
 	ID     string `json:"id"`
 	Level  Level  `json:"level"`
 	Object string `json:"object"`
@@ -38,47 +38,46 @@ type Finding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Input is what is checked.
+// Input is what the checks look at.
 type Input struct {
 	Environment *config.Environment
 	Snapshot    *cloud.Snapshot
 	Bundle      Bundle
-	// Images are those that the environment brings.
+	// Images are the images of spec.images.
 	Images []manifest.Image
-	// Steps are the steps whose names things will have.
+	// Steps are the steps that create resources; names derive from them.
 	Steps []string
-	// Now is the time to compare expiries with.
+	// Now is the time that expiries are compared with.
 	Now time.Time
-	// Skip are ids of checks whose findings are left out.
+	// Skip are the IDs of checks whose findings are left out.
 	Skip []string
 }
 
 // Bundle is what is known about the bundle.
 type Bundle struct {
 	Dir string
-	// Kubernetes is the version of its nodes, Architecture the one of its
-	// machines as Nova calls it.
+	// Kubernetes is the version on its nodes, Architecture that of its machines as
+	// Nova names it.
 	Kubernetes, Architecture string
-	// NodeImage is the SHA-256 of the image of its nodes.
+	// NodeImage is the SHA-256 of its node image.
 	NodeImage string
 	// Problem says why there is no bundle; empty when there is one.
 	Problem string
-	// Missing are the names of items that are needed and not there.
+	// Missing are the names of required items that it lacks.
 	Missing []string
 }
 
-// Choices are the things of the cloud that the environment names, or leaves to
-// be found, by their ids. What could not be chosen is empty, and a finding
-// says why.
+// Choices are the IDs of the cloud's resources that the environment names or leaves
+// open. What could not be chosen is empty, and a finding says why.
 type Choices struct {
 	// ExternalNetworkID is the network of the router's gateway.
 	ExternalNetworkID   string `json:"externalNetworkID,omitempty"`
 	ExternalNetworkName string `json:"externalNetworkName,omitempty"`
-	// FloatingNetworkID is the network of the seed's floating IP, FloatingIPID
-	// the one that exists already.
+	// FloatingNetworkID is the network of the seed's floating IP, FloatingIPID an
+	// existing floating IP.
 	FloatingNetworkID string `json:"floatingNetworkID,omitempty"`
 	FloatingIPID      string `json:"floatingIPID,omitempty"`
-	// NetworkMTU is that of the existing network in bytes; 0 is not known.
+	// NetworkMTU is the MTU of the existing network in bytes; 0 is unknown.
 	NetworkMTU int `json:"networkMTU,omitempty"`
 	// NetworkID and SubnetID are those of an existing network.
 	NetworkID             string `json:"networkID,omitempty"`
@@ -86,32 +85,32 @@ type Choices struct {
 	ProvisioningNetworkID string `json:"provisioningNetworkID,omitempty"`
 	FlavorID              string `json:"flavorID,omitempty"`
 	FlavorName            string `json:"flavorName,omitempty"`
-	// ImageID is the seed's image in the cloud; empty is the bundle's, to be
-	// uploaded, or the one called ListedImage that the environment brings.
+	// ImageID is the seed's image in the cloud. If empty, an image is to be
+	// uploaded: the one of spec.images named ListedImage, or the bundle's.
 	ImageID     string `json:"imageID,omitempty"`
 	ListedImage string `json:"listedImage,omitempty"`
-	// SSHUser is the user that the seed's image has for logins.
+	// SSHUser is the login user of the seed's image.
 	SSHUser string `json:"sshUser"`
 	// Roles of the application credential.
 	Roles []string `json:"roles"`
-	// AvailabilityZoneHints for network and router; none where the cloud has
-	// not the extension.
+	// AvailabilityZoneHints for network and router; none if the cloud does not
+	// have the extension.
 	AvailabilityZoneHints []string `json:"availabilityZoneHints,omitempty"`
-	// NetworkCIDRs are the ranges of the existing network, FloatingCIDRs those of
-	// floating IPs as far as the project may see them.
+	// NetworkCIDRs are the address ranges of the existing network, FloatingCIDRs
+	// those of floating IPs, as far as the project sees them.
 	NetworkCIDRs  []string `json:"networkCIDRs,omitempty"`
 	FloatingCIDRs []string `json:"floatingCIDRs,omitempty"`
-	// LoadBalancerProvider is the provider for clusters' load balancers.
+	// LoadBalancerProvider is the Octavia provider of clusters' load balancers.
 	LoadBalancerProvider string `json:"loadBalancerProvider,omitempty"`
-	// Management is nil where there is no management cluster.
+	// Management is nil if there is no management cluster.
 	Management *ManagementChoices `json:"management,omitempty"`
 }
 
-// Result is all that preflight found.
+// Result is the outcome of preflight.
 type Result struct {
 	Findings []Finding `json:"findings"`
 	Choices  Choices   `json:"choices"`
-	// Quota compares what is needed with what is free.
+	// Quota compares what the environment needs with what is free.
 	Quota []Need `json:"quota"`
 }
 
@@ -136,7 +135,7 @@ type run struct {
 	id     string
 	result Result
 	flavor *cloud.FlavorInfo
-	// nodes are those of the management cluster that are to come.
+	// nodes are the machines of the management cluster that do not exist yet.
 	nodes []machines
 }
 
@@ -144,12 +143,12 @@ func (r *run) find(level Level, object, remedy, cause string, args ...any) {
 	r.result.Findings = append(r.result.Findings, Finding{ID: r.id, Level: level, Object: object, Cause: fmt.Sprintf(cause, args...), Remedy: remedy})
 }
 
-// Refused says that a finding is an error.
+// Refused reports whether any finding is an error.
 func (r Result) Refused() bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Level == Error })
 }
 
-// Err is nil, or every error finding as a fault that ends the program with
+// Err is nil, or all error findings as faults that end the program with
 // fault.ExitPreflight.
 func (r Result) Err() error {
 	var errs []error
@@ -164,7 +163,7 @@ func (r Result) Err() error {
 	return &fault.Fault{Exit: fault.ExitPreflight, Err: errors.Join(errs...)}
 }
 
-// CheckSkips refuses ids that no check has.
+// CheckSkips refuses IDs that no check has.
 func CheckSkips(ids []string) error {
 	var known []string
 	for _, check := range Checks() {
@@ -172,7 +171,7 @@ func CheckSkips(ids []string) error {
 	}
 	for _, id := range ids {
 		if !slices.Contains(known, id) {
-			return fault.Usage("--skip-check "+id, errors.New("there is no such check"), "write one of "+strings.Join(known, ", "))
+			return fault.Usage("--skip-check "+id, errors.New("there is no such check"), "use one of "+strings.Join(known, ", "))
 		}
 	}
 	return nil

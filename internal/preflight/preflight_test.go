@@ -145,7 +145,7 @@ func TestExternalNetwork(t *testing.T) {
 		"two, by name":            {"externalNetwork: internet", second, Error, ""},
 		"two, by id":              {"externalNetwork: ext2", second, Error, ""},
 		"two of a name":           {"externalNetwork: public", same, Error, "2 have this name: ext, ext2"},
-		"named, not external":     {"externalNetwork: internal", nil, Error, "external network internal: there is none of this name or ID"},
+		"named, not external":     {"externalNetwork: internal", nil, Error, "external network internal: nothing has this name or ID"},
 		"listing is not possible": {"", func(s *cloud.Snapshot) { s.Networks = nil; s.Missing = missing(cloud.Network, cloud.ListNetworks) }, Error, "services service network: networks cannot be listed"},
 	})
 	if r := check(t, "externalNetwork: internet", second); r.Choices.ExternalNetworkID != "ext2" || r.Choices.FloatingNetworkID != "ext2" {
@@ -171,17 +171,17 @@ func TestNetworksAndAddresses(t *testing.T) {
 	runCases(t, map[string]one{
 		"existing":                {"seed: {network: {existing: internal}}", nil, Error, ""},
 		"existing with subnet":    {"seed: {network: {existing: int, subnet: s-int}}", nil, Error, ""},
-		"existing, unknown":       {"seed: {network: {existing: other}}", nil, Error, "network network other: there is none"},
-		"subnet of another":       {"seed: {network: {existing: int, subnet: s-ext}}", nil, Error, "network subnet s-ext: there is none"},
+		"existing, unknown":       {"seed: {network: {existing: other}}", nil, Error, "network network other: nothing has this name or ID"},
+		"subnet of another":       {"seed: {network: {existing: int, subnet: s-ext}}", nil, Error, "network subnet s-ext: nothing has this name or ID"},
 		"network without subnets": {"seed: {network: {existing: int}}", func(s *cloud.Snapshot) { s.Subnets = nil }, Error, "it has no subnet"},
 		"provisioning":            {"seed: {provisioningNetwork: internal}", nil, Error, ""},
-		"provisioning, unknown":   {"seed: {provisioningNetwork: other}", nil, Error, "provisioning network other: there is none"},
+		"provisioning, unknown":   {"seed: {provisioningNetwork: other}", nil, Error, "provisioning network other: nothing has this name or ID"},
 		"no floating IP":          {"seed: {floatingIP: {mode: none}}", nil, Warning, "floating-ip seed: it has no floating IP"},
 		"fixed address":           {"seed: {floatingIP: {address: 172.24.4.9}}", addresses(""), Error, ""},
 		"fixed address in use":    {"seed: {floatingIP: {address: 172.24.4.9}}", addresses("port"), Error, "in use by port port"},
 		"fixed address, unknown":  {"seed: {floatingIP: {address: 172.24.4.10}}", addresses(""), Error, "project demo has no floating IP"},
 		"pool":                    {"seed: {floatingIP: {pool: public}}", nil, Error, ""},
-		"pool, unknown":           {"seed: {floatingIP: {pool: internal}}", nil, Error, "floating IP pool internal: there is none"},
+		"pool, unknown":           {"seed: {floatingIP: {pool: internal}}", nil, Error, "floating IP pool internal: nothing has this name or ID"},
 	})
 	r := check(t, "seed: {network: {existing: internal, subnet: s-int}, provisioningNetwork: internal}", func(s *cloud.Snapshot) { s.Networks[1].MTU = 1442 })
 	if c := r.Choices; c.NetworkID != "int" || !slices.Equal(c.NetworkCIDRs, []string{"10.9.0.0/24"}) || c.NetworkMTU != 1442 || c.SubnetID != "s-int" || c.ProvisioningNetworkID != "int" || c.FloatingNetworkID != "" {
@@ -198,7 +198,7 @@ func TestAvailabilityZones(t *testing.T) {
 	without := func(s *cloud.Snapshot) { s.Extensions, s.Zones = nil, map[string][]string{} }
 	runCases(t, map[string]one{
 		"known":               {"seed: {availabilityZone: az1, dataVolume: {availabilityZone: vz1}, network: {availabilityZoneHints: [nz1]}}", nil, Error, ""},
-		"compute":             {"seed: {availabilityZone: az9}", nil, Error, "availability zone az9: there is no compute zone of this name that is available"},
+		"compute":             {"seed: {availabilityZone: az9}", nil, Error, "availability zone az9: there is no available compute zone with this name"},
 		"volume":              {"seed: {dataVolume: {availabilityZone: az1}}", nil, Error, "availability zone az1"},
 		"root volume":         {"seed: {rootVolume: {availabilityZone: az1}}", nil, Error, "availability zone az1"},
 		"hints, no extension": {"seed: {network: {availabilityZoneHints: [nz1]}}", without, Warning, "the hints are not sent"},
@@ -218,7 +218,7 @@ func TestFlavor(t *testing.T) {
 	runCases(t, map[string]one{
 		"by name":                            {"seed: {flavor: huge}", nil, Error, ""},
 		"by id":                              {"seed: {flavor: '4'}", nil, Error, ""},
-		"unknown":                            {"seed: {flavor: other}", nil, Error, "flavor flavor other: there is none"},
+		"unknown":                            {"seed: {flavor: other}", nil, Error, "flavor flavor other: nothing has this name or ID"},
 		"too small":                          {"seed: {flavor: small}", nil, Error, "1 of 2 vCPUs, 2048 of 8192 MiB of memory"},
 		"no disk":                            {"seed: {flavor: nodisk}", nil, Error, "0 of 20 GB of disk"},
 		"disk does not matter with a volume": {"seed: {flavor: nodisk, rootVolume: {}}", nil, Error, ""},
@@ -271,7 +271,7 @@ func TestImage(t *testing.T) {
 		return func(s *cloud.Snapshot) { change(&s.Images[1]) }
 	}
 	runCases(t, map[string]one{
-		"unknown":      {"seed: {image: other}", nil, Error, "image image other: there is none"},
+		"unknown":      {"seed: {image: other}", nil, Error, "image image other: there is no image"},
 		"not active":   {"seed: {image: broken}", nil, Error, "not active but killed"},
 		"large disk":   {"seed: {image: debian-12}", set(func(i *cloud.ImageInfo) { i.MinDisk = 100 }), Error, "it needs 100 GB of disk, flavor large has 80"},
 		"large memory": {"seed: {image: debian-12}", set(func(i *cloud.ImageInfo) { i.MinRAM = 10000 }), Error, "it needs 10000 MiB"},
@@ -323,8 +323,8 @@ func TestCredentialAndServices(t *testing.T) {
 		"not verified":      {"", func(s *cloud.Snapshot) { s.Insecure = true }, Warning, "tls cloud c: certificates are not verified"},
 		"no compute":        {"", func(s *cloud.Snapshot) { s.Missing = absent(cloud.Compute); s.Flavors = nil }, Error, "services service compute: the cloud has no such service"},
 		"no load balancers": {"", func(s *cloud.Snapshot) { s.Missing = absent(cloud.LoadBalancer); s.Providers = nil }, Warning, "load-balancer service load-balancer: the cloud has no such service"},
-		"no provider":       {"", func(s *cloud.Snapshot) { s.Providers = nil }, Warning, "no provider of load balancers is enabled"},
-		"quota is secret":   {"", func(s *cloud.Snapshot) { s.Missing = missing(cloud.Compute, cloud.ListQuotas); s.Quotas = nil }, Warning, "quotas cannot be listed, so that they are not checked: refused (403)"},
+		"no provider":       {"", func(s *cloud.Snapshot) { s.Providers = nil }, Warning, "no load balancer provider is enabled"},
+		"quota is secret":   {"", func(s *cloud.Snapshot) { s.Missing = missing(cloud.Compute, cloud.ListQuotas); s.Quotas = nil }, Warning, "quotas cannot be listed, so they are not checked: refused (403)"},
 		"flavors secret":    {"", func(s *cloud.Snapshot) { s.Missing = missing(cloud.Compute, cloud.ListFlavors); s.Flavors = nil }, Error, "flavors cannot be listed"},
 		"clock":             {"", func(s *cloud.Snapshot) { s.ClockOffset = -30 * time.Second }, Warning, "clock clock: the cloud's clock is 30s behind this computer's"},
 		"clock far":         {"", func(s *cloud.Snapshot) { s.ClockOffset = time.Hour }, Error, "1h0m0s ahead of"},
@@ -350,7 +350,7 @@ func TestNamesOfOthers(t *testing.T) {
 	ours, theirs := ownership.New("prod", "seed"), ownership.New("other", "x")
 	runCases(t, map[string]one{
 		"ours":                {"", server("prod-seed", &ours), Error, ""},
-		"foreign":             {"", server("prod-seed", nil), Error, "name server prod-seed: it has the name of a thing of this environment but not its marks (ID v)"},
+		"foreign":             {"", server("prod-seed", nil), Error, "name server prod-seed: it has the name of a resource of this environment but not its ownership tag (ID v)"},
 		"another environment": {"", server("prod-seed", &theirs), Error, "it belongs to environment other"},
 		"another name":        {"", server("prod-seeds", nil), Error, ""},
 		"key pair alone": {"", func(s *cloud.Snapshot) {

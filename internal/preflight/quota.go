@@ -6,8 +6,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/cloud"
 )
 
-// Need is what the environment will use of one quota besides what it uses
-// already. Sizes are in the service's units: ram in MiB, gigabytes in GiB.
+// Need is how much of one quota the environment needs in addition to what it
+// uses. Sizes are in the service's units: ram in MiB, gigabytes in GiB.
 type Need struct {
 	Service  cloud.Service `json:"service"`
 	Resource string        `json:"resource"`
@@ -19,23 +19,23 @@ type Need struct {
 	Short int `json:"short"`
 }
 
-// resource is a quota by service and name.
+// resource is a quota, by service and name.
 type resource struct {
 	service cloud.Service
 	name    string
 }
 
-// machines are servers of one kind, of which surge more exist while they are
-// replaced one after the other.
+// machines are identical servers; surge more exist while they are replaced one
+// after the other.
 type machines struct {
 	count, surge int
 	flavor       cloud.FlavorInfo
 	ports        int
-	// volumes are the sizes of each machine's volumes in GiB.
+	// volumes are the sizes of each machine's volumes, in GiB.
 	volumes []int
 }
 
-// add adds what the machines need at most, while they are upgraded.
+// add adds the most that the machines need, which is during upgrades.
 func (m machines) add(needs map[resource]int) {
 	most := m.count + m.surge
 	needs[resource{cloud.Compute, "instances"}] += most
@@ -48,9 +48,9 @@ func (m machines) add(needs map[resource]int) {
 	}
 }
 
-// needs is what the environment will use, without what exists already. The
-// seed has no surge: its data volume can be attached to one server only, so
-// that the old server goes before the new one comes.
+// needs is what the environment will use, without what exists already. The seed
+// has no surge: its data volume can be attached to one server only, so the old
+// server is deleted before the new one is created.
 func (r *run) needs() map[resource]int {
 	needs := map[resource]int{}
 	if !r.exists("server") {
@@ -85,8 +85,8 @@ func (r *run) needs() map[resource]int {
 	return needs
 }
 
-// networkNeeds adds network, subnet and router, with the ports of the router
-// and of DHCP or metadata.
+// networkNeeds adds network, subnet and router, with the ports of the router and
+// of DHCP or metadata.
 func (r *run) networkNeeds(needs map[resource]int) {
 	if !r.seed.MakesNetwork() {
 		return
@@ -103,8 +103,8 @@ func (r *run) networkNeeds(needs map[resource]int) {
 	}
 }
 
-// rules counts the rules of the seed's security group, with Neutron's two for
-// outgoing packets.
+// rules counts the rules of the seed's security group, including Neutron's two for
+// egress.
 func (r *run) rules() int {
 	n := 2 + len(r.seed.Access.SSHCIDRs) + len(r.seed.Access.APICIDRs)
 	for _, rule := range r.seed.Access.Rules {
@@ -126,8 +126,8 @@ func checkQuota(r *run) {
 		}
 		r.result.Quota = append(r.result.Quota, need)
 		if need.Short > 0 {
-			r.find(Error, "quota "+q.Resource+" of "+string(q.Service), "delete what is not needed, or ask the cloud's operator for "+strconv.Itoa(need.Short)+" more",
-				"%d are needed, %d of %d are free", need.Need, max(0, q.Limit-q.Used), q.Limit)
+			r.find(Error, "quota "+q.Resource+" of "+string(q.Service), "delete what you do not need, or ask the cloud's operator for "+strconv.Itoa(need.Short)+" more",
+				"it needs %d, but only %d of %d are free", need.Need, max(0, q.Limit-q.Used), q.Limit)
 		}
 	}
 }

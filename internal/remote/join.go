@@ -6,8 +6,8 @@ import (
 	"net"
 )
 
-// join copies both ways between a connection and an address of the machine's
-// network until both sides have ended.
+// join copies in both directions between a connection and an address in the machine's
+// network until both sides have closed.
 func (m *Machine) join(ctx context.Context, local net.Conn, address string) {
 	defer local.Close()
 	far, err := m.DialContext(ctx, "tcp", address)

@@ -1,6 +1,6 @@
-// Package remote runs programs on a machine by SSH: with a host key that is
-// known beforehand, a key made for it, and connections through it into the
-// machine's network. Nothing goes through a shell of this machine.
+// Package remote runs programs on a machine over SSH, with a host key that is known
+// beforehand and a dedicated private key, and opens connections through the machine
+// into its network. It does not use a local shell.
 package remote
 
 import (
@@ -21,26 +21,26 @@ type Target struct {
 	// Address is host and port.
 	Address string
 	User    string
-	// HostKey is the machine's public key as a line of authorized_keys. There
-	// is no other way to trust it (row S-81).
+	// HostKey is the machine's public key as a line of authorized_keys. No other
+	// host key is accepted (row S-81).
 	HostKey string
-	// Key is the private key as OpenSSH's PEM.
+	// Key is the private key in OpenSSH's PEM format.
 	Key string
-	// Dial opens connections; nil is the network.
+	// Dial opens connections; nil means the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Machine is a connection to a machine. It is safe for use by several at once.
+// Machine is a connection to a machine. It is safe for concurrent use.
 type Machine struct {
 	client *ssh.Client
 	name   string
 }
 
 const (
-	// handshakeTime is how long the other side may take to say hello: a
-	// machine that just boots accepts connections before sshd answers.
+	// handshakeTime bounds the SSH handshake: a booting machine accepts connections before
+	// sshd answers.
 	handshakeTime = 10 * time.Second
-	// aliveEvery is how often a connection is tried while it is held.
+	// aliveEvery is how often an open connection is checked.
 	aliveEvery = 15 * time.Second
 )
 
@@ -99,7 +99,7 @@ func (t Target) config() (*ssh.ClientConfig, error) {
 	}, nil
 }
 
-// keepAlive notices a machine that is gone, so that nothing waits for it.
+// keepAlive detects a machine that is gone, so that nothing waits for it.
 func (m *Machine) keepAlive() {
 	ticker := time.NewTicker(aliveEvery)
 	defer ticker.Stop()
@@ -131,7 +131,7 @@ func (m *Machine) keepAlive() {
 // Close ends the connection.
 func (m *Machine) Close() error { return m.client.Close() }
 
-// DialContext connects to an address as the machine sees it.
+// DialContext connects to an address from the machine's point of view.
 func (m *Machine) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	connection, err := m.client.DialContext(ctx, network, address)
 	if err != nil {
@@ -140,17 +140,17 @@ func (m *Machine) DialContext(ctx context.Context, network, address string) (net
 	return connection, nil
 }
 
-// Failure is a program that ended with an error.
+// Failure is the error of a program that failed.
 type Failure struct {
-	// Program is its name, without arguments, which may hold what is not to be shown.
+	// Program is its name, without arguments, which may contain secrets.
 	Program string
-	// Status is its exit status, -1 when a signal ended it.
+	// Status is its exit status, -1 if a signal ended it.
 	Status int
-	// Said is the end of what it wrote to standard error.
+	// Said is the end of its standard error.
 	Said string
 }
 
-// Error says what the program said, or how it ended if it said nothing.
+// Error returns what the program wrote to standard error, else its exit status.
 func (f *Failure) Error() string {
 	if f.Said == "" {
 		return fmt.Sprintf("%s: exit status %d", f.Program, f.Status)
@@ -158,15 +158,15 @@ func (f *Failure) Error() string {
 	return f.Program + ": " + f.Said
 }
 
-// Run runs a program as root and returns what it printed. Its arguments are
-// taken as they are.
+// Run runs a program as root and returns its output. The arguments are passed on
+// literally.
 func (m *Machine) Run(ctx context.Context, program string, args ...string) (string, error) {
 	var out bytes.Buffer
 	err := m.Pipe(ctx, nil, &out, program, args...)
 	return out.String(), err
 }
 
-// Pipe runs a program as root between two streams; nil is none.
+// Pipe runs a program as root between two streams; nil means none.
 func (m *Machine) Pipe(ctx context.Context, in io.Reader, out io.Writer, program string, args ...string) error {
 	session, err := m.client.NewSession()
 	if err != nil {
@@ -194,7 +194,8 @@ func (m *Machine) Pipe(ctx context.Context, in io.Reader, out io.Writer, program
 	return nil
 }
 
-// Command quotes words for the shell that sshd starts, so that it changes none.
+// Command quotes words for the shell that sshd starts, so that it passes them on
+// literally.
 func Command(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

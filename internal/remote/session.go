@@ -9,25 +9,25 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Streams are what a session reads and writes.
+// Streams are the input and output of a session.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// Terminal is what a session shows itself on.
+// Terminal is the terminal of a session.
 type Terminal struct {
 	// Type is terminfo's name, such as "xterm-256color".
 	Type string
 	Size
-	// Resized tells of new sizes; nil never does.
+	// Resized delivers new sizes; nil never does.
 	Resized <-chan Size
 }
 
 // Size of a terminal in characters.
 type Size struct{ Width, Height int }
 
-// Session runs a command as the user who logged in, or a login shell when it is
+// Session runs a command as the logged-in user, or a login shell if the command is
 // empty, and returns its exit status. With a terminal it is interactive.
 func (m *Machine) Session(ctx context.Context, streams Streams, terminal *Terminal, command string) (status int, err error) {
 	session, err := m.client.NewSession()

@@ -14,18 +14,18 @@ import (
 // retryEvery is the time between attempts to log in.
 const retryEvery = 250 * time.Millisecond
 
-// Patience is how long a machine is waited for.
+// Patience is how long to wait for a machine.
 type Patience struct {
-	// Refused is how long a key may be refused although sshd answers: user
-	// accounts come after sshd.
+	// Refused is how long a key may be refused although sshd answers: users are
+	// created after sshd starts.
 	Refused time.Duration
-	// Silent is how long a machine may not let anybody in at all; 0 is for ever.
+	// Silent is how long a machine may not answer at all; 0 means forever.
 	Silent time.Duration
 }
 
-// Await connects to a machine that may still boot. It ends early when waiting
-// cannot help: another host key, or at the end of the patience. The last error
-// is told to waiting, if not nil, before each new attempt.
+// Await connects to a machine that may still be booting. It fails if waiting does not
+// help, as with a wrong host key, or if the patience is over. waiting, if not nil,
+// receives the last error before each new attempt.
 func Await(ctx context.Context, t Target, patience Patience, waiting func(last error)) (*Machine, error) {
 	begun := time.Now()
 	var refusedSince time.Time
@@ -38,10 +38,10 @@ func Await(ctx context.Context, t Target, patience Patience, waiting func(last e
 			return nil, fmt.Errorf("waiting for SSH: %w", ended(ctx, err))
 		}
 		if foreign(err) {
-			return nil, fmt.Errorf("%w: the machine at this address is not the one that was made, or somebody is in between", err)
+			return nil, fmt.Errorf("%w: the machine at this address is not the one that was created, or somebody intercepts the connection", err)
 		}
 		if patience.Silent > 0 && time.Since(begun) > patience.Silent {
-			return nil, fmt.Errorf("waiting for SSH: the machine let nobody in for %s, its console may say why: %w", patience.Silent, err)
+			return nil, fmt.Errorf("waiting for SSH: no login for %s, see the machine's console: %w", patience.Silent, err)
 		}
 		switch refused := strings.Contains(err.Error(), "unable to authenticate"); {
 		case !refused:
@@ -61,9 +61,9 @@ func Await(ctx context.Context, t Target, patience Patience, waiting func(last e
 	}
 }
 
-// ended is why the wait was ended. Where somebody gave a cause it is that alone:
-// what the attempt in hand said then is that it was cancelled, for which the
-// whole would be taken to be interrupted by its user.
+// ended returns why the wait ended. If the context has a cause it is that alone: the
+// current attempt's error then only says that it was cancelled, and the command would
+// seem to be interrupted by its user.
 func ended(ctx context.Context, last error) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
@@ -76,8 +76,8 @@ func foreign(err error) bool {
 	return strings.Contains(err.Error(), "host key mismatch") || strings.Contains(err.Error(), "no common algorithm for host key")
 }
 
-// Forward listens on a free port of the loopback interface and passes every
-// connection on to an address as the machine sees it, until the context ends.
+// Forward listens on a free port of the loopback interface and forwards every
+// connection to an address in the machine's network, until the context ends.
 func (m *Machine) Forward(ctx context.Context, address string) (net.Addr, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -96,7 +96,7 @@ func (m *Machine) Forward(ctx context.Context, address string) (net.Addr, error)
 	return l.Addr(), nil
 }
 
-// PublicKey is the public part of a private key, as a line of authorized_keys.
+// PublicKey returns the public part of a private key, as a line of authorized_keys.
 func PublicKey(private string) (string, error) {
 	signer, err := ssh.ParsePrivateKey([]byte(private))
 	if err != nil {

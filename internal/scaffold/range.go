@@ -17,13 +17,13 @@ func freeRange(s *cloud.Snapshot) Choice {
 		if other == "" {
 			c.Value = candidate.String()
 			if c.Why == "" {
-				c.Why = "no subnet that the project can see overlaps it"
+				c.Why = "it overlaps no subnet that the project sees"
 			}
 			return c
 		}
-		c.Why = fmt.Sprintf("subnets that the project can see, such as %s, overlap the ones before it", other)
+		c.Why = fmt.Sprintf("earlier ranges overlap subnets that the project sees, such as %s", other)
 	}
-	c.Value, c.Why = "192.168.100.0/24", "every range like it overlaps a subnet that the project can see: choose another one"
+	c.Value, c.Why = "192.168.100.0/24", "all similar ranges overlap a subnet that the project sees: choose another one"
 	return c
 }
 

@@ -72,7 +72,7 @@ func external(s *cloud.Snapshot, p *page) Choice {
 	c := Choice{Setting: "spec.externalNetwork"}
 	switch len(p.Externals) {
 	case 0:
-		c.Why = "the project can see none"
+		c.Why = "the project sees none"
 	case 1:
 		c.Value, c.Why = p.Externals[0], "it is the only one"
 	default:
@@ -85,7 +85,7 @@ func flavor(s *cloud.Snapshot, r preflight.Result, p *page) Choice {
 	for _, f := range s.Flavors {
 		p.Flavors = append(p.Flavors, fmt.Sprintf("%s (%d vCPUs, %d MiB, %d GB)", f.Name, f.VCPUs, f.RAM, f.Disk))
 	}
-	c := Choice{Setting: "spec.seed.flavor", Value: r.Choices.FlavorName, Why: "it has the least memory of those with 2 vCPUs, 8 GiB and 20 GB of disk"}
+	c := Choice{Setting: "spec.seed.flavor", Value: r.Choices.FlavorName, Why: "it has the least memory of the flavors with 2 vCPUs, 8 GiB and 20 GB of disk"}
 	if c.Value == "" {
 		c.Why = "none has 2 vCPUs, 8 GiB and 20 GB of disk"
 	}
@@ -100,7 +100,7 @@ func image(s *cloud.Snapshot, p *page) Choice {
 	}
 	slices.Sort(p.Images)
 	p.Images = slices.Compact(p.Images)
-	return Choice{Setting: "spec.seed.image", Why: "the bundle's own image is uploaded once; it holds k3s already"}
+	return Choice{Setting: "spec.seed.image", Why: "the bundle's own image is uploaded once; it contains k3s"}
 }
 
 func list(all []string) string {

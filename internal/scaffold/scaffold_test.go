@@ -25,7 +25,7 @@ func TestFileLoadsWhateverTheCloudHas(t *testing.T) {
 		network  string
 		cidr     string
 	}{
-		"nothing":       {cloud.Snapshot{}, []string{"# Found: none.", "# Not chosen: the project can see none."}, "", "192.168.100.0/24"},
+		"nothing":       {cloud.Snapshot{}, []string{"# Found: none.", "# Not chosen: the project sees none."}, "", "192.168.100.0/24"},
 		"one":           {cloud.Snapshot{Networks: []cloud.NetworkInfo{network("a", "public")}, Flavors: []cloud.FlavorInfo{large}}, []string{"# Chosen: it is the only one.", `flavor: "large"`}, "public", "192.168.100.0/24"},
 		"several":       {cloud.Snapshot{Networks: []cloud.NetworkInfo{network("b", "public"), network("a", "internet")}}, []string{"# Found: internet, public.", "check that it is the right one"}, "internet", "192.168.100.0/24"},
 		"names to fear": {cloud.Snapshot{Cloud: "a: b", Networks: []cloud.NetworkInfo{network("a", "x\n  cloud: stolen # \"")}, VolumeTypes: []string{"a\nb"}}, nil, "x\n  cloud: stolen # \"", "192.168.100.0/24"},

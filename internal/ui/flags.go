@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// choice is a flag that takes one of a few words.
+// choice is a flag with a fixed set of values.
 type choice struct {
 	value *string
 	words []string
@@ -23,7 +23,7 @@ func (c choice) String() string {
 
 func (c choice) Set(word string) error {
 	if !slices.Contains(c.words, word) {
-		return fmt.Errorf("%q is none of %s", word, strings.Join(c.words, ", "))
+		return fmt.Errorf("%q is not one of %s", word, strings.Join(c.words, ", "))
 	}
 	*c.value = word
 	return nil
@@ -31,18 +31,18 @@ func (c choice) Set(word string) error {
 
 func (c choice) Type() string { return strings.Join(c.words, "|") }
 
-// FormatFlag adds -o; value holds the default and takes the choice.
+// FormatFlag adds -o; value holds the default and receives the choice.
 func FormatFlag(flags *pflag.FlagSet, value *string) {
-	flags.VarP(choice{value, Formats()}, "output", "o", "how to print data")
+	flags.VarP(choice{value, Formats()}, "output", "o", "output format")
 }
 
-// ChoiceFlag adds a flag that takes one of a few words; value holds the default,
-// which may be empty, and takes the choice.
+// ChoiceFlag adds a flag with a fixed set of values; value holds the default, which
+// may be empty, and receives the choice.
 func ChoiceFlag(flags *pflag.FlagSet, value *string, name string, words []string, usage string) {
 	flags.Var(choice{value, words}, name, usage)
 }
 
-// ProgressFlag adds --progress; value holds the default and takes the choice.
+// ProgressFlag adds --progress; value holds the default and receives the choice.
 func ProgressFlag(flags *pflag.FlagSet, value *string) {
-	flags.Var(choice{value, Modes()}, "progress", "how to show progress; auto is tty on a terminal and plain elsewhere")
+	flags.Var(choice{value, Modes()}, "progress", "how to show progress; auto means tty on a terminal and plain elsewhere")
 }

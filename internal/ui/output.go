@@ -17,12 +17,12 @@ func Formats() []string { return []string{"table", "json", "yaml"} }
 type Table struct {
 	Header []string
 	Rows   [][]string
-	// Footer is printed below the rows, a line each.
+	// Footer is printed below the rows, one line per element.
 	Footer []string
 }
 
-// Output prints data in the format asked for: the table, or the value as JSON
-// or YAML with the value's JSON field names.
+// Output prints data in a format: the table, or the value as JSON or YAML with the
+// value's JSON field names.
 func Output(w io.Writer, format string, value any, table Table) error {
 	switch format {
 	case "table":

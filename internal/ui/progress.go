@@ -15,16 +15,16 @@ import (
 // Modes are the values of --progress.
 func Modes() []string { return []string{"auto", "tty", "plain", "json"} }
 
-// Progress is a Sink that must be closed when the work is over.
+// Progress is a Sink that must be closed when the work has ended.
 type Progress interface {
 	event.Sink
 	Close()
 }
 
-// NewProgress returns the renderer for a mode: tty redraws the steps under way
-// in place, plain prints a line for each change, json prints an object a line;
-// both say again every remindEvery what is under way. auto is tty on a terminal and plain elsewhere. An unknown mode is an error
-// that lists the modes.
+// NewProgress returns the renderer for a mode: tty redraws the running steps in
+// place, plain prints a line for each change, json prints one object per line. plain
+// and json repeat every remindEvery what is running. auto is tty on a terminal and
+// plain elsewhere. An unknown mode is an error that lists the modes.
 func NewProgress(mode string, s Streams) (Progress, error) {
 	switch mode {
 	case "auto":
@@ -50,7 +50,7 @@ type jsonLines struct {
 func (j *jsonLines) Emit(e event.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	_ = j.encoder.Encode(e) // a reader that went away must not stop the work
+	_ = j.encoder.Encode(e) // a reader that closed its end must not stop the work
 }
 
 func (*jsonLines) Close() {}
@@ -81,7 +81,7 @@ func (p *plain) Emit(e event.Event) {
 
 func (*plain) Close() {}
 
-// describe is one event as a line of text without a time.
+// describe returns an event as a line of text without a time.
 func describe(e event.Event) string {
 	var b strings.Builder
 	text := e.Message
@@ -133,8 +133,7 @@ func count(e event.Event) string {
 	return fmt.Sprintf("%s of %s%s, %d %%%s", show(e.Done), show(e.Total), unit, 100*e.Done/e.Total, pace(e))
 }
 
-// pace is the rate of bytes where it is known, and how long the rest will
-// take.
+// pace returns the rate of bytes, if it is known, and how long the rest will take.
 func pace(e event.Event) string {
 	if e.Unit != "bytes" || e.Rate <= 0 {
 		return ""
@@ -146,7 +145,7 @@ func pace(e event.Event) string {
 	return text
 }
 
-// Duration is a time as people say it: 0.4s, 12s, 3m04s, 2h05m.
+// Duration formats a duration for people: 0.4s, 12s, 3m04s, 2h05m.
 func Duration(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
@@ -159,7 +158,7 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Bytes is a size in binary units with one decimal: 512 B, 1.5 KiB, 2.0 GiB.
+// Bytes formats a size in binary units with one decimal: 512 B, 1.5 KiB, 2.0 GiB.
 func Bytes(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)

@@ -9,17 +9,16 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 )
 
-// remindEvery is how often steps under way say again where they stand: who
-// reads a log must see at least every 30 seconds that it goes on (row F34). A
-// line that came up to plainEvery before is not said again.
+// remindEvery is how often running steps repeat their state: the reader of a log
+// must see at least every 30 seconds that work continues (row F34). A line that
+// was printed less than plainEvery before is not repeated.
 const remindEvery = 20 * time.Second
 
-// reminder is progress for logs and programs, which do not show what stays as
-// it is.
+// reminder is progress for logs and programs, which otherwise show only changes.
 type reminder struct {
 	Progress
 	mu       sync.Mutex
-	underWay map[string]event.Event // by step, what it said last
+	underWay map[string]event.Event // the last event of each step
 	stop     chan struct{}
 	once     sync.Once
 }
@@ -56,7 +55,7 @@ func (r *reminder) remind(now time.Time) {
 	}
 }
 
-// Emit hands the event on and remembers it while its step is under way.
+// Emit passes the event on and remembers it while its step is running.
 func (r *reminder) Emit(e event.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +68,7 @@ func (r *reminder) Emit(e event.Event) {
 	r.Progress.Emit(e)
 }
 
-// Close ends the reminding.
+// Close stops the reminders.
 func (r *reminder) Close() {
 	r.once.Do(func() { close(r.stop) })
 	r.Progress.Close()

@@ -1,5 +1,5 @@
-// Package ui is everything that a person or a program sees: streams, progress
-// in three forms, and data as table, JSON or YAML.
+// Package ui is the output for people and programs: streams, progress in three
+// forms, and data as table, JSON or YAML.
 package ui
 
 import (
@@ -14,10 +14,10 @@ type Streams struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
-	// Terminal says that Err is a terminal, so that progress may be redrawn
-	// in place.
+	// Terminal reports whether Err is a terminal, on which progress can be redrawn in
+	// place.
 	Terminal bool
-	// Width is the terminal's width in columns, 0 when unknown.
+	// Width is the terminal's width in columns, 0 if unknown.
 	Width int
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 )
 
-// terminal keeps the steps under way at the bottom of the screen and lets the
-// ended ones scroll up above them.
+// terminal keeps the running steps at the bottom of the screen, and ended steps
+// scroll up above them.
 type terminal struct {
 	mu     sync.Mutex
 	w      io.Writer
@@ -62,7 +62,7 @@ func (t *terminal) Emit(e event.Event) {
 	}
 }
 
-// Close prints what is still under way once more and gives the screen back.
+// Close prints the running steps once more and restores the screen.
 func (t *terminal) Close() {
 	close(t.stop)
 	<-t.ended
@@ -120,7 +120,7 @@ func (t *terminal) draw() {
 	}
 }
 
-// fit cuts a line to the screen: a wrapped line would break the redrawing.
+// fit cuts a line to the width of the screen: a wrapped line would break redrawing.
 func (t *terminal) fit(line string) string {
 	runes := []rune(line)
 	if t.width > 1 && len(runes) >= t.width {

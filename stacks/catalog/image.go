@@ -15,31 +15,31 @@ import (
 	"github.com/slipway-sh/slipway/images/manifest"
 )
 
-// ImageInputs are the inputs of an image. Manifest says everything; the others
-// are what a plan shows of it.
+// ImageInputs are the inputs of an image. Manifest contains everything; the other
+// fields are shown in a plan.
 type ImageInputs struct {
-	// Environment is the one that the image belongs to if it is uploaded.
+	// Environment is the environment that owns the image if it is uploaded.
 	Environment string `pulumi:"environment"`
 	Name        string `pulumi:"name"`
 	Source      string `pulumi:"source"`
-	// Digest of the bytes as far as the manifest or the bundle's bill has it.
+	// Digest of the content, if the manifest or the bill of materials has one.
 	Digest string `pulumi:"digest"`
-	// Stamp changes when a local file does whose digest nobody wrote down.
+	// Stamp changes with a local file whose digest is not known.
 	Stamp             string            `pulumi:"stamp"`
 	KubernetesVersion string            `pulumi:"kubernetesVersion"`
 	Visibility        string            `pulumi:"visibility"`
 	Properties        map[string]string `pulumi:"properties"`
-	// Manifest is a manifest of this image alone, as JSON.
+	// Manifest is an image manifest of this image alone, as JSON.
 	Manifest string `pulumi:"manifest"`
 }
 
-// NewImageInputs are the inputs for a manifest of one image.
+// NewImageInputs returns the inputs for an image manifest of one image.
 func NewImageInputs(environment string, m *manifest.Manifest, digest, stamp string) (ImageInputs, error) {
 	i := m.Spec.Images[0]
-	from, _, _ := strings.Cut(i.Source(), "?") // a query may be a signature
+	from, _, _ := strings.Cut(i.Source(), "?") // a query may contain a signature
 	text, err := json.Marshal(m)
 	if err != nil {
-		return ImageInputs{}, fmt.Errorf("encoding the manifest: %w", err)
+		return ImageInputs{}, fmt.Errorf("encoding the image manifest: %w", err)
 	}
 	return ImageInputs{Environment: environment, Name: i.Name, Source: from, Digest: digest, Stamp: stamp,
 		KubernetesVersion: i.KubernetesVersion, Visibility: i.Visibility, Properties: i.GlanceProperties(), Manifest: string(text)}, nil
@@ -50,7 +50,7 @@ type ImageState struct {
 	ImageInputs
 	// ImageID is the image's in Glance.
 	ImageID string `pulumi:"imageID"`
-	// Action says how the environment came by it.
+	// Action says whether the image was uploaded, or found in Glance.
 	Action string `pulumi:"action"`
 }
 
@@ -67,8 +67,8 @@ func NewImage(ctx *pulumi.Context, name string, in ImageInputs, options ...pulum
 	return r, ctx.RegisterResource("slipway:catalog:Image", name, properties(in), r, options...)
 }
 
-// image brings images. Glance's ID is no identity here: a new build under the
-// key is another image, and the old one stays for those who use it.
+// image manages images. Their Glance ID may change: a new build under the same key is
+// another image, and the old one stays for those who use it.
 type image struct {
 	Options
 	turns chan struct{}
@@ -77,7 +77,7 @@ type image struct {
 // Annotate names the resource's type.
 func (*image) Annotate(a infer.Annotator) { a.SetToken("catalog", "Image") }
 
-// Create finds the image by its bytes, or brings it.
+// Create finds the image by its content, or uploads it.
 func (k *image) Create(ctx context.Context, r infer.CreateRequest[ImageInputs]) (infer.CreateResponse[ImageState], error) {
 	response := infer.CreateResponse[ImageState]{ID: r.Name, Output: ImageState{ImageInputs: r.Inputs}}
 	if r.DryRun {
@@ -88,7 +88,7 @@ func (k *image) Create(ctx context.Context, r infer.CreateRequest[ImageInputs]) 
 	return response, err
 }
 
-// Update describes the image anew, or brings another.
+// Update sets the image's properties, or uploads another image.
 func (k *image) Update(ctx context.Context, r infer.UpdateRequest[ImageInputs, ImageState]) (infer.UpdateResponse[ImageState], error) {
 	response := infer.UpdateResponse[ImageState]{Output: r.State}
 	if r.DryRun {
@@ -99,12 +99,12 @@ func (k *image) Update(ctx context.Context, r infer.UpdateRequest[ImageInputs, I
 	return response, err
 }
 
-// Diff changes everything in place.
+// Diff makes every change an update in place.
 func (k *image) Diff(_ context.Context, r infer.DiffRequest[ImageInputs, ImageState]) (infer.DiffResponse, error) {
 	return diff(r.State.ImageInputs, r.Inputs, "manifest"), nil
 }
 
-// Read says whether the image is still there.
+// Read checks whether the image still exists.
 func (k *image) Read(ctx context.Context, r infer.ReadRequest[ImageInputs, ImageState]) (infer.ReadResponse[ImageInputs, ImageState], error) {
 	glance, err := images.NewGlance(k.Cloud)
 	if err != nil {
@@ -120,8 +120,8 @@ func (k *image) Read(ctx context.Context, r infer.ReadRequest[ImageInputs, Image
 	return infer.ReadResponse[ImageInputs, ImageState]{ID: r.ID, Inputs: r.State.ImageInputs, State: r.State}, nil
 }
 
-// Delete leaves the image to those who use it: `slipway down --images` and
-// `slipway image prune` know how to find out that nobody does.
+// Delete keeps the image for those who use it: `slipway down --images` and `slipway
+// image prune` check that nobody does.
 func (k *image) Delete(context.Context, infer.DeleteRequest[ImageState]) (infer.DeleteResponse, error) {
 	return infer.DeleteResponse{}, nil
 }

@@ -1,6 +1,6 @@
-// Package catalog is what an environment offers its cloud's users: node images
-// in Glance and cluster templates in Magnum, as resources of the program.
-// Package images does the work; here is how the engine calls it.
+// Package catalog is what an environment offers its cloud's users: node images in
+// Glance and cluster templates in Magnum, as resources of the program. Package images
+// does the work; this package connects it to the engine.
 package catalog
 
 import (
@@ -19,18 +19,17 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 )
 
-// Options are what the resources work with.
+// Options are the dependencies of the resources.
 type Options struct {
 	Cloud *cloud.Cloud
 	// Source opens the images' sources.
 	Source source.Opener
-	// MemberLogin logs in to an entry of clouds.yaml, for a project that an
-	// image is shared with; may be nil.
+	// MemberLogin logs in to an entry of clouds.yaml, for a project with which an
+	// image is shared; it may be nil.
 	MemberLogin func(ctx context.Context, name string) (*gophercloud.ServiceClient, error)
 }
 
-// atOnce is how many images are brought at the same time: each takes memory and
-// a share of the line.
+// atOnce is how many images are uploaded at once: each takes memory and bandwidth.
 const atOnce = 2
 
 // Resources are the resources of this package, for the engine.
@@ -41,10 +40,10 @@ func Resources(o Options) []infer.InferredResource {
 	}
 }
 
-// shown shows the events of a sync as the status of the resource that it is for.
+// shown shows the events of a sync as the status of its resource.
 type shown struct{ ctx context.Context }
 
-// Emit shows what is under way; how it ends the engine says.
+// Emit shows the progress; the engine reports the result.
 func (s shown) Emit(e event.Event) {
 	logger := p.GetLogger(s.ctx)
 	switch {
@@ -56,9 +55,8 @@ func (s shown) Emit(e event.Event) {
 	}
 }
 
-// diff compares inputs by their `pulumi` names; every difference is an update.
-// summed are names of what says everything once more: told only when nothing
-// else tells of the difference.
+// diff compares inputs by their `pulumi` names; every difference is an update. summed
+// names inputs that repeat the others: they are shown only if no other input differs.
 func diff(old, now any, summed ...string) infer.DiffResponse {
 	all, plain := map[string]p.PropertyDiff{}, map[string]p.PropertyDiff{}
 	before, after := reflect.ValueOf(old), reflect.ValueOf(now)

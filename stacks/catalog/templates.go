@@ -15,16 +15,16 @@ import (
 
 // ClusterTemplatesInputs are the inputs of a set of cluster templates.
 type ClusterTemplatesInputs struct {
-	// Endpoint is Magnum's URL with its version; "" is the catalog's.
+	// Endpoint is Magnum's URL with its version; "" means that of the catalog.
 	Endpoint string `pulumi:"endpoint"`
-	// Authority are certificates in PEM that the endpoint is trusted by besides
-	// the system's.
+	// Authority holds PEM certificates by which the endpoint is trusted, in addition
+	// to the system's.
 	Authority string `pulumi:"authority"`
 	// Set is the name of the set, Names those of its templates.
 	Set   string   `pulumi:"set"`
 	Names []string `pulumi:"names"`
-	// Images are the IDs of images that the environment brings, by name: the
-	// templates of one that became another are made anew.
+	// Images are the IDs of the environment's images, by name: if one changes, its
+	// templates are replaced.
 	Images map[string]string `pulumi:"images"`
 	// File is the file of the set, as JSON.
 	File string `pulumi:"file"`
@@ -39,17 +39,17 @@ type ClusterTemplates struct{ pulumi.CustomResourceState }
 // ClusterTemplatesRefs are the inputs of NewClusterTemplates.
 type ClusterTemplatesRefs struct {
 	// Endpoint is Magnum's URL with its version, such as
-	// https://magnum.example.org/v1; nil is the catalog's.
+	// https://magnum.example.org/v1; nil means that of the catalog.
 	Endpoint pulumi.StringInput
-	// Authority is what it is trusted by besides; nil is nothing.
+	// Authority holds additional PEM certificates of the endpoint; it may be nil.
 	Authority pulumi.StringInput
 	File      *template.File
 	// Images are IDs by name.
 	Images pulumi.StringMapInput
 }
 
-// NewClusterTemplates adds a set of cluster templates to the program. It is to
-// depend on what serves Magnum's API.
+// NewClusterTemplates adds a set of cluster templates to the program. It must depend on
+// the resource that serves Magnum's API.
 func NewClusterTemplates(ctx *pulumi.Context, name string, refs ClusterTemplatesRefs, options ...pulumi.ResourceOption) (*ClusterTemplates, error) {
 	text, err := json.Marshal(refs.File)
 	if err != nil {
@@ -79,7 +79,7 @@ type clusterTemplates struct{ Options }
 // Annotate names the resource's type.
 func (*clusterTemplates) Annotate(a infer.Annotator) { a.SetToken("catalog", "ClusterTemplates") }
 
-// Create makes the templates, or takes those of an earlier run.
+// Create creates the templates, or adopts those of an earlier run.
 func (k *clusterTemplates) Create(ctx context.Context, r infer.CreateRequest[ClusterTemplatesInputs]) (infer.CreateResponse[ClusterTemplatesState], error) {
 	response := infer.CreateResponse[ClusterTemplatesState]{ID: r.Inputs.Set, Output: ClusterTemplatesState{r.Inputs}}
 	if r.DryRun {
@@ -88,7 +88,7 @@ func (k *clusterTemplates) Create(ctx context.Context, r infer.CreateRequest[Clu
 	return response, k.sync(ctx, r.Inputs)
 }
 
-// Update makes Magnum equal to the file.
+// Update makes Magnum match the file.
 func (k *clusterTemplates) Update(ctx context.Context, r infer.UpdateRequest[ClusterTemplatesInputs, ClusterTemplatesState]) (infer.UpdateResponse[ClusterTemplatesState], error) {
 	response := infer.UpdateResponse[ClusterTemplatesState]{Output: ClusterTemplatesState{r.Inputs}}
 	if r.DryRun {
@@ -102,8 +102,8 @@ func (k *clusterTemplates) Diff(_ context.Context, r infer.DiffRequest[ClusterTe
 	return diff(r.State.ClusterTemplatesInputs, r.Inputs, "file"), nil
 }
 
-// Delete leaves the templates: they go with the endpoint that serves them, and
-// are other projects' to use where it stays.
+// Delete keeps the templates: they vanish with the endpoint that serves them, and if
+// that stays, other projects may use them.
 func (k *clusterTemplates) Delete(context.Context, infer.DeleteRequest[ClusterTemplatesState]) (infer.DeleteResponse, error) {
 	return infer.DeleteResponse{}, nil
 }
@@ -113,8 +113,8 @@ func (k *clusterTemplates) sync(ctx context.Context, in ClusterTemplatesInputs) 
 	if err := json.Unmarshal([]byte(in.File), &file); err != nil {
 		return fmt.Errorf("reading the cluster templates of %s: %w", in.Set, err)
 	}
-	// By its ID: the image of a former bundle has the same name, and stays while
-	// machines are made of it.
+	// By its ID: the image of an older bundle has the same name, and stays while
+	// machines use it.
 	for i, t := range file.Spec.Templates {
 		file.Spec.Templates[i].Image = cmp.Or(in.Images[t.Image], t.Image)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// PassphraseAge is a passphrase in a file that is encrypted with age, so that
-// it can be kept in version control; the identity in the other file opens it.
+// PassphraseAge is a passphrase in an age-encrypted file, which can be kept in version
+// control; the identity in the other file decrypts it.
 func PassphraseAge(path, identityPath string) Passphrase {
 	return func(context.Context) ([]byte, error) {
 		identityFile, err := os.Open(identityPath)
@@ -25,11 +25,11 @@ func PassphraseAge(path, identityPath string) Passphrase {
 		defer identityFile.Close()
 		identities, err := age.ParseIdentities(identityFile)
 		if err != nil {
-			return nil, fault.Usage(identityPath, err, "give a file that age-keygen wrote")
+			return nil, fault.Usage(identityPath, err, "give a file from age-keygen")
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fault.Usage(path, err, "write it: age --encrypt --recipients-file …")
+			return nil, fault.Usage(path, err, "create it with age --encrypt --recipients-file …")
 		}
 		return openAge(path, text, identities)
 	}
@@ -42,7 +42,7 @@ func openAge(path string, text []byte, identities []age.Identity) ([]byte, error
 	}
 	plain, err := age.Decrypt(sealed, identities...)
 	if err != nil {
-		return nil, fault.Usage(path, err, "give the identity that the passphrase was encrypted for")
+		return nil, fault.Usage(path, err, "give the identity for which the passphrase was encrypted")
 	}
 	passphrase, err := io.ReadAll(plain)
 	if err != nil {

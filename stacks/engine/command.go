@@ -21,12 +21,12 @@ import (
 	enginecmd "github.com/slipway-sh/slipway/stacks/engine/pulumi"
 )
 
-// cancelDelay is how long the engine may take to save the state after it was
-// interrupted, before it is killed. The whole is to end within 10 s.
+// cancelDelay is how long the interrupted engine may take to save the state before it is
+// killed. The whole command must end within 10 s.
 const cancelDelay = 8 * time.Second
 
-// command is Pulumi's command line as a child of this process: this same
-// binary by another name. It is an auto.PulumiCommand.
+// command is Pulumi's command line in a child process: this same binary under another
+// name. It implements auto.PulumiCommand.
 type command struct {
 	executable string
 	environ    []string
@@ -36,9 +36,8 @@ type command struct {
 // Version is the version of the engine that is linked in.
 func (c command) Version() semver.Version { return sdk.Version }
 
-// Run runs the command line args. What the Automation API asks besides the
-// operation itself is answered here: each question would be a process of a
-// third of a second, and nobody reads the answers.
+// Run runs the command line args. It answers the Automation API's other queries itself:
+// each would start a process for a third of a second, and nothing uses the answers.
 func (c command) Run(ctx context.Context, dir string, stdin io.Reader, outputs, errorOutputs []io.Writer, environ []string, args ...string) (string, string, int, error) {
 	if len(args) > 1 && args[0] == "stack" {
 		switch args[1] {
@@ -71,8 +70,8 @@ func (c command) run(ctx context.Context, dir string, stdin io.Reader, outputs, 
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout = io.MultiWriter(append(outputs, &stdout)...)
 	cmd.Stderr = io.MultiWriter(append(errorOutputs, &stderr)...)
-	// A group of its own: Ctrl-C at the terminal is for this process, which
-	// passes it on.
+	// A process group of its own: Ctrl-C at the terminal goes to this process only,
+	// which passes it on.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = cancelDelay
@@ -88,8 +87,8 @@ func (c command) run(ctx context.Context, dir string, stdin io.Reader, outputs, 
 	return stdout.String(), stderr.String(), code, err
 }
 
-// runOnOneThread runs a command whose parent-death signal must come when this
-// process ends: Linux sends it when the thread ends that started the child
+// runOnOneThread runs a command whose parent-death signal must be sent when this process
+// ends: Linux sends it when the thread that started the child ends
 // (golang.org/issue/27505).
 func runOnOneThread(cmd *exec.Cmd) error {
 	ended := make(chan error, 1)
@@ -105,7 +104,7 @@ func runOnOneThread(cmd *exec.Cmd) error {
 func passphraseFile(passphrase []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("passphrase", unix.MFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("making a file in memory: %w", err)
+		return nil, fmt.Errorf("creating a file in memory: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), "passphrase")
 	if _, err := file.Write(passphrase); err != nil {
@@ -115,7 +114,7 @@ func passphraseFile(passphrase []byte) (*os.File, error) {
 	return file, nil
 }
 
-// command is the child's fixed part: an environment from scratch.
+// command is the fixed part of the child: it starts with an empty environment.
 func (e *Engine) command(ctx context.Context, environ ...string) (command, error) {
 	passphrase, err := e.options.Passphrase(ctx)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package engine runs a Pulumi program from inside this binary: the program and
-// the resources' code run in this process, the engine in a child that is this
-// same binary under the name of Pulumi. Nothing is looked for on the machine or
-// on the network.
+// Package engine runs a Pulumi program from this binary: the program and the code of the
+// resources run in this process, the engine in a child process, which is this same binary
+// under Pulumi's name. It needs nothing else from the machine or the network.
 package engine
 
 import (
@@ -31,37 +30,37 @@ const Project = "slipway"
 // slipway:<Go package>:<Go type>.
 const Provider = "slipway"
 
-// parallel is how many resources are worked on at a time. They mostly wait.
+// parallel is how many resources are processed at once. They mostly wait.
 const parallel = 32
 
-// Options are what an Engine needs to know.
+// Options are the settings of an Engine.
 type Options struct {
 	// Environment names the stack.
 	Environment string
-	// Folder holds the state, the passphrase and the engine's own files; it
-	// is made with mode 0700.
+	// Folder holds the state, the passphrase and the engine's own files; it is
+	// created with mode 0700.
 	Folder string
-	// Backend is the URL of the state (file://, s3://, …); empty is the
-	// folder "state" in Folder.
+	// Backend is the URL of the state (file://, s3://, …); empty means the folder
+	// "state" in Folder.
 	Backend string
 	// Passphrase gives the passphrase of the secrets in the state.
 	Passphrase Passphrase
-	// Resources makes the resources of the program. It is called for each
+	// Resources returns the resources of the program. It is called for each
 	// operation.
 	Resources func() []infer.InferredResource
-	// Environ is added to the environment of the engine's process, which has
-	// nothing of this process's own: credentials of a remote state.
+	// Environ is the environment of the engine's process, which inherits nothing
+	// from this process: the credentials of a remote state.
 	Environ []string
-	// Events takes the progress.
+	// Events receives the progress.
 	Events event.Sink
-	// Executable is the binary that runs the engine; empty is this one.
+	// Executable is the binary that runs the engine; empty means this one.
 	Executable string
 }
 
 // Engine runs operations on one environment.
 type Engine struct{ options Options }
 
-// New makes the folder, and the state's folder if the state is in it.
+// New creates the folder, and the state's folder if it is inside.
 func New(options Options) (*Engine, error) {
 	if options.Events == nil {
 		options.Events = event.Discard{}
@@ -80,18 +79,18 @@ func New(options Options) (*Engine, error) {
 	if path, local := strings.CutPrefix(options.Backend, "file://"); local {
 		path, query, _ := strings.Cut(path, "?")
 		if err := os.MkdirAll(path, 0o700); err != nil {
-			return nil, fmt.Errorf("making the state folder: %w", err)
+			return nil, fmt.Errorf("creating the state folder: %w", err)
 		}
-		// Without this a file of attributes is written beside every file, and
-		// not atomically: a run killed at that moment leaves a state that
-		// cannot be read ("failed to load checkpoint: EOF").
+		// Without this an attributes file is written beside every file, and not
+		// atomically: a run that is killed at that moment leaves an unreadable
+		// state ("failed to load checkpoint: EOF").
 		options.Backend = "file://" + path + "?" + strings.TrimPrefix(query+"&metadata=skip", "&")
 	}
 	if err := os.MkdirAll(filepath.Join(folder, "engine", options.Environment), 0o700); err != nil {
-		return nil, fmt.Errorf("making the engine's folder: %w", err)
+		return nil, fmt.Errorf("creating the engine's folder: %w", err)
 	}
 	if err := os.Chmod(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("closing the state folder to others: %w", err)
+		return nil, fmt.Errorf("setting the mode of the state folder: %w", err)
 	}
 	e := &Engine{options: options}
 	if err := e.writeProject(); err != nil {
@@ -100,8 +99,8 @@ func New(options Options) (*Engine, error) {
 	return e, nil
 }
 
-// writeProject writes what tells the engine that its folder is a project. Runs
-// that begin at the same time must not see half of it.
+// writeProject writes the project file of the engine's folder. Runs that start at the
+// same time must not read half of it.
 func (e *Engine) writeProject() error {
 	path := filepath.Join(e.workdir(), "Pulumi.yaml")
 	if _, err := os.Stat(path); err == nil {
@@ -115,8 +114,8 @@ func (e *Engine) writeProject() error {
 	return errors.Join(err, file.Close(), os.Rename(file.Name(), path))
 }
 
-// Up makes what the program says and the state does not have, changes what
-// differs and deletes what the program no longer has.
+// Up creates the resources that are in the program but not in the state, changes those
+// that differ, and deletes those that left the program.
 func (e *Engine) Up(ctx context.Context, program pulumi.RunFunc) (Report, error) {
 	return e.run(ctx, program, true, func(ctx context.Context, stack auto.Stack, events chan<- events.EngineEvent) error {
 		_, err := stack.Up(ctx, optup.EventStreams(events), optup.Parallel(parallel), optup.SuppressOutputs())
@@ -124,8 +123,8 @@ func (e *Engine) Up(ctx context.Context, program pulumi.RunFunc) (Report, error)
 	})
 }
 
-// Preview tells what Up would do. It sends nothing but reads to the cloud and
-// leaves no state where there was none.
+// Preview returns what Up would do. It only reads from the cloud, and creates no state
+// if there is none.
 func (e *Engine) Preview(ctx context.Context, program pulumi.RunFunc) (Plan, error) {
 	preview := func(ctx context.Context, stack auto.Stack, events chan<- events.EngineEvent) error {
 		_, err := stack.Preview(ctx, optpreview.EventStreams(events), optpreview.Parallel(parallel), optpreview.SuppressProgress())
@@ -144,8 +143,7 @@ func (e *Engine) Preview(ctx context.Context, program pulumi.RunFunc) (Plan, err
 	return report.plan, err
 }
 
-// Destroy deletes everything in the state. A state that does not exist is
-// nothing to do.
+// Destroy deletes everything in the state. If there is no state it does nothing.
 func (e *Engine) Destroy(ctx context.Context) (Report, error) {
 	report, err := e.run(ctx, nothing, false, func(ctx context.Context, stack auto.Stack, events chan<- events.EngineEvent) error {
 		_, err := stack.Destroy(ctx, optdestroy.EventStreams(events), optdestroy.Parallel(parallel), optdestroy.SuppressOutputs())
@@ -157,7 +155,7 @@ func (e *Engine) Destroy(ctx context.Context) (Report, error) {
 	return report, err
 }
 
-// PreviewDestroy tells what Destroy would delete.
+// PreviewDestroy returns what Destroy would delete.
 func (e *Engine) PreviewDestroy(ctx context.Context) (Plan, error) {
 	report, err := e.run(ctx, nothing, false, func(ctx context.Context, stack auto.Stack, events chan<- events.EngineEvent) error {
 		_, err := stack.PreviewDestroy(ctx, optdestroy.EventStreams(events))
@@ -169,8 +167,8 @@ func (e *Engine) PreviewDestroy(ctx context.Context) (Plan, error) {
 	return report.plan, err
 }
 
-// Refresh reads everything in the state from the cloud and returns what
-// differs; with write, the state is changed to what was read.
+// Refresh reads everything in the state from the cloud and returns the drift; with
+// write, it updates the state.
 func (e *Engine) Refresh(ctx context.Context, write bool) (Plan, error) {
 	report, err := e.run(ctx, nothing, false, func(ctx context.Context, stack auto.Stack, events chan<- events.EngineEvent) error {
 		var err error
@@ -187,14 +185,14 @@ func (e *Engine) Refresh(ctx context.Context, write bool) (Plan, error) {
 	return report.plan, err
 }
 
-// nothing is the program of operations that work on the state alone.
+// nothing is the empty program of operations that work on the state alone.
 func nothing(*pulumi.Context) error { return nil }
 
-// scratch is an engine with an empty state that is thrown away.
+// scratch returns an engine with an empty, temporary state.
 func (e *Engine) scratch() (*Engine, error) {
 	folder, err := os.MkdirTemp("", "slipway-plan-")
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for the plan: %w", err)
+		return nil, fmt.Errorf("creating a folder for the plan: %w", err)
 	}
 	options := e.options
 	options.Folder, options.Backend, options.Environ = folder, "", nil

@@ -184,7 +184,7 @@ func TestADeadlineNamesWhatBlocksAndCanBeResumed(t *testing.T) {
 	start := time.Now()
 	_, err := e.Up(ctx, program("a", "slow"))
 	told := fmt.Sprint(err)
-	if fault.ExitCode(err) != fault.ExitDeadline || fault.Remedy(err) != fault.Resume || !strings.HasPrefix(told, "thing-1: not done after 5s: under way for ") ||
+	if fault.ExitCode(err) != fault.ExitDeadline || fault.Remedy(err) != fault.Resume || !strings.HasPrefix(told, "thing-1: not done after 5s: running for ") ||
 		!strings.HasSuffix(told, "last seen: waiting for the tide") {
 		t.Errorf("%v (exit code %d, remedy %q)", err, fault.ExitCode(err), fault.Remedy(err))
 	}

@@ -21,7 +21,7 @@ type Holder struct {
 	Since      time.Time
 }
 
-// Locked is the error of an operation on a state that others work on.
+// Locked is the error of an operation on a state that another process has locked.
 type Locked struct{ Holders []Holder }
 
 // Error names each holder.
@@ -30,10 +30,10 @@ func (l *Locked) Error() string {
 	for _, h := range l.Holders {
 		words = append(words, fmt.Sprintf("%s on %s (process %d) since %s", h.User, h.Host, h.PID, h.Since.Local().Format(time.DateTime)))
 	}
-	return "in use by " + strings.Join(words, " and ")
+	return "locked by " + strings.Join(words, " and ")
 }
 
-// holderPattern is how the engine's backends tell of a lock
+// holderPattern matches the engine's message about a lock
 // (pkg/backend/diy/lock.go).
 var holderPattern = regexp.MustCompile(`created by (\S*)@(\S+) \(pid (\d+)\) at (\S+)`)
 
@@ -48,11 +48,10 @@ func parseLock(text string) error {
 	if len(locked.Holders) == 0 {
 		return errors.New(text)
 	}
-	return fault.New("state", locked, "wait for it to end; if that process is gone for certain: slipway state unlock")
+	return fault.New("state", locked, "wait until that process has ended; if it is certainly gone, run slipway state unlock")
 }
 
-// stale reports whether every holder is a process of this host that no longer
-// lives.
+// stale reports whether all holders are processes of this host that have ended.
 func (l *Locked) stale() bool {
 	host, err := os.Hostname()
 	if err != nil {
@@ -66,8 +65,8 @@ func (l *Locked) stale() bool {
 	return true
 }
 
-// alive reports whether the process lives. One that began after the lock was
-// taken only has the same number.
+// alive reports whether the process is running. A process that started after the lock was
+// taken only has the same PID.
 func alive(h Holder) bool {
 	info, err := os.Stat("/proc/" + strconv.Itoa(h.PID))
 	if err != nil {
@@ -81,20 +80,20 @@ func alive(h Holder) bool {
 	return !info.ModTime().After(h.Since.Add(2 * time.Second))
 }
 
-// unlock takes the lock away and forgets the operations that were under way.
+// unlock removes the lock and drops the pending operations.
 func (e *Engine) unlock(ctx context.Context, locked *Locked) error {
 	for _, h := range locked.Holders {
 		e.options.Events.Emit(event.Event{Time: time.Now(), State: event.Note,
-			Message: fmt.Sprintf("took over the lock of process %d, which ended without giving it back (since %s)", h.PID, h.Since.Local().Format(time.DateTime))})
+			Message: fmt.Sprintf("removed the lock of process %d, which ended without releasing it (locked since %s)", h.PID, h.Since.Local().Format(time.DateTime))})
 	}
 	return e.Unlock(ctx)
 }
 
-// Unlock takes every lock of the environment away, whoever holds it, and
-// forgets the operations that were under way.
+// Unlock removes all locks of the environment, whoever holds them, and drops the
+// pending operations.
 func (e *Engine) Unlock(ctx context.Context) error {
 	if _, err := e.pulumi(ctx, nil, "cancel", "--yes", "--stack", e.options.Environment); err != nil && !errors.Is(err, errNoStack) {
-		return fmt.Errorf("taking the lock away: %w", err)
+		return fmt.Errorf("removing the lock: %w", err)
 	}
 	return e.forgetPending(ctx)
 }

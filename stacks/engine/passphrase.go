@@ -14,17 +14,16 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// Passphrase gives the passphrase of the secrets in a state.
+// Passphrase returns the passphrase that encrypts the secrets in a state.
 type Passphrase func(context.Context) ([]byte, error)
 
-// PassphraseText is a passphrase that is known, from a variable of the
-// environment for example.
+// PassphraseText is a known passphrase, for example from an environment variable.
 func PassphraseText(text string) Passphrase {
 	return func(context.Context) ([]byte, error) { return []byte(text), nil }
 }
 
-// PassphraseFile is a passphrase in a file. A file that does not exist is made
-// with mode 0600 and 256 bits of chance; one that others may read is refused.
+// PassphraseFile is a passphrase in a file. A missing file is created with mode 0600 and
+// 256 random bits; a file that other users may read is refused.
 func PassphraseFile(path string) Passphrase {
 	return func(context.Context) ([]byte, error) {
 		info, err := os.Stat(path)
@@ -32,10 +31,10 @@ func PassphraseFile(path string) Passphrase {
 			return makePassphrase(path)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("looking for the passphrase: %w", err)
+			return nil, fmt.Errorf("reading the passphrase file: %w", err)
 		}
 		if info.Mode().Perm()&0o077 != 0 {
-			return nil, fault.Usage(path, fmt.Errorf("others may read the passphrase (mode %#o)", info.Mode().Perm()), "chmod 600 "+path)
+			return nil, fault.Usage(path, fmt.Errorf("other users may read the passphrase (mode %#o)", info.Mode().Perm()), "run chmod 600 "+path)
 		}
 		return readPassphrase(path)
 	}
@@ -43,7 +42,7 @@ func PassphraseFile(path string) Passphrase {
 
 func makePassphrase(path string) ([]byte, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("making the folder of the passphrase: %w", err)
+		return nil, fmt.Errorf("creating the folder of the passphrase: %w", err)
 	}
 	text := rand.Text() + rand.Text()
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -51,7 +50,7 @@ func makePassphrase(path string) ([]byte, error) {
 		return readPassphrase(path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("making the passphrase: %w", err)
+		return nil, fmt.Errorf("generating the passphrase: %w", err)
 	}
 	defer file.Close()
 	if _, err := io.WriteString(file, text+"\n"); err != nil {
@@ -71,5 +70,5 @@ func readPassphrase(path string) ([]byte, error) {
 	if trimmed := strings.TrimSpace(string(text)); trimmed != "" {
 		return []byte(trimmed), nil
 	}
-	return nil, fault.Usage(path, errors.New("the passphrase is empty"), "put the passphrase back, or remove the file together with the state")
+	return nil, fault.Usage(path, errors.New("the passphrase is empty"), "restore the passphrase, or remove the file together with the state")
 }

@@ -7,12 +7,11 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// ownOnly accepts connections of this user's processes only. The engine's
-// protocol knows no authentication, and whoever speaks to the provider acts
-// with the operator's credentials.
+// ownOnly accepts connections of this user's processes only. The engine's protocol has no
+// authentication, and a client of the provider acts with the operator's credentials.
 type ownOnly struct{ net.Listener }
 
-// Accept returns the next connection of this user; others are closed.
+// Accept returns the next connection of this user and closes others.
 func (l ownOnly) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()

@@ -13,14 +13,14 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// errNoStack says that the state has nothing of this environment.
-var errNoStack = errors.New("no state of this environment")
+// errNoStack is the error for a state without this environment.
+var errNoStack = errors.New("there is no state of this environment")
 
 type operation func(context.Context, auto.Stack, chan<- events.EngineEvent) error
 
-// run runs an operation; with create, a missing stack is made. A lock that a
-// dead process of this host left is taken away, and what that process had not
-// finished is forgotten: Create adopts what it finds.
+// run runs an operation; with create, it creates a missing stack. It removes the lock of
+// a process of this host that has ended, and drops that process's pending operations:
+// Create adopts what they created.
 func (e *Engine) run(ctx context.Context, program pulumi.RunFunc, create bool, do operation) (Report, error) {
 	for attempt := 0; ; attempt++ {
 		report, err := e.once(ctx, program, do)
@@ -40,8 +40,8 @@ func (e *Engine) run(ctx context.Context, program pulumi.RunFunc, create bool, d
 	}
 }
 
-// once runs an operation with a provider server of its own: one that has seen
-// the end of an operation gives cancelled contexts for ever after.
+// once runs an operation with a provider server of its own: after the end of an
+// operation a server only passes on cancelled contexts.
 func (e *Engine) once(ctx context.Context, program pulumi.RunFunc, do operation) (Report, error) {
 	failures := &failures{}
 	server, err := e.serve(failures)
@@ -76,17 +76,16 @@ func (e *Engine) stack(ctx context.Context, cmd command, program pulumi.RunFunc)
 	return auto.SelectStack(ctx, e.options.Environment, local)
 }
 
-// create makes the stack in the state.
+// create creates the stack in the state.
 func (e *Engine) create(ctx context.Context) error {
 	_, err := e.pulumi(ctx, nil, "stack", "init", e.options.Environment, "--secrets-provider", "passphrase")
 	if err != nil && !strings.Contains(err.Error(), "already exists") {
-		return fmt.Errorf("making the state: %w", err)
+		return fmt.Errorf("creating the state: %w", err)
 	}
 	return nil
 }
 
-// pulumi runs one command of the engine's command line and returns what it
-// printed.
+// pulumi runs one command of the engine's command line and returns its output.
 func (e *Engine) pulumi(ctx context.Context, stdin []byte, args ...string) (string, error) {
 	cmd, err := e.command(ctx)
 	if err != nil {
@@ -99,8 +98,7 @@ func (e *Engine) pulumi(ctx context.Context, stdin []byte, args ...string) (stri
 	return stdout, known(err, stderr)
 }
 
-// known turns what the engine prints about its own trouble into an error that
-// says what to do.
+// known turns known messages of the engine into errors with a remedy.
 func known(err error, stderr string) error {
 	if err == nil {
 		return nil
@@ -112,7 +110,7 @@ func known(err error, stderr string) error {
 	case strings.Contains(text, "the stack is currently locked by"):
 		return parseLock(text)
 	case strings.Contains(text, "incorrect passphrase"):
-		return fault.Usage("state", errors.New("the passphrase does not open it"), "give the passphrase that was used before; see docs/state.md")
+		return fault.Usage("state", errors.New("the passphrase does not decrypt it"), "use the passphrase that the state was encrypted with; see docs/state.md")
 	}
 	if text == "" {
 		return err

@@ -17,11 +17,11 @@ import (
 	"google.golang.org/grpc"
 )
 
-// maxMessage bounds a message of the engine, in bytes, as Pulumi's own servers do.
+// maxMessage is the maximum size of the engine's messages in bytes, as in Pulumi's servers.
 const maxMessage = 400 << 20
 
-// server serves the resources to the engine. It is in this process, so that
-// clients and credentials of the cloud need not be handed to another one.
+// server serves the resources to the engine. It runs in this process, so that the cloud's
+// clients and credentials stay in it.
 type server struct {
 	grpc     *grpc.Server
 	listener net.Listener
@@ -39,7 +39,7 @@ func (e *Engine) serve(failures *failures) (*server, error) {
 	}))
 	service, err := p.RawServer(Provider, "1.0.0", provider)(nil)
 	if err != nil {
-		return nil, fmt.Errorf("making the provider: %w", err)
+		return nil, fmt.Errorf("creating the provider: %w", err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,11 +56,11 @@ func (e *Engine) serve(failures *failures) (*server, error) {
 
 func (s *server) port() string { return strconv.Itoa(s.listener.Addr().(*net.TCPAddr).Port) }
 
-// Stop ends the server and the calls under way.
+// Stop ends the server and its open calls.
 func (s *server) Stop() { s.grpc.Stop() }
 
-// failures keeps the errors of resources as they are. Between processes they
-// would become text without cause and remedy.
+// failures keeps the original errors of resources. Passed between processes, they would
+// become text without cause and remedy.
 type failures struct {
 	mu    sync.Mutex
 	order []resource.URN

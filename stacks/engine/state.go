@@ -19,8 +19,7 @@ func reader(text []byte) io.Reader {
 	return bytes.NewReader(text)
 }
 
-// Export returns the state as JSON. Secrets in it stay encrypted with the
-// passphrase.
+// Export returns the state as JSON. Its secrets stay encrypted with the passphrase.
 func (e *Engine) Export(ctx context.Context) ([]byte, error) {
 	text, err := e.pulumi(ctx, nil, "stack", "export", "--stack", e.options.Environment)
 	if err != nil {
@@ -29,7 +28,7 @@ func (e *Engine) Export(ctx context.Context) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// Import replaces the state by one that Export returned.
+// Import replaces the state with one from Export.
 func (e *Engine) Import(ctx context.Context, state []byte) error {
 	if err := e.create(ctx); err != nil {
 		return err
@@ -40,7 +39,7 @@ func (e *Engine) Import(ctx context.Context, state []byte) error {
 	return nil
 }
 
-// Remove removes an empty state; one that is not there is fine.
+// Remove removes an empty state; it is no error if there is none.
 func (e *Engine) Remove(ctx context.Context) error {
 	_, err := e.pulumi(ctx, nil, "stack", "rm", "--yes", "--stack", e.options.Environment)
 	if err != nil && !errors.Is(err, errNoStack) {
@@ -49,8 +48,8 @@ func (e *Engine) Remove(ctx context.Context) error {
 	return nil
 }
 
-// Outputs returns what the program exported in the last Up, secrets included;
-// it is empty if there was none.
+// Outputs returns what the program exported in the last Up, including secrets; it is
+// empty if there was none.
 func (e *Engine) Outputs(ctx context.Context) (map[string]any, error) {
 	text, err := e.pulumi(ctx, nil, "stack", "output", "--json", "--show-secrets", "--stack", e.options.Environment)
 	if errors.Is(err, errNoStack) {
@@ -66,9 +65,9 @@ func (e *Engine) Outputs(ctx context.Context) (map[string]any, error) {
 	return outputs, nil
 }
 
-// Forget removes a resource from the state, by its name or its URN, and leaves
-// the thing itself.
-// What depends on it keeps it there, unless dependents are forgotten, too.
+// Forget removes a resource from the state, by its name or its URN, without deleting the
+// resource itself. It refuses if other resources depend on it, unless dependents is set,
+// which forgets them too.
 func (e *Engine) Forget(ctx context.Context, name string, dependents bool) error {
 	urn, err := e.find(ctx, name)
 	if err != nil {
@@ -81,7 +80,7 @@ func (e *Engine) Forget(ctx context.Context, name string, dependents bool) error
 	_, err = e.pulumi(ctx, nil, args...)
 	if err != nil && strings.Contains(err.Error(), "depend on it") {
 		first, _, _ := strings.Cut(err.Error(), "\n\n")
-		return fault.New(name, errors.New(first), "forget those first, or give --dependents")
+		return fault.New(name, errors.New(first), "forget those resources first, or use --dependents")
 	}
 	if err != nil {
 		return fmt.Errorf("forgetting %s: %w", name, err)
@@ -112,11 +111,11 @@ func (e *Engine) find(ctx context.Context, name string) (string, error) {
 		}
 		names = append(names, nameOf(r.URN))
 	}
-	return "", fault.Usage(name, errors.New("no such resource in the state"), "name one of "+strings.Join(names, ", "))
+	return "", fault.Usage(name, errors.New("there is no such resource in the state"), "name one of "+strings.Join(names, ", "))
 }
 
-// forgetPending drops the operations that a killed run had begun. What they
-// made is found again by its mark, what they were changing is compared again.
+// forgetPending drops the pending operations of a killed run. What they created is found
+// again by its ownership tag, and what they were changing is compared again.
 func (e *Engine) forgetPending(ctx context.Context) error {
 	text, err := e.Export(ctx)
 	if errors.Is(err, errNoStack) {

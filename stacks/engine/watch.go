@@ -18,17 +18,17 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// Report is what an operation did.
+// Report is the result of an operation.
 type Report struct {
 	// Changes counts resources by operation: create, update, replace, delete.
 	Changes map[string]int `json:"changes"`
-	// Took lists the resources that were worked on, the longest first.
+	// Took lists the processed resources, slowest first.
 	Took []Took `json:"took"`
 
 	plan Plan
 }
 
-// Took is how long one resource took.
+// Took is the duration of one resource.
 type Took struct {
 	Name      string        `json:"name"`
 	Operation string        `json:"operation"`
@@ -36,13 +36,13 @@ type Took struct {
 	Seconds   float64       `json:"seconds"`
 }
 
-// watcher turns the engine's events into ours and remembers what they say.
+// watcher turns the engine's events into ours and collects them.
 type watcher struct {
 	sink     event.Sink
 	failures *failures
 
 	steps   map[string]*event.Step // by URN
-	waiting map[string]string      // by URN, what a step last said
+	waiting map[string]string      // by URN, the last message of a step
 	reading map[string]bool        // by URN, in a refresh
 	changes []Change
 	took    []Took
@@ -55,10 +55,10 @@ func newWatcher(sink event.Sink, failures *failures) *watcher {
 	return &watcher{sink: sink, failures: failures, steps: map[string]*event.Step{}, waiting: map[string]string{}, reading: map[string]bool{}, counts: map[string]int{}}
 }
 
-// watch returns the channel for the engine's events, and a function that
-// returns when what came before its call is handled. The Automation API closes
-// the channel only if the engine came as far as to send events. When ctx ends,
-// it is remembered what was under way: the engine ends it then.
+// watch returns the channel for the engine's events, and a function that returns when all
+// earlier events are handled. The Automation API closes the channel only if the engine
+// got as far as sending events. When ctx ends, the running steps are recorded, because
+// the engine then ends them.
 func (w *watcher) watch(ctx context.Context) (chan<- events.EngineEvent, func()) {
 	stream, stop, done := make(chan events.EngineEvent), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -84,11 +84,11 @@ func (w *watcher) watch(ctx context.Context) (chan<- events.EngineEvent, func())
 	return stream, func() { close(stop); <-done }
 }
 
-// underWay is each step under way with since when, and what it waits for.
+// underWay describes each running step: since when it runs, and what it waits for.
 func (w *watcher) underWay() map[string]error {
 	steps := map[string]error{}
 	for urn, step := range w.steps {
-		text := "under way for " + step.Elapsed().Round(time.Second).String()
+		text := "running for " + step.Elapsed().Round(time.Second).String()
 		if last := w.waiting[urn]; last != "" {
 			text += "; last seen: " + last
 		}
@@ -97,8 +97,8 @@ func (w *watcher) underWay() map[string]error {
 	return steps
 }
 
-// halted is the error of an operation whose context ended: what a deadline
-// found under way is named.
+// halted is the error of an operation whose context ended; after a deadline it names the
+// steps that were running.
 func (w *watcher) halted(cause error) error {
 	if !errors.As(cause, new(fault.Deadline)) || len(w.cut) == 0 {
 		return cause
@@ -132,7 +132,7 @@ func (w *watcher) begin(m apitype.StepEventMetadata, planning bool) {
 	if !ours(m.Type) {
 		return
 	}
-	if m.Op == apitype.OpRefresh { // its end tells what was found
+	if m.Op == apitype.OpRefresh { // its end shows the result
 		w.reading[m.URN] = true
 		return
 	}
@@ -169,7 +169,7 @@ func (w *watcher) cause(urn string) error {
 	if err := w.failures.of(resource.URN(urn)); err != nil {
 		return err
 	}
-	return errors.New("ended with an error")
+	return errors.New("failed")
 }
 
 func (w *watcher) diagnose(d *apitype.DiagnosticEvent) {
@@ -197,8 +197,8 @@ func (w *watcher) report() Report {
 	return Report{Changes: changes, Took: w.took, plan: newPlan(w.changes)}
 }
 
-// explain returns the error of an operation: the resources' own errors if
-// there are any, else what the engine said, else what its process printed.
+// explain returns the error of an operation: the resources' own errors if there are any,
+// else the engine's message, else the output of its process.
 func (w *watcher) explain(err error) error {
 	if err == nil {
 		return nil
@@ -227,8 +227,8 @@ func isFault(err error) bool {
 	return errors.As(err, &f)
 }
 
-// working says what is being done to a resource; it is empty for steps that do
-// nothing in the cloud.
+// working says what is being done to a resource; it is empty for steps that do nothing in
+// the cloud.
 func working(op apitype.OpType) string {
 	switch op {
 	case apitype.OpCreate:
@@ -238,7 +238,7 @@ func working(op apitype.OpType) string {
 	case apitype.OpDelete:
 		return "deleting"
 	case apitype.OpCreateReplacement:
-		return "creating the new one"
+		return "creating the replacement"
 	case apitype.OpDeleteReplaced:
 		return "deleting the old one"
 	case apitype.OpImport:
@@ -257,7 +257,7 @@ func ended(op apitype.OpType) string {
 	case apitype.OpDelete:
 		return "deleted"
 	case apitype.OpCreateReplacement:
-		return "created anew"
+		return "replaced"
 	case apitype.OpDeleteReplaced:
 		return "old one deleted"
 	case apitype.OpImport:
@@ -266,13 +266,13 @@ func ended(op apitype.OpType) string {
 	return ""
 }
 
-// ours reports whether a resource is one of the program, and none of the
-// engine's own (the stack, providers).
+// ours reports whether a resource belongs to the program, rather than to the engine (the
+// stack, providers).
 func ours(resourceType string) bool { return strings.HasPrefix(resourceType, Provider+":") }
 
 func nameOf(urn string) string { return resource.URN(urn).Name() }
 
-// clean takes the engine's colour marks and prefixes off a message.
+// clean removes the engine's colour marks and prefixes from a message.
 func clean(text string) string {
 	text = colors.Never.Colorize(text)
 	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "error: "))

@@ -14,39 +14,39 @@ import (
 	"github.com/slipway-sh/slipway/internal/kubeversion"
 )
 
-// ClusterInputs are the inputs of a cluster that Cluster API makes.
+// ClusterInputs are the inputs of a cluster that Cluster API creates.
 type ClusterInputs struct {
 	Login
-	// Kubeconfig leads to the cluster on which Cluster API runs.
+	// Kubeconfig is that of the cluster that runs Cluster API.
 	Kubeconfig string `pulumi:"kubeconfig" provider:"secret"`
-	// ServerID is the machine of that cluster; on another one everything is
-	// made and waited for anew.
+	// ServerID is the server of that cluster; on a new server everything is created
+	// and waited for again.
 	ServerID string `pulumi:"serverID"`
 	// Name and Namespace are those of the Cluster and of its Helm release.
 	Name      string `pulumi:"name"`
 	Namespace string `pulumi:"namespace"`
-	// Chart is the chart's version and digest, or repository, name and version
-	// of somebody else's, as JSON.
+	// Chart is the version and digest of our chart, or the repository, name and
+	// version of another chart, as JSON.
 	Chart string `pulumi:"chart"`
-	// Values are the chart's, as JSON: they hold the cloud's credential.
+	// Values are the chart's values as JSON. They contain the cloud credential.
 	Values string `pulumi:"values" provider:"secret"`
-	// Version is the version of Kubernetes in the values, which a plan knows when
-	// it does not know them: they have the ID of an image that is to come.
+	// Version is the Kubernetes version in the values. A plan knows it even if it
+	// does not know the values, which contain the ID of an image to be uploaded.
 	Version string `pulumi:"kubernetesVersion,optional"`
-	// VolumesPolicy is what becomes of the volumes of workloads when the
-	// cluster is deleted: "delete" or "keep".
+	// VolumesPolicy is what happens to volumes of workloads when the cluster is
+	// deleted: "delete" or "keep".
 	VolumesPolicy string `pulumi:"volumesPolicy"`
 }
 
 // ClusterState is the state of a cluster.
 type ClusterState struct {
 	ClusterInputs
-	// AdminKubeconfig is the administrator's of the cluster.
+	// AdminKubeconfig is the administrator's kubeconfig of the cluster.
 	AdminKubeconfig string `pulumi:"adminKubeconfig" provider:"secret"`
 }
 
-// Cluster is a cluster in a program: created means that its API answers and that
-// pods find a node. ReadyCluster is that all of it is there.
+// Cluster is a cluster in a program. It counts as created when its API answers and pods
+// find a node. ReadyCluster waits for all of it.
 type Cluster struct {
 	pulumi.CustomResourceState
 	AdminKubeconfig pulumi.StringOutput `pulumi:"adminKubeconfig"`
@@ -87,26 +87,25 @@ type workloadCluster struct {
 // Annotate names the resource's type.
 func (*workloadCluster) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "Cluster") }
 
-// WireDependencies says what is secret.
+// WireDependencies marks the secrets.
 func (*workloadCluster) WireDependencies(f infer.FieldSelector, _ *ClusterInputs, s *ClusterState) {
 	f.OutputField(&s.AdminKubeconfig).AlwaysSecret()
 }
 
-// Diff refuses a version that Kubernetes cannot go to before anything is changed
-// (row S-66).
+// Diff refuses a version that Kubernetes cannot be upgraded to, before anything is
+// changed (row S-66).
 func (c *workloadCluster) Diff(ctx context.Context, r infer.DiffRequest[ClusterInputs, ClusterState]) (infer.DiffResponse, error) {
 	from, to := versionIn(r.State.Values), cmp.Or(versionIn(r.Inputs.Values), r.Inputs.Version)
 	if from != "" && to != "" {
 		if err := kubeversion.CheckUpgrade(from, to); err != nil {
-			return infer.DiffResponse{}, fault.Usage("cluster "+r.State.Name, err, "go by one minor version at a time, each with a node image of that version: "+
-				"spec.managementCluster.kubernetesVersion, or the bundle that brings it")
+			return infer.DiffResponse{}, fault.Usage("cluster "+r.State.Name, err, "upgrade by one minor version at a time, each with a node image of that version: set "+
+				"spec.managementCluster.kubernetesVersion, or use a bundle with that version")
 		}
 	}
 	return c.controller.Diff(ctx, r)
 }
 
-// versionIn is the version of Kubernetes in a chart's values; "" where there is
-// none yet.
+// versionIn is the Kubernetes version in a chart's values; "" if there is none yet.
 func versionIn(values string) string {
 	var known struct {
 		KubernetesVersion string `json:"kubernetesVersion"`
@@ -125,13 +124,13 @@ func (clusterKind) id(in ClusterInputs) string { return in.Namespace + "/" + in.
 
 func (clusterKind) blank(in ClusterInputs) ClusterState { return ClusterState{ClusterInputs: in} }
 
-// settle makes the cluster, takes over the one of the name, or rolls what the
-// values change.
+// settle creates the cluster, adopts an existing one with the name, or rolls out changed
+// values.
 func (k clusterKind) settle(ctx context.Context, in ClusterInputs) (ClusterState, error) {
 	return k.update(ctx, k.blank(in), in)
 }
 
-// update settles where the cluster's objects are now.
+// update settles the cluster where its objects are now.
 func (k clusterKind) update(ctx context.Context, old ClusterState, in ClusterInputs) (ClusterState, error) {
 	state := k.blank(in)
 	var values map[string]any

@@ -24,28 +24,28 @@ import (
 type ClusterAPIInputs struct {
 	Login
 	Kubeconfig string `pulumi:"kubeconfig" provider:"secret"`
-	// ServerID is the machine; on another one everything starts anew and is
-	// waited for.
+	// ServerID is the server; on a new server everything is installed and waited for
+	// again.
 	ServerID string `pulumi:"serverID"`
-	// Versions are the providers' by label; they say when to install anew.
+	// Versions are the providers' versions by label; a change installs them again.
 	Versions map[string]string `pulumi:"versions"`
 	// Settings are clusterctl.Settings by label, as JSON.
 	Settings string `pulumi:"settings"`
-	// TrustBundle are the authorities that cert-manager trusts besides the
-	// system's, in PEM.
+	// TrustBundle holds PEM CA certificates that cert-manager trusts in addition to
+	// the system's.
 	TrustBundle string `pulumi:"trustBundle,optional"`
-	// Environment are variables of all controllers: the proxy that they go out by.
+	// Environment holds environment variables of all controllers: their proxy.
 	Environment map[string]string `pulumi:"environment,optional" provider:"secret"`
-	// Monitored says that the cluster gets the operator of Prometheus: Cluster API
-	// is settled again when that changes.
+	// Monitored says that the cluster gets the Prometheus operator; Cluster API is
+	// settled again if that changes.
 	Monitored bool `pulumi:"monitored,optional"`
 }
 
 // ClusterAPIState is the state of Cluster API.
 type ClusterAPIState struct{ ClusterAPIInputs }
 
-// ClusterAPI is Cluster API with its providers in a program: created means
-// that all controllers are available and their webhooks answer.
+// ClusterAPI is Cluster API with its providers in a program. It counts as created when all
+// controllers are available and their webhooks answer.
 type ClusterAPI struct{ pulumi.CustomResourceState }
 
 // ClusterAPIRefs are the inputs of NewClusterAPI.
@@ -63,14 +63,14 @@ type ClusterAPIRefs struct {
 func NewClusterAPI(ctx *pulumi.Context, name string, refs ClusterAPIRefs, options ...pulumi.ResourceOption) (*ClusterAPI, error) {
 	settings, err := json.Marshal(refs.Settings)
 	if err != nil {
-		return nil, fmt.Errorf("settings of providers: %w", err)
+		return nil, fmt.Errorf("provider settings: %w", err)
 	}
 	properties := refs.properties()
 	properties["kubeconfig"] = pulumi.ToSecret(refs.Kubeconfig)
 	properties["serverID"] = refs.ServerID
 	properties["versions"] = pulumi.ToStringMap(versionsOf(refs.Versions))
 	properties["settings"] = pulumi.String(settings)
-	if refs.TrustBundle != "" { // none is as it was in older states
+	if refs.TrustBundle != "" { // older states have none
 		properties["trustBundle"] = pulumi.String(refs.TrustBundle)
 	}
 	if len(refs.Environment) > 0 {
@@ -100,7 +100,7 @@ type clusterAPI struct {
 // Annotate names the resource's type.
 func (*clusterAPI) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "ClusterAPI") }
 
-// installTime is how long all controllers may take to become available.
+// installTime bounds the wait for all controllers to become available.
 const installTime = 10 * time.Minute
 
 type clusterAPIKind struct{ bundle *bundle.Folder }
@@ -118,9 +118,9 @@ func (k clusterAPIKind) settle(ctx context.Context, in ClusterAPIInputs) (Cluste
 func (k clusterAPIKind) install(ctx context.Context, in ClusterAPIInputs) error {
 	var settings map[string]clusterctl.Settings
 	if err := json.Unmarshal([]byte(in.Settings), &settings); err != nil {
-		return fmt.Errorf("reading the settings of providers: %w", err)
+		return fmt.Errorf("reading the provider settings: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, installTime, fmt.Errorf("not all controllers are available after %s", installTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, installTime, fmt.Errorf("not all controllers were available after %s", installTime))
 	defer cancel()
 	machine, err := in.open(ctx)
 	if err != nil {
@@ -141,19 +141,19 @@ func (k clusterAPIKind) install(ctx context.Context, in ClusterAPIInputs) error 
 	if err := insist(ctx, installation.Run, installation.Progress); err != nil {
 		return err
 	}
-	status(ctx, "waiting for the webhooks to answer")
+	status(ctx, "waiting for the webhooks")
 	return installation.Answering(ctx)
 }
 
-// insist does something again while the cluster's control planes still join, and
-// tells why.
+// insist retries an operation while control planes of the cluster still join, and reports
+// why.
 func insist(ctx context.Context, do func(context.Context) error, tell func(string)) error {
 	for {
 		err := do(ctx)
 		if err == nil || !kube.Unsettled(err) || ctx.Err() != nil {
 			return err
 		}
-		tell("trying again: " + err.Error())
+		tell("retrying: " + err.Error())
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
@@ -161,8 +161,8 @@ func insist(ctx context.Context, do func(context.Context) error, tell func(strin
 	}
 }
 
-// local is a kubeconfig file, mode 0600, that leads through the machine for as
-// long as ctx lasts; the clusterctl library takes nothing else.
+// local writes a kubeconfig file, mode 0600, that connects through the machine until ctx
+// ends; the clusterctl library accepts only a file.
 func local(ctx context.Context, m *remote.Machine, kubeconfig string) (path string, remove func(), err error) {
 	config, err := clientcmd.Load([]byte(kubeconfig))
 	if err != nil {

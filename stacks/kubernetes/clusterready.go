@@ -11,32 +11,31 @@ import (
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 )
 
-// ReadyClusterInputs are the inputs of a cluster that is complete.
+// ReadyClusterInputs are the inputs of a complete cluster.
 type ReadyClusterInputs struct {
 	Login
-	// Kubeconfig leads to the cluster on which Cluster API runs, ServerID is that
-	// cluster's machine.
+	// Kubeconfig is that of the cluster that runs Cluster API, ServerID that cluster's
+	// server.
 	Kubeconfig string `pulumi:"kubeconfig" provider:"secret"`
 	ServerID   string `pulumi:"serverID"`
 	Name       string `pulumi:"name"`
 	Namespace  string `pulumi:"namespace"`
-	// AdminKubeconfig leads to the cluster, which may look after itself.
+	// AdminKubeconfig is that of the cluster itself, which may be self-managed.
 	AdminKubeconfig string `pulumi:"adminKubeconfig" provider:"secret"`
-	// Wanted changes with the cluster's chart and values: then it is waited for
-	// anew.
+	// Wanted changes with the cluster's chart and values, so that the cluster is
+	// waited for again.
 	Wanted string `pulumi:"wanted" provider:"secret"`
 }
 
-// ReadyClusterState is the state of a cluster that is complete.
+// ReadyClusterState is the state of a complete cluster.
 type ReadyClusterState struct{ ReadyClusterInputs }
 
-// ReadyCluster is a cluster of which all is there: created means that all its
-// nodes and addons are ready. It is a resource of its own because what only needs
-// a node goes on the cluster while its other control planes join one after the
-// other.
+// ReadyCluster is a complete cluster. It counts as created when all nodes and addons are
+// ready. It is a separate resource because resources that need only one node are installed
+// while the other control planes still join.
 type ReadyCluster struct{ pulumi.CustomResourceState }
 
-// NewReadyCluster adds the wait for a cluster, made with refs, to the program.
+// NewReadyCluster adds the wait for a cluster, created with refs, to the program.
 func NewReadyCluster(ctx *pulumi.Context, name string, refs ClusterRefs, cluster *Cluster, options ...pulumi.ResourceOption) (*ReadyCluster, error) {
 	properties := refs.properties()
 	properties["kubeconfig"] = pulumi.ToSecret(refs.Kubeconfig)

@@ -26,15 +26,15 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
-// The longest that a cluster may take to come up, to roll and to go: the cloud
+// How long a cluster may take to come up, to roll out changes and to be deleted: the cloud
 // boots its servers one after the other.
 const (
 	clusterTime = 90 * time.Minute
 	removeTime  = 30 * time.Minute
 )
 
-// ChartID names a chart for ClusterInputs.Chart: Slipway's own by its content,
-// so that another Slipway with another chart upgrades the cluster.
+// ChartID identifies a chart for ClusterInputs.Chart. Slipway's own chart is identified by
+// its content, so that a Slipway with a different chart upgrades the cluster.
 func ChartID(from *config.Chart) (string, error) {
 	if from != nil {
 		text, err := json.Marshal(from)
@@ -63,9 +63,9 @@ func chartOf(id string) (*chart.Chart, error) {
 	return loader.Load(path)
 }
 
-// release makes the cluster's Helm release so.
+// release reconciles the cluster's Helm release.
 func release(ctx context.Context, config *rest.Config, in ClusterInputs, values map[string]any) error {
-	status(ctx, "making the Helm release")
+	status(ctx, "installing the Helm release")
 	wanted, err := chartOf(in.Chart)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func release(ctx context.Context, config *rest.Config, in ClusterInputs, values 
 // await waits until a cluster is as done says, and tells what consoles say of
 // machines that do not become nodes.
 func await(ctx context.Context, parent *kube.Cluster, in ClusterInputs, console Console, done func(clusterapi.Report) bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, clusterTime, fmt.Errorf("it is not ready after %s", clusterTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, clusterTime, fmt.Errorf("it was not ready after %s", clusterTime))
 	defer cancel()
 	l := &listener{console: console, tell: func(text string) { status(ctx, text) }}
 	var listening sync.WaitGroup
@@ -92,23 +92,23 @@ func await(ctx context.Context, parent *kube.Cluster, in ClusterInputs, console 
 	return l.explain(err)
 }
 
-// remove deletes the cluster and waits until it is gone from the cloud; then
-// its release, whose charts keep what Cluster API must delete in order.
+// remove deletes the cluster and waits until it is gone from the cloud; then it deletes the
+// release, whose charts keep what Cluster API must delete in order.
 func (clusterKind) remove(ctx context.Context, state ClusterState) error {
 	in := state.ClusterInputs
 	machine, err := in.openNow(ctx)
 	if err != nil {
-		return fault.New("seed at "+in.Address, err, "slipway down goes on without it: it takes what carries the environment's mark")
+		return fault.New("seed at "+in.Address, err, "run slipway down, which deletes all resources with the environment's ownership tag")
 	}
 	defer machine.Close()
-	at, err := locate(ctx, machine, in, ClusterState{}) // what does not answer is gone
+	at, err := locate(ctx, machine, in, ClusterState{}) // a seed that does not answer counts as gone
 	if err != nil {
 		return err
 	}
 	if at.place == move.Management {
-		return fault.New("cluster "+in.Name, errors.New("it looks after itself, and cannot delete itself"), "slipway down goes on without: it takes what carries the environment's mark")
+		return fault.New("cluster "+in.Name, errors.New("it is self-managed and cannot delete itself"), "run slipway down, which deletes all resources with the environment's ownership tag")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, removeTime, fmt.Errorf("it is still there after %s", removeTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, removeTime, fmt.Errorf("it still exists after %s", removeTime))
 	defer cancel()
 	if err := clusterapi.Delete(ctx, at.Kube.Dynamic, in.Namespace, in.Name, map[string]string{janitor.VolumesPolicyAnnotation: in.VolumesPolicy},
 		func(r clusterapi.Report) { status(ctx, "deleting: "+r.Progress()) }); err != nil {

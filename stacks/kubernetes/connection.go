@@ -1,7 +1,7 @@
-// Package kubernetes is what an environment has on Kubernetes: k3s on the seed,
-// and Cluster API with its providers. One resource a file, as in package
-// openstack. Machines are reached by SSH, their Kubernetes API through it, so
-// that nothing depends on which ports are open to whom.
+// Package kubernetes holds the resources of an environment on Kubernetes: k3s on the seed,
+// Cluster API with its providers, clusters and controllers. It has one resource per file,
+// like package openstack. Machines are reached over SSH, and their Kubernetes API through
+// SSH, so that no other port must be open.
 package kubernetes
 
 import (
@@ -21,17 +21,17 @@ import (
 
 // Login is how the seed is reached.
 type Login struct {
-	// Address is the seed's, without a port.
+	// Address is the seed's address, without a port.
 	Address string `pulumi:"address"`
 	User    string `pulumi:"user"`
 	// HostKey is the seed's public host key as a line of authorized_keys.
 	HostKey string `pulumi:"hostKey"`
-	// PrivateKey logs in; OpenSSH's PEM.
+	// PrivateKey is the login key in OpenSSH's PEM format.
 	PrivateKey string `pulumi:"privateKey" provider:"secret"`
 }
 
-// The patience with a machine: cloud-init makes the user after sshd answers, and
-// also without acceleration of the processor one has booted in a few minutes.
+// The patience with a machine: cloud-init creates the user after sshd answers, and even
+// without hardware acceleration a machine boots in a few minutes.
 const (
 	refused = 30 * time.Second
 	silent  = 15 * time.Minute
@@ -42,8 +42,7 @@ func (l Login) open(ctx context.Context) (*remote.Machine, error) {
 	return remote.Await(ctx, target, remote.Patience{Refused: refused, Silent: silent}, func(last error) { status(ctx, "waiting for SSH: "+last.Error()) })
 }
 
-// openNow opens without waiting for a machine that comes up: it is there, or it
-// is gone.
+// openNow connects without waiting for a booting machine: it is running or gone.
 func (l Login) openNow(ctx context.Context) (*remote.Machine, error) {
 	return remote.Open(ctx, remote.Target{Address: net.JoinHostPort(l.Address, "22"), User: l.User, HostKey: l.HostKey, Key: l.PrivateKey})
 }
@@ -51,16 +50,16 @@ func (l Login) openNow(ctx context.Context) (*remote.Machine, error) {
 // status shows what a resource waits for.
 func status(ctx context.Context, text string) { p.GetLogger(ctx).InfoStatus(text) }
 
-// apiAddress is where the seed serves its Kubernetes API for itself.
+// apiAddress is the address of the Kubernetes API on the seed itself.
 const apiAddress = "127.0.0.1:6443"
 
-// Reach is the seed's Kubernetes, reached through the machine.
+// Reach connects to a Kubernetes API through the machine.
 func Reach(m *remote.Machine, kubeconfig string) (*kube.Cluster, error) {
 	c, _, err := cluster(m, kubeconfig)
 	return c, err
 }
 
-// cluster is the seed's Kubernetes, reached through the machine.
+// cluster connects to a Kubernetes API through the machine.
 func cluster(m *remote.Machine, kubeconfig string) (*kube.Cluster, *rest.Config, error) {
 	config, err := Through(m, kubeconfig)
 	if err != nil {
@@ -70,8 +69,8 @@ func cluster(m *remote.Machine, kubeconfig string) (*kube.Cluster, *rest.Config,
 	return c, config, err
 }
 
-// Through is the client configuration of a kubeconfig whose connections go
-// through the machine.
+// Through returns the client configuration of a kubeconfig, with connections through the
+// machine.
 func Through(m *remote.Machine, kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(kubeconfig))
 	if err != nil {
@@ -87,13 +86,13 @@ func Through(m *remote.Machine, kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// way is where a machine dials to for a Kubernetes API, and whom it must find
-// there; no name is the one that is dialled.
+// way is the address at which a machine reaches a Kubernetes API, and the server name to
+// verify; an empty name means the host of the address.
 type way struct{ dial, serverName string }
 
-// apiFor is the way from a machine to the API that a kubeconfig names: its own
-// by loopback, for its outer address need not lead to itself; that of another
-// cluster as it is.
+// apiFor returns how a machine reaches the API of a kubeconfig: its own over loopback,
+// because its public address need not be reachable from itself; that of another cluster
+// unchanged.
 func apiFor(m *remote.Machine, server string) (way, error) {
 	u, err := url.Parse(server)
 	if err != nil {

@@ -16,26 +16,26 @@ import (
 type ControllersInputs struct {
 	Login
 	Kubeconfig string `pulumi:"kubeconfig" provider:"secret"`
-	// ServerID is what the cluster is on; on another one everything starts anew.
+	// ServerID is the cluster's server; on a new server everything is installed again.
 	ServerID string `pulumi:"serverID"`
 	// Image is the reference of their image.
 	Image string `pulumi:"image"`
-	// Replicas of each; one is enough where there is one node.
+	// Replicas of each; one is enough on a single node.
 	Replicas int `pulumi:"replicas"`
-	// TrustBundle are certificates in PEM form that they trust besides.
+	// TrustBundle holds additional PEM certificates that they trust.
 	TrustBundle string `pulumi:"trustBundle"`
-	// Environment are variables of theirs: the proxy that they go out by.
+	// Environment holds their environment variables: the proxy.
 	Environment map[string]string `pulumi:"environment,optional" provider:"secret"`
-	// Version is the version of this binary, whose objects they are. The
-	// provider library keeps the name "version" for itself.
+	// Version is the version of this binary, which contains their manifests. The
+	// provider library reserves the name "version".
 	Version string `pulumi:"slipwayVersion"`
 }
 
 // ControllersState is the state of Slipway's own controllers.
 type ControllersState struct{ ControllersInputs }
 
-// Controllers are the addon provider and the janitor in a program: created
-// means that they are available.
+// Controllers are the addon provider and the janitor in a program. They count as created
+// when they are available.
 type Controllers struct{ pulumi.CustomResourceState }
 
 // ControllersRefs are the inputs of NewControllers.
@@ -72,7 +72,7 @@ type ownControllers struct {
 // Annotate names the resource's type.
 func (*ownControllers) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "Controllers") }
 
-// controllersTime is how long they may take to become available.
+// controllersTime bounds the wait for them to become available.
 const controllersTime = 10 * time.Minute
 
 type controllersKind struct{}
@@ -98,7 +98,7 @@ func (k controllersKind) settle(ctx context.Context, in ControllersInputs) (Cont
 
 // applyControllers applies them and waits until they are available.
 func applyControllers(ctx context.Context, on *kube.Cluster, options controllers.Options) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, controllersTime, errors.New("they are not available in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, controllersTime, errors.New("they were not available in time"))
 	defer cancel()
 	objects, err := controllers.Objects(options)
 	if err != nil {

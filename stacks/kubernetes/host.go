@@ -15,20 +15,19 @@ import (
 	"github.com/slipway-sh/slipway/stacks/seed"
 )
 
-// host is the seed as a machine.
+// host is the machine of the seed.
 type host struct{ *remote.Machine }
 
 const (
 	dataUnit = "slipway-data.service"
 	k3sUnit  = "k3s.service"
-	// look is how often units are looked at while they start.
+	// look is how often starting units are checked.
 	look = 250 * time.Millisecond
-	// restarts of k3s are how many make its end no accident.
+	// restarts is the number of restarts from which on k3s counts as crashing.
 	restarts = 3
 )
 
-// settle waits until the first boot has done its part, and brings files and
-// file system in line with what is wanted since.
+// settle waits for the first boot, and then reconciles the files and the file system.
 func (h host) settle(ctx context.Context, files []seed.File, volumeGiB int) error {
 	if err := h.booted(ctx); err != nil {
 		return err
@@ -63,21 +62,21 @@ func (h host) booted(ctx context.Context) error {
 	case failure != nil && strings.Contains(out, "status: error"):
 		_, detail, _ := strings.Cut(out, "detail:")
 		return fault.New("cloud-init", fmt.Errorf("the first boot failed: %s", strings.Join(strings.Fields(detail), " ")),
-			"slipway ssh -- sudo cat /var/log/cloud-init-output.log")
-	case failure != nil && failure.Status == 127: // an image without cloud-init is refused before
-		return fault.New("seed image", errors.New("it has no cloud-init"), "choose another image, or none for the bundle's own")
+			"see slipway ssh -- sudo cat /var/log/cloud-init-output.log")
+	case failure != nil && failure.Status == 127: // an image without cloud-init is refused earlier
+		return fault.New("seed image", errors.New("it has no cloud-init"), "choose another image, or leave spec.seed.image empty to use the bundle's")
 	}
 	return err
 }
 
-// write writes the files that differ, and reports whether k3s must read them
-// anew.
+// write writes the files that differ, and reports whether k3s must be restarted to read
+// them.
 func (h host) write(ctx context.Context, files []seed.File) (restart bool, err error) {
 	args := []string{"--"}
 	for _, f := range files {
 		args = append(args, f.Path)
 	}
-	// It fails for files that do not exist, which are written then.
+	// It fails for files that do not exist; they are written below.
 	out, err := h.Run(ctx, "sha256sum", args...)
 	if failure := (*remote.Failure)(nil); err != nil && !errors.As(err, &failure) {
 		return false, err
@@ -101,12 +100,12 @@ func (h host) write(ctx context.Context, files []seed.File) (restart bool, err e
 	return restart, nil
 }
 
-// grow lets the data volume's file system fill the volume (row F17). The
-// volume itself has been grown before.
+// grow grows the data volume's file system to the size of the volume (row F17), which has
+// been extended before.
 func (h host) grow(ctx context.Context, gib int) error {
 	size, err := h.Run(ctx, "findmnt", "--noheadings", "--bytes", "--output", "SIZE", seed.DataDir)
 	if failure := (*remote.Failure)(nil); errors.As(err, &failure) {
-		return nil // not mounted yet: that grows it too
+		return nil // not mounted yet: mounting it grows it too
 	}
 	if err != nil {
 		return err
@@ -121,8 +120,8 @@ func (h host) grow(ctx context.Context, gib int) error {
 	status(ctx, "growing the file system of the data volume")
 	_, err = h.Run(ctx, "sh", "-c", growData)
 	if failure := (*remote.Failure)(nil); errors.As(err, &failure) && failure.Status == refusedWhileMounted {
-		p.GetLogger(ctx).Warning("the data volume is larger, its file system follows when the seed boots next: " +
-			"this server may not grow one that is mounted. Reboot it when k3s may be away for a minute.")
+		p.GetLogger(ctx).Warning("the data volume was extended, but its file system grows only when the seed boots next: " +
+			"this server cannot grow a mounted one. Reboot it when k3s can be down for a minute.")
 		return nil
 	}
 	if err != nil {
@@ -131,15 +130,15 @@ func (h host) grow(ctx context.Context, gib int) error {
 	return nil
 }
 
-// growData runs what the unit of the data volume runs; of systemctl reload only
-// success or failure would be known.
+// growData runs the program of the data volume's unit; systemctl reload would report only
+// success or failure.
 const growData = `. /etc/slipway/data-volume && exec /usr/local/sbin/slipway-data-volume "$DATA_VOLUME"`
 
-// refusedWhileMounted is its exit status where only an unmounted file system
-// can be grown: a container's without CAP_SYS_RESOURCE.
+// refusedWhileMounted is its exit status if only an unmounted file system can be grown, as
+// in a container without CAP_SYS_RESOURCE.
 const refusedWhileMounted = 75
 
-// active waits until k3s runs, and ends early when it, or its volume, failed.
+// active waits until k3s is running, and fails early if k3s or its volume failed.
 func (h host) active(ctx context.Context) error {
 	for {
 		out, err := h.Run(ctx, "systemctl", "show", "--property=Id,LoadState,ActiveState,NRestarts", dataUnit, k3sUnit)
@@ -159,13 +158,13 @@ func (h host) active(ctx context.Context) error {
 		_, _ = fmt.Sscan(units[k3sUnit]["NRestarts"], &tries)
 		switch {
 		case units[k3sUnit]["LoadState"] == "not-found":
-			return fault.New("seed image", errors.New("it has no k3s"), "leave out spec.seed.image: the bundle's own image has it")
+			return fault.New("seed image", errors.New("it has no k3s"), "leave spec.seed.image empty: the bundle's own image contains k3s")
 		case units[dataUnit]["ActiveState"] == "failed":
 			return h.journal(ctx, dataUnit, errors.New("the data volume could not be mounted"))
 		case units[k3sUnit]["ActiveState"] == "active":
 			return nil
 		case units[k3sUnit]["ActiveState"] == "failed" || tries >= restarts:
-			return h.journal(ctx, k3sUnit, fmt.Errorf("k3s does not start; tried %d times", tries+1))
+			return h.journal(ctx, k3sUnit, fmt.Errorf("k3s does not start, after %d attempts", tries+1))
 		}
 		status(ctx, "k3s is "+units[k3sUnit]["ActiveState"])
 		select {
@@ -176,8 +175,8 @@ func (h host) active(ctx context.Context) error {
 	}
 }
 
-// containers are the identifiers of those that run. While containerd starts there
-// are none to be asked for.
+// containers returns the IDs of the running containers. While containerd is starting it
+// cannot be asked.
 func (h host) containers(ctx context.Context) ([]string, error) {
 	for {
 		out, err := h.Run(ctx, "/usr/local/bin/k3s", "crictl", "ps", "--quiet", "--no-trunc")
@@ -190,23 +189,22 @@ func (h host) containers(ctx context.Context) ([]string, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("asking for containers: %w: %w", context.Cause(ctx), err)
+			return nil, fmt.Errorf("listing containers: %w: %w", context.Cause(ctx), err)
 		case <-time.After(4 * look):
 		}
 	}
 }
 
-// journal adds what a unit said last to an error.
+// journal adds the last log lines of a unit to an error.
 func (h host) journal(ctx context.Context, unit string, err error) error {
 	text, readErr := h.Run(ctx, "journalctl", "--unit", unit, "--no-pager", "--output", "cat", "--lines", "8")
 	if readErr == nil && strings.TrimSpace(text) != "" {
-		err = fmt.Errorf("%w; its last words:\n%s", err, strings.TrimSpace(text))
+		err = fmt.Errorf("%w; the last lines of its log:\n%s", err, strings.TrimSpace(text))
 	}
 	return fault.New(unit, err, "slipway ssh -- sudo journalctl -u "+unit)
 }
 
-// kubeconfig is the administrator's, with the address at which the seed is
-// reached from here.
+// kubeconfig returns the administrator's kubeconfig, with the seed's public address.
 func (h host) kubeconfig(ctx context.Context, address string) (string, error) {
 	text, err := h.Run(ctx, "cat", "/etc/rancher/k3s/k3s.yaml")
 	if err != nil {

@@ -18,28 +18,28 @@ type K3sInputs struct {
 	Login
 	// Node is the name of the Kubernetes node.
 	Node string `pulumi:"node"`
-	// ServerID is the machine; another one is settled anew.
+	// ServerID is the server; a new server is settled again.
 	ServerID string `pulumi:"serverID"`
-	// Files are the seed's own files (package seed) as JSON. They are compared
-	// and changed in place.
+	// Files are the seed's own files (package seed) as JSON. They are compared and
+	// changed in place.
 	Files string `pulumi:"files" provider:"secret"`
-	// VolumeGiB is the size of the data volume; its file system follows.
+	// VolumeGiB is the size of the data volume; its file system grows with it.
 	VolumeGiB int `pulumi:"volumeGiB"`
-	// Release is the version of k3s that the machine is made with, where that is
-	// known before it is there.
+	// Release is the version of k3s that the server is created with, if it is known
+	// beforehand.
 	Release string `pulumi:"release,optional"`
 }
 
 // K3sState is the state of k3s on the seed.
 type K3sState struct {
 	K3sInputs
-	// Kubeconfig is the administrator's, for the seed's address.
+	// Kubeconfig is the administrator's kubeconfig, with the seed's address.
 	Kubeconfig string `pulumi:"kubeconfig" provider:"secret"`
 	// Version of the Kubernetes API.
 	Version string `pulumi:"version"`
 }
 
-// K3s is k3s on the seed in a program: created means that its node is ready.
+// K3s is k3s on the seed in a program. It counts as created when its node is ready.
 type K3s struct {
 	pulumi.CustomResourceState
 	Kubeconfig pulumi.StringOutput `pulumi:"kubeconfig"`
@@ -54,7 +54,7 @@ type K3sRefs struct {
 	Node, Release   string
 }
 
-// LoginRefs are a Login whose parts come from other resources.
+// LoginRefs is a Login whose fields come from other resources.
 type LoginRefs struct {
 	Address, HostKey, PrivateKey, User pulumi.StringInput
 }
@@ -92,13 +92,13 @@ func (*k3s) WireDependencies(f infer.FieldSelector, _ *K3sInputs, s *K3sState) {
 	f.OutputField(&s.Kubeconfig).AlwaysSecret()
 }
 
-// Diff refuses a version that Kubernetes cannot go to before the server is
-// replaced: its objects would stay on the data volume, and the older or much
-// newer API server could not read them.
+// Diff refuses a version that Kubernetes cannot be upgraded to, before the server is
+// replaced: an older or much newer API server could not read the objects on the data
+// volume.
 func (c *k3s) Diff(ctx context.Context, r infer.DiffRequest[K3sInputs, K3sState]) (infer.DiffResponse, error) {
 	if r.State.Version != "" && r.Inputs.Release != "" {
 		if err := kubeversion.CheckUpgrade(r.State.Version, r.Inputs.Release); err != nil {
-			return infer.DiffResponse{}, fault.Usage("k3s on "+r.State.Node, err, "use a bundle with the k3s that is there or of the next minor version, and the slipway that it is of")
+			return infer.DiffResponse{}, fault.Usage("k3s on "+r.State.Node, err, "use a bundle with the current k3s version or the next minor version, and the slipway that belongs to it")
 		}
 	}
 	return c.controller.Diff(ctx, r)
@@ -118,8 +118,7 @@ func (k k3sKind) settle(ctx context.Context, in K3sInputs) (K3sState, error) {
 	if err := json.Unmarshal([]byte(in.Files), &files); err != nil {
 		return state, fmt.Errorf("reading the seed's files: %w", err)
 	}
-	// A server that ends while it is waited for, by itself or by its console's
-	// word, ends the wait.
+	// The wait ends if the server stops, or its console shows a failure.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go func() {
@@ -149,7 +148,7 @@ func explain(object string, err error) error {
 	}
 	remedy := fault.Remedy(err)
 	if remedy == "" {
-		remedy = "slipway console shows what the seed printed; slipway ssh leads onto it; then run the same command again"
+		remedy = "see the seed's console log with slipway console, or log in with slipway ssh; then run the same command again"
 	}
 	return fault.New(object, err, remedy)
 }

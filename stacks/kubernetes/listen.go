@@ -13,11 +13,10 @@ import (
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 )
 
-// Console returns the end of what a server printed; "" where the cloud does not
-// tell.
+// Console returns the end of a server's console log; "" if the cloud does not provide it.
 type Console func(ctx context.Context, serverID string) string
 
-// ReadConsole reads by Nova's API.
+// ReadConsole reads the console log from Nova.
 func ReadConsole(compute func() (*gophercloud.ServiceClient, error)) Console {
 	return func(ctx context.Context, id string) string {
 		client, err := compute()
@@ -29,16 +28,14 @@ func ReadConsole(compute func() (*gophercloud.ServiceClient, error)) Console {
 }
 
 const (
-	// listenEvery is how often consoles are looked at, and how long a machine may
-	// take before.
+	// listenEvery is how often consoles are read, and how long a machine may take before that.
 	listenEvery = 15 * time.Second
-	// bootLines are how many lines are looked at: kubelet prints more after
-	// kubeadm's.
+	// bootLines is how many lines are read: the kubelet logs more lines after kubeadm's.
 	bootLines = 1000
 )
 
-// listener hears on their consoles why machines that run do not become nodes: no
-// controller can tell, since kubeadm's words reach nobody else.
+// listener reads from consoles why running machines do not become nodes: no controller
+// knows, because kubeadm's errors are visible nowhere else.
 type listener struct {
 	console Console
 	tell    func(string)
@@ -49,7 +46,7 @@ type listener struct {
 	said     string
 }
 
-// hear takes a report.
+// hear receives a report.
 func (l *listener) hear(r clusterapi.Report) {
 	l.mu.Lock()
 	l.report, l.progress = r, r.Progress()
@@ -58,7 +55,7 @@ func (l *listener) hear(r clusterapi.Report) {
 	l.tell(text)
 }
 
-// text is what is waited for. l.mu is held.
+// text describes the current wait. The caller holds l.mu.
 func (l *listener) text() string {
 	if l.said == "" {
 		return l.progress
@@ -66,7 +63,7 @@ func (l *listener) text() string {
 	return l.progress + "; " + l.said
 }
 
-// listen looks at consoles until the context ends.
+// listen reads consoles until the context ends.
 func (l *listener) listen(ctx context.Context) {
 	for {
 		select {
@@ -78,7 +75,7 @@ func (l *listener) listen(ctx context.Context) {
 	}
 }
 
-// look asks for the consoles of machines that run without being nodes.
+// look reads the consoles of running machines that are not nodes.
 func (l *listener) look(ctx context.Context) {
 	l.mu.Lock()
 	report := l.report
@@ -103,7 +100,7 @@ func (l *listener) look(ctx context.Context) {
 	}
 }
 
-// explain adds what was heard to the error that the wait ended with.
+// explain adds the console's message to the error of the wait.
 func (l *listener) explain(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,8 +110,7 @@ func (l *listener) explain(err error) error {
 	return fmt.Errorf("%w; %s", err, l.said)
 }
 
-// bootFailure is why kubeadm or cloud-init gave up, in their words; "" if they
-// did not.
+// bootFailure returns the error message of kubeadm or cloud-init; "" if there is none.
 func bootFailure(console string) string {
 	for _, pattern := range []string{`\[ERROR [\w-]+\]: .*`, `error execution phase .*`, `Failed to run module scripts-user.*`} {
 		if found := regexp.MustCompile(pattern).FindAllString(console, 3); len(found) > 0 {

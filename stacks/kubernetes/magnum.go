@@ -20,27 +20,27 @@ import (
 type MagnumInputs struct {
 	Login
 	Kubeconfig string `pulumi:"kubeconfig" provider:"secret"`
-	// ServerID is what the cluster is on; on another one everything starts anew.
+	// ServerID is the cluster's server; on a new server everything is installed again.
 	ServerID    string `pulumi:"serverID"`
 	Image       string `pulumi:"image"`
 	TrustBundle string `pulumi:"trustBundle"`
 	Version     string `pulumi:"slipwayVersion"`
-	// Environment are variables of theirs: the proxy that they go out by.
+	// Environment holds their environment variables: the proxy.
 	Environment map[string]string `pulumi:"environment,optional" provider:"secret"`
-	// Settings are controllers.Magnum as JSON: they hold passwords.
+	// Settings is controllers.Magnum as JSON. It contains passwords.
 	Settings string `pulumi:"settings" provider:"secret"`
 }
 
 // MagnumState is the state of the API.
 type MagnumState struct {
 	MagnumInputs
-	// Authority is the certificate, in PEM, that the API's own is signed by;
-	// empty if the operator gave one.
+	// Authority is the PEM certificate of the CA that signed the API's certificate;
+	// empty if the operator provided the certificate.
 	Authority string `pulumi:"authority"`
 }
 
-// Magnum is the API with its controllers in a program: created means that they
-// are available, and that the load balancer leads to them.
+// Magnum is the API with its controllers in a program. It counts as created when they are
+// available and the load balancer forwards to them.
 type Magnum struct {
 	pulumi.CustomResourceState
 	Authority pulumi.StringOutput `pulumi:"authority"`
@@ -114,24 +114,24 @@ func (k magnumKind) settle(ctx context.Context, in MagnumInputs) (MagnumState, e
 	return state, err
 }
 
-// balancerTime is how long the cloud may take for a load balancer.
+// balancerTime bounds the wait for a load balancer.
 const balancerTime = 10 * time.Minute
 
-// awaitBalancer waits until the cloud controller manager says that the load
-// balancer leads to the API.
+// awaitBalancer waits until the cloud controller manager reports an address of the API's
+// load balancer.
 func awaitBalancer(ctx context.Context, on *kube.Cluster) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, balancerTime, errors.New("it has no address in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, balancerTime, errors.New("it did not get an address in time"))
 	defer cancel()
-	status(ctx, "waiting for the load balancer of the API")
+	status(ctx, "waiting for the API's load balancer")
 	name := types.NamespacedName{Namespace: controllers.MagnumNamespace, Name: controllers.MagnumName}
 	return on.AwaitBalancer(ctx, name, func(text string) { status(ctx, text) })
 }
 
-// authority is the certificate of the API's own authority.
+// authority returns the certificate of the API's own CA.
 func authority(ctx context.Context, on *kube.Cluster) (string, error) {
 	secret, err := on.Typed.CoreV1().Secrets(controllers.MagnumNamespace).Get(ctx, controllers.MagnumAuthority, metav1.GetOptions{})
 	if err != nil {
-		return "", fmt.Errorf("reading the authority of the API: %w", err)
+		return "", fmt.Errorf("reading the API's CA certificate: %w", err)
 	}
 	return string(secret.Data["tls.crt"]), nil
 }

@@ -16,31 +16,32 @@ import (
 	"github.com/slipway-sh/slipway/internal/remote"
 )
 
-// ManagementMoveInputs are the inputs of the move of a cluster's objects onto
-// the cluster itself.
+// ManagementMoveInputs are the inputs of the pivot of a cluster's objects to the cluster
+// itself.
 type ManagementMoveInputs struct {
 	Login
-	// Kubeconfig leads to the seed, ManagementKubeconfig to the cluster.
+	// Kubeconfig is that of the seed, ManagementKubeconfig that of the cluster.
 	Kubeconfig           string `pulumi:"kubeconfig" provider:"secret"`
 	ManagementKubeconfig string `pulumi:"managementKubeconfig" provider:"secret"`
-	// ServerID is the seed; on another one it is noted anew where the objects are.
+	// ServerID is the seed's server; on a new one it is recorded again where the
+	// objects are.
 	ServerID string `pulumi:"serverID"`
 	// Name and Namespace are those of the Cluster.
 	Name      string `pulumi:"name"`
 	Namespace string `pulumi:"namespace"`
 }
 
-// ManagementMoveState is the state of the move, with what arrived.
+// ManagementMoveState is the state of the pivot, with the objects that arrived.
 type ManagementMoveState struct {
 	ManagementMoveInputs
 	Objects int `pulumi:"objects"`
-	// Machines are the providerIDs of the Machines by their names.
+	// Machines are the provider IDs of the Machines by name.
 	Machines map[string]string `pulumi:"machines"`
 }
 
-// ManagementMove is in a program while the objects are on the cluster itself:
-// created means that all of them arrived and nothing was made anew, deleted
-// that they are back on the seed.
+// ManagementMove is in a program while the objects are on the cluster itself. It counts as
+// created when all of them arrived and no machine was replaced, as deleted when they are
+// back on the seed.
 type ManagementMove struct{ pulumi.CustomResourceState }
 
 // ManagementMoveRefs are the inputs of NewManagementMove.
@@ -50,7 +51,7 @@ type ManagementMoveRefs struct {
 	Name, Namespace                            string
 }
 
-// NewManagementMove adds the move to the program.
+// NewManagementMove adds the pivot to the program.
 func NewManagementMove(ctx *pulumi.Context, name string, refs ManagementMoveRefs, options ...pulumi.ResourceOption) (*ManagementMove, error) {
 	properties := refs.properties()
 	properties["kubeconfig"] = pulumi.ToSecret(refs.Kubeconfig)
@@ -71,18 +72,20 @@ type managementMove struct {
 // Annotate names the resource's type.
 func (*managementMove) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "ManagementMove") }
 
-// The longest that a move may take, and how long controllers may take to know
-// again what they lost with the objects' status before a cluster is deleted.
+// How long a pivot may take, and how long controllers may take to restore the objects'
+// status before a cluster is deleted.
 const (
 	moveTime  = 15 * time.Minute
 	learnTime = 3 * time.Minute
-	// askTime is how long a cluster that may be gone has to answer.
+	// askTime bounds requests to a cluster that may be gone.
 	askTime = 10 * time.Second
 )
 
 type managementMoveKind struct{}
 
-func (managementMoveKind) object(in ManagementMoveInputs) string { return "move of cluster " + in.Name }
+func (managementMoveKind) object(in ManagementMoveInputs) string {
+	return "pivot of cluster " + in.Name
+}
 
 func (managementMoveKind) id(in ManagementMoveInputs) string { return in.Namespace + "/" + in.Name }
 
@@ -90,8 +93,8 @@ func (managementMoveKind) blank(in ManagementMoveInputs) ManagementMoveState {
 	return ManagementMoveState{ManagementMoveInputs: in}
 }
 
-// settle brings the objects to the cluster itself, and waits until its Cluster
-// API says that all is ready, with the same machines.
+// settle pivots the objects to the cluster itself, and waits until its Cluster API reports
+// that all is ready, with the same machines.
 func (k managementMoveKind) settle(ctx context.Context, in ManagementMoveInputs) (ManagementMoveState, error) {
 	state := k.blank(in)
 	ctx, cancel := context.WithTimeoutCause(ctx, moveTime, fmt.Errorf("it is not done after %s", moveTime))
@@ -117,25 +120,25 @@ func (k managementMoveKind) settle(ctx context.Context, in ManagementMoveInputs)
 		return state, err
 	}
 	if !maps.Equal(proof.Machines, after.Machines) {
-		return state, fault.New("cluster "+in.Name, fmt.Errorf("its machines were %v when it moved, and are %v", proof.Machines, after.Machines), "slipway status shows them; then run the same command again")
+		return state, fault.New("cluster "+in.Name, fmt.Errorf("its machines changed during the pivot: they were %v and are %v", proof.Machines, after.Machines), "see slipway status; then run the same command again")
 	}
 	state.Objects, state.Machines = after.Objects, after.Machines
 	return state, nil
 }
 
-// remove brings the objects back to the seed.
+// remove pivots the objects back to the seed.
 func (managementMoveKind) remove(ctx context.Context, state ManagementMoveState) error {
 	in := state.ManagementMoveInputs
 	machine, err := in.openNow(ctx)
 	if err != nil {
-		return fault.New("seed at "+in.Address, err, "slipway down goes on without it: it takes what carries the environment's mark")
+		return fault.New("seed at "+in.Address, err, "run slipway down, which deletes all resources with the environment's ownership tag")
 	}
 	defer machine.Close()
 	_, err = MoveBack(ctx, machine, in, func(text string) { status(ctx, text) })
 	return err
 }
 
-// move is what is moved, through the machine.
+// move returns what to move, with connections through the machine.
 func (in ManagementMoveInputs) move(ctx context.Context, machine *remote.Machine) (move.Move, error) {
 	m := move.Move{Cluster: types.NamespacedName{Namespace: in.Namespace, Name: in.Name}, Kubeconfig: in.ManagementKubeconfig,
 		Seed: move.Side{Name: "seed"}, Management: move.Side{Name: "management cluster"}, Progress: func(text string) { status(ctx, text) }}
@@ -147,9 +150,9 @@ func (in ManagementMoveInputs) move(ctx context.Context, machine *remote.Machine
 	return m, err
 }
 
-// MoveBack brings a cluster's objects back to the seed, so that the cluster can
-// be deleted by somebody else than itself; false is that they were there. It
-// gives the controllers on the seed some time to read the cloud.
+// MoveBack pivots a cluster's objects back to the seed, so that the cluster does not have
+// to delete itself; it returns false if they were there already. It gives the controllers
+// on the seed some time to read the cloud.
 func MoveBack(ctx context.Context, machine *remote.Machine, in ManagementMoveInputs, progress func(string)) (bool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, moveTime, fmt.Errorf("it is not done after %s", moveTime))
 	defer cancel()
@@ -172,8 +175,8 @@ func MoveBack(ctx context.Context, machine *remote.Machine, in ManagementMoveInp
 	return true, nil
 }
 
-// away says that there is something to bring back to the seed, or to put in
-// order. A cluster that does not answer and that no record is about is gone.
+// away reports whether objects must be pivoted back to the seed, or an interrupted pivot
+// completed. A cluster that does not answer and has no record counts as gone.
 func (in ManagementMoveInputs) away(ctx context.Context, m move.Move) (bool, error) {
 	record, err := move.Read(ctx, m.Seed.Kube, m.Cluster)
 	if err != nil || record != nil {
@@ -188,16 +191,15 @@ func (in ManagementMoveInputs) away(ctx context.Context, m move.Move) (bool, err
 	return there && err == nil, nil
 }
 
-// location is the cluster with a cluster's objects.
+// location is the cluster that holds a cluster's objects.
 type location struct {
 	move.Side
 	place move.Place
 }
 
-// locate finds where the objects of a cluster are: where the record on the seed
-// says; without one on the seed. A seed that was made anew knows nothing: then the
-// cluster is asked, by the kubeconfig that was known before, if it may look after
-// itself.
+// locate finds the objects of a cluster: where the record on the seed says; without a
+// record, on the seed. A replaced seed has no record: then the cluster itself is asked,
+// with the last known kubeconfig, because it may be self-managed.
 func locate(ctx context.Context, machine *remote.Machine, in ClusterInputs, before ClusterState) (location, error) {
 	seed := location{Side: move.Side{Name: "seed"}, place: move.Seed}
 	var err error
@@ -225,8 +227,8 @@ func locate(ctx context.Context, machine *remote.Machine, in ClusterInputs, befo
 	defer stop()
 	there, err := clusterapi.Exists(asking, itself.Kube.Dynamic, in.Namespace, in.Name)
 	if err != nil {
-		return seed, fault.New("cluster "+in.Name, fmt.Errorf("the seed does not know it, and it does not answer itself: %w", err),
-			"slipway status shows its servers; if it is gone for good: slipway down, then slipway up")
+		return seed, fault.New("cluster "+in.Name, fmt.Errorf("the seed does not know it, and the cluster itself does not answer: %w", err),
+			"see its servers with slipway status; if it is gone for good, run slipway down, then slipway up")
 	}
 	if there {
 		return itself, nil

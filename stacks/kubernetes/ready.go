@@ -17,18 +17,17 @@ import (
 	"github.com/slipway-sh/slipway/internal/remote"
 )
 
-// nodeTime is how long a node may take to be ready once its k3s runs.
+// nodeTime bounds the wait for a node to become ready once k3s is running.
 const nodeTime = 3 * time.Minute
 
-// ready waits until the node is ready, and its pods are as they are said to be:
-// the data may be those of a server that is gone (row S-01). It returns the
-// version of the API.
+// ready waits until the node is ready and the status of its pods is current: the data may
+// come from a server that is gone (row S-01). It returns the version of the API.
 func ready(ctx context.Context, m *remote.Machine, kubeconfig, node string) (string, error) {
 	c, _, err := cluster(m, kubeconfig)
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, nodeTime, errors.New("the node is not ready in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, nodeTime, errors.New("the node was not ready in time"))
 	defer cancel()
 	status(ctx, "waiting for node "+node)
 	if err := nodeReady(ctx, c, node); err != nil {
@@ -40,7 +39,7 @@ func ready(ctx context.Context, m *remote.Machine, kubeconfig, node string) (str
 	}
 	version, err := c.Typed.Discovery().ServerVersion()
 	if err != nil {
-		return "", fmt.Errorf("asking for the version: %w", err)
+		return "", fmt.Errorf("reading the version: %w", err)
 	}
 	return version.GitVersion, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/bundle"
 )
 
-// Resources are the resources of this package, for the engine. The bundle may
-// be nil where nothing is created, as when everything is deleted.
+// Resources are the resources of this package, for the engine. The bundle may be nil if
+// nothing is created, as in down.
 func Resources(folder *bundle.Folder, watch Watch, console Console) []infer.InferredResource {
 	return []infer.InferredResource{
 		infer.Resource(&k3s{controller[K3sInputs, K3sState]{k3sKind{watch}}}),
@@ -24,8 +24,7 @@ func Resources(folder *bundle.Folder, watch Watch, console Console) []infer.Infe
 	}
 }
 
-// inPlace compares inputs by their `pulumi` names; every difference is an
-// update.
+// inPlace compares inputs by their `pulumi` names; every difference is an update.
 func inPlace(old, now any) infer.DiffResponse {
 	response := infer.DiffResponse{DetailedDiff: map[string]p.PropertyDiff{}}
 	before, after := reflect.ValueOf(old), reflect.ValueOf(now)

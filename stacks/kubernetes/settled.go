@@ -6,35 +6,34 @@ import (
 	"github.com/pulumi/pulumi-go-provider/infer"
 )
 
-// kind is what differs between resources. settle may be called again after it
+// kind is the part that differs between resources. settle can be called again after it
 // failed half-way: it does what is missing.
 type kind[I, S any] interface {
-	// object is what people call it, such as "k3s on demo-seed".
+	// object is its readable name, such as "k3s on demo-seed".
 	object(in I) string
-	// id is the resource's.
+	// id is the ID of the resource.
 	id(in I) string
-	// blank is the state before anything is known but the inputs.
+	// blank is the state when only the inputs are known.
 	blank(in I) S
-	// settle makes it as the inputs say, waits until it is, and returns its
-	// state.
+	// settle reconciles it with the inputs, waits, and returns its state.
 	settle(ctx context.Context, in I) (S, error)
 }
 
-// updater is a kind that settles by what it was before, too.
+// updater is a kind whose settle also needs the previous state.
 type updater[I, S any] interface {
 	update(ctx context.Context, old S, in I) (S, error)
 }
 
-// remover is a kind that does not just go with what it is on.
+// remover is a kind that must be deleted explicitly; others go with their machine.
 type remover[S any] interface {
 	remove(ctx context.Context, state S) error
 }
 
-// state is what a resource's state gives: the inputs in it.
+// state gives access to the inputs in a resource's state.
 type state[I any] interface{ inputs() I }
 
-// controller is a resource of the engine made of a kind. Everything is changed
-// in place: what a new machine needs is the machine's resource to decide.
+// controller makes a kind a resource of the engine. Every change is made in place: whether
+// a new machine is needed is decided by the machine's resource.
 type controller[I any, S state[I]] struct{ kind kind[I, S] }
 
 // Create settles it for the first time.
@@ -63,12 +62,12 @@ func (c controller[I, S]) Update(ctx context.Context, r infer.UpdateRequest[I, S
 	return response, explain(c.kind.object(r.Inputs), err)
 }
 
-// Diff changes everything in place.
+// Diff makes every change an update in place.
 func (c controller[I, S]) Diff(_ context.Context, r infer.DiffRequest[I, S]) (infer.DiffResponse, error) {
 	return inPlace(r.State.inputs(), r.Inputs), nil
 }
 
-// Delete removes what a kind has to remove.
+// Delete removes a kind that must be deleted explicitly.
 func (c controller[I, S]) Delete(ctx context.Context, r infer.DeleteRequest[S]) (infer.DeleteResponse, error) {
 	k, removes := c.kind.(remover[S])
 	if !removes {

@@ -14,17 +14,17 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// Watch returns an error as soon as a server cannot come up any more, with the
-// cause, and nil when the context ends.
+// Watch returns an error with the cause as soon as a server cannot come up any more, and
+// nil when the context ends.
 type Watch func(ctx context.Context, serverID string) error
 
-// watchEvery is how often the cloud is asked about a server that boots.
+// watchEvery is how often a booting server is checked.
 const watchEvery = 3 * time.Second
 
-// consoleLines are how many lines of the console are looked at each time.
+// consoleLines is how many lines of the console are read each time.
 const consoleLines = 200
 
-// fatal are the words on a console after which nothing good comes.
+// fatal matches console messages after which a boot cannot succeed.
 func fatal() []*regexp.Regexp {
 	return []*regexp.Regexp{
 		regexp.MustCompile(`Kernel panic.*`),
@@ -35,7 +35,7 @@ func fatal() []*regexp.Regexp {
 	}
 }
 
-// WatchServer watches by Nova's API: the server's state and its console.
+// WatchServer watches the server's state and its console in Nova.
 func WatchServer(compute func() (*gophercloud.ServiceClient, error)) Watch {
 	return func(ctx context.Context, id string) error {
 		for {
@@ -46,7 +46,7 @@ func WatchServer(compute func() (*gophercloud.ServiceClient, error)) Watch {
 			}
 			client, err := compute()
 			if err != nil {
-				continue // who waits has its own time limit
+				continue // the caller has its own timeout
 			}
 			if err := serverEnded(ctx, client, id); err != nil {
 				return err
@@ -62,19 +62,19 @@ func serverEnded(ctx context.Context, client *gophercloud.ServiceClient, id stri
 	server, err := servers.Get(ctx, client, id).Extract()
 	switch {
 	case gophercloud.ResponseCodeIs(err, 404):
-		return fault.New("server "+id, errors.New("it was deleted while it was waited for"), "run the same command again: it is made anew")
+		return fault.New("server "+id, errors.New("it was deleted while slipway waited for it"), "run the same command again, which creates it again")
 	case err != nil:
 		return nil
 	case server.Status == "ERROR":
-		return fault.New("server "+server.Name, fmt.Errorf("it went to ERROR: %s", server.Fault.Message), "run the same command again: it is made anew")
+		return fault.New("server "+server.Name, fmt.Errorf("it went to ERROR: %s", server.Fault.Message), "run the same command again, which creates it again")
 	case server.Status == "SHUTOFF" && server.TaskState == "":
-		return fault.New("server "+server.Name, errors.New("it was shut off while it was waited for"), "run the same command again: it is started")
+		return fault.New("server "+server.Name, errors.New("it was shut off while slipway waited for it"), "run the same command again, which starts it")
 	}
 	return nil
 }
 
-// printed are the last lines of a server's console; "" where the cloud does not
-// show it.
+// printed returns the last lines of a server's console; "" if the cloud does not provide
+// it.
 func printed(ctx context.Context, client *gophercloud.ServiceClient, id string, lines int) string {
 	text, err := servers.ShowConsoleOutput(ctx, client, id, servers.ShowConsoleOutputOpts{Length: lines}).Extract()
 	if err != nil {
@@ -87,7 +87,7 @@ func consoleEnded(ctx context.Context, client *gophercloud.ServiceClient, id str
 	text := printed(ctx, client, id, consoleLines)
 	for _, pattern := range fatal() {
 		if line := pattern.FindString(text); line != "" {
-			return fault.New("server "+id, fmt.Errorf("its console says: %s", strings.TrimSpace(line)), "slipway console shows the rest")
+			return fault.New("server "+id, fmt.Errorf("its console says: %s", strings.TrimSpace(line)), "see the console log with slipway console")
 		}
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// Administrator opens Keystone as who may make users and services there, and
-// says in which domain. It is asked only by resources that need it: an
-// environment without them needs no administrator.
+// Administrator opens Keystone with a login that may create users and services, and returns
+// its domain. Only resources that need it call it: an environment without such resources
+// needs no administrator.
 type Administrator func(ctx context.Context) (identity *gophercloud.ServiceClient, domainID string, err error)

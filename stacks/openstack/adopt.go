@@ -14,23 +14,22 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// Adopt gives a thing that somebody else made to a step of an environment: it
-// takes the step's name and mark, so that the next Up finds it as its own (row
-// S-05). word is the type of the thing, as Thing has it. What belongs to another
-// environment is refused, and a second thing of one step too. It may be called
-// again after it failed half-way.
+// Adopt gives an existing resource to a step of an environment: it sets the step's name and
+// ownership tag, so that the next Up adopts it (row S-05). word is the type of the
+// resource, as in Thing. It refuses resources of other environments, and a second resource
+// for a step. It can be called again after it failed half-way.
 func (i Inventory) Adopt(ctx context.Context, word string, mark ownership.Owner, id string) error {
 	object := word + " " + id
 	if collections()[word] == "" {
-		return fault.Usage(object, errors.New("it cannot be adopted"), "let slipway up make one")
+		return fault.Usage(object, errors.New("this type cannot be adopted"), "run slipway up, which creates one")
 	}
 	things, err := i.List(ctx, mark.Environment)
 	if err != nil {
-		return fmt.Errorf("looking for what the environment has: %w", err)
+		return fmt.Errorf("listing the resources of the environment: %w", err)
 	}
 	for _, thing := range things {
 		if thing.Step == mark.Step && thing.Type == word && thing.ID != id {
-			return fault.Usage(object, fmt.Errorf("the environment has a %s for %s already: %s", word, mark.Step, thing.ID), "delete that one first, and let slipway refresh forget it")
+			return fault.Usage(object, fmt.Errorf("the environment already has a %s for %s: %s", word, mark.Step, thing.ID), "delete that one first, and run slipway refresh")
 		}
 	}
 	if word == ThingVolume {
@@ -39,7 +38,7 @@ func (i Inventory) Adopt(ctx context.Context, word string, mark ownership.Owner,
 		err = i.adoptNeutron(ctx, word, mark, id)
 	}
 	if errors.Is(err, errGone) {
-		return fault.Usage(object, err, "name the id of one in the project")
+		return fault.Usage(object, err, "give the ID of one in the project")
 	}
 	if err != nil {
 		return fmt.Errorf("adopting %s: %w", object, explain(object, err))
@@ -47,12 +46,12 @@ func (i Inventory) Adopt(ctx context.Context, word string, mark ownership.Owner,
 	return nil
 }
 
-// ofOthers refuses what carries the mark of another environment or step.
+// ofOthers refuses a resource with the ownership tag of another environment or step.
 func ofOthers(word, id string, found ownership.Owner, marked bool, mark ownership.Owner) error {
 	if !marked || found == mark {
 		return nil
 	}
-	return fault.Usage(word+" "+id, fmt.Errorf("it is what %s of environment %s made", found.Step, found.Environment), "nothing can belong to two: take its marks away first, if that environment is gone")
+	return fault.Usage(word+" "+id, fmt.Errorf("it belongs to %s of environment %s", found.Step, found.Environment), "if that environment is gone, first remove its ownership tag from the resource")
 }
 
 func (i Inventory) adoptVolume(ctx context.Context, mark ownership.Owner, id string) error {
@@ -71,7 +70,7 @@ func (i Inventory) adoptVolume(ctx context.Context, mark ownership.Owner, id str
 	return err
 }
 
-// described is a description with the mark behind what people wrote.
+// described appends the ownership tag to an existing description.
 func described(text string, mark ownership.Owner) string {
 	if found, ok := ownership.FromDescription(text); ok && found == mark {
 		return text
@@ -79,7 +78,7 @@ func described(text string, mark ownership.Owner) string {
 	return strings.TrimSpace(text + " " + mark.Description())
 }
 
-// collections are the API's, by the type of what can be adopted.
+// collections are the API's collections, by the types that can be adopted.
 func collections() map[string]string {
 	return map[string]string{ThingNetwork: "networks", ThingSubnet: "subnets", ThingRouter: "routers", ThingSecurityGroup: "security-groups",
 		ThingPort: "ports", ThingFloatingIP: "floatingips", ThingVolume: "volumes"}

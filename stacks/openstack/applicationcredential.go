@@ -21,18 +21,18 @@ import (
 // Keystone changes none of them in place.
 type ApplicationCredentialInputs struct {
 	Owned
-	// Roles are names; none are all that the user has in the project.
+	// Roles are names of roles; none means all that the user has in the project.
 	Roles        []string `pulumi:"roles,optional" diff:"replace"`
 	Unrestricted bool     `pulumi:"unrestricted,optional" diff:"replace"`
-	// Lifetime in seconds; 0 is without end. A credential is replaced when
-	// less than a third of it is left.
+	// Lifetime in seconds; 0 means that it does not expire. A credential is replaced
+	// when less than a third of its lifetime is left.
 	Lifetime    int          `pulumi:"lifetime,optional" diff:"replace"`
 	AccessRules []AccessRule `pulumi:"accessRules,optional" diff:"replace"`
 	// Trigger replaces the credential whenever it changes.
 	Trigger string `pulumi:"trigger,optional" diff:"replace"`
 }
 
-// AccessRule allows one kind of call; with none every call is allowed.
+// AccessRule allows one kind of call; without access rules every call is allowed.
 type AccessRule struct {
 	Service string `pulumi:"service" json:"service"`
 	Method  string `pulumi:"method" json:"method"`
@@ -43,7 +43,7 @@ type AccessRule struct {
 type ApplicationCredentialState struct {
 	ApplicationCredentialInputs
 	Name string `pulumi:"name"`
-	// ExpiresAt is an RFC 3339 time; empty is never.
+	// ExpiresAt is an RFC 3339 time; empty means never.
 	ExpiresAt string `pulumi:"expiresAt"`
 	Secret    string `pulumi:"secret" provider:"secret"`
 }
@@ -52,8 +52,8 @@ func (s ApplicationCredentialState) inputs() ApplicationCredentialInputs {
 	return s.ApplicationCredentialInputs
 }
 
-// ApplicationCredential is an application credential in a program. Its id is
-// what logs in, together with the secret.
+// ApplicationCredential is an application credential in a program. Its ID and its secret
+// log in.
 type ApplicationCredential struct {
 	pulumi.CustomResourceState
 	Secret pulumi.StringOutput `pulumi:"secret"`
@@ -74,13 +74,13 @@ func (*applicationCredential) Annotate(a infer.Annotator) {
 	a.SetToken("openstack", "ApplicationCredential")
 }
 
-// WireDependencies says that the secret is secret.
+// WireDependencies marks the secret as secret.
 func (*applicationCredential) WireDependencies(f infer.FieldSelector, _ *ApplicationCredentialInputs, s *ApplicationCredentialState) {
 	f.OutputField(&s.Secret).AlwaysSecret()
 }
 
-// Diff lets the new credential be made before the old one is revoked: who uses
-// it must be told first.
+// Diff creates the new credential before the old one is revoked, because its users must get
+// it first.
 func (c *applicationCredential) Diff(ctx context.Context, r infer.DiffRequest[ApplicationCredentialInputs, ApplicationCredentialState]) (infer.DiffResponse, error) {
 	response, err := c.controller.Diff(ctx, r)
 	response.DeleteBeforeReplace = false
@@ -91,14 +91,14 @@ func (c *applicationCredential) Diff(ctx context.Context, r infer.DiffRequest[Ap
 	return response, err
 }
 
-// expiry is when the credential ends, if it does.
+// expiry returns when the credential expires, if it does.
 func (s ApplicationCredentialState) expiry() (time.Time, bool) {
 	at, err := time.Parse(time.RFC3339, s.ExpiresAt)
 	return at, err == nil
 }
 
-// credentialKind makes credentials whose names end in a hash of the inputs, so
-// that an old and a new one can be there at the same time.
+// credentialKind creates credentials whose names end in a hash of the inputs, so that an
+// old and a new one can exist at the same time.
 type credentialKind struct {
 	Clients
 	userID string
@@ -106,8 +106,8 @@ type credentialKind struct {
 
 func (credentialKind) word() string { return "application credential" }
 
-// name ends in a hash of the inputs. With a lifetime the day is in it, too, for
-// the next credential to have another name.
+// name ends in a hash of the inputs. With a lifetime it includes the day, so that the next
+// credential gets another name.
 func (in ApplicationCredentialInputs) name() string {
 	text, _ := json.Marshal(in) // plain fields: it cannot fail
 	if in.Lifetime > 0 {
@@ -117,8 +117,8 @@ func (in ApplicationCredentialInputs) name() string {
 	return in.mark().Name() + "-" + hex.EncodeToString(sum[:4])
 }
 
-// find finds none: the secret of one that is there is shown no more. Such a
-// one, which a killed run left or whose state is lost, is revoked.
+// find always returns none: the secret of an existing credential cannot be read again. It
+// revokes one that a killed run or a lost state left behind.
 func (k credentialKind) find(ctx context.Context, in ApplicationCredentialInputs) (string, error) {
 	client, err := k.Identity()
 	if err != nil {
@@ -146,12 +146,12 @@ func (k credentialKind) find(ctx context.Context, in ApplicationCredentialInputs
 	return "", nil
 }
 
-// make is not used: Create below keeps the secret, which is shown once.
+// make is not used: Create below keeps the secret, which Keystone returns only once.
 func (k credentialKind) make(context.Context, ApplicationCredentialInputs) (string, error) {
 	return "", fmt.Errorf("application credentials are made by Create")
 }
 
-// Create makes the credential and keeps its secret.
+// Create creates the credential and keeps its secret.
 func (c *applicationCredential) Create(ctx context.Context, r infer.CreateRequest[ApplicationCredentialInputs]) (infer.CreateResponse[ApplicationCredentialState], error) {
 	k := c.kind.(credentialKind)
 	state := ApplicationCredentialState{ApplicationCredentialInputs: r.Inputs, Name: r.Inputs.name()}
@@ -196,7 +196,7 @@ func (k credentialKind) settle(ctx context.Context, id string, in ApplicationCre
 	return k.read(ctx, id, in)
 }
 
-// Read keeps the secret, which Keystone does not tell again.
+// Read keeps the secret, which Keystone does not return again.
 func (c *applicationCredential) Read(ctx context.Context, r infer.ReadRequest[ApplicationCredentialInputs, ApplicationCredentialState]) (infer.ReadResponse[ApplicationCredentialInputs, ApplicationCredentialState], error) {
 	response, err := c.controller.Read(ctx, r)
 	response.State.Secret = r.State.Secret
@@ -219,7 +219,7 @@ func (in ApplicationCredentialInputs) state(c *applicationcredentials.Applicatio
 	return state
 }
 
-// remove revokes the credential, and its access rules, which Keystone keeps.
+// remove revokes the credential, and deletes its access rules, which Keystone would keep.
 func (k credentialKind) remove(ctx context.Context, id string, _ ApplicationCredentialState) error {
 	client, c, err := k.get(ctx, id)
 	if err != nil {
@@ -230,7 +230,7 @@ func (k credentialKind) remove(ctx context.Context, id string, _ ApplicationCred
 	}
 	for _, rule := range c.AccessRules {
 		err := applicationcredentials.DeleteAccessRule(ctx, client, k.userID, rule.ID).ExtractErr()
-		if err != nil && gone(err) != errGone && !gophercloud.ResponseCodeIs(err, 403) { // 403: another credential has it, too
+		if err != nil && gone(err) != errGone && !gophercloud.ResponseCodeIs(err, 403) { // 403: another credential uses it too
 			return fmt.Errorf("deleting an access rule: %w", err)
 		}
 	}

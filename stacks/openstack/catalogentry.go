@@ -14,22 +14,22 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// CatalogEntryInputs are the inputs of a service in the catalog with endpoints
-// of ours in one region.
+// CatalogEntryInputs are the inputs of a service in the catalog with our endpoints in one
+// region.
 type CatalogEntryInputs struct {
 	Owned
-	// Type is such as "container-infra". A service of the type that is there is
-	// borrowed; endpoints of others in the region are disabled while ours are
-	// there, and enabled again when they go.
+	// Type is the service type, such as "container-infra". An existing service of the
+	// type is borrowed; other endpoints in the region are disabled while ours exist,
+	// and enabled again when ours are deleted.
 	Type string `pulumi:"type" diff:"replace"`
-	// Name of the service if it is made.
+	// Name of the service, if it is created.
 	Name   string `pulumi:"name" diff:"replace"`
 	Region string `pulumi:"region" diff:"replace"`
-	// URL is of all three interfaces.
+	// URL of all three interfaces.
 	URL string `pulumi:"url"`
 }
 
-// CatalogEntryState is the state of an entry; its id is the service's.
+// CatalogEntryState is the state of an entry; its ID is that of the service.
 type CatalogEntryState struct {
 	CatalogEntryInputs
 	Borrowed bool `pulumi:"borrowed"`
@@ -85,8 +85,7 @@ func (k catalogKind) make(ctx context.Context, in CatalogEntryInputs) (string, e
 	return made.ID, nil
 }
 
-// settle makes or corrects our endpoint of each interface, then takes those of
-// others out of the catalog.
+// settle creates or corrects our endpoint of each interface, then disables those of others.
 func (k catalogKind) settle(ctx context.Context, id string, in CatalogEntryInputs) (CatalogEntryState, error) {
 	client, list, err := k.endpoints(ctx, id, in.Region)
 	if err != nil {
@@ -113,7 +112,7 @@ func (k catalogKind) settle(ctx context.Context, id string, in CatalogEntryInput
 	return k.read(ctx, id, in)
 }
 
-// put makes the endpoint of an interface, or corrects the one that is there.
+// put creates the endpoint of an interface, or corrects the existing one.
 func put(ctx context.Context, client *gophercloud.ServiceClient, id string, in CatalogEntryInputs, face gophercloud.Availability, there endpoints.Endpoint) error {
 	switch {
 	case there.ID == "":
@@ -133,8 +132,8 @@ func isOurs(e endpoints.Endpoint, in CatalogEntryInputs) bool {
 	return ok && mark == in.mark()
 }
 
-// disabledBy is what the description of an endpoint of others says while ours
-// are in the catalog. It is no mark: the endpoint is not ours to delete.
+// disabledBy is written into the descriptions of others' endpoints while ours are in the
+// catalog. It is no ownership tag: the endpoint is not ours to delete.
 func disabledBy(in CatalogEntryInputs) string { return "[disabled by " + in.mark().Name() + "]" }
 
 func (k catalogKind) read(ctx context.Context, id string, in CatalogEntryInputs) (CatalogEntryState, error) {
@@ -155,8 +154,8 @@ func (k catalogKind) read(ctx context.Context, id string, in CatalogEntryInputs)
 	return CatalogEntryState{in, !ours || mark != in.mark()}, nil
 }
 
-// urlOf is the URL if all three endpoints have it, else empty, so that a
-// difference is seen and corrected.
+// urlOf returns the URL if all three endpoints have it, else "", so that a difference is
+// detected and corrected.
 func urlOf(list []endpoints.Endpoint, in CatalogEntryInputs) string {
 	right := 0
 	for _, e := range list {

@@ -1,12 +1,11 @@
-// Package openstack is what an environment has in OpenStack: one resource a
-// file, each with how it is found again, made, changed, read and deleted. The
-// code runs inside Pulumi's engine protocol (pulumi-go-provider) and speaks
-// gophercloud.
+// Package openstack holds the resources of an environment in OpenStack, one per file, each
+// with how it is found again, created, changed, read and deleted. The code implements
+// Pulumi's provider protocol (pulumi-go-provider) with gophercloud.
 //
-// Every thing carries the mark of its environment and step (package owner).
-// Creating first looks for the mark and takes what it finds, so that a killed
-// run or a lost state leads to no second thing; what has our name without our
-// mark is refused.
+// Every resource carries the ownership tag of its environment and step (package owner).
+// Create first looks for the tag and adopts what it finds, so that a killed run or a lost
+// state does not lead to a second resource; a resource with our name but without our tag
+// is refused.
 package openstack
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/pulumi/pulumi-go-provider/infer"
 )
 
-// Clients are the services of one cloud.
+// Clients are the clients of one cloud's services.
 type Clients interface {
 	Compute() (*gophercloud.ServiceClient, error)
 	Network() (*gophercloud.ServiceClient, error)
@@ -24,8 +23,8 @@ type Clients interface {
 	LoadBalancer() (*gophercloud.ServiceClient, error)
 }
 
-// Resources are the resources of this package, for the engine. userID is the
-// user that the clients log in as; keys is the folder of private keys.
+// Resources are the resources of this package, for the engine. userID is the user of the
+// clients' login; keys is the folder of private keys.
 func Resources(clients Clients, userID, keys string, administrator Administrator) []infer.InferredResource {
 	return []infer.InferredResource{
 		infer.Resource(&network{controller[NetworkInputs, NetworkState]{networkKind{clients}}}),

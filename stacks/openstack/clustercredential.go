@@ -12,15 +12,15 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// ClusterCredential is the application credential of a cluster, restricted and
-// without an end. It is known by the mark of its step, so that it is found again
-// whatever was lost, and goes with the environment.
+// ClusterCredential is the application credential of a cluster, restricted and without an
+// expiry. It carries the ownership tag of its step, so that it can always be found again
+// and is deleted with the environment.
 type ClusterCredential struct {
 	Clients Clients
-	// UserID is the user that the clients log in as, whose the credential is.
+	// UserID is the user of the clients' login, who owns the credential.
 	UserID string
 	Owned
-	// Roles and AccessRules are as of ApplicationCredentialInputs.
+	// Roles and AccessRules are as in ApplicationCredentialInputs.
 	Roles       []string
 	AccessRules []AccessRule
 }
@@ -31,14 +31,14 @@ func (c ClusterCredential) inputs() ApplicationCredentialInputs {
 
 func (c ClusterCredential) kind() credentialKind { return credentialKind{c.Clients, c.UserID} }
 
-// Make makes the credential and returns its id and its secret, which Keystone
-// does not tell again. Those of before are revoked: their secrets are lost.
+// Make creates the credential and returns its ID and its secret, which Keystone does not
+// return again. Earlier ones are revoked, because their secrets are lost.
 func (c ClusterCredential) Make(ctx context.Context) (id, secret string, err error) {
 	if _, err := c.Revoke(ctx); err != nil {
 		return "", "", err
 	}
 	err = again(ctx, func() error {
-		if _, err := c.kind().find(ctx, c.inputs()); err != nil { // one that an attempt before made, or a foreign one
+		if _, err := c.kind().find(ctx, c.inputs()); err != nil { // one of an earlier attempt, or a foreign one
 			return err
 		}
 		made, err := c.kind().create(ctx, c.inputs())
@@ -50,8 +50,8 @@ func (c ClusterCredential) Make(ctx context.Context) (id, secret string, err err
 	return id, secret, c.explain("making", err)
 }
 
-// Revoke deletes all credentials that carry the mark and tells their ids. Those
-// that another user made are not seen.
+// Revoke deletes all credentials with the ownership tag and returns their IDs. It does not
+// see those of other users.
 func (c ClusterCredential) Revoke(ctx context.Context) (ids []string, err error) {
 	err = again(ctx, func() error {
 		client, err := c.Clients.Identity()
@@ -60,7 +60,7 @@ func (c ClusterCredential) Revoke(ctx context.Context) (ids []string, err error)
 		}
 		pages, err := applicationcredentials.List(client, c.UserID, nil).AllPages(ctx)
 		if gophercloud.ResponseCodeIs(err, http.StatusForbidden) {
-			return nil // a restricted credential may not see them, and has made none
+			return nil // a restricted credential may not list them, and has created none
 		}
 		if err != nil {
 			return err

@@ -14,53 +14,53 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// Owned says to which environment and step a thing belongs. It is part of the
-// inputs of every resource.
+// Owned is the ownership of a resource: its environment and step. It is part of the inputs
+// of every resource.
 type Owned struct {
 	Environment string `pulumi:"environment" diff:"replace"`
 	Step        string `pulumi:"step" diff:"replace"`
-	// Tags are the user's, for things that have tags, besides the mark's.
+	// Tags are the user's tags, in addition to the ownership tag.
 	Tags []string `pulumi:"tags,optional"`
 }
 
 func (o Owned) mark() ownership.Owner { return ownership.New(o.Environment, o.Step) }
 
-// inputs are the inputs of a resource: they have Owned.
+// inputs are the inputs of a resource, which embed Owned.
 type inputs interface{ mark() ownership.Owner }
 
-// errGone says that a thing does not exist.
+// errGone is the error for a resource that does not exist.
 var errGone = errors.New("does not exist")
 
-// kind is what differs between resources. All methods may be called again
-// after they failed half-way.
+// kind is the part that differs between resources. All methods can be called again after
+// they failed half-way.
 type kind[I inputs, S any] interface {
-	// word is what people call it, such as "network".
+	// word is its readable type, such as "network".
 	word() string
-	// find returns the id of the thing that carries the mark, "" if there is
-	// none, and an error if a foreign thing has its name.
+	// find returns the ID of the resource with the ownership tag, "" if there is
+	// none, and an error if a foreign resource has its name.
 	find(ctx context.Context, in I) (string, error)
-	// make makes the thing, with its mark, and returns its id.
+	// make creates the resource, with its ownership tag, and returns its ID.
 	make(ctx context.Context, in I) (string, error)
-	// settle changes what differs from the inputs and can be changed, waits
-	// until the thing is usable and returns its state.
+	// settle changes what differs from the inputs and can be changed, waits until the
+	// resource is usable, and returns its state.
 	settle(ctx context.Context, id string, in I) (S, error)
-	// read returns the state as it is; errGone if there is none. in are the
-	// inputs as they were, for what cannot be read back.
+	// read returns the actual state, or errGone. in are the last inputs, for what
+	// cannot be read back.
 	read(ctx context.Context, id string, in I) (S, error)
-	// remove deletes the thing and waits until it is gone.
+	// remove deletes the resource and waits until it is gone.
 	remove(ctx context.Context, id string, state S) error
 }
 
-// state is what a resource's state gives: the inputs in it.
+// state gives access to the inputs in a resource's state.
 type state[I any] interface{ inputs() I }
 
-// controller is a resource of the engine made of a kind.
+// controller makes a kind a resource of the engine.
 type controller[I inputs, S state[I]] struct{ kind kind[I, S] }
 
-// preview lets a kind say what is known before the thing is made.
+// preview lets a kind say what is known before the resource is created.
 type preview[I, S any] interface{ preview(in I) S }
 
-// Create takes the thing that is already there, or makes it.
+// Create adopts the existing resource, or creates one.
 func (c controller[I, S]) Create(ctx context.Context, r infer.CreateRequest[I]) (infer.CreateResponse[S], error) {
 	var response infer.CreateResponse[S]
 	if r.DryRun {
@@ -91,9 +91,8 @@ func (c controller[I, S]) Create(ctx context.Context, r infer.CreateRequest[I]) 
 	return response, c.explain("creating", r.Inputs, err)
 }
 
-// fits refuses a thing that was there already and differs in what cannot be
-// changed: the state would say of it what is not so, and the next refresh would
-// replace it.
+// fits refuses an existing resource that differs in what cannot be changed: the state would
+// be wrong, and the next refresh would replace the resource.
 func (c controller[I, S]) fits(ctx context.Context, id string, in I) error {
 	var found S
 	err := again(ctx, func() (err error) {
@@ -113,12 +112,12 @@ func (c controller[I, S]) fits(ctx context.Context, id string, in I) error {
 		return nil
 	}
 	slices.Sort(other)
-	return fault.Usage(c.kind.word()+" "+in.mark().Name(), fmt.Errorf("%s was there before, and differs from the environment file in what cannot be changed: %s", id, strings.Join(other, ", ")),
-		"say in the file what it has, or delete it")
+	return fault.Usage(c.kind.word()+" "+in.mark().Name(), fmt.Errorf("%s exists already, but differs from the environment file in what cannot be changed: %s", id, strings.Join(other, ", ")),
+		"write its actual values into the environment file, or delete it")
 }
 
-// Read reads the thing. With nothing known of it, as in an import, a wrong id
-// is an error; otherwise it means that the thing was deleted.
+// Read reads the resource. If it is not in the state, as in an import, a wrong ID is an
+// error; otherwise it means that the resource was deleted.
 func (c controller[I, S]) Read(ctx context.Context, r infer.ReadRequest[I, S]) (infer.ReadResponse[I, S], error) {
 	known := r.State.inputs()
 	if known.mark() == (ownership.Owner{}) {
@@ -138,8 +137,8 @@ func (c controller[I, S]) Read(ctx context.Context, r infer.ReadRequest[I, S]) (
 	return infer.ReadResponse[I, S]{ID: r.ID, Inputs: found.inputs(), State: found}, nil
 }
 
-// Diff compares the inputs field by field; the tags of the fields say what
-// cannot be changed in place.
+// Diff compares the inputs field by field; the fields' tags say what cannot be changed in
+// place.
 func (c controller[I, S]) Diff(_ context.Context, r infer.DiffRequest[I, S]) (infer.DiffResponse, error) {
 	response := diff(r.State.inputs(), r.Inputs)
 	_, beside := c.kind.(beside)
@@ -147,11 +146,11 @@ func (c controller[I, S]) Diff(_ context.Context, r infer.DiffRequest[I, S]) (in
 	return response, nil
 }
 
-// beside is a kind whose things are replaced by making the new one first: the
-// old one goes when nothing uses it any more.
+// beside is a kind that is replaced by creating the new resource first: the old one is
+// deleted when nothing uses it any more.
 type beside interface{ beside() }
 
-// Update changes the thing in place. One that is gone is made again.
+// Update changes the resource in place, or creates it again if it is gone.
 func (c controller[I, S]) Update(ctx context.Context, r infer.UpdateRequest[I, S]) (infer.UpdateResponse[S], error) {
 	response := infer.UpdateResponse[S]{Output: r.State}
 	if r.DryRun {
@@ -164,7 +163,7 @@ func (c controller[I, S]) Update(ctx context.Context, r infer.UpdateRequest[I, S
 	return response, c.explain("changing", r.Inputs, err)
 }
 
-// Delete deletes the thing; one that is gone is fine.
+// Delete deletes the resource; it is no error if it is gone.
 func (c controller[I, S]) Delete(ctx context.Context, r infer.DeleteRequest[S]) (infer.DeleteResponse, error) {
 	err := times(ctx, deletingAttempts, func() error { return c.kind.remove(ctx, r.ID, r.State) })
 	if errors.Is(err, errGone) {

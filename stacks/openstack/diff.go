@@ -7,12 +7,11 @@ import (
 	p "github.com/pulumi/pulumi-go-provider"
 )
 
-// diff compares two values of a struct field by field. The tag `diff` of a
-// field says what a difference means: "replace" that the thing cannot be
-// changed in that way, "replace-known" the same where both values are known,
-// "ignore" that it stays as it was made; else it is changed in place. What is
-// replaced is deleted first: the new thing has the
-// same name and mark.
+// diff compares two values of a struct field by field. The tag `diff` of a field says what
+// a difference means: "replace" replaces the resource, "replace-known" does so if both
+// values are known, "ignore" keeps the resource as it was created; without a tag it is
+// changed in place. A replaced resource is deleted first, because the new one has the same
+// name and ownership tag.
 func diff(old, now any) p.DiffResponse {
 	response := p.DiffResponse{DeleteBeforeReplace: true, DetailedDiff: map[string]p.PropertyDiff{}}
 	a, b := reflect.ValueOf(old), reflect.ValueOf(now)
@@ -35,7 +34,7 @@ func diff(old, now any) p.DiffResponse {
 	return response
 }
 
-// same compares values; an empty list or map is the same as none.
+// same compares values; an empty list or map equals none.
 func same(a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Slice, reflect.Map:

@@ -26,27 +26,25 @@ func gone(err error) error {
 	return err
 }
 
-// foreign is the refusal of a thing that has our name and not our mark (S-02).
+// foreign is the error for a resource that has our name but not our ownership tag (S-02).
 func foreign(word, name, id string) error {
 	remedy := "rename or delete it, or give the environment another name"
 	if collections()[word] != "" {
-		remedy = "rename or delete it, give the environment another name, or let it have this one: slipway state adopt"
+		remedy = "rename or delete it, give the environment another name, or adopt it with slipway state adopt"
 	}
 	return &fault.Fault{Exit: fault.ExitPreflight, Object: word + " " + name,
-		Err: fmt.Errorf("there is one already that does not belong to this environment (%s)", id), Remedy: remedy}
+		Err: fmt.Errorf("one with this name exists but does not belong to this environment (%s)", id), Remedy: remedy}
 }
 
-// failed is the end of a thing that reached an error state, with the cloud's
-// own words.
+// failed is the error for a resource in an error state, with the cloud's own message.
 func failed(state, cause, remedy string) error {
 	if cause == "" {
-		cause = "the cloud says no more"
+		cause = "the cloud gives no cause"
 	}
 	return &fault.Fault{Exit: fault.ExitFailure, Err: fmt.Errorf("state %s: %s", state, cause), Remedy: remedy}
 }
 
-// explain makes a fault of an error: the object, the cloud's own message and
-// what can be done.
+// explain turns an error into a fault: the object, the cloud's own message and the remedy.
 func explain(object string, err error) error {
 	var known *fault.Fault
 	if errors.As(err, &known) && known.Object != "" {
@@ -61,8 +59,8 @@ func explain(object string, err error) error {
 	return f
 }
 
-// request is the rest of an error's text, the cloud's id of the request; it
-// keeps the error itself for errors.As.
+// request is the rest of an error's text, the cloud's request ID; it keeps the error itself
+// for errors.As.
 type request struct {
 	error
 	response gophercloud.ErrUnexpectedResponseCode
@@ -93,18 +91,18 @@ func remedy(response gophercloud.ErrUnexpectedResponseCode) string {
 	body := strings.ToLower(string(response.Body))
 	switch {
 	case strings.Contains(body, "quota"), response.Actual == http.StatusRequestEntityTooLarge:
-		return "ask for more quota, or delete what is not needed; slipway preflight shows the need"
+		return "ask for more quota, or delete what you do not need; slipway preflight shows how much is needed"
 	case response.Actual == http.StatusUnauthorized:
 		return "check the credential in clouds.yaml"
 	case response.Actual == http.StatusForbidden:
-		return "give the credential the role that this call needs"
+		return "give your credential the role that this call needs"
 	case response.Actual >= 500:
-		return "the cloud has trouble of its own; run the same command again"
+		return "the cloud has a problem; run the same command again"
 	}
 	return ""
 }
 
-// message is what the cloud said, without the wrapping of its JSON.
+// message is the cloud's message without its JSON wrapping.
 func message(err error) string {
 	var response gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &response) {
@@ -122,8 +120,8 @@ func message(err error) string {
 	return http.StatusText(response.Actual)
 }
 
-// deepest finds the text in an OpenStack error: {"x": {"message": "…"}}, where
-// each service has its own x.
+// deepest finds the text in an OpenStack error: {"x": {"message": "…"}}, where each service
+// has its own x.
 func deepest(body any) string {
 	fields, ok := body.(map[string]any)
 	if !ok {

@@ -18,13 +18,13 @@ type FloatingIPInputs struct {
 	Owned
 	// NetworkID is the external network, also called the pool.
 	NetworkID string `pulumi:"networkID" diff:"replace"`
-	// Address asks for one address. One that the project has already is
-	// borrowed: it stays when the environment goes (F12).
+	// Address requests this address. An existing floating IP of the project is
+	// borrowed: it stays when the environment is deleted (F12).
 	Address string `pulumi:"address,optional" diff:"replace"`
-	// PortID is the port that it leads to.
+	// PortID is the port that it is associated with.
 	PortID string `pulumi:"portID,optional"`
-	// Reserved leaves to others, such as a cluster's cloud controller manager,
-	// where it leads to.
+	// Reserved leaves the association to others, such as a cluster's cloud controller
+	// manager.
 	Reserved bool `pulumi:"reserved,optional" diff:"replace"`
 }
 
@@ -44,13 +44,13 @@ type FloatingIP struct {
 	PublicAddress pulumi.StringOutput `pulumi:"publicAddress"`
 }
 
-// NewFloatingIP adds a floating IP that leads to a port to the program.
+// NewFloatingIP adds a floating IP that is associated with a port to the program.
 func NewFloatingIP(ctx *pulumi.Context, in FloatingIPInputs, port pulumi.StringInput, options ...pulumi.ResourceOption) (*FloatingIP, error) {
 	r := &FloatingIP{}
 	return r, register(ctx, "FloatingIP", in, pulumi.Map{"portID": port}, r, options)
 }
 
-// ReserveFloatingIP adds a floating IP that others lead to somewhere.
+// ReserveFloatingIP adds a floating IP that others associate.
 func ReserveFloatingIP(ctx *pulumi.Context, in FloatingIPInputs, options ...pulumi.ResourceOption) (*FloatingIP, error) {
 	in.Reserved = true
 	r := &FloatingIP{}
@@ -68,7 +68,7 @@ type floatingKind struct{ Clients }
 
 func (floatingKind) word() string { return "floating IP" }
 
-// find lists all: floating IPs have no name to ask for.
+// find lists all: floating IPs have no name to search for.
 func (k floatingKind) find(ctx context.Context, in FloatingIPInputs) (string, error) {
 	client, err := k.Network()
 	if err != nil {
@@ -92,7 +92,7 @@ func (k floatingKind) find(ctx context.Context, in FloatingIPInputs) (string, er
 			continue
 		}
 		if f.PortID != "" && f.PortID != in.PortID && !in.Reserved {
-			return "", fault.Usage(in.Address, fmt.Errorf("the floating IP leads to port %s already", f.PortID), "give another address or disassociate it")
+			return "", fault.Usage(in.Address, fmt.Errorf("the floating IP is already associated with port %s", f.PortID), "give another address, or disassociate it")
 		}
 		return f.ID, nil
 	}

@@ -17,14 +17,14 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// HashProperty is the property of an image that holds the SHA-256 of its
-// bytes: Glance computes its own hash with an algorithm of its choice.
+// HashProperty is the property with the SHA-256 of an image's content: Glance computes its
+// own hash with an algorithm of its choice.
 const HashProperty = "slipway_sha256"
 
 // ImageInputs are the inputs of an image.
 type ImageInputs struct {
 	Owned
-	// Path is the file on this computer.
+	// Path is the file on the operator's machine.
 	Path string `pulumi:"path" diff:"ignore"`
 	// SHA256 of the file in hex.
 	SHA256     string            `pulumi:"sha256" diff:"replace"`
@@ -36,8 +36,8 @@ type ImageInputs struct {
 type ImageState struct {
 	ImageInputs
 	Status string `pulumi:"status"`
-	// Borrowed says that somebody else uploaded the same bytes; the image
-	// stays when the environment goes.
+	// Borrowed says that somebody else uploaded the same content; the image stays when
+	// the environment is deleted.
 	Borrowed bool `pulumi:"borrowed"`
 }
 
@@ -63,13 +63,13 @@ type imageKind struct{ Clients }
 
 func (imageKind) word() string { return "image" }
 
-// beside: servers are made of the old image until all that use it are replaced,
-// and clouds that clone images keep those that are in use.
+// beside: servers use the old image until all of them are replaced, and clouds that clone
+// images keep those that are in use.
 func (imageKind) beside() {}
 
-// find takes our image, or another one with the same bytes that belongs to no
-// environment (F21). An upload that was cut off is deleted; one with other bytes
-// is that of the bundle before, which the engine deletes at the end.
+// find returns our image, or another one with the same content that belongs to no
+// environment (F21). It deletes an interrupted upload; one with other content belongs to an
+// older bundle, and the engine deletes it at the end.
 func (k imageKind) find(ctx context.Context, in ImageInputs) (string, error) {
 	client, err := k.Image()
 	if err != nil {
@@ -92,7 +92,7 @@ func (k imageKind) find(ctx context.Context, in ImageInputs) (string, error) {
 		case owned && mark == in.mark() && i.Status == images.ImageStatusActive && properties[HashProperty] != in.SHA256:
 		case owned && mark == in.mark() && i.Status != images.ImageStatusActive:
 			if err := k.remove(ctx, i.ID, ImageState{}); err != nil {
-				return "", fmt.Errorf("deleting an upload that was cut off: %w", err)
+				return "", fmt.Errorf("deleting an interrupted upload: %w", err)
 			}
 		case owned && mark == in.mark(), i.Name == in.mark().Name() && i.Visibility == images.ImageVisibilityPrivate:
 			candidates = append(candidates, candidate{id: i.ID, name: i.Name, tags: i.Tags, metadata: properties})
@@ -121,7 +121,7 @@ func texts(properties map[string]any) map[string]string {
 	return out
 }
 
-// make uploads the file as a stream; a failed upload leaves nothing.
+// make uploads the file as a stream; a failed upload leaves nothing behind.
 func (k imageKind) make(ctx context.Context, in ImageInputs) (string, error) {
 	client, err := k.Image()
 	if err != nil {
@@ -165,7 +165,7 @@ func (k imageKind) settle(ctx context.Context, id string, in ImageInputs) (Image
 		case images.ImageStatusActive:
 			return "", true, nil
 		case images.ImageStatusKilled, images.ImageStatusDeleted, images.ImageStatusDeactivated:
-			return "", false, failed(state.Status, "the cloud did not take the image", "see the image service's log, then run the same command again")
+			return "", false, failed(state.Status, "the cloud did not accept the image", "ask the cloud's operator for Glance's log, then run the same command again")
 		}
 		return "image is " + state.Status, false, nil
 	})
@@ -181,9 +181,9 @@ func (k imageKind) read(ctx context.Context, id string, in ImageInputs) (ImageSt
 	return ImageState{in, string(i.Status), !owned || mark != in.mark()}, nil
 }
 
-// remove leaves an image of whose bytes the state knows to servers that are made
-// of it, such as those of tenants' clusters, which need it to grow and to be
-// repaired. When the environment goes, what is left is deleted by its mark.
+// remove keeps an image with known content while servers use it, such as those of workload
+// clusters, which need it to scale and to be repaired. When the environment is
+// deleted, remaining images are found by their ownership tag.
 func (k imageKind) remove(ctx context.Context, id string, state ImageState) error {
 	client, err := k.Image()
 	if err != nil || state.Borrowed {
@@ -197,7 +197,7 @@ func (k imageKind) remove(ctx context.Context, id string, state ImageState) erro
 	return gone(images.Delete(ctx, client, id).ExtractErr())
 }
 
-// used reports whether a server of the project is made of the image.
+// used reports whether a server of the project uses the image.
 func (k imageKind) used(ctx context.Context, id string) (bool, error) {
 	client, err := k.Compute()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// Thing is something in OpenStack that belongs to an environment.
+// Thing is a resource in OpenStack that belongs to an environment.
 type Thing struct {
 	Type  string `json:"type"`
 	ID    string `json:"id"`
@@ -26,7 +26,7 @@ type Thing struct {
 	State string `json:"state"`
 }
 
-// The types of things, in the order in which they can be deleted.
+// The types of resources, in the order in which they can be deleted.
 const (
 	ThingBalancer      = "load balancer"
 	ThingServer        = "server"
@@ -42,27 +42,26 @@ const (
 	ThingCredential    = "application credential"
 )
 
-// deletionOrder lists the types, those that others stand on last.
+// deletionOrder lists the types, those that others depend on last.
 func deletionOrder() []string {
 	return []string{ThingBalancer, ThingServer, ThingFloatingIP, ThingRouter, ThingPort, ThingSubnet, ThingNetwork,
 		ThingSecurityGroup, ThingVolume, ThingImage, ThingKeyPair, ThingCredential}
 }
 
-// Inventory finds what belongs to environments by its marks.
+// Inventory finds the resources of environments by their ownership tags.
 type Inventory struct {
 	Clients
-	// UserID is the user that the clients log in as: application credentials
-	// and key pairs are a user's.
+	// UserID is the user of the clients' login: application credentials and key pairs
+	// belong to a user.
 	UserID string
-	// KeyPairs are the steps that are key pairs; they have no mark but their
-	// name.
+	// KeyPairs are the steps that create key pairs, which carry no ownership tag but
+	// their name.
 	KeyPairs []string
 }
 
-// List returns what belongs to the environment, in the order of deletion: what
-// carries its mark, and what Services of its cluster have on its networks. One
-// list call a kind is made, all at the same time. Services that the cloud does
-// not have hold nothing.
+// List returns the resources of the environment in the order of deletion: those with its
+// ownership tag, and those that Services of its cluster have on its networks. It makes one
+// list call per kind, in parallel, and skips services that the cloud does not have.
 func (i Inventory) List(ctx context.Context, environment string) ([]Thing, error) {
 	var seen exposed
 	listers := []func(context.Context) ([]Thing, error){
@@ -98,7 +97,7 @@ func (i Inventory) List(ctx context.Context, environment string) ([]Thing, error
 	return things, nil
 }
 
-// thing makes a Thing of something that carries a mark of the environment.
+// thing makes a Thing of a resource with the environment's ownership tag.
 func thing(list []Thing, environment, kind, id, name, state string, tags []string, metadata map[string]string, description string) []Thing {
 	mark, ok := ownership.Find(tags, metadata, description)
 	if !ok || mark.Environment != environment {
@@ -180,7 +179,7 @@ func (i Inventory) credentials(ctx context.Context, environment string) (list []
 	}
 	pages, err := applicationcredentials.List(client, i.UserID, nil).AllPages(ctx)
 	if gophercloud.ResponseCodeIs(err, http.StatusForbidden) {
-		return nil, nil // a restricted credential may not see them, and has made none
+		return nil, nil // a restricted credential may not list them, and has created none
 	}
 	if err != nil {
 		return nil, err
@@ -192,7 +191,7 @@ func (i Inventory) credentials(ctx context.Context, environment string) (list []
 	return list, err
 }
 
-// absent makes nothing of the error that the cloud does not have a service.
+// absent drops the error for a service that the cloud does not have.
 func absent(err error) error {
 	if _, missing := err.(*gophercloud.ErrEndpointNotFound); missing {
 		return nil

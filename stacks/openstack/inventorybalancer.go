@@ -6,7 +6,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 )
 
-// balancers are those of clusters' APIs: the environment itself makes none.
+// balancers lists those of clusters' APIs: the environment itself creates none.
 func (i Inventory) balancers(ctx context.Context, environment string, seen *exposed) (list []Thing, err error) {
 	client, err := i.LoadBalancer()
 	if err != nil {
@@ -24,8 +24,8 @@ func (i Inventory) balancers(ctx context.Context, environment string, seen *expo
 	return list, err
 }
 
-// removeBalancer deletes a load balancer with all that belongs to it, and
-// waits until it is gone: its port would keep the subnet.
+// removeBalancer deletes a load balancer with all its parts, and waits until it is gone:
+// its port would block the subnet.
 func (i Inventory) removeBalancer(ctx context.Context, id string) error {
 	client, err := i.LoadBalancer()
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/slipway-sh/slipway/addons/janitor"
 )
 
-// StepServices is the step of what Services of type LoadBalancer have in the
-// cloud. The cloud controller manager makes it on the management cluster, with
-// names and without marks.
+// StepServices is the step of the resources of Services of type LoadBalancer. The cloud
+// controller manager of the management cluster creates them, with names but without
+// ownership tags.
 const StepServices = "services"
 
-// exposed are the lists in which things of Services are found.
+// exposed are the lists that contain resources of Services.
 type exposed struct {
 	balancers []loadbalancers.LoadBalancer
 	addresses []floatingips.FloatingIP
@@ -24,10 +24,9 @@ type exposed struct {
 	ports     []ports.Port
 }
 
-// of returns the things of Services on the cluster of the environment. The
-// cluster's name in theirs does not say whose they are: another cluster of the
-// name may be in the project. What is on a network that the environment made is
-// the environment's (rows S-73, S-74).
+// of returns the resources of Services on the environment's cluster. The cluster's name in
+// their names is not enough: the project may have another cluster with the name. Resources
+// on a network that the environment created belong to the environment (rows S-73, S-74).
 func (s *exposed) of(environment string, marked []Thing) []Thing {
 	networks := map[string]bool{}
 	for _, thing := range marked {

@@ -23,7 +23,7 @@ type KeyPairState struct {
 
 func (s KeyPairState) inputs() KeyPairInputs { return s.KeyPairInputs }
 
-// KeyPair is a key pair in a program. Its id is its name.
+// KeyPair is a key pair in a program. Its ID is its name.
 type KeyPair struct {
 	pulumi.CustomResourceState
 	Fingerprint pulumi.StringOutput `pulumi:"fingerprint"`
@@ -42,7 +42,7 @@ type keyPair struct {
 // Annotate names the resource's type.
 func (*keyPair) Annotate(a infer.Annotator) { a.SetToken("openstack", "KeyPair") }
 
-// keyPairKind knows a key pair by its name: Nova keeps nothing else with it.
+// keyPairKind recognises a key pair by its name: Nova stores nothing else with it.
 type keyPairKind struct{ Clients }
 
 func (keyPairKind) word() string { return "key pair" }
@@ -58,7 +58,7 @@ func (k keyPairKind) find(ctx context.Context, in KeyPairInputs) (string, error)
 	if sameKey(state.PublicKey, in.PublicKey) {
 		return in.mark().Name(), nil
 	}
-	// One of ours whose private key is lost: nobody can use it any more.
+	// One of ours whose private key is lost: it is of no use any more.
 	return "", k.remove(ctx, in.mark().Name(), state)
 }
 

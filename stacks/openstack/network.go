@@ -13,17 +13,17 @@ import (
 // NetworkInputs are the inputs of a network.
 type NetworkInputs struct {
 	Owned
-	// MTU in bytes; 0 is the cloud's own.
+	// MTU in bytes; 0 means the cloud's default.
 	MTU int `pulumi:"mtu,optional"`
-	// AvailabilityZoneHints are sent where the cloud knows them.
+	// AvailabilityZoneHints are sent if the cloud supports them.
 	AvailabilityZoneHints []string `pulumi:"availabilityZoneHints,optional" diff:"replace"`
 }
 
 // NetworkState is the state of a network.
 type NetworkState struct {
 	NetworkInputs
-	// NeutronMTU is the network's in bytes, also where the cloud chose it; 0 if
-	// the cloud does not tell.
+	// NeutronMTU is the network's MTU in bytes, also if the cloud chose it; 0 if the
+	// cloud does not report it.
 	NeutronMTU int `pulumi:"neutronMTU"`
 }
 
@@ -50,7 +50,7 @@ func (*network) Annotate(a infer.Annotator) { a.SetToken("openstack", "Network")
 
 type networkKind struct{ Clients }
 
-// networkView is a network as Neutron tells it.
+// networkView is a network as Neutron returns it.
 type networkView struct {
 	networks.Network
 	mtu.NetworkMTUExt

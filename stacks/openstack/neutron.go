@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// candidate is a thing that may be the one with a mark.
+// candidate is a resource that may carry an ownership tag.
 type candidate struct {
 	id, name    string
 	tags        []string
@@ -20,8 +20,8 @@ type candidate struct {
 	description string
 }
 
-// pick returns the id of the candidate with the mark. One that has its name
-// and belongs to nobody or to another environment is refused (S-02).
+// pick returns the ID of the candidate with the ownership tag. It refuses one that has the
+// name but belongs to nobody or to another environment (S-02).
 func pick(word string, mark ownership.Owner, candidates []candidate) (string, error) {
 	var refused error
 	for _, c := range candidates {
@@ -36,9 +36,9 @@ func pick(word string, mark ownership.Owner, candidates []candidate) (string, er
 	return "", refused
 }
 
-// tag gives a thing of Neutron its tags and leaves those of others. Things are
-// made with the mark in the description already, so a run that is killed
-// before this call leaves nothing foreign.
+// tag sets the tags of a Neutron resource and keeps those of others. Resources are created
+// with the ownership tag in the description, so a run that is killed before this call
+// leaves no resource without an owner.
 func tag(ctx context.Context, client *gophercloud.ServiceClient, plural, id string, have []string, owned Owned) error {
 	want := slices.Clone(have)
 	for _, t := range append(owned.mark().Tags(), owned.Tags...) {
@@ -56,7 +56,7 @@ func tag(ctx context.Context, client *gophercloud.ServiceClient, plural, id stri
 	return nil
 }
 
-// hasExtension asks Neutron for one of its extensions; clouds leave some out.
+// hasExtension reports whether Neutron has an extension; some clouds lack some.
 func hasExtension(ctx context.Context, client *gophercloud.ServiceClient, alias string) (bool, error) {
 	_, err := extensions.Get(ctx, client, alias).Extract()
 	if gone(err) == errGone {
@@ -65,8 +65,7 @@ func hasExtension(ctx context.Context, client *gophercloud.ServiceClient, alias 
 	return err == nil, err
 }
 
-// withoutHints drops availability zone hints where the cloud does not know
-// them (S-10).
+// withoutHints drops availability zone hints if the cloud does not support them (S-10).
 func withoutHints(ctx context.Context, client *gophercloud.ServiceClient, alias string, hints []string) ([]string, error) {
 	if len(hints) == 0 {
 		return nil, nil

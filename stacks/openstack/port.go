@@ -14,7 +14,7 @@ import (
 type PortInputs struct {
 	Owned
 	NetworkID string `pulumi:"networkID" diff:"replace"`
-	// SubnetID chooses one subnet of several; empty lets the cloud choose.
+	// SubnetID chooses one of several subnets; if empty the cloud chooses.
 	SubnetID       string   `pulumi:"subnetID,optional" diff:"replace"`
 	SecurityGroups []string `pulumi:"securityGroups,optional"`
 }
@@ -152,7 +152,7 @@ func portState(in PortInputs, p *ports.Port) PortState {
 	return state
 }
 
-// sameSet compares two lists whose order means nothing.
+// sameSet compares two lists without regard to order.
 func sameSet(a, b []string) bool {
 	x, y := slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	return slices.Equal(x, y)

@@ -7,8 +7,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// register adds a resource to the program: in are its constant inputs, refs
-// those that come from other resources, by property name.
+// register adds a resource to the program: in are its constant inputs, refs those that come
+// from other resources, by property name.
 func register(ctx *pulumi.Context, kind string, in inputs, refs pulumi.Map, resource pulumi.CustomResource, options []pulumi.ResourceOption) error {
 	properties := propertiesOf(in)
 	for name, value := range refs {
@@ -19,8 +19,8 @@ func register(ctx *pulumi.Context, kind string, in inputs, refs pulumi.Map, reso
 	return ctx.RegisterResource("slipway:openstack:"+kind, in.mark().Step, properties, resource, options...)
 }
 
-// propertiesOf are the fields of a struct of inputs by their `pulumi` tags;
-// empty optional ones are left out.
+// propertiesOf returns the fields of a struct of inputs by their `pulumi` tags, without
+// empty optional ones.
 func propertiesOf(in any) pulumi.Map {
 	properties := pulumi.Map{}
 	value := reflect.ValueOf(in)

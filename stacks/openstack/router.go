@@ -20,7 +20,7 @@ type RouterInputs struct {
 // RouterState is the state of a router.
 type RouterState struct {
 	RouterInputs
-	// ExternalAddress is the address that the environment is seen with.
+	// ExternalAddress is the source address of the environment's outgoing traffic.
 	ExternalAddress string `pulumi:"externalAddress"`
 }
 

@@ -42,8 +42,8 @@ type routerInterface struct {
 // Annotate names the resource's type.
 func (*routerInterface) Annotate(a infer.Annotator) { a.SetToken("openstack", "RouterInterface") }
 
-// interfaceKind has no mark of its own: an interface is known by its router and
-// its subnet, and its id is both.
+// interfaceKind has no ownership tag: an interface is identified by its router and its
+// subnet, and its ID consists of both.
 type interfaceKind struct{ Clients }
 
 func (interfaceKind) word() string { return "router interface" }

@@ -15,19 +15,19 @@ import (
 // SecurityGroupInputs are the inputs of a security group.
 type SecurityGroupInputs struct {
 	Owned
-	// Rules is all that may come in. What may go out is left as the cloud
-	// makes it: everything.
+	// Rules are all ingress rules. Egress keeps the cloud's default: everything is
+	// allowed.
 	Rules []Rule `pulumi:"rules"`
 }
 
-// Rule lets traffic in.
+// Rule allows ingress traffic.
 type Rule struct {
 	// Protocol is tcp, udp, icmp, or empty for all.
 	Protocol string `pulumi:"protocol,optional"`
-	// PortMin and PortMax bound the ports; both 0 are all.
+	// PortMin and PortMax are the range of ports; both 0 means all.
 	PortMin int `pulumi:"portMin,optional"`
 	PortMax int `pulumi:"portMax,optional"`
-	// CIDR is where the traffic comes from; empty is the group itself.
+	// CIDR is the source of the traffic; empty means the group itself.
 	CIDR string `pulumi:"cidr,optional"`
 }
 
@@ -88,8 +88,8 @@ func (k groupKind) make(ctx context.Context, in SecurityGroupInputs) (string, er
 	return g.ID, nil
 }
 
-// settle makes the rules equal to the list: what is missing is added before
-// what is too much is taken away (S-12).
+// settle makes the rules match the list: it adds missing rules before it removes extra ones
+// (S-12).
 func (k groupKind) settle(ctx context.Context, id string, in SecurityGroupInputs) (SecurityGroupState, error) {
 	client, g, err := k.get(ctx, id)
 	if err != nil {
@@ -146,7 +146,7 @@ func (k groupKind) allow(ctx context.Context, client *gophercloud.ServiceClient,
 	return nil
 }
 
-// normal is the rule as Neutron tells it back: networks without host bits.
+// normal is the rule as Neutron returns it: networks without host bits.
 func (r Rule) normal() Rule {
 	if prefix, err := netip.ParsePrefix(r.CIDR); err == nil {
 		r.CIDR = prefix.Masked().String()
@@ -178,7 +178,7 @@ func (k groupKind) read(ctx context.Context, id string, in SecurityGroupInputs) 
 			have[ruleOf(r)] = true
 		}
 	}
-	var list []Rule // in the order of the inputs, then what is too much
+	var list []Rule // in the order of the inputs, then the extra ones
 	for _, r := range in.Rules {
 		if have[r.normal()] {
 			list = append(list, r)

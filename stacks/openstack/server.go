@@ -13,14 +13,14 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// The microversions that are asked for.
+// The microversions that are used.
 const (
-	// readingServers is the newest one (but for a few) in which a server tells
-	// its flavor's id; it tells tags, too.
+	// readingServers is one of the newest in which a server contains its flavor's ID; it
+	// also contains the tags.
 	readingServers = "2.26"
-	// taggedServers takes tags with the server that is to be made.
+	// taggedServers accepts tags when a server is created.
 	taggedServers = "2.52"
-	// volumeTypeOfRoot takes the type of a root volume.
+	// volumeTypeOfRoot accepts the type of a root volume.
 	volumeTypeOfRoot = "2.67"
 )
 
@@ -28,27 +28,27 @@ const (
 type ServerInputs struct {
 	Owned
 	FlavorID string `pulumi:"flavorID"`
-	// ImageID and UserData are those that the server is made with. Others do not
-	// replace a running server; ImageDigest does.
+	// ImageID and UserData are used when the server is created. A change does not
+	// replace a running server; a change of ImageDigest does.
 	ImageID  string `pulumi:"imageID" diff:"ignore"`
 	UserData string `pulumi:"userData,optional" diff:"ignore" provider:"secret"`
 	KeyName  string `pulumi:"keyName,optional" diff:"ignore"`
-	// KeyFingerprint is that of the key pair, if it is ours: nobody can log in
-	// to a server that has another one.
+	// KeyFingerprint is that of the key pair, if it is ours: we cannot log in to a
+	// server with another one.
 	KeyFingerprint string `pulumi:"keyFingerprint,optional" diff:"replace"`
 	// Ports are attached in this order.
 	Ports []string `pulumi:"ports" diff:"replace"`
-	// Volumes stay when the server is replaced.
+	// Volumes are kept when the server is replaced.
 	Volumes []string `pulumi:"volumes,optional"`
-	// RootVolumeSize in GiB is the size of a root volume that goes with the
+	// RootVolumeSize is the size in GiB of a root volume that is deleted with the
 	// server; 0 boots from the hypervisor's own disk (S-15).
 	RootVolumeSize   int               `pulumi:"rootVolumeSize,optional" diff:"replace"`
 	RootVolumeType   string            `pulumi:"rootVolumeType,optional" diff:"replace"`
 	AvailabilityZone string            `pulumi:"availabilityZone,optional" diff:"replace"`
 	Metadata         map[string]string `pulumi:"metadata,optional"`
-	// ImageDigest is the SHA-256 of the image, where it is one that comes with
-	// Slipway or a list: a newer one replaces the server. Empty is an image of the
-	// cloud, which is its operator's business.
+	// ImageDigest is the SHA-256 of the image, if it is from the bundle or an image
+	// manifest: a newer image replaces the server. It is empty for other images of the
+	// cloud, which its operator manages.
 	ImageDigest string `pulumi:"imageDigest,optional" diff:"replace-known"`
 }
 
@@ -103,16 +103,15 @@ type serverKind struct{ Clients }
 
 func (serverKind) word() string { return "server" }
 
-// keyMetadata and imageMetadata are the metadata that hold the fingerprint of a
-// server's key, and the digest of its image.
+// keyMetadata and imageMetadata are the metadata keys of the fingerprint of a server's key,
+// and of the digest of its image.
 const (
 	keyMetadata   = "slipway_key"
 	imageMetadata = "slipway_image"
 )
 
-// find deletes a server of ours that never came up, whose key is lost, or that
-// was made of an older image by a run that lost its state, so that it is made
-// anew. Its volumes stay.
+// find deletes a server of ours that never came up, whose key is lost, or that has an older
+// image and is not in the state, so that it is created again. Its volumes are kept.
 func (k serverKind) find(ctx context.Context, in ServerInputs) (string, error) {
 	client, err := k.Compute()
 	if err != nil {
@@ -170,8 +169,8 @@ func (k serverKind) make(ctx context.Context, in ServerInputs) (string, error) {
 	return s.ID, nil
 }
 
-// metadata is what may be changed of a server that is there; what it was made of
-// is none of it.
+// metadata is the metadata that may be changed on an existing server; the keys that
+// record how it was created are not.
 func (in ServerInputs) metadata() map[string]string {
 	all := maps.Clone(in.Metadata)
 	if all == nil {
@@ -224,7 +223,7 @@ func (k serverKind) read(ctx context.Context, id string, in ServerInputs) (Serve
 	return ServerState{in, s.Status}, nil
 }
 
-// remove leaves ports and volumes that were made before the server.
+// remove keeps ports and volumes that were created before the server.
 func (k serverKind) remove(ctx context.Context, id string, _ ServerState) error {
 	asked := false
 	return wait(ctx, func() (string, bool, error) {
@@ -240,7 +239,7 @@ func (k serverKind) remove(ctx context.Context, id string, _ ServerState) error 
 			err := gone(servers.Delete(ctx, client, id).ExtractErr())
 			return "deleting", err == errGone, skipGone(err)
 		case s.Status == "ERROR" && s.TaskState == "" && asked && s.Fault.Message != "":
-			return "still there: " + s.Fault.Message, false, nil
+			return "still attached: " + s.Fault.Message, false, nil
 		}
 		return "server is being deleted", false, nil
 	})

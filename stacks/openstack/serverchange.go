@@ -11,8 +11,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/volumeattach"
 )
 
-// running waits until the server is active. One that is off is started, a
-// resize that waits for its confirmation is confirmed.
+// running waits until the server is active. It starts a server that is off, and confirms a
+// pending resize.
 func (k serverKind) running(ctx context.Context, id string) (client *gophercloud.ServiceClient, s *servers.Server, err error) {
 	asked := ""
 	err = wait(ctx, func() (string, bool, error) {
@@ -30,7 +30,7 @@ func (k serverKind) running(ctx context.Context, id string) (client *gophercloud
 			return "", false, failed(s.Status, s.Fault.Message, serverRemedy(s.Fault.Message))
 		case "SHELVED", "SHELVED_OFFLOADED":
 			if s.TaskState == "" {
-				return "", false, failed(s.Status, "somebody shelved the server", "slipway seed wake, then run the same command again")
+				return "", false, failed(s.Status, "the server is shelved", "run slipway seed wake, then the same command again")
 			}
 		case "SHUTOFF":
 			if s.TaskState == "" {
@@ -46,7 +46,7 @@ func (k serverKind) running(ctx context.Context, id string) (client *gophercloud
 	return client, s, err
 }
 
-// describe is what a server is doing, in Nova's words.
+// describe returns a server's state and task in Nova's terms.
 func describe(s *servers.Server) string {
 	if s.TaskState != "" {
 		return fmt.Sprintf("server is %s (%s)", s.Status, s.TaskState)
@@ -58,11 +58,11 @@ func serverRemedy(cause string) string {
 	text := strings.ToLower(cause)
 	switch {
 	case strings.Contains(text, "no valid host"):
-		return "choose another flavor or availability zone, or ask the cloud's operator for room"
+		return "choose another flavor or availability zone, or ask the cloud's operator for capacity"
 	case strings.Contains(text, "quota"):
-		return "ask for more quota; slipway preflight shows the need"
+		return "ask for more quota; slipway preflight shows how much is needed"
 	}
-	return "run the same command again: the server is made anew"
+	return "run the same command again, which creates the server again"
 }
 
 // resize changes the flavor and confirms.
@@ -75,12 +75,12 @@ func (k serverKind) resize(ctx context.Context, client *gophercloud.ServiceClien
 		return err
 	}
 	if now, _ := s.Flavor["id"].(string); now != flavor {
-		return failed(s.Status, "the flavor did not change: "+s.Fault.Message, "see the server's actions in the cloud")
+		return failed(s.Status, "the flavor was not changed: "+s.Fault.Message, "see openstack server event list for this server")
 	}
 	return nil
 }
 
-// attach attaches the volumes that are not.
+// attach attaches the volumes that are not attached yet.
 func (k serverKind) attach(ctx context.Context, client *gophercloud.ServiceClient, s *servers.Server, volumes []string) error {
 	for _, id := range volumes {
 		if slices.ContainsFunc(s.AttachedVolumes, func(a servers.AttachedVolume) bool { return a.ID == id }) {
@@ -93,7 +93,7 @@ func (k serverKind) attach(ctx context.Context, client *gophercloud.ServiceClien
 	return nil
 }
 
-// devices is the boot disk and the volumes. Without either, Nova needs none.
+// devices returns the boot disk and the volumes. Without either, Nova needs none.
 func (in ServerInputs) devices() []servers.BlockDevice {
 	if in.RootVolumeSize == 0 && len(in.Volumes) == 0 {
 		return nil

@@ -13,8 +13,8 @@ import (
 // ServiceProjectInputs are the inputs of the project of service users.
 type ServiceProjectInputs struct {
 	Owned
-	// Name is most often "service". One that is there is borrowed: it stays
-	// when the environment goes.
+	// Name is usually "service". An existing project is borrowed: it stays when the
+	// environment is deleted.
 	Name string `pulumi:"name" diff:"replace"`
 }
 

@@ -16,10 +16,10 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// ServiceUserInputs are the inputs of a user as which a service of ours logs in.
+// ServiceUserInputs are the inputs of a user with which one of our services logs in.
 type ServiceUserInputs struct {
 	Owned
-	// ProjectID is where the user has the role.
+	// ProjectID is the project in which the user has the role.
 	ProjectID string `pulumi:"projectID" diff:"replace"`
 	Role      string `pulumi:"role" diff:"replace"`
 }
@@ -32,7 +32,7 @@ type ServiceUserState struct {
 
 func (s ServiceUserState) inputs() ServiceUserInputs { return s.ServiceUserInputs }
 
-// ServiceUser is a service user in a program; its id and password log in.
+// ServiceUser is a service user in a program; its ID and password log in.
 type ServiceUser struct {
 	pulumi.CustomResourceState
 	Password pulumi.StringOutput `pulumi:"password"`
@@ -51,12 +51,12 @@ type serviceUser struct {
 // Annotate names the resource's type.
 func (*serviceUser) Annotate(a infer.Annotator) { a.SetToken("openstack", "ServiceUser") }
 
-// WireDependencies says that the password is secret.
+// WireDependencies marks the password as secret.
 func (*serviceUser) WireDependencies(f infer.FieldSelector, _ *ServiceUserInputs, s *ServiceUserState) {
 	f.OutputField(&s.Password).AlwaysSecret()
 }
 
-// Read keeps the password, which Keystone does not tell.
+// Read keeps the password, which Keystone does not return.
 func (u *serviceUser) Read(ctx context.Context, r infer.ReadRequest[ServiceUserInputs, ServiceUserState]) (infer.ReadResponse[ServiceUserInputs, ServiceUserState], error) {
 	response, err := u.controller.Read(ctx, r)
 	response.State.Password = r.State.Password
@@ -86,7 +86,7 @@ func (k serviceUserKind) find(ctx context.Context, in ServiceUserInputs) (string
 	return list[0].ID, nil
 }
 
-// make makes the user without a password; settle gives it one.
+// make creates the user without a password; settle sets it.
 func (k serviceUserKind) make(ctx context.Context, in ServiceUserInputs) (string, error) {
 	client, domain, err := k.administrator(ctx)
 	if err != nil {
@@ -99,8 +99,8 @@ func (k serviceUserKind) make(ctx context.Context, in ServiceUserInputs) (string
 	return made.ID, nil
 }
 
-// settle gives the user the role, and a new password: an earlier one is known
-// to a state only, which may be lost.
+// settle assigns the role to the user, and sets a new password: an earlier one is only in a
+// state, which may be lost.
 func (k serviceUserKind) settle(ctx context.Context, id string, in ServiceUserInputs) (ServiceUserState, error) {
 	client, _, err := k.administrator(ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ func (k serviceUserKind) settle(ctx context.Context, id string, in ServiceUserIn
 	return ServiceUserState{in, password}, nil
 }
 
-// assign gives the user the role in the project.
+// assign assigns the role in the project to the user.
 func assign(ctx context.Context, client *gophercloud.ServiceClient, id string, in ServiceUserInputs) error {
 	pages, err := roles.List(client, roles.ListOpts{Name: in.Role}).AllPages(ctx)
 	if err != nil {
@@ -127,7 +127,7 @@ func assign(ctx context.Context, client *gophercloud.ServiceClient, id string, i
 		return err
 	}
 	if len(list) == 0 {
-		return fault.New("role "+in.Role, errors.New("Keystone has none of this name"), "openstack role create "+in.Role)
+		return fault.New("role "+in.Role, errors.New("Keystone has no role with this name"), "run openstack role create "+in.Role)
 	}
 	if err := roles.Assign(ctx, client, list[0].ID, roles.AssignOpts{UserID: id, ProjectID: in.ProjectID}).ExtractErr(); err != nil {
 		return fmt.Errorf("assigning role %s: %w", in.Role, err)

@@ -39,9 +39,9 @@ type SSHKey struct {
 	PrivateKey pulumi.StringOutput `pulumi:"privateKey"`
 }
 
-// NewSSHKey adds an SSH key to the program. It is made here, is kept in the
-// state encrypted and in a file with mode 0600, and the cloud gets its public
-// part only.
+// NewSSHKey adds an SSH key to the program. It is generated on the operator's machine and
+// kept encrypted in the state and in a file with mode 0600; the cloud gets only its public
+// part.
 func NewSSHKey(ctx *pulumi.Context, in SSHKeyInputs, options ...pulumi.ResourceOption) (*SSHKey, error) {
 	r := &SSHKey{}
 	return r, register(ctx, "SSHKey", in, nil, r, append(options, pulumi.AdditionalSecretOutputs([]string{"privateKey"})))
@@ -54,12 +54,12 @@ type sshKey struct {
 // Annotate names the resource's type.
 func (*sshKey) Annotate(a infer.Annotator) { a.SetToken("openstack", "SSHKey") }
 
-// WireDependencies says that the private key is secret.
+// WireDependencies marks the private key as secret.
 func (*sshKey) WireDependencies(f infer.FieldSelector, _ *SSHKeyInputs, s *SSHKeyState) {
 	f.OutputField(&s.PrivateKey).AlwaysSecret()
 }
 
-// Diff sees that the file is gone: the state has the key, too.
+// Diff detects that the file is gone; the key is also in the state.
 func (k *sshKey) Diff(ctx context.Context, r infer.DiffRequest[SSHKeyInputs, SSHKeyState]) (infer.DiffResponse, error) {
 	response, err := k.controller.Diff(ctx, r)
 	if _, gone := os.Stat(k.kind.(keyKind).path(r.ID)); errors.Is(gone, fs.ErrNotExist) && !response.HasChanges {
@@ -79,7 +79,7 @@ func (k *sshKey) Update(_ context.Context, r infer.UpdateRequest[SSHKeyInputs, S
 	return response, k.explain("writing", r.Inputs, k.kind.(keyKind).write(r.ID, []byte(r.State.PrivateKey)))
 }
 
-// Read finds the key in the state where the file is gone.
+// Read takes the key from the state if the file is gone.
 func (k *sshKey) Read(ctx context.Context, r infer.ReadRequest[SSHKeyInputs, SSHKeyState]) (infer.ReadResponse[SSHKeyInputs, SSHKeyState], error) {
 	if _, err := os.Stat(k.kind.(keyKind).path(r.ID)); errors.Is(err, fs.ErrNotExist) && r.State.PrivateKey != "" {
 		return infer.ReadResponse[SSHKeyInputs, SSHKeyState]{ID: r.ID, Inputs: r.State.SSHKeyInputs, State: r.State}, nil
@@ -87,7 +87,7 @@ func (k *sshKey) Read(ctx context.Context, r infer.ReadRequest[SSHKeyInputs, SSH
 	return k.controller.Read(ctx, r)
 }
 
-// keyKind keeps keys in a folder. Its id is the file's name.
+// keyKind keeps keys in a folder. The ID is the file's name.
 type keyKind struct{ folder string }
 
 func (keyKind) word() string { return "SSH key" }
@@ -103,7 +103,7 @@ func (k keyKind) find(_ context.Context, in SSHKeyInputs) (string, error) {
 func (k keyKind) make(_ context.Context, in SSHKeyInputs) (string, error) {
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
-		return "", fmt.Errorf("making a key: %w", err)
+		return "", fmt.Errorf("generating a key: %w", err)
 	}
 	block, err := ssh.MarshalPrivateKey(private, in.mark().Name())
 	if err != nil {
@@ -141,10 +141,10 @@ func (k keyKind) remove(_ context.Context, id string, _ SSHKeyState) error {
 
 func (k keyKind) path(id string) string { return filepath.Join(k.folder, filepath.Base(id)+".pem") }
 
-// write lets the file appear whole or not at all.
+// write writes the file whole or not at all.
 func (k keyKind) write(id string, text []byte) error {
 	if err := os.MkdirAll(k.folder, 0o700); err != nil {
-		return fmt.Errorf("making the folder of keys: %w", err)
+		return fmt.Errorf("creating the folder of keys: %w", err)
 	}
 	file, err := os.CreateTemp(k.folder, ".new-") // mode 0600
 	if err != nil {

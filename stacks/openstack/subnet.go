@@ -15,11 +15,11 @@ type SubnetInputs struct {
 	Owned
 	NetworkID string `pulumi:"networkID" diff:"replace"`
 	CIDR      string `pulumi:"cidr" diff:"replace"`
-	// DNS are the addresses of name servers, in order.
+	// DNS are the addresses of DNS servers, in order.
 	DNS []string `pulumi:"dns,optional"`
-	// Gateway is the router's address; empty is the cloud's choice.
+	// Gateway is the router's address; if empty the cloud chooses.
 	Gateway string `pulumi:"gatewayIP,optional" diff:"replace"`
-	// Pools are the addresses that are given out; none is the whole subnet.
+	// Pools are the allocation pools; none means the whole subnet.
 	Pools []Pool `pulumi:"pools,optional"`
 }
 

@@ -17,10 +17,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// Sweep deletes things by their marks, without a state: what a killed run
-// made, or everything if the state is lost. Things of a type go at the same
-// time, types in the order of Inventory.List. What cannot be deleted does not
-// keep the rest from going; its errors are joined.
+// Sweep deletes resources by their ownership tags, without the state: what a killed run
+// created, or everything if the state is lost. Resources of a type are deleted in parallel,
+// types in the order of Inventory.List. It goes on after errors and joins them.
 func (i Inventory) Sweep(ctx context.Context, things []Thing, events event.Sink) error {
 	var mu sync.Mutex
 	var errs []error
@@ -86,7 +85,7 @@ func (i Inventory) remove(ctx context.Context, t Thing) error {
 	return fmt.Errorf("unknown type %q", t.Type)
 }
 
-// unplug removes the interfaces of a router, without which it cannot go.
+// unplug removes the interfaces of a router, so that it can be deleted.
 func (i Inventory) unplug(ctx context.Context, routerID string) error {
 	client, err := i.Network()
 	if err != nil {
@@ -112,9 +111,9 @@ func (i Inventory) unplug(ctx context.Context, routerID string) error {
 	return nil
 }
 
-// removeUnlessKept deletes a thing. A network or a subnet that ports keep is told
-// with them: they are not the environment's, and whoever has them must decide
-// (row S-73). One that no device has will not go by itself: nobody waits for it.
+// removeUnlessKept deletes a resource. The error for a network or a subnet that is still in
+// use lists its ports: they do not belong to the environment, and their owner must decide
+// (row S-73). A port without a device does not go away by itself, so it is not waited for.
 func (i Inventory) removeUnlessKept(ctx context.Context, t Thing) error {
 	var keeping []ports.Port
 	err := times(ctx, deletingAttempts, func() error {
@@ -135,12 +134,12 @@ func (i Inventory) removeUnlessKept(ctx context.Context, t Thing) error {
 	for _, p := range keeping {
 		names = append(names, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", p.ID, p.Name, p.DeviceOwner)), " "))
 	}
-	return fault.New(t.Type+" "+t.Name, fmt.Errorf("%w: %s", errKept, strings.Join(names, ", ")), "delete them, if nobody needs them, and run slipway down again")
+	return fault.New(t.Type+" "+t.Name, fmt.Errorf("%w: %s", errKept, strings.Join(names, ", ")), "if nobody needs these ports, delete them and run slipway down again")
 }
 
-var errKept = errors.New("ports that are not the environment's keep it")
+var errKept = errors.New("ports that do not belong to the environment use it")
 
-// portsOf are the ports in a network or a subnet; none if that cannot be told.
+// portsOf returns the ports in a network or a subnet; none if they cannot be listed.
 func (i Inventory) portsOf(ctx context.Context, t Thing) []ports.Port {
 	client, err := i.Network()
 	if err != nil {

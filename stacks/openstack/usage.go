@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Usage is how much a project uses of what is limited, by name.
+// Usage is a project's use of its quotas, by name.
 type Usage map[string]int
 
-// Names are the names in order.
+// Names are the names, sorted.
 func (u Usage) Names() []string { return slices.Sorted(maps.Keys(u)) }
 
-// Usage asks the services what the project uses. Those that the cloud does not
-// have are left out.
+// Usage reads from the services what the project uses. It leaves out services that the
+// cloud does not have.
 func (i Inventory) Usage(ctx context.Context) (Usage, error) {
 	var compute, volume, network Usage
 	group, ctx := errgroup.WithContext(ctx)
@@ -58,8 +58,7 @@ func (i Inventory) volumeUsage(ctx context.Context) (Usage, error) {
 	return Usage{"volumes": l.Absolute.TotalVolumesUsed, "volume GiB": l.Absolute.TotalGigabytesUsed}, nil
 }
 
-// networkUsage counts lists: only some clouds tell members the usage of
-// networks.
+// networkUsage counts lists: only some clouds show members the usage of networks.
 func (i Inventory) networkUsage(ctx context.Context) (Usage, error) {
 	client, err := i.Network()
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// extendAttached is the microversion from which on volumes in use can grow.
+// extendAttached is the microversion from which attached volumes can be extended.
 const extendAttached = "3.42"
 
-// readyKey is the metadata of a volume that was usable once, and may hold data.
+// readyKey is the metadata of a volume that was usable once, and so may contain data.
 const readyKey = "slipway_ready"
 
 // VolumeInputs are the inputs of a volume.
 type VolumeInputs struct {
 	Owned
-	// Size in GiB; it can grow and never shrink.
+	// Size in GiB; it can grow but not shrink.
 	Size             int    `pulumi:"size"`
 	Type             string `pulumi:"type,optional" diff:"replace"`
 	AvailabilityZone string `pulumi:"availabilityZone,optional" diff:"replace"`
@@ -50,7 +50,7 @@ type volume struct {
 // Annotate names the resource's type.
 func (*volume) Annotate(a infer.Annotator) { a.SetToken("openstack", "Volume") }
 
-// Diff refuses to shrink, already in a plan.
+// Diff refuses to shrink the volume, even in a plan.
 func (v *volume) Diff(ctx context.Context, r infer.DiffRequest[VolumeInputs, VolumeState]) (infer.DiffResponse, error) {
 	if err := noShrinking(r.State.Size, r.Inputs); err != nil {
 		return infer.DiffResponse{}, err
@@ -62,14 +62,14 @@ func noShrinking(have int, in VolumeInputs) error {
 	if have <= in.Size {
 		return nil
 	}
-	return fault.Usage("volume "+in.mark().Name(), fmt.Errorf("it has %d GiB and cannot shrink to %d GiB", have, in.Size), "give at least its size")
+	return fault.Usage("volume "+in.mark().Name(), fmt.Errorf("it has %d GiB and cannot be reduced to %d GiB", have, in.Size), "set at least its current size")
 }
 
 type volumeKind struct{ Clients }
 
 func (volumeKind) word() string { return "volume" }
 
-// find deletes a volume of ours that was never usable, so that it is made anew.
+// find deletes a volume of ours that was never usable, so that it is created again.
 func (k volumeKind) find(ctx context.Context, in VolumeInputs) (string, error) {
 	client, err := k.Volume()
 	if err != nil {
@@ -123,7 +123,7 @@ func (k volumeKind) settle(ctx context.Context, id string, in VolumeInputs) (Vol
 			growing.Microversion = extendAttached
 		}
 		if err := volumes.ExtendSize(ctx, &growing, id, volumes.ExtendSizeOpts{NewSize: in.Size}).ExtractErr(); err != nil {
-			return VolumeState{}, fmt.Errorf("growing: %w", err)
+			return VolumeState{}, fmt.Errorf("extending: %w", err)
 		}
 		if client, v, err = k.usable(ctx, id); err != nil {
 			return VolumeState{}, err
@@ -135,7 +135,7 @@ func (k volumeKind) settle(ctx context.Context, id string, in VolumeInputs) (Vol
 		metadata := maps.Clone(v.Metadata)
 		maps.Copy(metadata, marks)
 		if _, err := volumes.Update(ctx, client, id, volumes.UpdateOpts{Metadata: metadata}).Extract(); err != nil {
-			return VolumeState{}, fmt.Errorf("marking: %w", err)
+			return VolumeState{}, fmt.Errorf("setting metadata: %w", err)
 		}
 	}
 	return VolumeState{in}, nil
@@ -161,14 +161,14 @@ func (k volumeKind) usable(ctx context.Context, id string) (client *gophercloud.
 		case v.Status == "available" || v.Status == "in-use":
 			return "", true, nil
 		case strings.HasPrefix(v.Status, "error"):
-			return "", false, failed(v.Status, k.cause(ctx, client, id), "run the same command again: a volume that was never usable is made anew; one that was in use is the cloud's operator's to repair")
+			return "", false, failed(v.Status, k.cause(ctx, client, id), "run the same command again, which replaces a volume that was never usable; if it was in use before, ask the cloud's operator to repair it")
 		}
 		return "volume is " + v.Status, false, nil
 	})
 	return client, v, err
 }
 
-// cause is what Cinder tells users about a volume in error, if it does.
+// cause returns Cinder's message about a volume in error, if there is one.
 func (volumeKind) cause(ctx context.Context, client *gophercloud.ServiceClient, id string) string {
 	telling := *client
 	telling.Microversion = "3.5" // the first with filters on messages

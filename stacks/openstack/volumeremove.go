@@ -9,7 +9,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/volumeattach"
 )
 
-// remove detaches the volume first where a server still has it.
+// remove detaches the volume first if it is attached to a server.
 func (k volumeKind) remove(ctx context.Context, id string, _ VolumeState) error {
 	asked := false
 	return wait(ctx, func() (string, bool, error) {
@@ -22,7 +22,7 @@ func (k volumeKind) remove(ctx context.Context, id string, _ VolumeState) error 
 		case len(v.Attachments) > 0:
 			return "detaching", false, k.detach(ctx, v)
 		case v.Status == "error_deleting":
-			return "", false, failed(v.Status, k.cause(ctx, client, id), "let the cloud's operator delete the volume")
+			return "", false, failed(v.Status, k.cause(ctx, client, id), "ask the cloud's operator to delete the volume")
 		case !asked:
 			asked = true
 			err := gone(volumes.Delete(ctx, client, id, nil).ExtractErr())
@@ -46,7 +46,7 @@ func (k volumeKind) detach(ctx context.Context, v *volumes.Volume) error {
 	return nil
 }
 
-// skipGone makes nothing of errGone.
+// skipGone drops errGone.
 func skipGone(err error) error {
 	if err == errGone {
 		return nil

@@ -12,23 +12,23 @@ import (
 	p "github.com/pulumi/pulumi-go-provider"
 )
 
-// Polling begins fast, for clouds that are, and slows down.
+// Polling starts fast, for fast clouds, and slows down.
 const (
 	firstPoll = 50 * time.Millisecond
 	lastPoll  = 3 * time.Second
 )
 
-// attempts is how often a step is tried that the cloud answers with trouble of
-// its own. Clients already repeat reads; this is for calls that create.
-// Deleting is tried longer, about a minute: what stands on a thing may be gone
-// for one service and not yet for the other, which answers 409 meanwhile.
+// attempts is how often a step is tried if the cloud answers with a server error. Clients
+// already retry reads; this is for calls that create. Deleting is retried longer, about a
+// minute: a dependent resource may be gone for one service but not yet for another, which
+// answers 409 meanwhile.
 const (
 	attempts         = 5
 	deletingAttempts = 18
 	longestPause     = 5 * time.Second
 )
 
-// wait calls check until it is done or fails. status is what is shown meanwhile.
+// wait calls check until it is done or fails. status is shown meanwhile.
 func wait(ctx context.Context, check func() (status string, done bool, err error)) error {
 	shown := ""
 	for pause := firstPoll; ; pause = min(pause*3/2, lastPoll) {
@@ -57,8 +57,8 @@ func sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// again calls do until it succeeds, fails for good or has been tried often
-// enough. do finds what an earlier try has made.
+// again calls do until it succeeds, fails for good or has been tried often enough. do finds
+// what an earlier attempt created.
 func again(ctx context.Context, do func() error) error { return times(ctx, attempts, do) }
 
 func times(ctx context.Context, most int, do func() error) error {
@@ -67,15 +67,15 @@ func times(ctx context.Context, most int, do func() error) error {
 		if err == nil || attempt == most || !passing(err) || ctx.Err() != nil {
 			return err
 		}
-		p.GetLogger(ctx).InfoStatus("trying again: " + message(err))
+		p.GetLogger(ctx).InfoStatus("retrying: " + message(err))
 		if sleep(ctx, pause) != nil {
 			return err
 		}
 	}
 }
 
-// passing reports whether an error may go away by itself: trouble of the cloud
-// or of the connection, or a conflict with something that is under way.
+// passing reports whether an error may go away by itself: a problem of the cloud or of the
+// connection, or a conflict with a running operation.
 func passing(err error) bool {
 	var response gophercloud.ErrUnexpectedResponseCode
 	if errors.As(err, &response) {

@@ -15,23 +15,22 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// WorkloadVolume is a volume that Cinder CSI made for a claim on a cluster. It
-// carries the cluster's name and no mark of an environment.
+// WorkloadVolume is a volume that Cinder CSI created for a claim on a cluster. It carries
+// the cluster's name but no ownership tag.
 type WorkloadVolume struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
 	SizeGiB int    `json:"sizeGiB"`
-	// Stays says that it outlives the cluster, and Reason why it does, or does
-	// not.
+	// Stays says that it outlives the cluster, and Reason why or why not.
 	Stays  bool   `json:"stays"`
 	Reason string `json:"reason"`
 
-	servers []string // that have it
+	servers []string // that it is attached to
 	kept    bool
 }
 
-// WorkloadVolumes lists the volumes of claims on clusters of a name, with what
-// becomes of them when the one goes that has the servers.
+// WorkloadVolumes lists the volumes of claims on clusters with a name, and what happens to
+// them when the cluster with these servers is deleted.
 func (i Inventory) WorkloadVolumes(ctx context.Context, cluster, policy string, servers []string) ([]WorkloadVolume, error) {
 	list := []WorkloadVolume{}
 	client, err := i.Volume()
@@ -58,8 +57,8 @@ func (i Inventory) WorkloadVolumes(ctx context.Context, cluster, policy string, 
 	return list, err
 }
 
-// judge decides which volumes stay. The name alone does not show whose they
-// are: another cluster of the name in the project marks its own in the same way.
+// judge decides which volumes stay. The name alone is not enough: another cluster with the
+// name in the project names its volumes in the same way.
 func judge(list []WorkloadVolume, policy string, ours []string) {
 	foreign := func(v WorkloadVolume) bool {
 		return slices.ContainsFunc(v.servers, func(id string) bool { return !slices.Contains(ours, id) })
@@ -74,19 +73,19 @@ func judge(list []WorkloadVolume, policy string, ours []string) {
 		case v.kept:
 			v.Reason = "its metadata says " + janitor.KeepKey
 		case foreign(*v):
-			v.Reason = "a server that is not of the environment has it"
+			v.Reason = "it is attached to a server that does not belong to the environment"
 		case len(v.servers) == 0 && shared:
-			v.Reason = "another cluster of the name is in the project, and no server of the environment has it"
+			v.Reason = "the project has another cluster with this name, and the volume is not attached to a server of the environment"
 		case len(ours) == 0:
-			v.Reason = "no server is left that shows whose it is"
+			v.Reason = "no server is left that shows who owns it"
 		default:
 			v.Stays, v.Reason = false, "spec.volumesPolicy is delete"
 		}
 	}
 }
 
-// RemoveWorkloadVolumes deletes those that do not stay, at the same time; what
-// cannot be deleted does not keep the rest from going.
+// RemoveWorkloadVolumes deletes those that do not stay, in parallel; it goes on after
+// errors.
 func (i Inventory) RemoveWorkloadVolumes(ctx context.Context, list []WorkloadVolume, events event.Sink) error {
 	var mu sync.Mutex
 	var errs []error

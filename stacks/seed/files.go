@@ -13,16 +13,16 @@ import (
 //go:embed files
 var texts embed.FS
 
-// The modes of files: secret for root alone, plain for all to read, program to run.
+// The modes of files: secret is readable by root only, plain by all, program is executable.
 const (
 	secret  = "0600"
 	plain   = "0644"
 	program = "0755"
 )
 
-// Files are the seed's own files. The user data writes them at the first boot;
-// later they are compared and changed in place, so that a changed setting does
-// not cost a new server.
+// Files are the seed's own files. The user data writes them at the first boot; later they
+// are compared and changed in place, so that a changed setting does not require a new
+// server.
 func Files(s Settings) ([]File, error) {
 	config, err := k3sConfig(s)
 	if err != nil {
@@ -53,13 +53,14 @@ func Files(s Settings) ([]File, error) {
 	return append(files, registryFiles(s.Registries)...), nil
 }
 
-// decided are the settings of k3s that would break what Slipway relies on.
+// decided are the settings of k3s that users must not change because Slipway relies on
+// them.
 func decided() []string {
 	return []string{"data-dir", "tls-san", "token", "node-name", "cluster-cidr", "service-cidr", "write-kubeconfig", "write-kubeconfig-mode", "write-kubeconfig-group", "cluster-init", "server"}
 }
 
-// k3sConfig is k3s' configuration file. The settings follow k3s' CIS hardening
-// guide as far as a single server without tenants has use for it.
+// k3sConfig is k3s' configuration file. The settings follow k3s' CIS hardening guide as far
+// as it applies to a single server without tenants.
 func k3sConfig(s Settings) (string, error) {
 	config := maps.Clone(s.K3s)
 	if config == nil {
@@ -67,13 +68,13 @@ func k3sConfig(s Settings) (string, error) {
 	}
 	for _, key := range decided() {
 		if _, given := config[key]; given {
-			return "", fmt.Errorf("k3s setting %s: it is Slipway's to decide", key)
+			return "", fmt.Errorf("k3s setting %s: Slipway makes this setting itself", key)
 		}
 	}
 	for key, value := range map[string]any{
 		"secrets-encryption":      true,
 		"protect-kernel-defaults": true,
-		"disable-helm-controller": true, // nothing on the seed is a chart
+		"disable-helm-controller": true, // the seed has no charts
 		"flannel-backend":         "host-gw",
 		"egress-selector-mode":    "disabled", // there are no agents to tunnel to
 	} {
@@ -93,7 +94,7 @@ func k3sConfig(s Settings) (string, error) {
 	return string(text), nil
 }
 
-// unit gives k3s and the containerd in it the proxy.
+// unit sets the proxy of k3s and its containerd.
 func (p Proxy) unit(s Settings) string {
 	var b strings.Builder
 	b.WriteString("[Service]\n")

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Variables are the environment of programs that go out by the proxy. Never
-// behind it are the metadata service, what is on the machine, names of Services,
-// and the cluster's own networks, those of pods and Services: the list of SCS
-// (S-57), with the names that k3s and kubeadm use.
+// Variables are the environment variables of programs that use the proxy. Excluded from it
+// are the metadata service, the machine itself, names of Services, and the cluster's own
+// networks of pods and Services: the list of SCS (S-57), with the names that k3s and
+// kubeadm use.
 func (p Proxy) Variables(own ...netip.Prefix) map[string]string {
 	direct := append(slices.Clone(p.Bypass), "localhost", "127.0.0.0/8", "169.254.169.254", "169.254.169.254/32", "fd00:ec2::254/128",
 		".svc", ".svc.cluster", ".svc.cluster.local", ".cluster.local")

@@ -40,7 +40,7 @@ func registryFiles(registries map[string]Registry) []File {
 		}
 	}
 	text, err := yaml.Marshal(map[string]any{"mirrors": mirrors, "configs": configs})
-	if err != nil { // maps of strings always encode
+	if err != nil { // maps of strings can always be encoded
 		panic(err)
 	}
 	return append(files, File{Path: "/etc/rancher/k3s/registries.yaml", Mode: secret, Content: string(text), Restarts: true})

@@ -1,21 +1,20 @@
-// Package seed says what the seed is told: the files and the user data of the
-// server on which Cluster API runs first. All of it is pure; nothing here
-// reaches a cloud or a machine.
+// Package seed renders the files and the user data of the seed, the server that runs
+// Cluster API first. The package is pure: it contacts no cloud and no machine.
 package seed
 
 import "net/netip"
 
-// Settings are what the user data is made of.
+// Settings are the input of the user data.
 type Settings struct {
-	// Name is the host name and the name of the Kubernetes node. It must stay
+	// Name is the host name and the name of the Kubernetes node. It must not change
 	// when the server is replaced.
 	Name string
-	// Addresses and names at which clients reach the Kubernetes API; they are
-	// in its certificate.
+	// Addresses and names at which clients reach the Kubernetes API; its certificate
+	// contains them.
 	Access []string
-	// AuthorizedKeys may log in as the image's user, beside Nova's key pair.
+	// AuthorizedKeys may log in as the image's user, in addition to Nova's key pair.
 	AuthorizedKeys []string
-	// HostKey is the server's own; with it the first login is as sure as all others.
+	// HostKey is the server's host key; with it even the first login is verified.
 	HostKey HostKey
 	// K3sDigest is the SHA-256 of the program, in hexadecimal.
 	K3sDigest string
@@ -23,8 +22,8 @@ type Settings struct {
 	DataVolumeID string
 	PodCIDR      netip.Prefix
 	ServiceCIDR  netip.Prefix
-	// K3s are further settings of the k3s server, by the names of its
-	// configuration file. They do not override those that are set here.
+	// K3s are additional settings of the k3s server, named as in its configuration
+	// file. They do not override those that are set here.
 	K3s map[string]any
 	// Authorities are PEM certificates that the machine trusts.
 	Authorities []string
@@ -32,21 +31,21 @@ type Settings struct {
 	Registries  map[string]Registry
 }
 
-// DataDir is where k3s keeps everything (row F16).
+// DataDir is where k3s keeps all its data (row F16).
 const DataDir = "/var/lib/rancher/k3s"
 
-// HostKey is an SSH host key: the private part as OpenSSH's PEM, the public one
-// as a line of authorized_keys.
+// HostKey is an SSH host key: the private part in OpenSSH's PEM format, the public part as
+// a line of authorized_keys.
 type HostKey struct{ Private, Public string }
 
-// Proxy is what outgoing HTTP goes through; an empty URL is none.
+// Proxy is the proxy for outgoing HTTP; an empty URL means none.
 type Proxy struct {
 	HTTP, HTTPS string
-	// Bypass are hosts, domains and CIDRs that are reached directly.
+	// Bypass are hosts, domains and CIDRs that are reached without the proxy.
 	Bypass []string
 }
 
-// Registry is how images of one registry are fetched.
+// Registry is how the images of one registry are fetched.
 type Registry struct {
 	Mirrors            []string
 	Rewrite            map[string]string
@@ -57,11 +56,11 @@ type Registry struct {
 // File is a file of the seed.
 type File struct {
 	Path    string
-	Mode    string // octal, as cloud-init wants it
+	Mode    string // octal, as in cloud-init
 	Content string
-	// Restarts says that k3s reads the file at its start only.
+	// Restarts says that k3s reads the file only when it starts.
 	Restarts bool
-	// OfImage says that the file belongs to the image that the server was made
-	// with, and must not change without it.
+	// OfImage says that the file belongs to the image that the server was created
+	// from, and must only change with it.
 	OfImage bool
 }

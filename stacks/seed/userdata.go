@@ -6,9 +6,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// UserData is the seed's cloud-config. It holds the private host key and
-// passwords of registries, so it is a secret. Field order does not matter to
-// cloud-init; equal settings give equal bytes.
+// UserData is the seed's cloud-config. It contains the private host key and passwords of
+// registries, so it is a secret. Field order does not matter to cloud-init; equal settings
+// give equal bytes.
 func UserData(s Settings) (string, error) {
 	files, err := Files(s)
 	if err != nil {

@@ -17,23 +17,22 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
-// Level is how far a cluster is waited for.
+// Level is what to wait for.
 type Level string
 
-// The levels: not at all, until the control plane is ready, until all is: nodes
-// and addons.
+// The levels: nothing, the control plane, or everything including nodes and addons.
 const (
 	WaitNone         Level = "none"
 	WaitControlPlane Level = "control-plane"
 	WaitReady        Level = "ready"
 )
 
-// Wanted is a cluster as it is to be.
+// Wanted is the desired state of a cluster.
 type Wanted struct {
-	// Name of the cluster, and Namespace: empty is one called like the cluster,
-	// which is its own.
+	// Name of the cluster, and Namespace; if empty, the cluster gets a namespace of its
+	// own with its name.
 	Name, Namespace string
-	// Values are the user's, and Defaults the environment's below them.
+	// Values are the user's values, which override Defaults, the environment's.
 	Values, Defaults map[string]any
 	Wait             Level
 }
@@ -48,9 +47,8 @@ const (
 	Unchanged Change = "no changes"
 )
 
-// Create makes a cluster, or brings the one that is there in line, and waits for
-// it as wanted. progress is told what is done and waited for. Until everything is
-// checked nothing is made.
+// Create creates a cluster, or updates the existing one, and waits as wanted. progress
+// receives what is done and waited for. Nothing is created until everything is checked.
 func (m *Management) Create(ctx context.Context, c Cloud, w Wanted, progress func(string)) (Key, Change, error) {
 	key := Key{Namespace: w.Namespace, Name: w.Name}
 	if w.Namespace == "" {
@@ -70,7 +68,7 @@ func (m *Management) Create(ctx context.Context, c Cloud, w Wanted, progress fun
 	return key, change, err
 }
 
-// create does all but the waiting.
+// create does everything but wait.
 func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, progress func(string)) (Change, error) {
 	if err := CheckName(key.Name); err != nil {
 		return "", err
@@ -91,14 +89,14 @@ func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, pro
 		word string
 		do   func() (bool, error)
 	}{
-		{"making namespace " + key.Namespace, func() (bool, error) { return m.ensureNamespace(ctx, key, there) }},
-		{"making the application credential", func() (bool, error) {
+		{"creating namespace " + key.Namespace, func() (bool, error) { return m.ensureNamespace(ctx, key, there) }},
+		{"creating the application credential", func() (bool, error) {
 			if !own {
 				return false, nil
 			}
 			return m.ensureCredential(ctx, c, key)
 		}},
-		{"making the Helm release", func() (bool, error) { return m.ensureRelease(ctx, key, there, values) }},
+		{"installing the Helm release", func() (bool, error) { return m.ensureRelease(ctx, key, there, values) }},
 	} {
 		progress(step.word)
 		did, err := step.do()
@@ -116,23 +114,23 @@ func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, pro
 	return Unchanged, nil
 }
 
-// mayCreate refuses what is others', and what could not work, before anything is
-// made.
+// mayCreate refuses clusters and objects of others, and what could not work, before
+// anything is created.
 func (m *Management) mayCreate(ctx context.Context, w Wanted, key Key, there known, values map[string]any) error {
 	switch {
 	case m.itself(key):
 		return fault.Usage(object(key), errors.New("it is the management cluster itself"), "change spec.managementCluster of the environment file and run slipway up")
-	case key.Name == m.Environment: // what workloads make in OpenStack is known by this name alone
-		return fault.Usage(object(key), errors.New("the management cluster is called so"), "choose another name")
+	case key.Name == m.Environment: // what workloads create in OpenStack is recognised by this name alone
+		return fault.Usage(object(key), errors.New("the management cluster has this name"), "choose another name")
 	case there.origin == Magnum:
-		return fault.Usage(object(key), errors.New("the Magnum API made it"), "change it by openstack coe cluster, or choose another name")
+		return fault.Usage(object(key), errors.New("the Magnum API created it"), "change it with openstack coe cluster, or choose another name")
 	case there.origin == Others:
-		return fault.Usage(object(key), errors.New("it is there already, and slipway cluster create did not make it"), "choose another name or --namespace")
+		return fault.Usage(object(key), errors.New("it exists already, but slipway cluster create did not create it"), "choose another name or --namespace")
 	case there.namespace != nil && there.namespace.DeletionTimestamp != nil:
 		return fault.New("namespace "+key.Namespace, errors.New("it is being deleted"), "run the same command again when it is gone")
 	case there.namespace != nil && w.Namespace == "" && !there.owns(key):
-		return fault.Usage("namespace "+key.Namespace, errors.New("it is there already, and not this cluster's"),
-			"give --namespace "+key.Namespace+" to use it all the same, or choose another name or --namespace")
+		return fault.Usage("namespace "+key.Namespace, errors.New("it exists already, but does not belong to this cluster"),
+			"give --namespace "+key.Namespace+" to use it anyway, or choose another name or --namespace")
 	}
 	if err := m.userSecret(ctx, key, values); err != nil {
 		return err
@@ -149,14 +147,14 @@ func (m *Management) mayCreate(ctx context.Context, w Wanted, key Key, there kno
 			continue
 		}
 		if r.State() == clusterapi.StateDeleting {
-			return fault.New(object(key), errors.New("it is being deleted"), "slipway cluster delete "+key.Name+" goes on with that; then run the same command again")
+			return fault.New(object(key), errors.New("it is being deleted"), "finish the deletion with slipway cluster delete "+key.Name+", then run the same command again")
 		}
 		return checkUpgrade(r, values)
 	}
 	return nil
 }
 
-// userSecret refuses a credential of the user's that is not there.
+// userSecret refuses a missing credential of the user.
 func (m *Management) userSecret(ctx context.Context, key Key, values map[string]any) error {
 	name, _ := values[valueSecretName].(string)
 	if name == "" || name == SecretName(key.Name) {
@@ -165,7 +163,7 @@ func (m *Management) userSecret(ctx context.Context, key Key, values map[string]
 	_, err := m.Kube.Typed.CoreV1().Secrets(key.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return fault.Usage(valueSecretName, fmt.Errorf("there is no Secret %s/%s", key.Namespace, name),
-			"make it with the keys clouds.yaml (cloud openstack) and, for an authority of its own, cacert; or leave out "+valueSecretName+", and the cluster gets a credential of its own")
+			"create it with the keys clouds.yaml (cloud openstack) and, if the cloud has a private CA, cacert; or leave out "+valueSecretName+" to give the cluster a credential of its own")
 	}
 	if err != nil {
 		return fmt.Errorf("reading the credential's Secret: %w", err)
@@ -181,13 +179,13 @@ func (m *Management) ensureNamespace(ctx context.Context, key Key, there known) 
 	return true, err
 }
 
-// labels are those of what is the cluster's.
+// labels are the labels of objects that belong to the cluster.
 func labels(key Key) map[string]string {
 	return map[string]string{LabelCluster: key.Name, "app.kubernetes.io/managed-by": kube.FieldManager}
 }
 
-// ensureRelease installs or upgrades the release. What an interrupted run made
-// stays: it may be machines by now.
+// ensureRelease installs or upgrades the release. It keeps what an interrupted run created,
+// which may already be machines.
 func (m *Management) ensureRelease(ctx context.Context, key Key, there known, values map[string]any) (bool, error) {
 	chart, err := openstackcluster.Chart()
 	if err != nil {
@@ -198,7 +196,7 @@ func (m *Management) ensureRelease(ctx context.Context, key Key, there known, va
 		return false, err
 	}
 	wanted := helm.Wanted{Name: key.Name, Chart: chart, Values: maps.Clone(values), Resume: true, Labels: map[string]string{LabelCluster: key.Name}}
-	if there.release != nil && !there.exists { // somebody deleted the Cluster; the record would say that all is there
+	if there.release != nil && !there.exists { // somebody deleted the Cluster; the release's record would claim that it exists
 		if _, err := client.Repair(wanted, there.release); err != nil {
 			return false, err
 		}

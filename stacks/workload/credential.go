@@ -22,10 +22,10 @@ import (
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
-// Cloud is OpenStack as the operator is logged in to it.
+// Cloud is OpenStack with the operator's login.
 type Cloud struct {
 	Clients openstack.Clients
-	// UserID is who is logged in.
+	// UserID is the ID of the login's user.
 	UserID string
 	// Roles and AccessRules are those of the environment's credential.
 	Roles       []string
@@ -34,21 +34,21 @@ type Cloud struct {
 	Login stacks.Cloud
 }
 
-// The keys of the Secret, and who the credential is of.
+// The keys of the Secret, and the owner of the credential.
 const (
 	keyClouds      = "clouds.yaml"
 	keyAuthority   = "cacert"
 	annotationUser = "slipway.sh/user-id"
-	// labelMove has clusterctl move the Secret with the cluster.
+	// labelMove makes clusterctl move the Secret with the cluster.
 	labelMove = "clusterctl.cluster.x-k8s.io/move"
 )
 
-// SecretName is the name of the Secret of a cluster's credential. It is not the
-// one that the chart makes of values with a credential.
+// SecretName is the name of the Secret with a cluster's credential. It differs from the
+// Secret that the chart creates from values with a credential.
 func SecretName(cluster string) string { return cluster + "-application-credential" }
 
-// credential is a cluster's. Its step has a hash of the namespace and the name,
-// which alone could be those of several.
+// credential is the credential of a cluster. Its step contains a hash of namespace and
+// name, because joined names could be ambiguous.
 func (m *Management) credential(c Cloud, key Key) openstack.ClusterCredential {
 	sum := sha256.Sum256([]byte(key.String()))
 	step := "cluster-" + key.Name + "-" + hex.EncodeToString(sum[:4])
@@ -56,8 +56,8 @@ func (m *Management) credential(c Cloud, key Key) openstack.ClusterCredential {
 		Owned: openstack.Owned{Environment: m.Environment, Step: step}}
 }
 
-// ensureCredential adopts the credential in the cluster's Secret as long as it
-// logs in, else makes one and writes the Secret. changed says that it did.
+// ensureCredential adopts the credential in the cluster's Secret if it can log in, else
+// creates one and writes the Secret. changed reports whether it did.
 func (m *Management) ensureCredential(ctx context.Context, c Cloud, key Key) (changed bool, err error) {
 	secrets := m.Kube.Typed.CoreV1().Secrets(key.Namespace)
 	secret, err := secrets.Get(ctx, SecretName(key.Name), metav1.GetOptions{})
@@ -67,7 +67,7 @@ func (m *Management) ensureCredential(ctx context.Context, c Cloud, key Key) (ch
 	case err != nil:
 		return false, fmt.Errorf("reading the credential's Secret: %w", err)
 	case secret.Labels[LabelCluster] != key.Name:
-		return false, fault.New("Secret "+key.Namespace+"/"+secret.Name, errors.New("it is there already, and not of this cluster"), "delete or rename it, or choose another --namespace")
+		return false, fault.New("Secret "+key.Namespace+"/"+secret.Name, errors.New("it exists already, but does not belong to this cluster"), "delete or rename it, or choose another --namespace")
 	default:
 		if works, err := c.works(ctx, secret); err != nil || works {
 			return false, err
@@ -108,8 +108,8 @@ func (c Cloud) secret(key Key, id, text string) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// works says whether the credential of a Secret logs in, whoever made it. That
-// the cloud does not answer is an error.
+// works reports whether the credential in a Secret can log in, whoever created it. It is an
+// error if the cloud does not answer.
 func (c Cloud) works(ctx context.Context, secret *corev1.Secret) (bool, error) {
 	opened, err := cloud.Open(ctx, cloud.Options{Cloud: "openstack", CloudsYAML: secret.Data[keyClouds], CABundle: secret.Data[keyAuthority]})
 	if err == nil {
@@ -125,13 +125,13 @@ func (c Cloud) works(ctx context.Context, secret *corev1.Secret) (bool, error) {
 	}
 	var known *fault.Fault
 	if errors.As(err, &known) && known.Exit == fault.ExitUsage {
-		return false, nil // what is in the Secret is no clouds.yaml
+		return false, nil // the Secret does not contain a clouds.yaml
 	}
 	return false, err
 }
 
-// revoke deletes the cluster's credentials and their Secret. What another user
-// has to revoke is told.
+// revoke revokes the cluster's credentials and deletes their Secret. It reports credentials
+// that another user must revoke.
 func (m *Management) revoke(ctx context.Context, c Cloud, key Key) (notes []string, err error) {
 	secrets := m.Kube.Typed.CoreV1().Secrets(key.Namespace)
 	secret, err := secrets.Get(ctx, SecretName(key.Name), metav1.GetOptions{})
@@ -146,7 +146,7 @@ func (m *Management) revoke(ctx context.Context, c Cloud, key Key) (notes []stri
 		return nil, nil
 	}
 	if user := secret.Annotations[annotationUser]; user != "" && user != c.UserID {
-		notes = append(notes, fmt.Sprintf("application credential %s stays: user %s made it and alone can delete it", idIn(secret), user))
+		notes = append(notes, fmt.Sprintf("application credential %s stays: only user %s, who created it, can delete it", idIn(secret), user))
 	}
 	if err := secrets.Delete(ctx, secret.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return notes, fmt.Errorf("deleting the credential's Secret: %w", err)
@@ -154,7 +154,7 @@ func (m *Management) revoke(ctx context.Context, c Cloud, key Key) (notes []stri
 	return notes, nil
 }
 
-// idIn is the id of the application credential in a Secret.
+// idIn returns the ID of the application credential in a Secret.
 func idIn(secret *corev1.Secret) string {
 	var document struct {
 		Clouds map[string]struct {

@@ -17,19 +17,19 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
-// Deletion is what became of a cluster.
+// Deletion is the result of deleting a cluster.
 type Deletion struct {
-	// Deleted is false if there was nothing.
+	// Deleted is false if there was nothing to delete.
 	Deleted bool `json:"deleted"`
 	// Notes say what stays, and why.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// MayDelete refuses clusters of others before anything is asked or done, and
-// says whether anything is there.
+// MayDelete refuses clusters of others before anything is asked or done, and reports
+// whether there is anything to delete.
 func (m *Management) MayDelete(ctx context.Context, key Key) (bool, error) {
 	if key.Name == m.Environment { // no other cluster can have this name
-		return false, fault.Usage(object(key), errors.New("it is the management cluster itself"), "slipway down deletes the environment")
+		return false, fault.Usage(object(key), errors.New("it is the management cluster itself"), "to delete the whole environment, run slipway down")
 	}
 	there, err := m.look(ctx, key)
 	if err != nil {
@@ -37,9 +37,9 @@ func (m *Management) MayDelete(ctx context.Context, key Key) (bool, error) {
 	}
 	switch {
 	case there.origin == Magnum:
-		return false, fault.Usage(object(key), errors.New("the Magnum API made it, and its controllers would make it again"), "openstack coe cluster list shows its name; openstack coe cluster delete NAME deletes it")
+		return false, fault.Usage(object(key), errors.New("the Magnum API created it, and its controllers would create it again"), "find its name with openstack coe cluster list, and delete it with openstack coe cluster delete NAME")
 	case there.origin == Others:
-		return false, fault.Usage(object(key), errors.New("slipway cluster create did not make it"), "delete it as it was made")
+		return false, fault.Usage(object(key), errors.New("slipway cluster create did not create it"), "delete it in the way in which it was created")
 	case there.origin == Ours || there.owns(key):
 		return true, nil
 	case there.namespace == nil:
@@ -49,10 +49,10 @@ func (m *Management) MayDelete(ctx context.Context, key Key) (bool, error) {
 	return len(left) > 0, err
 }
 
-// Delete deletes a cluster by Cluster API and waits until it is gone; then its
-// release, its credential, and its namespace if that is its own and empty. What a
-// killed run left goes, too. volumes is what becomes of volumes of workloads:
-// "delete" or "keep".
+// Delete deletes a cluster through Cluster API and waits until it is gone; then its release,
+// its credential, and its namespace if that is its own and empty. It also deletes what a
+// killed run left behind. volumes is what happens to volumes of workloads: "delete" or
+// "keep".
 func (m *Management) Delete(ctx context.Context, c Cloud, key Key, volumes string, progress func(string)) (Deletion, error) {
 	there, err := m.MayDelete(ctx, key)
 	d := Deletion{Deleted: there}
@@ -94,11 +94,11 @@ func (m *Management) deleteCluster(ctx context.Context, key Key, volumes string,
 	return m.deleteKept(ctx, key, progress)
 }
 
-// labelStack is the chart's label of all its objects.
+// labelStack is the chart's label on all its objects.
 const labelStack = "capi.stackhpc.com/cluster"
 
-// kept are the kinds that Helm leaves for Cluster API to delete with the Cluster.
-// Where there never was one, nobody does.
+// kept are the kinds that Helm keeps for Cluster API to delete with the Cluster. If there
+// never was a Cluster, nothing else deletes them.
 func kept() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{
 		{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Resource: "kubeadmcontrolplanes"},
@@ -109,8 +109,8 @@ func kept() []schema.GroupVersionResource {
 	}
 }
 
-// deleteKept deletes what the chart keeps, and waits until it is gone: the
-// credential is needed as long.
+// deleteKept deletes what the chart keeps, and waits until it is gone: until then the
+// credential is needed.
 func (m *Management) deleteKept(ctx context.Context, key Key, progress func(string)) error {
 	for _, kind := range kept() {
 		client := m.Kube.Dynamic.Resource(kind).Namespace(key.Namespace)
@@ -141,7 +141,7 @@ func (m *Management) deleteKept(ctx context.Context, key Key, progress func(stri
 	return nil
 }
 
-// orCause is why a wait ended, if its context did.
+// orCause returns the cause of a context that ended a wait.
 func orCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

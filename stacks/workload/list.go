@@ -16,18 +16,18 @@ type Summary struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	MadeBy    Origin `json:"madeBy"`
-	// Phase is Cluster API's, or "Available".
+	// Phase is Cluster API's phase, or "Available".
 	Phase        string           `json:"phase"`
 	Version      string           `json:"version,omitempty"`
 	ControlPlane clusterapi.Count `json:"controlPlane"`
 	Workers      clusterapi.Count `json:"workers"`
 	Created      time.Time        `json:"created"`
 	Ready        bool             `json:"ready"`
-	// Cause is the first of why it is not ready.
+	// Cause is the first cause if it is not ready.
 	Cause string `json:"cause,omitempty"`
 }
 
-// List lists the clusters on the management cluster but itself, by namespace.
+// List lists the workload clusters of the management cluster, by namespace.
 func (m *Management) List(ctx context.Context) ([]Summary, error) {
 	reports, err := clusterapi.Read(ctx, m.Kube.Dynamic, metav1.NamespaceAll)
 	if err != nil {
@@ -75,12 +75,12 @@ func summary(r clusterapi.Report, by Origin) Summary {
 type Description struct {
 	MadeBy Origin `json:"madeBy"`
 	clusterapi.Report
-	// Details are the conditions and the last events of the part that is waited
-	// for, a line each.
+	// Details are the conditions and the last events of the part that is waited for,
+	// one per line.
 	Details string `json:"details,omitempty"`
 }
 
-// Describe tells all that Cluster API says of a cluster.
+// Describe returns everything that Cluster API reports about a cluster.
 func (m *Management) Describe(ctx context.Context, key Key) (Description, error) {
 	reports, err := clusterapi.Read(ctx, m.Kube.Dynamic, key.Namespace)
 	if err != nil {
@@ -103,7 +103,7 @@ func (m *Management) Describe(ctx context.Context, key Key) (Description, error)
 	return Description{}, Absent(key)
 }
 
-// Absent is the error of a cluster that is not there.
+// Absent is the error for a cluster that does not exist.
 func Absent(key Key) error {
-	return fault.Usage(object(key), fmt.Errorf("there is none"), "slipway cluster list shows what there is")
+	return fault.Usage(object(key), fmt.Errorf("it does not exist"), "list the clusters with slipway cluster list")
 }

@@ -16,13 +16,11 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
-// collectTime is how long what belonged to the cluster's objects may take to be
-// collected after them.
+// collectTime bounds the wait for the garbage collection of the cluster's dependents.
 const collectTime = 30 * time.Second
 
-// deleteNamespace deletes the namespace and waits until it is gone. One that is
-// not the cluster's stays; so does one with something else in it, and the note
-// says what.
+// deleteNamespace deletes the namespace and waits until it is gone. It keeps a namespace
+// that does not belong to the cluster or contains something else, and the note says what.
 func (m *Management) deleteNamespace(ctx context.Context, key Key, progress func(string)) (note string, err error) {
 	namespaces := m.Kube.Typed.CoreV1().Namespaces()
 	namespace, err := namespaces.Get(ctx, key.Namespace, metav1.GetOptions{})
@@ -38,10 +36,10 @@ func (m *Management) deleteNamespace(ctx context.Context, key Key, progress func
 	progress("deleting namespace " + key.Namespace)
 	left, err := m.awaitEmpty(ctx, key.Namespace)
 	if err != nil {
-		return "", fmt.Errorf("looking into namespace %s: %w", key.Namespace, err)
+		return "", fmt.Errorf("listing the objects in namespace %s: %w", key.Namespace, err)
 	}
 	if left != nil {
-		return fmt.Sprintf("namespace %s stays: %s is in it", key.Namespace, kube.Describe(left)), nil
+		return fmt.Sprintf("namespace %s stays: it contains %s", key.Namespace, kube.Describe(left)), nil
 	}
 	if err := namespaces.Delete(ctx, key.Namespace, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(namespace.UID))}); err != nil && !apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("deleting namespace %s: %w", key.Namespace, err)
@@ -59,8 +57,7 @@ func (m *Management) deleteNamespace(ctx context.Context, key Key, progress func
 	return "", nil
 }
 
-// awaitEmpty waits a while until nothing is in a namespace, and returns what is
-// in the end.
+// awaitEmpty waits a while for a namespace to become empty, and returns what is left.
 func (m *Management) awaitEmpty(ctx context.Context, namespace string) (left *unstructured.Unstructured, err error) {
 	kinds, err := m.listable()
 	if err != nil {
@@ -81,8 +78,8 @@ func (m *Management) awaitEmpty(ctx context.Context, namespace string) (left *un
 // listable are the kinds of objects in namespaces.
 func (m *Management) listable() ([]schema.GroupVersionResource, error) {
 	lists, err := m.Kube.Typed.Discovery().ServerPreferredNamespacedResources()
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // of an API that is away, nothing is stored here
-		return nil, fmt.Errorf("asking for kinds: %w", err)
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // an API that is unavailable stores nothing here
+		return nil, fmt.Errorf("listing kinds: %w", err)
 	}
 	var kinds []schema.GroupVersionResource
 	for _, list := range lists {
@@ -99,7 +96,7 @@ func (m *Management) listable() ([]schema.GroupVersionResource, error) {
 	return kinds, nil
 }
 
-// first is the first object in a namespace that somebody put there; nil is none.
+// first returns the first object in a namespace that somebody created; nil if none.
 func (m *Management) first(ctx context.Context, namespace string, kinds []schema.GroupVersionResource) (*unstructured.Unstructured, error) {
 	for _, kind := range kinds {
 		list, err := m.Kube.Dynamic.Resource(kind).Namespace(namespace).List(ctx, metav1.ListOptions{})
@@ -118,8 +115,7 @@ func (m *Management) first(ctx context.Context, namespace string, kinds []schema
 	return nil, nil
 }
 
-// ofEach says that every namespace has such an object, or that nobody will miss
-// it.
+// ofEach reports whether every namespace has such an object, or it does not matter.
 func ofEach(o *unstructured.Unstructured) bool {
 	switch o.GetKind() {
 	case "Event":

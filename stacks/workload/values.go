@@ -12,15 +12,15 @@ import (
 	"github.com/slipway-sh/slipway/internal/kubeversion"
 )
 
-// The values that name a credential of the user's.
+// The values that name a credential of the user.
 const (
 	valueSecretName = "cloudCredentialsSecretName"
 	valueClouds     = "clouds"
 )
 
-// values are what a cluster is made of: the user's over the environment's. own
-// says that it gets a credential of its own, for the user brings none. Mistakes
-// are all told at once, before anything is made.
+// values returns the values of a cluster: the user's merged over the environment's. own
+// says that it gets a credential of its own, because the user gives none. All mistakes are
+// reported at once, before anything is created.
 func (w Wanted) values(key Key) (values map[string]any, own bool, err error) {
 	defaults := laid(nil, w.Defaults)
 	if err := w.matchImage(); err != nil {
@@ -38,12 +38,12 @@ func (w Wanted) values(key Key) (values map[string]any, own bool, err error) {
 		return nil, own, err
 	}
 	if _, err := openstackcluster.Render(openstackcluster.Release{Name: key.Name, Namespace: key.Namespace, Values: values}); err != nil {
-		return nil, own, fault.Usage("values of "+object(key), reason(err), "docs/openstack-cluster-chart.md says what they take")
+		return nil, own, fault.Usage("values of "+object(key), reason(err), "see docs/openstack-cluster-chart.md for the values")
 	}
 	return values, own, nil
 }
 
-// laid lays values over others, tables into tables, and changes neither.
+// laid merges values over others, tables into tables, and changes neither.
 func laid(over, under map[string]any) map[string]any {
 	all := map[string]any{}
 	maps.Copy(all, under)
@@ -58,8 +58,8 @@ func laid(over, under map[string]any) map[string]any {
 	return all
 }
 
-// matchImage refuses a version of Kubernetes that the environment's image does
-// not have: its nodes would never come up.
+// matchImage refuses a Kubernetes version that the environment's node image does not have:
+// its nodes would never come up.
 func (w Wanted) matchImage() error {
 	wanted, has := version(w.Values), version(w.Defaults)
 	if wanted == "" || wanted == has {
@@ -71,11 +71,11 @@ func (w Wanted) matchImage() error {
 			return nil
 		}
 	}
-	return fault.Usage("kubernetesVersion", fmt.Errorf("it is %s, and the environment's node image has %s", wanted, has),
-		"name an image of that version with machineImage or machineImageId, or leave out kubernetesVersion")
+	return fault.Usage("kubernetesVersion", fmt.Errorf("it is %s, but the environment's node image has %s", wanted, has),
+		"name an image with that version in machineImage or machineImageId, or leave out kubernetesVersion")
 }
 
-// version is values' version of Kubernetes without its v.
+// version is the Kubernetes version in the values, without its v.
 func version(values map[string]any) string {
 	if !given(values, "kubernetesVersion") {
 		return ""
@@ -83,13 +83,13 @@ func version(values map[string]any) string {
 	return strings.TrimPrefix(fmt.Sprint(values["kubernetesVersion"]), "v")
 }
 
-// given says that values say something at a key.
+// given reports whether values contain a key.
 func given(values map[string]any, key string) bool {
 	value := values[key]
 	return value != nil && value != ""
 }
 
-// reason takes what Helm says of its templates off a refusal of the chart's.
+// reason removes Helm's text about templates from an error of the chart.
 func reason(err error) error {
 	text := err.Error()
 	if i := strings.LastIndex(text, ">: error calling "); i >= 0 {
@@ -105,7 +105,7 @@ func reason(err error) error {
 	return err
 }
 
-// checkUpgrade refuses versions that a running cluster cannot go to.
+// checkUpgrade refuses versions that a running cluster cannot be upgraded to.
 func checkUpgrade(running clusterapi.Report, values map[string]any) error {
 	wanted := version(values)
 	if plane, _ := values["controlPlane"].(map[string]any); version(plane) != "" {
@@ -115,7 +115,7 @@ func checkUpgrade(running clusterapi.Report, values map[string]any) error {
 		return nil
 	}
 	if err := kubeversion.CheckUpgrade(running.Version, wanted); err != nil {
-		return fault.Usage("kubernetesVersion", err, "go to the same minor version or the next; nothing was changed")
+		return fault.Usage("kubernetesVersion", err, "choose the same minor version or the next; nothing was changed")
 	}
 	return nil
 }

@@ -1,10 +1,9 @@
-// Package workload makes, shows and deletes clusters on a management cluster for
-// its operators, without the Magnum API: each is a Helm release of the
-// openstack-cluster chart, in a namespace and with a credential of its own.
+// Package workload creates, shows and deletes workload clusters on a management cluster for
+// operators, without the Magnum API. Each cluster is a Helm release of the
+// openstack-cluster chart, with a namespace and a credential of its own.
 //
-// Nothing is remembered elsewhere: what belongs to a cluster is known by a label
-// in Kubernetes and a mark in Keystone, so that a run that was killed is gone on
-// with by the next.
+// There is no other state: what belongs to a cluster is recognised by a label in Kubernetes
+// and an ownership tag in Keystone, so that the next run resumes one that was killed.
 package workload
 
 import (
@@ -33,34 +32,34 @@ import (
 	"github.com/slipway-sh/slipway/stacks"
 )
 
-// LabelCluster is on what is made for a cluster beside the chart's objects: its
-// namespace, the Secret of its credential and Helm's records. The value is the
+// LabelCluster is the label on what is created for a cluster in addition to the chart's
+// objects: its namespace, the Secret of its credential and Helm's records. Its value is the
 // cluster's name.
 const LabelCluster = "slipway.sh/cluster"
 
-// Origin is who made a cluster.
+// Origin is who created a cluster.
 type Origin string
 
-// The origins. A cluster that is not there has none.
+// The origins. A cluster that does not exist has none.
 const (
 	None Origin = ""
 	// Ours are the clusters of this package.
 	Ours   Origin = "slipway"
 	Magnum Origin = "magnum"
-	// Itself is the management cluster that looks after itself.
+	// Itself is the self-managed management cluster.
 	Itself Origin = "environment"
 	Others Origin = "others"
 )
 
 // Management is a management cluster.
 type Management struct {
-	// Environment is its environment's name, which is its own, too.
+	// Environment is the name of its environment, which is also its own.
 	Environment string
 	Kube        *kube.Cluster
 	config      *rest.Config
 }
 
-// New returns the management cluster of an environment. It sends nothing.
+// New returns the management cluster of an environment. It sends no requests.
 func New(environment string, config *rest.Config) (*Management, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = -1, -1 // priority and fairness of the server decides
@@ -74,19 +73,19 @@ func New(environment string, config *rest.Config) (*Management, error) {
 // Key is the namespace and the name of a cluster.
 type Key = types.NamespacedName
 
-// longestName is that of a Helm release.
+// longestName is the maximum length of a Helm release's name.
 const longestName = 53
 
-// CheckName refuses what cannot be the name of a cluster.
+// CheckName refuses invalid cluster names.
 func CheckName(name string) error {
 	if problems := validation.IsDNS1035Label(name); len(problems) > 0 || len(name) > longestName {
-		return fault.Usage("cluster "+name, errors.New("this cannot be its name"), fmt.Sprintf("use at most %d lower-case letters, digits and dashes, a letter first and no dash last", longestName))
+		return fault.Usage("cluster "+name, errors.New("this is not a valid name"), fmt.Sprintf("use at most %d lower-case letters, digits and dashes; begin with a letter and do not end with a dash", longestName))
 	}
 	return nil
 }
 
-// Find returns the namespace that a cluster, or what is left of it, is in. Of one
-// that is nowhere it is the one that it would get: its name.
+// Find returns the namespace of a cluster, or of what is left of it. If there is none it is
+// the namespace that the cluster would get: its name.
 func (m *Management) Find(ctx context.Context, name, namespace string) (Key, error) {
 	if err := CheckName(name); err != nil {
 		return Key{}, err
@@ -118,15 +117,15 @@ func (m *Management) Find(ctx context.Context, name, namespace string) (Key, err
 	case 1:
 		return Key{Namespace: places[0], Name: name}, nil
 	}
-	return Key{}, fault.Usage("cluster "+name, fmt.Errorf("there is one in each of the namespaces %s", strings.Join(places, ", ")), "say with --namespace which one")
+	return Key{}, fault.Usage("cluster "+name, fmt.Errorf("there are clusters with this name in the namespaces %s", strings.Join(places, ", ")), "choose one with --namespace")
 }
 
-// marked are the Secrets that have the label, of one cluster or, with an empty
-// name, of all, without what is in them.
+// marked returns the metadata of the Secrets with the label, of one cluster or, with an
+// empty name, of all.
 func (m *Management) marked(ctx context.Context, namespace, name string) ([]metav1.PartialObjectMetadata, error) {
 	client, err := metadata.NewForConfig(m.config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of metadata: %w", err)
+		return nil, fmt.Errorf("creating a metadata client: %w", err)
 	}
 	selector := LabelCluster
 	if name != "" {
@@ -139,22 +138,22 @@ func (m *Management) marked(ctx context.Context, namespace, name string) ([]meta
 	return list.Items, nil
 }
 
-// known is what there is of a cluster before anything is done about it.
+// known is what exists of a cluster before anything is changed.
 type known struct {
 	origin Origin
 	// namespace is nil if there is none.
 	namespace *corev1.Namespace
 	release   *release.Release
-	// exists says that there is a Cluster.
+	// exists reports whether the Cluster exists.
 	exists bool
 }
 
-// owns says that the namespace is of the cluster.
+// owns reports whether the namespace belongs to the cluster.
 func (k known) owns(key Key) bool {
 	return k.namespace != nil && k.namespace.Labels[LabelCluster] == key.Name
 }
 
-// look finds out what there is of a cluster, and who made it.
+// look finds what exists of a cluster, and who created it.
 func (m *Management) look(ctx context.Context, key Key) (k known, err error) {
 	if k.namespace, err = m.Kube.Typed.CoreV1().Namespaces().Get(ctx, key.Namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		k.namespace = nil
@@ -179,7 +178,7 @@ func (m *Management) look(ctx context.Context, key Key) (k known, err error) {
 	return k, nil
 }
 
-// origin is who made a cluster that is there.
+// origin returns who created an existing cluster.
 func (m *Management) origin(key Key, namespace map[string]string, ours bool) Origin {
 	switch {
 	case m.itself(key):
@@ -192,7 +191,7 @@ func (m *Management) origin(key Key, namespace map[string]string, ours bool) Ori
 	return Others
 }
 
-// itself says that a cluster is the management cluster.
+// itself reports whether a cluster is the management cluster.
 func (m *Management) itself(key Key) bool {
 	return key == Key{Namespace: stacks.ManagementNamespace, Name: m.Environment}
 }

@@ -364,12 +364,12 @@ func foreign(w *world) {
 		w.Fatal(err)
 	}
 	for name, test := range map[string]struct{ cluster, namespace, create, delete string }{
-		"Magnum's":               {"shop-x1", "magnum-p1", "the Magnum API made it", "openstack coe cluster delete"},
-		"made by hand":           {"byhand", "theirs", "slipway cluster create did not make it", "slipway cluster create did not make it"},
+		"Magnum's":               {"shop-x1", "magnum-p1", "the Magnum API created it", "openstack coe cluster delete"},
+		"made by hand":           {"byhand", "theirs", "slipway cluster create did not create it", "slipway cluster create did not create it"},
 		"the management cluster": {"prod", "default", "it is the management cluster itself", "slipway down"},
-		"its name":               {"prod", "elsewhere", "the management cluster is called so", "slipway down"},
-		"a namespace of others":  {"theirs", "", "it is there already, and not this cluster's", ""},
-		"a Secret of others":     {"taken", "theirs", "it is there already, and not of this cluster", ""},
+		"its name":               {"prod", "elsewhere", "the management cluster has this name", "slipway down"},
+		"a namespace of others":  {"theirs", "", "it exists already, but does not belong to this cluster", ""},
+		"a Secret of others":     {"taken", "theirs", "it exists already, but does not belong to this cluster", ""},
 	} {
 		c := wanted(w.T, test.cluster, small)
 		c.Namespace = test.namespace

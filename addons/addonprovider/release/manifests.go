@@ -24,7 +24,7 @@ func ManifestsChart(name string, resources []map[string]any) (*chart.Chart, stri
 			return nil, "", err
 		}
 		if have[file.Name] {
-			return nil, "", fmt.Errorf("resource %s is there twice", strings.TrimSuffix(file.Name, ".yaml"))
+			return nil, "", fmt.Errorf("resource %s is defined twice", strings.TrimSuffix(file.Name, ".yaml"))
 		}
 		have[file.Name] = true
 		if definition {

@@ -20,7 +20,7 @@ func (s Side) drop(ctx context.Context, cluster types.NamespacedName, among inve
 	if live, err := s.cluster(ctx, cluster); err != nil {
 		return err
 	} else if live != nil && !paused(live) {
-		return fmt.Errorf("cluster %s on the %s is not paused, so somebody works with it: nothing of it is deleted there", cluster, s.Name)
+		return fmt.Errorf("cluster %s on the %s is not paused, so it may be in use: nothing of it is deleted there", cluster, s.Name)
 	}
 	own, _, err := s.objects(ctx, cluster)
 	if err != nil {

@@ -88,13 +88,13 @@ func (i inventory) differences(arrived inventory) []string {
 		case !found:
 			list = append(list, what+" is missing")
 		case !slices.Equal(was.Owners, is.Owners):
-			list = append(list, fmt.Sprintf("%s belongs to %s, and not to %s", what, words(is.Owners), words(was.Owners)))
+			list = append(list, fmt.Sprintf("%s belongs to %s, not to %s", what, words(is.Owners), words(was.Owners)))
 		case !maps.Equal(was.Labels, is.Labels):
-			list = append(list, what+" has other labels")
+			list = append(list, what+" has different labels")
 		case was.ProviderID != is.ProviderID:
-			list = append(list, fmt.Sprintf("%s has server %q, and not %q", what, is.ProviderID, was.ProviderID))
+			list = append(list, fmt.Sprintf("%s has server %q, not %q", what, is.ProviderID, was.ProviderID))
 		case was.Content != is.Content:
-			list = append(list, what+" has another content")
+			list = append(list, what+" has different content")
 		}
 	}
 	return list

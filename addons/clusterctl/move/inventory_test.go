@@ -16,11 +16,11 @@ func TestDifferencesNameWhatDidNotArrive(t *testing.T) {
 		want   []string
 	}{
 		"the same":          {func(*entry) {}, nil},
-		"owner not there":   {func(e *entry) { e.Owners = []string{"MachineSet/s?"} }, []string{"Machine m belongs to MachineSet/s?, and not to MachineSet/s"}},
-		"no owner":          {func(e *entry) { e.Owners = nil }, []string{"Machine m belongs to nothing, and not to MachineSet/s"}},
-		"another server":    {func(e *entry) { e.ProviderID = "openstack:///2" }, []string{`Machine m has server "openstack:///2", and not "openstack:///1"`}},
-		"another content":   {func(e *entry) { e.Content = "2" }, []string{"Machine m has another content"}},
-		"a label is gone":   {func(e *entry) { e.Labels = nil }, []string{"Machine m has other labels"}},
+		"owner not there":   {func(e *entry) { e.Owners = []string{"MachineSet/s?"} }, []string{"Machine m belongs to MachineSet/s?, not to MachineSet/s"}},
+		"no owner":          {func(e *entry) { e.Owners = nil }, []string{"Machine m belongs to nothing, not to MachineSet/s"}},
+		"another server":    {func(e *entry) { e.ProviderID = "openstack:///2" }, []string{`Machine m has server "openstack:///2", not "openstack:///1"`}},
+		"another content":   {func(e *entry) { e.Content = "2" }, []string{"Machine m has different content"}},
+		"a label is gone":   {func(e *entry) { e.Labels = nil }, []string{"Machine m has different labels"}},
 		"it did not arrive": {nil, []string{"Machine m is missing"}},
 	} {
 		arrived := inventory{"other": {Kind: "Secret", Name: "beside"}}

@@ -53,7 +53,7 @@ func (m Move) library(ctx context.Context, to Place) (arrived inventory, err err
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return arrived, fmt.Errorf("moving by clusterctl: %w", err)
+		return arrived, fmt.Errorf("moving with clusterctl: %w", err)
 	}
 	return arrived, pass() // with nothing to delete nobody passed the gate
 }

@@ -97,11 +97,11 @@ func (m Move) mend(ctx context.Context) (Place, error) {
 			return "", err
 		}
 		if live == nil || paused(live) {
-			m.Progress("finishing the move that was interrupted")
+			m.Progress("completing the interrupted pivot")
 			return r.To, m.finish(ctx, r.To, r.Objects)
 		}
 	}
-	m.Progress("undoing the move that was interrupted")
+	m.Progress("undoing the interrupted pivot")
 	if err := m.undo(ctx, r.To); err != nil {
 		return "", err
 	}
@@ -158,7 +158,7 @@ func (m Move) move(ctx context.Context, to Place) error {
 		return err
 	}
 	if was, is := arrived.machines(), after.machines(); !maps.Equal(was, is) {
-		return fault.New("Cluster "+m.Cluster.Name, fmt.Errorf("its machines were %v and are %v after the move", was, is), "slipway status shows them")
+		return fault.New("Cluster "+m.Cluster.Name, fmt.Errorf("its machines changed during the pivot: they were %v and are %v", was, is), "see them with slipway status")
 	}
 	return nil
 }
@@ -176,21 +176,21 @@ func (m Move) admit(ctx context.Context, from, target Side) error {
 		what := fmt.Sprintf("Cluster %s/%s on the %s", c.GetNamespace(), c.GetName(), from.Name)
 		switch {
 		case c.GetName() != m.Cluster.Name:
-			return fault.New(what, fmt.Errorf("it is in the namespace of %s, and a move takes all of a namespace along", m.Cluster.Name), "delete it, or make it anew in a namespace of its own")
+			return fault.New(what, fmt.Errorf("it is in the namespace of %s, and a pivot moves the whole namespace", m.Cluster.Name), "delete it, or create it again in a namespace of its own")
 		case c.GetDeletionTimestamp() != nil:
 			return fault.New(what, errors.New("it is being deleted"), "wait until it is gone")
 		case paused(c):
-			return fault.New(what, errors.New("it is paused"), "find out who paused it; then set spec.paused to false and run the same command again")
+			return fault.New(what, errors.New("it is paused"), "find out why it is paused, then set spec.paused to false and run the same command again")
 		}
 		found = true
 	}
 	if !found {
-		return fault.New("Cluster "+m.Cluster.String(), fmt.Errorf("there is none on the %s", from.Name), "slipway status shows what there is")
+		return fault.New("Cluster "+m.Cluster.String(), fmt.Errorf("it does not exist on the %s", from.Name), "see the existing clusters with slipway status")
 	}
 	if there, err := target.cluster(ctx, m.Cluster); err != nil || there != nil {
 		if err == nil {
-			err = fault.New(fmt.Sprintf("Cluster %s on the %s", m.Cluster, target.Name), fmt.Errorf("there is one already, and another on the %s", from.Name),
-				"only one of them can be right: find out which, and delete the other one after pausing it, without its finalizers")
+			err = fault.New(fmt.Sprintf("Cluster %s on the %s", m.Cluster, target.Name), fmt.Errorf("it exists here and also on the %s", from.Name),
+				"find out which of the two is right; pause the other one, and delete it without its finalizers")
 		}
 		return err
 	}
@@ -205,14 +205,14 @@ func (m Move) retreat(ctx context.Context, to Place, arrived inventory, failed e
 	from, target := m.sides(to)
 	if arrived != nil {
 		err := target.resume(ctx, m.Cluster)
-		return fault.New("moving "+m.Cluster.Name, errors.Join(failed, err), fmt.Sprintf("everything is on the %s, and something was left on the %s: run the same command again, it takes that away", target.Name, from.Name))
+		return fault.New("moving "+m.Cluster.Name, errors.Join(failed, err), fmt.Sprintf("everything is on the %s, but something was left on the %s: run the same command again, which removes it", target.Name, from.Name))
 	}
 	if err := m.undo(ctx, to); err != nil {
-		return fault.New("moving "+m.Cluster.Name, fmt.Errorf("%w; undoing it: %w", failed, err), "do away with the cause and run the same command again: it puts everything in order first")
+		return fault.New("moving "+m.Cluster.Name, fmt.Errorf("%w; undoing it: %w", failed, err), "fix the cause, then run the same command again, which first repairs the state of both clusters")
 	}
 	remedy := fault.Remedy(failed)
 	if remedy == "" {
-		remedy = fmt.Sprintf("everything is on the %s as it was: do away with the cause and run the same command again", from.Name)
+		remedy = fmt.Sprintf("everything is on the %s as before: fix the cause, then run the same command again", from.Name)
 	}
 	return fault.New("moving "+m.Cluster.Name, failed, remedy)
 }
@@ -256,7 +256,7 @@ func (m Move) finish(ctx context.Context, to Place, arrived inventory) error {
 // compare proves that everything that goes with the cluster is on both sides
 // and the same, with owners that are there, and returns it.
 func (m Move) compare(ctx context.Context, from, target Side) (inventory, error) {
-	m.Progress("comparing what arrived on the " + target.Name)
+	m.Progress("comparing the objects on the " + target.Name)
 	source, err := from.take(ctx, m.Cluster)
 	if err != nil {
 		return nil, err
@@ -266,7 +266,7 @@ func (m Move) compare(ctx context.Context, from, target Side) (inventory, error)
 		return nil, err
 	}
 	if wrong := source.differences(copies); len(wrong) > 0 {
-		return nil, fmt.Errorf("on the %s not everything is as it was on the %s, so nothing was deleted there: %s", target.Name, from.Name, some(wrong))
+		return nil, fmt.Errorf("the objects on the %s differ from those on the %s, so nothing was deleted there: %s", target.Name, from.Name, some(wrong))
 	}
 	return source, nil
 }
@@ -286,8 +286,8 @@ func (m Move) prove(ctx context.Context, to Place) (Proof, error) {
 		return Proof{}, err
 	}
 	if left != nil {
-		return Proof{}, fault.New(fmt.Sprintf("Cluster %s on the %s", m.Cluster, from.Name), fmt.Errorf("the one that counts is on the %s, and this one was made since", target.Name),
-			"pause it, and delete it without its finalizers: its servers are those of the other one")
+		return Proof{}, fault.New(fmt.Sprintf("Cluster %s on the %s", m.Cluster, from.Name), fmt.Errorf("the right one is on the %s; this one was created later", target.Name),
+			"pause it, and delete it without its finalizers: its servers belong to the other one")
 	}
 	there, err := target.take(ctx, m.Cluster)
 	if err != nil {

@@ -34,7 +34,7 @@ var _ cluster.Proxy = proxy{}
 // requestTime bounds one request: a server that is gone must not hold everything.
 const requestTime = 30 * time.Second
 
-var errUnused = errors.New("moving objects does not need this")
+var errUnused = errors.New("moving objects does not use this")
 
 func newProxy(config *rest.Config, wrap func(client.Client) client.Client) (proxy, error) {
 	scheme := runtime.NewScheme()

@@ -93,13 +93,13 @@ func (m Move) write(ctx context.Context, r Record) error {
 	if r.Phase == rested && r.To == Seed {
 		err := secrets.Delete(ctx, recordName(m.Cluster), metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("forgetting the move: %w", err)
+			return fmt.Errorf("deleting the record of the pivot: %w", err)
 		}
 		return nil
 	}
 	text, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("noting the move: %w", err)
+		return fmt.Errorf("recording the pivot: %w", err)
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: m.Cluster.Namespace, Name: recordName(m.Cluster)},
 		Data: map[string][]byte{recordKey: text, kubeconfigKey: []byte(m.Kubeconfig)}}
@@ -108,7 +108,7 @@ func (m Move) write(ctx context.Context, r Record) error {
 		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: kube.FieldManager})
 	}
 	if err != nil {
-		return fmt.Errorf("noting the move: %w", err)
+		return fmt.Errorf("recording the pivot: %w", err)
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func gone(ctx context.Context, client dynamic.ResourceInterface, name string) er
 		return kube.Absent(err), absentIsNil(err)
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return errors.New("it is still there after " + goneTime.String())
+		return errors.New("it still exists after " + goneTime.String())
 	}
 	return err
 }

@@ -51,7 +51,7 @@ func newClient(mgr manager.Manager) (client.Client, readers, error) {
 	}
 	kept, err := cache.New(mgr.GetConfig(), cache.Options{Scheme: s, Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(), ByObject: byObject()})
 	if err != nil {
-		return nil, readers{}, fmt.Errorf("making the cache: %w", err)
+		return nil, readers{}, fmt.Errorf("creating the cache: %w", err)
 	}
 	if err := mgr.Add(kept); err != nil {
 		return nil, readers{}, fmt.Errorf("adding the cache: %w", err)

@@ -59,7 +59,7 @@ func (p *pass) conditions(s *v1alpha1.ClusterStatus, ready bool, reason string) 
 		set(v1alpha1.ConditionSettings, len(told) == 0, "WithoutEffect", strings.Join(told, "\n"))
 	}
 	if rotation := p.cluster.Spec.CARotation; rotation != nil && rotation.ID != s.CARotationID {
-		set(v1alpha1.ConditionCARotation, false, "NotSupported", "Cluster API cannot replace the authorities of a running cluster; nothing was changed")
+		set(v1alpha1.ConditionCARotation, false, "NotSupported", "Cluster API cannot replace the certificate authorities of a running cluster; nothing was changed")
 	}
 }
 
@@ -86,7 +86,7 @@ func (p *pass) writeCluster(ctx context.Context, change func(*v1alpha1.ClusterSt
 	case is.Failed():
 		p.events.Event(p.cluster, corev1.EventTypeWarning, string(is), p.cluster.Status.StatusReason)
 	case is.Complete():
-		p.events.Event(p.cluster, corev1.EventTypeNormal, string(is), "the cluster is as wanted")
+		p.events.Event(p.cluster, corev1.EventTypeNormal, string(is), "the cluster is in the desired state")
 	}
 	return nil
 }

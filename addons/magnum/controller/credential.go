@@ -44,11 +44,11 @@ func (p *pass) credentials(ctx context.Context) error {
 	if wanted.ApplicationCredentialID != status.CredentialID {
 		secret, err := p.secret(ctx)
 		if err != nil || secret == nil {
-			p.credentialCondition(false, "Missing", "the Secret "+p.cluster.CredentialSecret()+" is not there or not usable")
+			p.credentialCondition(false, "Missing", "the Secret "+p.cluster.CredentialSecret()+" is missing or not usable")
 			return err
 		}
 		if has := loginOf(secret).CredentialID; wanted.ApplicationCredentialID != "" && has != wanted.ApplicationCredentialID {
-			p.credentialCondition(false, "Outdated", "the Secret "+secret.Name+" has another application credential than the cluster names")
+			p.credentialCondition(false, "Outdated", "the Secret "+secret.Name+" contains a different application credential than the cluster names")
 			p.later(longestPause)
 			return nil
 		}
@@ -117,7 +117,7 @@ func (p *pass) revokeSuperseded(ctx context.Context) {
 	}
 }
 
-var errNoRevoker = errors.New("the controllers have no administrator's login to OpenStack")
+var errNoRevoker = errors.New("the controllers have no administrator login to OpenStack")
 
 func (p *pass) revoke(ctx context.Context, userID, id string) error {
 	if p.Revoker == nil {

@@ -44,7 +44,7 @@ func (p *pass) delete(ctx context.Context) error {
 	before := p.cluster.DeepCopy()
 	controllerutil.RemoveFinalizer(p.cluster, v1alpha1.FinalizerCluster)
 	if err := p.client.Patch(ctx, p.cluster, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("ending the deletion: %w", err)
+		return fmt.Errorf("completing the deletion: %w", err)
 	}
 	p.forget(p.key)
 	return nil

@@ -128,7 +128,7 @@ func (p *pass) finish(ctx context.Context, g *v1alpha1.NodeGroup) error {
 		return nil
 	}
 	if err := p.client.Patch(ctx, g, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("ending the deletion of node group %s: %w", g.Title(), err)
+		return fmt.Errorf("completing the deletion of node group %s: %w", g.Title(), err)
 	}
 	return nil
 }

@@ -147,13 +147,13 @@ func (p *pass) resolve(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		p.warnings = append(p.warnings, driver.Warning{Setting: "storage classes", Message: "volume types, or the network's MTU, are not known: " + err.Error()})
+		p.warnings = append(p.warnings, driver.Warning{Setting: "storage classes", Message: "volume types, or the network's MTU, could not be read: " + err.Error()})
 		return nil
 	}
 	if err := p.writeImages(ctx, images); err != nil {
 		return err
 	}
-	return p.writeSpec(ctx, "what names stand for", func(spec *v1alpha1.ClusterSpec) { spec.Resolved = combine(p.resolved(), *found) })
+	return p.writeSpec(ctx, "resolving names", func(spec *v1alpha1.ClusterSpec) { spec.Resolved = combine(p.resolved(), *found) })
 }
 
 func (p *pass) resolved() v1alpha1.ResolvedNames {
@@ -231,10 +231,10 @@ func (p *pass) secret(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: p.key.Namespace, Name: p.cluster.CredentialSecret()}
 	err := p.live.Get(ctx, key, secret)
-	const remedy = "rotate the credential (openstack coe credential rotate), or make the Secret with the keys clouds.yaml (cloud openstack) and cacert"
+	const remedy = "rotate the credential (openstack coe credential rotate), or create the Secret with the keys clouds.yaml (cloud openstack) and cacert"
 	switch {
 	case apierrors.IsNotFound(err):
-		p.stay(fault.New("Secret "+key.String(), errors.New("the cluster's credential is not there"), remedy), false)
+		p.stay(fault.New("Secret "+key.String(), errors.New("the cluster's credential does not exist"), remedy), false)
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading Secret %s: %w", key, err)

@@ -130,7 +130,7 @@ func (p *pass) readGroups(ctx context.Context) error {
 	return nil
 }
 
-var errForeign = errors.New("its namespace is not the one of its project")
+var errForeign = errors.New("its namespace is not that of its project")
 
 // ensure brings a cluster in line and writes what became of it.
 func (p *pass) ensure(ctx context.Context) error {

@@ -51,7 +51,7 @@ func (p *pass) bringInLine(ctx context.Context) error {
 		return err
 	}
 	if known != nil && known.Foreign && !p.upgrading {
-		p.stay(fault.New("cluster "+p.cluster.Title(), fmt.Errorf("it is of chart %s, of which only sizes can be changed", known.Chart),
+		p.stay(fault.New("cluster "+p.cluster.Title(), fmt.Errorf("it uses chart %s, with which only node counts can be changed", known.Chart),
 			"upgrade the cluster to a template first, which replaces its machines"), true)
 		return nil
 	}
@@ -69,7 +69,7 @@ func (p *pass) upgradeAllowed() bool {
 		return true
 	}
 	if err := kubeversion.CheckUpgrade(running, wanted); err != nil {
-		p.stay(fault.New("template "+p.cluster.Spec.Template.Name, err, "upgrade to a template of the same minor version of Kubernetes or the next; nothing was changed"), true)
+		p.stay(fault.New("template "+p.cluster.Spec.Template.Name, err, "upgrade to a template with the same minor version of Kubernetes or the next; nothing was changed"), true)
 		p.upgrading = false
 		return false
 	}
@@ -250,6 +250,6 @@ func (p *pass) refused(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	p.stay(fault.New("release "+p.cluster.Stack(), err, "see the cluster's labels and node groups; `helm history` in its namespace has what was done"), rendering.MatchString(err.Error()))
+	p.stay(fault.New("release "+p.cluster.Stack(), err, "check the cluster's labels and node groups; see helm history in its namespace"), rendering.MatchString(err.Error()))
 	return nil
 }

@@ -40,7 +40,7 @@ func (r *reconciler) watch(mgr manager.Manager, kept cache.Cache) error {
 		SkipNameValidation: ptr.To(true),
 	})
 	if err != nil {
-		return fmt.Errorf("making the controller: %w", err)
+		return fmt.Errorf("creating the controller: %w", err)
 	}
 	watches := []source.Source{
 		source.Kind[client.Object](kept, &v1alpha1.Cluster{}, &handler.EnqueueRequestForObject{}, specChanged()),

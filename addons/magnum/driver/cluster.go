@@ -18,10 +18,10 @@ func (b *builder) software() {
 	}
 	if version == "" {
 		b.refuse("image "+b.template().ImageID, errors.New("its property kube_version is missing"),
-			"openstack image set --property kube_version=v<version in the image> "+b.template().ImageID)
+			"run openstack image set --property kube_version=v<version in the image> "+b.template().ImageID)
 	}
 	if image.ID == "" {
-		b.refuse("image "+b.template().ImageID, errors.New("it is not found"), "name an image of the project, or a public one, in the template")
+		b.refuse("image "+b.template().ImageID, errors.New("it was not found"), "name an image of the project, or a public one, in the template")
 	}
 	b.set("kubernetesVersion", version)
 	b.set("machineImageId", image.ID)
@@ -107,9 +107,9 @@ func (b *builder) reached() (floating, balanced bool) {
 	switch {
 	case balanced:
 	case b.masters() > 1:
-		b.refuse("master_lb_enabled", fmt.Errorf("%d control planes need a load balancer", b.masters()), "set master_lb_enabled, or use one control plane")
+		b.refuse("master_lb_enabled", fmt.Errorf("%d control plane nodes need a load balancer", b.masters()), "set master_lb_enabled, or use one control plane node")
 	case !floating:
-		b.warn("property master_lb_enabled", "a load balancer is made all the same: without one the API needs a floating IP")
+		b.warn("property master_lb_enabled", "a load balancer is created anyway: without one the API needs a floating IP")
 		balanced = true
 	}
 	return floating, balanced
@@ -119,7 +119,7 @@ func (b *builder) oidc(issuer string) {
 	b.set("oidc.issuerUrl", issuer)
 	id := b.labels.free("oidc_client_id")
 	if id == "" {
-		b.refuse("label oidc_client_id", errors.New("it is missing besides oidc_issuer_url"), "add the client's id")
+		b.refuse("label oidc_client_id", errors.New("it is required with oidc_issuer_url"), "set the client's ID")
 	}
 	b.set("oidc.clientId", id)
 	// The defaults are those of magnum-cluster-api, which has these labels.

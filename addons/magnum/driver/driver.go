@@ -81,7 +81,7 @@ type Output struct {
 func Values(in Input) (Output, error) {
 	b := &builder{Input: in, labels: newLabels(in.Cluster.EffectiveLabels(), in.Defaults.Labels), values: tree{}}
 	if in.Cluster.Spec.Template == nil || in.Cluster.Spec.Resolved == nil {
-		return Output{}, fault.New("cluster "+in.Cluster.Title(), errors.New("its template is not known"), "name a template that exists")
+		return Output{}, fault.New("cluster "+in.Cluster.Title(), errors.New("its template does not exist"), "name an existing template")
 	}
 	for _, step := range []func(){b.software, b.network, b.apiServer, b.controlPlane, b.workers, b.groups, b.openstack, b.addons, b.properties} {
 		step()
@@ -185,8 +185,8 @@ const longestName = 63
 func GroupName(group string) (string, error) {
 	name := v1alpha1.Sanitise(group)
 	if !groupName.MatchString(name) || len(name) > longestName {
-		return "", fault.New("node group "+group, fmt.Errorf("%q cannot be part of names in Kubernetes", name),
-			"use three to 63 letters, digits or dashes, a letter first")
+		return "", fault.New("node group "+group, fmt.Errorf("%q cannot be used in Kubernetes names", name),
+			"use 3 to 63 letters, digits or dashes, beginning with a letter")
 	}
 	return name, nil
 }

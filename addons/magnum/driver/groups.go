@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/kubeversion"
 )
 
-var errNoFlavor = errors.New("no flavor is known")
+var errNoFlavor = errors.New("no flavor is set")
 
 func itoa(number int) string { return strconv.Itoa(number) }
 
@@ -90,7 +90,7 @@ func (b *builder) group(g *v1alpha1.NodeGroup) (map[string]any, bool) {
 	values := tree{"name": name}
 	flavor := first(g.Spec.FlavorID, b.Cluster.Spec.FlavorID, b.template().FlavorID)
 	if flavor == "" {
-		b.refuse("node group "+g.Title(), errNoFlavor, "give the group, the cluster or the template a flavor_id")
+		b.refuse("node group "+g.Title(), errNoFlavor, "set flavor_id on the node group, the cluster or the template")
 	}
 	values["machineFlavor"] = flavor
 	b.size(values, g)
@@ -132,7 +132,7 @@ func (b *builder) size(values tree, g *v1alpha1.NodeGroup) {
 		return
 	}
 	if least > most {
-		b.refuse("node group "+g.Title(), fmt.Errorf("its least size %d is above its greatest %d", least, most), "change min_node_count or max_node_count")
+		b.refuse("node group "+g.Title(), fmt.Errorf("its minimum size %d is greater than its maximum %d", least, most), "change min_node_count or max_node_count")
 	}
 	values["autoscale"], values["machineCountMin"], values["machineCountMax"] = true, int64(least), int64(most)
 }
@@ -177,7 +177,7 @@ func (b *builder) groupSoftware(values tree, g *v1alpha1.NodeGroup) {
 		return
 	}
 	if err := kubeversion.CheckSkew(b.resolved().Image.KubernetesVersion, own.KubernetesVersion); err != nil {
-		b.refuse("node group "+g.Title(), err, "give the group an image that fits the cluster's version")
+		b.refuse("node group "+g.Title(), err, "choose an image with the cluster's Kubernetes version for the node group")
 	}
 	values["kubernetesVersion"] = own.KubernetesVersion
 }

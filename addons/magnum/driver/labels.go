@@ -52,7 +52,7 @@ func (l *labels) has(name string) bool {
 func (l *labels) clean(pattern *regexp.Regexp, value, name string) string {
 	cleaned := strings.TrimSpace(pattern.ReplaceAllString(value, ""))
 	if cleaned != value {
-		l.warn(name, "characters that may not be in it were left out: "+strconv.Quote(cleaned)+" is used")
+		l.warn(name, "invalid characters were removed: "+strconv.Quote(cleaned)+" is used")
 	}
 	return cleaned
 }
@@ -112,7 +112,7 @@ func (l *labels) integer(fallback int, names ...string) int {
 	}
 	number, err := strconv.Atoi(value)
 	if err != nil || number < 0 {
-		l.warn(name, strconv.Quote(value)+" is no number; "+strconv.Itoa(fallback)+" is used")
+		l.warn(name, strconv.Quote(value)+" is not a number; "+strconv.Itoa(fallback)+" is used")
 		return fallback
 	}
 	return number
@@ -130,7 +130,7 @@ func (l *labels) leftOver() []Warning {
 		}
 		why, known := withoutEffect(name)
 		if !known {
-			why = "unknown, it has no effect; docs/magnum-labels.md lists those that have"
+			why = "unknown label without effect; docs/magnum-labels.md lists the supported ones"
 		}
 		l.warn(name, why)
 	}
@@ -145,10 +145,10 @@ func withoutEffect(name string) (string, bool) {
 		"calico_tag": versions, "cilium_tag": versions, "cloud_provider_tag": versions, "cinder_csi_plugin_tag": versions,
 		"manila_csi_plugin_tag":       versions,
 		"cilium_hubble_ui_enabled":    "no effect: install Hubble's interface on the cluster",
-		"manila_csi_share_network_id": "no effect: name it in a storage class of your own",
+		"manila_csi_share_network_id": "no effect: set it in a storage class of your own",
 		"different_failure_domain":    "no effect: use server_group_policies or a node group for each availability zone",
-		"audit_log_maxage":            "no effect: the label is audit_log_max_age", "audit_log_maxbackup": "no effect: the label is audit_log_max_backup",
-		"audit_log_maxsize": "no effect: the label is audit_log_max_size",
+		"audit_log_maxage":            "no effect: use the label audit_log_max_age", "audit_log_maxbackup": "no effect: use the label audit_log_max_backup",
+		"audit_log_maxsize": "no effect: use the label audit_log_max_size",
 	}[name]
 	if why == "" && strings.HasPrefix(name, "csi_") && strings.HasSuffix(name, "_tag") {
 		why = versions

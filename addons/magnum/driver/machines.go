@@ -17,7 +17,7 @@ func (b *builder) controlPlane() {
 		}
 	}
 	if flavor == "" {
-		b.refuse("master_flavor_id", errNoFlavor, "give the cluster or the template a master_flavor_id")
+		b.refuse("master_flavor_id", errNoFlavor, "set master_flavor_id on the cluster or the template")
 	}
 	machine["machineFlavor"] = flavor
 	machine["machineCount"] = int64(b.masters())

@@ -59,7 +59,7 @@ func New(ctx context.Context, informers Informers) (*Inventory, error) {
 	for _, kind := range []client.Object{&v1alpha1.ClusterTemplate{}, &v1alpha1.Cluster{}, &v1alpha1.NodeGroup{}, &v1alpha1.Quota{}} {
 		informer, err := informers.GetInformer(ctx, kind)
 		if err != nil {
-			return nil, fmt.Errorf("following %T: %w", kind, err)
+			return nil, fmt.Errorf("watching %T: %w", kind, err)
 		}
 		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { i.put(o) },
@@ -67,7 +67,7 @@ func New(ctx context.Context, informers Informers) (*Inventory, error) {
 			DeleteFunc: func(o any) { i.drop(o) },
 		})
 		if err != nil {
-			return nil, fmt.Errorf("following %T: %w", kind, err)
+			return nil, fmt.Errorf("watching %T: %w", kind, err)
 		}
 		i.synced = append(i.synced, registration)
 	}

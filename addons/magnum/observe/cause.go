@@ -125,7 +125,7 @@ func waiting(o Objects) string {
 	for _, addon := range o.Addons {
 		if phase := text(addon, "status", "phase"); phase != "Deployed" {
 			if phase == "" {
-				phase = "not looked at yet"
+				phase = "not checked yet"
 			}
 			return describe(addon) + ": " + phase
 		}

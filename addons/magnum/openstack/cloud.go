@@ -120,5 +120,5 @@ func one[T any](object string, found []T) (T, error) {
 	case 1:
 		return found[0], nil
 	}
-	return none, &Error{object, ErrAmbiguous, "use the id"}
+	return none, &Error{object, ErrAmbiguous, "use the ID"}
 }

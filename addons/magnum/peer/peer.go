@@ -82,7 +82,7 @@ func (g *Group) Await(ctx context.Context, o client.Object, deleted bool) {
 	for _, address := range g.lookup(ctx) {
 		all.Go(func() {
 			if err := g.ask(ctx, "http://"+net.JoinHostPort(address, g.port)+Path+"?"+query); err != nil {
-				g.log.WarnContext(ctx, "a replica was not waited for", "replica", address, "error", err.Error())
+				g.log.WarnContext(ctx, "did not wait for a replica", "replica", address, "error", err.Error())
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func (g *Group) lookup(ctx context.Context) []string {
 	}
 	found, err := net.DefaultResolver.LookupHost(ctx, g.host)
 	if err != nil {
-		g.log.WarnContext(ctx, "looking for replicas", "host", g.host, "error", err.Error())
+		g.log.WarnContext(ctx, "finding replicas", "host", g.host, "error", err.Error())
 		return g.addresses
 	}
 	g.addresses, g.until = found, time.Now().Add(lookupTime)

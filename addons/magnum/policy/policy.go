@@ -120,7 +120,7 @@ func checkReferences(rules map[string]string) error {
 		text, ok := rules[name]
 		switch {
 		case !ok:
-			return errors.New("is referred to and does not exist")
+			return errors.New("does not exist but is referred to")
 		case state[name] == 1:
 			return errors.New("refers to itself")
 		case state[name] == 2:

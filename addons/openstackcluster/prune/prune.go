@@ -170,7 +170,7 @@ func (r *reconciler) prune(ctx context.Context, cluster *clusterv1.Cluster, kind
 		if err != nil && !apierrors.IsNotFound(err) {
 			return 0, fmt.Errorf("deleting %s %s: %w", kind.Kind, template.Name, err)
 		}
-		r.events.Eventf(cluster, corev1.EventTypeNormal, "TemplateDeleted", "%s %s was of no machine any more", kind.Kind, template.Name)
+		r.events.Eventf(cluster, corev1.EventTypeNormal, "TemplateDeleted", "%s %s was no longer used by a machine", kind.Kind, template.Name)
 	}
 	return again, nil
 }

@@ -56,7 +56,7 @@ func (r *reconciler) usedByWorkers(ctx context.Context, cluster *clusterv1.Clust
 	deployments, sets := &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}
 	for _, list := range []client.ObjectList{deployments, sets} {
 		if err := r.client.List(ctx, list, client.InNamespace(cluster.Namespace)); err != nil {
-			return fmt.Errorf("listing what makes machines: %w", err)
+			return fmt.Errorf("listing the owners of machines: %w", err)
 		}
 	}
 	add := func(of string, spec clusterv1.MachineSpec) {

@@ -47,7 +47,7 @@ func New(folders ...*bundle.Folder) (*Registry, error) {
 				continue
 			}
 			if err := r.add(folder, item); err != nil {
-				wrong = append(wrong, fault.New("image "+item.Name+" of "+folder.Dir(), err, "see what else is wrong: slipway bundle verify --dir "+folder.Dir()))
+				wrong = append(wrong, fault.New("image "+item.Name+" of "+folder.Dir(), err, "check the whole bundle with slipway bundle verify --dir "+folder.Dir()))
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func (r *Registry) add(folder *bundle.Folder, item bundle.Item) error {
 	}
 	for _, part := range append([]v1.Descriptor{parsed.Config}, parsed.Layers...) {
 		if !folder.Has(bundle.Digest{SHA256: part.Digest.Hex, Size: part.Size}) {
-			return fmt.Errorf("%s is missing or of another size", part.Digest)
+			return fmt.Errorf("%s is missing or has a different size", part.Digest)
 		}
 		path, err := filepath.Abs(folder.Blob(part.Digest.Hex))
 		if err != nil {

@@ -104,10 +104,10 @@ func explain(ctx context.Context, name string, err error) error {
 	text := err.Error()
 	if m := refused.FindStringSubmatch(text); m != nil {
 		return fault.New(object, fmt.Errorf("the module proxy refuses %s: %s", m[1], m[2]),
-			"set GOPROXY to one that serves it, or pull the item where there is internet: slipway bundle pull --only "+name)
+			"set GOPROXY to a proxy that serves it, or pull the item on a machine with internet access: slipway bundle pull --only "+name)
 	}
 	if m := checksum.FindStringSubmatch(text); m != nil {
-		return fault.New(object, fmt.Errorf("module %s is not the one that was pinned: checksum mismatch", m[1]),
+		return fault.New(object, fmt.Errorf("module %s differs from the pinned one: checksum mismatch", m[1]),
 			"do not use this module proxy or cache: clean it with `go clean -modcache`, then build again")
 	}
 	return full(name, err)
@@ -118,9 +118,9 @@ func full(name string, err error) error {
 	object := "item " + name
 	if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "no space left on device") {
 		return fault.New(object, errors.New("no space left on device"),
-			"free space for the bundle (3 GB), the Go caches (20 GB) and the temporary folder; what is complete stays and is not built again")
+			"free space for the bundle (3 GB), the Go caches (20 GB) and the temporary folder; completed items are kept")
 	}
-	return fault.New(object, err, "when the cause is gone, run the build again; what is complete stays")
+	return fault.New(object, err, "fix the cause, then run the build again; completed items are kept")
 }
 
 // availableMemory is what the kernel says can be used without swapping, in

@@ -80,7 +80,7 @@ func OfAnotherBinary(bill *bundle.Bill, path string) ([]string, error) {
 // make copies the binary, which may be replaced while the build runs.
 func (o ownProgram) make(_ context.Context, j *job) (output, error) {
 	if o.path == "" {
-		return output{}, errors.New("the build was not told where slipway's own binary is")
+		return output{}, errors.New("the path of slipway's own binary is not set")
 	}
 	out, err := os.OpenFile(j.path("out"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
 	if err != nil {
@@ -110,8 +110,8 @@ func static(path string) error {
 	defer file.Close()
 	for _, segment := range file.Progs {
 		if segment.Type == elf.PT_INTERP {
-			return fault.New("slipway's own binary", errors.New("it is linked dynamically, and its image has no libraries"),
-				"build it by `make build`, or set CGO_ENABLED=0")
+			return fault.New("slipway's own binary", errors.New("it is linked dynamically, but its image contains no libraries"),
+				"build it with `make build`, or set CGO_ENABLED=0")
 		}
 	}
 	return nil

@@ -147,7 +147,7 @@ func choose(all map[string]recipe, only []string) ([]string, error) {
 		case !known:
 			wrong = append(wrong, fault.Usage("item "+name, errors.New("unknown"), closest(name)))
 		case !buildable:
-			wrong = append(wrong, fault.Usage("item "+name, fmt.Errorf("cannot be built from source: %s", component.Unbuildable), "pull it: slipway bundle pull --only "+name))
+			wrong = append(wrong, fault.Usage("item "+name, fmt.Errorf("cannot be built from source: %s", component.Unbuildable), "pull it with slipway bundle pull --only "+name))
 		}
 	}
 	return only, errors.Join(wrong...)

@@ -38,7 +38,7 @@ type sizeError struct {
 }
 
 func (e *sizeError) Error() string {
-	return fmt.Sprintf("%s has %d bytes or more, above the bound of %d", e.what, e.got, e.limit)
+	return fmt.Sprintf("%s has %d bytes or more, but at most %d are allowed", e.what, e.got, e.limit)
 }
 
 // accepted returns the pin of a component, or the fault that it has none.
@@ -52,13 +52,13 @@ func (p *puller) accepted(c component.Component) (component.Pin, error) {
 	pinning := fmt.Sprintf("pin it with `slipway bundle pin %s`", c.Name)
 	switch {
 	case !ok && !published:
-		return pin, fault.New(object, errors.New("not pinned: nobody publishes it as a file"), building(c))
+		return pin, fault.New(object, errors.New("not pinned: it is not published as a file"), building(c))
 	case !ok && c.Unbuildable != "":
 		return pin, fault.New(object, fmt.Errorf("not pinned: no digest of %s is known", c.Version), pinning)
 	case !ok:
 		return pin, fault.New(object, fmt.Errorf("not pinned: no digest of %s is known", c.Version), building(c)+", or "+pinning)
 	case pin.Version != c.Version:
-		return pin, fault.New(object, fmt.Errorf("the pin is of version %s, the catalogue has %s", pin.Version, c.Version), pinning+" again")
+		return pin, fault.New(object, fmt.Errorf("the pin is for version %s, but the catalogue has %s", pin.Version, c.Version), pinning+" again")
 	case (c.Kind == bundle.Image) != (pin.Image != ""):
 		return pin, fault.New(object, fmt.Errorf("the pin %s does not fit kind %s", pin.Source(), c.Kind), pinning+" again")
 	}
@@ -87,34 +87,34 @@ func remedy(one *part, err error) string {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &wrong):
-		return "check the mirror or proxy on the way, then run the same command again; nothing of it was kept"
+		return "check the mirror or proxy, then run the same command again; the download was discarded"
 	case errors.As(err, &status):
 		return remedyStatus(status.code)
 	case errors.As(err, &size), errors.As(err, &member), errors.As(err, &platform):
-		return "correct its entry in the file of pins, or " + building(one.Component)
+		return "correct its entry in the pins file, or " + building(one.Component)
 	case errors.As(err, &certificate):
-		return "trust the authority of the proxy or mirror on this machine; verification is never left out"
+		return "add the CA of the proxy or mirror to the trusted CAs of your machine; certificates are always verified"
 	case errors.Is(err, errPlainHTTP):
-		return "name a mirror that speaks HTTPS with --mirror"
+		return "give a mirror with HTTPS with --mirror"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "free space there, or choose another folder with --dir; what is complete stays"
+		return "free space there, or choose another folder with --dir; completed items are kept"
 	}
 	if network := (*networkError)(nil); errors.As(err, &network) {
-		return "check the network and the proxy, or name a mirror with --mirror; the same command goes on where it stopped"
+		return "check the network and the proxy, or give a mirror with --mirror; run the same command again to resume"
 	}
-	return "run the same command again; what is complete stays"
+	return "run the same command again; completed items are kept"
 }
 
 func remedyStatus(code int) string {
 	switch {
 	case code == http.StatusNotFound || code == http.StatusGone:
-		return "check that the mirror has it; without a mirror, upstream withdrew it: build it from source"
+		return "check that the mirror has it; if you use no mirror, upstream withdrew it: build it from source"
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return "check the credentials for this server, and whether a proxy refuses it, or name a mirror with --mirror"
 	case code == http.StatusProxyAuthRequired:
 		return "give the credentials of the proxy in its URL"
 	case temporary(code):
-		return "run the same command again later; it goes on where it stopped"
+		return "run the same command again later to resume"
 	}
 	return "check the URL and the mirror"
 }

@@ -156,7 +156,7 @@ func (d *download) begin(resp *http.Response) (total int64, err error) {
 		}
 		return total, nil
 	case http.StatusRequestedRangeNotSatisfiable:
-		return 0, d.again(errors.New("what is there does not fit the file on the server"))
+		return 0, d.again(errors.New("the partial file does not fit the file on the server"))
 	}
 	return 0, &statusError{code: resp.StatusCode}
 }

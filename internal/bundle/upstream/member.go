@@ -27,7 +27,7 @@ func unpack(archive io.Reader, member string, limit int64, take func(io.Reader) 
 			return true, nil
 		}
 		if header.Typeflag != tar.TypeReg {
-			return false, &memberError{fmt.Sprintf("%s in the archive is no regular file", member)}
+			return false, &memberError{fmt.Sprintf("%s in the archive is not a regular file", member)}
 		}
 		if header.Size > limit {
 			return false, &sizeError{member + " in the archive", header.Size, limit}
@@ -41,7 +41,7 @@ func unpack(archive io.Reader, member string, limit int64, take func(io.Reader) 
 func walk(archive io.Reader, limit int64, visit func(*tar.Header, io.Reader) (more bool, err error), missing error) error {
 	unzipped, err := gzip.NewReader(archive)
 	if err != nil {
-		return &memberError{fmt.Sprintf("the file is no gzip archive: %v", err)}
+		return &memberError{fmt.Sprintf("the file is not a gzip archive: %v", err)}
 	}
 	defer unzipped.Close()
 	bounded := &io.LimitedReader{R: unzipped, N: unpackFactor * limit}

@@ -49,7 +49,7 @@ func parseMirrors(given map[string]string) (mirrors, error) {
 func checkBase(base string) error {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.RawQuery+u.Fragment != "" {
-		return fmt.Errorf("%q is no base URL", redacted(base))
+		return fmt.Errorf("%q is not a base URL", redacted(base))
 	}
 	if u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
 		return fmt.Errorf("%q: %w", redacted(base), errPlainHTTP)

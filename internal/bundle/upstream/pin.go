@@ -58,7 +58,7 @@ func planPins(components []component.Component) (jobs [][]*part) {
 		one := &part{Component: c}
 		from, ok := c.Upstream()
 		if !ok {
-			one.err = fault.New(c.Name, errors.New("nobody publishes it as a file"), building(c))
+			one.err = fault.New(c.Name, errors.New("it is not published as a file"), building(c))
 		}
 		if i, ok := archives[from.URL]; ok && from.Member != "" {
 			jobs[i] = append(jobs[i], one)
@@ -74,7 +74,7 @@ func planPins(components []component.Component) (jobs [][]*part) {
 
 func (p *puller) runPin(ctx context.Context, job []*part) {
 	for _, one := range job {
-		one.step = event.Start(p.Sink, one.Name, "looking upstream")
+		one.step = event.Start(p.Sink, one.Name, "reading from upstream")
 		if one.err == nil {
 			one.err = context.Cause(ctx)
 		}
@@ -201,7 +201,7 @@ func plausible(kind bundle.Kind, head []byte) error {
 		}
 	case bundle.Chart:
 		if !zipped {
-			return errors.New("the file is no gzip archive")
+			return errors.New("the file is not a gzip archive")
 		}
 	default:
 		if sniffed := http.DetectContentType(head); sniffed != "text/plain; charset=utf-8" {

@@ -30,7 +30,7 @@ func Pull(ctx context.Context, folder *bundle.Folder, components []component.Com
 	}
 	p.folder = folder
 	if platform := folder.Bill().Platform; platform != p.platform.String() {
-		return fault.Usage(folder.Dir(), fmt.Errorf("the bundle is for %s; upstream pins are for %s", platform, p.platform), "use another folder with --dir")
+		return fault.Usage(folder.Dir(), fmt.Errorf("the bundle is for %s, but upstream's pins are for %s", platform, p.platform), "use another folder with --dir")
 	}
 	jobs, parts := p.plan(components)
 	group := errgroup.Group{}
@@ -86,7 +86,7 @@ func (p *puller) run(ctx context.Context, job []*part) {
 			one.err = context.Cause(ctx)
 			continue
 		}
-		one.step = event.Start(p.Sink, one.Name, "looking into the bundle")
+		one.step = event.Start(p.Sink, one.Name, "reading the bundle")
 		if reason := p.present(ctx, one); reason != "" {
 			one.kept, one.err = true, nil
 			one.step.Skip(reason)

@@ -42,7 +42,7 @@ func (p *puller) retry(ctx context.Context, wait func(string), attempt func() (i
 		if failures >= attempts || pause > longestPause {
 			return fmt.Errorf("giving up after %d attempts: %w", failures, err)
 		}
-		wait(fmt.Sprintf("%v; trying again in %s", err, pause.Round(time.Millisecond)))
+		wait(fmt.Sprintf("%v; retrying in %s", err, pause.Round(time.Millisecond)))
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -124,7 +124,7 @@ func TestServerThatNeverGetsFurtherEnds(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}
 	err := upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, s.options(pinned(c, file)))
-	wantFault(t, err, fault.ExitFailure, "giving up after 5 attempts", "goes on where it stopped")
+	wantFault(t, err, fault.ExitFailure, "giving up after 5 attempts", "run the same command again")
 }
 
 func TestStalledServer(t *testing.T) {

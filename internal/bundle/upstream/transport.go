@@ -25,7 +25,7 @@ type carrier struct {
 
 var (
 	errStalled   = errors.New("the server stopped sending")
-	errPlainHTTP = errors.New("plain HTTP is refused: anyone on the way could read and change it")
+	errPlainHTTP = errors.New("plain HTTP is refused: anyone in between could read and change it")
 )
 
 // networkError marks what another attempt may cure.

@@ -26,11 +26,11 @@ func newBuild(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "Build a bundle from Go modules and Debian packages",
-		Long: `Build makes every item from source with the go command and Debian's tools, by the
-module proxy and the mirror that they are set up with. What did not change is not
-built again, so a build that was interrupted goes on where it was. A cold build
-takes 20 to 35 minutes on two processors, 25 GB of disk with Go's caches, and root
-rights for the machine images.`,
+		Long: `Builds every item from source with the go command and Debian's tools. They use the
+module proxy and the mirror that they are configured with. Items that did not change
+are not built again, so an interrupted build resumes where it stopped. A cold build
+takes 20 to 35 minutes on two processors and 25 GB of disk including Go's caches.
+Machine images need root.`,
 		Example: `  slipway bundle build
   slipway bundle build --only kubelet,kubeadm
   slipway bundle build --dir /srv/bundle --jobs 4 --progress json`,
@@ -39,11 +39,11 @@ rights for the machine images.`,
 	}
 	dirFlag(cmd, &o.dir)
 	flags := cmd.Flags()
-	flags.StringVar(&o.from, "from", "source", "where from; only \"source\": `slipway bundle pull` takes upstream's files")
-	flags.StringSliceVar(&o.Only, "only", nil, "build these items and what they are made of; they are read and checked first")
-	flags.BoolVar(&o.Force, "force", false, "build also what did not change, such as to take new Debian packages in")
-	flags.IntVar(&o.Jobs, "jobs", 0, "how many items at once (default: one for each processor and 4 GiB of free memory)")
-	flags.StringVar(&o.DebianSuite, "debian-suite", source.DefaultSuite, "Debian release of machines and image bases")
+	flags.StringVar(&o.from, "from", "source", "where the items come from; only \"source\" is possible: use `slipway bundle pull` for upstream's files")
+	flags.StringSliceVar(&o.Only, "only", nil, "build only these items and their dependencies; they are read and checked first")
+	flags.BoolVar(&o.Force, "force", false, "build items that did not change too, for example to pick up new Debian packages")
+	flags.IntVar(&o.Jobs, "jobs", 0, "how many items to build at once (default: one per processor and 4 GiB of free memory)")
+	flags.StringVar(&o.DebianSuite, "debian-suite", source.DefaultSuite, "Debian release of machine images and base images")
 	flags.StringVar(&o.DebianMirror, "debian-mirror", "", "URL of the Debian mirror (default: mmdebstrap's own)")
 	ui.FormatFlag(flags, &o.format)
 	ui.ProgressFlag(flags, &o.progress)
@@ -84,12 +84,12 @@ func (o buildOptions) validate() error {
 		wrong = append(wrong, fault.Usage("--from", fmt.Errorf("%q is not \"source\"", o.from), "use `slipway bundle pull` for upstream's files"))
 	}
 	if o.Jobs < 0 {
-		wrong = append(wrong, fault.Usage("--jobs", fmt.Errorf("%d is negative", o.Jobs), "give a number of 1 or more, or leave it out"))
+		wrong = append(wrong, fault.Usage("--jobs", fmt.Errorf("%d is negative", o.Jobs), "give a number of 1 or more, or leave the flag out"))
 	}
 	return errors.Join(wrong...)
 }
 
-// reportTable is the time report: what was built, the longest first.
+// reportTable is the time report: what was built, slowest first.
 func reportTable(r source.Report) ui.Table {
 	timings := slices.Clone(r.Timings)
 	timings = slices.DeleteFunc(timings, func(t source.Timing) bool { return t.Result == "unchanged" })

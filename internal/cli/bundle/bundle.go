@@ -11,11 +11,12 @@ import (
 func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bundle",
-		Short: "Everything that goes on machines, in one folder with a digest for every byte",
-		Long: `A bundle is a folder with everything that Slipway puts on machines: binaries,
+		Short: "Build, pull, verify and serve the bundle: all that Slipway installs on machines",
+		Long: `A bundle is a folder with everything that Slipway installs on machines: binaries,
 container images, manifests, charts and machine images, and bundle.yaml, the bill
-of materials. The folder is also an OCI layout, so that any tool that reads one
-can copy its images. Nothing that is not in the bundle is used at run time.`,
+of materials with a digest for every file. The folder is also an OCI layout, so any
+tool that reads OCI layouts can copy its images. At run time Slipway uses nothing
+from outside the bundle.`,
 	}
 	cmd.AddCommand(newEnsure(streams), newBuild(streams), newPull(streams), newPin(streams), newVerify(streams), newServe(streams), newInspect(streams), newList(streams))
 	return cmd

@@ -19,9 +19,9 @@ import (
 
 type ensureOptions struct {
 	dir, progress string
-	// own has the controllers of this slipway, not of the one that built.
+	// own rebuilds the items that hold another slipway's controllers.
 	own bool
-	// probe is what answers where there is internet.
+	// probe is an address that answers if there is internet access.
 	probe string
 }
 
@@ -32,10 +32,10 @@ func newEnsure(streams ui.Streams) *cobra.Command {
 	o := ensureOptions{progress: "auto", probe: "https://github.com"}
 	cmd := &cobra.Command{
 		Use:   "ensure",
-		Short: "Take the bundle that is there, else pull it, else build it",
-		Long: `Ensure sees to it that the bundle is complete, by the quickest way there is: what is
-there is taken; what is missing is pulled from upstream where there is internet and
-a pinned digest; the rest is built from source. It says which.`,
+		Short: "Complete the bundle: use what is there, pull or build the rest",
+		Long: `Completes the bundle in the quickest way. Items that are present are used. Missing
+items are pulled from upstream if there is internet access and a pinned digest; the
+rest are built from source. It prints which way it takes.`,
 		Example: `  slipway bundle ensure
   slipway bundle ensure --dir /srv/bundle
   slipway bundle ensure --own   # after another slipway was built from source`,
@@ -43,7 +43,7 @@ a pinned digest; the rest is built from source. It says which.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}
 	dirFlag(cmd, &o.dir)
-	cmd.Flags().BoolVar(&o.own, "own", false, "build again what has the controllers of another slipway than this one")
+	cmd.Flags().BoolVar(&o.own, "own", false, "rebuild the items that contain the controllers of another slipway binary")
 	ui.ProgressFlag(cmd.Flags(), &o.progress)
 	return cmd
 }
@@ -54,13 +54,13 @@ func (o ensureOptions) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	if len(missing) == 0 {
-		fmt.Fprintf(streams.Out, "bundle %s: complete, all %d items are there\n", o.dir, len(component.All()))
+		fmt.Fprintf(streams.Out, "bundle %s: complete, all %d items are present\n", o.dir, len(component.All()))
 		return o.others(ctx, streams)
 	}
 	if missing, err = o.pull(ctx, streams, missing); err != nil || len(missing) == 0 {
 		return err
 	}
-	fmt.Fprintf(streams.Out, "bundle %s: building %d items from source; all of them take 20 to 35 minutes on two processors, a few far less\n", o.dir, len(missing))
+	fmt.Fprintf(streams.Out, "bundle %s: building %d items from source; a whole bundle takes 20 to 35 minutes on two processors, a few items much less\n", o.dir, len(missing))
 	return o.build(ctx, streams, missing)
 }
 
@@ -70,8 +70,8 @@ func (o ensureOptions) build(ctx context.Context, streams ui.Streams, items []st
 	return build.run(ctx, streams)
 }
 
-// others says which items another slipway built. Unless --own is given they are
-// taken all the same: other machine images mean other machines.
+// others reports which items another slipway built. Without --own they are used
+// anyway: other machine images would mean that machines are replaced.
 func (o ensureOptions) others(ctx context.Context, streams ui.Streams) error {
 	folder, err := bundle.Open(o.dir)
 	if err != nil {
@@ -86,13 +86,13 @@ func (o ensureOptions) others(ctx context.Context, streams ui.Streams) error {
 		return o.build(ctx, streams, others)
 	}
 	if len(others) > 0 {
-		fmt.Fprintf(streams.Out, "bundle %s: %s have the controllers of another slipway than this one; to have this one's: slipway bundle ensure --own --dir %s\n",
+		fmt.Fprintf(streams.Out, "bundle %s: %s contain the controllers of another slipway binary; to rebuild them with this one: slipway bundle ensure --own --dir %s\n",
 			o.dir, strings.Join(others, ", "), o.dir)
 	}
 	return err
 }
 
-// missing names the components that the bundle does not have.
+// missing names the components that are missing from the bundle.
 func (o ensureOptions) missing() ([]string, error) {
 	var names []string
 	folder, err := bundle.Open(o.dir)
@@ -107,8 +107,8 @@ func (o ensureOptions) missing() ([]string, error) {
 	return names, nil
 }
 
-// pull fetches what has a pin, if there is internet, and returns what is still
-// missing. What cannot be fetched is left to be built.
+// pull fetches the components that have a pin, if there is internet access, and
+// returns those that are still missing and have to be built.
 func (o ensureOptions) pull(ctx context.Context, streams ui.Streams, missing []string) ([]string, error) {
 	pins, err := component.UpstreamPins()
 	if err != nil {
@@ -124,7 +124,7 @@ func (o ensureOptions) pull(ctx context.Context, streams ui.Streams, missing []s
 		return missing, nil
 	}
 	if err := o.reach(ctx); err != nil {
-		fmt.Fprintf(streams.Out, "bundle %s: nothing is pulled, the internet does not answer (%v)\n", o.dir, err)
+		fmt.Fprintf(streams.Out, "bundle %s: no internet access, so nothing is pulled (%v)\n", o.dir, err)
 		return missing, nil
 	}
 	fmt.Fprintf(streams.Out, "bundle %s: pulling %d items from upstream\n", o.dir, len(pinned))

@@ -17,7 +17,7 @@ func newInspect(streams ui.Streams) *cobra.Command {
 	format := "table"
 	cmd := &cobra.Command{
 		Use:   "inspect [ITEM...]",
-		Short: "Show what is in a bundle, with versions, sizes, licences and sources",
+		Short: "Show the items of a bundle with versions, sizes, licences and sources",
 		Example: `  slipway bundle inspect
   slipway bundle inspect node -o yaml`,
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -30,7 +30,7 @@ func newList(streams ui.Streams) *cobra.Command {
 	format := "table"
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List what a bundle can hold, and what the one here has",
+		Short:   "List all items that a bundle can hold and which of them are present",
 		Example: "  slipway bundle list\n  slipway bundle list -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -24,19 +24,19 @@ func newPin(streams ui.Streams) *cobra.Command {
 	o := pinOptions{progress: "auto"}
 	cmd := &cobra.Command{
 		Use:   "pin [ITEM...]",
-		Short: "Write down the digests that upstream's servers have now",
-		Long: `Pin fetches items from upstream and writes their digests to a file that
-` + "`slipway bundle pull --pins`" + ` takes. It trusts what it is given this once, so compare
+		Short: "Record the digests that upstream serves now",
+		Long: `Fetches items from upstream and writes their digests to a file that
+` + "`slipway bundle pull --pins`" + ` reads. It trusts what it downloads this once: compare
 the digests with those that the projects publish before you use the file.
-Without items it pins everything that has no pin yet.`,
+Without arguments it pins every item that has no pin yet.`,
 		Example: "  slipway bundle pin k3s --file pins.yaml\n  slipway bundle pull --pins pins.yaml",
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), streams, args) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.file, "file", "pins.yaml", "where to write the pins")
-	flags.StringToStringVar(&o.set, "set", nil, "other versions of parts, as capo=v0.14.3; they must go together")
-	flags.StringToStringVar(&o.Mirrors, "mirror", nil, "fetch from elsewhere: URL prefix=URL prefix, or registry=registry")
-	flags.IntVar(&o.Jobs, "jobs", 4, "how many downloads at once")
+	flags.StringToStringVar(&o.set, "set", nil, "use other versions of parts, such as capo=v0.14.3; they must fit together")
+	flags.StringToStringVar(&o.Mirrors, "mirror", nil, "mirror to fetch from: URL prefix=URL prefix, or registry=registry")
+	flags.IntVar(&o.Jobs, "jobs", 4, "how many downloads to run at once")
 	ui.ProgressFlag(flags, &o.progress)
 	return cmd
 }
@@ -67,7 +67,8 @@ func (o pinOptions) run(ctx context.Context, streams ui.Streams, names []string)
 	return err
 }
 
-// components are the named ones, or those with a place upstream and no pin.
+// components returns the named ones, or those that upstream publishes and that
+// have no pin.
 func (o pinOptions) components(names []string) ([]component.Component, error) {
 	versions, err := component.DefaultVersions().With(o.set)
 	if err != nil {

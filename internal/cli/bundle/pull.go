@@ -29,12 +29,12 @@ func newPull(streams ui.Streams) *cobra.Command {
 	o := pullOptions{progress: "auto"}
 	cmd := &cobra.Command{
 		Use:   "pull",
-		Short: "Fetch a bundle from where its parts are published",
-		Long: `Pull fetches release files and images from their projects' servers and registries,
-or from mirrors of them. Only content whose digest is pinned is accepted: the pins
-are part of slipway, and --pins adds others, such as those that ` + "`slipway bundle pin`" + `
-writes. Interrupted downloads go on where they were. Proxies are taken from
-HTTPS_PROXY, credentials of registries from the configuration of docker or podman.`,
+		Short: "Download a bundle from upstream or from mirrors",
+		Long: `Fetches release files and images from their projects' servers and registries, or
+from mirrors. Only content whose digest is pinned is accepted. The pins are built
+into slipway; --pins adds others, such as those that ` + "`slipway bundle pin`" + `
+writes. Interrupted downloads resume where they stopped. The proxy comes from
+HTTPS_PROXY, registry credentials from the configuration of docker or podman.`,
 		Example: `  slipway bundle pull
   slipway bundle pull --only k3s --mirror https://github.com=https://mirror.example.org/github
   slipway bundle pull --pins pins.yaml --mirror registry.k8s.io=registry.example.org/k8s`,
@@ -43,11 +43,11 @@ HTTPS_PROXY, credentials of registries from the configuration of docker or podma
 	}
 	dirFlag(cmd, &o.dir)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.only, "only", nil, "fetch these items only (default: all that can be pulled)")
-	flags.StringToStringVar(&o.set, "set", nil, "other versions of parts, as capo=v0.14.3; they must have pins and go together")
+	flags.StringSliceVar(&o.only, "only", nil, "fetch only these items (default: all that can be pulled)")
+	flags.StringToStringVar(&o.set, "set", nil, "use other versions of parts, such as capo=v0.14.3; they need pins and must fit together")
 	flags.StringVar(&o.pins, "pins", "", "file with more pins")
-	flags.StringToStringVar(&o.Mirrors, "mirror", nil, "fetch from elsewhere: URL prefix=URL prefix, or registry=registry")
-	flags.IntVar(&o.Jobs, "jobs", 4, "how many downloads at once")
+	flags.StringToStringVar(&o.Mirrors, "mirror", nil, "mirror to fetch from: URL prefix=URL prefix, or registry=registry")
+	flags.IntVar(&o.Jobs, "jobs", 4, "how many downloads to run at once")
 	ui.ProgressFlag(flags, &o.progress)
 	return cmd
 }

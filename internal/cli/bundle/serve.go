@@ -27,22 +27,22 @@ func newServe(streams ui.Streams) *cobra.Command {
 	o := serveOptions{}
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the images of bundles, as a mirror for machines without internet",
-		Long: `Serve is a registry of the images of one or more bundles, which can only be read.
-Name it as a mirror in spec.registries of an environment file, for each registry
-that it lists at its start. While an environment goes from one bundle to the next,
-machines of the one need images of the other: give the folders of both.
+		Short: "Serve the images of bundles as a registry mirror for machines without internet",
+		Long: `Runs a read-only registry of the images of one or more bundles. Name it as a mirror
+in spec.registries of an environment file, for each registry that it lists when it
+starts. While an environment is upgraded from one bundle to the next, its machines
+need the images of both: give both folders.
 
-Who reaches the address reads the images; nobody has to log in, and there is nothing
-secret in them. Machines verify digests, but not who said which one a tag has:
-give a certificate where the network is not to be trusted. Requests are logged to
-standard error, one JSON object a line.`,
+Anyone who reaches the address can read the images; there is no login, and the images
+contain no secrets. Machines verify digests, but they cannot verify which digest a tag
+stands for: use a certificate if you do not trust the network. Requests are logged to
+standard error, one JSON object per line.`,
 		Example: `  slipway bundle serve --listen 192.0.2.10:5000
   slipway bundle serve --dir bundle --dir ../slipway-1.4/bundle --tls-cert tls.crt --tls-key tls.key`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}
-	cmd.Flags().StringSliceVar(&o.dirs, "dir", []string{"bundle"}, "folder of a bundle; may be repeated, and the first has the last word on a tag")
+	cmd.Flags().StringSliceVar(&o.dirs, "dir", []string{"bundle"}, "folder of a bundle; can be repeated, and the first one wins where tags are the same")
 	o.at.Flags(cmd.Flags(), ":5000", "registry")
 	return cmd
 }
@@ -83,7 +83,7 @@ func openImages(dirs []string) (*registry.Registry, error) {
 	return images, nil
 }
 
-// logged tells of each request what was asked, by whom, and what came of it.
+// logged logs each request with its client and its outcome.
 func logged(handler http.Handler, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start, seen := time.Now(), &recorder{ResponseWriter: w, status: http.StatusOK}
@@ -92,19 +92,19 @@ func logged(handler http.Handler, log *slog.Logger) http.Handler {
 	})
 }
 
-// recorder remembers the status.
+// recorder records the status.
 type recorder struct {
 	http.ResponseWriter
 	status int
 }
 
-// WriteHeader is http.ResponseWriter's.
+// WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(status int) {
 	r.status = status
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// ReadFrom leaves the copying of files to the connection, which the kernel does.
+// ReadFrom passes file copies to the connection, so that the kernel does them.
 func (r *recorder) ReadFrom(content io.Reader) (int64, error) {
 	return io.Copy(r.ResponseWriter, content)
 }

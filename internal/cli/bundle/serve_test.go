@@ -141,8 +141,8 @@ func TestServeTellsAllThatIsWrong(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"no bundles":          {[]string{"--dir", "/none/a", "--dir", good, "--dir", "/none/b"}, []string{"/none/a: no bundle here", "/none/b: no bundle here"}},
-		"half a certificate":  {[]string{"--dir", good, "--tls-cert", "tls.crt"}, []string{"--tls-cert and --tls-key: only one of them is given"}},
+		"no bundles":          {[]string{"--dir", "/none/a", "--dir", good, "--dir", "/none/b"}, []string{"/none/a: this folder contains no bundle", "/none/b: this folder contains no bundle"}},
+		"half a certificate":  {[]string{"--dir", good, "--tls-cert", "tls.crt"}, []string{"--tls-cert and --tls-key: only one of the two is given"}},
 		"no such certificate": {[]string{"--dir", good, "--listen", "127.0.0.1:0", "--tls-cert", "/none/tls.crt", "--tls-key", "/none/tls.key"}, []string{"--tls-cert and --tls-key", "/none/tls.crt"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,7 +61,7 @@ func (o verifyOptions) run(ctx context.Context, streams ui.Streams, names []stri
 		r.Bytes += item.Size
 	}
 	if len(findings) == 0 || o.format != "table" {
-		if err := ui.Output(streams.Out, o.format, r, ui.Table{Footer: []string{fmt.Sprintf("%d items, %s: every digest is right", r.Items, ui.Bytes(r.Bytes))}}); err != nil {
+		if err := ui.Output(streams.Out, o.format, r, ui.Table{Footer: []string{fmt.Sprintf("%d items, %s: every digest matches", r.Items, ui.Bytes(r.Bytes))}}); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
-// Package cluster is `slipway cluster`: clusters on the management cluster of an
-// environment, without the Magnum API.
+// Package cluster is `slipway cluster`: workload clusters on an environment's
+// management cluster, without the Magnum API.
 package cluster
 
 import (
@@ -20,10 +20,10 @@ import (
 func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Make, show and delete clusters on the management cluster",
-		Long: `Clusters for whoever operates the environment, without the Magnum API. Each is a Helm
-release of the openstack-cluster chart, whose values are those of capi-helm-charts, in a
-namespace and with an application credential of its own. docs/clusters.md tells more.`,
+		Short: "Create, show and delete workload clusters without the Magnum API",
+		Long: `Workload clusters for operators, without the Magnum API. Each one is a Helm release of
+the openstack-cluster chart, which takes the values of capi-helm-charts. Each has a
+namespace and an application credential of its own. See docs/clusters.md.`,
 	}
 	cmd.AddCommand(newCreate(streams), newList(streams), newDescribe(streams), newKubeconfig(streams), newDelete(streams))
 	return cmd
@@ -33,7 +33,7 @@ namespace and with an application credential of its own. docs/clusters.md tells 
 type place struct{ namespace string }
 
 func (p *place) add(flags *pflag.FlagSet) {
-	flags.StringVarP(&p.namespace, "namespace", "n", "", "namespace of the cluster; empty is the one that it is in")
+	flags.StringVarP(&p.namespace, "namespace", "n", "", "namespace of the cluster (default: the one that holds a cluster of this name)")
 }
 
 // session is what commands work with; close it in the end.

@@ -36,15 +36,16 @@ func newCreate(streams ui.Streams) *cobra.Command {
 	o := createOptions{timeout: target.Timeout(30 * time.Minute), wait: string(workload.WaitReady), progress: "auto", format: "table"}
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make a cluster, or bring the one that is there in line",
-		Long: `Makes a cluster of the environment's node image, Kubernetes version, networks, flavors
-and key pair; values files, as for capi-helm-charts' openstack-cluster, override any of
-them. All mistakes in them are told before anything is made. It waits until the control
-plane is available and workers and addons are ready, and writes the kubeconfig into a
-file of the cluster's own.
+		Short: "Create a workload cluster, or update the existing one",
+		Long: `Creates a workload cluster with the environment's node image, Kubernetes version,
+networks, flavors and key pair. Values files, in the format of capi-helm-charts'
+openstack-cluster, override any of them; all mistakes in them are reported before
+anything is created. The command waits until the control plane is available and workers
+and addons are ready, and writes a kubeconfig file for the cluster.
 
-Run again it changes nothing and says so, or rolls what changed, and goes on with what a
-killed run left. Here -f is a file of values; the environment file is --file.`,
+You can run it again: it rolls out what changed, resumes a run that was killed, and says
+so if there is nothing to change. Here -f is a values file; use --file for the
+environment file.`,
 		Example: `  slipway cluster create shop
   slipway cluster create shop -f values.yaml --set nodeGroups[0].name=md-0,nodeGroups[0].machineCount=5
   slipway cluster create shop --wait control-plane --timeout 15m -o json`,
@@ -57,11 +58,11 @@ killed run left. Here -f is a file of values; the environment file is --file.`,
 	flags := cmd.Flags()
 	o.from.AddLong(flags)
 	o.timeout.Add(flags)
-	flags.StringArrayVarP(&o.values.ValueFiles, "values", "f", nil, "file of values; repeat it, and the last wins")
-	flags.StringArrayVar(&o.values.Values, "set", nil, "value at a path, such as controlPlane.machineCount=3; others can see it: no place for a secret")
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the cluster; empty is its own, called like it")
-	ui.ChoiceFlag(flags, &o.wait, "wait", []string{string(workload.WaitNone), string(workload.WaitControlPlane), string(workload.WaitReady)}, "how far to wait")
-	flags.StringVar(&o.kubeconfig, "kubeconfig-out", "", "file of the kubeconfig; empty is .slipway/clusters/NAME.kubeconfig")
+	flags.StringArrayVarP(&o.values.ValueFiles, "values", "f", nil, "values file; can be repeated, and the last one wins")
+	flags.StringArrayVar(&o.values.Values, "set", nil, "value at a path, such as controlPlane.machineCount=3; other users of the machine can see it, so never give a secret")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the cluster (default: one of its own with the cluster's name)")
+	ui.ChoiceFlag(flags, &o.wait, "wait", []string{string(workload.WaitNone), string(workload.WaitControlPlane), string(workload.WaitReady)}, "what to wait for")
+	flags.StringVar(&o.kubeconfig, "kubeconfig-out", "", "kubeconfig file to write (default: .slipway/clusters/NAME.kubeconfig)")
 	ui.ProgressFlag(flags, &o.progress)
 	ui.FormatFlag(flags, &o.format)
 	return cmd
@@ -91,7 +92,7 @@ func (o createOptions) run(ctx context.Context, streams ui.Streams) error {
 	wanted.Defaults = s.defaults
 	var key workload.Key
 	result := created{Name: o.name}
-	err = shown(o.progress, streams, o.name, "making the cluster", func(step *event.Step) (string, error) {
+	err = shown(o.progress, streams, o.name, "creating the cluster", func(step *event.Step) (string, error) {
 		key, result.Change, err = s.Create(ctx, s.cloud, wanted, step.Wait)
 		return string(result.Change), err
 	})
@@ -118,10 +119,10 @@ func (o createOptions) wanted() (workload.Wanted, error) {
 	}
 	var err error
 	if w.Values, err = o.values.MergeValues(nil); err != nil {
-		return w, fault.Usage("values", err, "see the paths of --values and the text of --set")
+		return w, fault.Usage("values", err, "check the paths of --values and the text of --set")
 	}
 	if w.Values["apiVersion"] == config.APIVersion && w.Values["kind"] == config.Kind {
-		return w, fault.Usage("--values", errors.New("this is an environment file, and no file of values"), "name it with --file")
+		return w, fault.Usage("--values", errors.New("this is an environment file, not a values file"), "give it with --file")
 	}
 	return w, nil
 }
@@ -146,7 +147,7 @@ func (c created) print(streams ui.Streams, waited workload.Level) {
 	state := map[workload.Level]string{workload.WaitNone: "", workload.WaitControlPlane: ", its control plane is ready", workload.WaitReady: ", it is ready"}[waited]
 	fmt.Fprintf(streams.Out, "cluster %s: %s%s (%s)\n", c.Name, c.Change, state, ui.Duration(time.Duration(c.Seconds*float64(time.Second))))
 	if c.Kubeconfig == "" {
-		fmt.Fprintf(streams.Out, "there is no kubeconfig yet: slipway cluster kubeconfig %s\n", c.Name)
+		fmt.Fprintf(streams.Out, "there is no kubeconfig yet; get it later with: slipway cluster kubeconfig %s\n", c.Name)
 		return
 	}
 	fmt.Fprintf(streams.Out, "KUBECONFIG=%s kubectl get nodes\n", c.Kubeconfig)

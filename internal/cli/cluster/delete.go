@@ -29,11 +29,12 @@ func newDelete(streams ui.Streams) *cobra.Command {
 	o := deleteOptions{timeout: target.Timeout(30 * time.Minute), progress: "auto", format: "table"}
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
-		Short: "Delete a cluster with all that was made for it",
-		Long: `Deletes a cluster that slipway cluster create made, by Cluster API, and waits until it
-is gone with its load balancers and volumes; then its application credential, its
-kubeconfig, and its namespace unless something else is in it. Where nothing is left it
-says so. Clusters of the Magnum API are refused: they are Magnum's to delete.`,
+		Short: "Delete a workload cluster with everything that was created for it",
+		Long: `Deletes a cluster that slipway cluster create made. Cluster API deletes it; the command
+waits until it is gone with its load balancers and volumes. Then it deletes the
+application credential, the kubeconfig, and the namespace if nothing else is in it. If
+the cluster does not exist it says so. Clusters of the Magnum API are refused: delete
+them with openstack coe cluster delete.`,
 		Example: `  slipway cluster delete shop
   slipway cluster delete shop --yes --volumes keep`,
 		Args: cobra.ExactArgs(1),
@@ -45,8 +46,8 @@ says so. Clusters of the Magnum API are refused: they are Magnum's to delete.`,
 	o.from.Add(flags)
 	o.timeout.Add(flags)
 	o.add(flags)
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	ui.ChoiceFlag(flags, &o.volumes, "volumes", []string{"delete", "keep"}, "what becomes of volumes of workloads; empty is spec.volumesPolicy of the environment")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	ui.ChoiceFlag(flags, &o.volumes, "volumes", []string{"delete", "keep"}, "what happens to volumes of workloads (default: spec.volumesPolicy of the environment)")
 	ui.ProgressFlag(flags, &o.progress)
 	ui.FormatFlag(flags, &o.format)
 	return cmd
@@ -76,7 +77,7 @@ func (o deleteOptions) run(ctx context.Context, streams ui.Streams, name string)
 		return err
 	}
 	if there && !o.yes {
-		question := fmt.Sprintf("delete cluster %s with all that runs on it (volumes of workloads: %s)?", key, result.Volumes)
+		question := fmt.Sprintf("delete cluster %s with everything that runs on it (volumes of workloads: %s)?", key, result.Volumes)
 		if err := target.Confirm(streams, question); err != nil {
 			return err
 		}

@@ -25,10 +25,11 @@ func newDescribe(streams ui.Streams) *cobra.Command {
 	o := describeOptions{format: "table"}
 	cmd := &cobra.Command{
 		Use:   "describe NAME",
-		Short: "Show the parts of a cluster, and why they are not ready",
-		Long: `Shows the tree of a cluster's parts, each with its state and, if it is not ready, the
-words of the controller that knows why: the cloud's, where a quota, a flavor or a host is
-missing. Of the part that all wait for, conditions and last events follow.`,
+		Short: "Show the objects of a workload cluster, and why they are not ready",
+		Long: `Shows a cluster as a tree of objects, each with its state. An object that is not ready
+has a cause: the message of its controller, or of the cloud where a quota, a flavor or a
+host is missing. For the object that the others wait for, conditions and recent events
+follow.`,
 		Example: `  slipway cluster describe shop
   slipway cluster describe shop -o json | jq '.parts[] | select(.ready | not)'`,
 		Args: cobra.ExactArgs(1),
@@ -59,7 +60,7 @@ func (o describeOptions) run(ctx context.Context, streams ui.Streams, name strin
 
 func describeTable(d workload.Description, now time.Time) ui.Table {
 	table := ui.Table{Header: []string{"KIND", "NAME", "STATE", "SINCE"}, Rows: target.Tree(d.Report, "", now, 0)}
-	table.Footer = []string{fmt.Sprintf("namespace %s, made by %s, Kubernetes %s, control plane %s, workers %s", d.Namespace, d.MadeBy, cmp.Or(d.Version, "of no version yet"), d.ControlPlane, d.Workers)}
+	table.Footer = []string{fmt.Sprintf("namespace %s, made by %s, Kubernetes %s, control plane %s, workers %s", d.Namespace, d.MadeBy, cmp.Or(d.Version, "no version yet"), d.ControlPlane, d.Workers)}
 	if d.Details != "" {
 		table.Footer = append(table.Footer, strings.TrimPrefix(d.Details, "\n"))
 	}

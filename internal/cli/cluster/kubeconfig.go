@@ -26,10 +26,10 @@ func newKubeconfig(streams ui.Streams) *cobra.Command {
 	o := kubeconfigOptions{}
 	cmd := &cobra.Command{
 		Use:   "kubeconfig NAME",
-		Short: "Print the kubeconfig of a cluster, or write it to a file",
-		Long: `Prints the administrator's kubeconfig of a cluster, as Cluster API renewed it last. It
-is a secret: with --out it is written to a file with mode 0600, which appears whole or
-not at all.`,
+		Short: "Print the kubeconfig of a workload cluster, or write it to a file",
+		Long: `Prints the administrator's kubeconfig of a cluster, as Cluster API last renewed it. It
+is a secret: with --out it goes to a file with mode 0600, which is written whole or not
+at all.`,
 		Example: `  slipway cluster kubeconfig shop --out shop.kubeconfig
   KUBECONFIG=shop.kubeconfig kubectl get nodes`,
 		Args: cobra.ExactArgs(1),
@@ -37,7 +37,7 @@ not at all.`,
 	}
 	o.from.Add(cmd.Flags())
 	o.add(cmd.Flags())
-	cmd.Flags().StringVar(&o.out, "out", "", "file to write instead of standard output")
+	cmd.Flags().StringVar(&o.out, "out", "", "file to write to instead of standard output")
 	return cmd
 }
 

@@ -22,9 +22,9 @@ func newList(streams ui.Streams) *cobra.Command {
 	o := listOptions{format: "table"}
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the clusters on the management cluster, also Magnum's",
-		Long: `Lists all clusters on the management cluster but itself, whoever made them, with the
-first cause of what is not ready. The cloud is not asked.`,
+		Short: "List the workload clusters, including those of the Magnum API",
+		Long: `Lists all workload clusters of the management cluster, however they were created, with
+the first cause if one is not ready. It does not contact the cloud.`,
 		Example: `  slipway cluster list
   slipway cluster list -o json | jq -r '.[] | select(.ready | not) | .cause'`,
 		Args: cobra.NoArgs,
@@ -55,7 +55,7 @@ func listTable(list []workload.Summary, now time.Time) ui.Table {
 			duration.HumanDuration(now.Sub(c.Created)), target.Shorten(c.Cause)})
 	}
 	if len(list) == 0 {
-		table.Footer = []string{"there are no clusters; slipway cluster create NAME makes one"}
+		table.Footer = []string{"there are no workload clusters; create one with: slipway cluster create NAME"}
 	}
 	return table
 }

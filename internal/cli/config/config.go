@@ -18,10 +18,9 @@ func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Show and check the environment file",
-		Long: `The environment file, slipway.yaml, says what an environment consists of. Several
-files are laid on each other: the ones to the right win, maps merge, everything
-else is replaced, null resets to the default. Its keys are listed in
-docs/reference/environment.md.`,
+		Long: `The environment file, slipway.yaml, describes an environment. If you give several
+files, later ones override earlier ones: maps are merged, everything else is replaced,
+and null resets a key to its default. docs/reference/environment.md lists the keys.`,
 	}
 	cmd.AddCommand(newShow(streams), newValidate(streams), newSchema(streams))
 	return cmd
@@ -33,7 +32,7 @@ func newShow(streams ui.Streams) *cobra.Command {
 	format := "yaml"
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Print the environment with all layers and defaults",
+		Short: "Print the environment with all files merged and defaults filled in",
 		Example: `  slipway config show --origins
   slipway config show -f slipway.yaml -f production.yaml -o json
   slipway config show --env staging -o table`,
@@ -47,7 +46,7 @@ func newShow(streams ui.Streams) *cobra.Command {
 		},
 	}
 	from.Add(cmd.Flags())
-	cmd.Flags().BoolVar(&origins, "origins", false, "say for every value which file and line, or default, it is from")
+	cmd.Flags().BoolVar(&origins, "origins", false, "show the file and line, or the default, that each value comes from")
 	ui.FormatFlag(cmd.Flags(), &format)
 	return cmd
 }
@@ -79,10 +78,10 @@ func newValidate(streams ui.Streams) *cobra.Command {
 	var from environment.Flags
 	cmd := &cobra.Command{
 		Use:   "validate",
-		Short: "Check the environment file without looking at the cloud",
-		Long: `Checks syntax, keys, types and values of all layers, and the manifests that spec.images
-names, and tells every mistake at once.
-What only the cloud can tell is checked by slipway preflight.`,
+		Short: "Check the environment file without contacting the cloud",
+		Long: `Checks syntax, keys, types and values of all files, and the image manifests that
+spec.images names, and reports every mistake at once. To check the environment against
+its cloud, use slipway preflight.`,
 		Example: "  slipway config validate\n  slipway config validate -f slipway.yaml -f production.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

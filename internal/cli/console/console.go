@@ -20,15 +20,15 @@ func New(streams ui.Streams) *cobra.Command {
 	lines := 100
 	cmd := &cobra.Command{
 		Use:   "console",
-		Short: "Show what the seed printed on its console",
-		Long:  "Shows the end of the seed's console log, as the cloud keeps it. It needs no login on the seed.",
+		Short: "Show the seed's console log",
+		Long:  "Shows the end of the seed's console log, as the cloud keeps it. It does not log in to the seed.",
 		Example: `  slipway console
   slipway console --lines 1000 | grep cloud-init`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), streams, from, lines) },
 	}
 	from.Add(cmd.Flags())
-	cmd.Flags().IntVar(&lines, "lines", lines, "how many lines from the end")
+	cmd.Flags().IntVar(&lines, "lines", lines, "number of lines to show, from the end")
 	return cmd
 }
 

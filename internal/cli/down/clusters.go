@@ -25,31 +25,31 @@ import (
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 )
 
-// lookTime is how long a cluster may take to say what clusters it looks after,
-// and goTime how long they may take to go.
+// lookTime bounds listing the clusters that a cluster manages, goTime deleting
+// them.
 const (
 	lookTime = 30 * time.Second
 	goTime   = 30 * time.Minute
 )
 
-// The parents that clusters are deleted on.
+// The clusters that manage the clusters to delete.
 const (
 	onSeed       = "seed"
 	onManagement = "management cluster"
 )
 
-// parent is a cluster on which Cluster API runs, with what it looks after.
+// parent is a cluster that runs Cluster API, with the clusters that it manages.
 type parent struct {
 	name     string
 	cluster  *kube.Cluster
 	clusters []clusterapi.Report
 }
 
-// clusters has the clusters deleted by Cluster API while there still is one:
-// nobody else could delete them in order. Those of others only if that was
-// asked for; the environment's own also if a killed run never came to write it
-// into the state. A seed that does not answer is gone, and the sweep takes what
-// is there.
+// clusters lets Cluster API delete the clusters while it still runs: nothing
+// else could delete them in order. Workload clusters are deleted only if the
+// operator asked for that; the management cluster also if a killed run did not
+// record it in the state. A seed that does not answer counts as gone, and the
+// sweep deletes what is left.
 func (o options) clusters(ctx context.Context, t *target.Target, progress event.Sink) error {
 	seed, err := t.Seed(ctx)
 	if err != nil || seed.Kubeconfig == "" {
@@ -66,10 +66,10 @@ func (o options) clusters(ctx context.Context, t *target.Target, progress event.
 	}
 	own, tenants := divide(parents, stacks.ManagementNamespace, t.Name())
 	if names := namesOf(tenants); len(names) > 0 && !o.deleteClusters {
-		return fault.New("environment "+t.Name(), fmt.Errorf("clusters of others depend on it: %s", strings.Join(names, ", ")),
-			"delete them first, or give --delete-clusters to have them deleted with all that is in them")
+		return fault.New("environment "+t.Name(), fmt.Errorf("workload clusters depend on it: %s", strings.Join(names, ", ")),
+			"delete them first, or give --delete-clusters to delete them with everything in them")
 	}
-	// Those of tenants first: the management cluster deletes them.
+	// Workload clusters first: the management cluster deletes them.
 	if err := releaseMagnum(ctx, tenants); err != nil {
 		return err
 	}
@@ -88,9 +88,9 @@ func (o options) clusters(ctx context.Context, t *target.Target, progress event.
 	return deleteAll(ctx, home(ctx, t, seed, machine, own, progress), policy, progress)
 }
 
-// home brings the environment's own cluster back to the seed if it looks after
-// itself, and returns who can delete it. If it cannot be brought back nobody
-// can: its step tells why, and the sweep takes what is there.
+// home pivots a self-managed management cluster back to the seed, and returns the
+// parent that can delete it. If the pivot fails nothing can: its step says why,
+// and the sweep deletes what is left.
 func home(ctx context.Context, t *target.Target, seed *target.Seed, machine *remote.Machine, own []parent, progress event.Sink) []parent {
 	on := slices.IndexFunc(own, func(p parent) bool { return p.name == onSeed })
 	if on < 0 || seed.Management == "" {
@@ -117,8 +117,8 @@ func home(ctx context.Context, t *target.Target, seed *target.Seed, machine *rem
 	return mine
 }
 
-// look asks Cluster API on each cluster of the kubeconfigs; empty ones are not
-// there.
+// look asks Cluster API on the cluster of each kubeconfig; an empty kubeconfig is
+// no cluster.
 func look(ctx context.Context, machine *remote.Machine, kubeconfigs map[string]string) ([]parent, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("no answer in %s", lookTime))
 	defer cancel()
@@ -135,13 +135,13 @@ func look(ctx context.Context, machine *remote.Machine, kubeconfigs map[string]s
 			parents = append(parents, parent{name, cluster, found})
 		}
 		if err != nil {
-			errs = append(errs, fault.New(name, fmt.Errorf("asking for its clusters: %w", err), "if it is gone for good, give --delete-clusters: what does not answer is left out"))
+			errs = append(errs, fault.New(name, fmt.Errorf("listing its clusters: %w", err), "if it is gone for good, give --delete-clusters to skip clusters that do not answer"))
 		}
 	}
 	return parents, errors.Join(errs...)
 }
 
-// divide separates the environment's own cluster from those of others.
+// divide separates the management cluster from the workload clusters.
 func divide(parents []parent, namespace, name string) (own, tenants []parent) {
 	for _, p := range parents {
 		mine, others := p, p
@@ -158,8 +158,8 @@ func divide(parents []parent, namespace, name string) (own, tenants []parent) {
 	return own, tenants
 }
 
-// releaseMagnum deletes the clusters of the Magnum API as its users do: its
-// controllers would make anew what is deleted behind their backs.
+// releaseMagnum deletes the clusters of the Magnum API as its users do:
+// otherwise its controllers would recreate them.
 func releaseMagnum(ctx context.Context, parents []parent) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("no answer in %s", lookTime))
 	defer cancel()
@@ -167,14 +167,14 @@ func releaseMagnum(ctx context.Context, parents []parent) error {
 		for _, c := range p.clusters {
 			err := p.cluster.Dynamic.Resource(v1alpha1.GroupVersion().WithResource("clusters")).Namespace(c.Namespace).Delete(ctx, c.Name, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
-				return fault.New("cluster "+c.Namespace+"/"+c.Name, fmt.Errorf("deleting it by the Magnum API: %w", err), "")
+				return fault.New("cluster "+c.Namespace+"/"+c.Name, fmt.Errorf("deleting it through the Magnum API: %w", err), "")
 			}
 		}
 	}
 	return nil
 }
 
-// forget takes away the kubeconfigs of clusters that are gone.
+// forget drops the kubeconfigs of clusters that are gone.
 func forget(t *target.Target, parents []parent) error {
 	for _, p := range parents {
 		for _, c := range p.clusters {
@@ -196,9 +196,9 @@ func namesOf(parents []parent) []string {
 	return names
 }
 
-// deleteAll deletes clusters at the same time and waits until they are gone.
+// deleteAll deletes clusters in parallel and waits until they are gone.
 func deleteAll(ctx context.Context, parents []parent, annotations map[string]string, progress event.Sink) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, goTime, fmt.Errorf("it is still there after %s", goTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, goTime, fmt.Errorf("it still exists after %s", goTime))
 	defer cancel()
 	results, started := make(chan error), 0
 	for _, p := range parents {

@@ -34,16 +34,20 @@ func New(streams ui.Streams) *cobra.Command {
 	o := options{progress: "auto", format: "table"}
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "Delete the environment and prove that nothing is left",
-		Long: `Deletes everything of the environment, what was made last first; then whatever else
-in the cloud carries the environment's mark; then lists what carries it to prove
-that nothing is left. A management cluster that looks after itself goes back to the
-seed first, which is woken for it: nobody deletes itself to the end. While the management cluster has clusters of others it refuses
-and lists them, unless --delete-clusters says that they go, too. Images of
-spec.images stay and are listed; with --images those go that the environment
-uploaded, that are private and that nothing uses. Volumes of workloads go or stay
-as spec.volumesPolicy says; those that stay are listed. It works with the state lost and
-with the seed gone. Things without the mark are not touched, whatever their names.`,
+		Short: "Delete the environment and check that nothing is left",
+		Long: `Deletes the resources of the environment in reverse order of creation, then every other
+resource in the cloud that carries the environment's ownership tag. At the end it lists
+what still carries the tag, to prove that nothing is left. It works without the state
+and without the seed. Resources without the tag are not touched, whatever their names.
+
+A self-managed management cluster is pivoted back to the seed first, because a cluster
+cannot delete itself completely; a shelved seed is woken for that. If the management
+cluster has workload clusters, down lists them and refuses, unless you give
+--delete-clusters.
+
+Images of spec.images stay and are listed. With --images, those are deleted that the
+environment uploaded, that are private and that nothing uses. Volumes of workloads are
+deleted or kept as spec.volumesPolicy says; those that are kept are listed.`,
 		Example: `  slipway down --dry-run
   slipway down --yes
   slipway down --delete-clusters --yes`,
@@ -54,10 +58,10 @@ with the seed gone. Things without the mark are not touched, whatever their name
 	}
 	o.from.Add(cmd.Flags())
 	o.timeout.Add(cmd.Flags())
-	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "delete the clusters that the management cluster looks after, too")
-	cmd.Flags().BoolVar(&o.images, "images", false, "delete the images of spec.images that the environment uploaded and nothing uses, too")
-	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "list what would be deleted and delete nothing")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	cmd.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "also delete the workload clusters of the management cluster")
+	cmd.Flags().BoolVar(&o.images, "images", false, "also delete the images of spec.images that the environment uploaded and nothing uses")
+	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "list what would be deleted, and delete nothing")
 	ui.ProgressFlag(cmd.Flags(), &o.progress)
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	return cmd
@@ -71,7 +75,7 @@ type result struct {
 	Left        []openstack.Thing `json:"left"`
 	// Volumes are those of workloads on the management cluster.
 	Volumes []openstack.WorkloadVolume `json:"volumes"`
-	// Images are those that the environment brought, and whether they stay.
+	// Images are those that the environment uploaded, and whether they stay.
 	Images []images.Retirement `json:"images"`
 	// Quota is what the project uses, before and after.
 	Before openstack.Usage `json:"usedBefore"`
@@ -129,7 +133,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	r.Images, kept = o.leaveImages(ctx, t.Cloud, t.Name(), progress)
 	finish()
 	if len(r.Left) == 0 {
-		failed = t.RemoveKubeconfigs() // what the engine could not delete the sweep could
+		failed = t.RemoveKubeconfigs() // the sweep deleted what the engine could not
 	}
 	if err := ui.Output(streams.Out, o.format, r, r.table("deleted")); err != nil {
 		return err
@@ -137,15 +141,15 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	return errors.Join(r.verdict(failed), volumes, kept)
 }
 
-// wake wakes a shelved seed, so that the clusters are deleted in order. One that
-// does not wake is as one that is gone: its step tells why.
+// wake wakes a shelved seed, so that the clusters are deleted in order. A seed
+// that does not wake counts as gone: its step says why.
 func wake(ctx context.Context, t *target.Target, progress event.Sink) {
 	if seed, err := t.Seed(ctx); err == nil {
 		_, _ = t.Wake(ctx, seed, progress)
 	}
 }
 
-// ask shows what will go; nothing needs no answer.
+// ask shows what will be deleted and asks for confirmation, unless that is nothing.
 func (o options) ask(streams ui.Streams, r result) error {
 	if o.yes || len(r.Deleted) == 0 && (len(r.Images) == 0 || !o.images) {
 		return nil
@@ -153,10 +157,10 @@ func (o options) ask(streams ui.Streams, r result) error {
 	if err := ui.Output(streams.Err, "table", nil, r.table("will be deleted")); err != nil {
 		return err
 	}
-	return target.Confirm(streams, "delete all of this, with its data?")
+	return target.Confirm(streams, "delete all of this, including its data?")
 }
 
-// prove lists what is left and what the project uses now.
+// prove lists what is left, and what the project uses now.
 func (r *result) prove(ctx context.Context, t *target.Target) error {
 	left, err := t.Inventory.List(ctx, t.Name())
 	if err != nil {
@@ -172,9 +176,9 @@ func (r result) verdict(failed error) error {
 		return failed
 	}
 	if failed == nil {
-		failed = fmt.Errorf("things left: %d", len(r.Left))
+		failed = fmt.Errorf("resources left: %d", len(r.Left))
 	}
-	return &fault.Fault{Exit: fault.ExitPartial, Object: r.Environment, Err: failed, Remedy: "do away with the cause and run slipway down again"}
+	return &fault.Fault{Exit: fault.ExitPartial, Object: r.Environment, Err: failed, Remedy: "remove the cause and run slipway down again"}
 }
 
 func (r result) table(word string) ui.Table {
@@ -186,11 +190,11 @@ func (r result) table(word string) ui.Table {
 	for _, thing := range list {
 		table.Rows = append(table.Rows, []string{thing.Type, thing.Name, thing.State, thing.ID})
 	}
-	table.Footer = append(append(r.volumeLines(), r.imageLines()...), fmt.Sprintf("%d things of %s %s", len(r.Deleted), r.Environment, word))
+	table.Footer = append(append(r.volumeLines(), r.imageLines()...), fmt.Sprintf("%d resources of %s %s", len(r.Deleted), r.Environment, word))
 	if word != "deleted" {
 		return table
 	}
-	table.Footer = append(table.Footer, fmt.Sprintf("%d left", len(r.Left)), "used of the quota, before and after:")
+	table.Footer = append(table.Footer, fmt.Sprintf("%d left", len(r.Left)), "quota used before and after:")
 	for _, name := range r.Before.Names() {
 		table.Footer = append(table.Footer, fmt.Sprintf("  %-16s %6d %6d", name, r.Before[name], r.After[name]))
 	}

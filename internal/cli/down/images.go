@@ -9,15 +9,15 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 )
 
-// listImages lists the images of spec.images that the environment uploaded,
-// with what is to happen to them.
+// listImages lists the images of spec.images that the environment uploaded, and
+// what will happen to them.
 func (o options) listImages(ctx context.Context, c *cloud.Cloud, environment string) ([]images.Retirement, error) {
 	glance, err := images.NewGlance(c)
 	if err != nil {
 		return nil, err
 	}
 	list, err := glance.Brought(ctx, environment)
-	all, reason := []images.Retirement{}, "give --images to delete it if nothing uses it"
+	all, reason := []images.Retirement{}, "to delete it if nothing uses it, give --images"
 	if o.images {
 		reason = "unless nothing but the environment uses it"
 	}
@@ -27,8 +27,8 @@ func (o options) listImages(ctx context.Context, c *cloud.Cloud, environment str
 	return all, err
 }
 
-// leaveImages deletes of those images, with --images, what nobody can be using.
-// It comes when the environment's own machines are gone.
+// leaveImages deletes, with --images, those of the images that nothing can be
+// using. It runs when the environment's own servers are gone.
 func (o options) leaveImages(ctx context.Context, c *cloud.Cloud, environment string, progress event.Sink) ([]images.Retirement, error) {
 	if !o.images {
 		return o.listImages(ctx, c, environment)
@@ -45,7 +45,7 @@ func (o options) leaveImages(ctx context.Context, c *cloud.Cloud, environment st
 	return append([]images.Retirement{}, plan...), syncer.Prune(ctx, plan)
 }
 
-// imageLines tell what happens to images.
+// imageLines say what happens to each image.
 func (r result) imageLines() []string {
 	var lines []string
 	for _, i := range r.Images {

@@ -11,9 +11,10 @@ import (
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
-// remove lets the engine delete what is in the state, then deletes what is left
-// by its marks, and then volumes of workloads: their servers are gone. It goes on
-// if the engine failed, but not if somebody else works on the environment.
+// remove lets the engine delete the resources of the state, then deletes by their
+// ownership tags those that are left, and last the volumes of workloads, whose
+// servers are gone by then. It goes on if the engine failed, but not if another
+// run holds the environment's lock.
 func (o options) remove(ctx context.Context, t *target.Target, before []openstack.Thing, workloads []openstack.WorkloadVolume, progress event.Sink) (failed, volumes error) {
 	_, failed = t.Engine.Destroy(ctx)
 	var locked *engine.Locked
@@ -24,8 +25,9 @@ func (o options) remove(ctx context.Context, t *target.Target, before []openstac
 	return failed, t.Inventory.RemoveWorkloadVolumes(ctx, workloads, progress)
 }
 
-// sweep deletes by their marks what is left after the engine; and what Services
-// had before it, for that is known by the networks and servers that it was on.
+// sweep deletes the resources that carry the ownership tag and are left after the
+// engine. It deletes those of Kubernetes Services first: they are recognised by
+// the networks and servers that they are attached to.
 func (o options) sweep(ctx context.Context, t *target.Target, before []openstack.Thing, failed error, progress event.Sink) error {
 	left, err := t.Inventory.List(ctx, t.Name())
 	if err != nil {
@@ -40,7 +42,7 @@ func (o options) sweep(ctx context.Context, t *target.Target, before []openstack
 	if failed == nil && swept == nil {
 		return t.Engine.Remove(ctx)
 	}
-	if swept == nil { // nothing is left: the state says what is no more
+	if swept == nil { // nothing is left: the state is out of date
 		_, err := t.Engine.Refresh(ctx, true)
 		return errors.Join(err, t.Engine.Remove(ctx))
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
-// listVolumes lists the volumes of workloads on the management cluster, with
-// what is to happen to them. The janitor deletes them with the cluster; what it
-// cannot, for the seed is gone, is deleted after the servers.
+// listVolumes lists the volumes of workloads on the management cluster, and what
+// will happen to them. The janitor deletes them with the cluster; if it cannot,
+// because the seed is gone, they are deleted after the servers.
 func listVolumes(ctx context.Context, t *target.Target, things []openstack.Thing) ([]openstack.WorkloadVolume, error) {
 	var servers []string
 	for _, thing := range things {
@@ -22,7 +22,7 @@ func listVolumes(ctx context.Context, t *target.Target, things []openstack.Thing
 	return t.Inventory.WorkloadVolumes(ctx, t.Name(), t.Environment.Spec.VolumesPolicy, servers)
 }
 
-// volumeLines tell what happens to volumes of workloads.
+// volumeLines say what happens to each volume of a workload.
 func (r result) volumeLines() []string {
 	var lines []string
 	for _, v := range r.Volumes {

@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-sh/slipway/stacks/workload"
 )
 
-// deleteWorkloads deletes the clusters of `slipway cluster create` as `slipway
-// cluster delete` does, at the same time: with their releases, which have server
-// groups in the cloud, and their credentials.
+// deleteWorkloads deletes the clusters of `slipway cluster create` in parallel, as
+// `slipway cluster delete` does: with their releases, which have server groups in
+// the cloud, and their credentials.
 func deleteWorkloads(ctx context.Context, t *target.Target, seed *target.Seed, machine *remote.Machine, progress event.Sink) error {
 	config, err := kubernetes.Through(machine, seed.Management)
 	if err != nil {
@@ -33,7 +33,7 @@ func deleteWorkloads(ctx context.Context, t *target.Target, seed *target.Seed, m
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, goTime, fmt.Errorf("it is still there after %s", goTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, goTime, fmt.Errorf("it still exists after %s", goTime))
 	defer cancel()
 	var group sync.WaitGroup
 	errs := make([]error, len(list))

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/stacks"
 )
 
-// System is what this process's environment says about clouds.
+// System is how to find clouds.yaml, from this process's environment.
 func System() cloud.Env {
 	home, _ := os.UserHomeDir() // without one its folder is not searched
 	dir, _ := os.Getwd()
@@ -32,7 +32,7 @@ func CloudOptions(loaded *config.Loaded) cloud.Options {
 	return cloud.Options{Cloud: spec.Cloud, Region: spec.Region, Env: System(), CABundle: loaded.TrustBundle, UserAgent: UserAgent()}
 }
 
-// UserAgent is how clouds see this program, with its version.
+// UserAgent is the User-Agent header for clouds, with the program's version.
 func UserAgent() string {
 	version := "devel"
 	if build, ok := debug.ReadBuildInfo(); ok && build.Main.Version != "" && build.Main.Version != "(devel)" {
@@ -41,8 +41,8 @@ func UserAgent() string {
 	return "slipway/" + version
 }
 
-// Check looks at the cloud once and checks the environment against it.
-// Findings are in the result; an error says that nothing could be looked at.
+// Check takes one snapshot of the cloud and checks the environment against it.
+// Findings are in the result; an error means that no snapshot could be taken.
 func Check(ctx context.Context, c *cloud.Cloud, loaded *config.Loaded, steps, skip []string) (preflight.Result, error) {
 	if err := preflight.CheckSkips(skip); err != nil {
 		return preflight.Result{}, err
@@ -63,8 +63,8 @@ func Check(ctx context.Context, c *cloud.Cloud, loaded *config.Loaded, steps, sk
 	return preflight.Run(input), nil
 }
 
-// Images are those that the environment brings. What a manifest has wrong is
-// told like what the environment file has.
+// Images are the images of spec.images. Mistakes in an image manifest are
+// reported like those in the environment file.
 func Images(loaded *config.Loaded) ([]stacks.ListedImage, error) {
 	list, err := manifest.ReadFiles(loaded.Environment.Spec.Images...)
 	if err != nil {
@@ -73,7 +73,7 @@ func Images(loaded *config.Loaded) ([]stacks.ListedImage, error) {
 	return stacks.ListedImages(list, loaded.Environment.Spec.Bundle)
 }
 
-// lookAtBundle says what the seed needs and the bundle has not.
+// lookAtBundle reports what the seed needs and the bundle lacks.
 func lookAtBundle(e *config.Environment) preflight.Bundle {
 	facts := preflight.Bundle{Dir: string(e.Spec.Bundle)}
 	folder, err := bundle.Open(facts.Dir)

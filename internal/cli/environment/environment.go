@@ -1,5 +1,5 @@
-// Package environment is the flags by which commands find the environment
-// file, the same for all of them.
+// Package environment holds the flags that name the environment file, the same
+// for all commands.
 package environment
 
 import (
@@ -24,13 +24,13 @@ type Flags struct {
 // Add adds the flags.
 func (f *Flags) Add(flags *pflag.FlagSet) { f.add(flags, "f") }
 
-// AddLong adds the flags without the letter -f, for commands in which that is
+// AddLong adds the flags without the shorthand -f, for commands in which -f is
 // another file.
 func (f *Flags) AddLong(flags *pflag.FlagSet) { f.add(flags, "") }
 
 func (f *Flags) add(flags *pflag.FlagSet, letter string) {
-	flags.StringArrayVarP(&f.Files, "file", letter, []string{config.DefaultFile}, "environment file; repeat it to lay further files on it")
-	flags.StringVar(&f.Name, "env", "", "lay environments/NAME.yaml, beside the first file, on the others; the environment is called NAME")
+	flags.StringArrayVarP(&f.Files, "file", letter, []string{config.DefaultFile}, "environment file; can be repeated, later files override earlier ones")
+	flags.StringVar(&f.Name, "env", "", "use environment NAME: environments/NAME.yaml, beside the first file, overrides the other files")
 }
 
 // Load reads the environment that the flags name.
@@ -43,15 +43,15 @@ func (f *Flags) Load() (*config.Loaded, error) {
 	for _, path := range f.Files {
 		text, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return config.Load(f.Files...) // it tells of every missing file
+			return config.Load(f.Files...) // it reports every missing file
 		}
 		if err != nil {
 			return nil, fault.Usage(path, err, "")
 		}
 		sources = append(sources, config.Source{Name: path, Text: text})
 	}
-	// The name comes from the flag, so that a layer that does not say one
-	// cannot work on the base's environment.
+	// The name comes from the flag, so that a file without a name cannot make the
+	// command work on the base file's environment.
 	sources = append(sources, config.Source{Name: "--env", Text: fmt.Appendf(nil, "metadata: {name: %q}\n", f.Name)})
 	text, err := os.ReadFile(layer)
 	if err != nil {

@@ -23,13 +23,13 @@ type CloudFlags struct {
 // Add adds the flags.
 func (f *CloudFlags) Add(flags *pflag.FlagSet) {
 	f.Flags.Add(flags)
-	flags.StringVar(&f.Cloud, "cloud", "", "entry of clouds.yaml; with it no environment file is read")
+	flags.StringVar(&f.Cloud, "cloud", "", "entry of clouds.yaml to use; no environment file is read then")
 	flags.StringVar(&f.Region, "region", "", "region of the cloud")
 }
 
-// Open logs in to the cloud that the flags name, else to the environment's,
-// else, where there is no environment file, to the one of OS_CLOUD. The
-// environment is nil where none was read.
+// Open logs in to the cloud that the flags name, else to the environment's, else,
+// if there is no environment file, to that of OS_CLOUD. The environment is nil if
+// none was read.
 func (f *CloudFlags) Open(ctx context.Context) (*cloud.Cloud, *config.Loaded, error) {
 	options := cloud.Options{Cloud: f.Cloud, Region: f.Region, Env: System(), UserAgent: UserAgent()}
 	if f.Cloud != "" || f.absent() {
@@ -58,7 +58,7 @@ func MemberLogin(ctx context.Context, name string) (*gophercloud.ServiceClient, 
 	return c.Image()
 }
 
-// absent says that nobody named an environment file and there is none.
+// absent reports that no environment file was named and none exists.
 func (f *CloudFlags) absent() bool {
 	if f.Name != "" || len(f.Files) != 1 || f.Files[0] != config.DefaultFile {
 		return false

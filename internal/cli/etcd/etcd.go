@@ -22,7 +22,7 @@ import (
 func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "etcd",
-		Short: "Look after the etcd of a control plane, on one of its nodes",
+		Short: "Maintain the etcd of a control plane, on one of its nodes",
 		Args:  cobra.NoArgs,
 	}
 	cmd.AddCommand(newDefrag(streams))
@@ -45,24 +45,25 @@ func newDefrag(streams ui.Streams) *cobra.Command {
 	o := options{format: "table"}
 	cmd := &cobra.Command{
 		Use:   "defrag",
-		Short: "Free the space of deleted keys of all members, the leader last",
-		Long: `Defragments all members of an etcd cluster, one after the other: it begins only if all
-are healthy and follow the same leader, waits until that is so again before each next
-one, and has the leader give its lead to a member that is done before its own turn.
+		Short: "Defragment all members of an etcd cluster, the leader last",
+		Long: `Defragments all members of an etcd cluster, one after the other, to free the space of
+deleted keys. It starts only if all members are healthy and follow the same leader, and
+waits for that again before each member. Before its own turn the leader transfers the
+leadership to a member that is done.
 
-A member answers nobody while it is defragmented. The chart of clusters runs this every
-night on a control plane (addons.etcdDefrag).`,
+A member does not answer while it is defragmented. The openstack-cluster chart runs this
+every night on a control plane (addons.etcdDefrag).`,
 		Example: `  slipway etcd defrag
   slipway etcd defrag --endpoint https://10.0.0.5:2379 --cacert ca.crt --cert client.crt --key client.key -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.endpoint, "endpoint", "https://127.0.0.1:2379", "client URL of one member; the others are asked of it")
-	flags.StringVar(&o.ca, "cacert", authority, "file with the authority of the members' certificates")
-	flags.StringVar(&o.cert, "cert", certificate, "file with the client's certificate")
-	flags.StringVar(&o.key, "key", key, "file with the client's key")
-	flags.DurationVar(&o.timeout, "member-timeout", 5*time.Minute, "how long one member may take")
+	flags.StringVar(&o.endpoint, "endpoint", "https://127.0.0.1:2379", "client URL of one member; it names the others")
+	flags.StringVar(&o.ca, "cacert", authority, "file with the CA of the members' certificates")
+	flags.StringVar(&o.cert, "cert", certificate, "file with the client certificate")
+	flags.StringVar(&o.key, "key", key, "file with the key of the client certificate")
+	flags.DurationVar(&o.timeout, "member-timeout", 5*time.Minute, "how long to wait for one member")
 	ui.FormatFlag(flags, &o.format)
 	return cmd
 }
@@ -86,7 +87,7 @@ func (o options) tls() (*tls.Config, error) {
 	if !strings.HasPrefix(o.endpoint, "https://") {
 		return nil, nil
 	}
-	const remedy = "run it on a node of the control plane, as root, or name the files"
+	const remedy = "run it as root on a control plane node, or name the files"
 	pair, err := tls.LoadX509KeyPair(o.cert, o.key)
 	if err != nil {
 		return nil, fault.Usage("--cert, --key", err, remedy)
@@ -97,7 +98,7 @@ func (o options) tls() (*tls.Config, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fault.Usage("--cacert "+o.ca, errors.New("there is no certificate in it"), remedy)
+		return nil, fault.Usage("--cacert "+o.ca, errors.New("it contains no certificate"), remedy)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }

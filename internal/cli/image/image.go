@@ -20,11 +20,11 @@ import (
 func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "image",
-		Short: "Node images: found, verified, uploaded, described, retired",
-		Long: `A manifest lists the images that a cloud shall have: where their bytes come from,
-by which digest they are known, and how Glance describes them. The commands read
-Slipway's own form, azimuth-images' manifest.json and OSISM's lists, and work on
-the cloud of an environment or on any other (--cloud). docs/images.md tells more.`,
+		Short: "Upload, verify and retire node images in Glance",
+		Long: `An image manifest lists the images that a cloud should have: where to download them,
+their digests, and their properties in Glance. The commands read Slipway's own format,
+azimuth-images' manifest.json and OSISM's lists. They work on the cloud of an
+environment or on any other (--cloud). See docs/images.md.`,
 	}
 	cmd.AddCommand(newList(streams), newSync(streams), newUpload(streams), newVerify(streams), newPrune(streams), newManifest(streams))
 	return cmd
@@ -40,20 +40,20 @@ type options struct {
 
 func newOptions() *options { return &options{format: "table", progress: "auto"} }
 
-// defaultManifest is the manifest that commands read when none is named.
+// defaultManifest is the image manifest that commands read if none is named.
 const defaultManifest = "images.yaml"
 
 func (o *options) manifestFlags(flags *pflag.FlagSet) {
-	flags.StringVarP(&o.manifest, "manifest", "m", defaultManifest, "file or address of the manifest")
+	flags.StringVarP(&o.manifest, "manifest", "m", defaultManifest, "file or URL of the image manifest")
 	flags.StringSliceVar(&o.override.Only, "only", nil, "keys or names of the images to work on (default: all)")
-	flags.StringVar(&o.override.Visibility, "visibility", "", "visibility of all images instead of the manifest's")
-	flags.StringVar(&o.override.Convert, "convert", "", "raw or none, for all qcow2 images instead of the manifest's")
-	flags.StringToStringVar(&o.override.Properties, "property", nil, "properties of all images, besides the manifest's")
+	flags.StringVar(&o.override.Visibility, "visibility", "", "visibility of all images, overrides the manifest")
+	flags.StringVar(&o.override.Convert, "convert", "", "conversion of all qcow2 images, raw or none, overrides the manifest")
+	flags.StringToStringVar(&o.override.Properties, "property", nil, "additional properties of all images")
 }
 
 func (o *options) cloudFlags(flags *pflag.FlagSet) {
 	o.cloud.Add(flags)
-	flags.StringVar(&o.bundle, "bundle", "", "folder of the bundle (default: the environment's, else bundle)")
+	flags.StringVar(&o.bundle, "bundle", "", "folder of the bundle (default: that of the environment, else bundle)")
 }
 
 // read reads the manifest that the flags name.
@@ -69,8 +69,8 @@ func (o *options) read(ctx context.Context) (*manifest.Manifest, error) {
 	return m.With(o.override)
 }
 
-// work does something with a syncer that shows its progress. What is printed
-// afterwards comes below the last line of progress.
+// work runs a function with a syncer whose progress is shown. What is printed
+// afterwards appears below the last line of progress.
 func (o *options) work(ctx context.Context, streams ui.Streams, do func(*images.Syncer) error) error {
 	progress, err := ui.NewProgress(o.progress, streams)
 	if err != nil {

@@ -82,7 +82,7 @@ func TestSyncListVerifyPrune(t *testing.T) {
 	if text, err := command("list"); err != nil || !strings.Contains(text, "1.34.2") || !strings.Contains(text, results[0].ID) {
 		t.Errorf("list: %s (%v)", text, err)
 	}
-	if text, err := command("verify", "--content"); err != nil || !strings.Contains(text, "all as the manifest says") {
+	if text, err := command("verify", "--content"); err != nil || !strings.Contains(text, "all images match the manifest") {
 		t.Errorf("verify: %s (%v)", text, err)
 	}
 	manifestOf(t, "next", imagetest.Qcow2(imagetest.Disk(2, 2), imagetest.Options{}))

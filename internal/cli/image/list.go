@@ -18,15 +18,15 @@ func newList(streams ui.Streams) *cobra.Command {
 		Use:   "list",
 		Short: "List node images in Glance",
 		Long: `Lists the images that the project can see and that have a Kubernetes version or were
-brought by Slipway, the newest version first. --all adds all others, those of the
-community and hidden ones.`,
+uploaded by Slipway, newest version first. --all adds all others, including community
+and hidden images.`,
 		Example: `  slipway image list
   slipway image list --all -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.list(cmd.Context(), streams, all) },
 	}
 	o.cloudFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&all, "all", false, "all images, also hidden ones and the community's")
+	cmd.Flags().BoolVar(&all, "all", false, "list all images, including hidden and community ones")
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	return cmd
 }
@@ -67,7 +67,7 @@ func status(r images.Record) string {
 	return r.Status
 }
 
-// by says who brought an image.
+// by says who uploaded an image.
 func by(r images.Record, project string) string {
 	switch {
 	case r.Owner != project:

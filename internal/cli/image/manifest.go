@@ -13,10 +13,10 @@ func newManifest(streams ui.Streams) *cobra.Command {
 	o.format = "yaml"
 	cmd := &cobra.Command{
 		Use:   "manifest",
-		Short: "Check a manifest and print it in Slipway's own form",
-		Long: `Reads a manifest of any form, checks it and prints it with all defaults filled in.
-Another tool's list becomes a manifest that can be kept and edited. No cloud is
-asked.`,
+		Short: "Check an image manifest and print it in Slipway's own format",
+		Long: `Reads an image manifest in any supported format, checks it and prints it with all
+defaults filled in. Use it to convert another tool's list into a manifest that you can
+keep and edit. It does not contact a cloud.`,
 		Example: `  slipway image manifest -m manifest.json > images.yaml
   slipway image manifest -o table`,
 		Args: cobra.NoArgs,

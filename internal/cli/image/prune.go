@@ -15,22 +15,22 @@ func newPrune(streams ui.Streams) *cobra.Command {
 	o, dry, yes := newOptions(), false, false
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Retire images that left the manifest: hide first, delete later",
-		Long: `Retires images that Slipway uploaded and that are no longer in the manifest. Of each
-Kubernetes minor version spec.retire.keep images stay, the newest first, those of
-the manifest counted; older ones are hidden, and deleted when they were hidden for
-spec.retire.deleteAfter. An image that a server, a volume in use or a cluster
-template uses is never touched, and no image that somebody else uploaded.`,
+		Short: "Retire images that left the image manifest: hide first, delete later",
+		Long: `Retires images that Slipway uploaded and that are no longer in the image manifest. It
+keeps the newest spec.retire.keep images of each Kubernetes minor version, including
+those of the manifest. Older ones are hidden, and deleted once they were hidden for
+spec.retire.deleteAfter. Images that a server, a volume in use or a cluster template
+uses are never touched, nor are images that somebody else uploaded.`,
 		Example: `  slipway image prune --dry-run
   slipway image prune --yes -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.prune(cmd.Context(), streams, dry, yes) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.manifest, "manifest", "m", defaultManifest, "file or address of the manifest")
+	flags.StringVarP(&o.manifest, "manifest", "m", defaultManifest, "file or URL of the image manifest")
 	o.cloudFlags(flags)
-	flags.BoolVar(&dry, "dry-run", false, "only show what would be done")
-	flags.BoolVar(&yes, "yes", false, "do not ask")
+	flags.BoolVar(&dry, "dry-run", false, "only show what would be retired")
+	flags.BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	ui.FormatFlag(flags, &o.format)
 	ui.ProgressFlag(flags, &o.progress)
 	return cmd

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
-// syncFlags are the flags of what brings bytes.
+// syncFlags are the flags of commands that upload.
 type syncFlags struct {
 	jobs    int
 	tempDir string
@@ -22,23 +22,24 @@ type syncFlags struct {
 }
 
 func (f *syncFlags) add(flags *pflag.FlagSet) {
-	flags.IntVar(&f.jobs, "jobs", 2, "how many images at once; each takes about 16 MiB of memory")
-	flags.StringVar(&f.tempDir, "temp-dir", "", "folder for the conversion of what is no local file (default: the system's)")
-	flags.BoolVar(&f.replace, "replace", false, "rename and hide an image that has the name and other bytes")
-	flags.DurationVar(&f.wait, "import-wait", 15*time.Minute, "how long Glance may take for an import")
+	flags.IntVar(&f.jobs, "jobs", 2, "how many images to upload at once; each takes about 16 MiB of memory")
+	flags.StringVar(&f.tempDir, "temp-dir", "", "folder for converting images that are not local files (default: the system's temporary folder)")
+	flags.BoolVar(&f.replace, "replace", false, "rename and hide an image that has the same name but other content")
+	flags.DurationVar(&f.wait, "import-wait", 15*time.Minute, "how long to wait for an import by Glance")
 }
 
 func newSync(streams ui.Streams) *cobra.Command {
 	o, f := newOptions(), &syncFlags{}
 	cmd := &cobra.Command{
 		Use:   "sync",
-		Short: "Make Glance equal to a manifest",
-		Long: `Brings what is missing and describes what is there. An image is known by its
-bytes, not by its name: one that has them is used, also a community or shared one of
-a trusted project. The bytes stream from their source to Glance, unpacked and
-converted on the way, and Glance never has the last of them before digest and
-signature are right. What an earlier run left half-done is resumed or removed.
-IDs are printed in the end. The exit code is 4 when some images failed.`,
+		Short: "Upload and update images so that Glance matches an image manifest",
+		Long: `Uploads missing images and sets the properties of existing ones. An image is recognised
+by its content, not by its name: an existing image with the same content is used, also a
+community image or one that a trusted project shares. The image streams from its source
+to Glance and is unpacked and converted on the way; Glance does not get the last bytes
+before the digest and the signature are verified. Uploads that an earlier run left
+unfinished are resumed or removed. At the end the IDs are printed. The exit code is 4 if
+some images failed.`,
 		Example: `  slipway image sync
   slipway image sync -m https://example.org/manifest.json --only kube_1_34 --visibility community
   slipway image sync --cloud mycloud --convert raw -o json`,
@@ -87,6 +88,6 @@ func resultTable(results []images.Result) ui.Table {
 		}
 		table.Rows = append(table.Rows, []string{r.Name, r.ID, string(r.Action), sent, r.Reason})
 	}
-	table.Footer = []string{fmt.Sprintf("%d changed, %d as they were", changed, len(results)-changed)}
+	table.Footer = []string{fmt.Sprintf("%d changed, %d unchanged", changed, len(results)-changed)}
 	return table
 }

@@ -17,7 +17,7 @@ func newUpload(streams ui.Streams) *cobra.Command {
 	i := manifest.Image{Format: manifest.FormatQcow2, OS: manifest.OS{Type: "linux"}}
 	cmd := &cobra.Command{
 		Use:   "upload FILE|URL",
-		Short: "Bring one image to Glance, as sync does",
+		Short: "Upload one image to Glance, as sync does",
 		Example: `  slipway image upload ubuntu-kube-v1.34.2.qcow2 --name ubuntu-kube-v1.34.2 --kubernetes-version v1.34.2 --os-distro ubuntu
   slipway image upload https://example.org/node.raw.zst --name node --format raw --sha512 …`,
 		Args: cobra.ExactArgs(1),
@@ -46,27 +46,27 @@ func newUpload(streams ui.Streams) *cobra.Command {
 	return cmd
 }
 
-// imageFlags are the fields of an image of a manifest.
+// imageFlags are the fields of one image of an image manifest.
 func imageFlags(cmd *cobra.Command, i *manifest.Image) {
 	flags := cmd.Flags()
 	flags.StringVar(&i.Name, "name", "", "name in Glance")
-	flags.StringVar(&i.Format, "format", i.Format, "format once it is unpacked: qcow2 or raw")
-	flags.StringVar(&i.Convert, "convert", "", "raw converts a qcow2 image")
-	flags.StringVar(&i.SHA256, "sha256", "", "digest of the file as it is published")
-	flags.StringVar(&i.SHA512, "sha512", "", "digest of the file as it is published")
+	flags.StringVar(&i.Format, "format", i.Format, "format of the unpacked image: qcow2 or raw")
+	flags.StringVar(&i.Convert, "convert", "", "raw to convert a qcow2 image")
+	flags.StringVar(&i.SHA256, "sha256", "", "SHA-256 digest of the file as published")
+	flags.StringVar(&i.SHA512, "sha512", "", "SHA-512 digest of the file as published")
 	flags.StringVar(&i.KubernetesVersion, "kubernetes-version", "", "Kubernetes version of a node image, such as v1.34.2")
 	flags.StringVar(&i.OS.Distro, "os-distro", "", "distribution, such as ubuntu")
 	flags.StringVar(&i.OS.Version, "os-version", "", "version of the distribution")
-	flags.StringVar(&i.OS.AdminUser, "os-admin-user", "", "user for logins")
+	flags.StringVar(&i.OS.AdminUser, "os-admin-user", "", "user to log in as")
 	flags.StringVar(&i.Architecture, "architecture", "", "processor architecture, such as x86_64")
 	flags.StringVar(&i.BuildDate, "build-date", "", "when the image was built, YYYY-MM-DD")
-	flags.IntVar(&i.MinDisk, "min-disk", 0, "disk that the image needs, in GiB (default: what it unpacks to)")
+	flags.IntVar(&i.MinDisk, "min-disk", 0, "disk that the image needs, in GiB (default: its unpacked size)")
 	flags.IntVar(&i.MinRAM, "min-ram", 0, "memory that the image needs, in MiB")
-	flags.StringToStringVar(&i.Properties, "property", nil, "further properties")
+	flags.StringToStringVar(&i.Properties, "property", nil, "additional properties")
 	flags.StringVar(&i.Visibility, "visibility", "private", "private, shared, community or public")
 	flags.StringVar(&i.Method, "method", manifest.MethodUpload, "upload, glance-direct or web-download")
 	flags.StringSliceVar(&i.Tags, "tag", nil, "tags")
-	flags.BoolVar(&i.Protected, "protected", false, "keep Glance from deleting the image")
+	flags.BoolVar(&i.Protected, "protected", false, "protect the image from deletion in Glance")
 	_ = cmd.MarkFlagRequired("name") // the flag is there
 }
 

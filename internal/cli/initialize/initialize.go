@@ -21,7 +21,7 @@ import (
 // options are the flags.
 type options struct {
 	file, name, cloud string
-	// admin is who puts the Magnum API into the catalog.
+	// admin is the entry of clouds.yaml that registers the Magnum API in the catalog.
 	admin string
 	force bool
 }
@@ -32,10 +32,10 @@ func New(streams ui.Streams) *cobra.Command {
 	format := "table"
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Look at a cloud and write a first environment file",
-		Long: `Looks at the project and writes a commented environment file with what was found
-(external networks, flavors, images, volume types, availability zones, load balancer
-providers), what was chosen of it, and why. Nothing in the cloud is changed.`,
+		Short: "Inspect a cloud and write a first environment file",
+		Long: `Inspects the project and writes a commented environment file: what it found (external
+networks, flavors, images, volume types, availability zones, load balancer providers),
+what it chose, and why. Nothing in the cloud is changed.`,
 		Example: `  slipway init
   slipway init --cloud mycloud --name prod
   slipway init --cloud mycloud --magnum-admin-cloud mycloud-admin
@@ -59,9 +59,9 @@ providers), what was chosen of it, and why. Nothing in the cloud is changed.`,
 	}
 	cmd.Flags().StringVarP(&o.file, "file", "f", config.DefaultFile, "file to write")
 	cmd.Flags().StringVar(&o.name, "name", "slipway", "name of the environment")
-	cmd.Flags().StringVar(&o.cloud, "cloud", "", "entry of clouds.yaml; empty is OS_CLOUD, else the only one")
-	cmd.Flags().StringVar(&o.admin, "magnum-admin-cloud", "", "entry of clouds.yaml of an administrator of Keystone: with one, the Magnum-compatible API is part of the environment")
-	cmd.Flags().BoolVar(&o.force, "force", false, "replace a file that is there")
+	cmd.Flags().StringVar(&o.cloud, "cloud", "", "entry of clouds.yaml (default: OS_CLOUD, else the only entry)")
+	cmd.Flags().StringVar(&o.admin, "magnum-admin-cloud", "", "entry of clouds.yaml of a Keystone administrator; adds the Magnum-compatible API to the environment")
+	cmd.Flags().BoolVar(&o.force, "force", false, "overwrite an existing file")
 	ui.FormatFlag(cmd.Flags(), &format)
 	return cmd
 }
@@ -84,17 +84,17 @@ func (o options) run(ctx context.Context) ([]scaffold.Choice, error) {
 		return nil, err
 	}
 	if _, err := config.Parse(config.Source{Name: o.file, Text: text}); err != nil {
-		return nil, fmt.Errorf("checking what is to be written: %w", err)
+		return nil, fmt.Errorf("checking the generated environment file: %w", err)
 	}
 	return chosen, o.write(text)
 }
 
 func (o options) exists() error {
-	return fault.Usage(o.file, errors.New("the file is there already"), "name another one with -f, or replace it with --force")
+	return fault.Usage(o.file, errors.New("the file exists already"), "name another file with -f, or overwrite it with --force")
 }
 
-// write makes the file whole: a file that appeared meanwhile is not replaced
-// unless asked for.
+// write writes the file whole or not at all. A file that appeared meanwhile is
+// replaced only with --force.
 func (o options) write(text []byte) error {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if o.force {
@@ -105,7 +105,7 @@ func (o options) write(text []byte) error {
 		return o.exists()
 	}
 	if err != nil {
-		return fault.Usage(o.file, err, "name a file in a folder that you may write with -f")
+		return fault.Usage(o.file, err, "use -f to name a file in a folder that you may write to")
 	}
 	_, err = file.Write(text)
 	return errors.Join(err, file.Close())

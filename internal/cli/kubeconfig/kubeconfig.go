@@ -22,12 +22,12 @@ func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kubeconfig",
 		Short: "Print the kubeconfig of the management cluster or of the seed, or write it to a file",
-		Long: `Prints the administrator's kubeconfig of the management cluster, or of the seed where
-there is none. It is a secret: with --output it is written to a file with mode 0600,
-which appears whole or not at all.
+		Long: `Prints the administrator's kubeconfig of the management cluster, or of the seed if there
+is no management cluster. It is a secret: with --output it goes to a file with mode 0600,
+which is written whole or not at all.
 
-With spec.managementCluster.kubeconfig.token it is the one with a token, which is
-renewed when less than a third of its time is left.`,
+With spec.managementCluster.kubeconfig.token the kubeconfig holds a token. It is renewed
+when less than a third of its lifetime is left.`,
 		Example: `  slipway kubeconfig --output management.kubeconfig
   KUBECONFIG=management.kubeconfig kubectl get nodes
   slipway kubeconfig --cluster seed --output seed.kubeconfig`,
@@ -35,10 +35,10 @@ renewed when less than a third of its time is left.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}
 	o.from.Add(cmd.Flags())
-	cmd.Flags().BoolVar(&o.admin, "admin", false, "the administrator's, also where the environment file asks for one with a token")
-	cmd.Flags().BoolVar(&o.rotate, "rotate", false, "make a new token and revoke the one before")
-	cmd.Flags().StringVar(&o.output, "output", "", "file to write instead of standard output")
-	cmd.Flags().StringVar(&o.cluster, "cluster", "", "seed or management; empty is the management cluster if there is one")
+	cmd.Flags().BoolVar(&o.admin, "admin", false, "print the administrator's kubeconfig, even if the environment file asks for one with a token")
+	cmd.Flags().BoolVar(&o.rotate, "rotate", false, "create a new token and revoke the old one")
+	cmd.Flags().StringVar(&o.output, "output", "", "file to write to instead of standard output")
+	cmd.Flags().StringVar(&o.cluster, "cluster", "", "seed or management (default: management, or seed if there is no management cluster)")
 	return cmd
 }
 
@@ -56,7 +56,7 @@ type options struct {
 
 func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if !slices.Contains([]string{"", onSeed, management}, o.cluster) {
-		return fault.Usage("--cluster "+o.cluster, errors.New("there is no such cluster"), "write seed or management")
+		return fault.Usage("--cluster "+o.cluster, errors.New("there is no such cluster"), "use seed or management")
 	}
 	text, err := o.text(ctx)
 	if err != nil {
@@ -72,20 +72,20 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	return nil
 }
 
-// text is the kubeconfig that is asked for.
+// text returns the kubeconfig that the flags ask for.
 func (o options) text(ctx context.Context) (string, error) {
 	seed, loaded, err := target.OpenSeed(ctx, o.from)
 	if err != nil {
 		return "", err
 	}
 	if seed.Kubeconfig == "" {
-		return "", fault.New("seed "+seed.Name, errors.New("its Kubernetes was not ready yet"), "slipway up goes on")
+		return "", fault.New("seed "+seed.Name, errors.New("its Kubernetes was not ready yet"), "run slipway up to go on")
 	}
 	if seed.Management == "" && o.cluster == management {
-		return "", fault.New("management cluster", errors.New("it is not ready yet, or the environment has none"), "slipway status shows how far it is")
+		return "", fault.New("management cluster", errors.New("it is not ready yet, or the environment has none"), "see its progress with slipway status")
 	}
 	if seed.Management == "" || o.cluster == onSeed {
-		return seed.Kubeconfig, o.refuse("the cluster has no token")
+		return seed.Kubeconfig, o.refuse("this cluster has no token")
 	}
 	if o.admin {
 		return seed.Management, o.refuse("the administrator's kubeconfig has a client certificate")
@@ -101,10 +101,10 @@ func (o options) text(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// refuse refuses to rotate what is no token.
+// refuse refuses to rotate a kubeconfig without a token.
 func (o options) refuse(why string) error {
 	if !o.rotate {
 		return nil
 	}
-	return fault.Usage("--rotate", errors.New(why), "leave it out")
+	return fault.Usage("--rotate", errors.New(why), "leave --rotate out")
 }

@@ -1,5 +1,5 @@
-// Package listen serves HTTP at an address that the user names, with a
-// certificate or without, until the context ends.
+// Package listen serves HTTP at an address that the user names, with or without a
+// certificate, until the context ends.
 package listen
 
 import (
@@ -19,44 +19,44 @@ import (
 
 // Options are the flags of a command that serves.
 type Options struct {
-	// Address is host:port; without a host it is every address of the machine.
+	// Address is host:port; without a host it is all addresses of the machine.
 	Address string
-	// Certificate and Key are paths of PEM files, both or none. They are read
-	// again when they change.
+	// Certificate and Key are paths of PEM files, both or none. They are reloaded
+	// when they change.
 	Certificate, Key string
-	// Shutdown is how long requests in hand may go on when the context ends.
+	// Shutdown is how long open requests may take to finish when the context ends.
 	Shutdown time.Duration
 }
 
-// Flags adds the flags. What is served is said in one word.
+// Flags adds the flags; what names the service in one word.
 func (o *Options) Flags(f *pflag.FlagSet, address, what string) {
 	f.StringVar(&o.Address, "listen", address, "address of the "+what)
-	f.StringVar(&o.Certificate, "tls-cert", "", "certificate in PEM; it is read again when it changes. Without one the "+what+" is plain HTTP")
-	f.StringVar(&o.Key, "tls-key", "", "key of the certificate")
-	f.DurationVar(&o.Shutdown, "shutdown-timeout", 30*time.Second, "how long requests in hand may go on after a signal")
+	f.StringVar(&o.Certificate, "tls-cert", "", "PEM file with the certificate, reloaded when it changes; without one the "+what+" is plain HTTP")
+	f.StringVar(&o.Key, "tls-key", "", "PEM file with the key of the certificate")
+	f.DurationVar(&o.Shutdown, "shutdown-timeout", 30*time.Second, "how long open requests may take to finish after a signal")
 }
 
-// Check finds what is wrong with the flags.
+// Check validates the flags.
 func (o *Options) Check() error {
 	if (o.Certificate == "") != (o.Key == "") {
-		return fault.Usage("--tls-cert and --tls-key", errors.New("only one of them is given"), "give both, or none for plain HTTP")
+		return fault.Usage("--tls-cert and --tls-key", errors.New("only one of the two is given"), "give both, or none for plain HTTP")
 	}
 	return nil
 }
 
-// Hooks are what goes on beside.
+// Hooks are called when serving begins and ends.
 type Hooks struct {
-	// Serving is told the address when connections are taken.
+	// Serving is called with the address when connections are accepted.
 	Serving func(address net.Addr)
 	// Ending is called when the context has ended, before connections are refused.
 	Ending func()
 }
 
-// Serve serves until ctx ends; then requests in hand are ended.
+// Serve serves until ctx ends; then it lets open requests finish.
 func (o *Options) Serve(ctx context.Context, server *http.Server, hooks Hooks) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Address)
 	if err != nil {
-		return fault.New("--listen "+o.Address, err, "give host:port, with an address of this machine and a port that is free")
+		return fault.New("--listen "+o.Address, err, "give host:port with an address of this machine and a free port")
 	}
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -83,7 +83,7 @@ func (o *Options) Serve(ctx context.Context, server *http.Server, hooks Hooks) e
 	ending, cancel := context.WithTimeout(work, o.Shutdown)
 	defer cancel()
 	if err := server.Shutdown(ending); err != nil {
-		return fault.New("requests in hand", err, "raise --shutdown-timeout if they are to end by themselves")
+		return fault.New("open requests", err, "raise --shutdown-timeout to let them finish")
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func New(streams ui.Streams) *cobra.Command {
 	o := options{lines: 100}
 	cmd := &cobra.Command{
 		Use:   "logs [UNIT]",
-		Short: "Show the journal of the seed, or of one unit on it",
+		Short: "Show the seed's journal, or that of one systemd unit",
 		Long:  "Shows the end of the seed's journal, or of one systemd unit such as k3s or slipway-data.",
 		Example: `  slipway logs k3s
   slipway logs k3s --follow`,
@@ -32,8 +32,8 @@ func New(streams ui.Streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), streams, args) },
 	}
 	o.from.Add(cmd.Flags())
-	cmd.Flags().IntVar(&o.lines, "lines", o.lines, "how many lines from the end")
-	cmd.Flags().BoolVar(&o.follow, "follow", false, "go on with what is written from now on")
+	cmd.Flags().IntVar(&o.lines, "lines", o.lines, "number of lines to show, from the end")
+	cmd.Flags().BoolVar(&o.follow, "follow", false, "keep showing new lines")
 	return cmd
 }
 
@@ -55,7 +55,7 @@ func (o options) run(ctx context.Context, streams ui.Streams, units []string) er
 		args = append(args, "--follow")
 	}
 	if err := machine.Pipe(ctx, nil, streams.Out, "journalctl", args...); err != nil {
-		return fault.New("journal of "+seed.Name, err, "see the names of units with slipway ssh -- systemctl list-units")
+		return fault.New("journal of "+seed.Name, err, "list the units with slipway ssh -- systemctl list-units")
 	}
 	return nil
 }

@@ -26,15 +26,15 @@ func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Show what up would create, change, replace and delete",
-		Long: `Compares the environment file with the state and shows what up would do, each
-change with its reason. The cloud is only read, and nothing is written.`,
+		Long: `Compares the environment file with the state and shows what up would do, with the
+reason for each change. The cloud is only read, and nothing is written.`,
 		Example: `  slipway plan
   slipway plan -o json | jq '.changes[] | select(.operation == "replace")'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}
 	o.from.Add(cmd.Flags())
-	cmd.Flags().StringSliceVar(&o.skip, "skip-check", nil, "ids of preflight checks to leave out")
+	cmd.Flags().StringSliceVar(&o.skip, "skip-check", nil, "ids of preflight checks to skip")
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	return cmd
 }

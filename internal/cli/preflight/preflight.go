@@ -15,19 +15,19 @@ import (
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
-// New returns the command; steps are those whose names things will have.
+// New returns the command; steps name the resources that up will create.
 func New(streams ui.Streams, steps []string) *cobra.Command {
 	var from environment.Flags
 	var skip []string
 	format := "table"
 	cmd := &cobra.Command{
 		Use:   "preflight",
-		Short: "Check an environment against its cloud, and show what is chosen",
-		Long: `Looks at the project once, then checks everything that could stop the work: credential,
-roles, networks, flavor, image, volume types, availability zones, load balancers,
-quota, names, address ranges, clock and bundle. All findings are told at once, each
-with its cause and remedy; docs/preflight.md lists the checks. Nothing is changed.
-The exit code is 3 when a finding is an error.`,
+		Short: "Check an environment against its cloud, and show what Slipway chooses",
+		Long: `Takes one snapshot of the project and checks everything that could make up fail:
+credential, roles, networks, flavor, image, volume types, availability zones, load
+balancers, quota, names, address ranges, clock and bundle. All findings are reported at
+once, each with its cause and fix; docs/preflight.md lists the checks. Nothing is
+changed. The exit code is 3 if a finding is an error.`,
 		Example: `  slipway preflight
   slipway preflight -f slipway.yaml -o json
   slipway preflight --skip-check quota,bundle`,
@@ -63,7 +63,7 @@ The exit code is 3 when a finding is an error.`,
 
 // SkipFlag adds --skip-check.
 func SkipFlag(cmd *cobra.Command, skip *[]string) {
-	cmd.Flags().StringSliceVar(skip, "skip-check", nil, "ids of preflight checks to leave out")
+	cmd.Flags().StringSliceVar(skip, "skip-check", nil, "ids of preflight checks to skip")
 }
 
 // verdict is the error of a refusal; the findings themselves are printed.
@@ -77,7 +77,7 @@ func verdict(result preflight.Result) error {
 	if n == 0 {
 		return nil
 	}
-	return &fault.Fault{Exit: fault.ExitPreflight, Object: "preflight", Err: fmt.Errorf("errors found: %d", n), Remedy: "do what the findings say, or leave a check out with --skip-check"}
+	return &fault.Fault{Exit: fault.ExitPreflight, Object: "preflight", Err: fmt.Errorf("errors found: %d", n), Remedy: "fix the findings, or skip a check with --skip-check"}
 }
 
 func findingTable(result preflight.Result) ui.Table {
@@ -89,15 +89,15 @@ func findingTable(result preflight.Result) ui.Table {
 		}
 	}
 	if len(result.Findings) == 0 {
-		table.Rows = append(table.Rows, []string{"", "", "", "nothing found"})
+		table.Rows = append(table.Rows, []string{"", "", "", "no findings"})
 	}
 	table.Footer = quotaLines(result.Quota)
 	return table
 }
 
-// quotaLines shows what is needed of each quota and what is free.
+// quotaLines shows how much of each quota is needed and how much is free.
 func quotaLines(quota []preflight.Need) []string {
-	lines := []string{"", "quota: needed of free"}
+	lines := []string{"", "quota: needed of available"}
 	for _, need := range quota {
 		free := "unlimited"
 		if need.Limit >= 0 {

@@ -1,6 +1,6 @@
-// Package reference is the hidden command that writes docs/reference from the
+// Package reference is the hidden command that generates docs/reference from the
 // commands, the exit codes and the types of the environment file, so that the
-// pages cannot differ from them.
+// pages always agree with them.
 package reference
 
 import (

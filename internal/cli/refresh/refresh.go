@@ -21,10 +21,10 @@ func New(streams ui.Streams) *cobra.Command {
 	o := options{progress: "auto", format: "table"}
 	cmd := &cobra.Command{
 		Use:   "refresh",
-		Short: "Read everything from the cloud into the state, and show what differed",
-		Long: `Reads every resource of the state from the cloud. What was changed by others is
-shown and taken into the state, so that the next up puts it right. The cloud is
-not changed. slipway status --drift shows the same and leaves the state alone.`,
+		Short: "Update the state from the cloud, and show the drift",
+		Long: `Reads every resource of the state from the cloud. Drift, a change that others made, is
+shown and written to the state, so that the next up corrects it. The cloud is not
+changed. slipway status --drift shows the same without changing the state.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}

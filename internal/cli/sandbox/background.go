@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// patience is how long a sandbox may take to answer after it was started.
+	// patience bounds the wait for a started sandbox to answer.
 	patience = 20 * time.Second
-	// stopTime is how long it may take to end with all its machines.
+	// stopTime bounds the wait for it to end with all its machines.
 	stopTime = 60 * time.Second
 )
 
-// background starts this program again, apart from the terminal, and waits
-// until it answers or ends.
+// background starts this program again, detached from the terminal, and waits
+// until it answers or exits.
 func (o startOptions) background(ctx context.Context) error {
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("finding this program: %w", err)
+		return fmt.Errorf("finding slipway's own binary: %w", err)
 	}
 	log, err := os.OpenFile(filepath.Join(o.dir, "sandbox.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -63,21 +63,21 @@ func (o startOptions) background(ctx context.Context) error {
 	case err := <-ready:
 		return err
 	case <-ended:
-		return fault.New("sandbox", errors.New(o.lastWords(begin)), "the whole log is "+log.Name())
+		return fault.New("sandbox", errors.New(o.lastWords(begin)), "the full log is "+log.Name())
 	}
 }
 
-// lastWords is what the process wrote to its log since the position, without
-// the form that the program gives its own errors.
+// lastWords returns what the process wrote to its log after the position, without
+// the prefixes that the program gives its own errors.
 func (o startOptions) lastWords(begin int64) string {
 	text, err := os.ReadFile(filepath.Join(o.dir, "sandbox.log"))
 	if err != nil || int64(len(text)) < begin {
-		return "it ended at once"
+		return "it exited at once"
 	}
 	said := strings.TrimPrefix(string(bytes.TrimSpace(text[begin:])), "error: ")
 	said, _, _ = strings.Cut(strings.TrimPrefix(said, "sandbox: "), "\n")
 	if said == "" {
-		return "it ended at once"
+		return "it exited at once"
 	}
 	return said
 }
@@ -102,8 +102,8 @@ func waitReady(ctx context.Context, dir string) (sandbox.Status, error) {
 	}
 }
 
-// reachable tries the address that clients are given: with machines it is one
-// of a network that is made after the process began.
+// reachable tries the address that clients use: with machines it belongs to a
+// network that the process creates after its start.
 func reachable(ctx context.Context, address string) error {
 	target, err := url.Parse(address)
 	if err != nil {
@@ -116,10 +116,10 @@ func reachable(ctx context.Context, address string) error {
 	return connection.Close()
 }
 
-var errStopped = errors.New("it does not run")
+var errStopped = errors.New("it is not running")
 
-// ask asks the sandbox of the folder for its status. One that another user
-// started, whose secret cannot be read, is told as far as its lock tells.
+// ask asks the sandbox of the folder for its status. If another user started it,
+// its secret cannot be read, and the status holds only what its lock says.
 func ask(ctx context.Context, dir string) (sandbox.Status, error) {
 	process, runs, err := sandbox.Running(dir)
 	switch {
@@ -148,18 +148,18 @@ func ask(ctx context.Context, dir string) (sandbox.Status, error) {
 		time.Sleep(10 * time.Millisecond)
 		status, err = control.Status(ctx)
 	}
-	return status, fault.New("sandbox", err, fmt.Sprintf("process %d runs but does not answer; its log is in %s", process.PID, dir))
+	return status, fault.New("sandbox", err, fmt.Sprintf("process %d is running but does not answer; its log is in %s", process.PID, dir))
 }
 
-// running returns the control of the sandbox of the folder, or the fault that
-// says that there is none.
+// running returns the control client of the folder's sandbox, or a fault if none
+// is running.
 func running(dir string) (*sandbox.Control, error) {
 	process, runs, err := sandbox.Running(dir)
 	if err != nil {
 		return nil, err
 	}
 	if !runs {
-		return nil, fault.New("sandbox", fmt.Errorf("none runs in %s", dir), "slipway sandbox start")
+		return nil, fault.New("sandbox", fmt.Errorf("no sandbox is running in %s", dir), "run slipway sandbox start")
 	}
 	control, err := sandbox.NewControl(dir, process.URL)
 	if errors.Is(err, os.ErrPermission) {

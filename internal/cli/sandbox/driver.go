@@ -14,12 +14,12 @@ import (
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
-// driverAuto is the driver that the sandbox was begun with, or the first of
-// the drivers that this host can run.
+// driverAuto is the driver that the sandbox was first started with, or the first
+// driver that this host can run.
 const driverAuto = "auto"
 
-// host is what the driver works with. The bundle's OCI runtime is used if it
-// is there.
+// host returns what the driver needs from the host. It uses the bundle's OCI
+// runtime if there is one.
 func (o startOptions) host(events event.Sink) sandbox.HostOptions {
 	options := sandbox.HostOptions{Dir: o.dir, Driver: o.driver, Events: events}
 	if runc := filepath.Join(o.bundle, "bin", "runc"); isFile(runc) {
@@ -33,11 +33,10 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// choose settles which driver it is, and says what the host lacks and what
-// works all the same.
+// choose chooses the driver, and says what the host lacks and what works anyway.
 func (o *startOptions) choose(streams ui.Streams) (err error) {
 	if o.bundle, err = filepath.Abs(o.bundle); err != nil {
-		return fault.Usage("--bundle", err, "name the folder of a bundle")
+		return fault.Usage("--bundle", err, "give the folder of a bundle")
 	}
 	chosen := o.driver != driverAuto
 	begun := sandbox.BegunWith(o.dir)

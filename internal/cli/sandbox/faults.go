@@ -15,9 +15,10 @@ import (
 func newFaults(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "faults",
-		Short: "Make the sandbox fail on purpose",
-		Long: `A fault rule lets calls, machines, quotas, scheduling, load balancers or tokens
-fail when its conditions hold. Rules survive a restart until they are removed.`,
+		Short: "Inject faults into the sandbox",
+		Long: `A fault rule makes calls, machines, quotas, scheduling, load balancers or tokens fail
+when its conditions match. Rules stay in force, also after a restart, until you remove
+them.`,
 	}
 	cmd.AddCommand(newFaultsAdd(streams), newFaultsList(streams), newFaultsRemove(streams))
 	return cmd
@@ -30,7 +31,7 @@ func newFaultsAdd(streams ui.Streams) *cobra.Command {
 	var rule faultinject.Rule
 	cmd := &cobra.Command{
 		Use:   "add",
-		Short: "Put a fault rule in force",
+		Short: "Add a fault rule",
 		Example: `  slipway sandbox faults add --service compute --method POST --path '/v2.1/servers' --status 500 --nth 3
   slipway sandbox faults add --service network --delay 2s --probability 0.2 --seed 7
   slipway sandbox faults add --kind no-valid-host --resource 'worker-*' --times 1`,
@@ -59,7 +60,7 @@ func newFaultsAdd(streams ui.Streams) *cobra.Command {
 	ui.FormatFlag(cmd.Flags(), &format)
 	ruleFlags(cmd, &rule)
 	cmd.Flags().StringVar(&kind, "kind", kind, "what fails: "+kinds())
-	cmd.Flags().DurationVar(&delay, "delay", 0, "wait so long before the answer")
+	cmd.Flags().DurationVar(&delay, "delay", 0, "delay before the answer")
 	return cmd
 }
 
@@ -67,12 +68,12 @@ func ruleFlags(cmd *cobra.Command, rule *faultinject.Rule) {
 	flags := cmd.Flags()
 	flags.StringVar(&rule.Service, "service", "", "type of the service: compute, network, …")
 	flags.StringVar(&rule.Method, "method", "", "HTTP method")
-	flags.StringVar(&rule.Path, "path", "", "path below the service's address; * is one segment, ** any number")
+	flags.StringVar(&rule.Path, "path", "", "path below the service's endpoint; * matches one segment, ** any number")
 	flags.StringVar(&rule.Resource, "resource", "", "name of the resource, as a shell pattern")
-	flags.IntVar(&rule.Nth, "nth", 0, "only the n-th call that matches")
-	flags.IntVar(&rule.Times, "times", 0, "rest after so many failures")
-	flags.Float64Var(&rule.Probability, "probability", 0, "share of the calls that fail, 0 to 1; 0 is all")
-	flags.Uint64Var(&rule.Seed, "seed", 0, "seed of the probability")
+	flags.IntVar(&rule.Nth, "nth", 0, "fail only the n-th matching call")
+	flags.IntVar(&rule.Times, "times", 0, "stop after this number of failures")
+	flags.Float64Var(&rule.Probability, "probability", 0, "fraction of matching calls that fail, 0 to 1; 0 means all")
+	flags.Uint64Var(&rule.Seed, "seed", 0, "random seed for --probability")
 	flags.IntVar(&rule.Status, "status", 0, "answer with this status")
 	flags.StringVar(&rule.Body, "body", "", "answer with this body instead of the service's error")
 	flags.BoolVar(&rule.Drop, "drop", false, "close the connection without an answer")
@@ -90,7 +91,7 @@ func newFaultsList(streams ui.Streams) *cobra.Command {
 	var dir string
 	format := "table"
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the fault rules with how often they matched and failed",
+		Use: "list", Short: "List the fault rules with their number of matches and failures",
 		Example: "  slipway sandbox faults list -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -130,7 +131,7 @@ func newFaultsRemove(streams ui.Streams) *cobra.Command {
 		Example: "  slipway sandbox faults remove 1a2b3c4d\n  slipway sandbox faults remove --all",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if all == (len(ids) > 0) {
-				return fault.Usage(cmd.CommandPath(), fmt.Errorf("name rules, or --all, not both"), "see slipway sandbox faults list")
+				return fault.Usage(cmd.CommandPath(), fmt.Errorf("give rule IDs or --all, not both"), "see slipway sandbox faults list")
 			}
 			dir, err := folder(dir)
 			if err != nil {
@@ -152,6 +153,6 @@ func newFaultsRemove(streams ui.Streams) *cobra.Command {
 		},
 	}
 	dirFlag(cmd, &dir)
-	cmd.Flags().BoolVar(&all, "all", false, "remove every rule")
+	cmd.Flags().BoolVar(&all, "all", false, "remove all rules")
 	return cmd
 }

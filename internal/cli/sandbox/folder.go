@@ -10,13 +10,13 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox"
 )
 
-// systemDir is the folder of a sandbox that root started.
+// systemDir is the folder of a sandbox that was started by root.
 const systemDir = "/var/lib/slipway/sandbox"
 
 func describeDefault() string { return "~/.local/state/slipway/sandbox; for root " + systemDir }
 
-// folder is the absolute path of the sandbox that is meant. Without --dir it
-// is the user's own; if there is none but root started one, it is that.
+// folder returns the absolute path of the sandbox to work on. Without --dir it is
+// the user's own; if the user has none but root started one, it is root's.
 func folder(flag string) (string, error) {
 	if flag != "" {
 		return filepath.Abs(flag)
@@ -28,7 +28,7 @@ func folder(flag string) (string, error) {
 	if !filepath.IsAbs(state) {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", fault.Usage("--dir", err, "name a folder with --dir")
+			return "", fault.Usage("--dir", err, "give a folder with --dir")
 		}
 		state = filepath.Join(home, ".local", "state")
 	}
@@ -39,8 +39,8 @@ func folder(flag string) (string, error) {
 	return own, nil
 }
 
-// handOver gives clouds.yaml to the user behind sudo, who is to use the cloud
-// and cannot read root's files; the rest of the folder stays root's.
+// handOver makes the user behind sudo the owner of clouds.yaml, because that user
+// needs it and cannot read root's files; the rest of the folder stays root's.
 func handOver(dir, cloudsYAML string) error {
 	uid, err := strconv.Atoi(os.Getenv("SUDO_UID"))
 	if err != nil || os.Geteuid() != 0 {

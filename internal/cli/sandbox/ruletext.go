@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 )
 
-// when is a rule's conditions in words.
+// when describes a rule's conditions.
 func when(r faultinject.Rule) string {
 	var parts []string
 	for _, part := range []string{r.Service, r.Method, r.Path} {
@@ -34,7 +34,7 @@ func when(r faultinject.Rule) string {
 	return strings.Join(parts, " ")
 }
 
-// then is what a rule does in words.
+// then describes what a rule does.
 func then(r faultinject.Rule) string {
 	var parts []string
 	if r.Delay > 0 {

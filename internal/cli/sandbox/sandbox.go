@@ -11,10 +11,10 @@ import (
 func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sandbox",
-		Short: "A cloud in a box: OpenStack's APIs on this computer",
-		Long: `The sandbox is an OpenStack cloud in one process, for trying things and for
-tests. It answers on the loopback interface only. What was made in it stays when
-it is stopped or killed, until reset.`,
+		Short: "Run an OpenStack sandbox on your machine",
+		Long: `The sandbox is an OpenStack cloud in one process, for trying Slipway and for tests. It
+listens on the loopback interface only. Its resources survive when it is stopped or
+killed; slipway sandbox reset deletes them.`,
 	}
 	cmd.AddCommand(newStart(streams), newStop(streams), newStatus(streams), newReset(streams), newFaults(streams))
 	return cmd

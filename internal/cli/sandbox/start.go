@@ -26,12 +26,11 @@ func newStart(streams ui.Streams) *cobra.Command {
 	o := startOptions{listen: sandbox.DefaultListen, driver: driverAuto, bundle: "bundle", factor: 1}
 	cmd := &cobra.Command{
 		Use:   "start",
-		Short: "Start the sandbox in the background and say how to use it",
-		Long: `Start runs the cloud in the background. As root, with the bundle at hand, servers
-are Linux containers that run systemd on networks, volumes and load balancers
-that are real; that is the driver container. Without root or what else it needs
-start says so, and the driver is none: all APIs work, servers become ACTIVE
-without a machine.`,
+		Short: "Start the sandbox in the background",
+		Long: `Starts the sandbox in the background and prints how to use it. As root and with a bundle
+it uses the driver container: servers are Linux containers that run systemd, with real
+networks, volumes and load balancers. If something is missing for that, start says what,
+and uses the driver none: all APIs work, but servers become ACTIVE without a machine.`,
 		Example: `  sudo slipway sandbox start
   slipway sandbox start --driver none --factor 0
   slipway sandbox start --dir ./cloud --listen 127.0.0.1:0 --foreground`,
@@ -40,11 +39,11 @@ without a machine.`,
 	}
 	dirFlag(cmd, &o.dir)
 	flags := cmd.Flags()
-	flags.StringVar(&o.listen, "listen", o.listen, "loopback address of the APIs; port 0 takes a free one")
-	flags.StringVar(&o.driver, "driver", o.driver, "what stands behind servers: "+strings.Join(append([]string{driverAuto}, sandbox.Drivers()...), ", "))
-	flags.StringVar(&o.bundle, "bundle", o.bundle, "bundle that has the OCI runtime; without one it is taken from the PATH")
-	flags.Float64Var(&o.factor, "factor", o.factor, "how long operations take, as a multiple of a cloud's time; 0 is at once")
-	flags.BoolVar(&o.foreground, "foreground", false, "stay in the foreground until a signal comes")
+	flags.StringVar(&o.listen, "listen", o.listen, "loopback address of the APIs; port 0 chooses a free port")
+	flags.StringVar(&o.driver, "driver", o.driver, "machine driver: "+strings.Join(append([]string{driverAuto}, sandbox.Drivers()...), ", "))
+	flags.StringVar(&o.bundle, "bundle", o.bundle, "folder of a bundle with the OCI runtime; without one the runtime is taken from PATH")
+	flags.Float64Var(&o.factor, "factor", o.factor, "duration of operations as a multiple of a real cloud's; 0 means no delay")
+	flags.BoolVar(&o.foreground, "foreground", false, "stay in the foreground until a signal arrives")
 	return cmd
 }
 
@@ -56,11 +55,11 @@ func (o startOptions) run(ctx context.Context, streams ui.Streams) (err error) {
 		return err
 	}
 	if err := sandbox.Prepare(o.dir); err != nil {
-		return fault.New("sandbox", err, "name another folder with --dir")
+		return fault.New("sandbox", err, "give another folder with --dir")
 	}
 	if _, runs, err := sandbox.Running(o.dir); err != nil || runs {
 		if err == nil {
-			fmt.Fprintln(streams.Out, "The sandbox runs already.")
+			fmt.Fprintln(streams.Out, "The sandbox is already running.")
 			err = o.report(ctx, streams)
 		}
 		return err
@@ -77,19 +76,18 @@ func (o startOptions) run(ctx context.Context, streams ui.Streams) (err error) {
 	return o.report(ctx, streams)
 }
 
-// gcPercent is how much garbage there may be beside what lives, in percent. By Go's
-// default of 100 a list of 100 servers spent a third of its time in collecting, for
-// a heap of 30 MiB (test/bench).
+// gcPercent is the value of GOGC. With Go's default of 100, listing 100 servers
+// spent a third of its time in garbage collection, for a heap of 30 MiB (test/bench).
 const gcPercent = 200
 
-// serve is the cloud itself, until a signal.
+// serve runs the cloud itself until a signal arrives.
 func (o startOptions) serve(ctx context.Context, streams ui.Streams) error {
 	claim, err := sandbox.NewClaim(o.dir)
 	if err != nil {
 		return fault.New("sandbox", err, "see slipway sandbox status")
 	}
 	defer claim.Release()
-	if os.Getenv("GOGC") == "" { // whoever sets it knows better
+	if os.Getenv("GOGC") == "" { // the operator's own setting wins
 		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	}
 	progress, err := ui.NewProgress("plain", streams)
@@ -99,20 +97,20 @@ func (o startOptions) serve(ctx context.Context, streams ui.Streams) error {
 	defer progress.Close()
 	host, err := sandbox.NewHost(o.host(progress))
 	if err != nil {
-		return fault.New("--driver "+o.driver, err, "slipway sandbox reset begins a new one; see slipway sandbox start --help")
+		return fault.New("--driver "+o.driver, err, "start a new one with slipway sandbox reset; see slipway sandbox start --help")
 	}
 	cloud, err := sandbox.Open(sandbox.Options{Dir: o.dir, Listen: o.listen, Factor: o.factor, Host: host, Events: progress})
 	if err != nil {
-		return fault.New("sandbox", err, "another address is chosen with --listen, another folder with --dir")
+		return fault.New("sandbox", err, "choose another address with --listen or another folder with --dir")
 	}
 	err = errors.Join(handOver(o.dir, cloud.CloudsYAML()), claim.Announce(cloud.ControlURL()))
 	if err == nil {
 		if o.foreground {
-			fmt.Fprintf(streams.Out, "The sandbox answers at %s; Ctrl-C stops it.\n", cloud.URL())
+			fmt.Fprintf(streams.Out, "The sandbox listens at %s; Ctrl-C stops it.\n", cloud.URL())
 		}
 		err = cloud.Serve(ctx)
 	}
-	// The signal that ended it must not keep the host from being cleaned.
+	// The signal that ended it must not prevent cleaning up the host.
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
 	return errors.Join(err, cloud.Stop(ending))
@@ -124,15 +122,15 @@ func (o startOptions) report(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(streams.Out, `The sandbox answers at %s (driver %s, process %d).
-State and log are in %s.
+	fmt.Fprintf(streams.Out, `The sandbox listens at %s (driver %s, process %d).
+Its state and log are in %s.
 
 Use it from this shell:
   export OS_CLIENT_CONFIG_FILE=%s OS_CLOUD=sandbox
   openstack server list
 
-OS_CLOUD=sandbox-admin is the administrator. slipway sandbox stop keeps what was
-made, slipway sandbox reset deletes it.
+OS_CLOUD=sandbox-admin logs in as administrator. slipway sandbox stop keeps all
+resources, slipway sandbox reset deletes them.
 `, status.URL, status.Driver, status.PID, o.dir, quote(filepath.Join(o.dir, "clouds.yaml")))
 	return nil
 }

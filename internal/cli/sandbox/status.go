@@ -28,7 +28,7 @@ func newStatus(streams ui.Streams) *cobra.Command {
 	o := statusOptions{format: "table"}
 	cmd := &cobra.Command{
 		Use:     "status",
-		Short:   "Say whether the sandbox runs and where",
+		Short:   "Show whether and where the sandbox is running",
 		Example: "  slipway sandbox status\n  slipway sandbox status -o json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },

@@ -19,7 +19,7 @@ func newStop(streams ui.Streams) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:     "stop",
-		Short:   "Stop the sandbox and keep what was made in it",
+		Short:   "Stop the sandbox and keep its resources",
 		Example: "  slipway sandbox stop",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -36,13 +36,13 @@ func newStop(streams ui.Streams) *cobra.Command {
 			case err != nil:
 				return err
 			case swept:
-				fmt.Fprintln(streams.Out, "The sandbox did not run; what it had left on the host is ended.")
+				fmt.Fprintln(streams.Out, "The sandbox was not running; what it had left on the host is removed.")
 				return nil
 			case !stopped:
-				fmt.Fprintln(streams.Out, "The sandbox does not run.")
+				fmt.Fprintln(streams.Out, "The sandbox is not running.")
 				return nil
 			}
-			fmt.Fprintln(streams.Out, "The sandbox is stopped; slipway sandbox start goes on where it was.")
+			fmt.Fprintln(streams.Out, "The sandbox is stopped; slipway sandbox start resumes it.")
 			return nil
 		},
 	}
@@ -69,9 +69,9 @@ func newReset(streams ui.Streams) *cobra.Command {
 				return err
 			}
 			if err := sandbox.Erase(dir); err != nil {
-				return fault.New("sandbox", err, "a sandbox that root started needs sudo")
+				return fault.New("sandbox", err, "if root started the sandbox, use sudo")
 			}
-			fmt.Fprintln(streams.Out, "The sandbox is empty; slipway sandbox start begins a new one.")
+			fmt.Fprintln(streams.Out, "The sandbox is deleted; slipway sandbox start creates a new one.")
 			return nil
 		},
 	}
@@ -79,15 +79,15 @@ func newReset(streams ui.Streams) *cobra.Command {
 	return cmd
 }
 
-// stop ends the process that holds the folder's lock, and waits until it let
-// go; it returns false when there is none.
+// stop ends the process that holds the folder's lock and waits until it released
+// the lock; it returns false if there is none.
 func stop(ctx context.Context, dir string) (bool, error) {
 	process, runs, err := sandbox.Running(dir)
 	if err != nil || !runs {
 		return false, err
 	}
 	if process.PID <= 0 {
-		return false, fault.New("sandbox", errors.New("it is just starting"), "try again in a moment")
+		return false, fault.New("sandbox", errors.New("it is still starting"), "try again in a moment")
 	}
 	switch err := syscall.Kill(process.PID, syscall.SIGTERM); {
 	case errors.Is(err, os.ErrPermission):
@@ -105,10 +105,10 @@ func stop(ctx context.Context, dir string) (bool, error) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return false, fault.New("sandbox", fmt.Errorf("process %d did not end in %s", process.PID, stopTime), "kill it; its state survives")
+	return false, fault.New("sandbox", fmt.Errorf("process %d did not end in %s", process.PID, stopTime), "kill the process; the sandbox's state survives")
 }
 
-// sweep ends machines and networks whose process is gone, as after kill -9.
+// sweep removes machines and networks whose process is gone, as after kill -9.
 func sweep(ctx context.Context, dir string) (bool, error) {
 	if _, runs, err := sandbox.Running(dir); err != nil || runs {
 		return false, err
@@ -117,7 +117,7 @@ func sweep(ctx context.Context, dir string) (bool, error) {
 	defer cancel()
 	swept, err := sandbox.Sweep(ctx, sandbox.HostOptions{Dir: dir})
 	if err != nil {
-		return swept, fault.New("sandbox", err, "run it again; a sandbox that root started needs sudo")
+		return swept, fault.New("sandbox", err, "run it again; if root started the sandbox, use sudo")
 	}
 	return swept, nil
 }

@@ -1,5 +1,5 @@
-// Package seed is `slipway seed`: shelving the seed that is not needed, and
-// waking it.
+// Package seed is `slipway seed`: it shelves a seed that is not needed, and wakes
+// it.
 package seed
 
 import (
@@ -18,10 +18,10 @@ import (
 func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "seed",
-		Short: "Shelve the seed while the management cluster looks after itself, and wake it",
-		Long: `With spec.seed.role: pivot the management cluster looks after itself, and the seed is
-needed only by up, down and other commands that change something. Shelved, it uses no
-host; its volume, its address and all that is on it stay.`,
+		Short: "Shelve the seed while the management cluster is self-managed, and wake it",
+		Long: `With spec.seed.role: pivot the management cluster is self-managed, and only up, down and
+other commands that change something need the seed. A shelved seed uses no host; it
+keeps its volume, its address and everything on it.`,
 	}
 	cmd.AddCommand(newShelve(streams), newWake(streams))
 	return cmd
@@ -45,12 +45,12 @@ type result struct {
 	Environment string `json:"environment"`
 	Seed        string `json:"seed"`
 	ID          string `json:"id"`
-	// State is the server's, in Nova's words.
+	// State is the server's status in Nova.
 	State string `json:"state"`
 }
 
-// run opens the environment with its seed, lets do change it, and prints the
-// state of the server.
+// run opens the environment with its seed, calls do to change the seed, and prints
+// the server's status.
 func (o options) run(ctx context.Context, streams ui.Streams, do func(context.Context, *target.Target, *target.Seed, event.Sink) (string, error)) error {
 	progress, err := ui.NewProgress(o.progress, streams)
 	if err != nil {
@@ -80,8 +80,8 @@ func newWake(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wake",
 		Short: "Wake the shelved seed and wait until its Kubernetes answers",
-		Long: `Unshelves the seed's server and waits until it can be logged in to and its Kubernetes
-answers. It may come up on another host; a seed that runs is left alone.`,
+		Long: `Unshelves the seed's server and waits until SSH and Kubernetes on it answer. The server
+may start on another host. A running seed is left alone.`,
 		Example: `  slipway seed wake
   slipway seed wake && slipway up`,
 		Args: cobra.NoArgs,

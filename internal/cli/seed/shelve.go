@@ -27,11 +27,13 @@ func newShelve(streams ui.Streams) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "shelve",
-		Short: "Shelve the seed, which nothing depends on any more",
-		Long: `Stops the seed's server and frees its host; its data volume and its address stay. It
-is refused unless spec.seed.role is pivot, the move to the management cluster is done,
-the management cluster is well, and no Cluster is on the seed: everything must go on
-without it. While it is shelved, up refuses to change anything and says so.`,
+		Short: "Shelve the seed if nothing depends on it",
+		Long: `Stops the seed's server and frees its host; its data volume and its address stay.
+
+Everything must keep running without the seed. So the command refuses unless
+spec.seed.role is pivot, the pivot to the management cluster is complete, the management
+cluster is ready, and no Cluster is left on the seed. While the seed is shelved, up
+refuses to change anything and says so.`,
 		Example: `  slipway seed shelve
   slipway seed shelve --yes -o json`,
 		Args: cobra.NoArgs,
@@ -42,16 +44,16 @@ without it. While it is shelved, up refuses to change anything and says so.`,
 		},
 	}
 	o.add(cmd)
-	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd
 }
 
-// lookTime is how long the two clusters may take to answer.
+// lookTime bounds the wait for the two clusters to answer.
 const lookTime = 30 * time.Second
 
 func (o options) shelve(ctx context.Context, streams ui.Streams, t *target.Target, seed *target.Seed, progress event.Sink) (string, error) {
 	if t.Environment.Spec.Seed.Role != config.RolePivot {
-		return "", fault.Usage("spec.seed.role", fmt.Errorf("it is %s: the management cluster depends on the seed", t.Environment.Spec.Seed.Role), "write pivot there and run slipway up")
+		return "", fault.Usage("spec.seed.role", fmt.Errorf("it is %s: the management cluster depends on the seed", t.Environment.Spec.Seed.Role), "set it to pivot and run slipway up")
 	}
 	asleep, err := t.Shelved(ctx)
 	if err != nil {
@@ -70,7 +72,7 @@ func (o options) shelve(ctx context.Context, streams ui.Streams, t *target.Targe
 	return t.Shelve(ctx, seed, progress)
 }
 
-// free says that everything goes on without the seed.
+// free checks that everything keeps running without the seed.
 func free(ctx context.Context, name string, seed *target.Seed) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("no answer in %s", lookTime))
 	defer cancel()
@@ -94,11 +96,11 @@ func free(ctx context.Context, name string, seed *target.Seed) error {
 }
 
 func unmoved(name string) error {
-	return fault.New("cluster "+name, errors.New("its objects are not all on the management cluster"), "slipway up moves them; it goes on where it ended")
+	return fault.New("cluster "+name, errors.New("not all its objects are on the management cluster yet"), "run slipway up, which resumes the pivot")
 }
 
-// independent says that a cluster looks after itself, and is well, and that the
-// seed looks after none.
+// independent checks that the management cluster is self-managed and ready, and
+// that the seed manages no cluster.
 func independent(ctx context.Context, seed, management *kube.Cluster, cluster types.NamespacedName) error {
 	record, err := move.Read(ctx, seed, cluster)
 	if err != nil {
@@ -109,25 +111,25 @@ func independent(ctx context.Context, seed, management *kube.Cluster, cluster ty
 	}
 	left, err := clusterapi.Read(ctx, seed.Dynamic, metav1.NamespaceAll)
 	if err != nil {
-		return fmt.Errorf("asking the seed for its Clusters: %w", err)
+		return fmt.Errorf("listing the seed's Clusters: %w", err)
 	}
 	var names []string
 	for _, c := range left {
 		names = append(names, c.Namespace+"/"+c.Name)
 	}
 	if len(names) > 0 {
-		return fault.New("seed", fmt.Errorf("it looks after %s", strings.Join(names, ", ")), "delete them, or move them: nobody else does")
+		return fault.New("seed", fmt.Errorf("it still manages %s", strings.Join(names, ", ")), "delete or move these clusters: nothing else can manage them")
 	}
 	own, err := clusterapi.Read(ctx, management.Dynamic, cluster.Namespace)
 	if err != nil {
-		return fmt.Errorf("asking the management cluster for itself: %w", err)
+		return fmt.Errorf("reading the management cluster's own Cluster: %w", err)
 	}
 	for _, c := range own {
 		if c.Name != cluster.Name {
 			continue
 		}
 		if part, waiting := c.Waiting(); waiting {
-			return fault.New(part.Kind+" "+part.Name, fmt.Errorf("it is not ready: %s %s", part.State, part.Cause), "shelve the seed when all of slipway status is ready")
+			return fault.New(part.Kind+" "+part.Name, fmt.Errorf("it is not ready: %s %s", part.State, part.Cause), "shelve the seed when slipway status shows that all is ready")
 		}
 		return nil
 	}

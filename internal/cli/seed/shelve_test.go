@@ -46,20 +46,20 @@ func TestNothingMayDependOnAShelvedSeed(t *testing.T) {
 			t.Errorf("told %v, want %q", err, want)
 		}
 	}
-	expect("its objects are not all on the management cluster")
+	expect("not all its objects are on the management cluster yet")
 	record(t, seed, `{"to":"management","phase":"deleting"}`)
-	expect("its objects are not all on the management cluster")
+	expect("not all its objects are on the management cluster yet")
 	record(t, seed, `{"to":"management","phase":"rested"}`)
-	expect("its objects are not all on the management cluster")
+	expect("not all its objects are on the management cluster yet")
 	put(t, management, "demo")
 	expect("demo: it is not ready")
 	put(t, seed, "tenant")
-	expect("it looks after default/tenant")
+	expect("it still manages default/tenant")
 	if err := seed.Dynamic.Resource(kind()).Namespace("default").Delete(t.Context(), "tenant", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	record(t, seed, `{"to":"seed","phase":"copying"}`)
-	expect("its objects are not all on the management cluster")
+	expect("not all its objects are on the management cluster yet")
 }
 
 func server(t *testing.T) *kube.Cluster {

@@ -36,11 +36,11 @@ func newControllers(streams ui.Streams, sets []set) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "controllers",
 		Short: "Run the controllers of addons and of the janitor",
-		Long: `Controllers runs sets of controllers against one Kubernetes cluster:
+		Long: `Runs sets of controllers against one Kubernetes cluster:
 
 ` + describe(sets) + `
-Each set elects its own leader, so that replicas and processes with other sets do
-not disturb each other. Logs go to standard error, one JSON object a line.`,
+Each set elects its own leader, so replicas and processes with other sets do not
+interfere. Logs go to standard error, one JSON object per line.`,
 		Example: `  slipway serve controllers
   slipway serve controllers --only janitor --janitor-default-volumes-policy keep
   slipway serve controllers --kubeconfig ~/.kube/config --leader-election=false --log-format text`,
@@ -49,14 +49,14 @@ not disturb each other. Logs go to standard error, one JSON object a line.`,
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.only, "only", nil, "run these sets of controllers (default: all)")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "file that leads to the cluster (default: the pod's service account)")
-	flags.StringVar(&o.metricsAddress, "metrics-address", ":8080", "address of Prometheus metrics over HTTP, at /metrics; 0 is none")
-	flags.StringVar(&o.healthAddress, "health-address", ":8081", "address of /healthz and /readyz; 0 is none")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: the pod's service account)")
+	flags.StringVar(&o.metricsAddress, "metrics-address", ":8080", "address of Prometheus metrics over HTTP, at /metrics; 0 turns them off")
+	flags.StringVar(&o.healthAddress, "health-address", ":8081", "address of /healthz and /readyz; 0 turns them off")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "json", "json or text")
-	flags.BoolVar(&o.election, "leader-election", true, "act only while holding the lease of a set; off for a single process")
+	flags.BoolVar(&o.election, "leader-election", true, "act only while holding a set's lease; turn it off for a single process")
 	flags.StringVar(&o.electionNamespace, "leader-election-namespace", "", "namespace of the leases (default: the pod's)")
-	flags.DurationVar(&o.shutdown, "shutdown-timeout", 30*time.Second, "how long work in hand may go on after a signal")
+	flags.DurationVar(&o.shutdown, "shutdown-timeout", 30*time.Second, "how long current work may take to finish after a signal")
 	for _, s := range sets {
 		s.flags(flags)
 	}
@@ -96,13 +96,13 @@ func (o options) run(ctx context.Context, streams ui.Streams, all []set) error {
 		return err
 	}
 	if err := forgetStart(); err != nil {
-		log.Info("the memory of the start is kept", "error", err.Error())
+		log.Info("memory of the start is not released", "error", err.Error())
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for i, m := range managers {
 		group.Go(func() error {
 			if err := m.Start(ctx); err != nil {
-				return fault.New("controllers "+sets[i].name, err, "the log above says what went before; Kubernetes starts the pod again")
+				return fault.New("controllers "+sets[i].name, err, "see the log above for what happened before; Kubernetes restarts the pod")
 			}
 			return nil
 		})
@@ -110,13 +110,12 @@ func (o options) run(ctx context.Context, streams ui.Streams, all []set) error {
 	return group.Wait()
 }
 
-// choose returns the wanted sets. All names and flags that are wrong are told
-// at once.
+// choose returns the selected sets. It reports all wrong names and flags at once.
 func (o options) choose(all []set) ([]set, error) {
 	var wrong []error
 	for _, name := range o.only {
 		if !slices.ContainsFunc(all, func(s set) bool { return s.name == name }) {
-			wrong = append(wrong, fault.Usage("--only", fmt.Errorf("no set is called %q", name), "the sets are "+strings.Join(names(all), ", ")))
+			wrong = append(wrong, fault.Usage("--only", fmt.Errorf("there is no set %q", name), "the sets are "+strings.Join(names(all), ", ")))
 		}
 	}
 	var chosen []set
@@ -137,17 +136,17 @@ func names(sets []set) []string {
 	return list
 }
 
-// config is the way to the cluster. Priority and fairness of the API server
-// decides how much is too much, not the client.
+// config returns the client configuration for the cluster. The client has no rate
+// limit: the API server's priority and fairness decides.
 func (o options) config() (*rest.Config, error) {
 	var config *rest.Config
 	var err error
 	if o.kubeconfig != "" {
 		if config, err = clientcmd.BuildConfigFromFlags("", o.kubeconfig); err != nil {
-			return nil, fault.Usage("--kubeconfig "+o.kubeconfig, err, "give a file that `kubectl --kubeconfig` accepts")
+			return nil, fault.Usage("--kubeconfig "+o.kubeconfig, err, "give a file that kubectl --kubeconfig accepts")
 		}
 	} else if config, err = rest.InClusterConfig(); err != nil {
-		return nil, fault.Usage("--kubeconfig", fmt.Errorf("not given, and this is no pod: %w", err), "give the kubeconfig of the management cluster, such as of `slipway kubeconfig`")
+		return nil, fault.Usage("--kubeconfig", fmt.Errorf("it is missing, and this process does not run in a pod: %w", err), "give the kubeconfig of the management cluster, such as from `slipway kubeconfig`")
 	}
 	config.QPS, config.Burst = -1, -1
 	return config, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// logger is the process's log. Controllers put names and causes into it, never
-// the content of Secrets.
+// logger returns the process's logger. Controllers log names and causes, never the
+// content of Secrets.
 type logger struct{ logr.Logger }
 
 func newLogger(w io.Writer, level, format string) (logger, error) {
@@ -32,8 +32,8 @@ func newLogger(w io.Writer, level, format string) (logger, error) {
 	return logger{}, fault.Usage("--log-format", fmt.Errorf("%q is unknown", format), "use json or text")
 }
 
-// install makes it the log of controller-runtime and client-go too, which keep
-// theirs for the whole process.
+// install makes it the logger of controller-runtime and client-go too, which keep
+// one logger for the whole process.
 func (l logger) install() {
 	log.SetLogger(l.Logger)
 	klog.SetLogger(l.WithName("client-go"))

@@ -74,7 +74,7 @@ func (o *magnumOptions) serve(ctx context.Context, streams ui.Streams) error {
 	return o.run(ctx, config, login)
 }
 
-// installMagnum applies the definitions of the resources.
+// installMagnum applies the CustomResourceDefinitions.
 func installMagnum(ctx context.Context, config *rest.Config) error {
 	cluster, err := kube.New(config)
 	if err != nil {
@@ -86,18 +86,18 @@ func installMagnum(ctx context.Context, config *rest.Config) error {
 	}
 	for name, text := range files {
 		if err := cluster.Apply(ctx, text); err != nil {
-			return fault.New("definition "+name, err, "check that this user may make CustomResourceDefinitions, or leave --install-crds out")
+			return fault.New("definition "+name, err, "allow this user to create CustomResourceDefinitions, or leave --install-crds out")
 		}
 	}
 	return awaitKinds(ctx, config, len(files))
 }
 
-// awaitKinds waits until the API server tells of n kinds: it does so some time
-// after it took the definitions, and clients do not look again by themselves.
+// awaitKinds waits until discovery lists n kinds: that happens some time after the
+// API server accepted the definitions, and clients do not look again themselves.
 func awaitKinds(ctx context.Context, config *rest.Config, n int) error {
 	found, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return fmt.Errorf("client of the definitions: %w", err)
+		return fmt.Errorf("client for CustomResourceDefinitions: %w", err)
 	}
 	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		list, err := found.ServerResourcesForGroupVersion(v1alpha1.GroupVersion().String())
@@ -116,12 +116,12 @@ func awaitKinds(ctx context.Context, config *rest.Config, n int) error {
 		return kinds >= n, nil
 	})
 	if err != nil {
-		return fault.New("definitions of magnum.slipway.sh", err, "look at the conditions: kubectl get crd -o yaml")
+		return fault.New("CustomResourceDefinitions of magnum.slipway.sh", err, "check their conditions: kubectl get crd -o yaml")
 	}
 	return nil
 }
 
-// run puts the server together and starts everything that belongs to it.
+// run assembles the server and starts all its parts.
 func (o *magnumOptions) run(ctx context.Context, config *rest.Config, login *cloud.Login) error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
@@ -145,7 +145,7 @@ func (o *magnumOptions) run(ctx context.Context, config *rest.Config, login *clo
 		return errors.Join(err, group.Wait())
 	}
 	if err := forgetStart(); err != nil {
-		o.api.Log.Warn("the memory of the start is kept", "error", err.Error())
+		o.api.Log.Warn("memory of the start is not released", "error", err.Error())
 	}
 	group.Go(func() error { return o.metrics(work, server.stock) })
 	group.Go(func() error {
@@ -161,7 +161,7 @@ func (o *magnumOptions) server(ctx, work context.Context, kubeClient client.Clie
 	defer cancel()
 	stock, err := inventory.New(starting, store)
 	if err != nil {
-		return nil, fault.New("resources of magnum.slipway.sh", err, "install the definitions: slipway serve magnum --install-crds")
+		return nil, fault.New("resources of magnum.slipway.sh", err, "install the CustomResourceDefinitions: slipway serve magnum --install-crds")
 	}
 	observe, err := api.Meter(metrics.Registry)
 	if err != nil {
@@ -183,7 +183,7 @@ func (o *magnumOptions) server(ctx, work context.Context, kubeClient client.Clie
 	}
 	handler, err := api.New(a)
 	if err != nil {
-		return nil, fault.Usage("--public-endpoint", err, "give an address such as https://cloud.example:9511/v1")
+		return nil, fault.Usage("--public-endpoint", err, "give a URL such as https://cloud.example:9511/v1")
 	}
 	return &drained{Handler: handler, stock: stock}, nil
 }
@@ -205,14 +205,14 @@ func (u *serviceUser) identity(ctx context.Context) (*gophercloud.ServiceClient,
 	return c.Identity()
 }
 
-// drained answers the health check with 503 when the process is to end.
+// drained makes the health check answer 503 while the process shuts down.
 type drained struct {
 	http.Handler
 	stock  *inventory.Inventory
 	ending atomic.Bool
 }
 
-// ServeHTTP is http.Handler's.
+// ServeHTTP implements http.Handler.
 func (d *drained) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if d.ending.Load() && r.URL.Path == "/healthcheck" {
 		http.Error(w, "ENDING", http.StatusServiceUnavailable)
@@ -236,14 +236,14 @@ func (o *magnumOptions) listen(ctx context.Context, handler *drained) error {
 	})
 }
 
-// metrics serves Prometheus' metrics, and what other replicas ask.
+// metrics serves Prometheus metrics, and the requests of other replicas.
 func (o *magnumOptions) metrics(ctx context.Context, stock *inventory.Inventory) error {
 	if o.metricsAddress == noServer {
 		return nil
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.metricsAddress)
 	if err != nil {
-		return fault.New("--metrics-address "+o.metricsAddress, err, "give an address that is free, or 0")
+		return fault.New("--metrics-address "+o.metricsAddress, err, "give a free address, or 0")
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))

@@ -25,18 +25,18 @@ func magnumSet() set {
 	o := controller.Options{Chart: func() (*chart.Chart, error) { return openstackcluster.Chart() }}
 	login, values := "", ""
 	return set{
-		name: "magnum", what: "makes clusters of the resources of the Magnum-compatible API",
+		name: "magnum", what: "creates clusters from the resources of the Magnum-compatible API",
 		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&login, "magnum-os-cloud", "", "entry of clouds.yaml of an administrator who revokes clusters' application credentials; without one they stay valid")
-			f.StringToStringVar(&o.Defaults.Labels, "magnum-label", nil, "value of a label that neither cluster nor template have: boot_volume_size=20")
-			f.StringVar(&values, "magnum-values", "", "file of values of the chart openstack-cluster, YAML, that clusters have under their own; a cluster keeps them until it is upgraded")
-			f.DurationVar(&o.Patience, "magnum-patience", 5*time.Minute, "how long trouble that only outside help cures lasts until an operation is called failed")
+			f.StringVar(&login, "magnum-os-cloud", "", "entry of clouds.yaml of an administrator, used to revoke clusters' application credentials; without one they stay valid")
+			f.StringToStringVar(&o.Defaults.Labels, "magnum-label", nil, "default of a label that neither the cluster nor its template sets: boot_volume_size=20")
+			f.StringVar(&values, "magnum-values", "", "YAML file of default values of the openstack-cluster chart; a cluster keeps them until it is upgraded")
+			f.DurationVar(&o.Patience, "magnum-patience", 5*time.Minute, "how long a problem that the controllers cannot solve may last before the operation fails")
 			f.DurationVar(&o.Overlap, "magnum-credential-overlap", 10*time.Minute, "how long a superseded credential stays valid")
-			f.IntVar(&o.Concurrency, "magnum-workers", 8, "clusters that are worked on side by side")
+			f.IntVar(&o.Concurrency, "magnum-workers", 8, "how many clusters are reconciled in parallel")
 		},
 		validate: func() (err error) {
 			if o.Concurrency < 1 {
-				return fault.Usage("--magnum-workers", fmt.Errorf("%d is no number of workers", o.Concurrency), "give 1 or more")
+				return fault.Usage("--magnum-workers", fmt.Errorf("%d is too small", o.Concurrency), "give 1 or more")
 			}
 			o.Defaults.Values, err = readValues(values)
 			return err
@@ -59,11 +59,11 @@ func readValues(file string) (map[string]any, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fault.Usage("--magnum-values", err, "give a file that can be read")
+		return nil, fault.Usage("--magnum-values", err, "give a readable file")
 	}
 	values := map[string]any{}
 	if err := yaml.UnmarshalStrict(text, &values); err != nil {
-		return nil, fault.Usage("--magnum-values "+file, err, "give a map in YAML, with values of the chart openstack-cluster")
+		return nil, fault.Usage("--magnum-values "+file, err, "give a YAML map with values of the openstack-cluster chart")
 	}
 	return values, nil
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// noServer is what controller-runtime takes for an address that is not served.
+// noServer is controller-runtime's value for "do not serve".
 const noServer = "0"
 
-// manager makes the manager of a set. The first one serves metrics and health
-// for all: the registry of metrics is the process's.
+// manager creates the manager of a set. The first one serves metrics and health
+// for all, because the metrics registry belongs to the process.
 func (o options) manager(config *rest.Config, s set, log logger, first bool) (manager.Manager, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = fmt.Sprintf("slipway/%s (%s)", component.SlipwayVersion(), s.name)
@@ -40,7 +40,7 @@ func (o options) manager(config *rest.Config, s set, log logger, first bool) (ma
 	}
 	m, err := manager.New(config, settings)
 	if err != nil {
-		return nil, fault.New("controllers "+s.name, err, "check that the cluster answers, and outside of a pod give --leader-election-namespace or --leader-election=false")
+		return nil, fault.New("controllers "+s.name, err, "check that the cluster answers; outside a pod give --leader-election-namespace or --leader-election=false")
 	}
 	if err := s.setup(m); err != nil {
 		return nil, fmt.Errorf("setting up %s: %w", s.name, err)
@@ -49,7 +49,7 @@ func (o options) manager(config *rest.Config, s set, log logger, first bool) (ma
 }
 
 // healthOf adds the probes of all managers to one: alive while the process
-// answers, ready when every cache has what it watches.
+// answers, ready when all caches are synchronised.
 func healthOf(m manager.Manager, all []manager.Manager) error {
 	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
@@ -59,7 +59,7 @@ func healthOf(m manager.Manager, all []manager.Manager) error {
 		defer cancel()
 		for _, one := range all {
 			if !one.GetCache().WaitForCacheSync(ctx) {
-				return errors.New("caches are not filled")
+				return errors.New("caches are not synchronised yet")
 			}
 		}
 		return nil
@@ -70,5 +70,5 @@ func healthOf(m manager.Manager, all []manager.Manager) error {
 	return nil
 }
 
-// probeTime is how long a probe waits; the kubelet's is a second by default.
+// probeTime bounds a probe; the kubelet waits one second by default.
 const probeTime = 500 * time.Millisecond

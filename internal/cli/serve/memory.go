@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gcPercent halves what Go lets garbage grow to: what is kept lives long, and
-// operators count memory. It costs the API a sixth of its lists a second, and of
-// anything else nothing that test/bench/magnum shows.
+// gcPercent halves the garbage that Go lets accumulate: most memory here is
+// long-lived, and memory matters to operators. It costs the API a sixth of its
+// list requests per second, and nothing else that test/bench/magnum can measure.
 const gcPercent = 50
 
-// collectOften sets it, unless the operator has set GOGC, and returns what sets
-// it back.
+// collectOften sets it, unless the operator has set GOGC, and returns a function
+// that restores the old value.
 func collectOften() (back func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
@@ -26,12 +26,12 @@ func collectOften() (back func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// forgetStart gives back the memory that only the start needed: the one binary
-// initialises the packages of every other command, which leaves garbage and
-// touches some 100 MiB of the program's file. Where a page of the file is used
-// again the kernel maps it again (madvise(2), MADV_DONTNEED). That would undo what
-// a loader wrote into pages which can no longer be written, so that only a static
-// program does it, as Slipway is released.
+// forgetStart releases the memory that only the start needed: the binary
+// initialises the packages of all commands, which leaves garbage and touches about
+// 100 MiB of the program's file. If such a page is used again, the kernel maps it
+// again (madvise(2), MADV_DONTNEED). In a dynamically linked program that would
+// undo the relocations in pages that are read-only by now, so only a static program
+// does it; released binaries are static.
 func forgetStart() error {
 	debug.FreeOSMemory()
 	if static, err := isStatic(); err != nil || !static {
@@ -39,7 +39,7 @@ func forgetStart() error {
 	}
 	self, err := procfs.Self()
 	if err != nil {
-		return fmt.Errorf("finding this process: %w", err)
+		return fmt.Errorf("reading this process: %w", err)
 	}
 	program, err := self.Executable()
 	if err != nil {
@@ -54,14 +54,15 @@ func forgetStart() error {
 			continue
 		}
 		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, m.StartAddr, m.EndAddr-m.StartAddr, unix.MADV_DONTNEED); errno != 0 {
-			return fmt.Errorf("giving back the program's pages at %x: %w", m.StartAddr, errno)
+			return fmt.Errorf("releasing the program's pages at %x: %w", m.StartAddr, errno)
 		}
 	}
 	return nil
 }
 
-// isStatic says whether this program is as its file has it: at fixed addresses,
-// without a loader, and without parts that are written once and then protected.
+// isStatic reports whether this program is mapped as in its file: at fixed
+// addresses, without a loader, and without segments that are relocated and then
+// made read-only.
 func isStatic() (bool, error) {
 	file, err := elf.Open("/proc/self/exe")
 	if err != nil {

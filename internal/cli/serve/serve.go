@@ -1,4 +1,5 @@
-// Package serve is `slipway serve`: what runs on management clusters, in pods.
+// Package serve is `slipway serve`: the services that run in pods on management
+// clusters.
 package serve
 
 import (
@@ -12,8 +13,9 @@ func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run Slipway's services on a management cluster",
-		Long: `Serve runs until it gets SIGTERM or SIGINT. Deployments of the chart "controllers" do
-so in a cluster; with --kubeconfig it runs anywhere, such as for debugging.`,
+		Long: `Runs a service until it gets SIGTERM or SIGINT. On a management cluster the Deployments
+of the chart "controllers" run it; with --kubeconfig you can run it anywhere, for example
+to debug it.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(newControllers(streams, allSets()), newMagnum(streams))

@@ -14,11 +14,11 @@ import (
 	"github.com/slipway-sh/slipway/addons/openstackcluster/prune"
 )
 
-// set is a group of controllers that are chosen and led together.
+// set is a group of controllers that are selected together and share a lease.
 type set struct {
 	name, what string
 	flags      func(*pflag.FlagSet)
-	// validate checks what the flags were set to.
+	// validate checks the values of the flags.
 	validate func() error
 	scheme   func(*runtime.Scheme) error
 	setup    func(manager.Manager) error
@@ -26,27 +26,27 @@ type set struct {
 
 func allSets() []set { return []set{addonSet(), janitorSet(), prunerSet(), magnumSet()} }
 
-// chartFolder is where Slipway's image has the bundle's charts.
+// chartFolder is the folder of the bundle's charts in Slipway's image.
 const chartFolder = "/usr/share/slipway/charts"
 
 func addonSet() set {
 	o := addonprovider.Options{}
 	return set{
-		name: "addon-provider", what: "keeps HelmReleases and Manifests of addons.stackhpc.com on clusters",
+		name: "addon-provider", what: "reconciles HelmReleases and Manifests of addons.stackhpc.com on clusters",
 		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&o.ChartsDir, "addon-charts", chartFolder, "folder of charts with an index.json; one that does not exist has none")
-			f.StringVar(&o.CacheDir, "addon-cache", filepath.Join(os.TempDir(), "slipway-charts"), "folder for charts that are fetched from repositories")
-			f.Int64Var(&o.CacheSize, "addon-cache-size", 512<<20, "bound of that folder, in bytes")
-			f.BoolVar(&o.Offline, "addon-offline", false, "use no chart repositories, only the folders above")
-			f.StringToStringVar(&o.Mirrors, "addon-mirror", nil, "take repositories that begin with the left from the right instead: https://a=https://b")
-			f.StringVar(&o.TrustBundleFile, "addon-trust-bundle", "", "file of certificates that chart repositories are trusted by besides")
-			f.DurationVar(&o.DefaultTimeout, "addon-timeout", time.Hour, "how long a change of a release may take where the addon does not say")
-			f.DurationVar(&o.ResyncPeriod, "addon-resync", time.Hour, "how often releases are compared with what is on the cluster; negative is never")
-			f.DurationVar(&o.RetryDelay, "addon-retry-delay", 15*time.Second, "first pause after a failure; it doubles up to 10 minutes")
-			f.IntVar(&o.MaxConcurrent, "addon-concurrency", 4, "releases that are worked on at a time")
-			f.IntVar(&o.MaxConcurrentPerCluster, "addon-concurrency-per-cluster", 2, "the same for one cluster")
-			f.IntVar(&o.HistoryMax, "addon-history", 10, "revisions of a release that are kept")
-			f.DurationVar(&o.RequestTimeout, "addon-request-timeout", 30*time.Second, "how long a single request to a cluster may take")
+			f.StringVar(&o.ChartsDir, "addon-charts", chartFolder, "folder of charts with an index.json; a missing folder counts as empty")
+			f.StringVar(&o.CacheDir, "addon-cache", filepath.Join(os.TempDir(), "slipway-charts"), "cache folder for charts from repositories")
+			f.Int64Var(&o.CacheSize, "addon-cache-size", 512<<20, "maximum size of the cache folder, in bytes")
+			f.BoolVar(&o.Offline, "addon-offline", false, "do not use chart repositories, only the folders above")
+			f.StringToStringVar(&o.Mirrors, "addon-mirror", nil, "mirror of chart repositories, by URL prefix: https://a=https://b")
+			f.StringVar(&o.TrustBundleFile, "addon-trust-bundle", "", "PEM file of additional CA certificates for chart repositories")
+			f.DurationVar(&o.DefaultTimeout, "addon-timeout", time.Hour, "how long a change of a release may take if the addon sets no timeout")
+			f.DurationVar(&o.ResyncPeriod, "addon-resync", time.Hour, "how often releases are compared with the cluster; a negative value turns it off")
+			f.DurationVar(&o.RetryDelay, "addon-retry-delay", 15*time.Second, "first delay before a retry; it doubles up to 10 minutes")
+			f.IntVar(&o.MaxConcurrent, "addon-concurrency", 4, "how many releases are reconciled in parallel")
+			f.IntVar(&o.MaxConcurrentPerCluster, "addon-concurrency-per-cluster", 2, "how many releases of one cluster are reconciled in parallel")
+			f.IntVar(&o.HistoryMax, "addon-history", 10, "how many revisions of a release are kept")
+			f.DurationVar(&o.RequestTimeout, "addon-request-timeout", 30*time.Second, "timeout of a single request to a cluster")
 		},
 		validate: func() error { return nil }, // Setup says what is missing
 		scheme:   janitor.AddToScheme,
@@ -57,12 +57,12 @@ func addonSet() set {
 func janitorSet() set {
 	o := janitor.DefaultOptions()
 	return set{
-		name: "janitor", what: "removes from OpenStack what a deleted cluster left there",
+		name: "janitor", what: "deletes the OpenStack resources that a deleted cluster left behind",
 		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&o.DefaultVolumesPolicy, "janitor-default-volumes-policy", o.DefaultVolumesPolicy, "what happens to volumes of clusters without the annotation: delete or keep")
-			f.DurationVar(&o.RetryDelay, "janitor-retry-delay", o.RetryDelay, "longest pause between two attempts for one cluster")
-			f.IntVar(&o.Workers, "janitor-workers", o.Workers, "how many clusters are looked at side by side")
-			f.BoolVar(&o.DryRun, "janitor-dry-run", o.DryRun, "delete nothing; report on each deleted cluster what would be")
+			f.StringVar(&o.DefaultVolumesPolicy, "janitor-default-volumes-policy", o.DefaultVolumesPolicy, "volumes policy of clusters without the annotation: delete or keep")
+			f.DurationVar(&o.RetryDelay, "janitor-retry-delay", o.RetryDelay, "longest delay between two attempts for one cluster")
+			f.IntVar(&o.Workers, "janitor-workers", o.Workers, "how many clusters are reconciled in parallel")
+			f.BoolVar(&o.DryRun, "janitor-dry-run", o.DryRun, "delete nothing; report on each deleted cluster what would be deleted")
 		},
 		validate: func() error { return o.Validate() },
 		scheme:   janitor.AddToScheme,
@@ -72,7 +72,7 @@ func janitorSet() set {
 
 func prunerSet() set {
 	return set{
-		name: prune.Name, what: "deletes templates of machines that nothing refers to any more",
+		name: prune.Name, what: "deletes machine templates that are no longer referenced",
 		flags:    func(*pflag.FlagSet) {},
 		validate: func() error { return nil },
 		scheme:   prune.AddToScheme,

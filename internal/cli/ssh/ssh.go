@@ -24,8 +24,8 @@ func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ssh [-- COMMAND [ARGUMENT]...]",
 		Short: "Log in to the seed, or run a command on it",
-		Long: `Opens a shell on the seed, or runs a command there. Address, login and host key
-come from the state, so it works wherever that can be read; a seed with another
+		Long: `Opens a shell on the seed, or runs a command there. Address, user and host key come
+from the state, so it works wherever you can read the state. A seed with a different
 host key is refused. The exit code is that of the command.`,
 		Example: `  slipway ssh
   slipway ssh -- sudo kubectl get pods -A
@@ -63,7 +63,8 @@ func run(ctx context.Context, streams ui.Streams, from environment.Flags, args [
 	return fault.Status(status)
 }
 
-// open makes the terminal raw for a shell; a command or a pipe needs none.
+// open puts the terminal into raw mode for a shell; a command or a pipe does not
+// need that.
 func open(ctx context.Context, streams ui.Streams, command string) (*remote.Terminal, func(), error) {
 	in, ok := streams.In.(*os.File)
 	if command != "" || !ok || !term.IsTerminal(int(in.Fd())) {
@@ -86,7 +87,7 @@ func open(ctx context.Context, streams ui.Streams, command string) (*remote.Term
 	return terminal, func() { _ = term.Restore(fd, before) }, nil
 }
 
-// resized tells of the terminal's new sizes.
+// resized returns a channel of the terminal's new sizes.
 func resized(ctx context.Context, fd int) <-chan remote.Size {
 	changes := make(chan os.Signal, 1)
 	signal.Notify(changes, syscall.SIGWINCH)

@@ -28,19 +28,19 @@ import (
 func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state",
-		Short: "Work with the state itself: export, import, forget, adopt, unlock",
-		Long: `The state is what Slipway knows about an environment. These commands are for moving
-and repairing it. None but adopt touches the cloud. Secrets stay encrypted.`,
+		Short: "Export, import and repair the state",
+		Long: `The state is what Slipway knows about an environment. Use these commands to move or
+repair it. Only adopt changes anything in the cloud. Secrets stay encrypted.`,
 	}
 	cmd.AddCommand(
-		command("export", "Print the state as JSON, secrets encrypted", 0, func(ctx context.Context, e *engine.Engine, _ []string) error {
+		command("export", "Print the state as JSON, with secrets encrypted", 0, func(ctx context.Context, e *engine.Engine, _ []string) error {
 			text, err := e.Export(ctx)
 			if err == nil {
 				_, err = streams.Out.Write(text)
 			}
 			return err
 		}),
-		command("import [FILE]", "Replace the state by an exported one, from a file or standard input", 1, func(ctx context.Context, e *engine.Engine, args []string) error {
+		command("import [FILE]", "Replace the state with an exported one, from a file or standard input", 1, func(ctx context.Context, e *engine.Engine, args []string) error {
 			text, err := read(streams.In, args)
 			if err != nil {
 				return err
@@ -49,7 +49,7 @@ and repairing it. None but adopt touches the cloud. Secrets stay encrypted.`,
 		}),
 		newForget(),
 		newAdopt(streams),
-		command("unlock", "Take away the lock of a process that is gone for certain", 0, func(ctx context.Context, e *engine.Engine, _ []string) error {
+		command("unlock", "Remove the lock of a process that has certainly ended", 0, func(ctx context.Context, e *engine.Engine, _ []string) error {
 			if err := e.Unlock(ctx); err != nil {
 				return err
 			}
@@ -61,13 +61,13 @@ and repairing it. None but adopt touches the cloud. Secrets stay encrypted.`,
 
 func newForget() *cobra.Command {
 	dependents := false
-	cmd := command("forget RESOURCE", "Remove a resource, by name, from the state and leave the thing itself", 1, func(ctx context.Context, e *engine.Engine, args []string) error {
+	cmd := command("forget RESOURCE", "Remove a resource from the state without deleting it", 1, func(ctx context.Context, e *engine.Engine, args []string) error {
 		if len(args) == 0 {
 			return fault.Usage("slipway state forget", errors.New("no resource is named"), "name one, such as seed")
 		}
 		return e.Forget(ctx, args[0], dependents)
 	})
-	cmd.Flags().BoolVar(&dependents, "dependents", false, "forget what depends on it, too")
+	cmd.Flags().BoolVar(&dependents, "dependents", false, "also forget the resources that depend on it")
 	return cmd
 }
 
@@ -75,10 +75,11 @@ func newAdopt(streams ui.Streams) *cobra.Command {
 	var from environment.Flags
 	cmd := &cobra.Command{
 		Use:   "adopt RESOURCE ID",
-		Short: "Give a thing that is in the cloud already to the environment",
-		Long: `Gives the thing the name and the mark of the resource. The next up takes it into the
-state as if it had made it, changes what differs from the environment file and can be
-changed, and makes no second one. From then on it is the environment's: down deletes it.
+		Short: "Adopt an existing resource of the cloud into the environment",
+		Long: `Gives the existing resource the name and the ownership tag of the named resource. The
+next up takes it into the state instead of creating a second one, and changes what
+differs from the environment file and can be changed. From then on the environment owns
+it: down deletes it.
 
 Resources: ` + strings.Join(slices.Sorted(maps.Keys(stacks.Adoptable())), ", ") + `.`,
 		Example: "  slipway state adopt seed-data 1f9c1dd4-7d0c-4bd2-bd3f-5f2f1d0a7c11\n  slipway plan",
@@ -86,7 +87,7 @@ Resources: ` + strings.Join(slices.Sorted(maps.Keys(stacks.Adoptable())), ", ") 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			word, ok := stacks.Adoptable()[args[0]]
 			if !ok {
-				return fault.Usage(args[0], errors.New("no such resource can be adopted"), "name one of "+strings.Join(slices.Sorted(maps.Keys(stacks.Adoptable())), ", "))
+				return fault.Usage(args[0], errors.New("there is no resource of that name to adopt"), "name one of "+strings.Join(slices.Sorted(maps.Keys(stacks.Adoptable())), ", "))
 			}
 			t, err := target.Open(cmd.Context(), from, event.Discard{})
 			if err != nil {
@@ -95,7 +96,7 @@ Resources: ` + strings.Join(slices.Sorted(maps.Keys(stacks.Adoptable())), ", ") 
 			if err := t.Inventory.Adopt(cmd.Context(), word, ownership.New(t.Name(), args[0]), args[1]); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(streams.Out, "%s %s is %s of %s now; slipway up takes it\n", word, args[1], args[0], t.Name())
+			_, err = fmt.Fprintf(streams.Out, "%s %s is now %s of %s; the next slipway up takes it into the state\n", word, args[1], args[0], t.Name())
 			return err
 		},
 	}
@@ -126,7 +127,7 @@ func read(in io.Reader, args []string) ([]byte, error) {
 	}
 	text, err := os.ReadFile(args[0])
 	if err != nil {
-		return nil, fault.Usage(args[0], err, "name a file that slipway state export wrote")
+		return nil, fault.Usage(args[0], err, "give a file that slipway state export wrote")
 	}
 	return text, nil
 }

@@ -18,20 +18,20 @@ import (
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 )
 
-// component is something that runs on the seed.
+// component is a Deployment or a node on the seed.
 type component struct {
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
 	State   string `json:"state"`
 	Version string `json:"version"`
-	// Since is when it was made.
+	// Since is when it was created.
 	Since time.Time `json:"since"`
 }
 
-// healthTime is how long the seed may take to answer.
+// healthTime bounds the wait for the seed's answers.
 const healthTime = 30 * time.Second
 
-// facts are what the environment's Kubernetes say.
+// facts are what the environment's Kubernetes clusters report.
 type facts struct {
 	seed     []component
 	clusters []cluster
@@ -39,14 +39,14 @@ type facts struct {
 
 // cluster is a cluster of Cluster API.
 type cluster struct {
-	// On is where Cluster API runs that looks after it: "seed" or "management".
+	// On is the cluster whose Cluster API manages it: "seed" or "management".
 	On string `json:"on"`
 	clusterapi.Report
 }
 
-// health asks the seed what runs on it, and what its and the management
-// cluster's Cluster API say of their clusters. Past a shelved seed the management
-// cluster is asked as from anywhere.
+// health lists what runs on the seed, and the clusters of Cluster API on the seed
+// and on the management cluster. If the seed is shelved, the management cluster is
+// asked directly.
 func health(ctx context.Context, t *target.Target, shelved bool) (facts, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, healthTime, fmt.Errorf("no answer in %s", healthTime))
 	defer cancel()
@@ -93,13 +93,13 @@ func direct(ctx context.Context, t *target.Target, seed *target.Seed) (facts, er
 	}
 	var f facts
 	f.clusters, err = clusters(ctx, on, "management")
-	return f, errors.Join(errors.New("the seed is shelved; slipway seed wake wakes it"), err)
+	return f, errors.Join(errors.New("the seed is shelved; wake it with slipway seed wake"), err)
 }
 
 func clusters(ctx context.Context, c *kube.Cluster, on string) ([]cluster, error) {
 	reports, err := clusterapi.Read(ctx, c.Dynamic, metav1.NamespaceAll)
 	if err != nil {
-		return nil, fmt.Errorf("asking Cluster API on the %s cluster: %w", on, err)
+		return nil, fmt.Errorf("reading the clusters on the %s cluster: %w", on, err)
 	}
 	var list []cluster
 	for _, report := range reports {
@@ -141,7 +141,7 @@ func nodeState(n corev1.Node) string {
 	return "not ready"
 }
 
-// tagOf is the version in the name of an image.
+// tagOf returns the tag of an image reference.
 func tagOf(image string) string {
 	name, _, _ := strings.Cut(image, "@")
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
@@ -150,7 +150,7 @@ func tagOf(image string) string {
 	return ""
 }
 
-// rows are the components as lines of the table.
+// rows returns the components as rows of the table.
 func rows(list []component, now time.Time) [][]string {
 	var lines [][]string
 	for _, c := range list {

@@ -27,11 +27,13 @@ func New(streams ui.Streams) *cobra.Command {
 	o := options{format: "table"}
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show what the environment has in the cloud",
-		Long: `Lists everything in the cloud that carries the environment's mark, with id, type,
-name and state, what runs on the seed, and the management cluster with the clusters
-that it looks after: each with its parts, and the cause of what is not ready. The cloud is shown without any state:
-what a killed run left is there, too.
+		Short: "Show the resources, the clusters and the drift of the environment",
+		Long: `Lists every resource in the cloud that carries the environment's ownership tag, with ID,
+type, name and state; what runs on the seed; and the management cluster with its
+workload clusters. Each cluster is shown with its objects, and with the cause if one is
+not ready. The list comes from the cloud, not from the state, so it includes what a
+killed run left behind.
+
 With --drift it also compares the cloud with the state, and changes neither.`,
 		Example: `  slipway status
   slipway status -o json | jq -r '.resources[].id'
@@ -40,7 +42,7 @@ With --drift it also compares the cloud with the state, and changes neither.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}
 	o.from.Add(cmd.Flags())
-	cmd.Flags().BoolVar(&o.drift, "drift", false, "compare the cloud with the state")
+	cmd.Flags().BoolVar(&o.drift, "drift", false, "also compare the cloud with the state")
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	return cmd
 }
@@ -50,10 +52,10 @@ type result struct {
 	Environment string            `json:"environment"`
 	Cloud       string            `json:"cloud"`
 	Resources   []openstack.Thing `json:"resources"`
-	// Seed is what runs on the seed; Unreachable says why that is not known.
+	// Seed is what runs on the seed; Unreachable says why that is unknown.
 	Seed        []component `json:"seed,omitempty"`
 	Unreachable string      `json:"unreachable,omitempty"`
-	// Clusters are the management cluster and those that it looks after.
+	// Clusters are the management cluster and its workload clusters.
 	Clusters []cluster       `json:"clusters,omitempty"`
 	Drift    []engine.Change `json:"drift,omitempty"`
 }
@@ -95,9 +97,9 @@ func (r result) table(drift bool) ui.Table {
 	for _, c := range r.Clusters {
 		table.Rows = append(table.Rows, target.Tree(c.Report, " (on the "+c.On+")", time.Now(), target.MostOfCause)...)
 	}
-	table.Footer = []string{fmt.Sprintf("%d things of %s in cloud %s", len(r.Resources), r.Environment, r.Cloud)}
+	table.Footer = []string{fmt.Sprintf("%d resources of %s in cloud %s", len(r.Resources), r.Environment, r.Cloud)}
 	if r.Unreachable != "" {
-		table.Footer = append(table.Footer, "not all is known: "+r.Unreachable)
+		table.Footer = append(table.Footer, "incomplete: "+r.Unreachable)
 	}
 	for _, change := range r.Drift {
 		for _, p := range change.Properties {

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
-// administrator opens Keystone as spec.magnum.adminCloud says, once.
+// administrator logs in to Keystone as spec.magnum.adminCloud, once.
 type administrator openstack.Administrator
 
 func newAdministrator(loaded *config.Loaded) administrator {
@@ -32,7 +32,7 @@ func newAdministrator(loaded *config.Loaded) administrator {
 		if opened == nil {
 			c, err := cloud.Open(ctx, options)
 			if err != nil {
-				return nil, "", fault.New("spec.magnum.adminCloud", err, "name an entry of clouds.yaml that can log in and may make users and services")
+				return nil, "", fault.New("spec.magnum.adminCloud", err, "name an entry of clouds.yaml that can log in and may create users and services")
 			}
 			opened = c
 		}
@@ -45,20 +45,20 @@ func newAdministrator(loaded *config.Loaded) administrator {
 	}
 }
 
-// check refuses a login that may not do what it is for, before anything is made.
+// check refuses a login without the rights it needs, before anything is created.
 func (a administrator) check(ctx context.Context) error {
 	client, _, err := a(ctx)
 	if err == nil {
 		_, err = services.List(client, services.ListOpts{}).AllPages(ctx)
 	}
 	if gophercloud.ResponseCodeIs(err, 403) {
-		err = errors.New("it is no administrator's: Keystone does not show it the services")
-		return fault.Usage("spec.magnum.adminCloud", err, "name an entry of clouds.yaml that may make users and services, or leave out spec.magnum")
+		err = errors.New("it is not an administrator: Keystone does not let it list services")
+		return fault.Usage("spec.magnum.adminCloud", err, "name an entry of clouds.yaml that may create users and services, or leave out spec.magnum")
 	}
 	return err
 }
 
-// domainID is the domain of the project that is logged in to, else of the user.
+// domainID is the domain of the login's project, else of its user.
 func domainID(c *cloud.Cloud) (string, error) {
 	result, err := grantedTo(c)
 	if err != nil {
@@ -78,7 +78,7 @@ func domainID(c *cloud.Cloud) (string, error) {
 	return cmp.Or(project.Domain.ID, user.Domain.ID), nil
 }
 
-// region is the region of the login, or where Keystone is in its catalog.
+// region is the region of the login, or that of Keystone in the catalog.
 func region(c *cloud.Cloud) string {
 	if c.Endpoint.Region != "" {
 		return c.Endpoint.Region

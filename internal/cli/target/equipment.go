@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/stacks/seed"
 )
 
-// equipment reads what the seed is given from the files that the environment
+// equipment reads what goes onto the seed from the files that the environment
 // names.
 func (t *Target) equipment(projectID string) (stacks.Equipment, error) {
 	spec := t.Environment.Spec
@@ -29,7 +29,7 @@ func (t *Target) equipment(projectID string) (stacks.Equipment, error) {
 	bill := folder.Bill()
 	k3s := bill.Item("k3s")
 	if k3s == nil {
-		return stacks.Equipment{}, fault.New("bundle "+string(spec.Bundle), errors.New("it has no k3s"), "slipway bundle build --dir "+string(spec.Bundle))
+		return stacks.Equipment{}, fault.New("bundle "+string(spec.Bundle), errors.New("it contains no k3s"), "run slipway bundle build --dir "+string(spec.Bundle))
 	}
 	e := stacks.Equipment{K3sDigest: k3s.SHA256, Versions: component.VersionsIn(bill), Registries: map[string]seed.Registry{}}
 	if text, err := read(spec.CABundle); err != nil {
@@ -39,8 +39,8 @@ func (t *Target) equipment(projectID string) (stacks.Equipment, error) {
 	}
 	if spec.Seed.SSH.KeyPair != "" {
 		if spec.Seed.SSH.IdentityFile == "" {
-			return e, fault.Usage("spec.seed.ssh.identityFile", errors.New("it is needed with a key pair of your own: the seed is set up by SSH"),
-				"name the file of the private key, or leave out keyPair and one is made")
+			return e, fault.Usage("spec.seed.ssh.identityFile", errors.New("it is required if you name your own key pair: the seed is set up over SSH"),
+				"name the file of the private key, or leave out keyPair to have one created")
 		}
 		if e.PrivateKey, err = read(spec.Seed.SSH.IdentityFile); err != nil {
 			return e, err
@@ -68,15 +68,14 @@ func (t *Target) equipment(projectID string) (stacks.Equipment, error) {
 	return e, nil
 }
 
-// login is how clusters log in: as we do, but with the environment's own
-// credential.
+// login is the login of clusters: like ours, but with the environment's own
+// application credential.
 func (t *Target) login(projectID string, authorities []string) stacks.Cloud {
 	return stacks.Cloud{AuthURL: t.Cloud.Provider.IdentityEndpoint, Region: region(t.Cloud), Interface: string(t.Cloud.Endpoint.Availability),
 		ProjectID: projectID, Insecure: t.Cloud.Insecure, Authority: strings.Join(authorities, "\n")}
 }
 
-// magnumFiles reads the files of spec.magnum and tells all that is wrong with
-// them.
+// magnumFiles reads the files of spec.magnum and reports all mistakes in them.
 func magnumFiles(m *config.Magnum) (stacks.MagnumFiles, error) {
 	var files stacks.MagnumFiles
 	var wrong [3]error
@@ -88,14 +87,14 @@ func magnumFiles(m *config.Magnum) (stacks.MagnumFiles, error) {
 	return files, errors.Join(wrong[:]...)
 }
 
-// rules reads rules of oslo.policy.
+// rules reads an oslo.policy file.
 func rules(path config.File) (string, error) {
 	text, err := read(path)
 	if err != nil {
 		return "", err
 	}
 	if _, err := policy.New([]byte(text)); err != nil {
-		return "", fault.Usage("spec.magnum.policyFile: "+string(path), err, "correct the rule; the names and defaults are in docs/magnum.md")
+		return "", fault.Usage("spec.magnum.policyFile: "+string(path), err, "correct the rule; docs/magnum.md lists the names and defaults")
 	}
 	return text, nil
 }
@@ -108,12 +107,12 @@ func certificate(pair *config.KeyPair) (certificate, key string, err error) {
 		return "", "", err
 	}
 	if _, err := tls.X509KeyPair([]byte(certificate), []byte(key)); err != nil {
-		return "", "", fault.Usage("spec.magnum.tls", err, "name a certificate and its key, both in PEM")
+		return "", "", fault.Usage("spec.magnum.tls", err, "give a certificate and its key, both in PEM")
 	}
 	return certificate, key, nil
 }
 
-// templates reads a file of cluster templates; nil is none.
+// templates reads a file of cluster templates; nil means none.
 func templates(path config.File) (*template.File, error) {
 	if path == "" {
 		return nil, nil
@@ -136,14 +135,14 @@ func registry(r config.Registry) (seed.Registry, error) {
 	return out, err
 }
 
-// read is the content of a file that the environment may name.
+// read returns the content of a file that the environment may name.
 func read(path config.File) (string, error) {
 	if path == "" {
 		return "", nil
 	}
 	text, err := os.ReadFile(string(path))
 	if err != nil {
-		return "", fault.Usage(string(path), fmt.Errorf("reading: %w", err), "see the path in the environment file")
+		return "", fault.Usage(string(path), fmt.Errorf("reading: %w", err), "check the path in the environment file")
 	}
 	return string(text), nil
 }

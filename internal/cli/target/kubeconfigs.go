@@ -11,22 +11,23 @@ import (
 	"github.com/slipway-sh/slipway/stacks"
 )
 
-// Kubeconfigs are the paths of kubeconfig files, by cluster; empty is none.
+// Kubeconfigs are the paths of kubeconfig files, by cluster; empty means none.
 type Kubeconfigs struct {
 	Seed       string `json:"seed,omitempty"`
 	Management string `json:"management,omitempty"`
-	// Token is the management cluster's with a token.
+	// Token is the kubeconfig of the management cluster with a token.
 	Token string `json:"token,omitempty"`
 }
 
-// kubeconfigsIn are the paths in the folder of secrets, whether they exist or not.
+// kubeconfigsIn returns the paths in the folder of secrets, whether or not they
+// exist.
 func kubeconfigsIn(loaded *config.Loaded) Kubeconfigs {
 	dir := loaded.SecretsDir()
 	return Kubeconfigs{Seed: filepath.Join(dir, "seed.kubeconfig"), Management: filepath.Join(dir, "management.kubeconfig")}
 }
 
-// WriteKubeconfigs writes the kubeconfigs that the state knows into the folder
-// of secrets, mode 0600, and returns their paths.
+// WriteKubeconfigs writes the kubeconfigs of the state into the folder of secrets,
+// with mode 0600, and returns their paths.
 func (t *Target) WriteKubeconfigs(ctx context.Context) (Kubeconfigs, error) {
 	seed, err := t.Seed(ctx)
 	if err != nil {
@@ -46,12 +47,12 @@ func (t *Target) WriteKubeconfigs(ctx context.Context) (Kubeconfigs, error) {
 	return paths, err
 }
 
-// MagnumCA is the file of the certificates that clients trust the Magnum API by,
-// and the cloud, if it has an authority of its own.
+// MagnumCA is the file of the CA certificates by which clients trust the Magnum
+// API, and the cloud if it has a CA of its own.
 func (t *Target) MagnumCA() string { return filepath.Join(t.SecretsDir(), "magnum-ca.pem") }
 
-// WriteMagnum writes the authority of the Magnum API into MagnumCA and returns
-// the API's address; both are empty where there is none.
+// WriteMagnum writes the CA of the Magnum API into MagnumCA and returns the API's
+// URL; both are empty if there is no Magnum API.
 func (t *Target) WriteMagnum(ctx context.Context) (Magnum, error) {
 	resources, err := t.Engine.Resources(ctx)
 	if err != nil {
@@ -84,8 +85,8 @@ type Magnum struct {
 	CAFile string `json:"caFile,omitempty"`
 }
 
-// RemoveKubeconfigs takes away what WriteKubeconfigs wrote: clusters that are
-// gone need none.
+// RemoveKubeconfigs removes what WriteKubeconfigs wrote, when the clusters are
+// gone.
 func (t *Target) RemoveKubeconfigs() error {
 	paths := kubeconfigsIn(t.Loaded)
 	for _, path := range []string{paths.Seed, paths.Management, tokenFile(t.Loaded), t.MagnumCA()} {
@@ -96,7 +97,7 @@ func (t *Target) RemoveKubeconfigs() error {
 	return nil
 }
 
-// WriteSecret writes a file of mode 0600 that appears whole or not at all.
+// WriteSecret writes a file with mode 0600, whole or not at all.
 func WriteSecret(path, text string) error {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // mode 0600
 	if err != nil {

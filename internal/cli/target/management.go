@@ -21,16 +21,16 @@ import (
 	"github.com/slipway-sh/slipway/stacks/workload"
 )
 
-// directTime is how long the management cluster may take to answer without the
-// seed between.
+// directTime bounds a direct request to the management cluster, without the seed
+// in between.
 const directTime = 10 * time.Second
 
-// OpenManagement opens the way to the management cluster: through the seed, or,
-// where that does not let in, as when it is shelved, directly. leave ends it.
+// OpenManagement connects to the management cluster: through the seed, or directly
+// if the seed does not answer, as when it is shelved. leave closes the connection.
 func (s *Seed) OpenManagement(ctx context.Context, loaded *config.Loaded) (m *workload.Management, leave func(), err error) {
 	if s.Management == "" {
 		return nil, nil, fault.New("management cluster of "+loaded.Environment.Metadata.Name, errors.New("it is not ready yet, or the environment has none"),
-			"slipway status shows how far it is; without spec.managementCluster there is none")
+			"see its progress with slipway status; without spec.managementCluster there is none")
 	}
 	name := loaded.Environment.Metadata.Name
 	machine, noLogin := s.Login(ctx)
@@ -53,7 +53,7 @@ func (s *Seed) OpenManagement(ctx context.Context, loaded *config.Loaded) (m *wo
 	return m, func() { machine.Close() }, nil
 }
 
-// direct is the client configuration of a kubeconfig whose server answers.
+// direct returns the client configuration of a kubeconfig whose server answers.
 func direct(ctx context.Context, kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(kubeconfig))
 	if err != nil {
@@ -69,17 +69,17 @@ func direct(ctx context.Context, kubeconfig string) (*rest.Config, error) {
 	return config, err
 }
 
-// WorkloadValues are the values that the environment has for clusters.
+// WorkloadValues returns the environment's default values for workload clusters.
 func (s *Seed) WorkloadValues(loaded *config.Loaded) (map[string]any, error) {
 	var management map[string]any
 	if err := json.Unmarshal([]byte(s.ManagementValues), &management); err != nil {
-		return nil, fault.New("management cluster", errors.New("the state does not have its values"), "slipway up writes them")
+		return nil, fault.New("management cluster", errors.New("its values are not in the state"), "run slipway up, which writes them")
 	}
 	return stacks.WorkloadValues(loaded.Environment, management), nil
 }
 
-// WorkloadCloud is the environment's cloud for clusters: their credentials may
-// what the environment's own may.
+// WorkloadCloud returns the environment's cloud for workload clusters: their
+// application credentials get the roles of the environment's own.
 func (t *Target) WorkloadCloud(s *Seed) (workload.Cloud, error) {
 	var own struct {
 		Roles       []string               `json:"roles"`
@@ -90,7 +90,7 @@ func (t *Target) WorkloadCloud(s *Seed) (workload.Cloud, error) {
 		err = json.Unmarshal(text, &own)
 	}
 	if err != nil {
-		return workload.Cloud{}, errors.New("reading the environment's credential: the state does not say what it may") // the library's words could quote it
+		return workload.Cloud{}, errors.New("reading the environment's application credential: its roles are not in the state") // the library's error could quote it
 	}
 	project, err := projectID(t.Cloud)
 	if err != nil {
@@ -107,8 +107,9 @@ func (t *Target) WorkloadCloud(s *Seed) (workload.Cloud, error) {
 	return workload.Cloud{Clients: t.Cloud, UserID: t.Inventory.UserID, Roles: own.Roles, AccessRules: own.AccessRules, Login: t.login(project, authorities)}, nil
 }
 
-// ClusterKubeconfig is the file of a cluster's kubeconfig. Clusters do not share
-// one: those of a namespace that is not called like them have it in the name.
+// ClusterKubeconfig is the path of a cluster's kubeconfig file. It contains the
+// namespace if that differs from the cluster's name, so that no two clusters share
+// a file.
 func ClusterKubeconfig(loaded *config.Loaded, key workload.Key) string {
 	name := key.Name
 	if key.Namespace != key.Name {
@@ -117,8 +118,8 @@ func ClusterKubeconfig(loaded *config.Loaded, key workload.Key) string {
 	return filepath.Join(loaded.SecretsDir(), "clusters", name+".kubeconfig")
 }
 
-// WriteClusterKubeconfig writes a cluster's kubeconfig into a file, and makes its
-// folder.
+// WriteClusterKubeconfig writes a cluster's kubeconfig into a file, and creates
+// the file's folder.
 func WriteClusterKubeconfig(path, text string) error {
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
@@ -130,7 +131,7 @@ func WriteClusterKubeconfig(path, text string) error {
 	return nil
 }
 
-// RemoveClusterKubeconfig takes away the kubeconfig of a cluster that is gone.
+// RemoveClusterKubeconfig removes the kubeconfig file of a cluster that is gone.
 func RemoveClusterKubeconfig(loaded *config.Loaded, key workload.Key) error {
 	err := os.Remove(ClusterKubeconfig(loaded, key))
 	if errors.Is(err, os.ErrNotExist) {

@@ -18,22 +18,22 @@ import (
 // defaultUser is the user of the bundle's images.
 const defaultUser = "debian"
 
-// Seed is the seed as the state knows it.
+// Seed is the seed as recorded in the state.
 type Seed struct {
 	Name, Address, ServerID, Kubeconfig string
-	// Management is the kubeconfig of the management cluster; empty until it is
-	// ready, and where there is none.
+	// Management is the kubeconfig of the management cluster; empty until that is
+	// ready, or if there is none.
 	Management string
 	// ManagementValues are the values of its chart, as JSON.
 	ManagementValues string
 
 	user, hostKey, privateKey string
-	// credential are the outputs of the environment's credential.
+	// credential is the recorded state of the environment's application credential.
 	credential map[string]any
 }
 
-// OpenSeed reads the state; the cloud is not asked, so that it works from any
-// machine that has the state (row F40).
+// OpenSeed reads the state. It does not contact the cloud, so it works from any
+// machine that can read the state (row F40).
 func OpenSeed(ctx context.Context, from environment.Flags) (*Seed, *config.Loaded, error) {
 	loaded, err := from.Load()
 	if err != nil {
@@ -47,7 +47,7 @@ func OpenSeed(ctx context.Context, from environment.Flags) (*Seed, *config.Loade
 	return s, loaded, err
 }
 
-// Seed is the seed that the state knows.
+// Seed returns the seed that is recorded in the state.
 func (t *Target) Seed(ctx context.Context) (*Seed, error) { return seedIn(ctx, t.Engine, t.Loaded) }
 
 func seedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (*Seed, error) {
@@ -82,7 +82,7 @@ func seedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (
 	s.Address = cmp.Or(s.Address, internal)
 	s.user = cmp.Or(loaded.Environment.Spec.Seed.SSH.User, s.user, defaultUser)
 	if s.ServerID == "" {
-		return nil, fault.New("seed of "+loaded.Environment.Metadata.Name, errors.New("there is none in the state"), "slipway up makes it")
+		return nil, fault.New("seed of "+loaded.Environment.Metadata.Name, errors.New("there is no seed in the state"), "create it with slipway up")
 	}
 	if s.privateKey == "" {
 		if s.privateKey, err = read(loaded.Environment.Spec.Seed.SSH.IdentityFile); err != nil {
@@ -96,7 +96,7 @@ func seedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (
 func (s *Seed) Login(ctx context.Context) (*remote.Machine, error) {
 	m, err := remote.Open(ctx, remote.Target{Address: net.JoinHostPort(s.Address, "22"), User: s.user, HostKey: s.hostKey, Key: s.privateKey})
 	if err != nil {
-		return nil, fault.New("seed "+s.Name, err, "slipway status shows whether it runs, slipway console what it printed")
+		return nil, fault.New("seed "+s.Name, err, "see with slipway status whether it is running, and its console log with slipway console")
 	}
 	return m, nil
 }

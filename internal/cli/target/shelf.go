@@ -18,39 +18,38 @@ import (
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
-// wakeRemedy is what to do about a shelved seed.
-const wakeRemedy = "slipway seed wake, then run the same command again"
+// wakeRemedy is the remedy for a shelved seed.
+const wakeRemedy = "run slipway seed wake, then the same command again"
 
-// Nova's words for a shelved server: with its host, and without.
+// Nova's states of a shelved server: still on its host, and off it.
 const (
 	shelved   = "SHELVED"
 	offloaded = "SHELVED_OFFLOADED"
 )
 
-// IsShelved says that a server's state, in Nova's words, is that of a shelved
-// one.
+// IsShelved reports whether a Nova server status means that the server is shelved.
 func IsShelved(state string) bool { return state == shelved || state == offloaded }
 
-// ShelvedSeed says that the seed is among the things, and shelved.
+// ShelvedSeed reports whether the seed is among the resources, and shelved.
 func ShelvedSeed(things []openstack.Thing) bool {
 	return slices.ContainsFunc(things, func(t openstack.Thing) bool {
 		return t.Type == openstack.ThingServer && t.Step == stacks.StepSeed && IsShelved(t.State)
 	})
 }
 
-// Shelved says that the seed is; an environment without one has none.
+// Shelved reports whether the seed is shelved; false if there is no seed.
 func (t *Target) Shelved(ctx context.Context) (bool, error) {
 	things, err := t.Inventory.List(ctx, t.Name())
 	return ShelvedSeed(things), err
 }
 
-// ErrShelved is the refusal of work that needs the seed.
+// ErrShelved is the error of commands that need the seed while it is shelved.
 func (t *Target) ErrShelved() error {
-	return fault.New("seed "+t.Environment.ResourceName(stacks.StepSeed), errors.New("it is shelved, and everything is changed through it"), wakeRemedy)
+	return fault.New("seed "+t.Environment.ResourceName(stacks.StepSeed), errors.New("it is shelved, and every change goes through it"), wakeRemedy)
 }
 
-// The time that Nova may take to shelve or wake a server, what a refusal that
-// shows only by nothing happening takes, and what Kubernetes takes to answer.
+// How long Nova may take to shelve or wake a server, after how long without a
+// change Nova counts as having refused, and how long Kubernetes may take to answer.
 const (
 	shelfTime    = 10 * time.Minute
 	shelfIdle    = 20 * time.Second
@@ -92,10 +91,11 @@ func (t *Target) Wake(ctx context.Context, seed *Seed, progress event.Sink) (sta
 	return state, err
 }
 
-// bring asks for a change of state, once, and waits until it is done. Nova
-// tells of a change that it cannot make by doing nothing.
+// bring requests a change of the server's state, once, and waits until it is done.
+// If Nova cannot make the change it reports nothing, so an idle server counts as
+// refused.
 func (t *Target) bring(ctx context.Context, seed *Seed, step *event.Step, done func(state string) bool, ask func(context.Context) error) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, shelfTime, fmt.Errorf("it is not done after %s", shelfTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, shelfTime, fmt.Errorf("it was not done after %s", shelfTime))
 	defer cancel()
 	client, err := t.Cloud.Compute()
 	if err != nil {
@@ -112,9 +112,9 @@ func (t *Target) bring(ctx context.Context, seed *Seed, step *event.Step, done f
 		case s.Status == "ERROR", idle && !asked.IsZero() && time.Since(asked) > shelfIdle && !done(s.Status):
 			cause := s.Fault.Message
 			if cause == "" {
-				cause = "the cloud says no more"
+				cause = "the cloud gives no cause"
 			}
-			return s.Status, fault.New("server "+seed.Name, fmt.Errorf("it stays %s: %s", s.Status, cause), "ask the cloud's operator for room, or see its events: openstack server event list "+seed.ServerID)
+			return s.Status, fault.New("server "+seed.Name, fmt.Errorf("it stays %s: %s", s.Status, cause), "see its events with openstack server event list "+seed.ServerID+", or ask the cloud's operator for capacity")
 		case idle && done(s.Status):
 			return s.Status, nil
 		case idle && asked.IsZero():
@@ -132,12 +132,12 @@ func (t *Target) bring(ctx context.Context, seed *Seed, step *event.Step, done f
 	}
 }
 
-// answers waits until the seed lets in and its Kubernetes answers.
+// answers waits until SSH and Kubernetes on the seed answer.
 func (s *Seed) answers(ctx context.Context, step *event.Step) error {
 	machine, err := remote.Await(ctx, remote.Target{Address: net.JoinHostPort(s.Address, "22"), User: s.user, HostKey: s.hostKey, Key: s.privateKey},
 		remote.Patience{Refused: sshRefused, Silent: sshSilence}, func(last error) { step.Wait("waiting for SSH: " + last.Error()) })
 	if err != nil {
-		return fault.New("seed "+s.Name, err, "slipway console shows what it printed")
+		return fault.New("seed "+s.Name, err, "see its console log with slipway console")
 	}
 	defer machine.Close()
 	if s.Kubeconfig == "" {
@@ -159,7 +159,7 @@ func (s *Seed) answers(ctx context.Context, step *event.Step) error {
 		step.Wait("waiting for Kubernetes: " + err.Error())
 		select {
 		case <-ctx.Done():
-			return fault.New("seed "+s.Name, errors.Join(context.Cause(ctx), err), "slipway logs k3s shows why")
+			return fault.New("seed "+s.Name, errors.Join(context.Cause(ctx), err), "see why with slipway logs k3s")
 		case <-time.After(lookEvery):
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
-var errNoUser = errors.New("the login names no user")
+var errNoUser = errors.New("the login has no user")
 
-// WritePlan prints a plan as text: a line a resource, below it what differs.
+// WritePlan prints a plan as text: one line per resource, below it what differs.
 func WritePlan(w io.Writer, plan engine.Plan) {
 	for _, change := range plan.Changes {
 		fmt.Fprintf(w, "%s %-8s %-22s %s\n", sign(change.Operation), change.Operation, change.Name, kind(change.Type))
@@ -33,7 +33,7 @@ func WritePlan(w io.Writer, plan engine.Plan) {
 // Summary counts a plan in one line.
 func Summary(plan engine.Plan) string {
 	if plan.Empty() {
-		return fmt.Sprintf("no changes, %d as they are", plan.Counts[engine.Same])
+		return fmt.Sprintf("no changes, %d unchanged", plan.Counts[engine.Same])
 	}
 	var words []string
 	for _, o := range []engine.Operation{engine.Create, engine.Update, engine.Replace, engine.Delete} {
@@ -41,7 +41,7 @@ func Summary(plan engine.Plan) string {
 			words = append(words, fmt.Sprintf("%d to %s", n, o))
 		}
 	}
-	return strings.Join(append(words, fmt.Sprintf("%d as they are", plan.Counts[engine.Same])), ", ")
+	return strings.Join(append(words, fmt.Sprintf("%d unchanged", plan.Counts[engine.Same])), ", ")
 }
 
 func sign(o engine.Operation) string {
@@ -56,7 +56,7 @@ func sign(o engine.Operation) string {
 	return "~"
 }
 
-// kind is a resource's type for people: "openstack SecurityGroup".
+// kind is a resource's type in readable form: "openstack SecurityGroup".
 func kind(of string) string { return strings.ReplaceAll(of, ":", " ") }
 
 func value(v any) string {
@@ -73,18 +73,18 @@ func value(v any) string {
 	return text
 }
 
-// Confirm asks a question on standard error and reads the answer; anything but
-// y or yes is a refusal.
+// Confirm asks a question on standard error and reads the answer; any answer but
+// y or yes means no.
 func Confirm(streams ui.Streams, question string) error {
 	fmt.Fprintf(streams.Err, "%s [y/N] ", question)
 	line, _ := bufio.NewReader(streams.In).ReadString('\n')
 	if slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))) {
 		return nil
 	}
-	return fault.Usage("answer", errors.New("not confirmed: nothing was changed"), "answer y, or give --yes")
+	return fault.Usage("answer", errors.New("not confirmed: nothing was changed"), "answer y, or use --yes")
 }
 
-// WriteReport prints what an operation did and what took longest.
+// WriteReport prints what an operation did, and its slowest steps.
 func WriteReport(w io.Writer, report engine.Report) {
 	table := ui.Table{Header: []string{"RESOURCE", "OPERATION", "TOOK"}}
 	for _, took := range report.Took {

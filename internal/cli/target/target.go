@@ -1,5 +1,5 @@
-// Package target opens what commands work on: the environment that the flags
-// name, its cloud and the engine with its state.
+// Package target opens what commands work on: the environment that the flags name,
+// its cloud, and the engine with its state.
 package target
 
 import (
@@ -37,7 +37,7 @@ type Target struct {
 	administrator administrator
 }
 
-// Open opens everything; events take the progress.
+// Open opens everything; events receives the progress.
 func Open(ctx context.Context, from environment.Flags, events event.Sink) (*Target, error) {
 	loaded, err := from.Load()
 	if err != nil {
@@ -53,7 +53,7 @@ func Open(ctx context.Context, from environment.Flags, events event.Sink) (*Targ
 	}
 	t := &Target{Loaded: loaded, Cloud: c, Inventory: openstack.Inventory{Clients: c, UserID: user, KeyPairs: []string{stacks.StepKeyPair}}}
 	t.administrator = newAdministrator(loaded)
-	folder, _ := bundle.Open(string(loaded.Environment.Spec.Bundle)) // preflight tells of one that is needed and not there
+	folder, _ := bundle.Open(string(loaded.Environment.Spec.Bundle)) // preflight reports one that is needed and missing
 	t.Engine, err = Engine(loaded, events, func() []infer.InferredResource {
 		return slices.Concat(openstack.Resources(c, user, t.Keys(), openstack.Administrator(t.administrator)), kubernetes.Resources(folder, kubernetes.WatchServer(c.Compute), kubernetes.ReadConsole(c.Compute)),
 			catalog.Resources(catalog.Options{Cloud: c, Source: source.Opener{Bundle: string(loaded.Environment.Spec.Bundle)}, MemberLogin: environment.MemberLogin}))
@@ -73,7 +73,7 @@ func (t *Target) Name() string { return t.Environment.Metadata.Name }
 // Keys is the folder of private keys.
 func (t *Target) Keys() string { return filepath.Join(t.SecretsDir(), "keys") }
 
-// Program checks the environment against its cloud and returns its program.
+// Program runs preflight on the environment and returns its program.
 func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment, preflight.Result, error) {
 	result, err := environment.Check(ctx, t.Cloud, t.Loaded, stacks.Steps(), skip)
 	if err != nil {
@@ -113,7 +113,7 @@ func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment
 	return program, result, program.CheckValues()
 }
 
-// passphrase is where the environment says that its passphrase is.
+// passphrase is where the environment file says the passphrase is.
 func passphrase(loaded *config.Loaded) engine.Passphrase {
 	state := loaded.Environment.Spec.State
 	switch {
@@ -127,8 +127,8 @@ func passphrase(loaded *config.Loaded) engine.Passphrase {
 	return engine.PassphraseFile(filepath.Join(loaded.SecretsDir(), "passphrase"))
 }
 
-// storage are the variables by which a remote state is logged in to; a state in
-// a folder needs none.
+// storage returns the variables with the login of a remote state; a state in a
+// folder needs none.
 func storage(loaded *config.Loaded) []string {
 	if loaded.StateDir() != "" {
 		return nil
@@ -142,7 +142,7 @@ func storage(loaded *config.Loaded) []string {
 	return list
 }
 
-// granted is what Keystone told with the token.
+// granted is what Keystone returned with the token.
 type granted interface {
 	ExtractUser() (*tokens.User, error)
 	ExtractProject() (*tokens.Project, error)
@@ -157,7 +157,7 @@ func grantedTo(c *cloud.Cloud) (granted, error) {
 	return result, nil
 }
 
-// userID is the user that is logged in.
+// userID is the ID of the login's user.
 func userID(c *cloud.Cloud) (string, error) {
 	result, err := grantedTo(c)
 	if err != nil {
@@ -170,7 +170,7 @@ func userID(c *cloud.Cloud) (string, error) {
 	return user.ID, nil
 }
 
-// projectID is the project that is logged in to.
+// projectID is the ID of the login's project.
 func projectID(c *cloud.Cloud) (string, error) {
 	result, err := grantedTo(c)
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 // Timeout is the value of --timeout.
 type Timeout time.Duration
 
-// Add adds the flag; what the value is before is its default.
+// Add adds the flag; its default is the value at this time.
 func (t *Timeout) Add(flags *pflag.FlagSet) {
-	flags.DurationVar((*time.Duration)(t), "timeout", time.Duration(*t), "end the run after this time, such as 90m, with what was waited for and exit code 5; 0 is never")
+	flags.DurationVar((*time.Duration)(t), "timeout", time.Duration(*t), "end the run after this time, such as 90m, with exit code 5 and the cause of the wait; 0 means never")
 }
 
-// Run does the work of a command within the time.
+// Run runs a command's work with the timeout.
 func (t Timeout) Run(ctx context.Context, work func(context.Context) error) error {
 	if t < 0 {
-		return fault.Usage("--timeout", errors.New("it is less than nothing"), "give a time such as 90m, or 0 for none")
+		return fault.Usage("--timeout", errors.New("it is negative"), "give a duration such as 90m, or 0 for none")
 	}
 	ctx, stop := fault.WithDeadline(ctx, time.Duration(t))
 	defer stop()

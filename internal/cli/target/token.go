@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 )
 
-// Where the account of the token kubeconfig is on the management cluster.
+// The service account of the token kubeconfig on the management cluster.
 const (
 	accountNamespace = "kube-system"
 	accountName      = "slipway-access"
@@ -29,10 +29,11 @@ func tokenFile(loaded *config.Loaded) string {
 }
 
 // WriteTokenKubeconfig writes the kubeconfig with a token that
-// spec.managementCluster.kubeconfig.token asks for, and returns its path: the
-// token that is there while it lasts, with rotate in any case a new one. Where
-// none is asked for, or no management cluster is there, the path is empty, and a
-// file of former times goes with its token.
+// spec.managementCluster.kubeconfig.token asks for, and returns its path. It keeps
+// the existing token while that is valid long enough; with rotate it always
+// creates a new one. If the environment asks for no token, or there is no
+// management cluster, the path is empty, and an older file is removed and its
+// token revoked.
 func WriteTokenKubeconfig(ctx context.Context, seed *Seed, loaded *config.Loaded, rotate bool) (string, error) {
 	path := tokenFile(loaded)
 	wanted := wantsToken(loaded)
@@ -49,7 +50,7 @@ func WriteTokenKubeconfig(ctx context.Context, seed *Seed, loaded *config.Loaded
 		return "", err
 	}
 	if err := writeToken(ctx, cluster, seed.Management, path, wanted, rotate); err != nil {
-		return "", fault.New("token kubeconfig", err, "slipway status shows whether the management cluster is well; then run the same command again")
+		return "", fault.New("token kubeconfig", err, "check the management cluster with slipway status, then run the same command again")
 	}
 	if wanted == nil {
 		return "", nil
@@ -64,8 +65,8 @@ func wantsToken(loaded *config.Loaded) *config.TokenKubeconfig {
 	return nil
 }
 
-// writeToken brings the file and the cluster's account in line. The tokens before
-// are revoked when the new one is in the file.
+// writeToken reconciles the file and the service account. Older tokens are revoked
+// once the new one is in the file.
 func writeToken(ctx context.Context, cluster *kube.Cluster, administrator, path string, wanted *config.TokenKubeconfig, rotate bool) error {
 	account := kube.Account{Namespace: accountNamespace, Name: accountName}
 	if wanted == nil {
@@ -90,7 +91,7 @@ func writeToken(ctx context.Context, cluster *kube.Cluster, administrator, path 
 	return cluster.RevokeTokens(ctx, account, token)
 }
 
-// tokenIn is the token of a kubeconfig file, "" if there is none.
+// tokenIn returns the token of a kubeconfig file, "" if there is none.
 func tokenIn(path string) string {
 	file, err := clientcmd.LoadFromFile(path)
 	if err != nil || file.AuthInfos[accountName] == nil {
@@ -99,7 +100,7 @@ func tokenIn(path string) string {
 	return file.AuthInfos[accountName].Token
 }
 
-// withToken is the administrator's kubeconfig with the token instead of the
+// withToken returns the administrator's kubeconfig with the token in place of the
 // client certificate.
 func withToken(administrator, token string) (string, error) {
 	file, err := clientcmd.Load([]byte(administrator))

@@ -9,9 +9,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 )
 
-// Tree is a cluster with its parts as lines of a table, each part below what it
-// belongs to, with the cause if it is not ready. where follows the cluster's own
-// name. Causes are cut to most characters; 0 is not at all.
+// Tree returns a cluster and its objects as rows of a table, each object below its
+// owner, with the cause if it is not ready. where follows the cluster's own name.
+// Causes are cut to most characters; 0 means uncut.
 func Tree(r clusterapi.Report, where string, now time.Time, most int) [][]string {
 	var lines [][]string
 	for _, p := range r.Parts {
@@ -39,8 +39,8 @@ func shortened(cause string, most int) string {
 	return cause
 }
 
-// Shorten keeps a cause short enough for a table to be read; data has all of it.
+// Shorten cuts a cause so that a table stays readable; JSON and YAML have all of it.
 func Shorten(cause string) string { return shortened(cause, MostOfCause) }
 
-// MostOfCause is how many characters of a cause a table shows.
+// MostOfCause is the maximum number of characters of a cause in a table.
 const MostOfCause = 100

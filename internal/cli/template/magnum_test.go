@@ -86,7 +86,7 @@ func TestSlipwaysOwnMagnum(t *testing.T) {
 	}
 	write(t, "templates.yaml", []byte(twoTemplates[:strings.Index(twoTemplates, "    - {kubernetesVersion: v1.34.2")]+"    - {kubernetesVersion: v1.34.9, image: node-134}\n"))
 	text, err := run(t, "sync")
-	if fault.ExitCode(err) != fault.ExitPartial || !strings.Contains(err.Error(), "kube_version: it is v1.34.2, wanted is v1.34.9") || !strings.Contains(text, "retire") {
+	if fault.ExitCode(err) != fault.ExitPartial || !strings.Contains(err.Error(), "kube_version: it is v1.34.2, expected v1.34.9") || !strings.Contains(text, "retire") {
 		t.Errorf("an image of another version: %s (%v)", text, err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package template is `slipway template`: cluster templates through the Magnum
-// API.
+// Package template is `slipway template`: it manages cluster templates through the
+// Magnum API.
 package template
 
 import (
@@ -27,11 +27,11 @@ import (
 func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "template",
-		Short: "Cluster templates from a versioned file",
+		Short: "Manage cluster templates from a file",
 		Long: `A file lists cluster templates: Kubernetes version, image, flavors, networks, labels.
-The commands make Magnum equal to it, through Slipway's endpoint or the reference's.
-A template that changed is made anew under its name; the old one is hidden, and
-deleted when no cluster uses it any more. docs/images.md tells more.`,
+The commands make the templates of a Magnum API, Slipway's or OpenStack's own, match the
+file. A template that changed is created again under its name; the old one is hidden,
+and deleted when no cluster uses it any more. See docs/images.md.`,
 	}
 	cmd.AddCommand(newList(streams), newSync(streams), newDiff(streams))
 	return cmd
@@ -47,7 +47,7 @@ type options struct {
 func newOptions() *options { return &options{format: "table", progress: "auto"} }
 
 func (o *options) fileFlag(flags *pflag.FlagSet) {
-	flags.StringVarP(&o.file, "templates", "t", "templates.yaml", "file or address of the list of templates")
+	flags.StringVarP(&o.file, "templates", "t", "templates.yaml", "file or URL of the list of templates")
 }
 
 func newList(streams ui.Streams) *cobra.Command {
@@ -65,7 +65,7 @@ func newList(streams ui.Streams) *cobra.Command {
 	return cmd
 }
 
-// row is a template as list prints it.
+// row is one template in the output of list.
 type row struct {
 	UUID       string `json:"uuid"`
 	Name       string `json:"name"`
@@ -113,11 +113,11 @@ func newSync(streams ui.Streams) *cobra.Command {
 	o := newOptions()
 	cmd := &cobra.Command{
 		Use:   "sync",
-		Short: "Make Magnum's cluster templates equal to a file",
-		Long: `Makes templates that are missing, changes in place what Magnum lets change, makes
-others anew, and retires those of the same set that left the file. An image that is
-not fit for a template's Kubernetes version is refused, with the property that
-disagrees. The exit code is 4 when some templates failed.`,
+		Short: "Create, update and retire cluster templates as a file says",
+		Long: `Creates missing templates, updates in place what Magnum allows, replaces the others, and
+retires templates of the same set that left the file. It refuses an image that is not fit
+for a template's Kubernetes version, and names the property that does not match. The exit
+code is 4 if some templates failed.`,
 		Example: `  slipway template sync
   slipway template sync -t templates.yaml --cloud mycloud -o json`,
 		Args: cobra.NoArgs,
@@ -146,8 +146,8 @@ func newDiff(streams ui.Streams) *cobra.Command {
 	return cmd
 }
 
-// run plans, and with apply carries the plan out. What can be done is done
-// although other templates cannot be made.
+// run plans, and with apply carries out the plan. A template that fails does not
+// keep the others from being applied.
 func (o *options) run(ctx context.Context, streams ui.Streams, apply bool) error {
 	text, err := source.Opener{}.ReadText(ctx, o.file)
 	if err != nil {

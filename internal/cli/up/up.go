@@ -32,14 +32,14 @@ func New(streams ui.Streams) *cobra.Command {
 	o := options{progress: "auto", format: "table"}
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Make the environment as its file says",
-		Long: `Checks the environment against its cloud, shows the plan, asks, and makes it so.
-It can be run again at any time: what is as it should be is left alone, what a
-killed run had made is taken over, and a lost state is found again by the marks
-of things in the cloud. While the seed is shelved nothing is changed.
+		Short: "Create the environment, or update it to match its file",
+		Long: `Runs the preflight checks, shows the plan, asks for confirmation, and applies the plan.
+You can run it again at any time: it leaves correct resources alone and adopts what a
+killed run created. If the state is lost, it finds the environment's resources by their
+ownership tags. While the seed is shelved it changes nothing.
 
-Ctrl-C ends it within ten seconds with exit code 130; run it again to go on.
-So does --timeout, with exit code 5; it tells what was waited for, and its cause.`,
+Ctrl-C ends it within ten seconds with exit code 130; run it again to resume. --timeout
+ends it with exit code 5, and the error names what it was waiting for and the cause.`,
 		Example: `  slipway up
   slipway up --yes --progress json 2>events.jsonl
   slipway up --yes --timeout 90m
@@ -51,8 +51,8 @@ So does --timeout, with exit code 5; it tells what was waited for, and its cause
 	}
 	o.from.Add(cmd.Flags())
 	o.timeout.Add(cmd.Flags())
-	cmd.Flags().StringSliceVar(&o.skip, "skip-check", nil, "ids of preflight checks to leave out")
-	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().StringSliceVar(&o.skip, "skip-check", nil, "ids of preflight checks to skip")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	ui.ProgressFlag(cmd.Flags(), &o.progress)
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	return cmd
@@ -65,7 +65,7 @@ type result struct {
 	Seconds     float64       `json:"seconds"`
 	// Kubeconfigs are the files that were written.
 	Kubeconfigs target.Kubeconfigs `json:"kubeconfigs"`
-	// Magnum is the Magnum-compatible API, if there is one.
+	// Magnum is the Magnum-compatible API, if the environment has one.
 	Magnum target.Magnum `json:"magnum,omitzero"`
 }
 
@@ -119,7 +119,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	return nil
 }
 
-// trusting sets the variable by which OpenStack's clients trust the API.
+// trusting sets the variable that makes OpenStack's clients trust the API.
 func trusting(m target.Magnum) string {
 	if m.CAFile == "" {
 		return ""
@@ -127,7 +127,7 @@ func trusting(m target.Magnum) string {
 	return "OS_CACERT=" + m.CAFile + " "
 }
 
-// warn prints what preflight has to say besides refusals.
+// warn prints preflight's findings that are not errors.
 func warn(streams ui.Streams, checked preflight.Result) {
 	for _, f := range checked.Findings {
 		if f.Level == preflight.Warning {
@@ -136,8 +136,8 @@ func warn(streams ui.Streams, checked preflight.Result) {
 	}
 }
 
-// awake refuses changes while the seed is shelved. It is not woken on the way:
-// somebody shelved it on purpose, and the cloud may have no room for it now.
+// awake refuses changes while the seed is shelved. It does not wake the seed:
+// somebody shelved it on purpose, and the cloud may have no capacity for it now.
 func awake(ctx context.Context, t *target.Target, program stacks.Environment) error {
 	shelved, err := t.Shelved(ctx)
 	if err != nil || !shelved {
@@ -150,7 +150,7 @@ func awake(ctx context.Context, t *target.Target, program stacks.Environment) er
 	return t.ErrShelved()
 }
 
-// ask shows the plan; nothing to do needs no answer.
+// ask shows the plan and asks for confirmation, unless there is nothing to do.
 func (o options) ask(ctx context.Context, streams ui.Streams, t *target.Target, program stacks.Environment) error {
 	plan, err := t.Engine.Preview(ctx, program.Program)
 	if err != nil || plan.Empty() {

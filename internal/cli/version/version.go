@@ -28,7 +28,7 @@ func New(streams ui.Streams) *cobra.Command {
 	format := "table"
 	cmd := &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version of slipway and of what it installs",
+		Short:   "Print the versions of slipway and of what it installs",
 		Example: "  slipway version\n  slipway version -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -40,7 +40,7 @@ func New(streams ui.Streams) *cobra.Command {
 	return cmd
 }
 
-// read takes the version and the commit from what the Go linker recorded.
+// read reads the version and the commit that the Go linker recorded.
 func read() Info {
 	info := Info{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Kubernetes: component.KubernetesVersion, K3s: component.K3sVersion, ClusterAPI: component.ClusterAPIVersion, CAPO: component.CAPOVersion}

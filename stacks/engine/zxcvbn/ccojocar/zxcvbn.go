@@ -1,12 +1,12 @@
-// Package zxcvbn stands in for the estimator of passwords' strength that
-// Pulumi's commands import for "pulumi config set", which Slipway has not. The
-// real one builds its dictionaries when a program starts: 18 MiB of memory and a
-// tenth of a second for every command, and for the engine's processes too.
+// Package zxcvbn replaces the password strength estimator that Pulumi's commands import
+// for "pulumi config set", which Slipway does not use. The original builds its
+// dictionaries when the program starts, which costs every command and every process of
+// the engine 18 MiB of memory and a tenth of a second.
 package zxcvbn
 
-// Strength is what the caller looks at.
+// Strength is the result that the caller reads.
 type Strength struct {
-	// Entropy is in bits; 0 is a value that nobody takes for a secret.
+	// Entropy in bits; 0 is a value that is not taken for a secret.
 	Entropy float64
 }
 
