@@ -107,7 +107,7 @@ func (o Opener) ReadText(ctx context.Context, from string) ([]byte, error) {
 		stream, err = o.OpenFile(from)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Usage(from, errors.New("there is no such file"), "check the path; docs/images.md tells what belongs into the file")
+		return nil, fault.Usage(from, errors.New("there is no such file"), "check the path; docs/guides/images.md tells what belongs into the file")
 	}
 	if err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ type Spec struct {
 	ManagementCluster *ManagementCluster `json:"managementCluster,omitempty"`
 	// The Magnum-compatible API on the management cluster. Empty: there is none.
 	Magnum *Magnum `json:"magnum,omitempty"`
-	// Manifests of node images (docs/images.md): `up` brings what they list to the cloud, beside everything else. `down` leaves these images unless
+	// Manifests of node images (docs/guides/images.md): `up` brings what they list to the cloud, beside everything else. `down` leaves these images unless
 	// it is told `--images`.
 	Images []File `json:"images,omitempty"`
 	// The application credential that is made for the environment; the operator's own never leaves the operator's machine.

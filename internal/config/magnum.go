@@ -26,7 +26,7 @@ type Magnum struct {
 	NetworkDriver string `json:"networkDriver" default:"flannel" schema:"enum=flannel|calico|cilium"`
 	// Labels of clusters that neither they nor their template have, such as `boot_volume_size: "20"`.
 	Labels map[string]string `json:"labels,omitempty"`
-	// File of cluster templates (docs/images.md) that are made. Empty: one template of the management cluster's image and flavors, for the environment's own project.
+	// File of cluster templates (docs/guides/images.md) that are made. Empty: one template of the management cluster's image and flavors, for the environment's own project.
 	TemplatesFile File `json:"templatesFile,omitempty"`
 	// Project of the service users, in the domain of the administrator. It is made if it is not there.
 	ServiceProject string `json:"serviceProject" default:"service"`

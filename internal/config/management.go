@@ -25,7 +25,7 @@ type ManagementCluster struct {
 	CNI string `json:"cni" default:"flannel" schema:"enum=flannel|calico|cilium"`
 	// Chart of the cluster. Empty: Slipway's own.
 	Chart *Chart `json:"chart,omitempty"`
-	// Further values of the chart (docs/openstack-cluster-chart.md), merged last into those that the settings above make.
+	// Further values of the chart (docs/guides/openstack-cluster-chart.md), merged last into those that the settings above make.
 	Values map[string]any `json:"values,omitempty"`
 }
 

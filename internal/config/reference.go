@@ -18,7 +18,7 @@ func Reference() (string, error) {
 	}
 	p := &page{docs: docs}
 	p.text.WriteString("# Environment file\n\nEvery key of an environment file, `" + APIVersion + "`. How to write, layer and check one: " +
-		"[environment.md](../environment.md). The same as JSON Schema: [environment.schema.json](environment.schema.json).\n")
+		"[environment file](../guides/environment-file.md). The same as JSON Schema: [environment.schema.json](environment.schema.json).\n")
 	p.structure(reflect.TypeFor[Environment](), nil)
 	return p.text.String(), nil
 }

@@ -1,6 +1,6 @@
 package preflight
 
-// Check is one check. docs/preflight.md describes each by its id.
+// Check is one check. docs/operations/preflight.md describes each by its id.
 type Check struct {
 	ID string
 	// Asks is the question that the check answers.

@@ -30,7 +30,7 @@ const (
 
 // Finding is one thing that a check has to say.
 type Finding struct {
-	// ID is the check's, for --skip-check and docs/preflight.md.
+	// ID is the check's, for --skip-check and docs/operations/preflight.md.
 	ID     string `json:"id"`
 	Level  Level  `json:"level"`
 	Object string `json:"object"`

@@ -130,7 +130,7 @@ func (l *labels) leftOver() []Warning {
 		}
 		why, known := withoutEffect(name)
 		if !known {
-			why = "unknown, it has no effect; docs/magnum-labels.md lists those that have"
+			why = "unknown, it has no effect; docs/guides/magnum-labels.md lists those that have"
 		}
 		l.warn(name, why)
 	}

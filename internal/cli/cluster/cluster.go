@@ -23,7 +23,7 @@ func New(streams ui.Streams) *cobra.Command {
 		Short: "Make, show and delete clusters on the management cluster",
 		Long: `Clusters for whoever operates the environment, without the Magnum API. Each is a Helm
 release of the openstack-cluster chart, whose values are those of capi-helm-charts, in a
-namespace and with an application credential of its own. docs/clusters.md tells more.`,
+namespace and with an application credential of its own. docs/guides/clusters.md tells more.`,
 	}
 	cmd.AddCommand(newCreate(streams), newList(streams), newDescribe(streams), newKubeconfig(streams), newDelete(streams))
 	return cmd

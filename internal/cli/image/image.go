@@ -24,7 +24,7 @@ func New(streams ui.Streams) *cobra.Command {
 		Long: `A manifest lists the images that a cloud shall have: where their bytes come from,
 by which digest they are known, and how Glance describes them. The commands read
 Slipway's own form, azimuth-images' manifest.json and OSISM's lists, and work on
-the cloud of an environment or on any other (--cloud). docs/images.md tells more.`,
+the cloud of an environment or on any other (--cloud). docs/guides/images.md tells more.`,
 	}
 	cmd.AddCommand(newList(streams), newSync(streams), newUpload(streams), newVerify(streams), newPrune(streams), newManifest(streams))
 	return cmd

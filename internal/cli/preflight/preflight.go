@@ -26,7 +26,7 @@ func New(streams ui.Streams, steps []string) *cobra.Command {
 		Long: `Looks at the project once, then checks everything that could stop the work: credential,
 roles, networks, flavor, image, volume types, availability zones, load balancers,
 quota, names, address ranges, clock and bundle. All findings are told at once, each
-with its cause and remedy; docs/preflight.md lists the checks. Nothing is changed.
+with its cause and remedy; docs/operations/preflight.md lists the checks. Nothing is changed.
 The exit code is 3 when a finding is an error.`,
 		Example: `  slipway preflight
   slipway preflight -f slipway.yaml -o json

@@ -153,7 +153,7 @@ func (o *magnumOptions) readFiles() error {
 		}
 	}
 	if o.api.Policy, err = policy.New(rules); err != nil {
-		return fault.Usage("policy file "+o.policyFile, err, "correct the rule; the names and defaults are in docs/magnum.md")
+		return fault.Usage("policy file "+o.policyFile, err, "correct the rule; the names and defaults are in docs/guides/magnum.md")
 	}
 	if o.caBundle != "" {
 		if o.credentials.CACert, err = os.ReadFile(o.caBundle); err != nil {

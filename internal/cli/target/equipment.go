@@ -95,7 +95,7 @@ func rules(path config.File) (string, error) {
 		return "", err
 	}
 	if _, err := policy.New([]byte(text)); err != nil {
-		return "", fault.Usage("spec.magnum.policyFile: "+string(path), err, "correct the rule; the names and defaults are in docs/magnum.md")
+		return "", fault.Usage("spec.magnum.policyFile: "+string(path), err, "correct the rule; the names and defaults are in docs/guides/magnum.md")
 	}
 	return text, nil
 }

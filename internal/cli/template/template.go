@@ -31,7 +31,7 @@ func New(streams ui.Streams) *cobra.Command {
 		Long: `A file lists cluster templates: Kubernetes version, image, flavors, networks, labels.
 The commands make Magnum equal to it, through Slipway's endpoint or the reference's.
 A template that changed is made anew under its name; the old one is hidden, and
-deleted when no cluster uses it any more. docs/images.md tells more.`,
+deleted when no cluster uses it any more. docs/guides/images.md tells more.`,
 	}
 	cmd.AddCommand(newList(streams), newSync(streams), newDiff(streams))
 	return cmd
