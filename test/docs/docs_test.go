@@ -95,7 +95,7 @@ func TestLinesAreShort(t *testing.T) {
 	}
 }
 
-var makeTarget = regexp.MustCompile(`(?m)^([a-z][a-z-]*):`)
+var makeTarget = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`)
 
 // TestTargetsOfMake looks up every `make X` in the Makefile.
 func TestTargetsOfMake(t *testing.T) {

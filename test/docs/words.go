@@ -88,8 +88,16 @@ var (
 // Code, between backquotes too, addresses, and what stands in quotes are left
 // alone.
 func (p Page) Check(rules []Rule) []Broken {
+	patterns := make([]string, len(rules))
+	for i, rule := range rules {
+		patterns[i] = rule.Not.String()
+	}
+	anything := regexp.MustCompile(strings.Join(patterns, "|")) // most paragraphs break no rule
 	var all []Broken
 	for _, part := range p.paragraphs() {
+		if !anything.MatchString(part.text) {
+			continue
+		}
 		for _, rule := range rules {
 			for _, at := range rule.Not.FindAllStringSubmatchIndex(part.text, -1) {
 				all = append(all, Broken{Line: part.line + strings.Count(part.text[:at[4]], "\n"), Text: part.text[at[4]:at[5]], Rule: rule})
