@@ -83,13 +83,17 @@ func TestEveryPageIsInTheIndex(t *testing.T) {
 }
 
 // TestLinesAreShort allows long lines in code and tables only, and in what
-// programs write.
+// programs write. Code between backquotes is on one line, so that it can be
+// searched for.
 func TestLinesAreShort(t *testing.T) {
 	t.Parallel()
 	for _, page := range pages(t) {
 		for _, line := range page.Lines {
 			if width := utf8.RuneCountInString(line.Text); line.Kind == Prose && width > maxWidth && !page.Reference() {
 				t.Errorf("%s:%d: %d characters", page.Path, line.Number, width)
+			}
+			if line.Kind == Prose && strings.Count(line.Text, "`")%2 != 0 {
+				t.Errorf("%s:%d: a backquote without another on its line", page.Path, line.Number)
 			}
 		}
 	}
