@@ -124,6 +124,8 @@ bench-magnum:
 verify: build
 	@test -z "$$(gofmt -l cmd internal addons images stacks test)" || { echo "not gofmt'ed:"; gofmt -l cmd internal addons images stacks test; exit 1; }
 	go mod tidy -diff
+	go test ./test/docs
+	go test -run TestDocs ./internal/cli
 	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r -x gophercloud.md -x opentofu.md $$dir docs/reference && rm -r $$dir \
 		|| { echo "docs/reference is not what the commands say: run make reference"; exit 1; }
 

@@ -1,7 +1,7 @@
 // Package janitor deletes from OpenStack what a deleted Cluster API cluster left
 // there: the floating IPs, load balancers and security groups of its Services,
 // the volumes and snapshots of its claims, and on request its credential.
-// docs/janitor.md is its page for users.
+// docs/operations/janitor.md is its page for users.
 package janitor
 
 import (

@@ -112,7 +112,7 @@ func (c *checker) collect(e *jsonschema.ValidationError, instance any, findings 
 		return
 	}
 	path := pathOf(e.InstanceLocation, instance)
-	findings[path] = fault.Usage(path, errors.New(e.ErrorKind.LocalizedString(c.printer)), "see docs/openstack-cluster-chart.md for the valid keys")
+	findings[path] = fault.Usage(path, errors.New(e.ErrorKind.LocalizedString(c.printer)), "see docs/guides/openstack-cluster-chart.md for the valid keys")
 }
 
 // wrongType reports whether one of several forms does not fit at all, because

@@ -34,7 +34,7 @@ type azimuthImage struct {
 func readAzimuth(source config.Source) (*Manifest, error) {
 	var list map[string]azimuthImage
 	if err := yaml.Unmarshal(source.Text, &list); err != nil {
-		return nil, fault.Usage(source.Name, fmt.Errorf("reading it as azimuth-images' list: %w", err), "see docs/images.md for the forms that are read")
+		return nil, fault.Usage(source.Name, fmt.Errorf("reading it as azimuth-images' list: %w", err), "see docs/guides/images.md for the forms that are read")
 	}
 	m := blank()
 	for _, key := range slices.Sorted(maps.Keys(list)) {
@@ -85,7 +85,7 @@ func readOSISM(source config.Source) (*Manifest, error) {
 		Images []osismImage `json:"images"`
 	}
 	if err := yaml.Unmarshal(source.Text, &list); err != nil {
-		return nil, fault.Usage(source.Name, fmt.Errorf("reading it as OSISM's list: %w", err), "see docs/images.md for the forms that are read")
+		return nil, fault.Usage(source.Name, fmt.Errorf("reading it as OSISM's list: %w", err), "see docs/guides/images.md for the forms that are read")
 	}
 	m := blank()
 	for _, in := range list.Images {

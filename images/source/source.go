@@ -107,7 +107,7 @@ func (o Opener) ReadText(ctx context.Context, from string) ([]byte, error) {
 		stream, err = o.OpenFile(from)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Usage(from, errors.New("the file does not exist"), "check the path; docs/images.md describes the file")
+		return nil, fault.Usage(from, errors.New("the file does not exist"), "check the path; docs/guides/images.md describes the file")
 	}
 	if err != nil {
 		return nil, err

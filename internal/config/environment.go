@@ -54,7 +54,7 @@ type Spec struct {
 	ManagementCluster *ManagementCluster `json:"managementCluster,omitempty"`
 	// The Magnum-compatible API on the management cluster. Empty: there is no such API.
 	Magnum *Magnum `json:"magnum,omitempty"`
-	// Image manifests of node images (docs/images.md). `up` uploads the images that they list. `down` keeps these images unless you give
+	// Image manifests of node images (docs/guides/images.md). `up` uploads the images that they list. `down` keeps these images unless you give
 	// `--images`.
 	Images []File `json:"images,omitempty"`
 	// The application credential that Slipway creates for the environment. Your own credential never leaves your machine.

@@ -26,7 +26,7 @@ type Magnum struct {
 	NetworkDriver string `json:"networkDriver" default:"flannel" schema:"enum=flannel|calico|cilium"`
 	// Default labels of clusters, used where neither the cluster nor its template sets them, such as `boot_volume_size: "20"`.
 	Labels map[string]string `json:"labels,omitempty"`
-	// File of cluster templates to create (docs/images.md). Empty: one template with the management cluster's image and flavors, for the environment's own project.
+	// File of cluster templates to create (docs/guides/images.md). Empty: one template with the management cluster's image and flavors, for the environment's own project.
 	TemplatesFile File `json:"templatesFile,omitempty"`
 	// Project of the service users, in the administrator's domain. It is created if it does not exist.
 	ServiceProject string `json:"serviceProject" default:"service"`

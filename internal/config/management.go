@@ -25,7 +25,7 @@ type ManagementCluster struct {
 	CNI string `json:"cni" default:"flannel" schema:"enum=flannel|calico|cilium"`
 	// Helm chart of the cluster. Empty: Slipway's own.
 	Chart *Chart `json:"chart,omitempty"`
-	// Additional values of the chart (docs/openstack-cluster-chart.md). They override the values that the other settings produce.
+	// Additional values of the chart (docs/guides/openstack-cluster-chart.md). They override the values that the other settings produce.
 	Values map[string]any `json:"values,omitempty"`
 }
 

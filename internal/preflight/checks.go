@@ -1,6 +1,6 @@
 package preflight
 
-// Check is one preflight check. docs/preflight.md describes each by its ID.
+// Check is one preflight check. docs/operations/preflight.md describes each by its ID.
 type Check struct {
 	ID string
 	// Asks is the question that the check answers.

@@ -30,7 +30,7 @@ const (
 
 // Finding is one result of a check.
 type Finding struct {
-	// ID is the ID of the check, for --skip-check and docs/preflight.md.
+	// ID is the ID of the check, for --skip-check and docs/operations/preflight.md.
 	ID     string `json:"id"`
 	Level  Level  `json:"level"`
 	Object string `json:"object"`

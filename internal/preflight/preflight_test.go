@@ -444,14 +444,14 @@ func TestBundleThatIsNotThere(t *testing.T) {
 
 func TestPageListsEveryCheck(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/preflight.md")
+	page, err := os.ReadFile("../../docs/operations/preflight.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
 	for _, check := range Checks() {
 		if !strings.Contains(string(page), "| `"+check.ID+"` |") || !strings.Contains(string(page), check.Asks) {
-			t.Errorf("docs/preflight.md does not have check %s with %q", check.ID, check.Asks)
+			t.Errorf("docs/operations/preflight.md does not have check %s with %q", check.ID, check.Asks)
 		}
 		if seen[check.ID] || check.Asks == "" {
 			t.Errorf("check %s has no id or question of its own", check.ID)

@@ -110,7 +110,7 @@ func known(err error, stderr string) error {
 	case strings.Contains(text, "the stack is currently locked by"):
 		return parseLock(text)
 	case strings.Contains(text, "incorrect passphrase"):
-		return fault.Usage("state", errors.New("the passphrase does not decrypt it"), "use the passphrase that the state was encrypted with; see docs/state.md")
+		return fault.Usage("state", errors.New("the passphrase does not decrypt it"), "use the passphrase that the state was encrypted with; see docs/operations/state.md")
 	}
 	if text == "" {
 		return err

@@ -38,7 +38,7 @@ func (w Wanted) values(key Key) (values map[string]any, own bool, err error) {
 		return nil, own, err
 	}
 	if _, err := openstackcluster.Render(openstackcluster.Release{Name: key.Name, Namespace: key.Namespace, Values: values}); err != nil {
-		return nil, own, fault.Usage("values of "+object(key), reason(err), "see docs/openstack-cluster-chart.md for the values")
+		return nil, own, fault.Usage("values of "+object(key), reason(err), "see docs/guides/openstack-cluster-chart.md for the values")
 	}
 	return values, own, nil
 }

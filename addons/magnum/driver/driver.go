@@ -2,7 +2,7 @@
 // chart, the way magnum-capi-helm does, and lets work what that driver ignores.
 // It is pure: the same input gives the same values, and it asks nobody.
 //
-// docs/magnum-labels.md says label by label what comes of it.
+// docs/guides/magnum-labels.md says label by label what comes of it.
 package driver
 
 import (

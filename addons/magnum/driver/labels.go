@@ -130,7 +130,7 @@ func (l *labels) leftOver() []Warning {
 		}
 		why, known := withoutEffect(name)
 		if !known {
-			why = "unknown label without effect; docs/magnum-labels.md lists the supported ones"
+			why = "unknown label without effect; docs/guides/magnum-labels.md lists the supported ones"
 		}
 		l.warn(name, why)
 	}

@@ -23,7 +23,7 @@ func New(streams ui.Streams) *cobra.Command {
 		Short: "Create, show and delete workload clusters without the Magnum API",
 		Long: `Workload clusters for operators, without the Magnum API. Each one is a Helm release of
 the openstack-cluster chart, which takes the values of capi-helm-charts. Each has a
-namespace and an application credential of its own. See docs/clusters.md.`,
+namespace and an application credential of its own. See docs/guides/clusters.md.`,
 	}
 	cmd.AddCommand(newCreate(streams), newList(streams), newDescribe(streams), newKubeconfig(streams), newDelete(streams))
 	return cmd

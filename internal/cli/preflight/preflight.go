@@ -26,7 +26,7 @@ func New(streams ui.Streams, steps []string) *cobra.Command {
 		Long: `Takes one snapshot of the project and checks everything that could make up fail:
 credential, roles, networks, flavor, image, volume types, availability zones, load
 balancers, quota, names, address ranges, clock and bundle. All findings are reported at
-once, each with its cause and fix; docs/preflight.md lists the checks. Nothing is
+once, each with its cause and fix; docs/operations/preflight.md lists the checks. Nothing is
 changed. The exit code is 3 if a finding is an error.`,
 		Example: `  slipway preflight
   slipway preflight -f slipway.yaml -o json

@@ -154,7 +154,7 @@ func (o *magnumOptions) readFiles() error {
 		}
 	}
 	if o.api.Policy, err = policy.New(rules); err != nil {
-		return fault.Usage("policy file "+o.policyFile, err, "correct the rule; docs/magnum.md lists the names and defaults")
+		return fault.Usage("policy file "+o.policyFile, err, "correct the rule; docs/guides/magnum.md lists the names and defaults")
 	}
 	if o.caBundle != "" {
 		if o.credentials.CACert, err = os.ReadFile(o.caBundle); err != nil {

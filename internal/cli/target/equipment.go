@@ -94,7 +94,7 @@ func rules(path config.File) (string, error) {
 		return "", err
 	}
 	if _, err := policy.New([]byte(text)); err != nil {
-		return "", fault.Usage("spec.magnum.policyFile: "+string(path), err, "correct the rule; docs/magnum.md lists the names and defaults")
+		return "", fault.Usage("spec.magnum.policyFile: "+string(path), err, "correct the rule; docs/guides/magnum.md lists the names and defaults")
 	}
 	return text, nil
 }

@@ -31,7 +31,7 @@ func New(streams ui.Streams) *cobra.Command {
 		Long: `A file lists cluster templates: Kubernetes version, image, flavors, networks, labels.
 The commands make the templates of a Magnum API, Slipway's or OpenStack's own, match the
 file. A template that changed is created again under its name; the old one is hidden,
-and deleted when no cluster uses it any more. See docs/images.md.`,
+and deleted when no cluster uses it any more. See docs/guides/images.md.`,
 	}
 	cmd.AddCommand(newList(streams), newSync(streams), newDiff(streams))
 	return cmd

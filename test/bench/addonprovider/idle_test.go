@@ -42,7 +42,7 @@ const (
 	releasesPerCluster = 12
 	// providerVariable makes the test's binary the provider.
 	providerVariable = "SLIPWAY_BENCH_PROVIDER"
-	// The targets that docs/addon-provider.md names.
+	// The targets that docs/guides/addon-provider.md names.
 	maxMemory = 200 << 20
 	maxCores  = 0.1
 )

@@ -21,7 +21,7 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.differences, "differences", "test/contract/differences.yaml", "the differences that are explained")
-	flag.StringVar(&o.page, "page", "docs/sandbox.md", "page whose table, between markers, is of the two runs")
+	flag.StringVar(&o.page, "page", "docs/guides/sandbox.md", "page whose table, between markers, is of the two runs")
 	flag.StringVar(&o.sandbox, "sandbox", "", "events of go test -json of a run on the sandbox; empty runs it")
 	flag.StringVar(&o.cloud, "cloud", "", "events of a run on the cloud; empty runs it on the cloud of OS_CLOUD")
 	flag.StringVar(&o.folder, "suite", "test/contract", "folder of the suite")
