@@ -271,40 +271,6 @@ func TestNameWithOtherBytes(t *testing.T) {
 	}
 }
 
-// proves: F62
-func TestTrustedImagesOfOthersAreUsed(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	data := qcow2(6)
-	i := f.node(t, "node", data)
-	community := images.ImageVisibilityCommunity
-	described := map[string]string{"os_distro": "ubuntu", "kube_version": "1.34.2"}
-	theirs := f.other(t, f.sandbox.Admin, data, images.CreateOpts{Name: "their name", DiskFormat: "qcow2", Visibility: &community, Properties: described})
-	record, err := f.Glance.Get(t.Context(), theirs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := list(i)
-	m.Spec.TrustedOwners = []string{record.Owner}
-	results, err := f.Sync(t.Context(), m)
-	if err != nil || results[0].ID != theirs || results[0].Action != Borrow || results[0].Changed {
-		t.Errorf("results %+v (%v)", results, err)
-	}
-	m.Spec.Images[0].KubernetesVersion = "v1.33.0"
-	results, err = f.Sync(t.Context(), m)
-	if err != nil || results[0].Action != Upload {
-		t.Errorf("an image of another Kubernetes version: %+v (%v)", results, err)
-	}
-	m.Spec.TrustedOwners = nil
-	m.Spec.Images[0] = f.node(t, "other", qcow2(6))
-	f.other(t, f.sandbox.Admin, qcow2(8), images.CreateOpts{Name: "x", DiskFormat: "qcow2", Visibility: &community, Properties: described})
-	m.Spec.Images[0].SHA512 = sha512of(qcow2(8))
-	m.Spec.Images[0].File = f.file(t, "other", qcow2(8))
-	if results, err := f.Sync(t.Context(), m); err != nil || results[0].Action != Upload {
-		t.Errorf("an image of a project that is not trusted: %+v (%v)", results, err)
-	}
-}
-
 // proves: F61
 func TestSharing(t *testing.T) {
 	t.Parallel()

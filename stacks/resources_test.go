@@ -7,14 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/attachinterfaces"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/mtu"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
@@ -22,7 +19,6 @@ import (
 	"github.com/gophercloud/gophercloud/v2/pagination"
 
 	"github.com/slipway-sh/slipway/internal/preflight"
-	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -147,65 +143,6 @@ func TestOnAProvisioningNetworkTheSeedHasTwoCards(t *testing.T) {
 	}
 }
 
-// proves: F12
-func TestTheThreeWaysToAnAddress(t *testing.T) {
-	t.Parallel()
-	cloud := sandboxtest.Start(t)
-	w := newWorld(t, cloud, plain)
-	client, _ := w.clients.Network()
-	theirs := must[*floatingips.FloatingIP](t)(floatingips.Create(t.Context(), client, floatingips.CreateOpts{FloatingNetworkID: w.env.Choices.FloatingNetworkID}).Extract())
-
-	w.up(t)
-	if made := w.only(t, stacks.StepAddress); made.ID == theirs.ID || w.output(t, "seedAddress") != made.Name {
-		t.Errorf("auto: %+v, reached at %v", made, w.output(t, "seedAddress"))
-	}
-	fixed := newWorld(t, cloud, plain+"spec:\n  seed:\n    floatingIP: {address: "+theirs.FloatingIP+"}\n")
-	w.env = fixed.env
-	w.up(t)
-	if w.output(t, "seedAddress") != theirs.FloatingIP {
-		t.Errorf("fixed: reached at %v", w.output(t, "seedAddress"))
-	}
-	none := newWorld(t, cloud, plain+"spec:\n  seed:\n    floatingIP: {mode: none}\n")
-	w.env = none.env
-	w.up(t)
-	if after := must[*floatingips.FloatingIP](t)(floatingips.Get(t.Context(), client, theirs.ID).Extract()); after.PortID != "" {
-		t.Error("the borrowed address still leads to the seed")
-	}
-	if address, _ := w.output(t, "seedAddress").(string); !strings.HasPrefix(address, "192.168.100.") {
-		t.Errorf("none: reached at %v", address)
-	}
-}
-
-// proves: F15
-// proves: S-15
-func TestBootFromAVolumeThatGoesWithTheServer(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandboxtest.Start(t), plain+"spec:\n  seed:\n    rootVolume: {sizeGiB: 30, type: __DEFAULT__}\n")
-	w.up(t)
-	client, _ := w.clients.Volume()
-	roots := func() (sizes []int) {
-		pages, err := volumes.List(client, nil).AllPages(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range must[[]volumes.Volume](t)(volumes.ExtractVolumes(pages)) {
-			if v.Bootable == "true" && v.VolumeType == "__DEFAULT__" {
-				sizes = append(sizes, v.Size)
-			}
-		}
-		return sizes
-	}
-	if got := roots(); !slices.Equal(got, []int{30}) {
-		t.Errorf("boot volumes of %v GiB", got)
-	}
-	if _, err := w.run(t).Destroy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := roots(); len(got) > 0 {
-		t.Errorf("boot volumes left: %v", got)
-	}
-}
-
 // proves: F21
 func TestAnImageIsUploadedOnce(t *testing.T) {
 	t.Parallel()
@@ -273,34 +210,6 @@ func TestWhatOthersDeletedIsMadeAgain(t *testing.T) {
 		t.Errorf("up: %v", report.Changes)
 	}
 	w.only(t, stacks.StepSeed)
-}
-
-// proves: S-10
-func TestZoneHintsAreSentWhereTheyAreKnown(t *testing.T) {
-	t.Parallel()
-	cloud := sandboxtest.Start(t)
-	for _, alias := range []string{"network_availability_zone", "router_availability_zone"} {
-		rule := faultinject.Rule{Service: "network", Method: "GET", Path: "/v2.0/extensions/" + alias, Status: 404}
-		if _, err := cloud.Env.Faults.Add(rule); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, known := range []bool{false, true} {
-		w := newWorld(t, cloud, plain)
-		w.env.Choices.AvailabilityZoneHints = []string{"nova"}
-		w.up(t)
-		client, _ := w.clients.Network()
-		router := must[*routers.Router](t)(routers.Get(t.Context(), client, w.only(t, stacks.StepRouter).ID).Extract())
-		if sent := len(router.AvailabilityZoneHints) > 0; sent != known {
-			t.Errorf("known %v: hints %v", known, router.AvailabilityZoneHints)
-		}
-		if _, err := w.run(t).Destroy(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := cloud.Env.Faults.Clear(); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // proves: S-14

@@ -22,6 +22,11 @@ import (
 //go:embed testdata/objects.yaml
 var objects string
 
+// rendered is what chart 0.27.0 renders.
+//
+//go:embed testdata/chart-0.27.0.yaml
+var rendered string
+
 // proves: F110
 func TestDefinitionsTakeWhatChartsRender(t *testing.T) {
 	t.Parallel()
@@ -30,7 +35,8 @@ func TestDefinitionsTakeWhatChartsRender(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text := range strings.SplitSeq(objects, "\n---\n") {
+	kinds := map[string]int{}
+	for text := range strings.SplitSeq(objects+"\n---\n"+rendered, "\n---\n") {
 		sent := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(text), &sent.Object); err != nil {
 			t.Fatal(err)
@@ -48,6 +54,10 @@ func TestDefinitionsTakeWhatChartsRender(t *testing.T) {
 		if asJSON(t, sent.Object["spec"]) != asJSON(t, stored.Object["spec"]) || !reflect.DeepEqual(sent.GetLabels(), stored.GetLabels()) {
 			t.Errorf("%s was stored as %v", sent.GetName(), stored.Object["spec"])
 		}
+		kinds[sent.GetKind()]++
+	}
+	if kinds["HelmRelease"] < 18 || kinds["Manifests"] < 5 {
+		t.Errorf("applied are %v", kinds)
 	}
 }
 

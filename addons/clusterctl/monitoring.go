@@ -33,9 +33,9 @@ func dashboardMap() *unstructured.Unstructured {
 		"data":     map[string]any{"capo.json": dashboard}}}
 }
 
-// Monitor lets Prometheus read CAPO's metrics and Grafana show them where the
-// operator of Prometheus is, which its definition of PodMonitors tells; where it
-// is not, nothing of that is there (row F29).
+// Monitor lets Prometheus read the metrics of CAPO and cert-manager, and Grafana
+// show CAPO's, where the operator of Prometheus is, which its definition of
+// PodMonitors tells; where it is not, nothing of that is there (rows F26, F29).
 func (i Installation) Monitor(ctx context.Context) error {
 	present, err := i.Cluster.Exists("monitoring.coreos.com", "PodMonitor")
 	if err != nil {
@@ -43,7 +43,7 @@ func (i Installation) Monitor(ctx context.Context) error {
 	}
 	objects, err := kube.Decode(strings.NewReader(monitoringObjects))
 	if err != nil {
-		return fmt.Errorf("monitoring of CAPO: %w", err)
+		return fmt.Errorf("objects for monitoring: %w", err)
 	}
 	objects = append(objects, dashboardMap())
 	if present {

@@ -28,17 +28,17 @@ spec:
       schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// TestCAPOIsMonitoredWhereSomebodyLooks has a real API server without, with and
-// again without the operator's definition of PodMonitors.
+// TestCAPOAndCertManagerAreMonitoredWhereSomebodyLooks has a real API server without,
+// with and again without the operator's definition of PodMonitors.
 //
-// proves: F29
-func TestCAPOIsMonitoredWhereSomebodyLooks(t *testing.T) {
+// proves: F26, F29
+func TestCAPOAndCertManagerAreMonitoredWhereSomebodyLooks(t *testing.T) {
 	t.Parallel()
 	cluster, err := kube.New(kubetest.Start(t).Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cluster.Apply(t.Context(), []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: capo-system}\n")); err != nil {
+	if err := cluster.Apply(t.Context(), []byte("{apiVersion: v1, kind: Namespace, metadata: {name: capo-system}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: cert-manager}}\n")); err != nil {
 		t.Fatal(err)
 	}
 	i := Installation{Cluster: cluster}
@@ -87,12 +87,13 @@ func TestCAPOIsMonitoredWhereSomebodyLooks(t *testing.T) {
 	expect(t, cluster, false)
 }
 
-// expect wants the PodMonitor, the dashboard and the right to read there, or
+// expect wants the PodMonitors, the dashboard and the right to read there, or
 // nothing of them.
 func expect(t *testing.T, cluster *kube.Cluster, want bool) {
 	t.Helper()
 	for _, text := range []string{
 		"{apiVersion: monitoring.coreos.com/v1, kind: PodMonitor, metadata: {name: capo-controller-manager, namespace: capo-system}}",
+		"{apiVersion: monitoring.coreos.com/v1, kind: PodMonitor, metadata: {name: cert-manager, namespace: cert-manager}}",
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: capo-grafana-dashboard, namespace: capo-system}}",
 		"{apiVersion: v1, kind: Secret, metadata: {name: capo-metrics-reader, namespace: capo-system}}",
 		"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: capo-metrics-reader}}",

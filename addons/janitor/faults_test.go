@@ -1,6 +1,7 @@
 package janitor
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+	"github.com/gophercloud/gophercloud/v2/pagination"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 )
@@ -59,6 +61,40 @@ func TestVolumesOfEveryPage(t *testing.T) {
 		t.Errorf("%d volumes are left (%v), want another's", len(left), err)
 	}
 	if removed := w.count("capi_janitor_removed_total", kindVolume); removed != count {
+		t.Errorf("%v deletions counted", removed)
+	}
+}
+
+// TestAVolumeOnALaterPageHoldsTheCluster has pages of which the first is another
+// cluster's but for one volume: a janitor that read it alone would find nothing
+// more in its next attempt, and let the cluster go with a volume left behind.
+//
+// proves: F149
+func TestAVolumeOnALaterPageHoldsTheCluster(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	many := 6000
+	boss := w.cloud.Admin.BlockStorage(t)
+	if err := volumequotas.Update(t.Context(), boss, w.projectID(), volumequotas.UpdateOpts{Volumes: &many, Gigabytes: &many}).Err; err != nil {
+		t.Fatal(err)
+	}
+	s := w.cluster("default", "prod")
+	const page = 1000 // Cinder's osapi_max_limit, and the sandbox's
+	first := s.volume(nil)
+	for range page {
+		s.volume(map[string]string{ClusterKey: "another"})
+	}
+	last := s.volume(nil)
+	pages := 0
+	err := volumes.List(w.cloud.Member.BlockStorage(t), volumes.ListOpts{}).EachPage(t.Context(), func(context.Context, pagination.Page) (bool, error) { pages++; return true, nil })
+	if err != nil || pages != 2 {
+		t.Fatalf("%d pages (%v)", pages, err)
+	}
+	s.delete()
+	s.settle()
+	absent(t, "the first volume", w.getVolume(first))
+	absent(t, "the last volume", w.getVolume(last))
+	if removed := w.count("capi_janitor_removed_total", kindVolume); removed != 2 {
 		t.Errorf("%v deletions counted", removed)
 	}
 }

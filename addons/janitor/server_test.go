@@ -197,7 +197,7 @@ func (k *kubernetes) finalized(object *unstructured.Unstructured) func() bool {
 // Secret but may not list any, writes its condition into CAPO's schema, and
 // cleans one cluster while another fails.
 //
-// proves: F140, F146, F154
+// proves: F140, F146, F154, S-72
 func TestOnAnAPIServer(t *testing.T) {
 	t.Parallel()
 	k := start(t)

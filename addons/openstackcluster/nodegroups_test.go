@@ -169,8 +169,6 @@ nodeGroupDefaults:
 }
 
 // TestAutoscaling sizes groups by annotations, and tells what is not there yet.
-//
-// proves: F79
 func TestAutoscaling(t *testing.T) {
 	t.Parallel()
 	all := render(t, `

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -50,7 +51,11 @@ func TestAWaitEndsWithTheFailingPod(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), test.within, errors.New("not in time"))
 			defer cancel()
 			said := ""
-			err := (&Cluster{Typed: fake.NewClientset(test.objects...)}).WaitAvailable(ctx, wanted, func(text string) { said = text })
+			client := fake.NewClientset(test.objects...)
+			err := (&Cluster{Typed: client}).WaitAvailable(ctx, wanted, func(text string) { said = text })
+			if asked := logsAsked(client); len(test.objects) > 0 && (len(asked) != 1 || asked[0].Container != "manager" || !asked[0].Previous || *asked[0].TailLines != 10) {
+				t.Errorf("asked for logs: %+v", asked)
+			}
 			for _, want := range test.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("no %q in\n%v", want, err)
@@ -61,4 +66,14 @@ func TestAWaitEndsWithTheFailingPod(t *testing.T) {
 			}
 		})
 	}
+}
+
+// logsAsked are the options of the requests for logs.
+func logsAsked(client *fake.Clientset) (asked []*corev1.PodLogOptions) {
+	for _, action := range client.Actions() {
+		if action.GetSubresource() == "log" {
+			asked = append(asked, action.(clienttesting.GenericAction).GetValue().(*corev1.PodLogOptions))
+		}
+	}
+	return asked
 }

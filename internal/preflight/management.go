@@ -63,12 +63,8 @@ func checkManagement(r *run) {
 // nodeHosts warns of server groups that need more hosts than the cloud has: the last
 // servers would find no host.
 func (r *run) nodeHosts(m *config.ManagementCluster) {
-	policy := func(of string) string {
-		word, _, _ := unstructured.NestedString(m.Values, of, "serverGroup", "policy")
-		return word
-	}
 	warn := func(what, of string, servers int) {
-		if r.Snapshot.Hosts > 0 && servers > r.Snapshot.Hosts && policy(of) == "anti-affinity" {
+		if r.Snapshot.Hosts > 0 && servers > r.Snapshot.Hosts && serverGroupPolicy(m, of) == "anti-affinity" {
 			r.find(Warning, what, "choose soft-anti-affinity in spec.managementCluster.values."+of+".serverGroup.policy, or fewer servers",
 				"anti-affinity needs a separate host for each of %d servers, but the cloud offers only %d: Nova will find no valid host", servers, r.Snapshot.Hosts)
 		}
@@ -77,6 +73,28 @@ func (r *run) nodeHosts(m *config.ManagementCluster) {
 	for _, group := range m.NodeGroups {
 		warn("node group "+group.Name, "nodeGroupDefaults", group.Count)
 	}
+}
+
+// serverGroupPolicy is the policy of the server groups that the chart makes for a
+// part of its values; empty if it makes none.
+func serverGroupPolicy(m *config.ManagementCluster, of string) string {
+	if id, _, _ := unstructured.NestedString(m.Values, of, "serverGroupId"); id != "" {
+		return ""
+	}
+	word, _, _ := unstructured.NestedString(m.Values, of, "serverGroup", "policy")
+	return word
+}
+
+// serverGroups counts the server groups that the chart makes.
+func serverGroups(m *config.ManagementCluster) int {
+	n := 0
+	if serverGroupPolicy(m, "controlPlane") != "" {
+		n++
+	}
+	if serverGroupPolicy(m, "nodeGroupDefaults") != "" {
+		n += len(m.NodeGroups)
+	}
+	return n
 }
 
 // nodeFlavors finds the flavors of the control plane and of each node group.
@@ -180,7 +198,7 @@ func (r *run) nodeZones(m *config.ManagementCluster) {
 }
 
 // clusterNeeds adds what Cluster API creates for the management cluster: its
-// servers, the API's load balancer with its address, and the nodes' security groups
+// servers and server groups, the API's load balancer with its address, and the nodes' security groups
 // with about as many rules as Cluster API's provider creates.
 func (r *run) clusterNeeds(needs map[resource]int) {
 	m := r.spec.ManagementCluster
@@ -195,6 +213,7 @@ func (r *run) clusterNeeds(needs map[resource]int) {
 	}) {
 		return
 	}
+	needs[resource{cloud.Compute, "server_groups"}] += serverGroups(m)
 	needs[resource{cloud.LoadBalancer, "load_balancers"}]++
 	needs[resource{cloud.Network, "ports"}]++
 	if m.APIServer.FloatingIP {

@@ -229,6 +229,15 @@ func TestFlavor(t *testing.T) {
 			t.Errorf("%s: flavor %s, want %s", spec, got, want)
 		}
 	}
+	// The least memory wins, not the first that is large enough in another way, and
+	// each of the three limits counts.
+	least := check(t, "", func(s *cloud.Snapshot) {
+		s.Flavors = []cloud.FlavorInfo{{Name: "one CPU", VCPUs: 1, RAM: 8192, Disk: 20}, {Name: "a GB short", VCPUs: 2, RAM: 8192, Disk: 19}, {Name: "a MiB short", VCPUs: 2, RAM: 8191, Disk: 20},
+			{Name: "enough", VCPUs: 2, RAM: 8192, Disk: 20}, {Name: "more", VCPUs: 2, RAM: 8193, Disk: 20}}
+	})
+	if got := least.Choices.FlavorName; got != "enough" {
+		t.Errorf("chosen %q", got)
+	}
 	if r := check(t, "", nil); !slices.ContainsFunc(told(r, Info), func(line string) bool {
 		return strings.HasPrefix(line, "flavor flavor large: chosen: 4 vCPUs, 8192 MiB")
 	}) {

@@ -39,6 +39,46 @@ func TestQuotaIsComparedWithWhatIsNeeded(t *testing.T) {
 	}
 }
 
+// TestEveryQuotaIsCounted has a seed on a network of its own, and a management
+// cluster of 3 and 2 nodes with server groups and a load balancer: everything that
+// a quota can be short of is told, with how much.
+//
+// proves: S-33
+func TestEveryQuotaIsCounted(t *testing.T) {
+	t.Parallel()
+	const cluster = `managementCluster: {controlPlane: {flavor: large, rootVolume: {sizeGiB: 25}, etcdVolume: {sizeGiB: 5}}, nodeGroups: [{name: md-0, count: 2, flavor: large}],
+		values: {controlPlane: {serverGroup: {policy: anti-affinity}}, nodeGroupDefaults: {serverGroup: {policy: soft-anti-affinity}}}}`
+	want := map[resource]int{
+		{cloud.Compute, "instances"}: 1 + 4 + 3, {cloud.Compute, "cores"}: 4 * 8, {cloud.Compute, "ram"}: 8192 * 8,
+		{cloud.Compute, "server_groups"}: 2, {cloud.Compute, "key_pairs"}: 1,
+		{cloud.Volume, "volumes"}: 1 + 2*4, {cloud.Volume, "gigabytes"}: 50 + 30*4,
+		{cloud.Network, "networks"}: 1, {cloud.Network, "subnets"}: 1, {cloud.Network, "routers"}: 1, {cloud.Network, "floating_ips"}: 2,
+		{cloud.Network, "ports"}: 1 + 4 + 3 + 2 + 1, {cloud.Network, "security_groups"}: 3, {cloud.Network, "security_group_rules"}: 4 + 30,
+		{cloud.LoadBalancer, "load_balancers"}: 1,
+	}
+	r := check(t, cluster, func(s *cloud.Snapshot) {
+		s.Quotas = nil
+		for of := range want {
+			s.Quotas = append(s.Quotas, cloud.Quota{Service: of.service, Resource: of.name, Limit: 7, Used: 7})
+		}
+	})
+	for of, need := range want {
+		if got := needOf(r, of.name); got != (Need{of.service, of.name, need, 7, 7, need}) {
+			t.Errorf("%s: %+v, want %d", of.name, got, need)
+		}
+	}
+	if n := len(told(r, Error)); n != len(want) || !r.Refused() {
+		t.Errorf("%d of %d are told: %q", n, len(want), told(r, Error))
+	}
+	// The groups of others, and their policy, are no business of ours.
+	r = check(t, strings.NewReplacer("anti-affinity}", "anti-affinity}, serverGroupId: g").Replace(cluster), func(s *cloud.Snapshot) {
+		s.Quotas = []cloud.Quota{{Service: cloud.Compute, Resource: "server_groups", Limit: 0}}
+	})
+	if r.Refused() {
+		t.Errorf("server groups that are there already: %q", told(r, Error))
+	}
+}
+
 func TestWhatExistsIsNotNeededAgain(t *testing.T) {
 	t.Parallel()
 	mark := ownership.New("prod", "x")

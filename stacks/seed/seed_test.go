@@ -140,7 +140,6 @@ func TestDecidedSettingsAreRefused(t *testing.T) {
 	}
 }
 
-// proves: F24
 func TestSeedHasTheThreeWatchLimits(t *testing.T) {
 	t.Parallel()
 	c, files := parse(t, minimal())

@@ -161,7 +161,11 @@ func (w *world) shown(key Key) {
 	}
 }
 
-// deleted deletes a cluster that Cluster API holds by a finalizer, twice.
+// deleted deletes a cluster that Cluster API holds by a finalizer: what becomes of
+// volumes is said before, and all that it was made of stays until it is gone, also
+// when the time for it ends before.
+//
+// proves: S-72
 func (w *world) deleted(key Key) {
 	w.Helper()
 	const hold = "cluster.cluster.x-k8s.io"
@@ -172,6 +176,12 @@ func (w *world) deleted(key Key) {
 		}
 	}
 	held(`["` + hold + `"]`)
+	short, cancel := context.WithTimeoutCause(w.Context(), 3*time.Second, errors.New("not in time"))
+	defer cancel()
+	if _, err := w.Delete(short, w.cloud, key, "delete", func(string) {}); err == nil || !strings.Contains(err.Error(), "not in time") {
+		w.Errorf("a deletion that is held: %v", err)
+	}
+	w.settings(key)
 	ended := make(chan error, 1)
 	go func() {
 		d, err := w.Delete(w.Context(), w.cloud, key, "keep", func(string) {})
@@ -180,15 +190,15 @@ func (w *world) deleted(key Key) {
 		}
 		ended <- err
 	}()
-	w.eventually("the deletion", func() bool { return w.get("clusters", key).GetDeletionTimestamp() != nil })
-	if policy := w.get("openstackclusters", key).GetAnnotations()[janitor.VolumesPolicyAnnotation]; policy != "keep" {
-		w.Errorf("the janitor is told to %q volumes", policy)
+	w.eventually("the deletion with another policy", func() bool {
+		return w.get("openstackclusters", key).GetAnnotations()[janitor.VolumesPolicyAnnotation] == "keep"
+	})
+	if w.get("clusters", key).GetDeletionTimestamp() == nil {
+		w.Error("the Cluster is not being deleted")
 	}
+	w.settings(key)
 	if _, _, err := w.Create(w.Context(), w.cloud, wanted(w.T, key.Name, small), func(string) {}); err == nil || !strings.Contains(err.Error(), "it is being deleted") {
 		w.Errorf("creating what is being deleted: %v", err)
-	}
-	if len(w.credentials(key.Name)) != 1 {
-		w.Error("the credential is gone before the cluster")
 	}
 	held(`[]`)
 	select {
@@ -207,6 +217,22 @@ func (w *world) deleted(key Key) {
 	}
 	if d, err := w.Delete(w.Context(), w.cloud, key, "keep", func(string) {}); err != nil || d.Deleted {
 		w.Errorf("again: %+v, %v", d, err)
+	}
+}
+
+// settings wants what a cluster is made of to be there: its release with the
+// values, its namespace, and the credential with its Secret.
+func (w *world) settings(key Key) {
+	w.Helper()
+	client, err := w.helm(key.Namespace)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if last, err := client.Last(key.Name); err != nil || last == nil || last.Info.Status != release.StatusDeployed || len(last.Config) == 0 {
+		w.Errorf("the release is gone before the cluster (%v)", err)
+	}
+	if _, err := w.Kube.Typed.CoreV1().Secrets(key.Namespace).Get(w.Context(), SecretName(key.Name), metav1.GetOptions{}); err != nil || len(w.credentials(key.Name)) != 1 {
+		w.Errorf("the credential is gone before the cluster (%v)", err)
 	}
 }
 

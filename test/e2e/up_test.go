@@ -18,11 +18,13 @@ import (
 type project struct {
 	*sandbox
 	folder string
+	// said is what commands told of their progress, and warned of.
+	said strings.Builder
 }
 
 func newProject(t *testing.T) *project {
 	t.Helper()
-	p := &project{startSandbox(t), t.TempDir()}
+	p := &project{sandbox: startSandbox(t), folder: t.TempDir()}
 	text := "apiVersion: slipway.sh/v1alpha1\nkind: Environment\nmetadata: {name: demo}\nspec:\n  cloud: sandbox\n  bundle: " + bundleDir(t) + "\n"
 	if err := os.WriteFile(filepath.Join(p.folder, "slipway.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -44,6 +46,7 @@ func (p *project) do(args ...string) string {
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
+	p.said.WriteString(errs.String())
 	if err != nil {
 		p.t.Fatalf("slipway %s: %v\n%s\n%s", strings.Join(args, " "), err, out, errs.String())
 	}
@@ -119,17 +122,24 @@ func (p *project) kubectl(args ...string) string {
 // there, what a second run does, what a lost server costs, and that nothing
 // stays behind.
 //
-// proves: F02, F04, F16, F17, F18, F25, F27, F40, F49, S-01, S-04, S-81
+// proves: F02, F04, F16, F17, F18, F23, F25, F27, F40, F49, S-01, S-04, S-81, S-90
 func TestUp(t *testing.T) {
 	if !isolate(t) {
 		return
 	}
 	p := newProject(t)
+	corp := newAuthority(t)
+	p.trust(corp)
+	p.append(seedSettings)
 	p.listImage()
 	p.interrupt()
 	p.crash()
 	p.up()
 	p.expectProviders()
+	p.expectGates()
+	p.expectTrust(corp)
+	p.expectReading()
+	p.expectNoSecrets()
 	p.expectTools()
 	made := p.ids()
 	if again := p.up(); len(again.Report.Changes) != 0 {
@@ -151,6 +161,8 @@ func TestUp(t *testing.T) {
 
 	p.kubectl("create", "configmap", "kept", "--from-literal", "a=b")
 	p.growData()
+	p.loseDevice()
+	p.expectPin()
 	p.openstack("server", "delete", "--wait", "demo-seed")
 	p.do("refresh")
 	p.up()
@@ -160,7 +172,7 @@ func TestUp(t *testing.T) {
 			t.Errorf("%s: was %s, is %s", name, id, now[name])
 		}
 	}
-	if got := p.kubectl("get", "configmap", "kept", "-o", "jsonpath={.data.a}"); got != "b" {
+	if got := p.kubectl("get", "configmap", "kept", "-o", "jsonpath={.data.a}"); got != "b" { // it was written before the volume grew
 		t.Errorf("after the server was replaced the object holds %q", got)
 	}
 	if size := p.dataSize(); size < grownGiB<<30*9/10 {
@@ -252,26 +264,21 @@ func (p *project) listImage() {
 const grownGiB = 60
 
 // growData makes the data volume larger: the volume is extended in place. Where
-// the host lets machines grow a mounted file system it is larger at once, else
-// after the next boot.
+// the host lets machines grow a mounted file system it is larger at once, else up
+// says that it will be after the next boot.
 func (p *project) growData() {
 	p.t.Helper()
 	before := p.dataSize()
-	file, err := os.OpenFile(filepath.Join(p.folder, "slipway.yaml"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	_, err = fmt.Fprintf(file, "  seed: {dataVolume: {sizeGiB: %d}}\n", grownGiB)
-	if err := errors.Join(err, file.Close()); err != nil {
-		p.t.Fatal(err)
-	}
+	p.append(fmt.Sprintf("  seed: {dataVolume: {sizeGiB: %d}}\n", grownGiB))
 	id := p.openstack("volume", "show", "demo-seed-data", "-f", "value", "-c", "id")
+	already := p.said.Len()
 	p.up()
 	if shown := p.openstack("volume", "show", "demo-seed-data", "-f", "value", "-c", "id", "-c", "size"); shown != id+"\n"+strconv.Itoa(grownGiB) {
 		p.t.Errorf("the volume was %s, is %s", id, shown)
 	}
-	if now := p.dataSize(); now < before {
-		p.t.Errorf("the file system had %d bytes, has %d", before, now)
+	now, later := p.dataSize(), strings.Contains(p.said.String()[already:], "its file system follows when the seed boots next")
+	if grown := now >= grownGiB<<30*9/10; now < before || grown == later {
+		p.t.Errorf("the file system had %d bytes, has %d; said to follow later: %t", before, now, later)
 	}
 }
 
