@@ -17,6 +17,8 @@ import (
 // client of Debian has a command for it), and waits until the former one is
 // revoked: what is done with the cluster from then on, on either side, is done
 // with the new one.
+//
+// proves: M-X19
 func (p *project) rotate() {
 	p.t.Helper()
 	former := p.clusterCredentials()

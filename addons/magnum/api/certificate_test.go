@@ -57,6 +57,17 @@ func (b *bench) ecKey() *ecdsa.PrivateKey {
 	return key
 }
 
+func (b *bench) certificate(text string) *x509.Certificate {
+	b.t.Helper()
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		b.t.Fatalf("no PEM: %s", text)
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	b.must(err)
+	return certificate
+}
+
 // proves: M-X1, M-X2, M-X12, M-X13, M-X17
 func TestCertificateGet(t *testing.T) {
 	t.Parallel()
@@ -84,7 +95,7 @@ func TestCertificateGet(t *testing.T) {
 	b.await(func() bool { return b.do(member, http.MethodGet, path, nil).status == 404 })
 }
 
-// proves: M-X3, M-X4, M-X5, M-X6, M-X7, M-X8, M-X9, M-X11, M-X18
+// proves: M-X3, M-X4, M-X5, M-X6, M-X7, M-X8, M-X9, M-X11
 func TestCertificateSign(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -106,9 +117,7 @@ func TestCertificateSign(t *testing.T) {
 			who = other
 		}
 		made := b.do(who, http.MethodPost, certificates, body).want(201).is("cluster_uuid", uuid).is("csr", body["csr"])
-		block, _ := pem.Decode([]byte(made.str("pem")))
-		signed, err := x509.ParseCertificate(block.Bytes)
-		b.must(err)
+		signed := b.certificate(made.str("pem"))
 		if _, err := signed.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -134,6 +143,40 @@ func TestCertificateSign(t *testing.T) {
 	}
 	b.do(reader, http.MethodPost, certificates, object{"cluster_uuid": uuid, "csr": ec}).want(403)
 	b.do(alien, http.MethodPost, certificates, object{"cluster_uuid": uuid, "csr": ec}).want(400)
+}
+
+// The term is what the server was configured with, until the authority's end;
+// the beginning is never ahead of the clocks of those who verify.
+//
+// proves: M-X18
+func TestCertificateTerm(t *testing.T) {
+	t.Parallel()
+	now := time.Now().Truncate(time.Second)
+	const day = 24 * time.Hour
+	for name, test := range map[string]struct{ configured, want time.Duration }{
+		"none":                      {0, 1825 * day},
+		"an hour":                   {time.Hour, time.Hour},
+		"90 days":                   {90 * day, 90 * day},
+		"longer than the authority": {40 * 365 * day, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, func(o *Options) { o.Term, o.Now = test.configured, func() time.Time { return now } })
+			_, uuid := b.ready()
+			authority := b.certificate(string(b.authorities(uuid)["ca"]))
+			signed := b.do(member, http.MethodPost, certificates, object{"cluster_uuid": uuid, "csr": b.csr(b.ecKey(), 0)}).want(201)
+			certificate, want := b.certificate(signed.str("pem")), now.Add(test.want)
+			if test.want == 0 {
+				want = authority.NotAfter
+			}
+			if !certificate.NotAfter.Equal(want) {
+				t.Errorf("good until %s, want %s", certificate.NotAfter, want)
+			}
+			if certificate.NotBefore.After(now) {
+				t.Errorf("good from %s, which is after %s", certificate.NotBefore, now)
+			}
+		})
+	}
 }
 
 // proves: M-X14, M-X15, M-X16

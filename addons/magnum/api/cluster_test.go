@@ -126,6 +126,14 @@ func (b *bench) credentials(who string) []applicationcredentials.ApplicationCred
 	return list
 }
 
+// workers checks the size of the default workers, in the cluster and in its
+// node group.
+func (b *bench) workers(uuid string, want int) {
+	b.t.Helper()
+	b.show(uuid).is("node_count", want)
+	b.do(member, http.MethodGet, clusters+"/"+uuid+"/nodegroups/default-worker", nil).want(200).is("node_count", want)
+}
+
 // The zero nodes of 1.10 are taken at every version: Tempest asks for them
 // without one (facts 9.2).
 //
@@ -140,12 +148,31 @@ func TestZeroNodes(t *testing.T) {
 		b.show(uuid).is("node_count", 0).is("node_addresses", []string{})
 	}
 	_, uuid := b.ready()
-	b.with("").do(member, http.MethodPatch, clusters+"/"+uuid, []object{patchOp("replace", "/node_count", 0)}).want(202)
-	b.show(uuid).is("node_count", 0)
+	path := clusters + "/" + uuid
+	for _, version := range []string{"", "1.9", "1.10"} {
+		b.with(version).do(member, http.MethodPatch, path, []object{patchOp("replace", "/node_count", 0)}).want(202)
+		b.workers(uuid, 0)
+		b.do(member, http.MethodPatch, path, []object{patchOp("replace", "/node_count", 2)}).want(409).says("UPDATE_IN_PROGRESS")
+		b.settle(uuid)
+		b.with("1.9").do(member, http.MethodPost, path+"/actions/resize", object{"node_count": 2}).want(202)
+		b.workers(uuid, 2)
+		b.settle(uuid)
+	}
+	for _, version := range []string{"1.7", "1.9", "1.10"} {
+		b.with(version).do(member, http.MethodPost, path+"/actions/resize", object{"node_count": 0}).want(202).is("uuid", uuid)
+		b.workers(uuid, 0)
+		b.settle(uuid)
+		b.with("").do(member, http.MethodPatch, path, []object{patchOp("replace", "/node_count", 1)}).want(202)
+		b.workers(uuid, 1)
+		b.settle(uuid)
+	}
+	// The least of a group still holds.
+	b.with("1.10").do(member, http.MethodPatch, path+"/nodegroups/default-worker", []object{patchOp("replace", "/min_node_count", 1)}).want(202)
 	b.settle(uuid)
-	b.with("1.9").do(member, http.MethodPost, clusters+"/"+uuid+"/actions/resize", object{"node_count": 2}).want(202)
-	b.with("1.10").do(member, http.MethodPost, clusters+"/"+uuid+"/actions/resize", object{"node_count": 0}).want(202)
-	b.show(uuid).is("node_count", 0)
+	for _, version := range []string{"1.9", "1.10"} {
+		b.with(version).do(member, http.MethodPost, path+"/actions/resize", object{"node_count": 0}).want(400).says("min_node_count = 1")
+	}
+	b.workers(uuid, 1)
 }
 
 // proves: M-C14, M-C15, M-C16, M-C17, M-C71

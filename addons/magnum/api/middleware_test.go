@@ -108,7 +108,8 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// proves: M-F15
+// TestAddresses has the links of every address. Whether the clients follow them
+// there is not shown.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(o *Options) { o.TrustForwarded = true })

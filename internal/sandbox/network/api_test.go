@@ -83,7 +83,7 @@ func link(page map[string]any, rel string) string {
 	return ""
 }
 
-// proves: that what was under way when the process was killed ends after it
+// TestStatusEndsAfterRestart: what was under way when the process was killed ends after it
 // starts again, and nothing is lost.
 func TestStatusEndsAfterRestart(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,56 @@
+package main
+
+import "slices"
+
+// part is something that proves rows: a target of the Makefile.
+type part struct {
+	name, target string
+	// what says what it does, for the list.
+	what string
+	// ci says that CI runs it with every change. The others run only by hand.
+	ci bool
+}
+
+// parts are all of them, in the order in which they run; where several run a
+// test, the first stands for it.
+func parts() []part {
+	return []part{
+		{"test", "test", "go vet and the quick tests", true},
+		{"e2e", "e2e", "the bundle, tests on real API servers and on machines", true},
+		{"guarded", "guarded", "tests that ask for SLIPWAY_PROOFS=1", false},
+		{"fuzz", "fuzz", "each fuzz target for a minute", false},
+		{"gophercloud", "gophercloud-acceptance", "gophercloud's own tests on a sandbox", false},
+		{"opentofu", "opentofu-acceptance", "those of OpenTofu's provider, and its Magnum resources", false},
+		{"mutate", "mutate", "changed conditions and results must be noticed by tests", false},
+		{"fleet", "bench-fleet", "the Magnum endpoint, its controllers and the addon provider with many clusters", false},
+		{"upgrade", "upgrade-test", "an environment of an older Slipway becomes this one, on machines", false},
+		{"devcloud", "devcloud-test", "the contract suite, an environment and Magnum on a real OpenStack", false},
+	}
+}
+
+// choose are the parts with these names, or all that CI does not run.
+func choose(names []string) (chosen []part, unknown []string) {
+	for _, p := range parts() {
+		if slices.Contains(names, p.name) || len(names) == 0 && !p.ci {
+			chosen = append(chosen, p)
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(parts(), func(p part) bool { return p.name == name }) {
+			unknown = append(unknown, name)
+		}
+	}
+	return chosen, unknown
+}
+
+// by says who runs a part.
+func (p part) by() string {
+	if p.ci {
+		return "CI"
+	}
+	return "by hand"
+}
+
+// realFolders are those whose packages `make e2e` runs with a bundle; test has
+// lines of its own.
+func realFolders() []string { return []string{"addons", "images", "internal", "stacks"} }
