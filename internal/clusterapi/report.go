@@ -33,6 +33,11 @@ type Part struct {
 	// Outdated is set if the part is a control plane or a node group with machines
 	// that are to be replaced by others.
 	Outdated bool `json:"outdated,omitempty"`
+
+	// wanted, readyMachines and withoutNetwork count the machines of a control plane
+	// or a node group; current is that there are no others, and none is outdated.
+	wanted, readyMachines, withoutNetwork int64
+	current                               bool
 }
 
 // Report is a cluster with its parts, what is made first before what is made
