@@ -55,7 +55,8 @@ func forbidden(format string, args ...any) error {
 }
 
 // looked turns a failed lookup in the cloud into an answer: what does not
-// exist is missing, the rest is the same for all (facts 3.2).
+// exist is missing, the rest is the same for all (facts 3.2). That the token is
+// not accepted stays what it is: it is answered as without one.
 func looked(err error, missing int) error {
 	var failed *openstack.Error
 	switch {
@@ -147,7 +148,7 @@ func (e *httpError) body(requestID string, accept string) []byte {
 		object = e.version.object(accept)
 	} else {
 		o := errorObject{RequestID: requestID, Code: "client", Status: e.status, Detail: e.detail, Links: []any{}}
-		o.Title, _, _ = strings.Cut(e.detail, ".")
+		o.Title = title(e.detail)
 		if e.status >= http.StatusInternalServerError {
 			o.Code = "server"
 		}
@@ -161,6 +162,17 @@ func (e *httpError) body(requestID string, accept string) []byte {
 		return []byte(`{"errors":[]}`)
 	}
 	return text
+}
+
+// title is the first sentence of a detail, without its full stop; clients show
+// it alone. The reference ends it at the first dot, within "m1.small" too.
+func title(detail string) string {
+	for i, letter := range detail {
+		if letter == '.' && (i+1 == len(detail) || detail[i+1] == ' ' || detail[i+1] == '\n') {
+			return detail[:i]
+		}
+	}
+	return detail
 }
 
 func (e *httpError) write(w http.ResponseWriter, r *http.Request, requestID string) {
