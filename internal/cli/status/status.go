@@ -19,6 +19,7 @@ import (
 type options struct {
 	from   environment.Flags
 	drift  bool
+	wide   bool
 	format string
 }
 
@@ -28,18 +29,22 @@ func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show what the environment has in the cloud",
-		Long: `Lists everything in the cloud that carries the environment's mark, with id, type,
-name and state, what runs on the seed, and the management cluster with the clusters
-that it looks after: each with its parts, and the cause of what is not ready. The cloud is shown without any state:
-what a killed run left is there, too.
+		Long: `Shows what of the environment is in the cloud, found by its mark and without any state:
+what a killed run left is there, too. Then what runs on the seed, and the management
+cluster with its workload clusters: the parts that are not ready, each with its cause.
+It fits a terminal: what is well is told by kind, what is not by itself; --wide has a
+line for each, with ids. The last line says whether all is well, and if not the first
+cause.
 With --drift it also compares the cloud with the state, and changes neither.`,
 		Example: `  slipway status
   slipway status -o json | jq -r '.resources[].id'
+  slipway status --wide
   slipway status --drift`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}
 	o.from.Add(cmd.Flags())
+	cmd.Flags().BoolVar(&o.wide, "wide", false, "a line for everything, with ids, however wide")
 	cmd.Flags().BoolVar(&o.drift, "drift", false, "compare the cloud with the state")
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	return cmd
@@ -56,6 +61,8 @@ type result struct {
 	// Clusters are the management cluster and those that it looks after.
 	Clusters []cluster       `json:"clusters,omitempty"`
 	Drift    []engine.Change `json:"drift,omitempty"`
+
+	shelved bool // and nothing else keeps the seed from being asked
 }
 
 func (o options) run(ctx context.Context, streams ui.Streams) error {
@@ -74,6 +81,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		r.Seed, r.Clusters = known.seed, known.clusters
 		if err != nil {
 			r.Unreachable = err.Error()
+			r.shelved = r.Unreachable == errShelved.Error()
 		}
 	}
 	if o.drift {
@@ -83,20 +91,15 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		}
 		r.Drift = drift.Changes
 	}
-	return ui.Output(streams.Out, o.format, r, r.table(o.drift))
+	return ui.Output(streams.Out, o.format, r, r.table(o.wide, o.drift, time.Now()))
 }
 
-func (r result) table(drift bool) ui.Table {
-	table := ui.Table{Header: []string{"TYPE", "NAME", "STATE", "ID"}}
-	for _, thing := range r.Resources {
-		table.Rows = append(table.Rows, []string{thing.Type, thing.Name, thing.State, thing.ID})
+func (r result) table(wide, drift bool, now time.Time) ui.Table {
+	table := ui.Table{Header: []string{"TYPE", "NAME", "STATE", "SINCE"}, Rows: r.grouped(now), Fit: ui.Terminal}
+	if wide {
+		table = ui.Table{Header: []string{"TYPE", "NAME", "STATE", "ID"}, Rows: r.everything(now)}
 	}
-	table.Rows = append(table.Rows, rows(r.Seed, time.Now())...)
-	for _, c := range r.Clusters {
-		table.Rows = append(table.Rows, target.Tree(c.Report, " (on the "+c.On+")", time.Now(), target.MostOfCause)...)
-	}
-	table.Footer = []string{fmt.Sprintf("%d things of %s in cloud %s", len(r.Resources), r.Environment, r.Cloud)}
-	if r.Unreachable != "" {
+	if r.Unreachable != "" && !r.shelved {
 		table.Footer = append(table.Footer, "not all is known: "+r.Unreachable)
 	}
 	for _, change := range r.Drift {
@@ -110,5 +113,19 @@ func (r result) table(drift bool) ui.Table {
 	if drift && len(r.Drift) == 0 {
 		table.Footer = append(table.Footer, "no drift")
 	}
+	table.Footer = append(table.Footer, r.verdict())
 	return table
+}
+
+// everything are the lines of the table with nothing left out.
+func (r result) everything(now time.Time) [][]string {
+	var lines [][]string
+	for _, thing := range r.Resources {
+		lines = append(lines, []string{thing.Type, thing.Name, thing.State, thing.ID})
+	}
+	lines = append(lines, rows(r.Seed, now)...)
+	for _, c := range r.Clusters {
+		lines = append(lines, target.Tree(c.Report, " (on the "+c.On+")", now, target.MostOfCause)...)
+	}
+	return lines
 }

@@ -39,8 +39,5 @@ func shortened(cause string, most int) string {
 	return cause
 }
 
-// Shorten keeps a cause short enough for a table to be read; data has all of it.
-func Shorten(cause string) string { return shortened(cause, MostOfCause) }
-
 // MostOfCause is how many characters of a cause a table shows.
 const MostOfCause = 100
