@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
@@ -101,6 +102,8 @@ func asHTTP(err error) *httpError {
 		return away(failed.Error(), err)
 	case isKube && apierrors.IsConflict(err):
 		return &httpError{status: http.StatusConflict, detail: "Somebody else changed the object at the same time. Try again.", cause: err}
+	case isKube && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return &httpError{status: http.StatusConflict, detail: "The resources of the project are being deleted. Try again.", cause: err}
 	case isKube && apierrors.IsInvalid(err):
 		return &httpError{status: http.StatusBadRequest, detail: invalidText(status), cause: err}
 	case apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err),

@@ -19,6 +19,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -340,4 +342,28 @@ func TestTitle(t *testing.T) {
 			t.Errorf("%q: %q, want %q", detail, got, want)
 		}
 	}
+}
+
+// TestDeletedMeanwhile: what is deleted between the look and the write is missing,
+// and a project that is being deleted takes nothing new: neither is a fault of the
+// server.
+func TestDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	template, uuid := b.ready()
+	kube := b.server.o.Client
+	b.server.o.Client = interceptor.NewClient(b.kube, interceptor.Funcs{
+		Update: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.UpdateOption) error {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "clusters"}, o.GetName())
+		},
+		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			err := apierrors.NewForbidden(schema.GroupResource{Resource: "clusters"}, o.GetName(), errors.New("it is being terminated"))
+			err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+			return err
+		},
+	})
+	b.do(member, http.MethodPatch, clusters+"/"+uuid, []object{patchOp("replace", "/node_count", 3)}).want(404).says("deleted at the same time")
+	b.do(member, http.MethodPost, clusters, object{"cluster_template_id": template}).want(409).says("being deleted")
+	b.server.o.Client = kube
+	b.do(member, http.MethodPatch, clusters+"/"+uuid, []object{patchOp("replace", "/node_count", 3)}).want(202)
 }
