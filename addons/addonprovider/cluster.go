@@ -159,6 +159,18 @@ func condition(object *unstructured.Unstructured, name string) bool {
 	return false
 }
 
+// workerless tells whether a cluster is to have no workers. Cluster API counts
+// them since 1.9; where it does not, there may be some.
+func workerless(cluster *unstructured.Unstructured) bool {
+	for _, path := range [][]string{{"status", "workers"}, {"status", "v1beta2", "workers"}} {
+		if workers, found, _ := unstructured.NestedMap(cluster.Object, path...); found {
+			wanted, _, _ := unstructured.NestedInt64(workers, "desiredReplicas")
+			return wanted == 0
+		}
+	}
+	return false
+}
+
 // deleting tells whether a cluster is on its way out.
 func deleting(cluster *unstructured.Unstructured) bool {
 	phase, _, _ := unstructured.NestedString(cluster.Object, "status", "phase")

@@ -18,6 +18,8 @@ import (
 type recorded struct {
 	revision int
 	digest   string
+	// pending is that it was not ready yet when that was written.
+	pending bool
 }
 
 // connect returns a client of a release, holding a place on its cluster, which
@@ -43,6 +45,10 @@ func (r *reconciler) connect(ctx context.Context, d *desired, report *reporter) 
 	}
 	client := release.NewClient(cluster, place, d.namespace, d.name)
 	client.Timeout, client.History, client.Progress = d.timeout, r.options.HistoryMax, report.progress
+	client.Workerless = func(ctx context.Context) bool {
+		cluster, err := r.cluster(ctx, d.cluster)
+		return err == nil && cluster != nil && workerless(cluster)
+	}
 	return client, cluster, place, nil
 }
 
@@ -102,7 +108,7 @@ func (r *reconciler) change(ctx context.Context, client *release.Client, cluster
 	if err := runHooks(ctx, cluster, d.namespace, d.hooks.PostUpgrade, time.Now()); err != nil {
 		return outcome{err: hookError(err)}
 	}
-	return outcome{changed: true, result: result, chartDigest: chartDigest}
+	return outcome{changed: true, result: result, chartDigest: chartDigest, forWorkers: result.ForWorkers}
 }
 
 // settle brings back what is missing of a release that is deployed as desired,
@@ -115,10 +121,18 @@ func (r *reconciler) settle(ctx context.Context, client *release.Client, cluster
 	}
 	if known.revision != state.Revision || known.digest != d.digest {
 		result, err := client.Result(ctx, state.Revision)
-		return outcome{err: err, result: result}
+		if err != nil || !client.Workerless(ctx) {
+			return outcome{err: err, result: result}
+		}
+		waits, err := client.Await(ctx, state.Revision) // that it waits may not have been written
+		return outcome{err: err, result: result, forWorkers: waits}
 	}
 	corrected, err := client.Correct(ctx, state)
-	return outcome{err: err, corrected: corrected}
+	if err != nil || !known.pending {
+		return outcome{err: err, corrected: corrected}
+	}
+	waits, err := client.Await(ctx, state.Revision)
+	return outcome{err: err, corrected: corrected, forWorkers: waits}
 }
 
 // remove takes a release away.
@@ -129,6 +143,7 @@ func (r *reconciler) remove(ctx context.Context, d *desired, report *reporter) o
 		return outcome{err: err}
 	}
 	defer place.Leave()
+	client.Workerless = nil // what is to go is waited for
 	if err := runHooks(ctx, cluster, d.namespace, d.hooks.PreDelete, time.Now()); err != nil {
 		return outcome{err: hookError(err)}
 	}

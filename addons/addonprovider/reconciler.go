@@ -145,13 +145,16 @@ func (r *reconciler) stepRelease(ctx context.Context, object addon, cluster *uns
 		r.showProgress(object, j)
 		return 0, nil
 	}
-	if wait, deployed := r.memory.due(key, object, d.digest, r.options.ResyncPeriod); wait != 0 {
-		if deployed {
-			confirm(object) // whatever was in the way is not any more
-		}
+	wait, deployed := r.memory.due(key, object, d.digest, r.options.ResyncPeriod)
+	switch awaiting := readyReason(object) == v1alpha1.ReasonWaitingForWorkers; {
+	case wait == 0, awaiting && !workerless(cluster): // there is something to do
+	case deployed && !awaiting:
+		confirm(object) // whatever was in the way is not any more
+		return max(wait, 0), nil
+	default:
 		return max(wait, 0), nil
 	}
-	known := recorded{object.AddonStatus().Revision, object.AddonStatus().Digest}
+	known := recorded{object.AddonStatus().Revision, object.AddonStatus().Digest, pending(object)}
 	r.work.begin(key, d.digest, false, func(ctx context.Context, report *reporter) outcome {
 		return r.perform(ctx, d, known, report)
 	})

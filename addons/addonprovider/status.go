@@ -52,6 +52,21 @@ func ready(object addon, status metav1.ConditionStatus, reason, message string) 
 	})
 }
 
+// readyReason is the reason of the condition Ready.
+func readyReason(object addon) string {
+	if c := meta.FindStatusCondition(object.AddonStatus().Conditions, v1alpha1.ReadyCondition); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+// pending says whether a release that is deployed is still to become ready: it
+// waited for workers, or for its workloads after they came, in vain.
+func pending(object addon) bool {
+	reason := readyReason(object)
+	return reason == v1alpha1.ReasonWaitingForWorkers || reason == v1alpha1.ReasonReleaseFailed
+}
+
 // stalled says whether only a user can help.
 func stalled(object addon, is bool, reason, message string) {
 	if !is {
@@ -117,7 +132,11 @@ func (r *reconciler) deployed(object addon, o *outcome) {
 	if o.chartDigest != "" {
 		status.ChartDigest = o.chartDigest
 	}
-	confirm(object)
+	if len(o.forWorkers) > 0 {
+		applied(object, metav1.ConditionFalse, v1alpha1.ReasonWaitingForWorkers, (&release.WorkersError{Waiting: o.forWorkers}).Error())
+	} else {
+		confirm(object)
+	}
 	if len(o.corrected) > 0 {
 		r.events.Event(object, corev1.EventTypeWarning, "DriftCorrected", short("brought back: "+strings.Join(o.corrected, ", ")))
 	}
@@ -132,9 +151,14 @@ func (r *reconciler) deployed(object addon, o *outcome) {
 
 // confirm says that the release is deployed as desired.
 func confirm(object addon) {
+	applied(object, metav1.ConditionTrue, v1alpha1.ReasonDeployed, fmt.Sprintf("revision %d is deployed", object.AddonStatus().Revision))
+}
+
+// applied says that the release is on the cluster as desired, and whether it runs.
+func applied(object addon, runs metav1.ConditionStatus, reason, message string) {
 	status := object.AddonStatus()
 	status.Phase, status.FailureMessage, status.Failures = v1alpha1.PhaseDeployed, "", 0
-	ready(object, metav1.ConditionTrue, v1alpha1.ReasonDeployed, fmt.Sprintf("revision %d is deployed", status.Revision))
+	ready(object, runs, reason, message)
 	stalled(object, false, "", "")
 }
 
@@ -151,8 +175,13 @@ func (r *reconciler) failed(object addon, o *outcome) time.Duration {
 	}
 	kind := release.KindOf(o.err)
 	f := failure{digest: o.digest, generation: object.GetGeneration(), cluster: cluster, kindMissing: kind == release.KindMissing}
-	if kind.Permanent() {
+	if kind.Permanent() || kind == release.WorkersMissing { // workers that come are an event
 		f.permanent = max(r.options.ResyncPeriod, time.Minute)
+	}
+	if kind == release.WorkersMissing {
+		r.waits(object, &waitError{v1alpha1.ReasonWaitingForWorkers, o.err.Error()})
+		_, delay := r.memory.fail(key, f)
+		return delay
 	}
 	var unreachable *target.UnreachableError
 	if errors.As(o.err, &unreachable) {

@@ -97,6 +97,7 @@ func essence(object *unstructured.Unstructured) map[string]any {
 		"spec": object.Object["spec"], "status": status, "labels": object.GetLabels(), "annotations": object.GetAnnotations(),
 		"deleted": object.GetDeletionTimestamp() != nil, "uid": object.GetUID(),
 		"initialised": condition(object, "ControlPlaneInitialized"), "ready": condition(object, "Ready") || condition(object, "Available"),
+		"workerless": workerless(object),
 	}
 }
 

@@ -44,6 +44,7 @@ type outcome struct {
 	corrected   []string
 	result      *release.Result // nil where the release is as it was recorded
 	chartDigest string
+	forWorkers  []string // what is applied, but not ready for want of workers
 }
 
 func newWork(notify func(types.NamespacedName)) *work {

@@ -52,11 +52,12 @@ func assess(o objects, name string) Report {
 		}
 	}
 	for _, addon := range o.of(helmReleases, name) {
-		r.Parts = append(r.Parts, addonPart(addon, "HelmRelease"))
+		r.Parts = append(r.Parts, addonPart(addon, "HelmRelease", r.Workers))
 	}
 	for _, addon := range o.of(manifests, name) {
-		r.Parts = append(r.Parts, addonPart(addon, "Manifests"))
+		r.Parts = append(r.Parts, addonPart(addon, "Manifests", r.Workers))
 	}
+	r.bare(conditions(cluster))
 	return r
 }
 
@@ -129,7 +130,8 @@ func replicasPart(object *unstructured.Unstructured, kind string) Part {
 	ready, current, all := number(object, "status", "readyReplicas"), number(object, "status", "upToDateReplicas"), number(object, "status", "replicas")
 	p := Part{Kind: kind, Name: object.GetName(), Level: 1, State: fmt.Sprintf("%d of %d ready", ready, wanted), Empty: wanted == 0}
 	seen := number(object, "status", "observedGeneration") >= object.GetGeneration()
-	p.Ready = seen && ready == wanted && current == wanted && all == wanted
+	p.wanted, p.readyMachines, p.current = wanted, ready, seen && current == wanted && all == wanted
+	p.Ready = p.current && ready == wanted
 	p.Outdated = !seen || current < all
 	if current < wanted && all >= wanted {
 		p.State += fmt.Sprintf(", %d up to date", current)
@@ -161,9 +163,21 @@ func machinePart(o objects, machine *unstructured.Unstructured) Part {
 	return p
 }
 
-func addonPart(addon *unstructured.Unstructured, kind string) Part {
+// waitingForWorkers is the reason of an addon's condition Ready while its release
+// cannot run without workers.
+const waitingForWorkers = "WaitingForWorkers"
+
+// addonPart is an addon of a cluster with so many workers. One that cannot run
+// without them is as ready as it can be where there are to be none.
+func addonPart(addon *unstructured.Unstructured, kind string, workers Count) Part {
 	p := Part{Kind: kind, Name: addon.GetName(), Level: 1, State: cmp.Or(text(addon, "status", "phase"), "Pending")}
 	p.Ready = p.State == "Deployed"
+	if ready := find(conditions(addon), "Ready"); ready.Status == "False" && ready.Reason == waitingForWorkers {
+		p.State, p.Ready, p.Since = "waits for workers", workers.Wanted == 0, ready.Since
+		if p.Ready {
+			return p
+		}
+	}
 	if !p.Ready {
 		p.Cause = cmp.Or(clean(text(addon, "status", "failureMessage")), complaint(addon))
 	}

@@ -182,3 +182,71 @@ status: {phase: Failed}
 		}
 	}
 }
+
+// TestAddonsWithoutWorkers: what needs a worker is named where there is to be
+// none, and waited for where there is to be one.
+//
+// proves: F36
+func TestAddonsWithoutWorkers(t *testing.T) {
+	t.Parallel()
+	const metrics = `---
+helmreleases
+metadata: {name: c-metrics-server, labels: {cluster.x-k8s.io/cluster-name: c}}
+spec: {clusterName: c}
+status: {phase: %s, conditions: [{type: Ready, status: "%s", reason: %s, message: "no worker to run on: Deployment kube-system/metrics-server"}]}
+`
+	group := "---\nmachinedeployments\nmetadata: {name: w, generation: 1, labels: {cluster.x-k8s.io/cluster-name: c}}\nspec: {clusterName: c, replicas: %d}\n" +
+		"status: {observedGeneration: 1, replicas: %[1]d, readyReplicas: %[1]d, upToDateReplicas: %[1]d}\n"
+	for name, test := range map[string]struct {
+		text, state string
+		ready       bool
+	}{
+		"no node groups":         {fmt.Sprintf(metrics, "Deployed", "False", "WaitingForWorkers"), "waits for workers", true},
+		"node groups of nothing": {fmt.Sprintf(group, 0) + fmt.Sprintf(metrics, "Deployed", "False", "WaitingForWorkers"), "waits for workers", true},
+		"cannot be installed":    {fmt.Sprintf(metrics, "Pending", "False", "WaitingForWorkers"), "waits for workers", true},
+		"a worker is to come":    {fmt.Sprintf(group, 1) + fmt.Sprintf(metrics, "Deployed", "False", "WaitingForWorkers"), "waits for workers", false},
+		"another trouble":        {fmt.Sprintf(metrics, "Installing", "False", "ReleaseFailed"), "Installing", false},
+		"runs":                   {fmt.Sprintf(group, 1) + fmt.Sprintf(metrics, "Deployed", "True", "Deployed"), "Deployed", true},
+	} {
+		r := assess(namespace(t, cluster+network+plane+test.text), "c")
+		part := r.Parts[len(r.Parts)-1]
+		if r.Ready() != test.ready || part.State != test.state || part.Ready && part.Cause != "" || !part.Ready && part.Cause == "" {
+			t.Errorf("%s: ready is %v: %+v", name, r.Ready(), part)
+		}
+	}
+}
+
+// TestClustersWithoutAddons: nothing waits for nodes to be ready that no addon
+// brings a network to.
+//
+// proves: F36
+func TestClustersWithoutAddons(t *testing.T) {
+	t.Parallel()
+	const waits = `{type: Ready, status: "False", message: "* NodeHealthy: Node.Ready: container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"}`
+	bare := strings.Replace(strings.Replace(cluster, `{type: Available, status: "True"}`,
+		`{type: Available, status: "False", message: "* WorkersAvailable: 0 of 1"}, {type: InfrastructureReady, status: "True"}, {type: ControlPlaneAvailable, status: "True"}`, 1)+
+		network+plane, `{type: Ready, status: "True"}`, waits, 1)
+	bare = strings.Replace(bare, "readyReplicas: 1", "readyReplicas: 0", 1)
+	worker := "---\nmachinedeployments\nmetadata: {name: w, generation: 1, labels: {cluster.x-k8s.io/cluster-name: c}}\nspec: {clusterName: c, replicas: 1}\n" +
+		"status: {observedGeneration: 1, replicas: 1, readyReplicas: 0, upToDateReplicas: 1}\n---\nmachines\n" +
+		`metadata: {name: w-1, labels: {cluster.x-k8s.io/cluster-name: c, cluster.x-k8s.io/deployment-name: w}}
+spec: {clusterName: c}
+status: {phase: Running, conditions: [` + waits + "]}\n"
+	addon := "---\nhelmreleases\nmetadata: {name: c-cni, labels: {cluster.x-k8s.io/cluster-name: c}}\nstatus: {phase: Deployed}\n"
+	for name, test := range map[string]struct {
+		text string
+		want bool
+	}{
+		"control plane alone":                   {bare, true},
+		"with a worker":                         {bare + worker, true},
+		"a worker that boots":                   {bare + strings.Replace(worker, "phase: Running", "phase: Provisioning", 1), false},
+		"a kubelet that is ill":                 {bare + strings.Replace(strings.Replace(worker, "NetworkPluginNotReady", "x", 1), "cni plugin not initialized", "PLEG is not healthy", 1), false},
+		"a worker too few":                      {bare + strings.Replace(worker, "replicas: 1}", "replicas: 2}", 1), false},
+		"a control plane that is not available": {strings.Replace(bare, `ControlPlaneAvailable, status: "True"`, `ControlPlaneAvailable, status: "False"`, 1), false},
+		"an addon brings a network":             {bare + addon, false},
+	} {
+		if r := assess(namespace(t, test.text), "c"); r.Ready() != test.want {
+			t.Errorf("%s: ready is %v: %+v", name, r.Ready(), r.Parts)
+		}
+	}
+}

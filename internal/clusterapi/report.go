@@ -32,6 +32,11 @@ type Part struct {
 	// Outdated is set if the part is a control plane or a node group with machines
 	// that are about to be replaced.
 	Outdated bool `json:"outdated,omitempty"`
+
+	// wanted, readyMachines and withoutNetwork count the machines of a control plane
+	// or a node group; current is that there are no others, and none is outdated.
+	wanted, readyMachines, withoutNetwork int64
+	current                               bool
 }
 
 // Report is a cluster with its parts, in the order in which they are created.

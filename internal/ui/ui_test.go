@@ -162,3 +162,21 @@ func TestBytesHaveRateAndRest(t *testing.T) {
 		}
 	}
 }
+
+// TestTablesFit cuts the widest columns first, and none to nothing.
+func TestTablesFit(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 200)
+	table := Table{Header: []string{"NAME", "STATE", "CAUSE"}, Rows: [][]string{{"shop", "Available", "ok"}, {"k8s", "Pending", long}}, Fit: 40}
+	for fit, want := range map[int]string{
+		40: "NAME  STATE      CAUSE\nshop  Available  ok\nk8s   Pending    " + strings.Repeat("é", 22) + "…\n",
+		5:  "NAME  STATE      CAUSE\nshop  Available  ok\nk8s   Pending    " + strings.Repeat("é", 11) + "…\n",
+		0:  "NAME  STATE      CAUSE\nshop  Available  ok\nk8s   Pending    " + long + "\n",
+	} {
+		var out bytes.Buffer
+		table.Fit = fit
+		if err := Output(&out, "table", nil, table); err != nil || out.String() != want {
+			t.Errorf("fit %d: %v\n%s", fit, err, out.String())
+		}
+	}
+}

@@ -111,8 +111,8 @@ func (p *project) shopNodes(count int) {
 }
 
 // serveTenants is the life of a tenant's cluster, by the clients that tenants
-// have: a template is there, a cluster is made of it, given another credential,
-// used, made larger, given another group of nodes, and deleted with its load
+// have: a template is there, a cluster without workers is made of it, given a
+// worker and another credential, used, made larger, given another group of nodes, and deleted with its load
 // balancer, not another's.
 // Meanwhile down leaves everything alone.
 func (p *project) serveTenants() {
@@ -122,13 +122,13 @@ func (p *project) serveTenants() {
 		p.t.Fatalf("cluster templates: %q", template)
 	}
 	before, credentials := p.servers(), p.openstack("application", "credential", "list", "-f", "value", "-c", "ID")
-	p.asked("cluster", "create", "shop", "--cluster-template", template, "--master-count", "1", "--node-count", "1")
+	p.asked("cluster", "create", "shop", "--cluster-template", template, "--master-count", "1", "--node-count", "0")
 	p.timed("creation", func() { p.settled("CREATE_COMPLETE", 15*time.Minute) })
 	if err := os.Mkdir(filepath.Join(p.folder, "shop"), 0o700); err != nil {
 		p.t.Fatal(err)
 	}
 	p.asked("cluster", "config", "shop", "--dir", filepath.Join(p.folder, "shop"))
-	p.shopNodes(2)
+	p.firstWorker()
 	p.timed("another credential", p.rotate)
 	p.balance()
 	p.refuseToGo()
@@ -161,6 +161,23 @@ func (p *project) serveTenants() {
 	}
 	if after := p.openstack("application", "credential", "list", "-f", "value", "-c", "ID"); after != credentials {
 		p.t.Errorf("application credentials were %s, are %s", credentials, after)
+	}
+}
+
+// firstWorker resizes the tenant's cluster, which is complete without workers and
+// says what needs one, to a worker, and sees that it runs then.
+func (p *project) firstWorker() {
+	p.t.Helper()
+	p.shopNodes(1)
+	if reason := p.asked("cluster", "show", "shop", "-f", "value", "-c", "status_reason"); !strings.Contains(reason, "metrics-server") {
+		p.t.Errorf("complete without workers for the reason %q", reason)
+	}
+	p.asked("cluster", "resize", "shop", "1")
+	p.timed("the first worker", func() { p.settled("UPDATE_COMPLETE", 10*time.Minute) })
+	p.shopNodes(2)
+	available, err := p.shop("", "-n", "kube-system", "get", "deployment", "metrics-server", "-o", "jsonpath={.status.availableReplicas}")
+	if reason := p.asked("cluster", "show", "shop", "-f", "value", "-c", "status_reason"); err != nil || available != "1" || strings.Contains(reason, "metrics-server") {
+		p.t.Errorf("metrics-server with a worker: %q available, %v; reason %q", available, err, reason)
 	}
 }
 

@@ -30,6 +30,9 @@ type Result struct {
 	Revision  int
 	Notes     string
 	Resources []v1alpha1.ResourceReference
+	// ForWorkers is what is applied and not ready because it needs workers, of
+	// which the cluster is to have none.
+	ForWorkers []string
 }
 
 // Repair brings a release out of a state that an interruption left it in, and
@@ -118,12 +121,61 @@ func (c *Client) Apply(ctx context.Context, state State, desired Desired) (*Resu
 		record, err = upgrade.Run(c.Name, desired.Chart, desired.Values)
 	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, classify(err, rendered.done)
+		return nil, c.notApplied(ctx, cfg, state, record, classify(err, rendered.done))
 	}
-	return c.result(ctx, record)
+	result, err := c.result(ctx, record)
+	if err == nil {
+		result.ForWorkers = forWorkers(cfg)
+	}
+	return result, err
+}
+
+// notApplied is why an installation or upgrade failed. Of an installation that
+// ended in a hook for want of workers, before anything was made, no record stays:
+// the next attempt is an installation again, with its hooks.
+func (c *Client) notApplied(ctx context.Context, cfg *action.Configuration, state State, record *helm.Release, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	w, ok := cfg.KubeClient.(*waiter)
+	if !ok || len(w.hookForWorkers) == 0 {
+		return err
+	}
+	// Helm keeps only the words of what a hook ends with.
+	err = &Error{WorkersMissing, &WorkersError{w.hookForWorkers}}
+	if state.Revision == 0 && !w.applied && record != nil {
+		if _, deleting := cfg.Releases.Delete(record.Name, record.Version); deleting != nil {
+			return errors.Join(err, fmt.Errorf("deleting record of release: %w", deleting))
+		}
+	}
+	return err
+}
+
+// forWorkers is what the last wait of an action ended without.
+func forWorkers(cfg *action.Configuration) []string {
+	w, ok := cfg.KubeClient.(*waiter)
+	if !ok {
+		return nil
+	}
+	return w.forWorkers
+}
+
+// Await waits until a revision that is deployed is ready, and returns what needs
+// workers where the cluster is to have none.
+func (c *Client) Await(ctx context.Context, revision int) ([]string, error) {
+	cfg := c.configuration(ctx, nil)
+	record, err := cfg.Releases.Get(c.Name, revision)
+	if err != nil {
+		return nil, fmt.Errorf("reading release: %w", err)
+	}
+	resources, err := cfg.KubeClient.Build(bytes.NewBufferString(record.Manifest), false)
+	if err != nil {
+		return nil, classify(fmt.Errorf("reading manifest of release: %w", err), true)
+	}
+	if err := cfg.KubeClient.WaitWithJobs(resources, c.Timeout); err != nil {
+		return nil, classify(err, true)
+	}
+	return forWorkers(cfg), nil
 }
 
 // rendering notes that the chart was rendered, which tells faults of the chart

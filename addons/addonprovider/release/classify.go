@@ -34,6 +34,9 @@ const (
 	// NotReady is a release that was applied but did not become ready in time,
 	// or whose own hooks failed.
 	NotReady Kind = "NotReady"
+	// WorkersMissing is a release that cannot go on without workers, on a cluster
+	// that is to have none.
+	WorkersMissing Kind = "WorkersMissing"
 	// TemplateInvalid is values or manifests that do not render.
 	TemplateInvalid Kind = "TemplateInvalid"
 	// ChartUnavailable is a chart that could not be fetched.
@@ -115,6 +118,9 @@ func kindOf(err error) Kind {
 func typed(err error) Kind {
 	if _, ok := err.(*TimeoutError); ok {
 		return NotReady
+	}
+	if _, ok := err.(*WorkersError); ok {
+		return WorkersMissing
 	}
 	if _, ok := err.(*target.UnreachableError); ok {
 		return Unreachable

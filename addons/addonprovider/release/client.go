@@ -29,6 +29,9 @@ type Client struct {
 	History int
 	// Progress is told what is done and waited for.
 	Progress func(string)
+	// Workerless says that the cluster is to have no workers, so that what needs
+	// them is not waited for; nil is never.
+	Workerless func(context.Context) bool
 
 	cluster *target.Cluster
 	place   *target.Place
@@ -96,9 +99,10 @@ func (c *Client) configuration(ctx context.Context, outgoing func(string) bool) 
 	client.Log = func(string, ...any) {}
 	cfg := &action.Configuration{
 		RESTClientGetter: c.getter,
-		KubeClient:       &waiter{Client: client, ctx: ctx, place: c.place, typed: c.cluster.Typed, progress: c.Progress, forget: c.getter.forget, outgoing: outgoing},
-		Releases:         storage.Init(driver.NewSecrets(c.cluster.Typed.CoreV1().Secrets(c.Namespace))),
-		Log:              func(string, ...any) {},
+		KubeClient: &waiter{Client: client, ctx: ctx, place: c.place, typed: c.cluster.Typed, progress: c.Progress, forget: c.getter.forget,
+			outgoing: outgoing, workerless: c.Workerless},
+		Releases: storage.Init(driver.NewSecrets(c.cluster.Typed.CoreV1().Secrets(c.Namespace))),
+		Log:      func(string, ...any) {},
 	}
 	cfg.Releases.MaxHistory = c.History
 	return cfg

@@ -37,6 +37,13 @@ type waiter struct {
 	// outgoing tells whether a manifest is of what is to be removed or replaced;
 	// nil is never.
 	outgoing func(manifest string) bool
+	// workerless says that the cluster is to have no workers; nil is never.
+	workerless func(context.Context) bool
+	// forWorkers is what the last wait for readiness ended without, because it needs
+	// workers; hookForWorkers is what a hook ended because of.
+	forWorkers, hookForWorkers []string
+	// applied says that readiness was waited for: all of the release is made.
+	applied bool
 }
 
 // Build is Helm's. Of a manifest that is on its way out, kinds that the cluster
@@ -107,6 +114,7 @@ func (w *waiter) WaitWithJobs(resources kube.ResourceList, timeout time.Duration
 
 func (w *waiter) ready(resources kube.ResourceList, timeout time.Duration, checker kube.ReadyChecker) error {
 	left := resources
+	w.forWorkers, w.applied = nil, true
 	return w.poll(timeout, func(ctx context.Context) ([]string, error) {
 		var names []string
 		var rest kube.ResourceList
@@ -126,6 +134,9 @@ func (w *waiter) ready(resources kube.ResourceList, timeout time.Duration, check
 			return w.unready(ctx, resources, checker)
 		}
 		left = rest
+		if w.forWorkers = w.withoutWorkers(ctx, rest); len(w.forWorkers) > 0 {
+			return nil, nil // all is applied, and none of the rest comes by waiting
+		}
 		return names, nil
 	})
 }
@@ -153,10 +164,12 @@ func (w *waiter) WaitForDelete(resources kube.ResourceList, timeout time.Duratio
 	})
 }
 
-// WatchUntilReady waits for the jobs and pods of Helm's hooks to be done.
+// WatchUntilReady waits for the jobs and pods of Helm's hooks to be done. Those
+// that need workers where there are to be none end it with a [WorkersError].
 func (w *waiter) WatchUntilReady(resources kube.ResourceList, timeout time.Duration) error {
-	return w.poll(timeout, func(context.Context) ([]string, error) {
+	return w.poll(timeout, func(ctx context.Context) ([]string, error) {
 		var names []string
+		var left kube.ResourceList
 		for _, info := range resources {
 			done, err := hookDone(info)
 			if err != nil {
@@ -164,7 +177,11 @@ func (w *waiter) WatchUntilReady(resources kube.ResourceList, timeout time.Durat
 			}
 			if !done {
 				names = append(names, describe(info))
+				left = append(left, info)
 			}
+		}
+		if w.hookForWorkers = w.withoutWorkers(ctx, left); len(w.hookForWorkers) > 0 {
+			return nil, &WorkersError{w.hookForWorkers}
 		}
 		return names, nil
 	})

@@ -47,5 +47,8 @@ const (
 	ReasonReleaseFailed      = "ReleaseFailed"
 	ReasonRefused            = "Refused"
 	ReasonHookFailed         = "HookFailed"
-	ReasonDeleting           = "Deleting"
+	// ReasonWaitingForWorkers is the reason while the release cannot run, or not
+	// even be installed, because the cluster is to have no workers.
+	ReasonWaitingForWorkers = "WaitingForWorkers"
+	ReasonDeleting          = "Deleting"
 )

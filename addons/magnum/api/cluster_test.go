@@ -1,17 +1,21 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/slipway-sh/slipway/addons/magnum/keystone"
+	"github.com/slipway-sh/slipway/addons/magnum/openstack"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
@@ -110,6 +114,31 @@ func TestClusterRefused(t *testing.T) {
 	if left := b.credentials(member); len(left) != 2 {
 		t.Errorf("credentials %v, want 2", left)
 	}
+}
+
+// slow is a cloud that takes its time about flavors.
+type slow struct{ Lookup }
+
+func (s slow) Flavors(ctx context.Context, t *keystone.Token, refs ...string) ([]openstack.Flavor, error) {
+	time.Sleep(100 * time.Millisecond)
+	return s.Lookup.Flavors(ctx, t, refs...)
+}
+
+// TestFirstMistakeIsTold: of several mistakes the one that the reference looks for
+// first is told, however soon the cloud answers about the others.
+//
+// proves: M-C8, M-C11
+func TestFirstMistakeIsTold(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.server.o.Cloud = slow{b.server.o.Cloud}
+	body := object{"name": "shop", "cluster_template_id": b.template(), "keypair": "nobody", "fixed_network": "nowhere"}
+	a := b.do(member, http.MethodPost, clusters, body.over("flavor_id", "m9.huge")).want(400).says("m9.huge")
+	if title := a.list("errors")[0]["title"]; title != `Flavor "m9.huge": not found` {
+		t.Errorf("title %q", title)
+	}
+	b.do(member, http.MethodPost, clusters, body).want(400).says("nowhere")
+	b.do(member, http.MethodPost, clusters, body.without("fixed_network")).want(404).says("nobody")
 }
 
 // credentials are the application credentials of a caller.

@@ -128,31 +128,32 @@ func groupLabels(labels map[string]string, nodes int32) error {
 	return nil
 }
 
-// clusterNames looks up in the cloud what a cluster names and keeps the ids.
+// clusterNames looks up in the cloud what a cluster names and keeps the ids: in
+// the order in which the reference does, which looks at the key pair last.
 func (c *call) clusterNames(cluster *v1alpha1.Cluster) error {
 	spec, resolved := &cluster.Spec, &v1alpha1.ResolvedNames{}
 	boot := c.s.o.Rules.bootVolume(spec.Labels)
-	group, check := c.checks()
-	check(func() error { return c.flavors(boot, spec.FlavorID, spec.MasterFlavorID) })
-	check(func() (err error) {
+	all := newChecks()
+	all.add(func() error { return c.flavors(boot, spec.FlavorID, spec.MasterFlavorID) })
+	all.add(func() (err error) {
 		resolved.Image, err = c.nodeImage(spec.Template.ImageID, spec.Labels)
 		return err
 	})
-	if spec.Keypair != "" {
-		check(func() error { return looked(c.s.o.Cloud.Keypair(c.ctx(), c.token, spec.Keypair), http.StatusNotFound) })
-	}
 	if network := spec.Template.ExternalNetworkID; network != "" {
-		check(func() (err error) {
+		all.add(func() (err error) {
 			resolved.ExternalNetworkID, err = c.s.o.Cloud.Network(c.ctx(), c.token, network, true)
 			return looked(err, http.StatusBadRequest)
 		})
 	}
-	check(func() (err error) {
+	all.add(func() (err error) {
 		resolved.FixedNetworkID, resolved.FixedSubnetID, err = c.fixedNetwork(spec.FixedNetwork, spec.FixedSubnet)
 		return err
 	})
+	if spec.Keypair != "" {
+		all.add(func() error { return looked(c.s.o.Cloud.Keypair(c.ctx(), c.token, spec.Keypair), http.StatusNotFound) })
+	}
 	spec.Resolved = resolved
-	return group.Wait()
+	return all.first()
 }
 
 // fullVersion is a version as releases of Kubernetes have it.

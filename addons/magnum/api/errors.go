@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
@@ -55,7 +56,8 @@ func forbidden(format string, args ...any) error {
 }
 
 // looked turns a failed lookup in the cloud into an answer: what does not
-// exist is missing, the rest is the same for all (facts 3.2).
+// exist is missing, the rest is the same for all (facts 3.2). That the token is
+// not accepted stays what it is: it is answered as without one.
 func looked(err error, missing int) error {
 	var failed *openstack.Error
 	switch {
@@ -100,6 +102,8 @@ func asHTTP(err error) *httpError {
 		return away(failed.Error(), err)
 	case isKube && apierrors.IsConflict(err):
 		return &httpError{status: http.StatusConflict, detail: "Somebody else changed the object at the same time. Try again.", cause: err}
+	case isKube && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return &httpError{status: http.StatusConflict, detail: "The resources of the project are being deleted. Try again.", cause: err}
 	case isKube && apierrors.IsInvalid(err):
 		return &httpError{status: http.StatusBadRequest, detail: invalidText(status), cause: err}
 	case apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err),
@@ -147,7 +151,7 @@ func (e *httpError) body(requestID string, accept string) []byte {
 		object = e.version.object(accept)
 	} else {
 		o := errorObject{RequestID: requestID, Code: "client", Status: e.status, Detail: e.detail, Links: []any{}}
-		o.Title, _, _ = strings.Cut(e.detail, ".")
+		o.Title = title(e.detail)
 		if e.status >= http.StatusInternalServerError {
 			o.Code = "server"
 		}
@@ -161,6 +165,17 @@ func (e *httpError) body(requestID string, accept string) []byte {
 		return []byte(`{"errors":[]}`)
 	}
 	return text
+}
+
+// title is the first sentence of a detail, without its full stop; clients show
+// it alone. The reference ends it at the first dot, within "m1.small" too.
+func title(detail string) string {
+	for i, letter := range detail {
+		if letter == '.' && (i+1 == len(detail) || detail[i+1] == ' ' || detail[i+1] == '\n') {
+			return detail[:i]
+		}
+	}
+	return detail
 }
 
 func (e *httpError) write(w http.ResponseWriter, r *http.Request, requestID string) {

@@ -49,6 +49,8 @@ func (anybody) Validate(context.Context, string, string) (*keystone.Token, error
 	return &keystone.Token{ID: "t", UserID: "u", ProjectID: "p", Roles: []string{"member", "reader"}}, nil
 }
 
+func (anybody) Forget(string) {}
+
 func (anybody) ProjectExists(context.Context, string) (bool, error) { return true, nil }
 
 // stocked is a server with n clusters of project p, complete, that has neither

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
+	"github.com/slipway-sh/slipway/addons/magnum/openstack"
 )
 
 // recorder remembers the status that was written.
@@ -59,6 +60,11 @@ func (c *call) fail() {
 	}
 	if errors.Is(c.err, context.Canceled) && c.ctx().Err() != nil {
 		c.w.status = 499 // the client went: nobody reads an answer
+		return
+	}
+	if errors.Is(c.err, openstack.ErrUnauthorized) {
+		c.s.o.Tokens.Forget(c.token.ID)
+		c.unauthorized()
 		return
 	}
 	answer := asHTTP(c.err)
@@ -165,11 +171,7 @@ func (c *call) authenticate() error {
 	token, err := c.s.o.Tokens.Validate(c.ctx(), c.r.Header.Get("X-Auth-Token"), c.r.Header.Get("X-Service-Token"))
 	switch {
 	case errors.Is(err, keystone.ErrInvalid):
-		h := c.w.Header()
-		h.Set("WWW-Authenticate", fmt.Sprintf("Keystone uri=%q", c.s.o.AuthURL))
-		h.Set("Content-Type", "text/plain; charset=UTF-8")
-		c.w.WriteHeader(http.StatusUnauthorized)
-		c.w.Write([]byte("Authentication required\n")) //nolint:errcheck // the client is gone
+		c.unauthorized()
 		return answered{}
 	case err != nil:
 		return err
@@ -179,6 +181,14 @@ func (c *call) authenticate() error {
 	c.token, c.caller = token, token.Caller()
 	c.admin = c.s.o.Policy.Admin(c.caller)
 	return nil
+}
+
+func (c *call) unauthorized() {
+	h := c.w.Header()
+	h.Set("WWW-Authenticate", fmt.Sprintf("Keystone uri=%q", c.s.o.AuthURL))
+	h.Set("Content-Type", "text/plain; charset=UTF-8")
+	c.w.WriteHeader(http.StatusUnauthorized)
+	c.w.Write([]byte("Authentication required\n")) //nolint:errcheck // the client is gone
 }
 
 // answered says that the answer has been written already.

@@ -16,8 +16,11 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -165,6 +168,8 @@ func (broken) Validate(context.Context, string, string) (*keystone.Token, error)
 	return nil, keystone.ErrUnavailable
 }
 
+func (broken) Forget(string) {}
+
 func (broken) ProjectExists(context.Context, string) (bool, error) {
 	return false, keystone.ErrUnavailable
 }
@@ -307,3 +312,59 @@ func TestBodyThatBreaksOff(t *testing.T) {
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// TestRevokedMeanwhile: a token that a service refuses is answered as one that
+// Keystone refuses, so that clients log in again, and is not remembered any more.
+func TestRevokedMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	template := b.template()
+	b.do(member, http.MethodGet, clusters, nil).want(200) // it is remembered
+	b.must(tokens.Revoke(t.Context(), b.cloud.Admin.Identity(t), b.logins[member].Provider.Token()).Err)
+	b.do(member, http.MethodGet, clusters, nil).want(200)
+	refused := b.do(member, http.MethodPost, clusters, object{"cluster_template_id": template}).want(401)
+	if refused.header.Get("WWW-Authenticate") == "" || strings.Contains(refused.text, "errors") {
+		t.Errorf("%v %s", refused.header, refused.text)
+	}
+	b.do(member, http.MethodGet, clusters, nil).want(401)
+	b.do(other, http.MethodPost, clusters, object{"cluster_template_id": template}).want(202)
+}
+
+func TestTitle(t *testing.T) {
+	t.Parallel()
+	for detail, want := range map[string]string{
+		"The flavor m1.small is too small: it has 1 vCPU.": "The flavor m1.small is too small: it has 1 vCPU",
+		"Somebody else changed it. Try again.":             "Somebody else changed it",
+		"The version v1.34.4 is old.\nUpgrade.":            "The version v1.34.4 is old",
+		"No stop at all":                                   "No stop at all",
+		"":                                                 "",
+	} {
+		if got := title(detail); got != want {
+			t.Errorf("%q: %q, want %q", detail, got, want)
+		}
+	}
+}
+
+// TestDeletedMeanwhile: what is deleted between the look and the write is missing,
+// and a project that is being deleted takes nothing new: neither is a fault of the
+// server.
+func TestDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	template, uuid := b.ready()
+	kube := b.server.o.Client
+	b.server.o.Client = interceptor.NewClient(b.kube, interceptor.Funcs{
+		Update: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.UpdateOption) error {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "clusters"}, o.GetName())
+		},
+		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			err := apierrors.NewForbidden(schema.GroupResource{Resource: "clusters"}, o.GetName(), errors.New("it is being terminated"))
+			err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+			return err
+		},
+	})
+	b.do(member, http.MethodPatch, clusters+"/"+uuid, []object{patchOp("replace", "/node_count", 3)}).want(404).says("deleted at the same time")
+	b.do(member, http.MethodPost, clusters, object{"cluster_template_id": template}).want(409).says("being deleted")
+	b.server.o.Client = kube
+	b.do(member, http.MethodPatch, clusters+"/"+uuid, []object{patchOp("replace", "/node_count", 3)}).want(202)
+}

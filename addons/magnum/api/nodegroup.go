@@ -171,16 +171,16 @@ func takesGroup(v *inventory.View, g *v1alpha1.NodeGroup) error {
 
 // groupNames looks up what a group names in the cloud.
 func (c *call) groupNames(v *inventory.View, g *v1alpha1.NodeGroup) error {
-	group, check := c.checks()
-	check(func() error { return c.flavors(c.s.o.Rules.bootVolume(g.Spec.Labels), g.Spec.FlavorID) })
+	all := newChecks()
+	all.add(func() error { return c.flavors(c.s.o.Rules.bootVolume(g.Spec.Labels), g.Spec.FlavorID) })
 	if t := v.Cluster.Spec.Template; t == nil || t.ImageID != g.Spec.ImageID {
-		check(func() error {
+		all.add(func() error {
 			image, err := c.nodeImage(g.Spec.ImageID, g.Spec.Labels)
 			g.Spec.Image = &image
 			return err
 		})
 	}
-	return group.Wait()
+	return all.first()
 }
 
 func patchGroup(c *call) error {

@@ -97,22 +97,21 @@ func (c *call) templateNames(d, before document) error {
 		}
 		return d.text(name)
 	}
-	group, check := c.checks()
-	boot := c.s.o.Rules.bootVolume(d.labels("labels"))
-	check(func() error {
+	all, boot := newChecks(), c.s.o.Rules.bootVolume(d.labels("labels"))
+	all.add(func() error {
 		return c.eachFlavor(func(ref string, f openstack.Flavor) error { return rootDisk(ref, f, boot) }, changed("flavor_id"), changed("master_flavor_id"))
 	})
 	if ref := changed("external_network_id"); ref != "" {
-		check(func() error {
+		all.add(func() error {
 			_, err := c.s.o.Cloud.Network(c.ctx(), c.token, ref, true)
 			return looked(err, http.StatusBadRequest)
 		})
 	}
-	check(func() error {
+	all.add(func() error {
 		_, _, err := c.fixedNetwork(changed("fixed_network"), changed("fixed_subnet"))
 		return err
 	})
-	return group.Wait()
+	return all.first()
 }
 
 // fixedNetwork looks up a tenant network and a subnet of it, each if named.
@@ -133,10 +132,40 @@ func (c *call) fixedNetwork(network, subnet string) (networkID, subnetID string,
 // parallelChecks bounds the calls to the cloud that one request makes at a time.
 const parallelChecks = 6
 
-func (c *call) checks() (*errgroup.Group, func(func() error)) {
-	group := &errgroup.Group{}
-	group.SetLimit(parallelChecks)
-	return group, group.Go
+// checks are made side by side. Of several that fail, the first in their order
+// is told and not the fastest: clients know Magnum's order.
+type checks struct {
+	group errgroup.Group
+	errs  []*error
+}
+
+func newChecks() *checks {
+	s := &checks{}
+	s.group.SetLimit(parallelChecks)
+	return s
+}
+
+// add begins a check; all are added by one goroutine.
+func (s *checks) add(check func() error) {
+	result := new(error)
+	s.errs = append(s.errs, result)
+	s.group.Go(func() error {
+		*result = check()
+		return *result
+	})
+}
+
+// first waits for all and returns the first error in their order.
+func (s *checks) first() error {
+	if s.group.Wait() == nil {
+		return nil
+	}
+	for _, err := range s.errs {
+		if *err != nil {
+			return *err
+		}
+	}
+	return nil
 }
 
 // bootVolume is the size in GB of the volume that machines boot from, 0 for

@@ -27,6 +27,8 @@ import (
 type Tokens interface {
 	Validate(ctx context.Context, token, serviceToken string) (*keystone.Token, error)
 	ProjectExists(ctx context.Context, id string) (bool, error)
+	// Forget drops what is remembered of a token.
+	Forget(token string)
 }
 
 // Lookup finds things in the cloud with the caller's token.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -100,12 +101,20 @@ func write[T client.Object](c *call, from T, change, store func(T) error) (T, er
 			return o, nil
 		}
 		if !apierrors.IsConflict(err) || try == maxConflicts {
-			return o, fmt.Errorf("writing %T: %w", o, err)
+			return o, meanwhile(fmt.Errorf("writing %T: %w", o, err))
 		}
 		if err := c.s.o.Client.Get(c.ctx(), client.ObjectKeyFromObject(o), o); err != nil {
-			return o, fmt.Errorf("reading %T: %w", o, err)
+			return o, meanwhile(fmt.Errorf("reading %T: %w", o, err))
 		}
 	}
+}
+
+// meanwhile is the answer where what was found is gone when it is written.
+func meanwhile(err error) error {
+	if apierrors.IsNotFound(err) {
+		return &httpError{status: http.StatusNotFound, detail: "It was deleted at the same time.", cause: err}
+	}
+	return err
 }
 
 // remove deletes the very object that was read; one that is gone is no error.

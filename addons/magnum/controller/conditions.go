@@ -50,7 +50,11 @@ func (p *pass) conditions(s *v1alpha1.ClusterStatus, ready bool, reason string) 
 	set(v1alpha1.ConditionInfrastructure, p.state.Infrastructure, "NotReady", reason)
 	set(v1alpha1.ConditionControlPlane, p.state.ControlPlane && p.state.Master.Settled, "NotReady", reason)
 	set(v1alpha1.ConditionWorkers, workers, "NotReady", reason)
-	set(v1alpha1.ConditionAddons, p.state.Exists && p.state.Addons, "NotReady", reason)
+	if less := p.withoutWorkers(); less != "" && p.state.Addons {
+		set(v1alpha1.ConditionAddons, false, "WithoutWorkers", less)
+	} else {
+		set(v1alpha1.ConditionAddons, p.state.Exists && p.state.Addons, "NotReady", reason)
+	}
 	var told []string
 	for _, warning := range p.warnings {
 		told = append(told, warning.String())

@@ -10,9 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/slipway-sh/slipway/addons/magnum/observe"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
@@ -300,4 +302,49 @@ func TestStaleCache(t *testing.T) {
 	h.r.live = h.client
 	h.pass()
 	h.phases(v1alpha1.UpdateInProgress, "default-worker", "UPDATE_IN_PROGRESS")
+}
+
+// TestNoWorkers: a cluster that is to have no workers is complete without the
+// addons that need one, and says which; it is complete with them when a worker
+// came.
+func TestNoWorkers(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(c *v1alpha1.Cluster) { c.Spec.NodeCount = ptr.To(int32(0)) })
+	metrics := func(status, reason string) {
+		t.Helper()
+		o := release().object()
+		o.SetNamespace(namespace)
+		o.SetName(stack + "-metrics-server")
+		o.SetLabels(map[string]string{observe.LabelStack: stack})
+		if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			h.create(o)
+		}
+		o.Object["spec"] = map[string]any{"releaseName": "metrics-server"}
+		o.Object["status"] = map[string]any{"phase": "Deployed", "conditions": []any{map[string]any{"type": "Ready", "status": status, "reason": reason}}}
+		h.update(o)
+	}
+	h.pass()
+	h.settle()
+	metrics("False", "WaitingForWorkers")
+	h.pass()
+	h.phases(v1alpha1.CreateComplete, "default-worker", "CREATE_COMPLETE")
+	c := h.cluster()
+	told := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionAddons)
+	if !strings.Contains(c.Status.StatusReason, "metrics-server") || told == nil || told.Reason != "WithoutWorkers" || told.Message != c.Status.StatusReason {
+		t.Errorf("reason %q, condition %+v", c.Status.StatusReason, told)
+	}
+	if !meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady) {
+		t.Error("a complete cluster is not ready")
+	}
+	h.editGroup("default-worker", func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount = 1 })
+	h.pass()
+	h.settle()
+	h.pass()
+	h.phases(v1alpha1.UpdateInProgress, "default-worker", "UPDATE_COMPLETE") // the addon is still to start
+	metrics("True", "Deployed")
+	h.pass()
+	h.phases(v1alpha1.UpdateComplete)
+	if c = h.cluster(); c.Status.StatusReason != "" || !meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionAddons) {
+		t.Errorf("reason %q, conditions %+v", c.Status.StatusReason, c.Status.Conditions)
+	}
 }

@@ -253,12 +253,20 @@ func (p *pass) reportCluster(ctx context.Context, changed, settled, failed bool,
 		case phase.InProgress() || phase.Failed():
 			s.StatusReason = reason
 		case phase != v1alpha1.RollbackComplete:
-			s.StatusReason = ""
+			s.StatusReason = p.withoutWorkers()
 		}
 		s.ObservedGeneration = p.cluster.Generation
 		p.facts(s)
 		p.conditions(s, ready, reason)
 	})
+}
+
+// withoutWorkers names the addons that a complete cluster has and cannot run.
+func (p *pass) withoutWorkers() string {
+	if len(p.state.WithoutWorkers) == 0 {
+		return ""
+	}
+	return "the cluster has no workers; these addons need one and start when it comes: " + strings.Join(p.state.WithoutWorkers, ", ")
 }
 
 // rolledBack says which group's size is being put back, and why.

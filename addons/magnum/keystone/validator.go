@@ -88,7 +88,7 @@ func (v *Validator) validate(ctx context.Context, id string, late bool) (*Token,
 	if id == "" {
 		return nil, ErrInvalid
 	}
-	key := sha256.Sum256([]byte(fmt.Sprint(late, id)))
+	key := keyOf(id, late)
 	if found, ok := v.recall(key, late); ok {
 		return found.result()
 	}
@@ -139,6 +139,22 @@ func (v *Validator) remember(key [sha256.Size]byte, token *Token) remembered {
 	}
 	v.known[key] = r
 	return r
+}
+
+// Forget drops what is known of a token that a service refused, so that Keystone
+// is asked about it again.
+func (v *Validator) Forget(token string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, late := range []bool{false, true} {
+		delete(v.known, keyOf(token, late))
+	}
+}
+
+// keyOf is the key of an answer about a token; late is whether one is accepted
+// that expired.
+func keyOf(token string, late bool) [sha256.Size]byte {
+	return sha256.Sum256([]byte(fmt.Sprint(late, token)))
 }
 
 // forget drops what is over, and if that is not enough any half.

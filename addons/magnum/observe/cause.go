@@ -123,6 +123,10 @@ func waiting(o Objects) string {
 		return oneLine(c.message)
 	}
 	for _, addon := range o.Addons {
+		if waitsForWorkers(addon) {
+			c, _ := condition(addon, "Ready")
+			return describe(addon) + ": " + oneLine(c.message)
+		}
 		if phase := text(addon, "status", "phase"); phase != "Deployed" {
 			if phase == "" {
 				phase = "not checked yet"

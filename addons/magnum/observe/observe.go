@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	addons "github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 )
 
 // Labels of the objects of a cluster (facts 2.6 of azimuth).
@@ -57,6 +59,9 @@ type State struct {
 	Workers map[string]Group
 	// Causes are the troubles there are, the worst first.
 	Causes []Cause
+	// WithoutWorkers are the addons, by the names of their releases, that cannot run
+	// because the cluster is to have no workers; they are not waited for.
+	WithoutWorkers []string
 	// Waiting is what Cluster API says it waits for.
 	Waiting string
 	// Healthy and Health are the health of a running cluster: Health has "api"
@@ -148,10 +153,22 @@ func endpoint(cluster *unstructured.Unstructured) string {
 
 // addons is the gate of addons. The driver takes any other phase than Deployed
 // and Failed as one to wait for; so is Unknown here, which the addon provider
-// shows only before it has looked.
+// shows only before it has looked. What needs workers is waited for where the
+// cluster is to have some.
 func (s *State) addons(o Objects) {
 	s.Addons = true
+	workers := int64(0)
+	for _, deployment := range o.Deployments {
+		workers += number(deployment, "spec", "replicas")
+	}
 	for _, addon := range o.Addons {
+		if waitsForWorkers(addon) {
+			if workers == 0 {
+				s.WithoutWorkers = append(s.WithoutWorkers, releaseOf(addon))
+			}
+			s.Addons = s.Addons && workers == 0
+			continue
+		}
 		switch text(addon, "status", "phase") {
 		case "Deployed":
 			continue
@@ -169,6 +186,17 @@ func (s *State) addons(o Objects) {
 		s.Addons = false
 	}
 	s.sort()
+}
+
+// waitsForWorkers says that an addon's release cannot run without workers, as
+// far as it can be installed at all.
+func waitsForWorkers(addon *unstructured.Unstructured) bool {
+	c, ok := condition(addon, "Ready")
+	return ok && c.status != "True" && c.reason == addons.ReasonWaitingForWorkers
+}
+
+func releaseOf(addon *unstructured.Unstructured) string {
+	return cmp.Or(text(addon, "spec", "releaseName"), addon.GetName())
 }
 
 // sort puts the worst cause first, then the oldest: what came later often comes

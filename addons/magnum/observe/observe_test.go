@@ -324,3 +324,35 @@ func TestHealth(t *testing.T) {
 		t.Errorf("not there yet, but health is %v", s.Health)
 	}
 }
+
+const metricsServer = `
+kind: HelmRelease
+metadata: {name: shop-metrics-server}
+spec: {releaseName: metrics-server}
+status:
+  phase: Deployed
+  conditions: [{type: Ready, status: "False", reason: WaitingForWorkers, message: "no worker to run on: Deployment kube-system/metrics-server"}]
+`
+
+// TestAddonsWithoutWorkers: an addon that needs a worker is waited for only where
+// one is to come, whatever its phase.
+func TestAddonsWithoutWorkers(t *testing.T) {
+	t.Parallel()
+	for _, phase := range []string{"Deployed", "Pending"} {
+		o := ready(t)
+		o.Addons = append(o.Addons, object(t, metricsServer))
+		set(t, o.Addons[1], phase, "status", "phase")
+		if s := Of(o); s.Addons || len(s.WithoutWorkers) > 0 || !strings.Contains(s.Waiting, "shop-metrics-server: no worker to run on") {
+			t.Errorf("%s: a worker comes, and it is not waited for: %v, %q", phase, s.WithoutWorkers, s.Waiting)
+		}
+		set(t, o.Deployments[0], int64(0), "spec", "replicas")
+		s := Of(o)
+		if diff := cmp.Diff([]string{"metrics-server"}, s.WithoutWorkers); diff != "" || !s.Addons || len(s.Causes) > 0 {
+			t.Errorf("%s: no worker comes, and it is waited for: %s, %v", phase, diff, s.Causes)
+		}
+		set(t, o.Addons[0], "Installing", "status", "phase")
+		if Of(o).Addons {
+			t.Errorf("%s: what can run is not waited for any more", phase)
+		}
+	}
+}

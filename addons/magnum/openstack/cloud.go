@@ -17,11 +17,14 @@ import (
 
 // The reasons a lookup fails.
 var (
-	ErrNotFound    = errors.New("not found")
-	ErrAmbiguous   = errors.New("more than one has this name")
-	ErrForbidden   = errors.New("not permitted")
-	ErrUnavailable = errors.New("the service cannot be asked at the moment")
-	ErrRefused     = errors.New("refused")
+	ErrNotFound  = errors.New("not found")
+	ErrAmbiguous = errors.New("more than one has this name")
+	ErrForbidden = errors.New("not permitted")
+	// ErrUnauthorized says that the service does not take the caller's token: it was
+	// revoked or ended after it was looked at.
+	ErrUnauthorized = errors.New("the token is not accepted")
+	ErrUnavailable  = errors.New("the service cannot be asked at the moment")
+	ErrRefused      = errors.New("refused")
 )
 
 // Error is a failed lookup.
@@ -103,7 +106,9 @@ func failed(object string, err error) error {
 	switch {
 	case response.Actual == http.StatusNotFound:
 		return &Error{Object: object, Reason: ErrNotFound}
-	case response.Actual == http.StatusForbidden || response.Actual == http.StatusUnauthorized:
+	case response.Actual == http.StatusUnauthorized:
+		return &Error{Object: object, Reason: ErrUnauthorized}
+	case response.Actual == http.StatusForbidden:
 		return &Error{Object: object, Reason: ErrForbidden}
 	case response.Actual >= 500 || response.Actual == http.StatusTooManyRequests:
 		return &Error{Object: object, Reason: ErrUnavailable, Detail: fmt.Sprintf("it answered %d", response.Actual)}

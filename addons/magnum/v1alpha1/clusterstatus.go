@@ -11,7 +11,8 @@ type ClusterStatus struct {
 	// [Cluster.EffectivePhase] instead.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
-	// StatusReason is the first real cause of a failure or what is waited for.
+	// StatusReason is the first real cause of a failure or what is waited for. Of a
+	// complete cluster it names addons that need workers, if it has none.
 	// +optional
 	StatusReason string `json:"statusReason,omitempty"`
 	// ObservedGeneration is the generation Phase speaks of.

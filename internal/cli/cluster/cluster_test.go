@@ -34,7 +34,7 @@ func TestTables(t *testing.T) {
 	}, now))
 	want := "NAME  NAMESPACE  MADE BY  PHASE         VERSION  CONTROL PLANE  WORKERS  AGE  CAUSE\n" +
 		"shop  shop       slipway  Available     v1.34.4  3/3            2/2      60m\n" +
-		"k8s   magnum-1   magnum   Provisioning           0/0            0/1      60s  " + long[:99] + "…"
+		"k8s   magnum-1   magnum   Provisioning           0/0            0/1      60s  " + long[:31] + "…"
 	if list != want {
 		t.Errorf("listed as\n%s\nwant\n%s", list, want)
 	}

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/slipway-sh/slipway/internal/cli/environment"
-	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks/workload"
 )
@@ -49,10 +48,10 @@ func (o listOptions) run(ctx context.Context, streams ui.Streams) error {
 }
 
 func listTable(list []workload.Summary, now time.Time) ui.Table {
-	table := ui.Table{Header: []string{"NAME", "NAMESPACE", "MADE BY", "PHASE", "VERSION", "CONTROL PLANE", "WORKERS", "AGE", "CAUSE"}}
+	table := ui.Table{Header: []string{"NAME", "NAMESPACE", "MADE BY", "PHASE", "VERSION", "CONTROL PLANE", "WORKERS", "AGE", "CAUSE"}, Fit: ui.Terminal}
 	for _, c := range list {
 		table.Rows = append(table.Rows, []string{c.Name, c.Namespace, string(c.MadeBy), c.Phase, c.Version, c.ControlPlane.String(), c.Workers.String(),
-			duration.HumanDuration(now.Sub(c.Created)), target.Shorten(c.Cause)})
+			duration.HumanDuration(now.Sub(c.Created)), c.Cause})
 	}
 	if len(list) == 0 {
 		table.Footer = []string{"there are no workload clusters; create one with: slipway cluster create NAME"}

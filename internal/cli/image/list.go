@@ -13,7 +13,7 @@ import (
 )
 
 func newList(streams ui.Streams) *cobra.Command {
-	o, all := newOptions(), false
+	o, all, wide := newOptions(), false, false
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List node images in Glance",
@@ -23,15 +23,16 @@ and hidden images.`,
 		Example: `  slipway image list
   slipway image list --all -o json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.list(cmd.Context(), streams, all) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.list(cmd.Context(), streams, all, wide) },
 	}
 	o.cloudFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&all, "all", false, "list all images, including hidden and community ones")
+	cmd.Flags().BoolVar(&wide, "wide", false, "also show project, format and ID, however wide the table gets")
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	return cmd
 }
 
-func (o *options) list(ctx context.Context, streams ui.Streams, all bool) error {
+func (o *options) list(ctx context.Context, streams ui.Streams, all, wide bool) error {
 	var list []images.Record
 	project := ""
 	err := o.work(ctx, streams, func(s *images.Syncer) (err error) {
@@ -53,11 +54,23 @@ func (o *options) list(ctx context.Context, streams ui.Streams, all bool) error 
 		})
 	}
 	slices.SortStableFunc(list, func(a, b images.Record) int { return b.CreatedAt.Compare(a.CreatedAt) })
-	table := ui.Table{Header: []string{"ID", "NAME", "KUBERNETES", "DISTRO", "STATUS", "VISIBILITY", "FORMAT", "SIZE", "BY"}}
-	for _, r := range list {
-		table.Rows = append(table.Rows, []string{r.ID, r.Name, images.KubernetesVersion(r), r.Properties[manifest.PropertyDistro], status(r), r.Visibility, r.DiskFormat, ui.Bytes(r.Size), by(r, project)})
+	return ui.Output(streams.Out, o.format, append([]images.Record{}, list...), listTable(list, project, wide))
+}
+
+// listTable fits a terminal unless it is to be wide.
+func listTable(list []images.Record, project string, wide bool) ui.Table {
+	table := ui.Table{Header: []string{"NAME", "KUBERNETES", "DISTRO", "STATUS", "VISIBILITY", "SIZE", "BY"}, Fit: ui.Terminal}
+	if wide {
+		table = ui.Table{Header: append(table.Header, "PROJECT", "FORMAT", "ID")}
 	}
-	return ui.Output(streams.Out, o.format, append([]images.Record{}, list...), table)
+	for _, r := range list {
+		row := []string{r.Name, images.KubernetesVersion(r), r.Properties[manifest.PropertyDistro], status(r), r.Visibility, ui.Bytes(r.Size), by(r, project)}
+		if wide {
+			row = append(row, r.Owner, r.DiskFormat, r.ID)
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	return table
 }
 
 func status(r images.Record) string {
@@ -71,7 +84,7 @@ func status(r images.Record) string {
 func by(r images.Record, project string) string {
 	switch {
 	case r.Owner != project:
-		return "project " + r.Owner
+		return "another project"
 	case r.Properties[images.PropertyMark] != "":
 		return "slipway"
 	}

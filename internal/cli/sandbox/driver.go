@@ -55,10 +55,20 @@ func (o *startOptions) choose(streams ui.Streams) (err error) {
 	if len(fatal) > 0 {
 		lacks, o.driver = fatal, sandbox.DriverNone
 	}
-	for _, l := range lacks {
-		fmt.Fprintf(streams.Err, "Missing: %s. %s %s\n", l.What, l.Without, l.Remedy)
-	}
+	tell(streams, lacks)
 	return nil
+}
+
+// tell says what the host lacks: what keeps machines from running, and what is
+// only worth knowing.
+func tell(streams ui.Streams, lacks []container.Lack) {
+	for _, l := range lacks {
+		word := "Note: this host lacks"
+		if l.Fatal {
+			word = "Missing:"
+		}
+		fmt.Fprintf(streams.Err, "%s %s. %s %s\n", word, l.What, l.Without, l.Remedy)
+	}
 }
 
 func refuse(lacks []container.Lack) error {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
@@ -26,7 +27,15 @@ type component struct {
 	Version string `json:"version"`
 	// Since is when it was created.
 	Since time.Time `json:"since"`
+
+	ready bool
 }
+
+// kindNode is the kind of components that are nodes.
+const kindNode = "Node"
+
+// errShelved says why the seed is not asked, which is no fault.
+var errShelved = errors.New("the seed is shelved; wake it with slipway seed wake")
 
 // healthTime bounds the wait for the seed's answers.
 const healthTime = 30 * time.Second
@@ -93,7 +102,7 @@ func direct(ctx context.Context, t *target.Target, seed *target.Seed) (facts, er
 	}
 	var f facts
 	f.clusters, err = clusters(ctx, on, "management")
-	return f, errors.Join(errors.New("the seed is shelved; wake it with slipway seed wake"), err)
+	return f, errors.Join(errShelved, err)
 }
 
 func clusters(ctx context.Context, c *kube.Cluster, on string) ([]cluster, error) {
@@ -115,7 +124,7 @@ func components(ctx context.Context, c *kube.Cluster) ([]component, error) {
 	}
 	list := []component{}
 	for _, n := range nodes.Items {
-		list = append(list, component{"Node", n.Name, nodeState(n), n.Status.NodeInfo.KubeletVersion, n.CreationTimestamp.Time})
+		list = append(list, component{kindNode, n.Name, nodeState(n), n.Status.NodeInfo.KubeletVersion, n.CreationTimestamp.Time, nodeState(n) == nodeReady})
 	}
 	deployments, err := c.Typed.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -127,7 +136,7 @@ func components(ctx context.Context, c *kube.Cluster) ([]component, error) {
 		if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
 			version = tagOf(containers[0].Image)
 		}
-		list = append(list, component{"Deployment", d.Namespace + "/" + d.Name, state, version, d.CreationTimestamp.Time})
+		list = append(list, component{"Deployment", d.Namespace + "/" + d.Name, state, version, d.CreationTimestamp.Time, d.Status.AvailableReplicas >= ptr.Deref(d.Spec.Replicas, 1)})
 	}
 	return list, nil
 }
@@ -135,11 +144,13 @@ func components(ctx context.Context, c *kube.Cluster) ([]component, error) {
 func nodeState(n corev1.Node) string {
 	for _, condition := range n.Status.Conditions {
 		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-			return "Ready"
+			return nodeReady
 		}
 	}
 	return "not ready"
 }
+
+const nodeReady = "Ready"
 
 // tagOf returns the tag of an image reference.
 func tagOf(image string) string {

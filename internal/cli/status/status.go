@@ -19,6 +19,7 @@ import (
 type options struct {
 	from   environment.Flags
 	drift  bool
+	wide   bool
 	format string
 }
 
@@ -28,20 +29,25 @@ func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the resources, the clusters and the drift of the environment",
-		Long: `Lists every resource in the cloud that carries the environment's ownership tag, with ID,
-type, name and state; what runs on the seed; and the management cluster with its
-workload clusters. Each cluster is shown with its objects, and with the cause if one is
-not ready. The list comes from the cloud, not from the state, so it includes what a
-killed run left behind.
+		Long: `Shows every resource in the cloud that carries the environment's ownership tag; what
+runs on the seed; and the management cluster with its workload clusters: the parts that
+are not ready, each with its cause. The list comes from the cloud, not from the state, so
+it includes what a killed run left behind.
+
+The table fits a terminal: healthy resources are counted by type, and only those with a
+problem have a line of their own. --wide prints a line for each, with IDs. The last line
+says whether all is well, and if not, the first cause.
 
 With --drift it also compares the cloud with the state, and changes neither.`,
 		Example: `  slipway status
   slipway status -o json | jq -r '.resources[].id'
+  slipway status --wide
   slipway status --drift`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}
 	o.from.Add(cmd.Flags())
+	cmd.Flags().BoolVar(&o.wide, "wide", false, "print a line for every resource, with IDs, however wide the table gets")
 	cmd.Flags().BoolVar(&o.drift, "drift", false, "also compare the cloud with the state")
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	return cmd
@@ -58,6 +64,8 @@ type result struct {
 	// Clusters are the management cluster and its workload clusters.
 	Clusters []cluster       `json:"clusters,omitempty"`
 	Drift    []engine.Change `json:"drift,omitempty"`
+
+	shelved bool // and nothing else keeps the seed from being asked
 }
 
 func (o options) run(ctx context.Context, streams ui.Streams) error {
@@ -76,6 +84,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		r.Seed, r.Clusters = known.seed, known.clusters
 		if err != nil {
 			r.Unreachable = err.Error()
+			r.shelved = r.Unreachable == errShelved.Error()
 		}
 	}
 	if o.drift {
@@ -85,20 +94,15 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		}
 		r.Drift = drift.Changes
 	}
-	return ui.Output(streams.Out, o.format, r, r.table(o.drift))
+	return ui.Output(streams.Out, o.format, r, r.table(o.wide, o.drift, time.Now()))
 }
 
-func (r result) table(drift bool) ui.Table {
-	table := ui.Table{Header: []string{"TYPE", "NAME", "STATE", "ID"}}
-	for _, thing := range r.Resources {
-		table.Rows = append(table.Rows, []string{thing.Type, thing.Name, thing.State, thing.ID})
+func (r result) table(wide, drift bool, now time.Time) ui.Table {
+	table := ui.Table{Header: []string{"TYPE", "NAME", "STATE", "SINCE"}, Rows: r.grouped(now), Fit: ui.Terminal}
+	if wide {
+		table = ui.Table{Header: []string{"TYPE", "NAME", "STATE", "ID"}, Rows: r.everything(now)}
 	}
-	table.Rows = append(table.Rows, rows(r.Seed, time.Now())...)
-	for _, c := range r.Clusters {
-		table.Rows = append(table.Rows, target.Tree(c.Report, " (on the "+c.On+")", time.Now(), target.MostOfCause)...)
-	}
-	table.Footer = []string{fmt.Sprintf("%d resources of %s in cloud %s", len(r.Resources), r.Environment, r.Cloud)}
-	if r.Unreachable != "" {
+	if r.Unreachable != "" && !r.shelved {
 		table.Footer = append(table.Footer, "incomplete: "+r.Unreachable)
 	}
 	for _, change := range r.Drift {
@@ -112,5 +116,19 @@ func (r result) table(drift bool) ui.Table {
 	if drift && len(r.Drift) == 0 {
 		table.Footer = append(table.Footer, "no drift")
 	}
+	table.Footer = append(table.Footer, r.verdict())
 	return table
+}
+
+// everything are the lines of the table with nothing left out.
+func (r result) everything(now time.Time) [][]string {
+	var lines [][]string
+	for _, thing := range r.Resources {
+		lines = append(lines, []string{thing.Type, thing.Name, thing.State, thing.ID})
+	}
+	lines = append(lines, rows(r.Seed, now)...)
+	for _, c := range r.Clusters {
+		lines = append(lines, target.Tree(c.Report, " (on the "+c.On+")", now, target.MostOfCause)...)
+	}
+	return lines
 }

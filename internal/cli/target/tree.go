@@ -39,8 +39,5 @@ func shortened(cause string, most int) string {
 	return cause
 }
 
-// Shorten cuts a cause so that a table stays readable; JSON and YAML have all of it.
-func Shorten(cause string) string { return shortened(cause, MostOfCause) }
-
 // MostOfCause is the maximum number of characters of a cause in a table.
 const MostOfCause = 100

@@ -45,13 +45,43 @@ func Missing(o Options) []Lack {
 		add(strings.Contains(has, name), Lack{What: name, Without: none, Fatal: true,
 			Remedy: "Run outside of a container, or in a privileged one."})
 	}
-	add(strings.Contains(has, "CAP_SYS_RESOURCE"), Lack{What: "CAP_SYS_RESOURCE",
-		Without: "Machines work, but cannot grow a mounted ext4 file system or lower the OOM score of a process.",
-		Remedy:  "Run outside of a container, or in a privileged one."})
+	add(strings.Contains(has, "CAP_SYS_RESOURCE"), resources(engine("/")))
 	_, err := exec.LookPath(cmp.Or(o.Runc, "runc"))
 	add(err == nil, Lack{What: "the OCI runtime runc", Without: none, Remedy: "Use a bundle, which has it, or install runc.", Fatal: true})
 	all = append(all, missingKernel()...)
 	return append(all, missingFolder(o.Dir)...)
+}
+
+// resources is the lack of CAP_SYS_RESOURCE. Environments, clusters and their
+// upgrades work without it: what needs it is a rare thing in a machine.
+func resources(in string) Lack {
+	l := Lack{What: "CAP_SYS_RESOURCE",
+		Without: "Machines and clusters work all the same, but no machine can grow a mounted ext4 file system, or lower the OOM score of a process."}
+	switch in {
+	case "docker", "podman":
+		l.Remedy = "If you need that, start this container with --cap-add SYS_RESOURCE."
+	case "lxc":
+		l.Remedy = "If you need that, remove sys_resource from lxc.cap.drop of this container."
+	case "":
+		l.Remedy = "If you need that, start the sandbox from a login shell of this machine, or give the service that starts it CAP_SYS_RESOURCE in CapabilityBoundingSet."
+	default:
+		l.Remedy = "If you need that, give this container (" + in + ") the capability."
+	}
+	return l
+}
+
+// engine is what runs the container that root is in, as systemd names it:
+// "docker", "podman", "lxc", "systemd-nspawn"; "" is none that is known.
+func engine(root string) string {
+	if name, err := os.ReadFile(filepath.Join(root, "run/systemd/container")); err == nil {
+		return strings.TrimSpace(string(name))
+	}
+	for file, name := range map[string]string{".dockerenv": "docker", "run/.containerenv": "podman"} {
+		if _, err := os.Stat(filepath.Join(root, file)); err == nil {
+			return name
+		}
+	}
+	return ""
 }
 
 // missingKernel looks for file systems, devices, cgroups and bridge filters.
