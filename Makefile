@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down build deps test e2e magnumclient upgrade-test bundle verify proofs proofs-page guarded fuzz mutate reference gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud bench-magnum clean
+.PHONY: up down build deps test e2e magnumclient upgrade-test bundle verify proofs proofs-page guarded fuzz mutate reference gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud bench-magnum vulncheck clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -173,6 +173,17 @@ verify: build
 	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r -x gophercloud.md -x opentofu.md $$dir docs/reference && rm -r $$dir \
 		|| { echo "docs/reference is not what the commands say: run make reference"; exit 1; }
 	go run ./test/proofs -check
+
+# Known vulnerabilities in what is compiled. Its database is on the internet; a
+# copy in a folder does too: VULNDB=file:///…
+VULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.4.0
+VULNDB ?= https://vuln.go.dev
+
+vulncheck:
+	GOBIN=$(abspath bin) go install $(VULNCHECK)
+	@status=0; bin/govulncheck -db $(VULNDB) ./... || status=$$?; \
+	case $$status in 0|3) ;; \
+	*) echo "Nothing was checked. If the database $(VULNDB) cannot be reached, name a copy: make vulncheck VULNDB=file:///…";; esac; exit $$status
 
 reference: build
 	find docs/reference -type f ! -name gophercloud.md ! -name opentofu.md -delete && $(SLIPWAY) reference docs/reference

@@ -74,6 +74,9 @@ func (r *reconciler) surroundings(ctx context.Context, cluster *unstructured.Uns
 	if !ok {
 		return objects, nil
 	}
+	if !isInfrastructure(kind) {
+		return nil, &waitError{"InfrastructureMissing", fmt.Sprintf("%s is no kind of infrastructure: its group must be %s", kind, infrastructureGroup)}
+	}
 	var err error
 	objects.infra, err = r.cached(ctx, kind, types.NamespacedName{Namespace: cluster.GetNamespace(), Name: name})
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
@@ -92,6 +95,15 @@ func (r *reconciler) surroundings(ctx context.Context, cluster *unstructured.Uns
 	}
 	return objects, nil
 }
+
+// infrastructureGroup is the group of the kinds that may be a Cluster's
+// infrastructure.
+const infrastructureGroup = "infrastructure.cluster.x-k8s.io"
+
+// isInfrastructure tells whether a Cluster's infrastructure may be of a kind. It
+// is watched in all namespaces: with any other, whoever may write a Cluster could
+// have the provider hold all Secrets in memory.
+func isInfrastructure(kind schema.GroupKind) bool { return kind.Group == infrastructureGroup }
 
 // infraRef is the reference to the infrastructure cluster: by apiVersion in
 // v1beta1 of Cluster API, by apiGroup in v1beta2.

@@ -79,7 +79,7 @@ func TestDecompress(t *testing.T) {
 	}
 }
 
-func packed(t *testing.T, kind Kind, data []byte) []byte {
+func packed(t testing.TB, kind Kind, data []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	var w io.WriteCloser

@@ -74,7 +74,7 @@ func (k floatingKind) find(ctx context.Context, in FloatingIPInputs) (string, er
 	if err != nil {
 		return "", err
 	}
-	pages, err := floatingips.List(client, floatingips.ListOpts{}).AllPages(ctx)
+	pages, err := floatingips.List(client, floatingips.ListOpts{ProjectID: projectOf(client)}).AllPages(ctx)
 	if err != nil {
 		return "", err
 	}

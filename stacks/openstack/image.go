@@ -85,7 +85,11 @@ func (k imageKind) find(ctx context.Context, in ImageInputs) (string, error) {
 	}
 	same := ""
 	var candidates []candidate
+	project := projectOf(client)
 	for _, i := range list {
+		if i.Owner != project && project != "" && i.Visibility != images.ImageVisibilityPublic {
+			continue // lent by another project, which can write any name and digest on it
+		}
 		properties := texts(i.Properties)
 		mark, owned := ownership.Find(i.Tags, properties, "")
 		switch {

@@ -161,7 +161,7 @@ func (i Inventory) images(ctx context.Context, environment string) (list []Thing
 	if err != nil {
 		return nil, absent(err)
 	}
-	pages, err := images.List(client, images.ListOpts{Visibility: images.ImageVisibilityPrivate}).AllPages(ctx)
+	pages, err := images.List(client, images.ListOpts{Owner: projectOf(client), Visibility: images.ImageVisibilityPrivate}).AllPages(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +186,9 @@ func (i Inventory) credentials(ctx context.Context, environment string) (list []
 	}
 	all, err := applicationcredentials.ExtractApplicationCredentials(pages)
 	for _, c := range all {
+		if project := projectOf(client); project != "" && c.ProjectID != "" && c.ProjectID != project {
+			continue // a user's are listed together, whatever project they are for
+		}
 		list = thing(list, environment, ThingCredential, c.ID, c.Name, "present", nil, nil, c.Description)
 	}
 	return list, err

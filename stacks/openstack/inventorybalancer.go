@@ -12,7 +12,7 @@ func (i Inventory) balancers(ctx context.Context, environment string, seen *expo
 	if err != nil {
 		return nil, absent(err)
 	}
-	pages, err := loadbalancers.List(client, loadbalancers.ListOpts{}).AllPages(ctx)
+	pages, err := loadbalancers.List(client, loadbalancers.ListOpts{ProjectID: projectOf(client)}).AllPages(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ func (i Inventory) floatingIPs(ctx context.Context, environment string, seen *ex
 	if err != nil {
 		return nil, err
 	}
-	pages, err := floatingips.List(client, floatingips.ListOpts{}).AllPages(ctx)
+	pages, err := floatingips.List(client, floatingips.ListOpts{ProjectID: projectOf(client)}).AllPages(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (i Inventory) routers(ctx context.Context, environment string) (list []Thin
 	if err != nil {
 		return nil, err
 	}
-	pages, err := routers.List(client, routers.ListOpts{}).AllPages(ctx)
+	pages, err := routers.List(client, routers.ListOpts{ProjectID: projectOf(client)}).AllPages(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (i Inventory) ports(ctx context.Context, environment string, seen *exposed)
 	if err != nil {
 		return nil, err
 	}
-	pages, err := ports.List(client, ports.ListOpts{}).AllPages(ctx)
+	pages, err := ports.List(client, ports.ListOpts{ProjectID: projectOf(client)}).AllPages(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (i Inventory) subnets(ctx context.Context, environment string) (list []Thin
 	if err != nil {
 		return nil, err
 	}
-	pages, err := subnets.List(client, subnets.ListOpts{}).AllPages(ctx)
+	pages, err := subnets.List(client, subnets.ListOpts{ProjectID: projectOf(client)}).AllPages(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (i Inventory) networks(ctx context.Context, environment string) (list []Thi
 	if err != nil {
 		return nil, err
 	}
-	pages, err := networks.List(client, networks.ListOpts{}).AllPages(ctx)
+	pages, err := networks.List(client, networks.ListOpts{ProjectID: projectOf(client)}).AllPages(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (i Inventory) securityGroups(ctx context.Context, environment string, seen 
 	if err != nil {
 		return nil, err
 	}
-	pages, err := groups.List(client, groups.ListOpts{}).AllPages(ctx)
+	pages, err := groups.List(client, groups.ListOpts{ProjectID: projectOf(client)}).AllPages(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (k networkKind) find(ctx context.Context, in NetworkInputs) (string, error)
 	if err != nil {
 		return "", err
 	}
-	pages, err := networks.List(client, networks.ListOpts{Name: in.mark().Name()}).AllPages(ctx)
+	pages, err := networks.List(client, networks.ListOpts{ProjectID: projectOf(client), Name: in.mark().Name()}).AllPages(ctx)
 	if err != nil {
 		return "", err
 	}

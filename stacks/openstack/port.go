@@ -64,7 +64,7 @@ func (k portKind) find(ctx context.Context, in PortInputs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pages, err := ports.List(client, ports.ListOpts{Name: in.mark().Name()}).AllPages(ctx)
+	pages, err := ports.List(client, ports.ListOpts{ProjectID: projectOf(client), Name: in.mark().Name()}).AllPages(ctx)
 	if err != nil {
 		return "", err
 	}

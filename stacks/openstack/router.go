@@ -51,7 +51,7 @@ func (k routerKind) find(ctx context.Context, in RouterInputs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pages, err := routers.List(client, routers.ListOpts{Name: in.mark().Name()}).AllPages(ctx)
+	pages, err := routers.List(client, routers.ListOpts{ProjectID: projectOf(client), Name: in.mark().Name()}).AllPages(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -61,7 +61,7 @@ func (k groupKind) find(ctx context.Context, in SecurityGroupInputs) (string, er
 	if err != nil {
 		return "", err
 	}
-	pages, err := groups.List(client, groups.ListOpts{Name: in.mark().Name()}).AllPages(ctx)
+	pages, err := groups.List(client, groups.ListOpts{ProjectID: projectOf(client), Name: in.mark().Name()}).AllPages(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -63,7 +63,7 @@ func (k subnetKind) find(ctx context.Context, in SubnetInputs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pages, err := subnets.List(client, subnets.ListOpts{Name: in.mark().Name()}).AllPages(ctx)
+	pages, err := subnets.List(client, subnets.ListOpts{ProjectID: projectOf(client), Name: in.mark().Name()}).AllPages(ctx)
 	if err != nil {
 		return "", err
 	}

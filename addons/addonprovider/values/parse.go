@@ -14,6 +14,10 @@ import (
 // that grow exponentially.
 const maxNodes = 1 << 20
 
+// maxDepth bounds how deep it nests: an alias may be in what it stands for, and
+// each level is some hundred bytes of stack.
+const maxDepth = 1000
+
 // Parse reads one YAML document; an empty one is nil.
 func Parse(text string) (any, error) {
 	documents, err := ParseAll(text)
@@ -51,8 +55,9 @@ func ParseAll(text string) ([]any, error) {
 }
 
 type reader struct {
-	left int
-	line int
+	left  int
+	depth int
+	line  int
 }
 
 func (r *reader) value(node *yaml.Node) (any, error) {
@@ -60,6 +65,10 @@ func (r *reader) value(node *yaml.Node) (any, error) {
 	if r.left--; r.left < 0 {
 		return nil, errors.New("the document is too large")
 	}
+	if r.depth++; r.depth > maxDepth {
+		return nil, errors.New("the document nests too deep")
+	}
+	defer func() { r.depth-- }()
 	switch node.Kind {
 	case 0:
 		return nil, nil

@@ -41,3 +41,19 @@ func TestEmitIsWhatPyYAMLWrites(t *testing.T) {
 		})
 	}
 }
+
+// A document that is in itself, or nests without an end, is refused before it
+// takes the stack: that would end the process, whoever wrote the document.
+func TestDocumentsThatNestWithoutEndAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"a list in itself": "&a [*a]", "a map in itself": "&a {b: *a}", "through another": "a: &a {b: &b [*a]}", "deep": strings.Repeat("[", 2000) + strings.Repeat("]", 2000),
+	} {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), "too deep") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Parse(strings.Repeat("[", 500) + strings.Repeat("]", 500)); err != nil {
+		t.Errorf("500 levels: %v", err)
+	}
+}

@@ -17,14 +17,20 @@ type route struct {
 	do     func(*call) error
 }
 
+// allRoutes are the operations of all resources: what the router knows, and what tests
+// ask for as everybody who must not get in.
+func allRoutes() []route {
+	return slices.Concat(templateRoutes(), clusterRoutes(), nodeGroupRoutes(), certificateRoutes(), quotaRoutes(), otherRoutes())
+}
+
 // routes puts the operations of all resources together.
 func (s *Server) routes() *http.ServeMux {
-	operations := map[string][]route{}
-	for _, r := range slices.Concat(templateRoutes(), clusterRoutes(), nodeGroupRoutes(), certificateRoutes(), quotaRoutes(), otherRoutes()) {
-		operations[r.pattern] = append(operations[r.pattern], r)
+	byPattern := map[string][]route{}
+	for _, r := range allRoutes() {
+		byPattern[r.pattern] = append(byPattern[r.pattern], r)
 	}
 	mux := http.NewServeMux()
-	for pattern, of := range operations {
+	for pattern, of := range byPattern {
 		mux.HandleFunc("/v1/"+pattern, func(_ http.ResponseWriter, r *http.Request) { dispatch(r, pattern, of) })
 	}
 	mux.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) {

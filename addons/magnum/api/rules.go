@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"golang.org/x/sync/errgroup"
 
@@ -32,6 +33,11 @@ func (r Rules) template(d document) error {
 	for _, server := range splitList(d.text("dns_nameserver")) {
 		if address, err := netip.ParseAddr(server); err != nil || !address.Is4() {
 			return badRequest("Invalid input for attribute dns_nameserver: %s is no IPv4 address.", server)
+		}
+	}
+	for _, name := range []string{"http_proxy", "https_proxy", "no_proxy", "insecure_registry"} {
+		if strings.ContainsFunc(d.text(name), unicode.IsControl) { // these are lines of files on machines
+			return badRequest("Invalid input for attribute %s: it has control characters.", name)
 		}
 	}
 	if server := fallback(d.text("server_type"), "vm"); server != "vm" {

@@ -3,7 +3,9 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
@@ -144,22 +146,48 @@ func (b *builder) properties() {
 	if template.RegistryEnabled {
 		b.warn("property registry_enabled", "no effect: install a registry on the cluster")
 	}
-	if template.HTTPProxy != "" || template.HTTPSProxy != "" {
-		b.setText("proxy.httpProxy", template.HTTPProxy)
-		b.setText("proxy.httpsProxy", template.HTTPSProxy)
-		if direct := fields(template.NoProxy); len(direct) > 0 {
-			b.set("proxy.noProxy", anys(direct))
+	b.proxy()
+	b.insecureRegistry()
+}
+
+func (b *builder) proxy() {
+	template := b.template()
+	for name, text := range map[string]string{"http_proxy": template.HTTPProxy, "https_proxy": template.HTTPSProxy, "no_proxy": template.NoProxy} {
+		if strings.ContainsFunc(text, unicode.IsControl) {
+			b.refuse("property "+name, errors.New("it has control characters, such as the end of a line"), "write it on one line")
+			return
 		}
 	}
-	if registry := strings.Trim(template.InsecureRegistry, "/ "); registry != "" {
-		address := registry
-		if !strings.Contains(address, "://") {
-			address = "http://" + registry
-		}
-		name := registry[strings.Index(registry, "://")+1:]
-		b.set("registryMirrors", map[string]any{strings.TrimPrefix(name, "//"): map[string]any{"upstream": address,
-			"mirrors": []any{map[string]any{"url": address, "capabilities": []any{"pull", "resolve"}, "skipVerify": true, "overridePath": false}}}})
+	if template.HTTPProxy == "" && template.HTTPSProxy == "" {
+		return
 	}
+	b.setText("proxy.httpProxy", template.HTTPProxy)
+	b.setText("proxy.httpsProxy", template.HTTPSProxy)
+	if direct := fields(template.NoProxy); len(direct) > 0 {
+		b.set("proxy.noProxy", anys(direct))
+	}
+}
+
+// registryName is a registry's host, with what may follow. It becomes the name
+// of a folder on machines, so that it leads nowhere else.
+var registryName = regexp.MustCompile(`^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9][A-Za-z0-9.-]*)(:[0-9]{1,5})?(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$`)
+
+func (b *builder) insecureRegistry() {
+	registry := strings.Trim(b.template().InsecureRegistry, "/ ")
+	if registry == "" {
+		return
+	}
+	scheme, name, given := strings.Cut(registry, "://")
+	if !given {
+		scheme, name = "http", registry
+	}
+	if scheme != "http" && scheme != "https" || !registryName.MatchString(name) {
+		b.refuse("property insecure_registry", fmt.Errorf("%q is no registry", registry), "name its host and port, such as registry.example:5000")
+		return
+	}
+	address := scheme + "://" + name
+	b.set("registryMirrors", map[string]any{name: map[string]any{"upstream": address,
+		"mirrors": []any{map[string]any{"url": address, "capabilities": []any{"pull", "resolve"}, "skipVerify": true, "overridePath": false}}}})
 }
 
 // fields are the elements of a list with commas.

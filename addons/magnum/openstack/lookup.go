@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/google/uuid"
@@ -124,7 +125,7 @@ func (c *Cloud) Keypair(ctx context.Context, t *keystone.Token, name string) err
 		return err
 	}
 	_, err = ask(ctx, c, t, object, func(ctx context.Context) (*keypairs.KeyPair, error) {
-		found, err := keypairs.Get(ctx, client, name, nil).Extract()
+		found, err := keypairs.Get(ctx, client, url.PathEscape(name), nil).Extract()
 		return found, failed(object, err)
 	})
 	return err

@@ -103,7 +103,13 @@ func (s *server) dev(ctx context.Context) (*os.Root, error) {
 	if err != nil || state != machine.Running {
 		return nil, err
 	}
-	return os.OpenRoot(fmt.Sprintf("/proc/%d/root/dev", pid))
+	// Step by step, because a machine may make its /dev a link to a folder of the host.
+	root, err := os.OpenRoot(fmt.Sprintf("/proc/%d/root", pid))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.OpenRoot("dev")
 }
 
 // AttachVolume gives the volume the next free device name; a machine that does

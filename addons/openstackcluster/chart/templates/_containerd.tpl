@@ -11,12 +11,12 @@ files:
     permissions: "0755"
     content: {{ include "containerd.script" . | quote }}
 {{- range $registry, $settings := $mirrors }}
-  - path: /etc/containerd/certs.d/{{ $registry }}/hosts.toml
+  - path: {{ printf "/etc/containerd/certs.d/%s/hosts.toml" $registry | quote }}
     owner: root:root
     permissions: "0644"
     content: {{ include "containerd.hosts" (list $registry $settings) | quote }}
 {{- range $name, $certificate := include "containerd.authorities" $settings | mustFromJson }}
-  - path: /etc/containerd/certs.d/{{ $registry }}/{{ $name }}.crt
+  - path: {{ printf "/etc/containerd/certs.d/%s/%s.crt" $registry $name | quote }}
     owner: root:root
     permissions: "0644"
     content: {{ quote $certificate }}

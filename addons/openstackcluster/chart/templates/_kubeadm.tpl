@@ -142,7 +142,7 @@ then makes v1beta2 of it, which is what users may write as well.
 {{- if .Values.trustedCAs -}}
 files:
 {{- range $name, $certificate := .Values.trustedCAs }}
-  - path: {{ eq $.Values.osDistro "flatcar" | ternary (printf "/etc/ssl/certs/%s.pem" $name) (printf "/usr/local/share/ca-certificates/%s.crt" $name) }}
+  - path: {{ eq $.Values.osDistro "flatcar" | ternary (printf "/etc/ssl/certs/%s.pem" $name) (printf "/usr/local/share/ca-certificates/%s.crt" $name) | quote }}
     owner: root:root
     permissions: "0644"
     content: {{ quote $certificate }}

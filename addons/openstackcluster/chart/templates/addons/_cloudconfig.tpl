@@ -30,7 +30,8 @@ stringData:
     {{ `{%- endif %}` }}
     [Networking]
     {{- if not (hasKey (default dict $sections.Networking) "internal-network-name") }}
-    internal-network-name={{ `{{ infra_cluster.status.network.name }}` }}
+    {{- /* A network that is shared has the name its owner gives it: it is one line, and no line goes on after it. */}}
+    internal-network-name={{ `{{ (infra_cluster.status.network.name | default("")).splitlines() | join(" ") | replace("\\", " ") }}` }}
     {{- end }}
     {{- include "cloudconfig.section" $sections.Networking }}
     [LoadBalancer]
