@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -249,7 +248,7 @@ func (f *full) expectVolumes(worker string) {
 	if tagged != data {
 		f.t.Errorf("the tag is on %q, the volume is %s: %s", tagged, data, text)
 	}
-	if got := f.shell(worker, "blockdev --getsize64 /dev/disk/by-id/virtio-"+path.Base(data)[:20]); got != fmt.Sprint(2<<30) {
+	if got := f.shell(worker, "blockdev --getsize64 /dev/disk/by-id/virtio-"+data[:20]); got != fmt.Sprint(2<<30) {
 		f.t.Errorf("the device has %s bytes", got)
 	}
 }

@@ -60,8 +60,8 @@ controlPlane: &impatient
   healthCheck:
     spec:
       unhealthyConditions:
-        - {type: Ready, status: Unknown, timeout: 10s}
-        - {type: Ready, status: "False", timeout: 10s}
+        - {type: Ready, status: Unknown, timeout: 30s}
+        - {type: Ready, status: "False", timeout: 30s}
 nodeGroupDefaults: *impatient
 `
 
@@ -140,7 +140,7 @@ func (r *release) uninstall() {
 			}
 			return "the OpenStackCluster is there", false
 		}
-		left := r.onSeed("get", "cluster,openstackcluster,kubeadmcontrolplane,machinedeployment,machineset,machine,openstackmachine,openstackmachinetemplate,kubeadmconfigtemplate,kubeadmconfig,machinehealthcheck", "--ignore-not-found", "-o", "name")
+		left := r.onSeed("get", "cluster,openstackcluster,kubeadmcontrolplane,machinedeployment,machineset,machine,openstackmachine,openstackmachinetemplate,kubeadmconfigtemplate,kubeadmconfig,machinehealthcheck,helmreleases.addons.stackhpc.com,manifests.addons.stackhpc.com", "--ignore-not-found", "-o", "name")
 		return left, left == ""
 	})
 	for _, kind := range []string{"server", "network", "router", "loadbalancer", "security group", "port"} {
