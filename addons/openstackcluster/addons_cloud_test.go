@@ -12,8 +12,6 @@ import (
 
 // TestCloudConfig writes the file of the cloud provider. Roots of the system
 // are trusted, unless a CA is given or verification is switched off on purpose.
-//
-// proves: F98
 func TestCloudConfig(t *testing.T) {
 	t.Parallel()
 	all := render(t, `addons: {openstack: {cloudConfig: {LoadBalancer: {lb-provider: ovn, lb-method: null}, Metadata: {search-order: "{{ x }}"}}}}`)
@@ -50,7 +48,7 @@ func TestCloudConfig(t *testing.T) {
 // TestBalancersOfServices are OVN's where the API server's is, with the one
 // algorithm that it has; a user's own settings win.
 //
-// proves: F31, S-47
+// proves: S-47
 func TestBalancersOfServices(t *testing.T) {
 	t.Parallel()
 	const none = ""
@@ -71,8 +69,6 @@ func TestBalancersOfServices(t *testing.T) {
 }
 
 // TestCloudProvider knows the cluster's name, by which its resources are found again.
-//
-// proves: F98, F99
 func TestCloudProvider(t *testing.T) {
 	t.Parallel()
 	all := render(t)
@@ -91,8 +87,6 @@ func TestCloudProvider(t *testing.T) {
 
 // TestWithoutCSI is the same cluster but for the driver and its classes, to which
 // nothing else refers.
-//
-// proves: S-44
 func TestWithoutCSI(t *testing.T) {
 	t.Parallel()
 	with, without := render(t), render(t, `addons: {openstack: {csiCinder: {enabled: false}}}`)
@@ -140,7 +134,6 @@ addons:
 	}
 }
 
-// proves: F100
 func TestManila(t *testing.T) {
 	t.Parallel()
 	all := render(t, `addons: {csi: {cephfs: {enabled: true}}, openstack: {csiManila: {enabled: true, additionalStorageClasses: [{name: other, provisioner: nfs.manila.csi.openstack.org, parameters: {type: nfs}}]}}}`)

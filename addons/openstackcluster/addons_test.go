@@ -65,7 +65,6 @@ func chartValues(t *testing.T, all objects, name string) map[string]any {
 	return merged
 }
 
-// proves: F96
 func TestCalico(t *testing.T) {
 	t.Parallel()
 	all := render(t, `kubeNetwork: {pods: {cidrBlocks: [10.1.0.0/16, "fd00::/48"]}}`)
@@ -88,8 +87,6 @@ func TestCalico(t *testing.T) {
 }
 
 // TestCilium takes kube-proxy's place, unless told not to.
-//
-// proves: F97
 func TestCilium(t *testing.T) {
 	t.Parallel()
 	all := render(t, `addons: {cni: {type: cilium}}`)
@@ -274,8 +271,6 @@ func addonNames(all objects) []string {
 }
 
 // TestMonitoring resizes volumes before StatefulSets, and stops before they are full.
-//
-// proves: F102
 func TestMonitoring(t *testing.T) {
 	t.Parallel()
 	all := render(t, `

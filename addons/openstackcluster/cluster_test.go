@@ -2,7 +2,7 @@ package openstackcluster
 
 import "testing"
 
-// proves: F70, F72
+// proves: F72
 func TestMinimalCluster(t *testing.T) {
 	t.Parallel()
 	all := render(t)

@@ -95,8 +95,6 @@ func TestEtcdTuning(t *testing.T) {
 }
 
 // TestAdmission mounts the configuration, and rolls the control plane when it changes.
-//
-// proves: F87
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	const config = `apiServer: {admissionConfiguration: {PodSecurity: {defaults: {enforce: baseline}}}}`
@@ -118,7 +116,6 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// proves: F82
 func TestCertificatesExpiry(t *testing.T) {
 	t.Parallel()
 	want(t, render(t).get(t, "KubeadmControlPlane control-plane"), `null`, "spec", "rollout", "before")
@@ -128,8 +125,6 @@ func TestCertificatesExpiry(t *testing.T) {
 }
 
 // TestEtcdDevice puts etcd on a device of its own, made of a volume or local.
-//
-// proves: F84
 func TestEtcdDevice(t *testing.T) {
 	t.Parallel()
 	for text, storage := range map[string]string{
@@ -156,8 +151,6 @@ func TestEtcdDevice(t *testing.T) {
 
 // TestDeviceLinks finds a tagged device by its serial number, as virtio and SCSI
 // have it, or by its place, and leaves the links of udev's rules.
-//
-// proves: F84
 func TestDeviceLinks(t *testing.T) {
 	t.Parallel()
 	command, _ := at(render(t, `etcd: {blockDevice: {size: 1}}`).kubeadm(t), "bootCommands", 0).(string)
@@ -193,8 +186,6 @@ func TestDeviceLinks(t *testing.T) {
 
 // TestEncryption renders without a cluster, and runs on a node what puts the
 // key in place: given in base64, or as it is.
-//
-// proves: F85
 func TestEncryption(t *testing.T) {
 	t.Parallel()
 	spec := render(t, `etcd: {encryption: {enabled: true, resources: [secrets, configmaps]}}`).kubeadm(t)
@@ -281,7 +272,6 @@ controlPlane:
 	}
 }
 
-// proves: F95
 func TestKeystoneAuth(t *testing.T) {
 	t.Parallel()
 	all := render(t, `{authWebhook: k8s-keystone-auth, addons: {openstack: {k8sKeystoneAuth: {enabled: true}}}}`)

@@ -141,8 +141,6 @@ func check(object *unstructured.Unstructured, of *apiextensionsv1.CustomResource
 
 // TestSchemas holds every object of the configurations against the definitions
 // of Cluster API, CAPO, ORC and the addon provider.
-//
-// proves: F70
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	for _, name := range configurations {

@@ -31,8 +31,6 @@ func commands(spec any) []string {
 }
 
 // TestNoThirdParty asks no mirror unless told, and leaves containerd alone then.
-//
-// proves: F88
 func TestNoThirdParty(t *testing.T) {
 	t.Parallel()
 	for role, spec := range render(t).hosts(t) {
@@ -43,7 +41,7 @@ func TestNoThirdParty(t *testing.T) {
 	}
 }
 
-// proves: F88, S-58
+// proves: S-58
 func TestMirrors(t *testing.T) {
 	t.Parallel()
 	all := render(t, `
@@ -124,8 +122,6 @@ registryMirrors:
 }
 
 // TestRegistryAuth brings credentials in a Secret, and rolls machines with them.
-//
-// proves: F89
 func TestRegistryAuth(t *testing.T) {
 	t.Parallel()
 	const login = `registryAuth: {docker.io: {username: me, password: "p\"w"}}`
@@ -156,8 +152,6 @@ func TestRegistryAuth(t *testing.T) {
 
 // TestContainerdScript runs what nodes run on the configurations of containerd
 // 1 and 2, on that of the bundle's image, and on none.
-//
-// proves: F88, F89
 func TestContainerdScript(t *testing.T) {
 	t.Parallel()
 	spec := render(t, `{registryMirrors: {docker.io: [https://mirror]}, registryAuth: {ghcr.io: {username: u, password: p}}}`)
@@ -210,7 +204,7 @@ func bundleConfig(t *testing.T) string {
 	return get(t, filepath.FromSlash("../../internal/bundle/source/machines/node/etc/containerd"), "config.toml")
 }
 
-// proves: F23, F90
+// proves: F23
 func TestTrustedCAsAndPackages(t *testing.T) {
 	t.Parallel()
 	all := render(t, `{trustedCAs: {corp: "PEM\n"}, additionalPackages: [nfs-common, lvm2]}`)
@@ -286,8 +280,6 @@ func TestProxy(t *testing.T) {
 }
 
 // TestFlatcar joins by Ignition and takes its name from the metadata.
-//
-// proves: F94
 func TestFlatcar(t *testing.T) {
 	t.Parallel()
 	all := render(t, `{osDistro: flatcar, trustedCAs: {corp: PEM}, additionalPackages: [x]}`)

@@ -195,8 +195,6 @@ addons: {nvidiaGPUOperator: {enabled: true}}
 }
 
 // TestNames are those that the Magnum driver and people look for.
-//
-// proves: F70
 func TestNames(t *testing.T) {
 	t.Parallel()
 	all := render(t)
@@ -215,8 +213,6 @@ func TestNames(t *testing.T) {
 
 // TestKept are the objects that outlive the release, because Cluster API
 // deletes them in its own order.
-//
-// proves: F76
 func TestKept(t *testing.T) {
 	t.Parallel()
 	given := values(t, read(t, "full.yaml"))

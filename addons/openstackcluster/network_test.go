@@ -7,8 +7,6 @@ import (
 )
 
 // TestAllowedCIDRs takes both spellings of the key.
-//
-// proves: F91
 func TestAllowedCIDRs(t *testing.T) {
 	t.Parallel()
 	for text, list := range map[string]string{
@@ -23,8 +21,6 @@ func TestAllowedCIDRs(t *testing.T) {
 
 // TestChangedCIDRs reach the cluster that there is, without a new name or a new
 // machine; "none" is inside only.
-//
-// proves: S-50
 func TestChangedCIDRs(t *testing.T) {
 	t.Parallel()
 	cluster := func(list string) objects { return render(t, `apiServer: {allowedCIDRs: [`+list+`]}`) }
@@ -91,7 +87,6 @@ func TestPodNetworkRules(t *testing.T) {
 	}
 }
 
-// proves: F31, F92
 func TestSecurityGroupRules(t *testing.T) {
 	t.Parallel()
 	const rule = `{name: r, direction: ingress, etherType: IPv4, protocol: tcp, portRangeMin: 1, portRangeMax: 2, remoteIPPrefix: 10.0.0.0/8}`

@@ -118,8 +118,6 @@ nodeGroups: [{name: own, machineCount: 1, kubernetesVersion: 1.33.1, machineImag
 }
 
 // TestVolumes have size, type and zone.
-//
-// proves: F83
 func TestVolumes(t *testing.T) {
 	t.Parallel()
 	all := render(t, `
@@ -137,8 +135,6 @@ nodeGroupDefaults:
 }
 
 // TestHealthChecks have Cluster API's two spellings.
-//
-// proves: F81
 func TestHealthChecks(t *testing.T) {
 	t.Parallel()
 	all := render(t)

@@ -23,8 +23,6 @@ import (
 // TestServer has a real API server accept every object of the configurations:
 // schemas, defaults, rules in CEL, and strictly no unknown field. Webhooks are
 // not there, so versions are not converted.
-//
-// proves: F70
 func TestServer(t *testing.T) {
 	server := kubetest.Start(t)
 	cluster, err := kube.New(server.Config)

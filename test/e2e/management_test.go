@@ -103,7 +103,7 @@ func (p *project) ready(nodes int, within time.Duration) {
 // cluster by the Magnum API, looks after itself while the seed is shelved, and takes
 // everything away again, with what the clusters themselves had made.
 //
-// proves: F01, F26, F33, F37, F105, F141, S-27, S-42, S-65, S-72, S-84, M-F3, M-F6, M-X10
+// proves: F01, F26, F33, F37, F98, F99, F105, F141, S-20, S-27, S-42, S-65, S-72, S-84, M-F3, M-F6, M-X10, M-X19
 func TestManagementCluster(t *testing.T) {
 	if !isolate(t) {
 		return
@@ -237,6 +237,9 @@ func (p *project) use() {
 		out, err := p.on("", "get", "pod", "user", "-o", "jsonpath={.status.phase}")
 		return out, err == nil && out == "Running"
 	})
+	if claim, err := p.on("", "get", "pvc", "data", "-o", "jsonpath={.spec.storageClassName} {.status.phase}"); err != nil || claim != "csi-cinder Bound" {
+		p.t.Errorf("the claim: %v, %s", err, claim)
+	}
 	p.eventually("load balancer", 4*time.Minute, func() (string, bool) {
 		address, err := p.on("", "-n", "kube-system", "get", "service", "dns-metrics", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
 		if err != nil || address == "" {

@@ -157,7 +157,6 @@ func (w *world) run(to Place) Proof {
 	return proof
 }
 
-// proves: S-20
 func (p pair) thereAndBack(t *testing.T) {
 	w := p.world(t, nil, nil)
 	uids := func() map[string]bool {
@@ -206,8 +205,6 @@ func (p pair) child(w *world, to Place, kill int) int {
 }
 
 // killed ends moves everywhere on their way, and runs them again.
-//
-// proves: S-20
 func (p pair) killed(t *testing.T) { p.killedOnTheWayTo(t, Management) }
 
 func (p pair) killedOnTheWayBack(t *testing.T) { p.killedOnTheWayTo(t, Seed) }
@@ -372,8 +369,6 @@ func (w *world) replicas() int64 {
 }
 
 // lost: nothing is deleted before everything is proved to be there.
-//
-// proves: S-20
 func (p pair) lost(t *testing.T) {
 	management := &wire{}
 	drop := true

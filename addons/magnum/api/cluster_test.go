@@ -513,7 +513,7 @@ func TestClusterUpgrade(t *testing.T) {
 	b.do(admin, http.MethodPost, path, object{"cluster_template": newest}).want(202)
 }
 
-// proves: M-X19, M-X20
+// proves: M-X20
 func TestCredentialRotation(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

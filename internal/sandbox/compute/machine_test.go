@@ -2,10 +2,12 @@ package compute_test
 
 import (
 	"encoding/base64"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/flavors"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/keypairs"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/volumeattach"
@@ -15,6 +17,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 
 	"github.com/slipway-sh/slipway/internal/sandbox"
+	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 )
 
@@ -61,6 +64,38 @@ func TestSpecOfAMachine(t *testing.T) {
 	}
 	if len(spec.Ports) != 1 || spec.Ports[0].MAC == "" || len(spec.Ports[0].Addresses) != 1 {
 		t.Errorf("ports %+v", spec.Ports)
+	}
+}
+
+// Disks with tags are told to the machine: a volume by its id, one of the
+// machine's own by its place on the bus.
+func TestTaggedDisks(t *testing.T) {
+	t.Parallel()
+	d := newDriver()
+	cloud := start(t, d)
+	client := compute(t, cloud.Member)
+	one, two := 1, 2
+	flavor, err := flavors.Create(t.Context(), cloud.Admin.Compute(t), flavors.CreateOpts{Name: "scratch", RAM: 512, VCPUs: 1, Disk: &one, Ephemeral: &two}).Extract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	blank := servers.BlockDevice{SourceType: servers.SourceBlank, BootIndex: -1, VolumeSize: 1, DeleteOnTermination: true}
+	own, volume := blank, blank
+	own.DestinationType, own.Tag = servers.DestinationLocal, "scratch"
+	volume.DestinationType, volume.Tag = servers.DestinationVolume, "etcd"
+	o := servers.CreateOpts{Name: "tagged", FlavorRef: flavor.ID, ImageRef: makeImage(t, cloud), BlockDevice: []servers.BlockDevice{own, volume},
+		Networks: []servers.Network{{UUID: network(t, cloud)}}}
+	s, err := servers.Create(t.Context(), client, o, nil).Extract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, client, s.ID, "ACTIVE")
+	spec := d.last()
+	if len(spec.Volumes) != 1 || !slices.Equal(spec.Local, []machine.LocalDisk{{GiB: 1, Address: "0000:00:10.0"}}) {
+		t.Fatalf("disks: %q, %+v", spec.Volumes, spec.Local)
+	}
+	if want := []machine.Device{{Address: "0000:00:10.0", Tag: "scratch"}, {Serial: spec.Volumes[0], Tag: "etcd"}}; !slices.Equal(spec.Metadata.Devices, want) {
+		t.Errorf("devices: %+v, want %+v", spec.Metadata.Devices, want)
 	}
 }
 

@@ -1,6 +1,8 @@
 package compute
 
 import (
+	"fmt"
+
 	"github.com/slipway-sh/slipway/internal/sandbox/image"
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 	"github.com/slipway-sh/slipway/internal/sandbox/model"
@@ -24,6 +26,24 @@ func bootImage(v model.Server) string {
 	return ""
 }
 
+// firstSlot is the place of the first local disk on the machine's PCI bus.
+const firstSlot = 0x10
+
+// disks are a server's disks without volumes, and all disks that have tags.
+func disks(v model.Server) (local []machine.LocalDisk, tagged []machine.Device) {
+	for _, d := range v.Disks {
+		device := machine.Device{Serial: d.VolumeID, Tag: d.Tag}
+		if d.Local && d.Source == "blank" {
+			device.Address = fmt.Sprintf("0000:00:%02x.0", firstSlot+len(local))
+			local = append(local, machine.LocalDisk{GiB: d.SizeGiB, Address: device.Address})
+		}
+		if d.Tag != "" && !d.Leaving {
+			tagged = append(tagged, device)
+		}
+	}
+	return local, tagged
+}
+
 // spec is the machine that a server is to be.
 func (s *service) spec(r store.Reader, v model.Server) machine.Spec {
 	payload, _ := s.model.Payloads.Get(r, v.ID)
@@ -34,6 +54,7 @@ func (s *service) spec(r store.Reader, v model.Server) machine.Spec {
 		Metadata: machine.Metadata{UserData: payload.UserData, Hostname: v.Hostname, AvailabilityZone: v.Zone,
 			PublicKeys: map[string]string{}, Values: orEmpty(v.Metadata), Files: payload.Files, Password: payload.Password},
 	}
+	spec.Local, spec.Metadata.Devices = disks(v)
 	if id := bootImage(v); id != "" {
 		spec.Image = image.File(s.env, id)
 	}

@@ -95,6 +95,27 @@ func TestConsoleOutlivesItsUsers(t *testing.T) {
 	other.close() // must not kill a process that has the number of an earlier one
 }
 
+// TestLocalDisks are files of the machine's own that are found by their places on
+// the bus, and go with it.
+func TestLocalDisks(t *testing.T) {
+	t.Parallel()
+	d := offline(t)
+	s := &server{driver: d}
+	spec := machine.Spec{ID: "id", Volumes: []string{"v"}, Local: []machine.LocalDisk{{GiB: 2, Address: "0000:00:10.0"}}}
+	if err := s.new(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Stat(d.volumes.Path("id-local-0"))
+	if err != nil || file.Size() != 2<<30 || !slices.Equal(s.Slots, []string{"v", "id-local-0"}) {
+		t.Errorf("%v, slots %v", err, s.Slots)
+	}
+	for id, want := range map[string]string{"v": "disk/by-id/virtio-v", "id-local-0": "disk/by-path/pci-0000:00:10.0"} {
+		if got := s.link(id); got != want {
+			t.Errorf("%s is found by %s, want %s", id, got, want)
+		}
+	}
+}
+
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	s := &server{Slots: []string{rootSlot}}

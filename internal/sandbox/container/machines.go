@@ -77,7 +77,7 @@ func (d *Driver) Reboot(ctx context.Context, id string, hard bool) error {
 	})
 }
 
-// Delete removes the machine, its ports and its disk. Volumes stay.
+// Delete removes the machine, its ports and its disks. Volumes stay.
 func (d *Driver) Delete(ctx context.Context, id string) error {
 	err := d.with(ctx, "deleting", id, func(s *server, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -89,6 +89,11 @@ func (d *Driver) Delete(ctx context.Context, id string) error {
 		}
 		if err := s.release(ctx); err != nil {
 			return err
+		}
+		for i := range s.Spec.Local {
+			if err := d.volumes.DeleteVolume(ctx, s.local(i)); err != nil {
+				return err
+			}
 		}
 		return d.discard(s.path(""))
 	})

@@ -114,6 +114,12 @@ func (s *server) new(ctx context.Context, spec machine.Spec) error {
 		return errors.New("there is neither an image nor a volume to boot from")
 	}
 	s.Slots = append(s.Slots, spec.Volumes...)
+	for i, disk := range spec.Local {
+		if err := s.driver.volumes.CreateVolume(ctx, machine.Volume{ID: s.local(i), GiB: disk.GiB}); err != nil {
+			return err
+		}
+		s.Slots = append(s.Slots, s.local(i))
+	}
 	return s.save()
 }
 

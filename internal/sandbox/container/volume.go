@@ -25,6 +25,20 @@ func deviceName(slot int) string { return "vd" + string(rune('a'+slot)) }
 // and the cloud provider look for it.
 func byID(volumeID string) string { return "disk/by-id/virtio-" + volumeID[:min(20, len(volumeID))] }
 
+// local is what stands for the id of a volume for a disk of the machine's own.
+func (s *server) local(i int) string { return fmt.Sprintf("%s-local-%d", s.Spec.ID, i) }
+
+// link is what udev makes for a volume: by its serial number or, for a disk that
+// has none, by its place on the bus.
+func (s *server) link(volumeID string) string {
+	for i, disk := range s.Spec.Local {
+		if volumeID == s.local(i) {
+			return "disk/by-path/pci-" + disk.Address
+		}
+	}
+	return byID(volumeID)
+}
+
 func detach(file string) error { return blockdev.Detach(file) }
 
 // slot returns the slot of a volume, giving it the first free one.
@@ -69,7 +83,7 @@ func (s *server) show(ctx context.Context, slot int, volumeID string) error {
 	}
 	defer dev.Close()
 	name := deviceName(slot)
-	if err := hide(dev, name, volumeID); err != nil {
+	if err := hide(dev, name, s.link(volumeID)); err != nil {
 		return err
 	}
 	folder, err := dev.Open(".")
@@ -81,15 +95,15 @@ func (s *server) show(ctx context.Context, slot int, volumeID string) error {
 	if err := unix.Mknodat(int(folder.Fd()), name, unix.S_IFBLK|0o660, number); err != nil {
 		return fmt.Errorf("making /dev/%s: %w", name, err)
 	}
-	link := byID(volumeID)
+	link := s.link(volumeID)
 	if err := dev.MkdirAll(path.Dir(link), 0o755); err != nil {
 		return err
 	}
 	return dev.Symlink("../../"+name, link)
 }
 
-func hide(dev *os.Root, name, volumeID string) error {
-	for _, file := range []string{name, byID(volumeID)} {
+func hide(dev *os.Root, files ...string) error {
+	for _, file := range files {
 		if err := dev.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -161,7 +175,7 @@ func (s *server) take(ctx context.Context, volumeID string) error {
 	}
 	if dev != nil {
 		defer dev.Close()
-		if err := hide(dev, deviceName(slot), volumeID); err != nil {
+		if err := hide(dev, deviceName(slot), s.link(volumeID)); err != nil {
 			return err
 		}
 	}

@@ -65,13 +65,30 @@ type Spec struct {
 	Image string
 	// Volumes are the ids of the volumes that are attached from the start.
 	Volumes []string
-	Ports   []Port
+	// Local are empty disks of the machine's own, which go with it.
+	Local []LocalDisk
+	Ports []Port
 	// Metadata returns what the metadata service and the config drive serve.
 	Metadata    Metadata
 	ConfigDrive bool
 	// Trouble is what fault rules want of this machine: names of
 	// faultinject's machine kinds.
 	Trouble []string
+}
+
+// LocalDisk is an empty disk without a volume. Only its place on the bus tells
+// it from others.
+type LocalDisk struct {
+	GiB int
+	// Address is that on the PCI bus, "0000:00:10.0".
+	Address string
+}
+
+// Device is a disk that the user gave a tag, as its metadata describe it: by the
+// serial number, which is the volume's id, or by its address on the PCI bus.
+type Device struct {
+	Serial, Address string
+	Tag             string
 }
 
 // Metadata is what a machine is told about itself.
@@ -85,6 +102,8 @@ type Metadata struct {
 	Files map[string][]byte
 	// Password is that of the administrator, for guests that ask for one.
 	Password string
+	// Devices are the disks that have tags.
+	Devices []Device
 }
 
 // Port is a network card.

@@ -56,7 +56,7 @@ func (i Instance) meta() map[string]any {
 	meta := map[string]any{
 		"uuid": i.ID, "name": i.Name, "project_id": i.ProjectID,
 		"hostname": i.Metadata.Hostname, "availability_zone": i.Metadata.AvailabilityZone,
-		"launch_index": 0, "devices": []any{}, "dedicated_cpus": []any{},
+		"launch_index": 0, "devices": i.devices(), "dedicated_cpus": []any{},
 	}
 	if len(keys) > 0 {
 		meta["keys"], meta["public_keys"] = keys, i.Metadata.PublicKeys
@@ -65,6 +65,23 @@ func (i Instance) meta() map[string]any {
 		meta["meta"] = i.Metadata.Values
 	}
 	return meta
+}
+
+// devices are the disks with tags, as in Nova's documentation of metadata; what
+// is not known of a bus and an address is "none" there (nova/api/metadata/base.py).
+func (i Instance) devices() []any {
+	devices := []any{}
+	for _, d := range i.Metadata.Devices {
+		device := map[string]any{"type": "disk", "bus": "none", "address": "none", "tags": []string{d.Tag}}
+		if d.Address != "" {
+			device["bus"], device["address"] = "pci", d.Address
+		}
+		if d.Serial != "" {
+			device["serial"] = d.Serial
+		}
+		devices = append(devices, device)
+	}
+	return devices
 }
 
 // network follows network_data.json's schema in Nova's documentation.

@@ -2,6 +2,7 @@ package metadata_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -16,7 +17,8 @@ import (
 func instance() metadata.Instance {
 	return metadata.Instance{ID: "12345678-9abc-4000-8000-000000000000", Name: "My server", ProjectID: "p",
 		Metadata: machine.Metadata{Hostname: "my-server", AvailabilityZone: "nova", UserData: []byte("#!/bin/sh\n\x00"),
-			PublicKeys: map[string]string{"k": "ssh-ed25519 AAAA"}, Values: map[string]string{"role": "db"}},
+			PublicKeys: map[string]string{"k": "ssh-ed25519 AAAA"}, Values: map[string]string{"role": "db"},
+			Devices: []machine.Device{{Serial: "volume", Tag: "etcd"}, {Address: "0000:00:10.0", Tag: "scratch"}}},
 		Names: []string{"eth0"},
 		Ports: []machine.Port{{ID: "01234567-89ab-cdef", NetworkID: "net", MAC: "fa:16:3e:00:00:01", MTU: 1450,
 			Addresses: []machine.Address{
@@ -36,6 +38,10 @@ func TestDocuments(t *testing.T) {
 		UUID, Hostname string
 		PublicKeys     map[string]string `json:"public_keys"`
 		Meta           map[string]string
+		Devices        []struct {
+			Type, Bus, Address, Serial string
+			Tags                       []string
+		}
 	}
 	var network struct {
 		Links []struct {
@@ -56,6 +62,9 @@ func TestDocuments(t *testing.T) {
 	}
 	if meta.UUID != instance().ID || meta.Hostname != "my-server" || meta.PublicKeys["k"] == "" || meta.Meta["role"] != "db" {
 		t.Errorf("meta_data: %+v", meta)
+	}
+	if said := fmt.Sprint(meta.Devices); said != "[{disk none none volume [etcd]} {disk pci 0000:00:10.0  [scratch]}]" {
+		t.Errorf("devices: %s", said)
 	}
 	four, six := network.Networks[0], network.Networks[1]
 	if four.Type != "ipv4" || four.Netmask != "255.255.240.0" || four.Routes[0].Netmask != "0.0.0.0" || four.Routes[1].Netmask != "255.255.0.0" ||

@@ -28,6 +28,8 @@ type cluster struct {
 	*project
 	management *management
 	name       string
+	// clouds is the clouds.yaml of a cluster of the chart, once it has one.
+	clouds []byte
 }
 
 // machines are the machines of a cluster, with the label that makes one a
