@@ -33,7 +33,7 @@ func TestVerifyFindsWhatDiffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _ := json.Marshal(found)
-	for _, want := range []string{`"property":"min_disk"`, `"property":"kube_version"`, `"property":"os_distro"`, `"image":"absent"`, "no image has its bytes", "is v1.33.0"} {
+	for _, want := range []string{`"property":"min_disk"`, `"property":"kube_version"`, `"property":"os_distro"`, `"image":"absent"`, "no image has its content", "is v1.33.0"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("findings %s without %s", text, want)
 		}

@@ -194,11 +194,11 @@ func TestMistakesInAListAreToldWithTheirPath(t *testing.T) {
 	w.write(t, "lists/more.yaml", []byte(strings.Replace(imageList, "name: node-a", "name: node-c", 1)))
 	folder := config.File(filepath.Join(w.folder, "lists"))
 	_, err := manifest.ReadFiles(folder+"/images.yaml", folder+"/absent.yaml")
-	if said := report(err); !strings.Contains(said, `images.yaml:5: spec.images[0].formt: unknown key "formt"; fix: did you mean format?`) || !strings.Contains(said, "absent.yaml: there is no such file") {
+	if said := report(err); !strings.Contains(said, `images.yaml:5: spec.images[0].formt: unknown key "formt"; fix: did you mean format?`) || !strings.Contains(said, "absent.yaml: the file does not exist") {
 		t.Errorf("told: %s", said)
 	}
 	w.write(t, "lists/images.yaml", []byte(imageList))
-	if _, err := manifest.ReadFiles(folder+"/images.yaml", folder+"/more.yaml"); err == nil || !strings.Contains(err.Error(), `"b" is an image of `) {
+	if _, err := manifest.ReadFiles(folder+"/images.yaml", folder+"/more.yaml"); err == nil || !strings.Contains(err.Error(), `"b" is also an image of `) {
 		t.Errorf("two of a key: %v", err)
 	}
 	list := must[[]*manifest.Manifest](t)(manifest.ReadFiles(folder + "/images.yaml"))

@@ -157,7 +157,7 @@ func TestImagesThatDoNotFit(t *testing.T) {
 	f.image(t, "node-133", "v1.33.4")
 	plan, err := f.Plan(t.Context(), parse(t, two))
 	all := fault.All(err)
-	if len(plan) != 0 || len(all) != 2 || !strings.Contains(all[0].Error(), "kube_version: it is v1.33.4, expected v1.33.5") || !strings.Contains(all[1].Error(), "there is none") {
+	if len(plan) != 0 || len(all) != 2 || !strings.Contains(all[0].Error(), "kube_version: it is v1.33.4, expected v1.33.5") || !strings.Contains(all[1].Error(), "there is no image") {
 		t.Errorf("plan %v, faults %v", plan, all)
 	}
 	for _, err := range all {

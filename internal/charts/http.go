@@ -105,7 +105,7 @@ func findVersion(ctx context.Context, client *http.Client, base *url.URL, refere
 	if len(versions) == 0 {
 		return nil, fmt.Errorf("repository %s has no chart %s", base.Redacted(), reference.Name)
 	}
-	return nil, fmt.Errorf("repository %s has %[4]d versions of chart %[3]s, but not %[2]s", base.Redacted(), reference.Version, reference.Name, len(versions))
+	return nil, fmt.Errorf("repository %s has %d versions of chart %s, but not %s", base.Redacted(), len(versions), reference.Name, reference.Version)
 }
 
 // versionsOf reads one chart's versions from an index. Indexes of large

@@ -180,9 +180,9 @@ func TestErrorsOfRepositories(t *testing.T) {
 	}{
 		"no repository": {files: nil, want: "404"},
 		"no chart":      {files: map[string][]byte{"/index.yaml": indexOf("")}, want: "has no chart demo"},
-		"no version":    {files: good, change: func(r *Reference) { r.Version = "9.9.9" }, want: "has no version 9.9.9 of chart demo, but 2 others"},
+		"no version":    {files: good, change: func(r *Reference) { r.Version = "9.9.9" }, want: "has 2 versions of chart demo, but not 9.9.9"},
 		"no archive":    {files: map[string][]byte{"/index.yaml": demoIndex(archive)}, want: "404"},
-		"other bytes":   {files: map[string][]byte{"/index.yaml": demoIndex(archive), "/files/demo-1.0.0.tgz": []byte("x")}, want: "the index of the repository says digest"},
+		"other bytes":   {files: map[string][]byte{"/index.yaml": demoIndex(archive), "/files/demo-1.0.0.tgz": []byte("x")}, want: "the repository's index has digest"},
 		"pinned":        {files: good, change: func(r *Reference) { r.Digest = "sha256:00" }, is: ErrDigest, want: "instead of sha256:00"},
 		"no chart in it": {files: map[string][]byte{"/index.yaml": indexOf("  demo:\n  - version: 1.0.0\n    urls: [x.tgz]\n"), "/x.tgz": []byte("x")},
 			is: ErrInvalid, want: "the chart is invalid"},

@@ -326,7 +326,7 @@ func TestCredentialAndServices(t *testing.T) {
 		"expires soon":      {"", login(cloud.CredentialInfo{ExpiresAt: now.Add(24 * time.Hour)}, false), Warning, "it expires at 2026-01-03T03:04:05Z"},
 		"expires late":      {"", login(cloud.CredentialInfo{ExpiresAt: now.Add(1000 * time.Hour)}, false), Error, ""},
 		"no project":        {"", func(s *cloud.Snapshot) { s.Token.ProjectID = "" }, Error, "the login has no project"},
-		"reader only":       {"", roles("reader"), Warning, "roles role member: the operator has not this role in project demo, only reader"},
+		"reader only":       {"", roles("reader"), Warning, "roles role member: you do not have this role in project demo, only reader"},
 		"role is missing":   {"credential: {roles: [member, creator]}", nil, Error, "roles role creator"},
 		"roles are there":   {"credential: {roles: [reader]}", nil, Error, ""},
 		"not verified":      {"", func(s *cloud.Snapshot) { s.Insecure = true }, Warning, "tls cloud c: certificates are not verified"},

@@ -33,7 +33,7 @@ func TestQuotaIsComparedWithWhatIsNeeded(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
-	want := []string{"quota quota cores of compute: 8 are needed, 7 of 20 are free", "quota quota gigabytes of block-storage: 80 are needed, 50 of 1000 are free"}
+	want := []string{"quota quota cores of compute: it needs 8, but only 7 of 20 are free", "quota quota gigabytes of block-storage: it needs 80, but only 50 of 1000 are free"}
 	if got := told(r, Error); !slices.Equal(got, want) {
 		t.Errorf("told %q, want %q", got, want)
 	}

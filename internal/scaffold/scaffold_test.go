@@ -29,7 +29,7 @@ func TestFileLoadsWhateverTheCloudHas(t *testing.T) {
 		"one":           {cloud.Snapshot{Networks: []cloud.NetworkInfo{network("a", "public")}, Flavors: []cloud.FlavorInfo{large}}, []string{"# Chosen: it is the only one.", `flavor: "large"`}, "public", "192.168.100.0/24"},
 		"several":       {cloud.Snapshot{Networks: []cloud.NetworkInfo{network("b", "public"), network("a", "internet")}}, []string{"# Found: internet, public.", "check that it is the right one"}, "internet", "192.168.100.0/24"},
 		"names to fear": {cloud.Snapshot{Cloud: "a: b", Networks: []cloud.NetworkInfo{network("a", "x\n  cloud: stolen # \"")}, VolumeTypes: []string{"a\nb"}}, nil, "x\n  cloud: stolen # \"", "192.168.100.0/24"},
-		"range taken":   {cloud.Snapshot{Subnets: []cloud.SubnetInfo{subnet("192.168.100.0/23"), subnet("fd00::/64")}}, []string{"192.168.100.0/23, overlap the ones before it"}, "", "192.168.102.0/24"},
+		"range taken":   {cloud.Snapshot{Subnets: []cloud.SubnetInfo{subnet("192.168.100.0/23"), subnet("fd00::/64")}}, []string{"earlier ranges overlap subnets that the project sees, such as 192.168.100.0/23"}, "", "192.168.102.0/24"},
 		"all taken":     {cloud.Snapshot{Subnets: []cloud.SubnetInfo{subnet("192.168.0.0/16")}}, []string{"choose another one"}, "", "192.168.100.0/24"},
 	} {
 		text, chosen, err := File("prod", "", &test.snapshot)

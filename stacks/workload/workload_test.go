@@ -479,7 +479,7 @@ func shared(w *world) {
 	}
 	w.get("clusters", key) // is there
 	d, err := w.Delete(w.Context(), w.cloud, key, "delete", func(string) {})
-	if err != nil || len(d.Notes) != 1 || d.Notes[0] != "namespace shared stays: ConfigMap shared/notes is in it" {
+	if err != nil || len(d.Notes) != 1 || d.Notes[0] != "namespace shared stays: it contains ConfigMap shared/notes" {
 		w.Errorf("deleted: %+v, %v", d, err)
 	}
 	if err := w.Kube.Typed.CoreV1().ConfigMaps("shared").Delete(w.Context(), "notes", metav1.DeleteOptions{}); err != nil {

@@ -433,7 +433,7 @@ func TestWarnings(t *testing.T) {
 	for label, want := range map[string]string{
 		"calico_tag=v3": "versions come with the chart", "my_own=1": "unknown", "kube_tag=v1.25.3": "kube_version",
 		"csi_attacher_tag=v1": "versions come with the chart", "auto_healing_enabled=maybe": "neither true nor false",
-		"boot_volume_size=big": "is no number", "csi_cinder_fstype=ext4;rm": "left out", "audit_log_maxage=3": "audit_log_max_age",
+		"boot_volume_size=big": "is not a number", "csi_cinder_fstype=ext4;rm": "invalid characters were removed", "audit_log_maxage=3": "audit_log_max_age",
 	} {
 		t.Run(label, func(t *testing.T) {
 			t.Parallel()

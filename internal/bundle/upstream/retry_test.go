@@ -60,7 +60,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}
 	told := false
 	for _, e := range events.Events() {
-		told = told || (e.State == event.Waiting && strings.Contains(e.Message, "429 Too Many Requests; trying again in 1s"))
+		told = told || (e.State == event.Waiting && strings.Contains(e.Message, "429 Too Many Requests; retrying in 1s"))
 	}
 	if !told {
 		t.Errorf("no event says what is waited for: %+v", events.Events())
