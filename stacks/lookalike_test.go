@@ -14,7 +14,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 
-	"github.com/slipway-sh/slipway/internal/owner"
+	"github.com/slipway-sh/slipway/internal/ownership"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 	"github.com/slipway-sh/slipway/stacks"
 )
@@ -49,19 +49,19 @@ func lend(t *testing.T, from sandboxtest.Clients, to string) lent {
 			t.Fatal(err)
 		}
 	}
-	mark := func(plural, id string, m owner.Mark) {
+	mark := func(plural, id string, m ownership.Owner) {
 		if _, err := attributestags.ReplaceAll(t.Context(), client, plural, id, attributestags.ReplaceAllOpts{Tags: m.Tags()}).Extract(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m := owner.New("prod", stacks.StepNetwork)
+	m := ownership.New("prod", stacks.StepNetwork)
 	network := must[*networks.Network](t)(networks.Create(t.Context(), client, networks.CreateOpts{Name: m.Name(), Description: m.Description()}).Extract())
 	mark("networks", network.ID, m)
-	m = owner.New("prod", stacks.StepSubnet)
+	m = ownership.New("prod", stacks.StepSubnet)
 	subnet := must[*subnets.Subnet](t)(subnets.Create(t.Context(), client, subnets.CreateOpts{NetworkID: network.ID, Name: m.Name(), Description: m.Description(),
 		IPVersion: 4, CIDR: "10.66.0.0/24"}).Extract())
 	mark("subnets", subnet.ID, m)
-	m = owner.New("prod", stacks.StepAccess)
+	m = ownership.New("prod", stacks.StepAccess)
 	group := must[*groups.SecGroup](t)(groups.Create(t.Context(), client, groups.CreateOpts{Name: m.Name(), Description: m.Description()}).Extract())
 	mark("security-groups", group.ID, m)
 	share("network", network.ID)
@@ -80,7 +80,7 @@ func TestAnotherProjectCannotLendItsNetworkToAnEnvironment(t *testing.T) {
 	client, _ := w.clients.Network()
 	mine := must[*groups.SecGroup](t)(groups.Create(t.Context(), client, groups.CreateOpts{Name: "of the operator's project"}).Extract())
 	theirs := lend(t, mallory, mine.ProjectID)
-	if n := must[*networks.Network](t)(networks.Get(t.Context(), client, theirs.network).Extract()); n.Name != "prod-network" || !slices.Contains(n.Tags, owner.Tag) {
+	if n := must[*networks.Network](t)(networks.Get(t.Context(), client, theirs.network).Extract()); n.Name != "prod-network" || !slices.Contains(n.Tags, ownership.Tag) {
 		t.Fatalf("the attempt is none: %+v", n)
 	}
 	w.up(t)

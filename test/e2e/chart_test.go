@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // TestChart has Helm's own command make clusters of the chart on a seed, with
@@ -71,7 +71,7 @@ type release struct {
 func (p *project) chartArchive() string {
 	p.t.Helper()
 	dir := p.t.TempDir()
-	run(p.t, filepath.Join(bundleDir(p.t), "bin", "helm"), "package", "../../addons/openstackcluster/chart", "--app-version", addons.SlipwayVersion(), "--destination", dir)
+	run(p.t, filepath.Join(bundleDir(p.t), "bin", "helm"), "package", "../../addons/openstackcluster/chart", "--app-version", component.SlipwayVersion(), "--destination", dir)
 	return paths(p.t, filepath.Join(dir, "*.tgz"))[0]
 }
 
@@ -79,7 +79,7 @@ func (p *project) chartArchive() string {
 func (p *project) release(name, values string) *release {
 	p.t.Helper()
 	r := &release{project: p, name: name}
-	common := "kubernetesVersion: " + strings.TrimPrefix(addons.KubernetesVersion, "v") + "\nmachineImage: node\naddons: {cni: {type: flannel}}\n" + p.clouds(name)
+	common := "kubernetesVersion: " + strings.TrimPrefix(component.KubernetesVersion, "v") + "\nmachineImage: node\naddons: {cni: {type: flannel}}\n" + p.clouds(name)
 	r.files = []string{r.file("common", common), r.file("own", values)}
 	r.upgrade("")
 	return r

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/addons"
 	"github.com/slipway-sh/slipway/addons/openstackcluster"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
@@ -81,7 +81,7 @@ func TestNetworksOfTheChart(t *testing.T) {
 func (c *cluster) chart(image, text string) {
 	c.Helper()
 	values := map[string]any{}
-	fixed := fmt.Sprintf("{kubernetesVersion: %s, machineImageId: %s, controlPlane: {machineFlavor: %s}, nodeGroups: []}", strings.TrimPrefix(addons.KubernetesVersion, "v"), image, c.flavor())
+	fixed := fmt.Sprintf("{kubernetesVersion: %s, machineImageId: %s, controlPlane: {machineFlavor: %s}, nodeGroups: []}", strings.TrimPrefix(component.KubernetesVersion, "v"), image, c.flavor())
 	if c.clouds == nil {
 		c.clouds = c.credential(c.name)
 	}
