@@ -59,7 +59,7 @@ func TestDocsShowRealCommands(t *testing.T) {
 func TestDocsWithWrongCommands(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"slipway upp": "unknown command", "slipway bundle buidl": "no command slipway bundle buidl",
+		"slipway upp": "no command slipway upp", "slipway bundle buidl": "no command slipway bundle buidl",
 		"slipway up --timeuot 3m": "unknown flag", "slipway up --timeout three": "invalid argument",
 		"slipway cluster create": "accepts 1 arg", "slipway state adopt seed-data": "accepts 2 arg",
 		"slipway ssh -- anything --at-all": "", "slipway up --yes": "",
