@@ -30,10 +30,10 @@ const seedSettings = `
 // registryPassword is in no file but that of the user, and the seed's own.
 const registryPassword = "correct-horse-battery-staple"
 
-// authority is one that nobody knows, with a certificate that it signed.
-type authority struct{ root, leaf string }
+// seedAuthority is one that nobody knows, with a certificate that it signed.
+type seedAuthority struct{ root, leaf string }
 
-func newAuthority(t *testing.T) authority {
+func newSeedAuthority(t *testing.T) seedAuthority {
 	t.Helper()
 	sign := func(template, parent *x509.Certificate, key, by *ecdsa.PrivateKey) string {
 		text, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, by)
@@ -49,11 +49,11 @@ func newAuthority(t *testing.T) authority {
 	until := time.Now().Add(24 * time.Hour)
 	root := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Corp"}, NotAfter: until, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "cloud.corp"}, NotAfter: until}
-	return authority{sign(root, root, key, key), sign(leaf, root, key, key)}
+	return seedAuthority{sign(root, root, key, key), sign(leaf, root, key, key)}
 }
 
 // trust writes the files that seedSettings name.
-func (p *project) trust(a authority) {
+func (p *project) trust(a seedAuthority) {
 	p.t.Helper()
 	for name, text := range map[string]string{"corp.pem": a.root, "registry-password": registryPassword + "\n"} {
 		if err := os.WriteFile(filepath.Join(p.folder, name), []byte(text), 0o600); err != nil {
@@ -65,9 +65,9 @@ func (p *project) trust(a authority) {
 // expectTrust wants the seed's system to verify what the authority signed, and
 // nothing of another one, and the controllers that know authorities by nothing else
 // to have it where they look.
-func (p *project) expectTrust(a authority) {
+func (p *project) expectTrust(a seedAuthority) {
 	p.t.Helper()
-	for name, one := range map[string]authority{"the given": a, "another": newAuthority(p.t)} {
+	for name, one := range map[string]seedAuthority{"the given": a, "another": newSeedAuthority(p.t)} {
 		cmd := p.command("ssh", "--", "openssl", "verify")
 		cmd.Stdin = strings.NewReader(one.leaf)
 		out, err := cmd.CombinedOutput()

@@ -128,7 +128,7 @@ func TestUp(t *testing.T) {
 		return
 	}
 	p := newProject(t)
-	corp := newAuthority(t)
+	corp := newSeedAuthority(t)
 	p.trust(corp)
 	p.append(seedSettings)
 	p.listImage()

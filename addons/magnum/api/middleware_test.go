@@ -258,17 +258,17 @@ func TestHealthcheck(t *testing.T) {
 	}
 }
 
-// slow never answers before the request's time is over.
-type slow struct{ Lookup }
+// silent never answers before the request's time is over.
+type silent struct{ Lookup }
 
-func (slow) Image(ctx context.Context, _ *keystone.Token, _ string) (openstack.Image, error) {
+func (silent) Image(ctx context.Context, _ *keystone.Token, _ string) (openstack.Image, error) {
 	<-ctx.Done()
 	return openstack.Image{}, ctx.Err()
 }
 
 func TestRequestsEnd(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(o *Options) { o.Cloud, o.RequestTime = slow{o.Cloud}, 200*time.Millisecond })
+	b := newBench(t, func(o *Options) { o.Cloud, o.RequestTime = silent{o.Cloud}, 200*time.Millisecond })
 	b.do(member, http.MethodPost, templates, templateBody()).want(503)
 }
 
