@@ -144,7 +144,7 @@ func TestFilesAreReadOnceWhenNothingCanBeTheSame(t *testing.T) {
 	}
 	other := imagetest.Qcow2(imagetest.Disk(8, 1), imagetest.Options{})
 	i.File = f.file(t, "other", other[:len(other)-1])
-	if _, err := f.Sync(t.Context(), list(i)); err == nil || !strings.Contains(err.Error(), "has the name and other bytes") || read() != 2 {
+	if _, err := f.Sync(t.Context(), list(i)); err == nil || !strings.Contains(err.Error(), "has this name but different content") || read() != 2 {
 		t.Errorf("other bytes of the name: %v, read %d times for its digest", err, read())
 	}
 }
@@ -169,16 +169,16 @@ func TestBadImagesLeaveNothing(t *testing.T) {
 		format         string
 		want           string
 	}{
-		"wrong digest":  {damaged, good, "qcow2", "other bytes"},
-		"truncated":     {cut, good, "qcow2", "other bytes"},
+		"wrong digest":  {damaged, good, "qcow2", "content differs"},
+		"truncated":     {cut, good, "qcow2", "content differs"},
 		"page":          {[]byte("<!DOCTYPE html><html>log in</html>"), good, "qcow2", "web page"},
 		"empty":         {nil, nil, "qcow2", "empty"},
 		"not qcow2":     {disk, disk, "qcow2", "not qcow2"},
 		"qcow2 as raw":  {good, good, "raw", "not raw but qcow2"},
 		"backing file":  {imagetest.Qcow2(disk, imagetest.Options{BackingFile: "/etc/passwd"}), nil, "qcow2", "backing file"},
 		"external data": {imagetest.Qcow2(disk, imagetest.Options{External: true}), nil, "qcow2", "another file"},
-		"huge disk":     {imagetest.Qcow2(disk, imagetest.Options{Virtual: 200 << 30}), nil, "qcow2", "more than it may"},
-		"bomb":          {bomb.Bytes(), nil, "qcow2", "more than it may"},
+		"huge disk":     {imagetest.Qcow2(disk, imagetest.Options{Virtual: 200 << 30}), nil, "qcow2", "larger than allowed"},
+		"bomb":          {bomb.Bytes(), nil, "qcow2", "larger than allowed"},
 		"cut gzip":      {bomb.Bytes()[:2000], nil, "qcow2", "unexpected EOF"},
 	} {
 		for _, way := range []string{"upload", "glance-direct", "convert"} {
@@ -250,7 +250,7 @@ func TestNameWithOtherBytes(t *testing.T) {
 	old := f.other(t, f.sandbox.Member, qcow2(4), images.CreateOpts{Name: "node", DiskFormat: "qcow2"})
 	i := f.node(t, "node", qcow2(5))
 	_, err := f.Sync(t.Context(), list(i))
-	if err == nil || !strings.Contains(err.Error(), "other bytes") || !strings.Contains(fault.Remedy(err), "--replace") {
+	if err == nil || !strings.Contains(err.Error(), "different content") || !strings.Contains(fault.Remedy(err), "--replace") {
 		t.Errorf("ended with %v, remedy %q", err, fault.Remedy(err))
 	}
 	if n := len(f.all(t)); n != 1 {

@@ -77,7 +77,7 @@ func TestWebDownloadOfOtherBytesAndSlowly(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 	i := f.node(t, "node", qcow2(2))
 	i.Method, i.URL, i.File = manifest.MethodWebDownload, server.URL+"/other.qcow2", ""
-	if _, err := f.Sync(t.Context(), list(i)); err == nil || !strings.Contains(err.Error(), "other bytes") {
+	if _, err := f.Sync(t.Context(), list(i)); err == nil || !strings.Contains(err.Error(), "content differs") {
 		t.Errorf("other bytes: %v", err)
 	}
 	if left := f.all(t); len(left) > 0 {
@@ -260,13 +260,13 @@ func TestSignatures(t *testing.T) {
 		want         string
 	}{
 		"minisign":                {data, []byte(minisigned(private, data)), manifest.Signature{Method: "minisign", PublicKey: key}, "", ""},
-		"minisign of other":       {other, []byte(minisigned(private, data)), manifest.Signature{Method: "minisign", PublicKey: key}, "", "signature is not right"},
-		"minisign, other comment": {data, []byte(strings.Replace(minisigned(private, data), "trusted comment: x", "trusted comment: y", 1)), manifest.Signature{Method: "minisign", PublicKey: key}, "", "signature is not right"},
+		"minisign of other":       {other, []byte(minisigned(private, data)), manifest.Signature{Method: "minisign", PublicKey: key}, "", "signature is not valid"},
+		"minisign, other comment": {data, []byte(strings.Replace(minisigned(private, data), "trusted comment: x", "trusted comment: y", 1)), manifest.Signature{Method: "minisign", PublicKey: key}, "", "signature is not valid"},
 		"openpgp":                 {data, pgpSigned(t, entity, data), manifest.Signature{Method: "openpgp", PublicKey: publicKey(t, entity)}, "", ""},
-		"openpgp of other":        {other, pgpSigned(t, entity, data), manifest.Signature{Method: "openpgp", PublicKey: publicKey(t, entity)}, "", "signature is not right"},
+		"openpgp of other":        {other, pgpSigned(t, entity, data), manifest.Signature{Method: "openpgp", PublicKey: publicKey(t, entity)}, "", "signature is not valid"},
 		"list":                    {data, pgpSigned(t, entity, []byte(sums)), manifest.Signature{Method: "openpgp", PublicKey: publicKey(t, entity)}, sums, ""},
-		"list, other image":       {other, pgpSigned(t, entity, []byte(sums)), manifest.Signature{Method: "openpgp", PublicKey: publicKey(t, entity)}, sums, "other bytes"},
-		"list changed":            {other, pgpSigned(t, entity, []byte(sums)), manifest.Signature{Method: "openpgp", PublicKey: publicKey(t, entity)}, sums + " ", "signature is not right"},
+		"list, other image":       {other, pgpSigned(t, entity, []byte(sums)), manifest.Signature{Method: "openpgp", PublicKey: publicKey(t, entity)}, sums, "content differs"},
+		"list changed":            {other, pgpSigned(t, entity, []byte(sums)), manifest.Signature{Method: "openpgp", PublicKey: publicKey(t, entity)}, sums + " ", "signature is not valid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -258,7 +258,7 @@ func TestIdentitiesForAllNamespaces(t *testing.T) {
 	stranger.delete()
 	allowed.settle()
 	absent(t, "volume", w.getVolume(mine))
-	stranger.held(ReasonCredentialMissing, "not for namespace stranger")
+	stranger.held(ReasonCredentialMissing, "does not allow namespace stranger")
 	present(t, "volume of one that may not", w.getVolume(theirs))
 	present(t, "the shared Secret", w.kube.Get(t.Context(), client.ObjectKey{Namespace: "capo-system", Name: "shared"}, &corev1.Secret{}))
 }
@@ -270,7 +270,7 @@ func TestSecretsThatAreNotCAPOs(t *testing.T) {
 		want string
 	}{
 		"no clouds.yaml": {map[string][]byte{"password": []byte("hunter2")}, "no key clouds.yaml"},
-		"no YAML":        {map[string][]byte{cloudsKey: []byte("clouds: {openstack: {auth: {password: hunter2")}, "not YAML"},
+		"no YAML":        {map[string][]byte{cloudsKey: []byte("clouds: {openstack: {auth: {password: hunter2")}, "not a valid clouds.yaml"},
 		"another cloud":  {map[string][]byte{cloudsKey: []byte("clouds: {other: {auth: {password: hunter2}}}")}, `no cloud "openstack"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -138,7 +138,7 @@ func TestDryRun(t *testing.T) {
 			by(&w.r.options, s)
 			web, volume, keep := s.service("web"), s.volume(nil), s.volume(map[string]string{KeepKey: "true"})
 			s.delete()
-			s.held(ReasonDryRun, "4 things")
+			s.held(ReasonDryRun, "4 resources")
 			for what, err := range map[string]error{"load balancer": w.getBalancer(web.balancer), "floating IP": w.getAddress(web.address),
 				"security group": w.getGroup(web.group), "volume": w.getVolume(volume)} {
 				present(t, what, err)
@@ -197,7 +197,7 @@ func TestALivingClusterLosesNothing(t *testing.T) {
 	owner := w.ownedBy(s, func(*unstructured.Unstructured) {})
 	volume := s.volume(nil)
 	s.delete()
-	s.held(ReasonClusterNotDeleted, "Cluster prod is not deleted")
+	s.held(ReasonClusterNotDeleted, "Cluster prod is not being deleted")
 	present(t, "volume", w.getVolume(volume))
 	if err := w.kube.Delete(t.Context(), owner); err != nil {
 		t.Fatal(err)

@@ -48,22 +48,22 @@ func TestDefaultsApply(t *testing.T) {
 func TestEveryMistakeIsTold(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ image, path, cause, remedy string }{
-		"no source":        {`{name: a}`, "spec.images[0]", "0 places", "url, file and bundle"},
-		"two sources":      {`{name: a, file: a, bundle: b}`, "spec.images[0]", "2 places", ""},
-		"no digest":        {`{name: a, url: https://example.org/a}`, "spec.images[0]", "which bytes", "sha512"},
+		"no source":        {`{name: a}`, "spec.images[0]", "0 sources", "url, file and bundle"},
+		"two sources":      {`{name: a, file: a, bundle: b}`, "spec.images[0]", "2 sources", ""},
+		"no digest":        {`{name: a, url: https://example.org/a}`, "spec.images[0]", "no digest", "sha512"},
 		"short digest":     {`{name: a, file: a, sha512: abcd}`, "sha512", "128 hexadecimal", ""},
-		"login in address": {`{name: a, url: "https://u:p@example.org/a", sha512: D}`, "url", "no address", "without a login"},
-		"ftp":              {`{name: a, url: "ftp://example.org/a", sha512: D}`, "url", "no address", ""},
+		"login in address": {`{name: a, url: "https://u:p@example.org/a", sha512: D}`, "url", "not an http or https URL", "without a login"},
+		"ftp":              {`{name: a, url: "ftp://example.org/a", sha512: D}`, "url", "not an http or https URL", ""},
 		"version as float": {`{name: a, file: a, kubernetesVersion: 1.30}`, "kubernetesVersion", "float", "quote it"},
-		"short version":    {`{name: a, file: a, kubernetesVersion: "1.30", os: {distro: ubuntu}}`, "kubernetesVersion", "no Kubernetes version", "whole"},
+		"short version":    {`{name: a, file: a, kubernetesVersion: "1.30", os: {distro: ubuntu}}`, "kubernetesVersion", "is not a Kubernetes version", "full version"},
 		"no distro":        {`{name: a, file: a, kubernetesVersion: v1.30.1}`, "os.distro", "Magnum refuses", ""},
-		"wrong disk bus":   {`{name: a, file: a, properties: {hw_disk_bus: ssd}}`, "properties[hw_disk_bus]", "no value", "scsi"},
+		"wrong disk bus":   {`{name: a, file: a, properties: {hw_disk_bus: ssd}}`, "properties[hw_disk_bus]", "is not a valid value", "scsi"},
 		"typing mistake":   {`{name: a, file: a, properties: {hw_dsk_bus: scsi}}`, "properties[hw_dsk_bus]", "no service knows", "hw_disk_bus"},
 		"Glance's own":     {`{name: a, file: a, properties: {os_hash_value: x}}`, "properties[os_hash_value]", "Glance's own", ""},
 		"ours":             {`{name: a, file: a, properties: {slipway_image: x}}`, "properties[slipway_image]", "Slipway's own", ""},
-		"validity":         {`{name: a, file: a, properties: {uuid_validity: sometimes}}`, "properties[uuid_validity]", "no value", "last-N"},
+		"validity":         {`{name: a, file: a, properties: {uuid_validity: sometimes}}`, "properties[uuid_validity]", "is not a valid value", "last-N"},
 		"unknown key":      {`{name: a, file: a, min_disk: 3}`, "min_disk", "unknown key", "minDisk"},
-		"date":             {`{name: a, file: a, buildDate: yesterday}`, "buildDate", "no date", ""},
+		"date":             {`{name: a, file: a, buildDate: yesterday}`, "buildDate", "is not a date", ""},
 		"same name":        {`{name: a, file: a}, {name: a, file: b}`, "spec.images[1].name", "already", ""},
 		"private share":    {`{name: a, file: a, visibility: private, share: [{project: p}]}`, "share", "shared", ""},
 		"keyless":          {`{name: a, file: a, signature: {method: minisign, from: x}}`, "signature", "one public key", ""},
@@ -155,7 +155,7 @@ images:
 	if _, err := parse(t, "images: [{name: a, versions: []}]"); err == nil {
 		t.Error("an image without versions was read")
 	}
-	if _, err := parse(t, "images: [{name: a, versions: [{version: '1', url: https://example.org/a, checksum: 'md5:d41d8cd98f00b204e9800998ecf8427e'}]}]"); err == nil || !strings.Contains(err.Error(), "which bytes") {
+	if _, err := parse(t, "images: [{name: a, versions: [{version: '1', url: https://example.org/a, checksum: 'md5:d41d8cd98f00b204e9800998ecf8427e'}]}]"); err == nil || !strings.Contains(err.Error(), "no digest") {
 		t.Errorf("MD5: %v", err)
 	}
 }

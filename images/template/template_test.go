@@ -177,7 +177,7 @@ func TestNameOfAnother(t *testing.T) {
 		t.Errorf("a template that is as it shall be: %v", got)
 	}
 	file.Spec.Defaults.Flavor = "m1.large"
-	if _, err := f.Plan(t.Context(), file); err == nil || !strings.Contains(err.Error(), "somebody else made it") || fault.Remedy(err) == "" {
+	if _, err := f.Plan(t.Context(), file); err == nil || !strings.Contains(err.Error(), "not created from this file") || fault.Remedy(err) == "" {
 		t.Errorf("ended with %v", err)
 	}
 }
@@ -185,10 +185,10 @@ func TestNameOfAnother(t *testing.T) {
 func TestMistakesInTheFile(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"  templates: [{kubernetesVersion: '1.34', image: a}]\n":                                         "no Kubernetes version",
-		"  templates: [{kubernetesVersion: v1.34.2, image: a}, {kubernetesVersion: 1.34.2, image: b}]\n": "already the one of",
-		"  templates: [{kubernetesVersion: v1.34.2, image: a, settings: {labels: {a: true}}}]\n":         "text is wanted",
-		"  templates: [{kubernetesVersion: v1.34.2, image: a, settings: {networkDriver: weave}}]\n":      "not known here",
+		"  templates: [{kubernetesVersion: '1.34', image: a}]\n":                                         "is not a Kubernetes version",
+		"  templates: [{kubernetesVersion: v1.34.2, image: a}, {kubernetesVersion: 1.34.2, image: b}]\n": "already used by",
+		"  templates: [{kubernetesVersion: v1.34.2, image: a, settings: {labels: {a: true}}}]\n":         "expected text",
+		"  templates: [{kubernetesVersion: v1.34.2, image: a, settings: {networkDriver: weave}}]\n":      "is not a valid value",
 		"  templates: [{kubernetesVersion: v1.34.2}]\n":                                                  "required",
 		"  templates: [{kubernetesVersion: v1.34.2, image: a, flavour: m1}]\n":                           "unknown key",
 		"  templates: []\n": "required",

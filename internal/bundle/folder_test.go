@@ -189,8 +189,8 @@ func TestOpenRefuses(t *testing.T) {
 		"another kind":          {"apiVersion: v1\nkind: Pod\n", []string{"not a bundle"}},
 		"no YAML":               {"\t:", []string{"not a bill"}},
 		"an unknown key":        {"apiVersion: slipway.sh/v1alpha1\nkind: Bundle\nitem: []\n", []string{"item"}},
-		"several broken items":  {"apiVersion: slipway.sh/v1alpha1\nkind: Bundle\nitems:" + strings.ReplaceAll(item, "%", "b") + strings.ReplaceAll(item, "%", digest), []string{"no digest", "given twice"}},
-		"a path that leads out": {"apiVersion: slipway.sh/v1alpha1\nkind: Bundle\nitems:" + strings.Replace(strings.ReplaceAll(item, "%", digest), "}", ", path: ../../etc/passwd}", 1), []string{"leads out"}},
+		"several broken items":  {"apiVersion: slipway.sh/v1alpha1\nkind: Bundle\nitems:" + strings.ReplaceAll(item, "%", "b") + strings.ReplaceAll(item, "%", digest), []string{"is not a digest", "given twice"}},
+		"a path that leads out": {"apiVersion: slipway.sh/v1alpha1\nkind: Bundle\nitems:" + strings.Replace(strings.ReplaceAll(item, "%", digest), "}", ", path: ../../etc/passwd}", 1), []string{"outside the bundle"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

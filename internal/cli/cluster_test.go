@@ -37,7 +37,7 @@ func TestWrongUseOfClusterIsToldBeforeAnythingIsOpened(t *testing.T) {
 	}{
 		"a name":              {[]string{"create", "Shop_1"}, []string{"error: cluster Shop_1: this is not a valid name", "fix: use at most 53"}},
 		"an environment file": {[]string{"create", "shop", "-f", file}, []string{"this is an environment file", "fix: give it with --file"}},
-		"no YAML":             {[]string{"create", "shop", "-f", broken}, []string{"broken.yaml", "fix: see the paths"}},
+		"no YAML":             {[]string{"create", "shop", "-f", broken}, []string{"broken.yaml", "fix: check the paths"}},
 		"no file":             {[]string{"create", "shop", "-f", filepath.Join(dir, "none.yaml")}, []string{"none.yaml"}},
 		"--set":               {[]string{"create", "shop", "--set", "a.b"}, []string{"--set"}},
 		"--wait":              {[]string{"create", "shop", "--wait", "long"}, []string{`"long" is not one of none, control-plane, ready`}},

@@ -499,7 +499,7 @@ func TestClusterUpgrade(t *testing.T) {
 	upgrade(member, 202, "cluster_template", template, "nodegroup", "gpu-nodes")
 	b.settle(uuid)
 	upgrade(member, 409, "cluster_template", newest).says("skip a minor version")
-	upgrade(member, 409, "cluster_template", older).says("cannot go back")
+	upgrade(member, 409, "cluster_template", older).says("cannot be downgraded")
 	upgrade(reader, 403, "cluster_template", newer)
 	upgrade(alien, 404, "cluster_template", newer)
 	sameKeys(t, b.with("1.8").do(member, http.MethodPost, path, object{"cluster_template": newer, "max_batch_size": 2}).want(202).body, "uuid")

@@ -103,7 +103,7 @@ func TestSecretComesLate(t *testing.T) {
 		t.Error("it is not tried again")
 	}
 	h.phases(v1alpha1.CreateInProgress)
-	if reason := h.cluster().Status.StatusReason; !strings.Contains(reason, "credential is not there") || !strings.Contains(reason, "credential rotate") {
+	if reason := h.cluster().Status.StatusReason; !strings.Contains(reason, "credential does not exist") || !strings.Contains(reason, "credential rotate") {
 		t.Errorf("reason %q", reason)
 	}
 	h.clock = h.clock.Add(6 * time.Minute)

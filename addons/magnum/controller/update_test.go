@@ -364,7 +364,7 @@ func TestAdoption(t *testing.T) {
 	h.create(newGroup("gpu"))
 	h.pass()
 	h.phases(v1alpha1.UpdateFailed)
-	if reason := h.cluster().Status.StatusReason; !strings.Contains(reason, "only sizes can be changed") || h.releases.ensured != 0 {
+	if reason := h.cluster().Status.StatusReason; !strings.Contains(reason, "only node counts can be changed") || h.releases.ensured != 0 {
 		t.Errorf("reason %q", reason)
 	}
 	h.r.Resolver = fakeResolver{*resolved("image-35", "1.35.0")}

@@ -318,7 +318,7 @@ func TestRefused(t *testing.T) {
 		}, "do not fit"},
 		"bounds the wrong way round": {func(in *Input) {
 			in.Cluster.Spec.Labels = map[string]string{"auto_scaling_enabled": "true", "min_node_count": "5", "max_node_count": "2"}
-		}, "least size 5"},
+		}, "minimum size 5"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

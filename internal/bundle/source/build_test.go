@@ -318,7 +318,7 @@ func TestRefusedModule(t *testing.T) {
 func TestExplainNamesKnownCauses(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ err, cause, remedy string }{
-		"checksum": {"go: verifying example.com/a@v1.0.0: checksum mismatch\n\tdownloaded: h1:x", "example.com/a@v1.0.0 is not the one that was pinned", "clean -modcache"},
+		"checksum": {"go: verifying example.com/a@v1.0.0: checksum mismatch\n\tdownloaded: h1:x", "example.com/a@v1.0.0 differs from the pinned one", "clean -modcache"},
 		"disk":     {"write /root/.cache/x: no space left on device", "no space left", "free space"},
 		"gone":     {"example.com/b@v1.2.0: reading http://proxy/b.zip: 410 Gone", "refuses example.com/b@v1.2.0: 410 Gone", "GOPROXY"},
 		"other":    {"syntax error", "syntax error", "run the build again"},

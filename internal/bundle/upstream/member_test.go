@@ -68,11 +68,11 @@ func TestArchivesThatAreRefused(t *testing.T) {
 		texts []string
 	}{
 		"member missing":   {archive(t, map[string][]byte{"bin/two": noise(44, 10)}), []string{"the archive has no bin/one"}},
-		"member too large": {archive(t, map[string][]byte{"bin/one": make([]byte, limit+1)}), []string{"bin/one in the archive has 1048577 bytes", "bound of 1048576"}},
+		"member too large": {archive(t, map[string][]byte{"bin/one": make([]byte, limit+1)}), []string{"bin/one in the archive has 1048577 bytes", "at most 1048576"}},
 		"bomb before the member": {archive(t, map[string][]byte{"bin/aaa": make([]byte, 4*limit)}),
 			[]string{"the unpacked archive", "at most"}},
-		"member is a link": {link(t, "bin/one", "/etc/passwd"), []string{"no regular file"}},
-		"no archive":       {[]byte("plain text"), []string{"no gzip archive"}},
+		"member is a link": {link(t, "bin/one", "/etc/passwd"), []string{"not a regular file"}},
+		"no archive":       {[]byte("plain text"), []string{"not a gzip archive"}},
 		"no tar in it":     {zipped(t, bytes.Repeat([]byte("x"), 2000)), []string{"reading the archive"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestFileAboveTheBound(t *testing.T) {
 			o := s.options(pinned(c, file))
 			o.MaxBytes = 4999
 			err := upstream.Pull(t.Context(), folder, []component.Component{c}, o)
-			wantFault(t, err, fault.ExitFailure, "5000 bytes", "bound of 4999")
+			wantFault(t, err, fault.ExitFailure, "5000 bytes", "at most 4999")
 			if left := partialFiles(t, folder); len(left) > 0 {
 				t.Errorf("files stay: %v", left)
 			}

@@ -127,12 +127,12 @@ func TestPinRefusesWhatCannotBeIt(t *testing.T) {
 	}{
 		"a page for a program":      {"kubelet", map[string][]byte{"kubelet": []byte("<html>")}, []string{"neither a program nor"}},
 		"a page for a manifest":     {"cert-manager", map[string][]byte{"cert-manager": []byte("<html><body>Log in")}, []string{"text/html", "not YAML"}},
-		"a page for a chart":        {"cert-manager-chart", map[string][]byte{jetstack + "index.yaml": index(""), jetstack + "c.tgz": []byte("<html>")}, []string{"no gzip archive"}},
+		"a page for a chart":        {"cert-manager-chart", map[string][]byte{jetstack + "index.yaml": index(""), jetstack + "c.tgz": []byte("<html>")}, []string{"not a gzip archive"}},
 		"nothing there":             {"runc", nil, []string{"404"}},
 		"archive without the file":  {"crictl", map[string][]byte{"crictl": gzip}, []string{"the archive has no crictl"}},
 		"other than the index says": {"cert-manager-chart", map[string][]byte{jetstack + "index.yaml": index(sum(nil)), jetstack + "c.tgz": gzip}, []string{"expected sha256:" + sum(nil)}},
 		"no chart of that version":  {"cert-manager-chart", map[string][]byte{jetstack + "index.yaml": []byte("entries: {}")}, []string{"no chart cert-manager for " + component.CertManagerVersion}},
-		"nobody publishes it":       {"node", nil, []string{"nobody publishes", "bundle build --only node"}},
+		"nobody publishes it":       {"node", nil, []string{"not published", "bundle build --only node"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

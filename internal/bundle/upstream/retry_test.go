@@ -180,7 +180,7 @@ func TestUntrustedCertificateIsNotTriedAgain(t *testing.T) {
 	o.Transport = http.DefaultTransport.(*http.Transport).Clone() // does not know the test's authority
 	start := time.Now()
 	err := upstream.Pull(t.Context(), newFolder(t), []component.Component{c}, o)
-	wantFault(t, err, fault.ExitFailure, "certificate", "verification is never left out")
+	wantFault(t, err, fault.ExitFailure, "certificate", "certificates are always verified")
 	if time.Since(start) > 5*time.Second {
 		t.Error("tried again although the certificate will not change")
 	}

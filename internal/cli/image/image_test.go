@@ -79,7 +79,7 @@ func TestSyncListVerifyPrune(t *testing.T) {
 	if text, err := command("sync"); err != nil || !strings.Contains(text, "0 changed, 1 unchanged") {
 		t.Errorf("sync again: %s (%v)", text, err)
 	}
-	if text, err := command("list"); err != nil || !strings.Contains(text, "1.34.2") || !strings.Contains(text, results[0].ID) {
+	if text, err := command("list", "--wide"); err != nil || !strings.Contains(text, "1.34.2") || !strings.Contains(text, results[0].ID) {
 		t.Errorf("list: %s (%v)", text, err)
 	}
 	if text, err := command("verify", "--content"); err != nil || !strings.Contains(text, "all images match the manifest") {

@@ -105,7 +105,7 @@ func TestStartKillStartStopReset(t *testing.T) {
 	if !s.Running || !strings.Contains(said, s.URL) || !strings.Contains(said, "OS_CLIENT_CONFIG_FILE="+s.CloudsYAML) {
 		t.Errorf("start said:\n%s\nstatus: %+v", said, s)
 	}
-	if again := ok(t, "start", "--driver", "none", "--dir", dir); !strings.Contains(again, "runs already") || status(t, dir).PID != s.PID {
+	if again := ok(t, "start", "--driver", "none", "--dir", dir); !strings.Contains(again, "already running") || status(t, dir).PID != s.PID {
 		t.Errorf("a second start said:\n%s", again)
 	}
 	client := identity(t, s.CloudsYAML)
@@ -126,7 +126,7 @@ func TestStartKillStartStopReset(t *testing.T) {
 		t.Errorf("after kill -9: %+v, %v", got, err)
 	}
 	ok(t, "stop", "--dir", dir)
-	if out := ok(t, "stop", "--dir", dir); !strings.Contains(out, "does not run") || status(t, dir).Running {
+	if out := ok(t, "stop", "--dir", dir); !strings.Contains(out, "is not running") || status(t, dir).Running {
 		t.Errorf("a second stop said: %s", out)
 	}
 	ok(t, "reset", "--dir", dir)
@@ -196,7 +196,7 @@ func TestRefusals(t *testing.T) {
 		"unknown driver":     {[]string{"start", "--dir", filepath.Join(t.TempDir(), "a"), "--driver", "magic"}, "magic"},
 		"negative factor":    {[]string{"start", "--dir", filepath.Join(t.TempDir(), "a"), "--factor", "-1"}, "negative"},
 		"folder with others": {[]string{"start", "--dir", foreign}, "other things"},
-		"faults of none":     {[]string{"faults", "list", "--dir", foreign}, "none runs"},
+		"faults of none":     {[]string{"faults", "list", "--dir", foreign}, "no sandbox is running"},
 		"bad fault":          {[]string{"faults", "add", "--dir", foreign}, "needs a status"},
 	} {
 		t.Run(name, func(t *testing.T) {
