@@ -94,26 +94,26 @@ func TestTrouble(t *testing.T) {
 		line, last string
 	}{
 		"a server in ERROR": {func(r *result) { r.Resources[1].State = "ERROR" },
-			"server          demo-server-0-control-plane-9bjpd", "Not all is well: server demo-server-0-control-plane-9bjpd is ERROR; slipway up"},
-		"a balancer that changes": {func(r *result) { r.Resources[0].State = "PENDING_UPDATE" }, "PENDING_UPDATE", "is PENDING_UPDATE; it may still"},
+			"server          demo-server-0-control-plane-9bjpd", "Not all is well: server demo-server-0-control-plane-9bjpd is ERROR. Run slipway up"},
+		"a balancer that changes": {func(r *result) { r.Resources[0].State = "PENDING_UPDATE" }, "PENDING_UPDATE", "is PENDING_UPDATE. It may still"},
 		"a Deployment": {func(r *result) { r.Seed[3].State, r.Seed[3].ready = "0/1 available", false },
 			"Deployment      capi-system/controller-2", "Deployment capi-system/controller-2 on the seed is 0/1 available"},
 		"a seed that does not answer": {func(r *result) { r.Seed, r.Clusters, r.Unreachable = nil, nil, "no answer in 30s" },
-			"not all is known: no answer in 30s", "Not all is well: Kubernetes could not be asked: no answer in 30s"},
+			"incomplete: no answer in 30s", "Not all is well: Kubernetes does not answer: no answer in 30s"},
 		"a seed without Kubernetes": {func(r *result) { r.Seed, r.Clusters = nil, nil }, "server", "slipway up goes on"},
 		"a machine": {func(r *result) {
 			parts := r.Clusters[0].Parts
 			parts[0].Ready, parts[0].State, parts[2].Ready, parts[2].State = false, "Provisioned", false, "2 of 3 ready"
 			parts[4].Ready, parts[4].State, parts[4].Cause = false, "Pending", "Quota exceeded for cores"
 		}, "Pending: Quota exceeded for cores",
-			"Not all is well: Machine demo-control-plane-1 of cluster demo is Pending: Quota exceeded for cores; slipway cluster describe"},
+			"Not all is well: Machine demo-control-plane-1 of cluster demo is Pending: Quota exceeded for cores. Run slipway cluster describe"},
 		"drift": {func(r *result) { r.Drift = []engine.Change{{Name: "router", Operation: engine.Delete}} }, "drift: router is gone", "router is not as the state says; slipway up"},
 		"a shelved seed": {func(r *result) { r.Seed, r.Unreachable, r.shelved = nil, errShelved.Error(), true },
-			"Cluster", "All that can be seen is well; the seed is shelved"},
-		"nothing": {func(r *result) { *r = result{Environment: "demo", Cloud: "sandbox"} }, "TYPE", "Nothing of demo is in cloud sandbox; slipway up makes it."},
+			"Cluster", "All that can be checked is well. The seed is shelved"},
+		"nothing": {func(r *result) { *r = result{Environment: "demo", Cloud: "sandbox"} }, "TYPE", "Cloud sandbox has nothing of demo. Run slipway up to create it."},
 		"trouble below comes first": {func(r *result) {
 			r.Resources[1].State, r.Seed[3].ready = "ERROR", false
-		}, "ERROR", "is ERROR; slipway up"},
+		}, "ERROR", "is ERROR. Run slipway up"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -38,11 +38,11 @@ func judge(t openstack.Thing) condition {
 func (r result) verdict() string {
 	switch cause, fix := r.trouble(); {
 	case len(r.Resources) == 0:
-		return fmt.Sprintf("Nothing of %s is in cloud %s; slipway up makes it.", r.Environment, r.Cloud)
+		return fmt.Sprintf("Cloud %[2]s has nothing of %[1]s. Run slipway up to create it.", r.Environment, r.Cloud)
 	case cause != "":
-		return "Not all is well: " + strings.TrimSuffix(cause, ".") + "; " + fix + "."
+		return "Not all is well: " + strings.TrimSuffix(cause, ".") + ". " + fix + "."
 	case r.shelved:
-		return "All that can be seen is well; the seed is shelved, and slipway seed wake wakes it."
+		return "All that can be checked is well. The seed is shelved: wake it with slipway seed wake."
 	}
 	return fmt.Sprintf("All is well: %s, %s on the seed, %s.", counted(len(r.Resources), "resource"), counted(len(r.Seed)-nodes(r.Seed), "Deployment"), counted(len(r.Clusters), "cluster"))
 }
@@ -50,17 +50,17 @@ func (r result) verdict() string {
 // trouble is the first cause, from what others stand on to what stands on them,
 // and what to do about it; "" is none.
 func (r result) trouble() (cause, fix string) {
-	const more = "slipway status --wide shows the rest"
+	const more = "Run slipway status --wide to see the rest"
 	for _, t := range r.Resources {
 		if judge(t) == broken {
-			return fmt.Sprintf("%s %s is %s", t.Type, t.Name, t.State), "slipway up repairs what it made"
+			return fmt.Sprintf("%s %s is %s", t.Type, t.Name, t.State), "Run slipway up to repair it"
 		}
 	}
 	if r.Unreachable != "" && !r.shelved {
-		return "Kubernetes could not be asked: " + r.Unreachable, "slipway logs seed tells how the seed does"
+		return "Kubernetes does not answer: " + r.Unreachable, "Look at the seed with slipway logs"
 	}
 	if len(r.Resources) > 0 && len(r.Seed) == 0 && !r.shelved {
-		return "nothing is known of Kubernetes on the seed yet", "slipway up goes on"
+		return "Kubernetes on the seed is not set up yet", "Run slipway up to continue"
 	}
 	for _, c := range r.Seed {
 		if !c.ready {
@@ -69,16 +69,16 @@ func (r result) trouble() (cause, fix string) {
 	}
 	for _, c := range r.Clusters {
 		if part, waiting := c.Waiting(); waiting {
-			return describe(c, part), "slipway cluster describe or slipway status --wide shows the rest"
+			return describe(c, part), "Run slipway cluster describe or slipway status --wide to see the rest"
 		}
 	}
 	for _, t := range r.Resources {
 		if judge(t) == changing {
-			return fmt.Sprintf("%s %s is %s", t.Type, t.Name, t.State), "it may still come right by itself"
+			return fmt.Sprintf("%s %s is %s", t.Type, t.Name, t.State), "It may still become ready by itself"
 		}
 	}
 	if len(r.Drift) > 0 {
-		return r.Drift[0].Name + " is not as the state says", "slipway up brings it in line"
+		return r.Drift[0].Name + " differs from the state", "Run slipway up to correct it"
 	}
 	return "", ""
 }
