@@ -149,7 +149,7 @@ func TestMistakesOfEveryLayerAreTold(t *testing.T) {
 	t.Parallel()
 	_, err := layers(head+"spec:\n  cloud: 1\n", "spec:\n  cloud: fine\n  clowd: x\n")
 	got := lines(err)
-	if len(got) != 2 || !strings.HasPrefix(got[0], "a.yaml:5: spec.cloud: text is wanted") || !strings.HasPrefix(got[1], "b.yaml:3: spec.clowd: unknown key") {
+	if len(got) != 2 || !strings.HasPrefix(got[0], "a.yaml:5: spec.cloud: expected text") || !strings.HasPrefix(got[1], "b.yaml:3: spec.clowd: unknown key") {
 		t.Errorf("told %q", got)
 	}
 }
@@ -221,7 +221,7 @@ func TestTrustBundleIsReadAndChecked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, test := range map[string]struct{ text, want string }{
-		"none":    {"hello", "no certificate in PEM form"},
+		"none":    {"hello", "no PEM certificate"},
 		"key":     {"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", `a block "PRIVATE KEY"`},
 		"garbage": {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "certificate 1 of the file"},
 	} {

@@ -16,7 +16,7 @@ func TestNetworksOfTheSeed(t *testing.T) {
 		"default":             {"{}", nil},
 		"all given":           {"{cidr: 10.1.0.0/24, gatewayIP: 10.1.0.254, mtu: 1400, dnsNameservers: [9.9.9.9], allocationPools: [{start: 10.1.0.10, end: 10.1.0.99}]}", nil},
 		"existing":            {"{existing: net, subnet: sub}", nil},
-		"existing and cidr":   {"{existing: net, cidr: 10.1.0.0/24, mtu: 1400}", []string{"network.cidr: this is for a network that is made", "network.mtu: this is for"}},
+		"existing and cidr":   {"{existing: net, cidr: 10.1.0.0/24, mtu: 1400}", []string{"network.cidr: this setting is for a new network", "network.mtu: this setting is for"}},
 		"subnet only":         {"{subnet: sub}", []string{"network.subnet: a subnet is given without its network"}},
 		"pool outside":        {"{cidr: 10.1.0.0/24, allocationPools: [{start: 10.1.0.10, end: 10.1.1.99}]}", []string{"allocationPools[0].end: 10.1.1.99 is outside"}},
 		"pool backwards":      {"{cidr: 10.1.0.0/24, allocationPools: [{start: 10.1.0.10, end: 10.1.0.9}]}", []string{"ends at 10.1.0.9 before it starts"}},
@@ -44,13 +44,13 @@ func TestNetworksOfTheSeed(t *testing.T) {
 func TestSettingsThatContradict(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ spec, want string }{
-		"address and pool":        {"seed: {floatingIP: {address: 203.0.113.7, pool: public}}", "floatingIP.pool: address names a floating IP that exists"},
+		"address and pool":        {"seed: {floatingIP: {address: 203.0.113.7, pool: public}}", "floatingIP.pool: address names an existing floating IP"},
 		"address, provisioning":   {"seed: {provisioningNetwork: prov, floatingIP: {address: 203.0.113.7}}", "floatingIP.address: this has no effect: a seed on a provisioning network"},
 		"identity file alone":     {"seed: {ssh: {identityFile: key}}", "ssh.identityFile: a private key is given without its key pair"},
-		"wrong key":               {"seed: {ssh: {authorizedKeys: [ssh-rsa]}}", "authorizedKeys[0]: this is not a public key"},
+		"wrong key":               {"seed: {ssh: {authorizedKeys: [ssh-rsa]}}", "authorizedKeys[0]: this is not an SSH public key"},
 		"two passphrases":         {"state: {passphraseFile: a, passphraseEnv: B}", "passphraseEnv: passphraseFile and passphraseEnv are both given"},
 		"variable with $":         {"state: {passphraseEnv: $B}", "is not the name of an environment variable"},
-		"login in state":          {"state: {backend: 's3://k:s@bucket/p'}", "the URL holds a login"},
+		"login in state":          {"state: {backend: 's3://k:s@bucket/p'}", "the URL contains a login"},
 		"role twice":              {"credential: {roles: [member, member]}", "roles[1]: role member is repeated"},
 		"negative expiry":         {"credential: {expiresAfter: -1h}", "a duration must not be negative"},
 		"rewrite without mirrors": {"registries: {docker.io: {rewrite: {a: b}}}", "registries[docker.io].rewrite: names are rewritten for mirrors"},

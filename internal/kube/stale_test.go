@@ -35,7 +35,7 @@ func TestPodsOfAnEarlierMachineAreWaitedFor(t *testing.T) {
 	short, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, errors.New("not in time"))
 	defer cancel()
 	err := cluster.AwaitStatus(short, "seed", here)
-	if err == nil || !strings.Contains(err.Error(), "not in time") || !strings.Contains(err.Error(), "pods capi-system/deleted, capi-system/restarted is") {
+	if err == nil || !strings.Contains(err.Error(), "not in time") || !strings.Contains(err.Error(), "pods capi-system/deleted, capi-system/restarted yet") {
 		t.Errorf("before: %v", err)
 	}
 	// The fake tells a watch only what changes after it began.

@@ -41,7 +41,7 @@ func TestImagesWhosePropertiesDisagreeAreRefused(t *testing.T) {
 		"no version":         {node, nil, 0, Warning, "kube_version: it is not set"},
 		"seed":               {seed, map[string]string{"architecture": "x86_64"}, 0, "", ""},
 		"seed architecture":  {seed, map[string]string{"architecture": "aarch64"}, 0, Error, "image image node (n1): architecture: it is aarch64"},
-		"seed of nodes":      {seed, map[string]string{"kube_version": "v1.34.4"}, 0, Error, "image image node: kube_version: it is v1.34.4: this is an image for nodes"},
+		"seed of nodes":      {seed, map[string]string{"kube_version": "v1.34.4"}, 0, Error, "image image node: kube_version: it is v1.34.4: this is a node image"},
 	} {
 		s := healthy()
 		described(c.properties, c.minDisk)(s)

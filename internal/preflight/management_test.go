@@ -80,7 +80,7 @@ func TestManagementClusterRefusals(t *testing.T) {
 		"no flavor": {"managementCluster: {}", func(s *cloud.Snapshot) { s.Flavors = s.Flavors[:1] }, "spec.managementCluster.controlPlane.flavor: none of 1"},
 		"no Octavia": {"managementCluster: {}", func(s *cloud.Snapshot) {
 			s.Missing = []cloud.Missing{{Service: cloud.LoadBalancer, Absent: true}}
-		}, "service load-balancer: the cloud has no such service, and"},
+		}, "service load-balancer: the cloud has no such service, but"},
 		"quota": {withCluster, nil, "quota cores"},
 	} {
 		r := check(t, test.spec, test.change)

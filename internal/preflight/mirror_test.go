@@ -39,7 +39,7 @@ func TestABundleThatFollowsAnotherWantsAMirror(t *testing.T) {
 		r := Run(Input{Environment: environment(t, c.spec), Snapshot: s, Now: now, Bundle: Bundle{Dir: "b", NodeImage: "newer"}})
 		warned := false
 		for _, text := range told(r, Warning) {
-			warned = warned || strings.HasPrefix(text, "mirror bundle b: the nodes are made of another one")
+			warned = warned || strings.HasPrefix(text, "mirror bundle b: the nodes were created from another bundle")
 		}
 		if warned != c.want {
 			t.Errorf("%s: warned %v, want %v: %q", name, warned, c.want, told(r, Warning))

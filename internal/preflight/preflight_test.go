@@ -139,7 +139,7 @@ func TestExternalNetwork(t *testing.T) {
 	none := func(s *cloud.Snapshot) { s.Networks, s.Subnets = s.Networks[1:], s.Subnets[1:] }
 	runCases(t, map[string]one{
 		"one":                     {"", nil, Info, ""},
-		"none":                    {"", none, Error, "external-network external network: project demo can see none"},
+		"none":                    {"", none, Error, "external-network external network: project demo sees none"},
 		"none needed":             {"seed: {network: {existing: internal}, floatingIP: {mode: none}}", none, Error, ""},
 		"two":                     {"", second, Error, "there are 2: internet (ext2), public (ext)"},
 		"two, by name":            {"externalNetwork: internet", second, Error, ""},
@@ -222,7 +222,7 @@ func TestFlavor(t *testing.T) {
 		"too small":                          {"seed: {flavor: small}", nil, Error, "1 of 2 vCPUs, 2048 of 8192 MiB of memory"},
 		"no disk":                            {"seed: {flavor: nodisk}", nil, Error, "0 of 20 GB of disk"},
 		"disk does not matter with a volume": {"seed: {flavor: nodisk, rootVolume: {}}", nil, Error, ""},
-		"none":                               {"", func(s *cloud.Snapshot) { s.Flavors = s.Flavors[:2] }, Error, "none of 2 has 2 vCPUs"},
+		"none":                               {"", func(s *cloud.Snapshot) { s.Flavors = s.Flavors[:2] }, Error, "none of 2 flavors has 2 vCPUs"},
 	})
 	for spec, want := range map[string]string{"": "large", "seed: {rootVolume: {}}": "nodisk", "seed: {flavor: '4'}": "huge"} {
 		if got := check(t, spec, nil).Choices.FlavorName; got != want {
@@ -239,7 +239,7 @@ func TestFlavor(t *testing.T) {
 		t.Errorf("chosen %q", got)
 	}
 	if r := check(t, "", nil); !slices.ContainsFunc(told(r, Info), func(line string) bool {
-		return strings.HasPrefix(line, "flavor flavor large: chosen: 4 vCPUs, 8192 MiB")
+		return strings.HasPrefix(line, "flavor flavor large: chosen: it has the least memory of the flavors that are large enough (4 vCPUs, 8192 MiB")
 	}) {
 		t.Errorf("the choice is not told: %q", told(r, Info))
 	}
@@ -281,11 +281,11 @@ func TestImage(t *testing.T) {
 	}
 	runCases(t, map[string]one{
 		"unknown":      {"seed: {image: other}", nil, Error, "image image other: there is no image"},
-		"not active":   {"seed: {image: broken}", nil, Error, "not active but killed"},
+		"not active":   {"seed: {image: broken}", nil, Error, "it is not active; its status is killed"},
 		"large disk":   {"seed: {image: debian-12}", set(func(i *cloud.ImageInfo) { i.MinDisk = 100 }), Error, "it needs 100 GB of disk, flavor large has 80"},
 		"large memory": {"seed: {image: debian-12}", set(func(i *cloud.ImageInfo) { i.MinRAM = 10000 }), Error, "it needs 10000 MiB"},
 		"large root":   {"seed: {image: debian-12, rootVolume: {}}", set(func(i *cloud.ImageInfo) { i.MinDisk = 100 }), Error, "the root volume has 40"},
-		"no user":      {"seed: {image: i9}", func(s *cloud.Snapshot) { s.Images = append(s.Images, image("i9", "own", "active", 1)) }, Error, "neither os_admin_user nor os_distro"},
+		"no user":      {"seed: {image: i9}", func(s *cloud.Snapshot) { s.Images = append(s.Images, image("i9", "own", "active", 1)) }, Error, "neither os_admin_user nor a known os_distro"},
 	})
 	for name, test := range map[string]struct {
 		spec     string
@@ -335,13 +335,13 @@ func TestCredentialAndServices(t *testing.T) {
 		"no provider":       {"", func(s *cloud.Snapshot) { s.Providers = nil }, Warning, "no load balancer provider is enabled"},
 		"quota is secret":   {"", func(s *cloud.Snapshot) { s.Missing = missing(cloud.Compute, cloud.ListQuotas); s.Quotas = nil }, Warning, "quotas cannot be listed, so they are not checked: refused (403)"},
 		"flavors secret":    {"", func(s *cloud.Snapshot) { s.Missing = missing(cloud.Compute, cloud.ListFlavors); s.Flavors = nil }, Error, "flavors cannot be listed"},
-		"clock":             {"", func(s *cloud.Snapshot) { s.ClockOffset = -30 * time.Second }, Warning, "clock clock: the cloud's clock is 30s behind this computer's"},
+		"clock":             {"", func(s *cloud.Snapshot) { s.ClockOffset = -30 * time.Second }, Warning, "clock clock: the cloud's clock is 30s behind your machine's"},
 		"clock far":         {"", func(s *cloud.Snapshot) { s.ClockOffset = time.Hour }, Error, "1h0m0s ahead of"},
 		"volume type":       {"seed: {dataVolume: {type: ssd}}", nil, Error, ""},
-		"no volume type":    {"seed: {dataVolume: {type: nvme}}", nil, Error, "volume-type volume type nvme: there is none"},
+		"no volume type":    {"seed: {dataVolume: {type: nvme}}", nil, Error, "volume-type volume type nvme: nothing has this name or ID"},
 		"no root type":      {"seed: {rootVolume: {type: nvme}}", nil, Error, "volume-type volume type nvme"},
 		"key pair":          {"seed: {ssh: {keyPair: me}}", func(s *cloud.Snapshot) { s.KeyPairs = []cloud.Thing{{Kind: "key pair", ID: "me", Name: "me"}} }, Error, ""},
-		"no key pair":       {"seed: {ssh: {keyPair: me}}", nil, Error, "key-pair key pair me: there is none"},
+		"no key pair":       {"seed: {ssh: {keyPair: me}}", nil, Error, "key-pair key pair me: nothing has this name or ID"},
 	})
 	if got := check(t, "", roles("_member_", "admin")).Choices.Roles; !slices.Equal(got, []string{"_member_"}) {
 		t.Errorf("roles on a cloud with other names: %v", got)

@@ -201,7 +201,7 @@ func TestAnotherHostKeyEndsTheWait(t *testing.T) {
 	_, other := key(t)
 	m.target.HostKey = string(ssh.MarshalAuthorizedKey(other.PublicKey()))
 	_, err := Await(t.Context(), m.target, Patience{Refused: time.Minute}, nil)
-	if err == nil || !strings.Contains(err.Error(), "not the one that was made") {
+	if err == nil || !strings.Contains(err.Error(), "not the one that was created") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -258,7 +258,7 @@ func TestAwaitEndsWhenNothingAnswers(t *testing.T) {
 	target := newMachine(t, nil).target
 	target.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("connection refused") }
 	_, err := Await(t.Context(), target, Patience{Silent: time.Millisecond}, nil)
-	if err == nil || !strings.Contains(err.Error(), "let nobody in for 1ms") || !strings.Contains(err.Error(), "connection refused") {
+	if err == nil || !strings.Contains(err.Error(), "no login for 1ms") || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got %v", err)
 	}
 }
