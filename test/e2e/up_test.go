@@ -276,7 +276,7 @@ func (p *project) growData() {
 	if shown := p.openstack("volume", "show", "demo-seed-data", "-f", "value", "-c", "id", "-c", "size"); shown != id+"\n"+strconv.Itoa(grownGiB) {
 		p.t.Errorf("the volume was %s, is %s", id, shown)
 	}
-	now, later := p.dataSize(), strings.Contains(p.said.String()[already:], "its file system follows when the seed boots next")
+	now, later := p.dataSize(), strings.Contains(p.said.String()[already:], "its file system grows only when the seed boots next")
 	if grown := now >= grownGiB<<30*9/10; now < before || grown == later {
 		p.t.Errorf("the file system had %d bytes, has %d; said to follow later: %t", before, now, later)
 	}

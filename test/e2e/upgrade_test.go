@@ -82,7 +82,7 @@ func TestUpgrade(t *testing.T) {
 	// The way back is none.
 	p.program = filepath.Join(older, "bin", "slipway")
 	p.bundled(bundleDir(t), filepath.Join(older, "bundle"))
-	if out, err := p.command("plan").CombinedOutput(); err == nil || !strings.Contains(string(out), "cannot go back") {
+	if out, err := p.command("plan").CombinedOutput(); err == nil || !strings.Contains(string(out), "cannot be downgraded") {
 		t.Errorf("plan by the older Slipway: %v\n%s", err, out)
 	}
 	p.program = newer
