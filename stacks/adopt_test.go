@@ -109,7 +109,7 @@ func TestWhatIsNotFreeIsNotAdopted(t *testing.T) {
 	for name, test := range map[string]struct{ environment, step, id, want string }{
 		"another's network": {"test", stacks.StepNetwork, ids[stacks.StepNetwork], "network of environment prod"},
 		"another's volume":  {"test", stacks.StepData, ids[stacks.StepData], "seed-data of environment prod"},
-		"a second one":      {"prod", stacks.StepNetwork, second.ID, "has a network for network already: " + ids[stacks.StepNetwork]},
+		"a second one":      {"prod", stacks.StepNetwork, second.ID, "already has a network for network: " + ids[stacks.StepNetwork]},
 		"none":              {"prod", stacks.StepRouter, "4f0d5d4e-0000-4000-8000-000000000000", "does not exist"},
 	} {
 		if err := adopt(test.environment, test.step, test.id); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -281,7 +281,7 @@ func TestAVolumeCannotShrink(t *testing.T) {
 	}
 	w.env.Config.Spec.Seed.DataVolume.SizeGiB = 20
 	_, err := w.run(t).Preview(t.Context(), w.env.Program)
-	if err == nil || !strings.Contains(err.Error(), "cannot shrink") || fault.Remedy(err) == "" {
+	if err == nil || !strings.Contains(err.Error(), "cannot be reduced") || fault.Remedy(err) == "" {
 		t.Errorf("plan of shrinking: %v", err)
 	}
 }

@@ -18,7 +18,7 @@ func Reference() (string, error) {
 	}
 	p := &page{docs: docs}
 	p.text.WriteString("# Environment file\n\nEvery key of an environment file, `" + APIVersion + "`. To write, combine and check environment files, see " +
-		"[environment.md](../environment.md). As JSON Schema: [environment.schema.json](environment.schema.json).\n")
+		"[environment-file.md](../guides/environment-file.md). As JSON Schema: [environment.schema.json](environment.schema.json).\n")
 	p.structure(reflect.TypeFor[Environment](), nil)
 	return p.text.String(), nil
 }

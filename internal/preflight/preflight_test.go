@@ -338,7 +338,7 @@ func TestCredentialAndServices(t *testing.T) {
 		"clock":             {"", func(s *cloud.Snapshot) { s.ClockOffset = -30 * time.Second }, Warning, "clock clock: the cloud's clock is 30s behind your machine's"},
 		"clock far":         {"", func(s *cloud.Snapshot) { s.ClockOffset = time.Hour }, Error, "1h0m0s ahead of"},
 		"volume type":       {"seed: {dataVolume: {type: ssd}}", nil, Error, ""},
-		"no volume type":    {"seed: {dataVolume: {type: nvme}}", nil, Error, "volume-type volume type nvme: nothing has this name or ID"},
+		"no volume type":    {"seed: {dataVolume: {type: nvme}}", nil, Error, "volume-type volume type nvme: there is none of this name"},
 		"no root type":      {"seed: {rootVolume: {type: nvme}}", nil, Error, "volume-type volume type nvme"},
 		"key pair":          {"seed: {ssh: {keyPair: me}}", func(s *cloud.Snapshot) { s.KeyPairs = []cloud.Thing{{Kind: "key pair", ID: "me", Name: "me"}} }, Error, ""},
 		"no key pair":       {"seed: {ssh: {keyPair: me}}", nil, Error, "key-pair key pair me: nothing has this name or ID"},

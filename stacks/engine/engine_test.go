@@ -234,7 +234,7 @@ func TestAKilledRunIsTakenOver(t *testing.T) {
 	_ = cmd.Wait()
 	c, events := newCloud(), &event.Recorder{}
 	up(t, newEngine(t, c, folder, events), "a", "b")
-	if !slices.ContainsFunc(events.Events(), func(e event.Event) bool { return strings.Contains(e.Message, "took over the lock") }) {
+	if !slices.ContainsFunc(events.Events(), func(e event.Event) bool { return strings.Contains(e.Message, "removed the lock of process") }) {
 		t.Errorf("nothing told of the lock: %v", events.Events())
 	}
 	if report := up(t, newEngine(t, c, folder, nil), "a", "b"); len(report.Changes) != 0 {

@@ -21,11 +21,11 @@ func TestVersionsThatAClusterCannotGoTo(t *testing.T) {
 		"a patch":               {`{"kubernetesVersion": "1.34.9"}`, "", "", true},
 		"the next":              {`{"kubernetesVersion": "1.35.0"}`, "", "", true},
 		"the one after it":      {`{"kubernetesVersion": "1.36.0"}`, "", "cannot skip", false},
-		"the one before":        {`{"kubernetesVersion": "1.33.9"}`, "", "cannot go back", false},
-		"a patch back":          {`{"kubernetesVersion": "1.34.3"}`, "", "cannot go back", false},
+		"the one before":        {`{"kubernetesVersion": "1.33.9"}`, "", "cannot be downgraded", false},
+		"a patch back":          {`{"kubernetesVersion": "1.34.3"}`, "", "cannot be downgraded", false},
 		"values not yet known":  {"", "1.35.0", "", true},
 		"one too far":           {"", "1.36.0", "cannot skip", false},
-		"a newer image's older": {"", "1.33.9", "cannot go back", false},
+		"a newer image's older": {"", "1.33.9", "cannot be downgraded", false},
 		"of somebody's values":  {`{"version": "1.36.0"}`, "", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {

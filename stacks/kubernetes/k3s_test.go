@@ -15,7 +15,7 @@ func TestVersionsThatASeedCannotGoTo(t *testing.T) {
 	t.Parallel()
 	for release, refused := range map[string]string{
 		"": "", "v1.34.1+k3s1": "", "v1.34.2+k3s2": "", "v1.35.0+k3s1": "",
-		"v1.33.9+k3s1": "cannot go back", "v1.36.0+k3s1": "cannot skip",
+		"v1.33.9+k3s1": "cannot be downgraded", "v1.36.0+k3s1": "cannot skip",
 	} {
 		state := K3sState{K3sInputs: K3sInputs{Node: "demo-seed"}, Version: "v1.34.1+k3s1"}
 		in := state.K3sInputs

@@ -100,14 +100,14 @@ func TestTrouble(t *testing.T) {
 			"Deployment      capi-system/controller-2", "Deployment capi-system/controller-2 on the seed is 0/1 available"},
 		"a seed that does not answer": {func(r *result) { r.Seed, r.Clusters, r.Unreachable = nil, nil, "no answer in 30s" },
 			"incomplete: no answer in 30s", "Not all is well: Kubernetes does not answer: no answer in 30s"},
-		"a seed without Kubernetes": {func(r *result) { r.Seed, r.Clusters = nil, nil }, "server", "slipway up goes on"},
+		"a seed without Kubernetes": {func(r *result) { r.Seed, r.Clusters = nil, nil }, "server", "Run slipway up to continue"},
 		"a machine": {func(r *result) {
 			parts := r.Clusters[0].Parts
 			parts[0].Ready, parts[0].State, parts[2].Ready, parts[2].State = false, "Provisioned", false, "2 of 3 ready"
 			parts[4].Ready, parts[4].State, parts[4].Cause = false, "Pending", "Quota exceeded for cores"
 		}, "Pending: Quota exceeded for cores",
 			"Not all is well: Machine demo-control-plane-1 of cluster demo is Pending: Quota exceeded for cores. Run slipway cluster describe"},
-		"drift": {func(r *result) { r.Drift = []engine.Change{{Name: "router", Operation: engine.Delete}} }, "drift: router is gone", "router is not as the state says; slipway up"},
+		"drift": {func(r *result) { r.Drift = []engine.Change{{Name: "router", Operation: engine.Delete}} }, "drift: router is gone", "router differs from the state. Run slipway up"},
 		"a shelved seed": {func(r *result) { r.Seed, r.Unreachable, r.shelved = nil, errShelved.Error(), true },
 			"Cluster", "All that can be checked is well. The seed is shelved"},
 		"nothing": {func(r *result) { *r = result{Environment: "demo", Cloud: "sandbox"} }, "TYPE", "Cloud sandbox has nothing of demo. Run slipway up to create it."},
