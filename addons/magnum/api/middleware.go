@@ -87,7 +87,7 @@ func (c *call) recover() {
 
 // serve finds out what is asked and by whom.
 func (c *call) serve() {
-	path := c.s.clean(c.r.URL.EscapedPath())
+	path := clean(c.r.URL.EscapedPath(), pathOf(c.base))
 	switch path {
 	case "/":
 		c.route, c.err = "/", c.public(rootDocument)

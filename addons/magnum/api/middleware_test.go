@@ -111,8 +111,8 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// TestAddresses has the links of every address. Whether the clients follow them
-// there is not shown.
+// TestAddresses has the links of every address; TestOpenStackClientAddresses has
+// the clients follow them.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(o *Options) { o.TrustForwarded = true })
@@ -139,17 +139,23 @@ func TestAddresses(t *testing.T) {
 	}
 	// magnumclient cuts the host off and a leading /v1, and appends the rest to
 	// the catalog's address.
-	a := first("X-Forwarded-Prefix", "/container-infra", "User-Agent", "python-magnumclient")
-	if next := a.str("next"); !strings.HasPrefix(next, b.address+"/v1/clustertemplates?") {
-		t.Errorf("next of magnumclient %q", next)
+	for agent, want := range map[string]string{"python-magnumclient": "", "openstacksdk/4.0.0": "/container-infra"} {
+		a := first("X-Forwarded-Prefix", "/container-infra", "User-Agent", agent)
+		if next := a.str("next"); !strings.HasPrefix(next, b.address+want+"/v1/clustertemplates?") {
+			t.Errorf("next of %s %q", agent, next)
+		}
 	}
+	b.do(member, http.MethodGet, "/v1/container-infra/v1/clustertemplates", nil, "X-Forwarded-Prefix", "/container-infra").want(200)
+	b.do(member, http.MethodGet, "/v1/container-infra/v1/clustertemplates", nil).want(404)
+	b.do(member, http.MethodGet, "/v1/container-infrared/v1/clustertemplates", nil, "X-Forwarded-Prefix", "/container-infra").want(404)
 	// A proxy that does not cut the prefix off.
 	o := b.server.o
 	o.PublicEndpoint = b.address + "/container-infra/v1"
 	s, err := New(o)
 	b.must(err)
 	b.serve(s)
-	for _, path := range []string{"/container-infra/v1/clustertemplates", "/container-infra/clustertemplates", "/container-infra/v1", "/clustertemplates"} {
+	for _, path := range []string{"/container-infra/v1/clustertemplates", "/container-infra/clustertemplates", "/container-infra/v1", "/clustertemplates",
+		"/container-infra/v1/container-infra/v1/clustertemplates"} {
 		b.do(member, http.MethodGet, path, nil).want(200)
 	}
 	if _, err := New(Options{}); err == nil {

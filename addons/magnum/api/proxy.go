@@ -33,6 +33,15 @@ func (s *Server) baseOf(r *http.Request) string {
 	return scheme + "://" + host + prefix
 }
 
+// pathOf is the path of an address, as it stands there.
+func pathOf(address string) string {
+	_, rest, _ := strings.Cut(address, "://")
+	if i := strings.IndexByte(rest, '/'); i >= 0 {
+		return rest[i:]
+	}
+	return ""
+}
+
 func standard(scheme, port string) bool {
 	return scheme == "https" && port == "443" || scheme == "http" && port == "80"
 }

@@ -63,10 +63,13 @@ func dispatch(r *http.Request, pattern string, of []route) {
 
 // clean is the path a request is routed by: below /v1, without a slash at the
 // end; a path without /v1 is as if it had it, so that a catalog address may
-// have it or not (facts 1.1).
-func (s *Server) clean(escaped string) string {
-	if s.prefix != "" {
-		if rest, ok := strings.CutPrefix(escaped, s.prefix); ok && (rest == "" || rest[0] == '/') {
+// have it or not (facts 1.1). prefix is the path of the address that clients use:
+// it is cut off where a proxy leaves it, and where python-magnumclient has it
+// twice. That appends the path of a link to the catalog's address, and with a
+// session of keystoneauth it does not send its name, by which next could tell it.
+func clean(escaped, prefix string) string {
+	for _, start := range []string{prefix, "/v1" + prefix} {
+		if rest, ok := strings.CutPrefix(escaped, start); prefix != "" && ok && (rest == "" || rest[0] == '/') {
 			escaped = rest
 		}
 	}

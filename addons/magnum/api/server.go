@@ -167,7 +167,6 @@ func fallback[T comparable](value, other T) T {
 type Server struct {
 	o      Options
 	mux    *http.ServeMux
-	prefix string
 	public string
 	places places
 }
@@ -184,7 +183,6 @@ func New(o Options) (*Server, error) {
 			return nil, errors.New("the public endpoint must be an address such as https://cloud.example:9511/v1")
 		}
 		s.public = strings.TrimSuffix(strings.TrimRight(o.PublicEndpoint, "/"), "/v1")
-		s.prefix = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1")
 	}
 	s.mux = s.routes()
 	return s, nil
