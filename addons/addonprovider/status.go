@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/slipway-sh/slipway/addons/addonprovider/release"
 	"github.com/slipway-sh/slipway/addons/addonprovider/target"
@@ -29,14 +32,23 @@ const (
 	longPatience = 30
 )
 
-// labelValue is a text as the value of a label: long ones end in a hash.
+// labelValue is a text as the value of a label. Texts that no label may have, such
+// as long ones, end in a hash: what an author writes into the spec must not
+// keep the addon from having a status.
 func labelValue(text string) string {
-	const limit = 63
-	if len(text) <= limit {
+	if len(validation.IsValidLabelValue(text)) == 0 {
 		return text
 	}
 	sum := sha256.Sum256([]byte(text))
-	return strings.TrimRight(text[:limit-9], "-_.") + "-" + hex.EncodeToString(sum[:4])
+	valid := strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.", r)) {
+			return r
+		}
+		return '_'
+	}, text)
+	const room = validation.LabelValueMaxLength - 9
+	valid = strings.Trim(valid[:min(len(valid), room)], "-_.")
+	return strings.TrimLeft(valid+"-"+hex.EncodeToString(sum[:4]), "-")
 }
 
 func short(message string) string {

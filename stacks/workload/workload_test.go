@@ -511,7 +511,7 @@ func revoked(w *world) {
 	if works, err := w.cloud.works(context.Background(), secret); err != nil || !works {
 		w.Errorf("the new one logs in: %t, %v", works, err)
 	}
-	// One of another operator is adopted, and told of in the end.
+	// One of another operator is adopted; the end names it.
 	other := w.cloud
 	other.UserID = "another"
 	secret.Annotations[annotationUser] = "another"
@@ -522,7 +522,7 @@ func revoked(w *world) {
 		w.Errorf("of another operator: %s", change)
 	}
 	d, err := w.Delete(w.Context(), w.cloud, key, "delete", func(string) {})
-	if err != nil || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "user another made it") {
+	if err != nil || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "only user another, who created it, can delete it") {
 		w.Errorf("deleted: %+v, %v", d, err)
 	}
 }

@@ -401,13 +401,13 @@ func (p pair) notAdmitted(t *testing.T) {
 		"paused by annotation": {func(w *world) { w.patch(w.Seed, `{"metadata":{"annotations":{"cluster.x-k8s.io/paused":""}}}`) }, "it is paused"},
 		"with others": {func(w *world) {
 			w.make(w.Seed, "tenant")
-		}, "takes all of a namespace along"},
+		}, "a pivot moves the whole namespace"},
 		"on both": {func(w *world) {
 			if err := kubeNamespace(w, w.Management); err != nil {
 				w.t.Fatal(err)
 			}
 			w.make(w.Management, "c")
-		}, "there is one already"},
+		}, "it exists here and also on the "},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			w := p.world(t, nil, nil)
