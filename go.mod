@@ -3,6 +3,7 @@ module github.com/slipway-sh/slipway
 go 1.26.0
 
 require (
+	aead.dev/minisign v0.3.0
 	filippo.io/age v1.2.1
 	github.com/ProtonMail/go-crypto v1.4.1
 	github.com/blang/semver v3.5.1+incompatible

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
@@ -12,10 +13,10 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// minisign checks a signature in the format of minisign 0.8 and later: Ed25519
+// minisignature checks a signature in the format of minisign 0.8 and later: Ed25519
 // over the BLAKE2b-512 of the bytes, so that they can be streamed. The older
 // form, over the bytes themselves, is refused.
-type minisign struct {
+type minisignature struct {
 	hash.Hash
 	key       ed25519.PublicKey
 	signature []byte
@@ -24,7 +25,7 @@ type minisign struct {
 // The lengths of algorithm and key id before keys and signatures, in bytes.
 const algorithmLen, keyIDLen = 2, 8
 
-func newMinisign(key, signature string) (verifier, error) {
+func newMinisignature(key, signature string) (verifier, error) {
 	rawKey, err := payload(key, algorithmLen+keyIDLen+ed25519.PublicKeySize)
 	if err != nil {
 		return nil, fmt.Errorf("reading the public key: %w", err)
@@ -40,7 +41,8 @@ func newMinisign(key, signature string) (verifier, error) {
 	case string(raw[:2]) != "ED":
 		return nil, errors.New("this is not a minisign signature")
 	case !bytes.Equal(raw[2:10], rawKey[2:10]):
-		return nil, fmt.Errorf("%w: it was made with another key (%X, the manifest has %X)", errSignature, raw[2:10], rawKey[2:10])
+		return nil, fmt.Errorf("%w: it was made with another key (%016X, the manifest has %016X)", errSignature,
+			binary.LittleEndian.Uint64(raw[2:10]), binary.LittleEndian.Uint64(rawKey[2:10])) // as minisign prints them
 	}
 	if err := trustedComment(public, signature, raw[10:]); err != nil {
 		return nil, err
@@ -49,7 +51,7 @@ func newMinisign(key, signature string) (verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &minisign{sum, public, raw[10:]}, nil
+	return &minisignature{sum, public, raw[10:]}, nil
 }
 
 // payload is the first line that is no comment, decoded.
@@ -80,7 +82,7 @@ func trustedComment(key ed25519.PublicKey, text string, signature []byte) error 
 	return nil
 }
 
-func (m *minisign) check() error {
+func (m *minisignature) check() error {
 	if !ed25519.Verify(m.key, m.Sum(nil), m.signature) {
 		return errSignature
 	}

@@ -111,7 +111,7 @@ func (s *Syncer) newVerifier(ctx context.Context, in manifest.Signature) (verifi
 		return nil, err
 	}
 	if in.Method == manifest.Minisign {
-		return newMinisign(string(key), string(signature))
+		return newMinisignature(string(key), string(signature))
 	}
 	return newOpenPGP(key, signature)
 }

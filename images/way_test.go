@@ -2,8 +2,6 @@ package images
 
 import (
 	"bytes"
-	"crypto/ed25519"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"aead.dev/minisign"
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
-	"golang.org/x/crypto/blake2b"
 
 	"github.com/slipway-sh/slipway/images/imagetest"
 	"github.com/slipway-sh/slipway/images/manifest"
@@ -243,7 +241,11 @@ func (c *tapper) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestSignatures(t *testing.T) {
 	t.Parallel()
 	data, other := qcow2(1), qcow2(2)
-	public, private, err := ed25519.GenerateKey(nil)
+	public, private, err := minisign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, foreign, err := minisign.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,16 +254,18 @@ func TestSignatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := base64.StdEncoding.EncodeToString(append([]byte("Ed12345678"), public...))
+	key := public.String()
 	for name, test := range map[string]struct {
 		data, signed []byte
 		signature    manifest.Signature
 		listed       string
 		want         string
 	}{
-		"minisign":                {data, []byte(minisigned(private, data)), manifest.Signature{Method: "minisign", PublicKey: key}, "", ""},
-		"minisign of other":       {other, []byte(minisigned(private, data)), manifest.Signature{Method: "minisign", PublicKey: key}, "", "signature is not valid"},
-		"minisign, other comment": {data, []byte(strings.Replace(minisigned(private, data), "trusted comment: x", "trusted comment: y", 1)), manifest.Signature{Method: "minisign", PublicKey: key}, "", "signature is not valid"},
+		"minisign":                {data, minisigned(t, private, data), manifest.Signature{Method: "minisign", PublicKey: key}, "", ""},
+		"minisign of other":       {other, minisigned(t, private, data), manifest.Signature{Method: "minisign", PublicKey: key}, "", "signature is not valid"},
+		"minisign, other comment": {data, bytes.Replace(minisigned(t, private, data), []byte("trusted comment: x"), []byte("trusted comment: y"), 1), manifest.Signature{Method: "minisign", PublicKey: key}, "", "signature is not valid"},
+		"minisign, other key":     {data, minisigned(t, foreign, data), manifest.Signature{Method: "minisign", PublicKey: key}, "", fmt.Sprintf("made with another key (%016X, the manifest has %016X)", foreign.ID(), public.ID())},
+		"minisign, old format":    {data, minisign.Sign(private, data), manifest.Signature{Method: "minisign", PublicKey: key}, "", "old format"},
 		"openpgp":                 {data, pgpSigned(t, entity, data), manifest.Signature{Method: "openpgp", PublicKey: publicKey(t, entity)}, "", ""},
 		"openpgp of other":        {other, pgpSigned(t, entity, data), manifest.Signature{Method: "openpgp", PublicKey: publicKey(t, entity)}, "", "signature is not valid"},
 		"list":                    {data, pgpSigned(t, entity, []byte(sums)), manifest.Signature{Method: "openpgp", PublicKey: publicKey(t, entity)}, sums, ""},
@@ -289,11 +293,14 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-func minisigned(key ed25519.PrivateKey, data []byte) string {
-	sum := blake2b.Sum512(data)
-	signature := ed25519.Sign(key, sum[:])
-	global := ed25519.Sign(key, append(bytes.Clone(signature), "x"...))
-	return "untrusted comment: s\n" + base64.StdEncoding.EncodeToString(append([]byte("ED12345678"), signature...)) + "\ntrusted comment: x\n" + base64.StdEncoding.EncodeToString(global) + "\n"
+// minisigned signs with another implementation than the one that checks.
+func minisigned(t *testing.T, key minisign.PrivateKey, data []byte) []byte {
+	t.Helper()
+	r := minisign.NewReader(bytes.NewReader(data))
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		t.Fatal(err)
+	}
+	return r.SignWithComments(key, "x", "s")
 }
 
 func pgpSigned(t *testing.T, entity *openpgp.Entity, data []byte) []byte {

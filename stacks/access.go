@@ -11,7 +11,7 @@ import (
 
 // securityGroup lets in what may reach the seed, and nothing else.
 func (e Environment) securityGroup(ctx *pulumi.Context) (*openstack.SecurityGroup, error) {
-	return openstack.NewSecurityGroup(ctx, openstack.SecurityGroupInputs{Owned: e.owned(StepAccess), Rules: e.rules()})
+	return openstack.NewSecurityGroup(ctx, openstack.SecurityGroupInputs{Ownership: e.ownership(StepAccess), Rules: e.rules()})
 }
 
 // rules are all that may reach the seed (F14).
@@ -41,11 +41,11 @@ func (e Environment) keyPair(ctx *pulumi.Context) (login, error) {
 		private, err := e.ownKey()
 		return login{keyPair: pulumi.String(name), privateKey: private}, err
 	}
-	key, err := openstack.NewSSHKey(ctx, openstack.SSHKeyInputs{Owned: e.owned(StepSSHKey)})
+	key, err := openstack.NewSSHKey(ctx, openstack.SSHKeyInputs{Ownership: e.ownership(StepSSHKey)})
 	if err != nil {
 		return login{}, err
 	}
-	pair, err := openstack.NewKeyPair(ctx, openstack.KeyPairInputs{Owned: e.owned(StepKeyPair)}, key.PublicKey)
+	pair, err := openstack.NewKeyPair(ctx, openstack.KeyPairInputs{Ownership: e.ownership(StepKeyPair)}, key.PublicKey)
 	if err != nil {
 		return login{}, err
 	}

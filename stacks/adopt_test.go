@@ -38,12 +38,12 @@ func byHand(t *testing.T, w *world) map[string]string {
 		stacks.StepPort: p.ID, stacks.StepAddress: f.ID, stacks.StepData: v.ID}
 }
 
-// TestThingsMadeByHandAreAdopted lets an environment have what was there before:
+// TestResourcesMadeByHandAreAdopted lets an environment have what was there before:
 // nothing is made twice, what differs follows the file, and a second up has
 // nothing to do.
 //
 // proves: S-05
-func TestThingsMadeByHandAreAdopted(t *testing.T) {
+func TestResourcesMadeByHandAreAdopted(t *testing.T) {
 	t.Parallel()
 	cloud := sandboxtest.Start(t)
 	w := newWorld(t, cloud, plain)

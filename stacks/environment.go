@@ -76,6 +76,6 @@ func (e Environment) Program(ctx *pulumi.Context) error {
 
 // owned says that a resource belongs to a step of the environment, and adds the
 // operator's tags.
-func (e Environment) owned(step string) openstack.Owned {
-	return openstack.Owned{Environment: e.Config.Metadata.Name, Step: step, Tags: e.Config.Spec.Tags}
+func (e Environment) ownership(step string) openstack.Ownership {
+	return openstack.Ownership{Environment: e.Config.Metadata.Name, Step: step, Tags: e.Config.Spec.Tags}
 }

@@ -56,7 +56,7 @@ func TestFromNothingToASeedAndBack(t *testing.T) {
 		t.Errorf("%d things: %+v", len(first), first)
 	}
 	for _, thing := range first {
-		if thing.Type != resources.ThingFloatingIP && !strings.HasPrefix(thing.Name, "prod-"+thing.Step) {
+		if thing.Type != resources.TypeFloatingIP && !strings.HasPrefix(thing.Name, "prod-"+thing.Step) {
 			t.Errorf("name %q of step %s", thing.Name, thing.Step)
 		}
 	}
@@ -178,7 +178,7 @@ func TestRulesAreEqualToTheList(t *testing.T) {
 	}
 }
 
-func TestAForeignThingWithOurNameIsRefused(t *testing.T) {
+func TestAForeignResourceWithOurNameIsRefused(t *testing.T) {
 	t.Parallel()
 	cloud := sandboxtest.Start(t)
 	w := newWorld(t, cloud, plain)
@@ -214,7 +214,7 @@ func TestLostStateIsFoundAgain(t *testing.T) {
 	}
 	w.up(t)
 	for n, thing := range w.things(t) {
-		if thing.Type == resources.ThingCredential { // its secret is lost: another one
+		if thing.Type == resources.TypeCredential { // its secret is lost: another one
 			continue
 		}
 		if n >= len(first) || thing.ID != first[n].ID {

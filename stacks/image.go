@@ -64,7 +64,7 @@ func (e Environment) image(ctx *pulumi.Context, step, chosen string, file ImageF
 	if same := e.uploaded["sha256:"+file.SHA256]; same != nil {
 		options = append(options, pulumi.DependsOn([]pulumi.Resource{same}))
 	}
-	image, err := openstack.NewImage(ctx, openstack.ImageInputs{Owned: e.owned(step), Path: file.Path, SHA256: file.SHA256,
+	image, err := openstack.NewImage(ctx, openstack.ImageInputs{Ownership: e.ownership(step), Path: file.Path, SHA256: file.SHA256,
 		Format: file.Format, Properties: file.Properties}, options...)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func (e Environment) magnum(ctx *pulumi.Context, on management) error {
 	url := address.PublicAddress.ApplyT(func(address string) string {
 		return fmt.Sprintf("https://%s:%d/v1", cmp.Or(conf.Hostname, address), magnumPort)
 	}).(pulumi.StringOutput)
-	if _, err := openstack.NewCatalogEntry(ctx, openstack.CatalogEntryInputs{Owned: e.owned(StepMagnumCatalog), Type: magnumType, Name: magnumName,
+	if _, err := openstack.NewCatalogEntry(ctx, openstack.CatalogEntryInputs{Ownership: e.ownership(StepMagnumCatalog), Type: magnumType, Name: magnumName,
 		Region: e.Equipment.Cloud.Region}, url, pulumi.DependsOn([]pulumi.Resource{api})); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (e Environment) magnum(ctx *pulumi.Context, on management) error {
 // magnumAddress is the floating IP of the API. It is no part of the load
 // balancer, so that a new one, or a new cluster, has the same.
 func (e Environment) magnumAddress(ctx *pulumi.Context) (*openstack.FloatingIP, error) {
-	in := openstack.FloatingIPInputs{Owned: e.owned(StepMagnumAddress), NetworkID: e.Choices.ExternalNetworkID}
+	in := openstack.FloatingIPInputs{Ownership: e.ownership(StepMagnumAddress), NetworkID: e.Choices.ExternalNetworkID}
 	if wanted := e.Config.Spec.Magnum.FloatingIP; wanted.IsValid() {
 		in.Address = wanted.String()
 	}
@@ -86,15 +86,15 @@ func (e Environment) magnumAddress(ctx *pulumi.Context) (*openstack.FloatingIP, 
 // magnumSettings makes the service users and puts together what the API is
 // given, as JSON.
 func (e Environment) magnumSettings(ctx *pulumi.Context, address *openstack.FloatingIP) (pulumi.StringOutput, error) {
-	project, err := openstack.NewServiceProject(ctx, openstack.ServiceProjectInputs{Owned: e.owned(StepMagnumProject), Name: e.Config.Spec.Magnum.ServiceProject})
+	project, err := openstack.NewServiceProject(ctx, openstack.ServiceProjectInputs{Ownership: e.ownership(StepMagnumProject), Name: e.Config.Spec.Magnum.ServiceProject})
 	if err != nil {
 		return pulumi.StringOutput{}, err
 	}
-	user, err := openstack.NewServiceUser(ctx, openstack.ServiceUserInputs{Owned: e.owned(StepMagnumUser), Role: roleService}, project.ID())
+	user, err := openstack.NewServiceUser(ctx, openstack.ServiceUserInputs{Ownership: e.ownership(StepMagnumUser), Role: roleService}, project.ID())
 	if err != nil {
 		return pulumi.StringOutput{}, err
 	}
-	administrator, err := openstack.NewServiceUser(ctx, openstack.ServiceUserInputs{Owned: e.owned(StepMagnumAdministrator), Role: roleAdministrator}, project.ID())
+	administrator, err := openstack.NewServiceUser(ctx, openstack.ServiceUserInputs{Ownership: e.ownership(StepMagnumAdministrator), Role: roleAdministrator}, project.ID())
 	if err != nil {
 		return pulumi.StringOutput{}, err
 	}

@@ -26,29 +26,29 @@ func (e Environment) network(ctx *pulumi.Context) (networkRefs, error) {
 		}
 		return refs, nil
 	}
-	network, err := openstack.NewNetwork(ctx, openstack.NetworkInputs{Owned: e.owned(StepNetwork), MTU: conf.MTU,
+	network, err := openstack.NewNetwork(ctx, openstack.NetworkInputs{Ownership: e.ownership(StepNetwork), MTU: conf.MTU,
 		AvailabilityZoneHints: e.Choices.AvailabilityZoneHints})
 	if err != nil {
 		return networkRefs{}, err
 	}
-	subnet, err := openstack.NewSubnet(ctx, subnetInputs(e.owned(StepSubnet), conf), network.ID())
+	subnet, err := openstack.NewSubnet(ctx, subnetInputs(e.ownership(StepSubnet), conf), network.ID())
 	if err != nil {
 		return networkRefs{}, err
 	}
-	router, err := openstack.NewRouter(ctx, openstack.RouterInputs{Owned: e.owned(StepRouter),
+	router, err := openstack.NewRouter(ctx, openstack.RouterInputs{Ownership: e.ownership(StepRouter),
 		ExternalNetworkID: e.Choices.ExternalNetworkID, AvailabilityZoneHints: e.Choices.AvailabilityZoneHints})
 	if err != nil {
 		return networkRefs{}, err
 	}
-	routerInterface, err := openstack.NewRouterInterface(ctx, openstack.RouterInterfaceInputs{Owned: e.owned(StepRouterInterface)}, router.ID(), subnet.ID())
+	routerInterface, err := openstack.NewRouterInterface(ctx, openstack.RouterInterfaceInputs{Ownership: e.ownership(StepRouterInterface)}, router.ID(), subnet.ID())
 	if err != nil {
 		return networkRefs{}, err
 	}
 	return networkRefs{network.ID(), subnet.ID(), network.NeutronMTU, []pulumi.Resource{routerInterface}}, nil
 }
 
-func subnetInputs(owned openstack.Owned, conf config.Network) openstack.SubnetInputs {
-	in := openstack.SubnetInputs{Owned: owned, CIDR: conf.CIDR.String()}
+func subnetInputs(ownership openstack.Ownership, conf config.Network) openstack.SubnetInputs {
+	in := openstack.SubnetInputs{Ownership: ownership, CIDR: conf.CIDR.String()}
 	if conf.GatewayIP.IsValid() {
 		in.Gateway = conf.GatewayIP.String()
 	}

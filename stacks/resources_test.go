@@ -35,7 +35,7 @@ func TestAnExistingNetworkIsUsed(t *testing.T) {
 	w.env.Choices.NetworkID = corp.ID
 	w.up(t)
 	for _, thing := range w.things(t) {
-		if slices.Contains([]string{resources.ThingNetwork, resources.ThingSubnet, resources.ThingRouter, resources.ThingFloatingIP}, thing.Type) {
+		if slices.Contains([]string{resources.TypeNetwork, resources.TypeSubnet, resources.TypeRouter, resources.TypeFloatingIP}, thing.Type) {
 			t.Errorf("made %+v", thing)
 		}
 	}
@@ -137,7 +137,7 @@ func TestOnAProvisioningNetworkTheSeedHasTwoCards(t *testing.T) {
 		t.Errorf("the seed is reached at %v", address)
 	}
 	for _, thing := range w.things(t) {
-		if thing.Type == resources.ThingFloatingIP {
+		if thing.Type == resources.TypeFloatingIP {
 			t.Errorf("a floating IP: %+v", thing)
 		}
 	}

@@ -261,7 +261,7 @@ func (w *world) loseState(t *testing.T) {
 }
 
 // things returns what the environment has in the cloud.
-func (w *world) things(t *testing.T) []resources.Thing {
+func (w *world) things(t *testing.T) []resources.Resource {
 	t.Helper()
 	list, err := w.inventory.List(t.Context(), w.env.Config.Metadata.Name)
 	if err != nil {
@@ -271,9 +271,9 @@ func (w *world) things(t *testing.T) []resources.Thing {
 }
 
 // only returns the single thing of a step; none or two end the test.
-func (w *world) only(t *testing.T, step string) resources.Thing {
+func (w *world) only(t *testing.T, step string) resources.Resource {
 	t.Helper()
-	var found []resources.Thing
+	var found []resources.Resource
 	for _, thing := range w.things(t) {
 		if thing.Step == step {
 			found = append(found, thing)

@@ -25,21 +25,21 @@ type Seed struct {
 // volume and the port outlive the server.
 func (e Environment) seed(ctx *pulumi.Context, network networkRefs, group *openstack.SecurityGroup, login login, image pulumi.StringInput, credential *openstack.ApplicationCredential) (Seed, error) {
 	groups := pulumi.StringArray{group.ID()}
-	port, err := openstack.NewPort(ctx, openstack.PortInputs{Owned: e.owned(StepPort)}, network.id, network.subnet, groups)
+	port, err := openstack.NewPort(ctx, openstack.PortInputs{Ownership: e.ownership(StepPort)}, network.id, network.subnet, groups)
 	if err != nil {
 		return Seed{}, err
 	}
 	ports := pulumi.StringArray{port.ID()}
 	seed := Seed{Address: port.Address, InternalAddress: port.Address, Credential: credential, PrivateKey: login.privateKey}
 	if e.Choices.ProvisioningNetworkID != "" { // the first card (F13)
-		first, err := openstack.NewPort(ctx, openstack.PortInputs{Owned: e.owned(StepProvisioningPort)}, pulumi.String(e.Choices.ProvisioningNetworkID), nil, groups)
+		first, err := openstack.NewPort(ctx, openstack.PortInputs{Ownership: e.ownership(StepProvisioningPort)}, pulumi.String(e.Choices.ProvisioningNetworkID), nil, groups)
 		if err != nil {
 			return Seed{}, err
 		}
 		ports, seed.Address = pulumi.StringArray{first.ID(), port.ID()}, first.Address
 	}
 	if conf := e.Config.Spec.Seed; conf.WantsFloatingIP() {
-		in := openstack.FloatingIPInputs{Owned: e.owned(StepAddress), NetworkID: e.Choices.FloatingNetworkID}
+		in := openstack.FloatingIPInputs{Ownership: e.ownership(StepAddress), NetworkID: e.Choices.FloatingNetworkID}
 		if conf.FloatingIP.Address.IsValid() {
 			in.Address = conf.FloatingIP.Address.String()
 		}
@@ -50,17 +50,17 @@ func (e Environment) seed(ctx *pulumi.Context, network networkRefs, group *opens
 		seed.Address = address.PublicAddress
 	}
 	conf := e.Config.Spec.Seed
-	data, err := openstack.NewVolume(ctx, openstack.VolumeInputs{Owned: e.owned(StepData), Size: conf.DataVolume.SizeGiB,
+	data, err := openstack.NewVolume(ctx, openstack.VolumeInputs{Ownership: e.ownership(StepData), Size: conf.DataVolume.SizeGiB,
 		Type: conf.DataVolume.Type, AvailabilityZone: conf.DataVolume.AvailabilityZone})
 	if err != nil {
 		return Seed{}, err
 	}
-	if seed.HostKey, err = openstack.NewSSHKey(ctx, openstack.SSHKeyInputs{Owned: e.owned(StepHostKey)}); err != nil {
+	if seed.HostKey, err = openstack.NewSSHKey(ctx, openstack.SSHKeyInputs{Ownership: e.ownership(StepHostKey)}); err != nil {
 		return Seed{}, err
 	}
 	boot := e.boot(seed, data)
 	seed.files = boot.files
-	in := openstack.ServerInputs{Owned: e.owned(StepSeed), FlavorID: e.Choices.FlavorID, AvailabilityZone: conf.AvailabilityZone, ImageDigest: e.seedDigest()}
+	in := openstack.ServerInputs{Ownership: e.ownership(StepSeed), FlavorID: e.Choices.FlavorID, AvailabilityZone: conf.AvailabilityZone, ImageDigest: e.seedDigest()}
 	if root := conf.RootVolume; root != nil {
 		in.RootVolumeSize, in.RootVolumeType = root.SizeGiB, root.Type
 	}

@@ -68,6 +68,6 @@ func Steps() []string {
 // the things: what has a name and a mark that can be given later, and is nothing
 // but what the environment file says of it.
 func Adoptable() map[string]string {
-	return map[string]string{StepNetwork: openstack.ThingNetwork, StepSubnet: openstack.ThingSubnet, StepRouter: openstack.ThingRouter,
-		StepAccess: openstack.ThingSecurityGroup, StepPort: openstack.ThingPort, StepAddress: openstack.ThingFloatingIP, StepData: openstack.ThingVolume}
+	return map[string]string{StepNetwork: openstack.TypeNetwork, StepSubnet: openstack.TypeSubnet, StepRouter: openstack.TypeRouter,
+		StepAccess: openstack.TypeSecurityGroup, StepPort: openstack.TypePort, StepAddress: openstack.TypeFloatingIP, StepData: openstack.TypeVolume}
 }

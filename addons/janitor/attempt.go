@@ -23,7 +23,7 @@ func (r *reconciler) attempt(ctx context.Context, t target, opened *cloud.Cloud,
 	}
 	s := survey{cloud: opened, project: token.ProjectID, target: t, volumes: t.deletesVolumes(r.options)}
 	listing := s.run(ctx) // what was seen can be deleted even if a service fails
-	p := decide(s.things, rivals)
+	p := decide(s.resources, rivals)
 	if r.dry(t) {
 		if listing != nil {
 			return outcome{}, listing
@@ -32,7 +32,7 @@ func (r *reconciler) attempt(ctx context.Context, t target, opened *cloud.Cloud,
 		return outcome{reason: ReasonDryRun, message: fmt.Sprintf("%d resources would be deleted; see annotation %s", report.Counts["delete"], ReportAnnotation)},
 			r.write(ctx, t, report)
 	}
-	err = purge(ctx, opened, p.remove, func(thing Thing) { r.meters.removed.WithLabelValues(thing.Kind).Inc() })
+	err = purge(ctx, opened, p.remove, func(resource Resource) { r.meters.removed.WithLabelValues(resource.Kind).Inc() })
 	if listing != nil {
 		err = listing
 	}
@@ -41,7 +41,7 @@ func (r *reconciler) attempt(ctx context.Context, t target, opened *cloud.Cloud,
 
 // judge says what a plan leaves to be done.
 func judge(p plan, rivals []string) outcome {
-	doomed := append(append([]Thing{}, p.wait...), p.remove...)
+	doomed := append(append([]Resource{}, p.wait...), p.remove...)
 	switch {
 	case len(doomed) > 0:
 		return outcome{reason: ReasonDeleting, left: len(doomed), message: fmt.Sprintf("%d left: %s", len(doomed), names(doomed))}

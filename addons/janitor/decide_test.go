@@ -41,29 +41,29 @@ func TestMarks(t *testing.T) {
 
 func TestDecide(t *testing.T) {
 	t.Parallel()
-	all := []Thing{
+	all := []Resource{
 		{Kind: kindVolume, ID: "plain"}, {Kind: kindVolume, ID: "kept", keep: true}, {Kind: kindVolume, ID: "busy", busy: true},
 		{Kind: kindBalancer, ID: "ours", claim: ours}, {Kind: kindBalancer, ID: "ours-busy", claim: ours, busy: true},
 	}
-	alien := Thing{Kind: kindBalancer, ID: "alien", claim: foreign}
+	alien := Resource{Kind: kindBalancer, ID: "alien", claim: foreign}
 	for name, test := range map[string]struct {
-		things []Thing
-		rivals []string
-		want   string // remove | wait | keep | refuse | foreign
+		resources []Resource
+		rivals    []string
+		want      string // remove | wait | keep | refuse | foreign
 	}{
 		"alone":                {all, nil, "plain ours|busy ours-busy|kept||"},
 		"beside a rival":       {all, []string{"a/b"}, "ours|ours-busy|kept|plain busy|"},
 		"beside what is not":   {append(all[:len(all):len(all)], alien), nil, "ours|ours-busy|kept|plain busy|alien"},
-		"only what is not his": {[]Thing{alien}, nil, "||||alien"},
+		"only what is not his": {[]Resource{alien}, nil, "||||alien"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := decide(test.things, test.rivals)
+			p := decide(test.resources, test.rivals)
 			var parts []string
-			for _, list := range [][]Thing{p.remove, p.wait, p.keep, p.refuse, p.foreign} {
+			for _, list := range [][]Resource{p.remove, p.wait, p.keep, p.refuse, p.foreign} {
 				var ids []string
-				for _, thing := range list {
-					ids = append(ids, thing.ID)
+				for _, resource := range list {
+					ids = append(ids, resource.ID)
 				}
 				parts = append(parts, strings.Join(ids, " "))
 			}
@@ -115,12 +115,12 @@ func TestWrongOptionsAreAllTold(t *testing.T) {
 	}
 }
 
-// A report of many things stays within what annotations may hold.
+// A report of many resources stays within what annotations may hold.
 func TestReportsAreBounded(t *testing.T) {
 	t.Parallel()
-	many := make([]Thing, 5000)
+	many := make([]Resource, 5000)
 	for i := range many {
-		many[i] = Thing{Kind: kindVolume, ID: "5d9cdd4c-6d1b-4f1a-9e56-0f4d1f8a7f11", Name: "pvc-5d9cdd4c-6d1b-4f1a-9e56-0f4d1f8a7f11"}
+		many[i] = Resource{Kind: kindVolume, ID: "5d9cdd4c-6d1b-4f1a-9e56-0f4d1f8a7f11", Name: "pvc-5d9cdd4c-6d1b-4f1a-9e56-0f4d1f8a7f11"}
 	}
 	r := newReport("prod", plan{remove: many, refuse: many}, nil)
 	if len(r.Delete) != reportMost || len(r.Refuse) != reportMost || r.Counts["delete"] != 5000 {

@@ -30,7 +30,7 @@ func newPace(longest time.Duration, observe func(string, float64)) *pace {
 	return &pace{longest: longest, observe: observe, known: map[types.NamespacedName]attempts{}}
 }
 
-// next is the pause of a cluster with so many things left, for a reason.
+// next is the pause of a cluster with so many resources left, for a reason.
 func (p *pace) next(key types.NamespacedName, reason string, left int) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

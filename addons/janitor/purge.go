@@ -19,29 +19,29 @@ import (
 // parallelDeletes is how many calls one cluster makes at a time.
 const parallelDeletes = 4
 
-// purge asks the cloud to delete things, kind after kind. What it refuses for
+// purge asks the cloud to delete resources, kind after kind. What it refuses for
 // now is left to the next attempt; other errors are joined, and stop nothing
-// else. asked is told of every thing whose deletion was accepted.
-func purge(ctx context.Context, c *cloud.Cloud, things []Thing, asked func(Thing)) error {
+// else. asked is told of every resource whose deletion was accepted.
+func purge(ctx context.Context, c *cloud.Cloud, resources []Resource, asked func(Resource)) error {
 	var mu sync.Mutex
 	var failed []error
 	for _, kind := range kinds() {
 		group := errgroup.Group{}
 		group.SetLimit(parallelDeletes)
-		for _, thing := range things {
-			if thing.Kind != kind {
+		for _, resource := range resources {
+			if resource.Kind != kind {
 				continue
 			}
 			group.Go(func() error {
-				err := remove(ctx, c, thing)
+				err := remove(ctx, c, resource)
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
 				case err == nil:
-					asked(thing)
+					asked(resource)
 				case gone(err), later(err):
 				default:
-					failed = append(failed, c.Fault("deleting "+thing.String(), err))
+					failed = append(failed, c.Fault("deleting "+resource.String(), err))
 				}
 				return nil
 			})
@@ -51,24 +51,24 @@ func purge(ctx context.Context, c *cloud.Cloud, things []Thing, asked func(Thing
 	return errors.Join(failed...)
 }
 
-func remove(ctx context.Context, c *cloud.Cloud, thing Thing) error {
-	client, err := c.Client(serviceOf(thing.Kind))
+func remove(ctx context.Context, c *cloud.Cloud, resource Resource) error {
+	client, err := c.Client(serviceOf(resource.Kind))
 	if err != nil {
 		return err
 	}
-	switch thing.Kind {
+	switch resource.Kind {
 	case kindAddress:
-		return floatingips.Delete(ctx, client, thing.ID).ExtractErr()
+		return floatingips.Delete(ctx, client, resource.ID).ExtractErr()
 	case kindBalancer:
-		return loadbalancers.Delete(ctx, client, thing.ID, loadbalancers.DeleteOpts{Cascade: true}).ExtractErr()
+		return loadbalancers.Delete(ctx, client, resource.ID, loadbalancers.DeleteOpts{Cascade: true}).ExtractErr()
 	case kindGroup:
-		return groups.Delete(ctx, client, thing.ID).ExtractErr()
+		return groups.Delete(ctx, client, resource.ID).ExtractErr()
 	case kindSnapshot:
-		return snapshots.Delete(ctx, client, thing.ID).ExtractErr()
+		return snapshots.Delete(ctx, client, resource.ID).ExtractErr()
 	case kindVolume:
-		return volumes.Delete(ctx, client, thing.ID, volumes.DeleteOpts{}).ExtractErr()
+		return volumes.Delete(ctx, client, resource.ID, volumes.DeleteOpts{}).ExtractErr()
 	}
-	return fmt.Errorf("kind %q is unknown", thing.Kind)
+	return fmt.Errorf("kind %q is unknown", resource.Kind)
 }
 
 func serviceOf(kind string) cloud.Service {

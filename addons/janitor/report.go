@@ -13,24 +13,24 @@ import (
 type Report struct {
 	Cluster string         `json:"cluster"`
 	Counts  map[string]int `json:"counts"`
-	Delete  []Thing        `json:"delete,omitempty"`
-	Keep    []Thing        `json:"keep,omitempty"`
+	Delete  []Resource     `json:"delete,omitempty"`
+	Keep    []Resource     `json:"keep,omitempty"`
 	// Refuse is what may be another cluster's of the same name, and Foreign
 	// what is.
-	Refuse  []Thing `json:"refuse,omitempty"`
-	Foreign []Thing `json:"foreign,omitempty"`
+	Refuse  []Resource `json:"refuse,omitempty"`
+	Foreign []Resource `json:"foreign,omitempty"`
 	// Rivals are the clusters of the same name in the same project.
 	Rivals []string `json:"rivals,omitempty"`
 }
 
-// reportMost is how many things each list of a report has.
+// reportMost is how many resources each list of a report has.
 const reportMost = 200
 
 func newReport(name string, p plan, rivals []string) Report {
-	doomed := append(append([]Thing{}, p.remove...), p.wait...)
+	doomed := append(append([]Resource{}, p.remove...), p.wait...)
 	r := Report{Cluster: name, Rivals: rivals,
 		Counts: map[string]int{"delete": len(doomed), "keep": len(p.keep), "refuse": len(p.refuse), "foreign": len(p.foreign)}}
-	cut := func(things []Thing) []Thing { return things[:min(len(things), reportMost)] }
+	cut := func(resources []Resource) []Resource { return resources[:min(len(resources), reportMost)] }
 	r.Delete, r.Keep, r.Refuse, r.Foreign = cut(doomed), cut(p.keep), cut(p.refuse), cut(p.foreign)
 	return r
 }

@@ -33,30 +33,30 @@ func (s *survey) storage(ctx context.Context) error {
 		if !volumeOf(v.Metadata, s.target.name) || s.elsewhere(v.TenantID) {
 			return nil
 		}
-		thing, err := s.volume(ctx, v, snapshotsOf[v.ID])
-		s.things = append(s.things, thing)
+		resource, err := s.volume(ctx, v, snapshotsOf[v.ID])
+		s.resources = append(s.resources, resource)
 		return err
 	})
 }
 
 // snapshots finds the cluster's, and returns what stands on each volume: all
 // that the project has, because any of them holds its volume.
-func (s *survey) snapshots(ctx context.Context, client *gophercloud.ServiceClient) (map[string][]Thing, error) {
-	on := map[string][]Thing{}
+func (s *survey) snapshots(ctx context.Context, client *gophercloud.ServiceClient) (map[string][]Resource, error) {
+	on := map[string][]Resource{}
 	err := each(ctx, snapshots.ListDetail(client, snapshots.ListOpts{}), snapshots.ExtractSnapshots, func(p snapshots.Snapshot) error {
-		thing := Thing{Kind: kindSnapshot, ID: p.ID, Name: p.Name, keep: kept(p.Metadata)}
+		resource := Resource{Kind: kindSnapshot, ID: p.ID, Name: p.Name, keep: kept(p.Metadata)}
 		mine := volumeOf(p.Metadata, s.target.name) && !s.elsewhere(p.ProjectID)
 		if !mine {
-			thing.claim = foreign
+			resource.claim = foreign
 		}
-		on[p.VolumeID] = append(on[p.VolumeID], thing)
+		on[p.VolumeID] = append(on[p.VolumeID], resource)
 		if !mine {
 			return nil
 		}
 		if p.Status == "deleting" {
-			thing.busy, thing.Why = true, p.Status
+			resource.busy, resource.Why = true, p.Status
 		}
-		s.things = append(s.things, thing)
+		s.resources = append(s.resources, resource)
 		return nil
 	})
 	return on, err
@@ -64,33 +64,33 @@ func (s *survey) snapshots(ctx context.Context, client *gophercloud.ServiceClien
 
 // volume judges one of the cluster's volumes. Machines are gone when the
 // janitor comes, so that one in use is another cluster's, or a user's.
-func (s *survey) volume(ctx context.Context, v volumes.Volume, standing []Thing) (Thing, error) {
-	thing := Thing{Kind: kindVolume, ID: v.ID, Name: v.Name, keep: kept(v.Metadata)}
-	if thing.keep {
-		return thing, nil
+func (s *survey) volume(ctx context.Context, v volumes.Volume, standing []Resource) (Resource, error) {
+	resource := Resource{Kind: kindVolume, ID: v.ID, Name: v.Name, keep: kept(v.Metadata)}
+	if resource.keep {
+		return resource, nil
 	}
 	for _, snapshot := range standing {
-		thing.busy = true
+		resource.busy = true
 		switch {
 		case snapshot.claim == foreign:
-			thing.Why = "snapshot " + snapshot.ID + " of it does not belong to the cluster"
+			resource.Why = "snapshot " + snapshot.ID + " of it does not belong to the cluster"
 		case snapshot.keep:
-			thing.keep, thing.Why = true, "snapshot "+snapshot.ID+" of it is kept"
-			return thing, nil
-		case thing.Why == "":
-			thing.Why = "it has snapshots"
+			resource.keep, resource.Why = true, "snapshot "+snapshot.ID+" of it is kept"
+			return resource, nil
+		case resource.Why == "":
+			resource.Why = "it has snapshots"
 		}
 	}
 	if v.Status == "deleting" {
-		thing.busy, thing.Why = true, v.Status
+		resource.busy, resource.Why = true, v.Status
 	}
 	for _, attachment := range v.Attachments {
 		of, err := s.claimPorts(ctx, ports.ListOpts{DeviceID: attachment.ServerID})
 		if err != nil {
-			return thing, err
+			return resource, err
 		}
-		thing.claim = max(thing.claim, of)
-		thing.busy, thing.Why = true, strings.TrimSpace("attached to server "+attachment.ServerID)
+		resource.claim = max(resource.claim, of)
+		resource.busy, resource.Why = true, strings.TrimSpace("attached to server "+attachment.ServerID)
 	}
-	return thing, nil
+	return resource, nil
 }

@@ -27,12 +27,12 @@ type survey struct {
 	target  target
 	volumes bool
 
-	things []Thing
+	resources []Resource
 	// vips are the ports of the load balancers that were found.
 	vips map[string]claim
 }
 
-// run fills things. A list that cannot be read is an error: what is not seen
+// run fills resources. A list that cannot be read is an error: what is not seen
 // would be left behind (row F150).
 func (s *survey) run(ctx context.Context) error {
 	s.vips = map[string]claim{}
@@ -65,7 +65,7 @@ func each[T any](ctx context.Context, pager pagination.Pager, extract func(pagin
 	})
 }
 
-// elsewhere tells whether a thing is another project's: credentials of
+// elsewhere tells whether a resource is another project's: credentials of
 // administrators see all.
 func (s *survey) elsewhere(project string) bool { return project != "" && project != s.project }
 
@@ -88,15 +88,15 @@ func (s *survey) balancers(ctx context.Context) error {
 		return err
 	}
 	for _, b := range found {
-		thing := Thing{Kind: kindBalancer, ID: b.ID, Name: b.Name}
-		if thing.claim, err = s.claimBalancer(ctx, client, b); err != nil {
+		resource := Resource{Kind: kindBalancer, ID: b.ID, Name: b.Name}
+		if resource.claim, err = s.claimBalancer(ctx, client, b); err != nil {
 			return err
 		}
 		if strings.HasPrefix(b.ProvisioningStatus, "PENDING_") {
-			thing.busy, thing.Why = true, b.ProvisioningStatus
+			resource.busy, resource.Why = true, b.ProvisioningStatus
 		}
-		s.vips[b.VipPortID] = thing.claim
-		s.things = append(s.things, thing)
+		s.vips[b.VipPortID] = resource.claim
+		s.resources = append(s.resources, resource)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (s *survey) addresses(ctx context.Context) error {
 	}
 	return each(ctx, floatingips.List(client, floatingips.ListOpts{ProjectID: s.project}), floatingips.ExtractFloatingIPs, func(f floatingips.FloatingIP) error {
 		if AddressOf(f.Description, s.target.name) && !s.elsewhere(f.ProjectID) {
-			s.things = append(s.things, Thing{Kind: kindAddress, ID: f.ID, Name: f.FloatingIP, claim: s.claimAddress(f)})
+			s.resources = append(s.resources, Resource{Kind: kindAddress, ID: f.ID, Name: f.FloatingIP, claim: s.claimAddress(f)})
 		}
 		return nil
 	})
@@ -188,7 +188,7 @@ func (s *survey) groups(ctx context.Context) error {
 			return nil
 		}
 		of, err := s.claimPorts(ctx, ports.ListOpts{SecurityGroups: []string{g.ID}})
-		s.things = append(s.things, Thing{Kind: kindGroup, ID: g.ID, Name: g.Name, claim: of})
+		s.resources = append(s.resources, Resource{Kind: kindGroup, ID: g.ID, Name: g.Name, claim: of})
 		return err
 	})
 }
@@ -217,25 +217,25 @@ func (s *survey) claimPorts(ctx context.Context, o ports.ListOpts) (claim, error
 	return result, err
 }
 
-// gone tells whether the cloud says that a thing does not exist.
+// gone tells whether the cloud says that a resource does not exist.
 func gone(err error) bool { return gophercloud.ResponseCodeIs(err, http.StatusNotFound) }
 
-// later tells whether the cloud says that a thing cannot be deleted as it is
+// later tells whether the cloud says that a resource cannot be deleted as it is
 // now: in use, changing, or not yet without others.
 func later(err error) bool {
 	return slices.ContainsFunc([]int{http.StatusBadRequest, http.StatusConflict}, func(status int) bool { return gophercloud.ResponseCodeIs(err, status) })
 }
 
-// names joins things for people, a few of them.
-func names(things []Thing) string {
+// names joins resources for people, a few of them.
+func names(resources []Resource) string {
 	const most = 5
 	var list []string
-	for i, thing := range things {
+	for i, resource := range resources {
 		if i == most {
-			list = append(list, fmt.Sprintf("and %d more", len(things)-most))
+			list = append(list, fmt.Sprintf("and %d more", len(resources)-most))
 			break
 		}
-		list = append(list, thing.String())
+		list = append(list, resource.String())
 	}
 	return strings.Join(list, "; ")
 }

@@ -134,7 +134,7 @@ func TestSnapshotKnowsOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := map[string]*ownership.Owner{}
-	for _, thing := range s.Things() {
+	for _, thing := range s.Resources() {
 		found[thing.Kind+" "+thing.Name] = thing.Owner
 	}
 	if got := found["network prod-network"]; got == nil || *got != mark {

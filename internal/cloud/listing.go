@@ -87,7 +87,7 @@ func (c *Cloud) Token() (Token, error) {
 func listCredentials(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.Credentials, err = every(ctx, applicationcredentials.List(client, s.Token.UserID, nil), applicationcredentials.ExtractApplicationCredentials,
 		func(a applicationcredentials.ApplicationCredential) CredentialInfo {
-			return CredentialInfo{Thing: thing("application credential", a.ID, a.Name, nil, nil, a.Description), Unrestricted: a.Unrestricted, ExpiresAt: a.ExpiresAt}
+			return CredentialInfo{Resource: resource("application credential", a.ID, a.Name, nil, nil, a.Description), Unrestricted: a.Unrestricted, ExpiresAt: a.ExpiresAt}
 		})
 	return err
 }
@@ -100,7 +100,7 @@ func listImages(ctx context.Context, client *gophercloud.ServiceClient, s *Snaps
 				properties[key] = text
 			}
 		}
-		return ImageInfo{Thing: thing("image", i.ID, i.Name, i.Tags, properties, ""), ProjectID: i.Owner, Status: string(i.Status), CreatedAt: i.CreatedAt, MinDisk: i.MinDiskGigabytes,
+		return ImageInfo{Resource: resource("image", i.ID, i.Name, i.Tags, properties, ""), ProjectID: i.Owner, Status: string(i.Status), CreatedAt: i.CreatedAt, MinDisk: i.MinDiskGigabytes,
 			MinRAM: i.MinRAMMegabytes, Distro: properties["os_distro"], AdminUser: properties["os_admin_user"], Properties: properties}
 	})
 	return err
@@ -113,8 +113,8 @@ func listProviders(ctx context.Context, client *gophercloud.ServiceClient, s *Sn
 
 func listBalancers(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.Balancers, err = every(ctx, loadbalancers.List(client, loadbalancers.ListOpts{ProjectID: s.Token.ProjectID}), loadbalancers.ExtractLoadBalancers,
-		func(b loadbalancers.LoadBalancer) Thing {
-			return thing("load balancer", b.ID, b.Name, b.Tags, nil, b.Description)
+		func(b loadbalancers.LoadBalancer) Resource {
+			return resource("load balancer", b.ID, b.Name, b.Tags, nil, b.Description)
 		})
 	return err
 }

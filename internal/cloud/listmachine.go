@@ -39,7 +39,7 @@ func listServers(ctx context.Context, client *gophercloud.ServiceClient, s *Snap
 			tags = *v.Tags
 		}
 		flavor, _ := v.Flavor["original_name"].(string)
-		return ServerInfo{Thing: thing("server", v.ID, v.Name, tags, v.Metadata, ""), Flavor: flavor}
+		return ServerInfo{Resource: resource("server", v.ID, v.Name, tags, v.Metadata, ""), Flavor: flavor}
 	})
 	return err
 }
@@ -61,8 +61,8 @@ func countHosts(ctx context.Context, client *gophercloud.ServiceClient, s *Snaps
 }
 
 func listKeyPairs(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
-	s.KeyPairs, err = every(ctx, keypairs.List(client, keypairs.ListOpts{}), keypairs.ExtractKeyPairs, func(k keypairs.KeyPair) Thing {
-		return Thing{Kind: "key pair", ID: k.Name, Name: k.Name}
+	s.KeyPairs, err = every(ctx, keypairs.List(client, keypairs.ListOpts{}), keypairs.ExtractKeyPairs, func(k keypairs.KeyPair) Resource {
+		return Resource{Kind: "key pair", ID: k.Name, Name: k.Name}
 	})
 	return err
 }
@@ -115,8 +115,8 @@ func computeQuotas(ctx context.Context, client *gophercloud.ServiceClient, s *Sn
 }
 
 func listVolumes(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
-	s.Volumes, err = every(ctx, volumes.List(client, volumes.ListOpts{}), volumes.ExtractVolumes, func(v volumes.Volume) Thing {
-		return thing("volume", v.ID, v.Name, nil, v.Metadata, v.Description)
+	s.Volumes, err = every(ctx, volumes.List(client, volumes.ListOpts{}), volumes.ExtractVolumes, func(v volumes.Volume) Resource {
+		return resource("volume", v.ID, v.Name, nil, v.Metadata, v.Description)
 	})
 	return err
 }

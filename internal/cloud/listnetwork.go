@@ -35,21 +35,21 @@ func listNetworks(ctx context.Context, client *gophercloud.ServiceClient, s *Sna
 		return found, err
 	}
 	s.Networks, err = every(ctx, networks.List(client, networks.ListOpts{}), extract, func(n network) NetworkInfo {
-		return NetworkInfo{Thing: thing("network", n.ID, n.Name, n.Tags, nil, n.Description), ProjectID: n.ProjectID, External: n.External, Shared: n.Shared, MTU: n.MTU}
+		return NetworkInfo{Resource: resource("network", n.ID, n.Name, n.Tags, nil, n.Description), ProjectID: n.ProjectID, External: n.External, Shared: n.Shared, MTU: n.MTU}
 	})
 	return err
 }
 
 func listSubnets(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.Subnets, err = every(ctx, subnets.List(client, subnets.ListOpts{}), subnets.ExtractSubnets, func(n subnets.Subnet) SubnetInfo {
-		return SubnetInfo{Thing: thing("subnet", n.ID, n.Name, n.Tags, nil, n.Description), ProjectID: n.ProjectID, NetworkID: n.NetworkID, CIDR: n.CIDR}
+		return SubnetInfo{Resource: resource("subnet", n.ID, n.Name, n.Tags, nil, n.Description), ProjectID: n.ProjectID, NetworkID: n.NetworkID, CIDR: n.CIDR}
 	})
 	return err
 }
 
 func listRouters(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.Routers, err = every(ctx, routers.List(client, routers.ListOpts{ProjectID: s.Token.ProjectID}), routers.ExtractRouters, func(r routers.Router) RouterInfo {
-		info := RouterInfo{Thing: thing("router", r.ID, r.Name, r.Tags, nil, r.Description), ExternalNetworkID: r.GatewayInfo.NetworkID}
+		info := RouterInfo{Resource: resource("router", r.ID, r.Name, r.Tags, nil, r.Description), ExternalNetworkID: r.GatewayInfo.NetworkID}
 		for _, route := range r.Routes {
 			info.Routes = append(info.Routes, route.DestinationCIDR)
 		}
@@ -59,15 +59,15 @@ func listRouters(ctx context.Context, client *gophercloud.ServiceClient, s *Snap
 }
 
 func listGroups(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
-	s.SecurityGroups, err = every(ctx, groups.List(client, groups.ListOpts{ProjectID: s.Token.ProjectID}), groups.ExtractGroups, func(g groups.SecGroup) Thing {
-		return thing("security group", g.ID, g.Name, g.Tags, nil, g.Description)
+	s.SecurityGroups, err = every(ctx, groups.List(client, groups.ListOpts{ProjectID: s.Token.ProjectID}), groups.ExtractGroups, func(g groups.SecGroup) Resource {
+		return resource("security group", g.ID, g.Name, g.Tags, nil, g.Description)
 	})
 	return err
 }
 
 func listFloatingIPs(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.FloatingIPs, err = every(ctx, floatingips.List(client, floatingips.ListOpts{ProjectID: s.Token.ProjectID}), floatingips.ExtractFloatingIPs, func(f floatingips.FloatingIP) FloatingIPInfo {
-		return FloatingIPInfo{Thing: thing("floating IP", f.ID, f.FloatingIP, f.Tags, nil, f.Description), Address: f.FloatingIP, NetworkID: f.FloatingNetworkID, PortID: f.PortID}
+		return FloatingIPInfo{Resource: resource("floating IP", f.ID, f.FloatingIP, f.Tags, nil, f.Description), Address: f.FloatingIP, NetworkID: f.FloatingNetworkID, PortID: f.PortID}
 	})
 	return err
 }

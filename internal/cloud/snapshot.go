@@ -33,17 +33,17 @@ type Snapshot struct {
 	Networks       []NetworkInfo       `json:"networks"`
 	Subnets        []SubnetInfo        `json:"subnets"`
 	Routers        []RouterInfo        `json:"routers"`
-	SecurityGroups []Thing             `json:"securityGroups"`
+	SecurityGroups []Resource          `json:"securityGroups"`
 	FloatingIPs    []FloatingIPInfo    `json:"floatingIPs"`
 	Extensions     []string            `json:"extensions"`
 	Flavors        []FlavorInfo        `json:"flavors"`
 	Images         []ImageInfo         `json:"images"`
 	VolumeTypes    []string            `json:"volumeTypes"`
 	Servers        []ServerInfo        `json:"servers"`
-	Volumes        []Thing             `json:"volumes"`
-	KeyPairs       []Thing             `json:"keyPairs"`
+	Volumes        []Resource          `json:"volumes"`
+	KeyPairs       []Resource          `json:"keyPairs"`
 	Credentials    []CredentialInfo    `json:"applicationCredentials"`
-	Balancers      []Thing             `json:"loadBalancers"`
+	Balancers      []Resource          `json:"loadBalancers"`
 	Providers      []string            `json:"loadBalancerProviders"`
 	Zones          map[string][]string `json:"availabilityZones"`
 	Quotas         []Quota             `json:"quotas"`
@@ -84,8 +84,8 @@ type Token struct {
 	Restricted bool `json:"restricted,omitempty"`
 }
 
-// Thing is something of the project with a name.
-type Thing struct {
+// Resource is something of the project with a name.
+type Resource struct {
 	// Kind is a word for the type: "server".
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
@@ -95,8 +95,8 @@ type Thing struct {
 	Owner *ownership.Owner `json:"owner,omitempty"`
 }
 
-func thing(kind, id, name string, tags []string, metadata map[string]string, description string) Thing {
-	t := Thing{Kind: kind, ID: id, Name: name}
+func resource(kind, id, name string, tags []string, metadata map[string]string, description string) Resource {
+	t := Resource{Kind: kind, ID: id, Name: name}
 	if mark, ok := ownership.Find(tags, metadata, description); ok {
 		t.Owner = &mark
 	}
@@ -105,7 +105,7 @@ func thing(kind, id, name string, tags []string, metadata map[string]string, des
 
 // NetworkInfo is a network that the project sees.
 type NetworkInfo struct {
-	Thing
+	Resource
 	ProjectID string `json:"projectID"`
 	External  bool   `json:"external,omitempty"`
 	Shared    bool   `json:"shared,omitempty"`
@@ -114,7 +114,7 @@ type NetworkInfo struct {
 
 // SubnetInfo is a subnet that the project sees.
 type SubnetInfo struct {
-	Thing
+	Resource
 	ProjectID string `json:"projectID"`
 	NetworkID string `json:"networkID"`
 	CIDR      string `json:"cidr"`
@@ -122,7 +122,7 @@ type SubnetInfo struct {
 
 // RouterInfo is a router of the project.
 type RouterInfo struct {
-	Thing
+	Resource
 	// ExternalNetworkID is the network of its gateway, if it has one.
 	ExternalNetworkID string `json:"externalNetworkID,omitempty"`
 	// Routes are the destinations of its static routes.
@@ -131,7 +131,7 @@ type RouterInfo struct {
 
 // FloatingIPInfo is a floating IP of the project.
 type FloatingIPInfo struct {
-	Thing
+	Resource
 	Address   string `json:"address"`
 	NetworkID string `json:"networkID"`
 	PortID    string `json:"portID,omitempty"`
@@ -139,7 +139,7 @@ type FloatingIPInfo struct {
 
 // ServerInfo is a server of the project.
 type ServerInfo struct {
-	Thing
+	Resource
 	// Flavor is the name that its flavor had when the server got it.
 	Flavor string `json:"flavor,omitempty"`
 }
@@ -156,7 +156,7 @@ type FlavorInfo struct {
 
 // ImageInfo is an image that the project can see.
 type ImageInfo struct {
-	Thing
+	Resource
 	ProjectID string    `json:"projectID"`
 	Status    string    `json:"status"`
 	CreatedAt time.Time `json:"createdAt"`
@@ -172,7 +172,7 @@ type ImageInfo struct {
 
 // CredentialInfo is an application credential of the user.
 type CredentialInfo struct {
-	Thing
+	Resource
 	Unrestricted bool      `json:"unrestricted"`
 	ExpiresAt    time.Time `json:"expiresAt,omitzero"`
 }

@@ -54,35 +54,35 @@ func (s *Snapshot) complete() {
 	})
 }
 
-// Things are all named things of the project, for checks of ownership.
-func (s *Snapshot) Things() []Thing {
-	var all []Thing
+// Resources are all named things of the project, for checks of ownership.
+func (s *Snapshot) Resources() []Resource {
+	var all []Resource
 	for _, n := range s.Networks {
 		if n.ProjectID == s.Token.ProjectID {
-			all = append(all, n.Thing)
+			all = append(all, n.Resource)
 		}
 	}
 	for _, n := range s.Subnets {
 		if n.ProjectID == s.Token.ProjectID {
-			all = append(all, n.Thing)
+			all = append(all, n.Resource)
 		}
 	}
 	for _, r := range s.Routers {
-		all = append(all, r.Thing)
+		all = append(all, r.Resource)
 	}
 	for _, v := range s.Servers {
-		all = append(all, v.Thing)
+		all = append(all, v.Resource)
 	}
 	for _, i := range s.Images {
 		if i.ProjectID == s.Token.ProjectID {
-			all = append(all, i.Thing)
+			all = append(all, i.Resource)
 		}
 	}
 	for _, f := range s.FloatingIPs {
-		all = append(all, f.Thing)
+		all = append(all, f.Resource)
 	}
 	for _, c := range s.Credentials {
-		all = append(all, c.Thing)
+		all = append(all, c.Resource)
 	}
 	return slices.Concat(all, s.SecurityGroups, s.Volumes, s.KeyPairs, s.Balancers)
 }

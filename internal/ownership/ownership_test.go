@@ -27,7 +27,7 @@ func TestMarksAreReadBack(t *testing.T) {
 	}
 }
 
-func TestForeignThingsHaveNoMark(t *testing.T) {
+func TestForeignResourcesHaveNoMark(t *testing.T) {
 	t.Parallel()
 	mark := New("prod", "seed")
 	for name, tags := range map[string][]string{

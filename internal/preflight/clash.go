@@ -9,7 +9,7 @@ func (r *run) exists(kind string) bool { return r.count(kind) > 0 }
 
 func (r *run) count(kind string) int {
 	n := 0
-	for _, t := range r.Snapshot.Things() {
+	for _, t := range r.Snapshot.Resources() {
 		// What Cluster API created has its cluster's ownership tag, such as
 		// servers and security groups: it is not the seed's.
 		if t.Kind == kind && t.Owner != nil && t.Owner.Environment == r.Environment.Metadata.Name && t.Owner.Step != clusterStep {
@@ -27,7 +27,7 @@ func checkNames(r *run) {
 		ours[r.Environment.ResourceName(step)] = true
 	}
 	begun := r.begun()
-	for _, t := range r.Snapshot.Things() {
+	for _, t := range r.Snapshot.Resources() {
 		if !ours[t.Name] {
 			continue
 		}
@@ -49,7 +49,7 @@ func checkNames(r *run) {
 
 // begun reports whether any resource of the environment exists already.
 func (r *run) begun() bool {
-	for _, t := range r.Snapshot.Things() {
+	for _, t := range r.Snapshot.Resources() {
 		if t.Owner != nil && t.Owner.Environment == r.Environment.Metadata.Name {
 			return true
 		}

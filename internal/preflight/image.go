@@ -17,7 +17,7 @@ func (r *run) imageNamed(wanted, key string) (info cloud.ImageInfo, listed strin
 	for _, i := range r.Images {
 		if i.Name == wanted {
 			p := i.GlanceProperties()
-			return cloud.ImageInfo{Thing: cloud.Thing{Kind: "image", Name: i.Name}, Status: "active", MinDisk: i.MinDisk, MinRAM: i.MinRAM,
+			return cloud.ImageInfo{Resource: cloud.Resource{Kind: "image", Name: i.Name}, Status: "active", MinDisk: i.MinDisk, MinRAM: i.MinRAM,
 				Distro: p[manifest.PropertyDistro], AdminUser: p["os_admin_user"], Properties: p}, i.Name, true
 		}
 	}

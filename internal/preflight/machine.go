@@ -190,7 +190,7 @@ func checkVolumeTypes(r *run) {
 
 func checkKeyPair(r *run) {
 	if wanted := r.seed.SSH.KeyPair; wanted != "" && r.Snapshot.Known(cloud.Compute, cloud.ListKeyPairs) {
-		pick(r, "key pair", wanted, r.Snapshot.KeyPairs, func(t cloud.Thing) (string, string) { return t.ID, t.Name })
+		pick(r, "key pair", wanted, r.Snapshot.KeyPairs, func(t cloud.Resource) (string, string) { return t.ID, t.Name })
 	}
 }
 

@@ -31,7 +31,7 @@ func TestManagementClusterIsChosenFor(t *testing.T) {
 	}
 	kept := check(t, withCluster, func(s *cloud.Snapshot) {
 		offer(s)
-		s.Servers = []cloud.ServerInfo{{Thing: cloud.Thing{Kind: "server", ID: "s", Name: "prod-control-plane-x"}, Flavor: "huge"}}
+		s.Servers = []cloud.ServerInfo{{Resource: cloud.Resource{Kind: "server", ID: "s", Name: "prod-control-plane-x"}, Flavor: "huge"}}
 	})
 	if got := kept.Choices.Management.ControlPlaneFlavor; got != "huge" {
 		t.Errorf("a cheaper flavor would replace the servers: %s instead of huge", got)

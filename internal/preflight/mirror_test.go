@@ -32,7 +32,7 @@ func TestABundleThatFollowsAnotherWantsAMirror(t *testing.T) {
 				if of == "other" {
 					sha = "foreign"
 				}
-				s.Images = append(s.Images, cloud.ImageInfo{Thing: cloud.Thing{ID: of + sha, Name: of + "-node-image"}, Status: "active",
+				s.Images = append(s.Images, cloud.ImageInfo{Resource: cloud.Resource{ID: of + sha, Name: of + "-node-image"}, Status: "active",
 					Properties: map[string]string{"slipway_env": of, "slipway_step": "node-image", "slipway_sha256": sha}})
 			}
 		}

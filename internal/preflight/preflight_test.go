@@ -28,15 +28,15 @@ func environment(t *testing.T, spec string) *config.Environment {
 }
 
 func network(id, name string, external bool) cloud.NetworkInfo {
-	return cloud.NetworkInfo{Thing: cloud.Thing{Kind: "network", ID: id, Name: name}, ProjectID: "p", External: external}
+	return cloud.NetworkInfo{Resource: cloud.Resource{Kind: "network", ID: id, Name: name}, ProjectID: "p", External: external}
 }
 
 func subnet(id, networkID, cidr string) cloud.SubnetInfo {
-	return cloud.SubnetInfo{Thing: cloud.Thing{Kind: "subnet", ID: id, Name: id}, ProjectID: "p", NetworkID: networkID, CIDR: cidr}
+	return cloud.SubnetInfo{Resource: cloud.Resource{Kind: "subnet", ID: id, Name: id}, ProjectID: "p", NetworkID: networkID, CIDR: cidr}
 }
 
 func image(id, name, status string, day int) cloud.ImageInfo {
-	return cloud.ImageInfo{Thing: cloud.Thing{Kind: "image", ID: id, Name: name}, Status: status, CreatedAt: now.AddDate(0, 0, day)}
+	return cloud.ImageInfo{Resource: cloud.Resource{Kind: "image", ID: id, Name: name}, Status: status, CreatedAt: now.AddDate(0, 0, day)}
 }
 
 // healthy is a cloud in which nothing is wrong.
@@ -165,7 +165,7 @@ func TestNetworksAndAddresses(t *testing.T) {
 	t.Parallel()
 	addresses := func(port string) func(*cloud.Snapshot) {
 		return func(s *cloud.Snapshot) {
-			s.FloatingIPs = []cloud.FloatingIPInfo{{Thing: cloud.Thing{Kind: "floating IP", ID: "f"}, Address: "172.24.4.9", NetworkID: "ext", PortID: port}}
+			s.FloatingIPs = []cloud.FloatingIPInfo{{Resource: cloud.Resource{Kind: "floating IP", ID: "f"}, Address: "172.24.4.9", NetworkID: "ext", PortID: port}}
 		}
 	}
 	runCases(t, map[string]one{
@@ -252,8 +252,8 @@ func TestChoicesStay(t *testing.T) {
 	mark, other := ownership.New("prod", "seed"), ownership.New("other", "seed")
 	begun := func(m ownership.Owner, flavor, external string) func(*cloud.Snapshot) {
 		return func(s *cloud.Snapshot) {
-			s.Servers = []cloud.ServerInfo{{Thing: cloud.Thing{Kind: "server", ID: "v", Name: m.Name(), Owner: &m}, Flavor: flavor}}
-			s.Routers = []cloud.RouterInfo{{Thing: cloud.Thing{Kind: "router", ID: "r", Name: "r", Owner: &m}, ExternalNetworkID: external}}
+			s.Servers = []cloud.ServerInfo{{Resource: cloud.Resource{Kind: "server", ID: "v", Name: m.Name(), Owner: &m}, Flavor: flavor}}
+			s.Routers = []cloud.RouterInfo{{Resource: cloud.Resource{Kind: "router", ID: "r", Name: "r", Owner: &m}, ExternalNetworkID: external}}
 			s.Networks = append(s.Networks, network("ext2", "internet", true))
 		}
 	}
@@ -295,9 +295,9 @@ func TestImage(t *testing.T) {
 		"newest":            {"image: debian-12", image("x", "x", "active", 9), "i2", "debian"},
 		"newer is broken":   {"image: debian-12", image("x", "debian-12", "queued", 9), "i2", "debian"},
 		"by id":             {"image: i1", image("x", "x", "active", 9), "i1", "debian"},
-		"ubuntu by distro":  {"image: own", cloud.ImageInfo{Thing: cloud.Thing{ID: "u", Name: "own"}, Status: "active", Distro: "ubuntu"}, "u", "ubuntu"},
+		"ubuntu by distro":  {"image: own", cloud.ImageInfo{Resource: cloud.Resource{ID: "u", Name: "own"}, Status: "active", Distro: "ubuntu"}, "u", "ubuntu"},
 		"ubuntu by name":    {"image: Ubuntu 24.04", image("u", "Ubuntu 24.04", "active", 1), "u", "ubuntu"},
-		"property wins":     {"image: own", cloud.ImageInfo{Thing: cloud.Thing{ID: "u", Name: "own"}, Status: "active", Distro: "ubuntu", AdminUser: "admin"}, "u", "admin"},
+		"property wins":     {"image: own", cloud.ImageInfo{Resource: cloud.Resource{ID: "u", Name: "own"}, Status: "active", Distro: "ubuntu", AdminUser: "admin"}, "u", "admin"},
 		"environment wins":  {"image: debian-12, ssh: {user: me}", image("x", "x", "active", 9), "i2", "me"},
 		"the bundle's":      {"ssh: {}", image("x", "x", "active", 9), "", "debian"},
 		"flatcar's is core": {"image: flatcar-stable", image("f", "flatcar-stable", "active", 1), "f", "core"},
@@ -340,7 +340,7 @@ func TestCredentialAndServices(t *testing.T) {
 		"volume type":       {"seed: {dataVolume: {type: ssd}}", nil, Error, ""},
 		"no volume type":    {"seed: {dataVolume: {type: nvme}}", nil, Error, "volume-type volume type nvme: there is none of this name"},
 		"no root type":      {"seed: {rootVolume: {type: nvme}}", nil, Error, "volume-type volume type nvme"},
-		"key pair":          {"seed: {ssh: {keyPair: me}}", func(s *cloud.Snapshot) { s.KeyPairs = []cloud.Thing{{Kind: "key pair", ID: "me", Name: "me"}} }, Error, ""},
+		"key pair":          {"seed: {ssh: {keyPair: me}}", func(s *cloud.Snapshot) { s.KeyPairs = []cloud.Resource{{Kind: "key pair", ID: "me", Name: "me"}} }, Error, ""},
 		"no key pair":       {"seed: {ssh: {keyPair: me}}", nil, Error, "key-pair key pair me: nothing has this name or ID"},
 	})
 	if got := check(t, "", roles("_member_", "admin")).Choices.Roles; !slices.Equal(got, []string{"_member_"}) {
@@ -353,7 +353,7 @@ func TestNamesOfOthers(t *testing.T) {
 	t.Parallel()
 	server := func(name string, mark *ownership.Owner) func(*cloud.Snapshot) {
 		return func(s *cloud.Snapshot) {
-			s.Servers = []cloud.ServerInfo{{Thing: cloud.Thing{Kind: "server", ID: "v", Name: name, Owner: mark}}}
+			s.Servers = []cloud.ServerInfo{{Resource: cloud.Resource{Kind: "server", ID: "v", Name: name, Owner: mark}}}
 		}
 	}
 	ours, theirs := ownership.New("prod", "seed"), ownership.New("other", "x")
@@ -363,11 +363,11 @@ func TestNamesOfOthers(t *testing.T) {
 		"another environment": {"", server("prod-seed", &theirs), Error, "it belongs to environment other"},
 		"another name":        {"", server("prod-seeds", nil), Error, ""},
 		"key pair alone": {"", func(s *cloud.Snapshot) {
-			s.KeyPairs = []cloud.Thing{{Kind: "key pair", ID: "prod-key-pair", Name: "prod-key-pair"}}
+			s.KeyPairs = []cloud.Resource{{Kind: "key pair", ID: "prod-key-pair", Name: "prod-key-pair"}}
 		}, Warning, "name key pair prod-key-pair"},
 		"key pair beside ours": {"", func(s *cloud.Snapshot) {
-			s.KeyPairs = []cloud.Thing{{Kind: "key pair", ID: "prod-key-pair", Name: "prod-key-pair"}}
-			s.Servers = []cloud.ServerInfo{{Thing: cloud.Thing{Kind: "server", ID: "v", Name: "prod-seed", Owner: &ours}}}
+			s.KeyPairs = []cloud.Resource{{Kind: "key pair", ID: "prod-key-pair", Name: "prod-key-pair"}}
+			s.Servers = []cloud.ServerInfo{{Resource: cloud.Resource{Kind: "server", ID: "v", Name: "prod-seed", Owner: &ours}}}
 		}, Error, ""},
 		"network of another project": {"", func(s *cloud.Snapshot) {
 			n := network("n", "prod-network", false)
@@ -395,7 +395,7 @@ func TestRangesAround(t *testing.T) {
 			s.Subnets = append(s.Subnets, n)
 		}, Error, ""},
 		"route of a neighbour": {"", func(s *cloud.Snapshot) {
-			s.Routers = []cloud.RouterInfo{{Thing: cloud.Thing{Kind: "router", Name: "r"}, ExternalNetworkID: "ext", Routes: []string{"192.168.100.0/28"}}}
+			s.Routers = []cloud.RouterInfo{{Resource: cloud.Resource{Kind: "router", Name: "r"}, ExternalNetworkID: "ext", Routes: []string{"192.168.100.0/28"}}}
 		}, Warning, "overlaps route 192.168.100.0/28 of router r"},
 		"default route": {"", func(s *cloud.Snapshot) {
 			s.Routers = []cloud.RouterInfo{{ExternalNetworkID: "ext", Routes: []string{"0.0.0.0/0"}}}

@@ -82,14 +82,16 @@ func TestEveryQuotaIsCounted(t *testing.T) {
 func TestWhatExistsIsNotNeededAgain(t *testing.T) {
 	t.Parallel()
 	mark := ownership.New("prod", "x")
-	thing := func(kind string) cloud.Thing { return cloud.Thing{Kind: kind, ID: kind, Name: kind, Owner: &mark} }
+	named := func(kind string) cloud.Resource {
+		return cloud.Resource{Kind: kind, ID: kind, Name: kind, Owner: &mark}
+	}
 	r := check(t, "", func(s *cloud.Snapshot) {
-		s.Servers = []cloud.ServerInfo{{Thing: thing("server")}}
-		s.Volumes, s.SecurityGroups = []cloud.Thing{thing("volume")}, []cloud.Thing{thing("security group")}
-		s.FloatingIPs = []cloud.FloatingIPInfo{{Thing: thing("floating IP")}}
-		s.Routers = []cloud.RouterInfo{{Thing: thing("router")}}
-		s.Networks = append(s.Networks, cloud.NetworkInfo{Thing: thing("network"), ProjectID: "p"})
-		s.Subnets = append(s.Subnets, cloud.SubnetInfo{Thing: thing("subnet"), ProjectID: "p", NetworkID: "network", CIDR: "192.168.100.0/24"})
+		s.Servers = []cloud.ServerInfo{{Resource: named("server")}}
+		s.Volumes, s.SecurityGroups = []cloud.Resource{named("volume")}, []cloud.Resource{named("security group")}
+		s.FloatingIPs = []cloud.FloatingIPInfo{{Resource: named("floating IP")}}
+		s.Routers = []cloud.RouterInfo{{Resource: named("router")}}
+		s.Networks = append(s.Networks, cloud.NetworkInfo{Resource: named("network"), ProjectID: "p"})
+		s.Subnets = append(s.Subnets, cloud.SubnetInfo{Resource: named("subnet"), ProjectID: "p", NetworkID: "network", CIDR: "192.168.100.0/24"})
 		for i := range s.Quotas {
 			s.Quotas[i].Used = s.Quotas[i].Limit // all of it is used, by this environment
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 func network(id, name string) cloud.NetworkInfo {
-	return cloud.NetworkInfo{Thing: cloud.Thing{Kind: "network", ID: id, Name: name}, External: true}
+	return cloud.NetworkInfo{Resource: cloud.Resource{Kind: "network", ID: id, Name: name}, External: true}
 }
 
 func subnet(cidr string) cloud.SubnetInfo {

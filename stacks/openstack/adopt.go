@@ -16,7 +16,7 @@ import (
 
 // Adopt gives an existing resource to a step of an environment: it sets the step's name and
 // ownership tag, so that the next Up adopts it (row S-05). word is the type of the
-// resource, as in Thing. It refuses resources of other environments, and a second resource
+// resource, as in Resource. It refuses resources of other environments, and a second resource
 // for a step. It can be called again after it failed half-way.
 func (i Inventory) Adopt(ctx context.Context, word string, mark ownership.Owner, id string) error {
 	object := word + " " + id
@@ -32,7 +32,7 @@ func (i Inventory) Adopt(ctx context.Context, word string, mark ownership.Owner,
 			return fault.Usage(object, fmt.Errorf("the environment already has a %s for %s: %s", word, mark.Step, thing.ID), "delete that one first, and run slipway refresh")
 		}
 	}
-	if word == ThingVolume {
+	if word == TypeVolume {
 		err = i.adoptVolume(ctx, mark, id)
 	} else {
 		err = i.adoptNeutron(ctx, word, mark, id)
@@ -60,7 +60,7 @@ func (i Inventory) adoptVolume(ctx context.Context, mark ownership.Owner, id str
 		return err
 	}
 	found, marked := ownership.Find(nil, v.Metadata, v.Description)
-	if err := ofOthers(ThingVolume, id, found, marked, mark); err != nil {
+	if err := ofOthers(TypeVolume, id, found, marked, mark); err != nil {
 		return err
 	}
 	metadata := maps.Clone(v.Metadata)
@@ -80,8 +80,8 @@ func described(text string, mark ownership.Owner) string {
 
 // collections are the API's collections, by the types that can be adopted.
 func collections() map[string]string {
-	return map[string]string{ThingNetwork: "networks", ThingSubnet: "subnets", ThingRouter: "routers", ThingSecurityGroup: "security-groups",
-		ThingPort: "ports", ThingFloatingIP: "floatingips", ThingVolume: "volumes"}
+	return map[string]string{TypeNetwork: "networks", TypeSubnet: "subnets", TypeRouter: "routers", TypeSecurityGroup: "security-groups",
+		TypePort: "ports", TypeFloatingIP: "floatingips", TypeVolume: "volumes"}
 }
 
 func (i Inventory) adoptNeutron(ctx context.Context, word string, mark ownership.Owner, id string) error {
@@ -104,11 +104,11 @@ func (i Inventory) adoptNeutron(ctx context.Context, word string, mark ownership
 		return err
 	}
 	change := map[string]string{"description": described(thing.Description, mark)}
-	if word != ThingFloatingIP { // it has no name
+	if word != TypeFloatingIP { // it has no name
 		change["name"] = mark.Name()
 	}
 	if _, err := client.Put(ctx, client.ServiceURL(plural, id), map[string]any{singular: change}, nil, &gophercloud.RequestOpts{OkCodes: []int{200}}); err != nil {
 		return err
 	}
-	return tag(ctx, client, plural, id, thing.Tags, Owned{Environment: mark.Environment, Step: mark.Step})
+	return tag(ctx, client, plural, id, thing.Tags, Ownership{Environment: mark.Environment, Step: mark.Step})
 }

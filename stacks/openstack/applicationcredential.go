@@ -20,7 +20,7 @@ import (
 // ApplicationCredentialInputs are the inputs of an application credential.
 // Keystone changes none of them in place.
 type ApplicationCredentialInputs struct {
-	Owned
+	Ownership
 	// Roles are names of roles; none means all that the user has in the project.
 	Roles        []string `pulumi:"roles,optional" diff:"replace"`
 	Unrestricted bool     `pulumi:"unrestricted,optional" diff:"replace"`

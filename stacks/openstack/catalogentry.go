@@ -17,7 +17,7 @@ import (
 // CatalogEntryInputs are the inputs of a service in the catalog with our endpoints in one
 // region.
 type CatalogEntryInputs struct {
-	Owned
+	Ownership
 	// Type is the service type, such as "container-infra". An existing service of the
 	// type is borrowed; other endpoints in the region are disabled while ours exist,
 	// and enabled again when ours are deleted.

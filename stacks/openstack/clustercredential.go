@@ -19,14 +19,14 @@ type ClusterCredential struct {
 	Clients Clients
 	// UserID is the user of the clients' login, who owns the credential.
 	UserID string
-	Owned
+	Ownership
 	// Roles and AccessRules are as in ApplicationCredentialInputs.
 	Roles       []string
 	AccessRules []AccessRule
 }
 
 func (c ClusterCredential) inputs() ApplicationCredentialInputs {
-	return ApplicationCredentialInputs{Owned: c.Owned, Roles: c.Roles, AccessRules: c.AccessRules}
+	return ApplicationCredentialInputs{Ownership: c.Ownership, Roles: c.Roles, AccessRules: c.AccessRules}
 }
 
 func (c ClusterCredential) kind() credentialKind { return credentialKind{c.Clients, c.UserID} }

@@ -14,18 +14,18 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// Owned is the ownership of a resource: its environment and step. It is part of the inputs
+// Ownership is the ownership of a resource: its environment and step. It is part of the inputs
 // of every resource.
-type Owned struct {
+type Ownership struct {
 	Environment string `pulumi:"environment" diff:"replace"`
 	Step        string `pulumi:"step" diff:"replace"`
 	// Tags are the user's tags, in addition to the ownership tag.
 	Tags []string `pulumi:"tags,optional"`
 }
 
-func (o Owned) mark() ownership.Owner { return ownership.New(o.Environment, o.Step) }
+func (o Ownership) mark() ownership.Owner { return ownership.New(o.Environment, o.Step) }
 
-// inputs are the inputs of a resource, which embed Owned.
+// inputs are the inputs of a resource, which embed Ownership.
 type inputs interface{ mark() ownership.Owner }
 
 // errGone is the error for a resource that does not exist.

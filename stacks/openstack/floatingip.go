@@ -15,7 +15,7 @@ import (
 
 // FloatingIPInputs are the inputs of a floating IP.
 type FloatingIPInputs struct {
-	Owned
+	Ownership
 	// NetworkID is the external network, also called the pool.
 	NetworkID string `pulumi:"networkID" diff:"replace"`
 	// Address requests this address. An existing floating IP of the project is
@@ -119,7 +119,7 @@ func (k floatingKind) settle(ctx context.Context, id string, in FloatingIPInputs
 	}
 	borrowed := !marked(f, in.mark())
 	if !borrowed {
-		if err := tag(ctx, client, "floatingips", id, f.Tags, in.Owned); err != nil {
+		if err := tag(ctx, client, "floatingips", id, f.Tags, in.Ownership); err != nil {
 			return FloatingIPState{}, err
 		}
 	}

@@ -23,7 +23,7 @@ const HashProperty = "slipway_sha256"
 
 // ImageInputs are the inputs of an image.
 type ImageInputs struct {
-	Owned
+	Ownership
 	// Path is the file on the operator's machine.
 	Path string `pulumi:"path" diff:"ignore"`
 	// SHA256 of the file in hex.

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// Thing is a resource in OpenStack that belongs to an environment.
-type Thing struct {
+// Resource is a resource in OpenStack that belongs to an environment.
+type Resource struct {
 	Type  string `json:"type"`
 	ID    string `json:"id"`
 	Name  string `json:"name"`
@@ -28,24 +28,24 @@ type Thing struct {
 
 // The types of resources, in the order in which they can be deleted.
 const (
-	ThingBalancer      = "load balancer"
-	ThingServer        = "server"
-	ThingFloatingIP    = "floating IP"
-	ThingRouter        = "router"
-	ThingPort          = "port"
-	ThingSubnet        = "subnet"
-	ThingNetwork       = "network"
-	ThingSecurityGroup = "security group"
-	ThingVolume        = "volume"
-	ThingImage         = "image"
-	ThingKeyPair       = "key pair"
-	ThingCredential    = "application credential"
+	TypeLoadBalancer  = "load balancer"
+	TypeServer        = "server"
+	TypeFloatingIP    = "floating IP"
+	TypeRouter        = "router"
+	TypePort          = "port"
+	TypeSubnet        = "subnet"
+	TypeNetwork       = "network"
+	TypeSecurityGroup = "security group"
+	TypeVolume        = "volume"
+	TypeImage         = "image"
+	TypeKeyPair       = "key pair"
+	TypeCredential    = "application credential"
 )
 
 // deletionOrder lists the types, those that others depend on last.
 func deletionOrder() []string {
-	return []string{ThingBalancer, ThingServer, ThingFloatingIP, ThingRouter, ThingPort, ThingSubnet, ThingNetwork,
-		ThingSecurityGroup, ThingVolume, ThingImage, ThingKeyPair, ThingCredential}
+	return []string{TypeLoadBalancer, TypeServer, TypeFloatingIP, TypeRouter, TypePort, TypeSubnet, TypeNetwork,
+		TypeSecurityGroup, TypeVolume, TypeImage, TypeKeyPair, TypeCredential}
 }
 
 // Inventory finds the resources of environments by their ownership tags.
@@ -62,23 +62,23 @@ type Inventory struct {
 // List returns the resources of the environment in the order of deletion: those with its
 // ownership tag, and those that Services of its cluster have on its networks. It makes one
 // list call per kind, in parallel, and skips services that the cloud does not have.
-func (i Inventory) List(ctx context.Context, environment string) ([]Thing, error) {
+func (i Inventory) List(ctx context.Context, environment string) ([]Resource, error) {
 	var seen exposed
-	listers := []func(context.Context) ([]Thing, error){
-		func(ctx context.Context) ([]Thing, error) { return i.servers(ctx, environment) },
-		func(ctx context.Context) ([]Thing, error) { return i.balancers(ctx, environment, &seen) },
-		func(ctx context.Context) ([]Thing, error) { return i.keyPairs(ctx, environment) },
-		func(ctx context.Context) ([]Thing, error) { return i.volumes(ctx, environment) },
-		func(ctx context.Context) ([]Thing, error) { return i.images(ctx, environment) },
-		func(ctx context.Context) ([]Thing, error) { return i.credentials(ctx, environment) },
-		func(ctx context.Context) ([]Thing, error) { return i.floatingIPs(ctx, environment, &seen) },
-		func(ctx context.Context) ([]Thing, error) { return i.routers(ctx, environment) },
-		func(ctx context.Context) ([]Thing, error) { return i.ports(ctx, environment, &seen) },
-		func(ctx context.Context) ([]Thing, error) { return i.subnets(ctx, environment) },
-		func(ctx context.Context) ([]Thing, error) { return i.networks(ctx, environment) },
-		func(ctx context.Context) ([]Thing, error) { return i.securityGroups(ctx, environment, &seen) },
+	listers := []func(context.Context) ([]Resource, error){
+		func(ctx context.Context) ([]Resource, error) { return i.servers(ctx, environment) },
+		func(ctx context.Context) ([]Resource, error) { return i.balancers(ctx, environment, &seen) },
+		func(ctx context.Context) ([]Resource, error) { return i.keyPairs(ctx, environment) },
+		func(ctx context.Context) ([]Resource, error) { return i.volumes(ctx, environment) },
+		func(ctx context.Context) ([]Resource, error) { return i.images(ctx, environment) },
+		func(ctx context.Context) ([]Resource, error) { return i.credentials(ctx, environment) },
+		func(ctx context.Context) ([]Resource, error) { return i.floatingIPs(ctx, environment, &seen) },
+		func(ctx context.Context) ([]Resource, error) { return i.routers(ctx, environment) },
+		func(ctx context.Context) ([]Resource, error) { return i.ports(ctx, environment, &seen) },
+		func(ctx context.Context) ([]Resource, error) { return i.subnets(ctx, environment) },
+		func(ctx context.Context) ([]Resource, error) { return i.networks(ctx, environment) },
+		func(ctx context.Context) ([]Resource, error) { return i.securityGroups(ctx, environment, &seen) },
 	}
-	found := make([][]Thing, len(listers))
+	found := make([][]Resource, len(listers))
 	group, ctx := errgroup.WithContext(ctx)
 	for n, list := range listers {
 		group.Go(func() (err error) {
@@ -91,22 +91,22 @@ func (i Inventory) List(ctx context.Context, environment string) ([]Thing, error
 	things := slices.Concat(found...)
 	things = append(things, seen.of(environment, things)...)
 	order := deletionOrder()
-	slices.SortStableFunc(things, func(a, b Thing) int {
+	slices.SortStableFunc(things, func(a, b Resource) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Type), slices.Index(order, b.Type)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	return things, nil
 }
 
-// thing makes a Thing of a resource with the environment's ownership tag.
-func thing(list []Thing, environment, kind, id, name, state string, tags []string, metadata map[string]string, description string) []Thing {
+// appendOwned appends a Resource of a resource with the environment's ownership tag.
+func appendOwned(list []Resource, environment, kind, id, name, state string, tags []string, metadata map[string]string, description string) []Resource {
 	mark, ok := ownership.Find(tags, metadata, description)
 	if !ok || mark.Environment != environment {
 		return list
 	}
-	return append(list, Thing{Type: kind, ID: id, Name: cmp.Or(name, mark.Name()), Step: mark.Step, State: state})
+	return append(list, Resource{Type: kind, ID: id, Name: cmp.Or(name, mark.Name()), Step: mark.Step, State: state})
 }
 
-func (i Inventory) servers(ctx context.Context, environment string) (list []Thing, err error) {
+func (i Inventory) servers(ctx context.Context, environment string) (list []Resource, err error) {
 	client, err := i.Compute()
 	if err != nil {
 		return nil, err
@@ -117,12 +117,12 @@ func (i Inventory) servers(ctx context.Context, environment string) (list []Thin
 	}
 	all, err := servers.ExtractServers(pages)
 	for _, s := range all {
-		list = thing(list, environment, ThingServer, s.ID, s.Name, s.Status, nil, s.Metadata, "")
+		list = appendOwned(list, environment, TypeServer, s.ID, s.Name, s.Status, nil, s.Metadata, "")
 	}
 	return list, err
 }
 
-func (i Inventory) keyPairs(ctx context.Context, environment string) (list []Thing, err error) {
+func (i Inventory) keyPairs(ctx context.Context, environment string) (list []Resource, err error) {
 	client, err := i.Compute()
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (i Inventory) keyPairs(ctx context.Context, environment string) (list []Thi
 		pair, err := keypairs.Get(ctx, client, mark.Name(), nil).Extract()
 		switch err = gone(err); {
 		case err == nil:
-			list = append(list, Thing{Type: ThingKeyPair, ID: pair.Name, Name: pair.Name, Step: step, State: "present"})
+			list = append(list, Resource{Type: TypeKeyPair, ID: pair.Name, Name: pair.Name, Step: step, State: "present"})
 		case err != errGone:
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func (i Inventory) keyPairs(ctx context.Context, environment string) (list []Thi
 	return list, nil
 }
 
-func (i Inventory) volumes(ctx context.Context, environment string) (list []Thing, err error) {
+func (i Inventory) volumes(ctx context.Context, environment string) (list []Resource, err error) {
 	client, err := i.Volume()
 	if err != nil {
 		return nil, absent(err)
@@ -151,12 +151,12 @@ func (i Inventory) volumes(ctx context.Context, environment string) (list []Thin
 	}
 	all, err := volumes.ExtractVolumes(pages)
 	for _, v := range all {
-		list = thing(list, environment, ThingVolume, v.ID, v.Name, v.Status, nil, v.Metadata, v.Description)
+		list = appendOwned(list, environment, TypeVolume, v.ID, v.Name, v.Status, nil, v.Metadata, v.Description)
 	}
 	return list, err
 }
 
-func (i Inventory) images(ctx context.Context, environment string) (list []Thing, err error) {
+func (i Inventory) images(ctx context.Context, environment string) (list []Resource, err error) {
 	client, err := i.Image()
 	if err != nil {
 		return nil, absent(err)
@@ -167,12 +167,12 @@ func (i Inventory) images(ctx context.Context, environment string) (list []Thing
 	}
 	all, err := images.ExtractImages(pages)
 	for _, m := range all {
-		list = thing(list, environment, ThingImage, m.ID, m.Name, string(m.Status), m.Tags, texts(m.Properties), "")
+		list = appendOwned(list, environment, TypeImage, m.ID, m.Name, string(m.Status), m.Tags, texts(m.Properties), "")
 	}
 	return list, err
 }
 
-func (i Inventory) credentials(ctx context.Context, environment string) (list []Thing, err error) {
+func (i Inventory) credentials(ctx context.Context, environment string) (list []Resource, err error) {
 	client, err := i.Identity()
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (i Inventory) credentials(ctx context.Context, environment string) (list []
 		if project := projectOf(client); project != "" && c.ProjectID != "" && c.ProjectID != project {
 			continue // a user's are listed together, whatever project they are for
 		}
-		list = thing(list, environment, ThingCredential, c.ID, c.Name, "present", nil, nil, c.Description)
+		list = appendOwned(list, environment, TypeCredential, c.ID, c.Name, "present", nil, nil, c.Description)
 	}
 	return list, err
 }

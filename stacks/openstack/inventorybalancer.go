@@ -7,7 +7,7 @@ import (
 )
 
 // balancers lists those of clusters' APIs: the environment itself creates none.
-func (i Inventory) balancers(ctx context.Context, environment string, seen *exposed) (list []Thing, err error) {
+func (i Inventory) balancers(ctx context.Context, environment string, seen *exposed) (list []Resource, err error) {
 	client, err := i.LoadBalancer()
 	if err != nil {
 		return nil, absent(err)
@@ -19,7 +19,7 @@ func (i Inventory) balancers(ctx context.Context, environment string, seen *expo
 	all, err := loadbalancers.ExtractLoadBalancers(pages)
 	seen.balancers = all
 	for _, b := range all {
-		list = thing(list, environment, ThingBalancer, b.ID, b.Name, b.ProvisioningStatus, b.Tags, nil, b.Description)
+		list = appendOwned(list, environment, TypeLoadBalancer, b.ID, b.Name, b.ProvisioningStatus, b.Tags, nil, b.Description)
 	}
 	return list, err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 )
 
-func (i Inventory) floatingIPs(ctx context.Context, environment string, seen *exposed) (list []Thing, err error) {
+func (i Inventory) floatingIPs(ctx context.Context, environment string, seen *exposed) (list []Resource, err error) {
 	client, err := i.Network()
 	if err != nil {
 		return nil, err
@@ -23,12 +23,12 @@ func (i Inventory) floatingIPs(ctx context.Context, environment string, seen *ex
 	all, err := floatingips.ExtractFloatingIPs(pages)
 	seen.addresses = all
 	for _, f := range all {
-		list = thing(list, environment, ThingFloatingIP, f.ID, f.FloatingIP, f.Status, f.Tags, nil, f.Description)
+		list = appendOwned(list, environment, TypeFloatingIP, f.ID, f.FloatingIP, f.Status, f.Tags, nil, f.Description)
 	}
 	return list, err
 }
 
-func (i Inventory) routers(ctx context.Context, environment string) (list []Thing, err error) {
+func (i Inventory) routers(ctx context.Context, environment string) (list []Resource, err error) {
 	client, err := i.Network()
 	if err != nil {
 		return nil, err
@@ -39,12 +39,12 @@ func (i Inventory) routers(ctx context.Context, environment string) (list []Thin
 	}
 	all, err := routers.ExtractRouters(pages)
 	for _, r := range all {
-		list = thing(list, environment, ThingRouter, r.ID, r.Name, r.Status, r.Tags, nil, r.Description)
+		list = appendOwned(list, environment, TypeRouter, r.ID, r.Name, r.Status, r.Tags, nil, r.Description)
 	}
 	return list, err
 }
 
-func (i Inventory) ports(ctx context.Context, environment string, seen *exposed) (list []Thing, err error) {
+func (i Inventory) ports(ctx context.Context, environment string, seen *exposed) (list []Resource, err error) {
 	client, err := i.Network()
 	if err != nil {
 		return nil, err
@@ -56,12 +56,12 @@ func (i Inventory) ports(ctx context.Context, environment string, seen *exposed)
 	all, err := ports.ExtractPorts(pages)
 	seen.ports = all
 	for _, p := range all {
-		list = thing(list, environment, ThingPort, p.ID, p.Name, p.Status, p.Tags, nil, p.Description)
+		list = appendOwned(list, environment, TypePort, p.ID, p.Name, p.Status, p.Tags, nil, p.Description)
 	}
 	return list, err
 }
 
-func (i Inventory) subnets(ctx context.Context, environment string) (list []Thing, err error) {
+func (i Inventory) subnets(ctx context.Context, environment string) (list []Resource, err error) {
 	client, err := i.Network()
 	if err != nil {
 		return nil, err
@@ -72,12 +72,12 @@ func (i Inventory) subnets(ctx context.Context, environment string) (list []Thin
 	}
 	all, err := subnets.ExtractSubnets(pages)
 	for _, s := range all {
-		list = thing(list, environment, ThingSubnet, s.ID, s.Name, s.CIDR, s.Tags, nil, s.Description)
+		list = appendOwned(list, environment, TypeSubnet, s.ID, s.Name, s.CIDR, s.Tags, nil, s.Description)
 	}
 	return list, err
 }
 
-func (i Inventory) networks(ctx context.Context, environment string) (list []Thing, err error) {
+func (i Inventory) networks(ctx context.Context, environment string) (list []Resource, err error) {
 	client, err := i.Network()
 	if err != nil {
 		return nil, err
@@ -88,12 +88,12 @@ func (i Inventory) networks(ctx context.Context, environment string) (list []Thi
 	}
 	all, err := networks.ExtractNetworks(pages)
 	for _, n := range all {
-		list = thing(list, environment, ThingNetwork, n.ID, n.Name, n.Status, n.Tags, nil, n.Description)
+		list = appendOwned(list, environment, TypeNetwork, n.ID, n.Name, n.Status, n.Tags, nil, n.Description)
 	}
 	return list, err
 }
 
-func (i Inventory) securityGroups(ctx context.Context, environment string, seen *exposed) (list []Thing, err error) {
+func (i Inventory) securityGroups(ctx context.Context, environment string, seen *exposed) (list []Resource, err error) {
 	client, err := i.Network()
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (i Inventory) securityGroups(ctx context.Context, environment string, seen 
 	all, err := groups.ExtractGroups(pages)
 	seen.groups = all
 	for _, g := range all {
-		list = thing(list, environment, ThingSecurityGroup, g.ID, g.Name, "present", g.Tags, nil, g.Description)
+		list = appendOwned(list, environment, TypeSecurityGroup, g.ID, g.Name, "present", g.Tags, nil, g.Description)
 	}
 	return list, err
 }

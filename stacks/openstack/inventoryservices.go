@@ -27,32 +27,32 @@ type exposed struct {
 // of returns the resources of Services on the environment's cluster. The cluster's name in
 // their names is not enough: the project may have another cluster with the name. Resources
 // on a network that the environment created belong to the environment (rows S-73, S-74).
-func (s *exposed) of(environment string, marked []Thing) []Thing {
+func (s *exposed) of(environment string, marked []Resource) []Resource {
 	networks := map[string]bool{}
 	for _, thing := range marked {
-		if thing.Type == ThingNetwork {
+		if thing.Type == TypeNetwork {
 			networks[thing.ID] = true
 		}
 	}
 	if len(networks) == 0 {
 		return nil
 	}
-	var things []Thing
+	var things []Resource
 	add := func(kind, id, name, state string) {
-		if !slices.ContainsFunc(marked, func(t Thing) bool { return t.Type == kind && t.ID == id }) {
-			things = append(things, Thing{Type: kind, ID: id, Name: name, Step: StepServices, State: state})
+		if !slices.ContainsFunc(marked, func(t Resource) bool { return t.Type == kind && t.ID == id }) {
+			things = append(things, Resource{Type: kind, ID: id, Name: name, Step: StepServices, State: state})
 		}
 	}
 	doors := map[string]bool{} // ports of the load balancers
 	for _, b := range s.balancers {
 		if janitor.BalancerOf(b.Name, environment) && networks[b.VipNetworkID] && b.ProvisioningStatus != "DELETED" {
 			doors[b.VipPortID] = true
-			add(ThingBalancer, b.ID, b.Name, b.ProvisioningStatus)
+			add(TypeLoadBalancer, b.ID, b.Name, b.ProvisioningStatus)
 		}
 	}
 	for _, f := range s.addresses {
 		if janitor.AddressOf(f.Description, environment) && f.PortID != "" && doors[f.PortID] {
-			add(ThingFloatingIP, f.ID, f.FloatingIP, f.Status)
+			add(TypeFloatingIP, f.ID, f.FloatingIP, f.Status)
 		}
 	}
 	guarding := map[string]bool{} // security groups of ports on the networks
@@ -63,7 +63,7 @@ func (s *exposed) of(environment string, marked []Thing) []Thing {
 	}
 	for _, g := range s.groups {
 		if janitor.GroupOf(g.Description, environment) && guarding[g.ID] {
-			add(ThingSecurityGroup, g.ID, g.Name, "present")
+			add(TypeSecurityGroup, g.ID, g.Name, "present")
 		}
 	}
 	return things

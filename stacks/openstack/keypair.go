@@ -11,7 +11,7 @@ import (
 
 // KeyPairInputs are the inputs of a key pair.
 type KeyPairInputs struct {
-	Owned
+	Ownership
 	PublicKey string `pulumi:"publicKey" diff:"replace"`
 }
 

@@ -12,7 +12,7 @@ import (
 
 // NetworkInputs are the inputs of a network.
 type NetworkInputs struct {
-	Owned
+	Ownership
 	// MTU in bytes; 0 means the cloud's default.
 	MTU int `pulumi:"mtu,optional"`
 	// AvailabilityZoneHints are sent if the cloud supports them.
@@ -103,7 +103,7 @@ func (k networkKind) settle(ctx context.Context, id string, in NetworkInputs) (N
 	if err != nil {
 		return NetworkState{}, err
 	}
-	if err := tag(ctx, client, "networks", id, view.Tags, in.Owned); err != nil {
+	if err := tag(ctx, client, "networks", id, view.Tags, in.Ownership); err != nil {
 		return NetworkState{}, err
 	}
 	if in.MTU > 0 && view.MTU != in.MTU {

@@ -56,7 +56,7 @@ func projectOf(client *gophercloud.ServiceClient) string {
 // tag sets the tags of a Neutron resource and keeps those of others. Resources are created
 // with the ownership tag in the description, so a run that is killed before this call
 // leaves no resource without an owner.
-func tag(ctx context.Context, client *gophercloud.ServiceClient, plural, id string, have []string, owned Owned) error {
+func tag(ctx context.Context, client *gophercloud.ServiceClient, plural, id string, have []string, owned Ownership) error {
 	want := slices.Clone(have)
 	for _, t := range append(owned.mark().Tags(), owned.Tags...) {
 		if !slices.Contains(want, t) {

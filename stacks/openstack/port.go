@@ -12,7 +12,7 @@ import (
 
 // PortInputs are the inputs of a port.
 type PortInputs struct {
-	Owned
+	Ownership
 	NetworkID string `pulumi:"networkID" diff:"replace"`
 	// SubnetID chooses one of several subnets; if empty the cloud chooses.
 	SubnetID       string   `pulumi:"subnetID,optional" diff:"replace"`
@@ -101,7 +101,7 @@ func (k portKind) settle(ctx context.Context, id string, in PortInputs) (PortSta
 	if err != nil {
 		return PortState{}, err
 	}
-	if err := tag(ctx, client, "ports", id, p.Tags, in.Owned); err != nil {
+	if err := tag(ctx, client, "ports", id, p.Tags, in.Ownership); err != nil {
 		return PortState{}, err
 	}
 	if !sameSet(p.SecurityGroups, in.SecurityGroups) {

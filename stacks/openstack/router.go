@@ -11,7 +11,7 @@ import (
 
 // RouterInputs are the inputs of a router.
 type RouterInputs struct {
-	Owned
+	Ownership
 	// ExternalNetworkID is the network of the gateway.
 	ExternalNetworkID     string   `pulumi:"externalNetworkID"`
 	AvailabilityZoneHints []string `pulumi:"availabilityZoneHints,optional" diff:"replace"`
@@ -88,7 +88,7 @@ func (k routerKind) settle(ctx context.Context, id string, in RouterInputs) (Rou
 	if err != nil {
 		return RouterState{}, err
 	}
-	if err := tag(ctx, client, "routers", id, r.Tags, in.Owned); err != nil {
+	if err := tag(ctx, client, "routers", id, r.Tags, in.Ownership); err != nil {
 		return RouterState{}, err
 	}
 	if r.GatewayInfo.NetworkID != in.ExternalNetworkID {

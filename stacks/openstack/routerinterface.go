@@ -13,7 +13,7 @@ import (
 
 // RouterInterfaceInputs are the inputs of a router's interface.
 type RouterInterfaceInputs struct {
-	Owned
+	Ownership
 	RouterID string `pulumi:"routerID" diff:"replace"`
 	SubnetID string `pulumi:"subnetID" diff:"replace"`
 }

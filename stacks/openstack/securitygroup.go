@@ -14,7 +14,7 @@ import (
 
 // SecurityGroupInputs are the inputs of a security group.
 type SecurityGroupInputs struct {
-	Owned
+	Ownership
 	// Rules are all ingress rules. Egress keeps the cloud's default: everything is
 	// allowed.
 	Rules []Rule `pulumi:"rules"`
@@ -95,7 +95,7 @@ func (k groupKind) settle(ctx context.Context, id string, in SecurityGroupInputs
 	if err != nil {
 		return SecurityGroupState{}, err
 	}
-	if err := tag(ctx, client, "security-groups", id, g.Tags, in.Owned); err != nil {
+	if err := tag(ctx, client, "security-groups", id, g.Tags, in.Ownership); err != nil {
 		return SecurityGroupState{}, err
 	}
 	have := map[Rule]string{}

@@ -26,7 +26,7 @@ const (
 
 // ServerInputs are the inputs of a server.
 type ServerInputs struct {
-	Owned
+	Ownership
 	FlavorID string `pulumi:"flavorID"`
 	// ImageID and UserData are used when the server is created. A change does not
 	// replace a running server; a change of ImageDigest does.

@@ -12,7 +12,7 @@ import (
 
 // ServiceProjectInputs are the inputs of the project of service users.
 type ServiceProjectInputs struct {
-	Owned
+	Ownership
 	// Name is usually "service". An existing project is borrowed: it stays when the
 	// environment is deleted.
 	Name string `pulumi:"name" diff:"replace"`

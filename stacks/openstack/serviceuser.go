@@ -18,7 +18,7 @@ import (
 
 // ServiceUserInputs are the inputs of a user with which one of our services logs in.
 type ServiceUserInputs struct {
-	Owned
+	Ownership
 	// ProjectID is the project in which the user has the role.
 	ProjectID string `pulumi:"projectID" diff:"replace"`
 	Role      string `pulumi:"role" diff:"replace"`

@@ -19,7 +19,7 @@ import (
 )
 
 // SSHKeyInputs are the inputs of an SSH key.
-type SSHKeyInputs struct{ Owned }
+type SSHKeyInputs struct{ Ownership }
 
 // SSHKeyState is the state of an SSH key.
 type SSHKeyState struct {

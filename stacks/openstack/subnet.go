@@ -12,7 +12,7 @@ import (
 
 // SubnetInputs are the inputs of a subnet.
 type SubnetInputs struct {
-	Owned
+	Ownership
 	NetworkID string `pulumi:"networkID" diff:"replace"`
 	CIDR      string `pulumi:"cidr" diff:"replace"`
 	// DNS are the addresses of DNS servers, in order.
@@ -115,7 +115,7 @@ func (k subnetKind) settle(ctx context.Context, id string, in SubnetInputs) (Sub
 	if err != nil {
 		return SubnetState{}, err
 	}
-	if err := tag(ctx, client, "subnets", id, s.Tags, in.Owned); err != nil {
+	if err := tag(ctx, client, "subnets", id, s.Tags, in.Ownership); err != nil {
 		return SubnetState{}, err
 	}
 	var change subnets.UpdateOpts

@@ -20,7 +20,7 @@ import (
 // Sweep deletes resources by their ownership tags, without the state: what a killed run
 // created, or everything if the state is lost. Resources of a type are deleted in parallel,
 // types in the order of Inventory.List. It goes on after errors and joins them.
-func (i Inventory) Sweep(ctx context.Context, things []Thing, events event.Sink) error {
+func (i Inventory) Sweep(ctx context.Context, things []Resource, events event.Sink) error {
 	var mu sync.Mutex
 	var errs []error
 	for _, kind := range deletionOrder() {
@@ -52,34 +52,34 @@ func (i Inventory) Sweep(ctx context.Context, things []Thing, events event.Sink)
 	return errors.Join(errs...)
 }
 
-func (i Inventory) remove(ctx context.Context, t Thing) error {
+func (i Inventory) remove(ctx context.Context, t Resource) error {
 	switch t.Type {
-	case ThingBalancer:
+	case TypeLoadBalancer:
 		return i.removeBalancer(ctx, t.ID)
-	case ThingServer:
+	case TypeServer:
 		return serverKind{i}.remove(ctx, t.ID, ServerState{})
-	case ThingFloatingIP:
+	case TypeFloatingIP:
 		return floatingKind{i}.remove(ctx, t.ID, FloatingIPState{})
-	case ThingRouter:
+	case TypeRouter:
 		if err := i.unplug(ctx, t.ID); err != nil {
 			return err
 		}
 		return routerKind{i}.remove(ctx, t.ID, RouterState{})
-	case ThingPort:
+	case TypePort:
 		return portKind{i}.remove(ctx, t.ID, PortState{})
-	case ThingSubnet:
+	case TypeSubnet:
 		return subnetKind{i}.remove(ctx, t.ID, SubnetState{})
-	case ThingNetwork:
+	case TypeNetwork:
 		return networkKind{i}.remove(ctx, t.ID, NetworkState{})
-	case ThingSecurityGroup:
+	case TypeSecurityGroup:
 		return groupKind{i}.remove(ctx, t.ID, SecurityGroupState{})
-	case ThingVolume:
+	case TypeVolume:
 		return volumeKind{i}.remove(ctx, t.ID, VolumeState{})
-	case ThingImage:
+	case TypeImage:
 		return imageKind{i}.remove(ctx, t.ID, ImageState{})
-	case ThingKeyPair:
+	case TypeKeyPair:
 		return keyPairKind{i}.remove(ctx, t.ID, KeyPairState{})
-	case ThingCredential:
+	case TypeCredential:
 		return credentialKind{i, i.UserID}.remove(ctx, t.ID, ApplicationCredentialState{})
 	}
 	return fmt.Errorf("unknown type %q", t.Type)
@@ -114,12 +114,12 @@ func (i Inventory) unplug(ctx context.Context, routerID string) error {
 // removeUnlessKept deletes a resource. The error for a network or a subnet that is still in
 // use lists its ports: they do not belong to the environment, and their owner must decide
 // (row S-73). A port without a device does not go away by itself, so it is not waited for.
-func (i Inventory) removeUnlessKept(ctx context.Context, t Thing) error {
+func (i Inventory) removeUnlessKept(ctx context.Context, t Resource) error {
 	var keeping []ports.Port
 	err := times(ctx, deletingAttempts, func() error {
 		err := i.remove(ctx, t)
 		keeping = nil
-		if !gophercloud.ResponseCodeIs(err, http.StatusConflict) || (t.Type != ThingNetwork && t.Type != ThingSubnet) {
+		if !gophercloud.ResponseCodeIs(err, http.StatusConflict) || (t.Type != TypeNetwork && t.Type != TypeSubnet) {
 			return err
 		}
 		if keeping = i.portsOf(ctx, t); slices.ContainsFunc(keeping, func(p ports.Port) bool { return p.DeviceID == "" && p.DeviceOwner == "" }) {
@@ -140,13 +140,13 @@ func (i Inventory) removeUnlessKept(ctx context.Context, t Thing) error {
 var errKept = errors.New("ports that do not belong to the environment use it")
 
 // portsOf returns the ports in a network or a subnet; none if they cannot be listed.
-func (i Inventory) portsOf(ctx context.Context, t Thing) []ports.Port {
+func (i Inventory) portsOf(ctx context.Context, t Resource) []ports.Port {
 	client, err := i.Network()
 	if err != nil {
 		return nil
 	}
 	filter := ports.ListOpts{NetworkID: t.ID}
-	if t.Type == ThingSubnet {
+	if t.Type == TypeSubnet {
 		filter = ports.ListOpts{FixedIPs: []ports.FixedIPOpts{{SubnetID: t.ID}}}
 	}
 	pages, err := ports.List(client, filter).AllPages(ctx)

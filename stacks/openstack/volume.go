@@ -22,7 +22,7 @@ const readyKey = "slipway_ready"
 
 // VolumeInputs are the inputs of a volume.
 type VolumeInputs struct {
-	Owned
+	Ownership
 	// Size in GiB; it can grow but not shrink.
 	Size             int    `pulumi:"size"`
 	Type             string `pulumi:"type,optional" diff:"replace"`

@@ -53,7 +53,7 @@ func (m *Management) credential(c Cloud, key Key) openstack.ClusterCredential {
 	sum := sha256.Sum256([]byte(key.String()))
 	step := "cluster-" + key.Name + "-" + hex.EncodeToString(sum[:4])
 	return openstack.ClusterCredential{Clients: c.Clients, UserID: c.UserID, Roles: c.Roles, AccessRules: c.AccessRules,
-		Owned: openstack.Owned{Environment: m.Environment, Step: step}}
+		Ownership: openstack.Ownership{Environment: m.Environment, Step: step}}
 }
 
 // ensureCredential adopts the credential in the cluster's Secret if it can log in, else

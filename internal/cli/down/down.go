@@ -69,10 +69,10 @@ deleted or kept as spec.volumesPolicy says; those that are kept are listed.`,
 
 // result is what down prints as data.
 type result struct {
-	Environment string            `json:"environment"`
-	DryRun      bool              `json:"dryRun"`
-	Deleted     []openstack.Thing `json:"deleted"`
-	Left        []openstack.Thing `json:"left"`
+	Environment string               `json:"environment"`
+	DryRun      bool                 `json:"dryRun"`
+	Deleted     []openstack.Resource `json:"deleted"`
+	Left        []openstack.Resource `json:"left"`
 	// Volumes are those of workloads on the management cluster.
 	Volumes []openstack.WorkloadVolume `json:"volumes"`
 	// Images are those that the environment uploaded, and whether they stay.
@@ -93,7 +93,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
-	r := result{Environment: t.Name(), DryRun: o.dry, Deleted: []openstack.Thing{}, Left: []openstack.Thing{}}
+	r := result{Environment: t.Name(), DryRun: o.dry, Deleted: []openstack.Resource{}, Left: []openstack.Resource{}}
 	things, err := t.Inventory.List(ctx, t.Name())
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 // ownership tags those that are left, and last the volumes of workloads, whose
 // servers are gone by then. It goes on if the engine failed, but not if another
 // run holds the environment's lock.
-func (o options) remove(ctx context.Context, t *target.Target, before []openstack.Thing, workloads []openstack.WorkloadVolume, progress event.Sink) (failed, volumes error) {
+func (o options) remove(ctx context.Context, t *target.Target, before []openstack.Resource, workloads []openstack.WorkloadVolume, progress event.Sink) (failed, volumes error) {
 	_, failed = t.Engine.Destroy(ctx)
 	var locked *engine.Locked
 	if ctx.Err() != nil || errors.As(failed, &locked) {
@@ -28,13 +28,13 @@ func (o options) remove(ctx context.Context, t *target.Target, before []openstac
 // sweep deletes the resources that carry the ownership tag and are left after the
 // engine. It deletes those of Kubernetes Services first: they are recognised by
 // the networks and servers that they are attached to.
-func (o options) sweep(ctx context.Context, t *target.Target, before []openstack.Thing, failed error, progress event.Sink) error {
+func (o options) sweep(ctx context.Context, t *target.Target, before []openstack.Resource, failed error, progress event.Sink) error {
 	left, err := t.Inventory.List(ctx, t.Name())
 	if err != nil {
 		return errors.Join(failed, err)
 	}
 	for _, thing := range before {
-		if thing.Step == openstack.StepServices && !slices.ContainsFunc(left, func(l openstack.Thing) bool { return l.Type == thing.Type && l.ID == thing.ID }) {
+		if thing.Step == openstack.StepServices && !slices.ContainsFunc(left, func(l openstack.Resource) bool { return l.Type == thing.Type && l.ID == thing.ID }) {
 			left = append(left, thing)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 // listVolumes lists the volumes of workloads on the management cluster, and what
 // will happen to them. The janitor deletes them with the cluster; if it cannot,
 // because the seed is gone, they are deleted after the servers.
-func listVolumes(ctx context.Context, t *target.Target, things []openstack.Thing) ([]openstack.WorkloadVolume, error) {
+func listVolumes(ctx context.Context, t *target.Target, things []openstack.Resource) ([]openstack.WorkloadVolume, error) {
 	var servers []string
 	for _, thing := range things {
-		if thing.Type == openstack.ThingServer && thing.Step == stacks.StepManagementCluster {
+		if thing.Type == openstack.TypeServer && thing.Step == stacks.StepManagementCluster {
 			servers = append(servers, thing.ID)
 		}
 	}

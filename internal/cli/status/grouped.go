@@ -47,14 +47,14 @@ func (r result) resourceLines() [][]string {
 }
 
 // byType are resources by type, in their order.
-func byType(resources []openstack.Thing) [][]openstack.Thing {
-	var groups [][]openstack.Thing
+func byType(resources []openstack.Resource) [][]openstack.Resource {
+	var groups [][]openstack.Resource
 	for _, t := range resources {
 		if n := len(groups); n > 0 && groups[n-1][0].Type == t.Type {
 			groups[n-1] = append(groups[n-1], t)
 			continue
 		}
-		groups = append(groups, []openstack.Thing{t})
+		groups = append(groups, []openstack.Resource{t})
 	}
 	return groups
 }

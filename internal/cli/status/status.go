@@ -55,9 +55,9 @@ With --drift it also compares the cloud with the state, and changes neither.`,
 
 // result is what status prints as data.
 type result struct {
-	Environment string            `json:"environment"`
-	Cloud       string            `json:"cloud"`
-	Resources   []openstack.Thing `json:"resources"`
+	Environment string               `json:"environment"`
+	Cloud       string               `json:"cloud"`
+	Resources   []openstack.Resource `json:"resources"`
 	// Seed is what runs on the seed; Unreachable says why that is unknown.
 	Seed        []component `json:"seed,omitempty"`
 	Unreachable string      `json:"unreachable,omitempty"`
@@ -73,7 +73,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
-	r := result{Environment: t.Name(), Cloud: t.Cloud.Name, Resources: []openstack.Thing{}}
+	r := result{Environment: t.Name(), Cloud: t.Cloud.Name, Resources: []openstack.Resource{}}
 	things, err := t.Inventory.List(ctx, t.Name())
 	if err != nil {
 		return err

@@ -21,16 +21,16 @@ func whole() result {
 	r := result{Environment: "demo", Cloud: "sandbox"}
 	add := func(kind string, count int, state string) {
 		for i := range count {
-			r.Resources = append(r.Resources, openstack.Thing{Type: kind, ID: "1f9c1dd4-7d0c-4bd2-bd3f-5f2f1d0a7c11",
+			r.Resources = append(r.Resources, openstack.Resource{Type: kind, ID: "1f9c1dd4-7d0c-4bd2-bd3f-5f2f1d0a7c11",
 				Name: fmt.Sprintf("demo-%s-%d-control-plane-9bjpd", strings.ReplaceAll(kind, " ", "-"), i), State: state})
 		}
 	}
-	add(openstack.ThingBalancer, 1, "ACTIVE")
-	add(openstack.ThingServer, 5, "ACTIVE")
-	add(openstack.ThingFloatingIP, 2, "DOWN")
-	add(openstack.ThingPort, 7, "ACTIVE")
-	add(openstack.ThingVolume, 1, "in-use")
-	add(openstack.ThingSecurityGroup, 3, "present")
+	add(openstack.TypeLoadBalancer, 1, "ACTIVE")
+	add(openstack.TypeServer, 5, "ACTIVE")
+	add(openstack.TypeFloatingIP, 2, "DOWN")
+	add(openstack.TypePort, 7, "ACTIVE")
+	add(openstack.TypeVolume, 1, "in-use")
+	add(openstack.TypeSecurityGroup, 3, "present")
 	r.Seed = []component{{kindNode, "demo-seed", nodeReady, "v1.33.1+k3s1", now().Add(-time.Hour), true}}
 	for i := range 18 {
 		r.Seed = append(r.Seed, component{"Deployment", fmt.Sprintf("capi-system/controller-%d", i), "1/1 available", "v1.12.3", now().Add(-time.Hour), true})

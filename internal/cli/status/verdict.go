@@ -18,7 +18,7 @@ const (
 )
 
 // judge reads a resource's state, each service's in its own words.
-func judge(t openstack.Thing) condition {
+func judge(t openstack.Resource) condition {
 	state := strings.ToUpper(t.State)
 	for _, word := range []string{"ERROR", "KILLED", "DEACTIVATED", "DEGRADED"} {
 		if strings.Contains(state, word) {

@@ -31,9 +31,9 @@ const (
 func IsShelved(state string) bool { return state == shelved || state == offloaded }
 
 // ShelvedSeed reports whether the seed is among the resources, and shelved.
-func ShelvedSeed(things []openstack.Thing) bool {
-	return slices.ContainsFunc(things, func(t openstack.Thing) bool {
-		return t.Type == openstack.ThingServer && t.Step == stacks.StepSeed && IsShelved(t.State)
+func ShelvedSeed(things []openstack.Resource) bool {
+	return slices.ContainsFunc(things, func(t openstack.Resource) bool {
+		return t.Type == openstack.TypeServer && t.Step == stacks.StepSeed && IsShelved(t.State)
 	})
 }
 

@@ -1,6 +1,6 @@
 package janitor
 
-// The kinds of things in OpenStack, in the order of their deletion: what stands
+// The kinds of resources in OpenStack, in the order of their deletion: what stands
 // on another comes before it.
 const (
 	kindAddress  = "floating IP"
@@ -14,7 +14,7 @@ func kinds() []string {
 	return []string{kindAddress, kindBalancer, kindGroup, kindSnapshot, kindVolume}
 }
 
-// claim is whose a thing is that bears the cluster's name. The name alone does
+// claim is whose a resource is that bears the cluster's name. The name alone does
 // not tell: two clusters in one project may have the same.
 type claim int
 
@@ -24,8 +24,8 @@ const (
 	foreign                // on another's
 )
 
-// Thing is something in the project with the cluster's name in its mark.
-type Thing struct {
+// Resource is something in the project with the cluster's name in its mark.
+type Resource struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`
@@ -37,7 +37,7 @@ type Thing struct {
 	keep, busy bool
 }
 
-func (t Thing) String() string {
+func (t Resource) String() string {
 	text := t.Kind + " " + t.ID
 	if t.Name != "" {
 		text += " (" + t.Name + ")"
@@ -48,33 +48,33 @@ func (t Thing) String() string {
 	return text
 }
 
-// plan is what is to become of the things.
+// plan is what is to become of the resources.
 type plan struct {
-	remove, wait, keep, refuse, foreign []Thing
+	remove, wait, keep, refuse, foreign []Resource
 }
 
-// decide sorts things into a plan. rivals are other clusters of the same name in
+// decide sorts resources into a plan. rivals are other clusters of the same name in
 // the project that are to live on: beside one of those, only what is identified
 // by more than the name is deleted.
-func decide(things []Thing, rivals []string) plan {
+func decide(resources []Resource, rivals []string) plan {
 	var p plan
 	disputed := len(rivals) > 0
-	for _, thing := range things {
-		disputed = disputed || thing.claim == foreign
+	for _, resource := range resources {
+		disputed = disputed || resource.claim == foreign
 	}
-	for _, thing := range things {
+	for _, resource := range resources {
 		switch {
-		case thing.claim == foreign:
-			p.foreign = append(p.foreign, thing)
-		case thing.keep:
-			p.keep = append(p.keep, thing)
-		case disputed && thing.claim != ours:
-			thing.Why = "only its name shows who owns it"
-			p.refuse = append(p.refuse, thing)
-		case thing.busy:
-			p.wait = append(p.wait, thing)
+		case resource.claim == foreign:
+			p.foreign = append(p.foreign, resource)
+		case resource.keep:
+			p.keep = append(p.keep, resource)
+		case disputed && resource.claim != ours:
+			resource.Why = "only its name shows who owns it"
+			p.refuse = append(p.refuse, resource)
+		case resource.busy:
+			p.wait = append(p.wait, resource)
 		default:
-			p.remove = append(p.remove, thing)
+			p.remove = append(p.remove, resource)
 		}
 	}
 	return p
