@@ -1,8 +1,8 @@
-// Package boundaries holds the page on security to what is tested.
+// Package boundaries holds the page on security to what is tested, and the rooms of
+// the code to what they may import.
 package boundaries
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,27 +14,24 @@ import (
 // in a package that the page names with it.
 func TestThePageNamesTestsThatExist(t *testing.T) {
 	t.Parallel()
-	const root = "../.."
 	page, err := os.ReadFile(filepath.Join(root, "docs", "design", "security.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	there := map[string][]string{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
+	goFiles(t, func(path string) {
+		if !strings.HasSuffix(path, "_test.go") {
+			return
 		}
-		text, err := os.ReadFile(path)
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, match := range declared.FindAllSubmatch(text, -1) {
-			folder, _ := filepath.Rel(root, filepath.Dir(path))
-			there[string(match[1])] = append(there[string(match[1])], filepath.ToSlash(folder))
+			there[string(match[1])] = append(there[string(match[1])], filepath.ToSlash(filepath.Dir(path)))
 		}
-		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(string(page), -1)
 	if len(named) < 40 {
 		t.Errorf("the page names %d tests", len(named))
