@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,19 +56,7 @@ func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 // ApplyObjects is Apply for decoded objects. It retries objects whose webhook is not
 // ready yet, and kinds that are just being defined.
 func (c *Cluster) ApplyObjects(ctx context.Context, objects []*unstructured.Unstructured) error {
-	var waves [3][]*unstructured.Unstructured
-	defined := definedGroups(objects)
-	for _, object := range objects {
-		wave := 1
-		switch {
-		case object.GetKind() == "Namespace" || object.GetKind() == definition:
-			wave = 0
-		case defined[object.GroupVersionKind().Group]:
-			wave = 2 // their webhooks run in pods of the wave before
-		}
-		waves[wave] = append(waves[wave], object)
-	}
-	for _, wave := range waves {
+	for _, wave := range waves(objects) {
 		if err := c.applyAll(ctx, wave); err != nil {
 			return err
 		}
@@ -76,6 +65,33 @@ func (c *Cluster) ApplyObjects(ctx context.Context, objects []*unstructured.Unst
 }
 
 const definition = "CustomResourceDefinition"
+
+// waves are the objects in the order of their creation; those of one wave may
+// be created at once.
+func waves(objects []*unstructured.Unstructured) [3][]*unstructured.Unstructured {
+	var all [3][]*unstructured.Unstructured
+	defined := definedGroups(objects)
+	for _, object := range objects {
+		wave := 1
+		switch {
+		case object.GetKind() == "Namespace" || object.GetKind() == definition:
+			wave = 0
+		case defined[object.GroupVersionKind().Group]:
+			wave = 2 // their webhooks run in pods of the wave before
+		case isToken(object):
+			wave = 2 // Kubernetes deletes a token whose service account is not there yet
+		}
+		all[wave] = append(all[wave], object)
+	}
+	return all
+}
+
+// isToken tells whether an object is a Secret that Kubernetes fills with the
+// token of a service account.
+func isToken(object *unstructured.Unstructured) bool {
+	kind, _, _ := unstructured.NestedString(object.Object, "type")
+	return object.GetKind() == "Secret" && kind == string(corev1.SecretTypeServiceAccountToken)
+}
 
 // definedGroups are the API groups of the definitions among objects.
 func definedGroups(objects []*unstructured.Unstructured) map[string]bool {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -38,5 +40,37 @@ func TestWhatIsAskedAgain(t *testing.T) {
 		if passing(test.err) != test.passes || Unsettled(test.err) != test.unsettled {
 			t.Errorf("%s: passing is %v, unsettled is %v", name, passing(test.err), Unsettled(test.err))
 		}
+	}
+}
+
+// What another object is needed for comes after it: a token's Secret whose
+// service account is missing is deleted by Kubernetes' token controller.
+func TestObjectsComeInWaves(t *testing.T) {
+	t.Parallel()
+	objects, err := Decode(strings.NewReader(`{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {name: token}}
+---
+{apiVersion: example.org/v1, kind: Thing, metadata: {name: custom}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: account}}
+---
+{apiVersion: v1, kind: Secret, type: Opaque, metadata: {name: secret}}
+---
+{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.example.org}, spec: {group: example.org}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: ns}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, wave := range waves(objects) {
+		var names []string
+		for _, object := range wave {
+			names = append(names, object.GetName())
+		}
+		got = append(got, strings.Join(names, " "))
+	}
+	if want := []string{"things.example.org ns", "account secret", "token custom"}; !slices.Equal(got, want) {
+		t.Errorf("waves %q, want %q", got, want)
 	}
 }
