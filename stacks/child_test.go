@@ -86,7 +86,8 @@ func killed(t *testing.T, cloud *sandboxtest.Cloud, folder, variable string, at 
 
 // TestKilledRunsConverge kills `up` again and again in one environment, after
 // some changes or some calls each time: every run goes on from what the last one
-// left. Together that are some thirty points of one way.
+// left. The second way has some twenty points more than the first and takes a
+// minute: `make proofs` goes it.
 func TestKilledRunsConverge(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -102,6 +103,9 @@ func TestKilledRunsConverge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if test.variable == childCall && os.Getenv("SLIPWAY_PROOFS") == "" {
+				t.Skip("set SLIPWAY_PROOFS=1")
+			}
 			cloud := sandboxtest.Start(t)
 			w := newWorld(t, cloud, plain)
 			kills := 0
