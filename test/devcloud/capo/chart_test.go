@@ -47,36 +47,32 @@ func TestNetworksOfTheChart(t *testing.T) {
 	p := newProject(t)
 	m := newManagement(t)
 	image := p.bootless(unique())
-	made := func(values string) *cluster {
+	// One after the other: five at once need more security groups than a project
+	// may have by default.
+	with := func(values string, look func(*cluster)) {
 		c := &cluster{project: p, management: m, name: unique()}
 		c.chart(image, values)
-		return c
+		defer c.delete()
+		look(c)
 	}
-	listed := made(`apiServer: {allowedCIDRs: [198.51.100.0/24, 203.0.113.7/32]}`)
-	defer listed.delete()
-	spelt := made(`apiServer: {allowedCidrs: [198.51.100.0/24]}`)
-	defer spelt.delete()
-	bound := made(`apiServer: {associateFloatingIP: false}`)
-	defer bound.delete()
-	none := made(`apiServer: {allowedCIDRs: [none]}`)
-	defer none.delete()
-	ruled := made(extraRules)
-	defer ruled.delete()
-
-	listed.expectOutside()
-	listed.expectAllowed("198.51.100.0/24", "203.0.113.7/32")
-	listed.chart(image, `apiServer: {allowedCIDRs: [192.0.2.0/24]}`)
-	listed.expectAllowed("192.0.2.0/24")
-	spelt.expectAllowed("198.51.100.0/24")
-	bound.expectInside()
-	none.expectInside()
-	if lb := ruled.apiBalancer(); lb.Provider != "ovn" {
-		t.Errorf("the load balancer is of %s, not of OVN", lb.Provider)
-	}
-	if lb := listed.apiBalancer(); lb.Provider != "amphora" {
-		t.Errorf("the load balancer is of %s, not of the default", lb.Provider)
-	}
-	ruled.expectRules()
+	with(`apiServer: {allowedCIDRs: [198.51.100.0/24, 203.0.113.7/32]}`, func(c *cluster) {
+		c.expectOutside()
+		c.expectAllowed("198.51.100.0/24", "203.0.113.7/32")
+		c.chart(image, `apiServer: {allowedCIDRs: [192.0.2.0/24]}`)
+		c.expectAllowed("192.0.2.0/24")
+		if lb := c.apiBalancer(); lb.Provider != "amphora" {
+			t.Errorf("the load balancer is of %s, not of the default", lb.Provider)
+		}
+	})
+	with(`apiServer: {allowedCidrs: [198.51.100.0/24]}`, func(c *cluster) { c.expectAllowed("198.51.100.0/24") })
+	with(`apiServer: {associateFloatingIP: false}`, (*cluster).expectInside)
+	with(`apiServer: {allowedCIDRs: [none]}`, (*cluster).expectInside)
+	with(extraRules, func(c *cluster) {
+		if lb := c.apiBalancer(); lb.Provider != "ovn" {
+			t.Errorf("the load balancer is of %s, not of OVN", lb.Provider)
+		}
+		c.expectRules()
+	})
 }
 
 // chart makes, or changes, the cluster of the chart with these values: its
