@@ -37,7 +37,7 @@ function slipway_fail {
     die $LINENO "$2; the last lines of the log are above, and more in: journalctl -u devstack@$service"
 }
 
-# Starts a service anew, so that a second stack.sh has the new program and settings.
+# Restarts a service, so that a second stack.sh has the new program and settings.
 function slipway_run {
     local service=$1 user=${2:-} text environment=""
     text=$(slipway_devstack command "$service")

@@ -27,7 +27,7 @@ const (
 
 // Judge reports all that a host lacks.
 func (m Machine) Judge() error {
-	const remedy = "use a larger host, or set SLIPWAY_SMALL_MACHINE=True in local.conf to go on: clusters may then be slow, or never become ready"
+	const remedy = "use a larger host, or set SLIPWAY_SMALL_MACHINE=True in local.conf to continue: clusters may then be slow, or never become ready"
 	var lacks []error
 	lack := func(object, format string, args ...any) {
 		lacks = append(lacks, &fault.Fault{Exit: fault.ExitPreflight, Object: object, Err: fmt.Errorf(format, args...), Remedy: remedy})
