@@ -19,7 +19,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-sh/slipway/images/imagetest"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
@@ -46,6 +51,9 @@ func newWorld(t *testing.T) *world {
 	server.Define(t)
 	w := &world{t: t, sandbox: sandboxtest.Start(t), work: t.TempDir(), requests: &counter{}}
 	t.Cleanup(func() { w.phases("unstack") }) // ends the services also of a failed test
+	// devstack's Keystone has it before plugins are asked (lib/keystone).
+	_, err := projects.Create(t.Context(), w.sandbox.Admin.Identity(t), projects.CreateOpts{Name: "service", DomainID: "default"}).Extract()
+	w.must(err)
 	program, err := os.Executable()
 	w.must(err)
 	sum := w.install(program, "download/slipway")
@@ -191,7 +199,9 @@ func TestPhasesOnACloud(t *testing.T) {
 	if err != nil || !strings.Contains(string(tempest), "image_id = "+image) {
 		t.Errorf("Tempest: %v\n%s", err, tempest)
 	}
+	w.cluster()
 	w.phases("unstack")
+	w.none()
 	if n := held(t, w.sandbox); n != 0 {
 		t.Errorf("%d application credentials are left", n)
 	}
@@ -239,6 +249,51 @@ func (w *world) inCatalog(run int) {
 	}
 	if n := held(w.t, w.sandbox); n != 1 {
 		w.t.Errorf("run %d: %d application credentials", run, n)
+	}
+}
+
+// openstack runs the command as the user demo.
+func (w *world) openstack(args ...string) string {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), "openstack", append([]string{"--os-cloud", "devstack"}, args...)...)
+	cmd.Env = w.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("openstack %q: %v\n%s\n%s", args, err, out, w.logs())
+	}
+	return string(out)
+}
+
+// cluster creates a cluster of the template, as the user demo. Its objects are there when
+// the controllers have made them; nothing would run them.
+func (w *world) cluster() {
+	w.t.Helper()
+	w.openstack("keypair", "create", "mine")
+	w.openstack("coe", "cluster", "create", "shop", "--cluster-template", "k8s-v1-34-4", "--keypair", "mine", "--master-count", "1", "--node-count", "1")
+	for end := time.Now().Add(time.Minute); w.clusters("cluster.x-k8s.io", "v1beta2") == 0; time.Sleep(time.Second) {
+		if time.Now().After(end) {
+			w.t.Fatalf("the controllers made no cluster: %s\n%s", w.openstack("coe", "cluster", "show", "shop"), w.logs())
+		}
+	}
+}
+
+// clusters counts the clusters of a group on the management cluster.
+func (w *world) clusters(group, version string) int {
+	w.t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", w.path("kubeconfig"))
+	w.must(err)
+	client, err := dynamic.NewForConfig(config)
+	w.must(err)
+	list, err := client.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: "clusters"}).List(w.t.Context(), metav1.ListOptions{})
+	w.must(err)
+	return len(list.Items)
+}
+
+// none checks that unstack left no cluster.
+func (w *world) none() {
+	w.t.Helper()
+	if outer, inner := w.clusters("magnum.slipway.sh", "v1alpha1"), w.clusters("cluster.x-k8s.io", "v1beta2"); outer+inner > 0 {
+		w.t.Errorf("left %d and %d clusters\n%s", outer, inner, w.logs())
 	}
 }
 
