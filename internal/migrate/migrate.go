@@ -4,7 +4,6 @@
 package migrate
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"regexp"
@@ -187,17 +186,32 @@ func computed(value any) bool {
 	return false
 }
 
-// result checks the environment file as `slipway config validate` does.
-func (d *draft) result() (*Result, error) {
-	text, err := yaml.Marshal(map[string]any{"apiVersion": config.APIVersion, "kind": config.Kind, "metadata": map[string]any{"name": d.name}, "spec": d.spec})
+// file is the environment file.
+func (d *draft) file(spec map[string]any) ([]byte, error) {
+	text, err := yaml.Marshal(map[string]any{"apiVersion": config.APIVersion, "kind": config.Kind, "metadata": map[string]any{"name": d.name}, "spec": spec})
 	if err != nil {
 		return nil, fmt.Errorf("writing the environment file: %w", err)
+	}
+	return text, nil
+}
+
+// result checks the environment file as `slipway config validate` does, but for the file
+// of certificates, which is not where it belongs yet.
+func (d *draft) result() (*Result, error) {
+	checked := maps.Clone(d.spec)
+	delete(checked, "caBundle")
+	text, err := d.file(checked)
+	if err != nil {
+		return nil, err
 	}
 	if _, err := config.Parse(config.Source{Name: config.DefaultFile, Text: text}); err != nil {
 		return nil, fmt.Errorf("checking what was converted: %w", err)
 	}
+	if text, err = d.file(d.spec); err != nil {
+		return nil, err
+	}
 	d.files[config.DefaultFile] = string(text)
-	slices.SortStableFunc(d.notes, func(a, b Note) int { return bytes.Compare([]byte(order(a)), []byte(order(b))) })
+	slices.SortStableFunc(d.notes, func(a, b Note) int { return strings.Compare(order(a), order(b)) })
 	return &Result{Name: d.name, Files: d.files, Notes: d.notes}, nil
 }
 
