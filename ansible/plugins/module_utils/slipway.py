@@ -80,9 +80,10 @@ class Slipway(object):
 
     def _keep_progress(self, said):
         path = self.module.params.get("progress_file")
-        if path:
+        events = [line for line in said.splitlines(True) if line.startswith("{")]
+        if path and events:
             with open(path, "a") as log:
-                log.write(said)
+                log.writelines(events)
 
     def fail(self, line, code, said):
         found = errors_in(said)
