@@ -1,4 +1,4 @@
-// Package config is `slipway config`: show, validate, schema.
+// Package config is `slipway config`: show, validate, schema, import.
 package config
 
 import (
@@ -22,7 +22,7 @@ func New(streams ui.Streams) *cobra.Command {
 files, later ones override earlier ones: maps are merged, everything else is replaced,
 and null resets a key to its default. docs/reference/environment.md lists the keys.`,
 	}
-	cmd.AddCommand(newShow(streams), newValidate(streams), newSchema(streams))
+	cmd.AddCommand(newShow(streams), newValidate(streams), newSchema(streams), newImport(streams))
 	return cmd
 }
 

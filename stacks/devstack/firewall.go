@@ -1,0 +1,88 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// Runner runs a program and returns what it printed.
+type Runner func(ctx context.Context, program string, args ...string) (string, error)
+
+// Tag is the comment of all rules of the plugin, by which they are found again (row D-16).
+const Tag = "slipway-devstack"
+
+// rule is one rule of iptables.
+type rule struct{ table, chain, match, target string }
+
+func (r rule) args(action string) []string {
+	args := append([]string{"-w", "-t", r.table, action, r.chain}, strings.Fields(r.match)...)
+	return append(args, "-m", "comment", "--comment", Tag, "-j", r.target)
+}
+
+// rules open the host to what runs on it: devstack's hosts often drop what is not known.
+// Pods reach the APIs on the host, and floating IPs behind its bridge; nodes of clusters
+// come out of FLOATING_RANGE.
+func (s Settings) rules() []rule {
+	pods, floating := s.Pods.String(), s.FloatingRange.String()
+	rules := []rule{
+		{"filter", "INPUT", "-s " + pods, "ACCEPT"},
+		{"filter", "INPUT", "-s " + floating, "ACCEPT"},
+		{"filter", "FORWARD", "-s " + pods, "ACCEPT"},
+		{"filter", "FORWARD", "-d " + pods, "ACCEPT"},
+		{"nat", "POSTROUTING", "-s " + pods + " ! -d " + pods, "MASQUERADE"},
+	}
+	if s.FixedRange.IsValid() {
+		rules = append(rules, rule{"filter", "INPUT", "-s " + s.FixedRange.String(), "ACCEPT"})
+	}
+	return rules
+}
+
+// Open adds the rules that are missing, before all others.
+func (s Settings) Open(ctx context.Context, run Runner) error {
+	for _, r := range s.rules() {
+		if _, err := run(ctx, "iptables", r.args("-C")...); err == nil {
+			continue
+		}
+		if _, err := run(ctx, "iptables", r.args("-I")...); err != nil {
+			return fault.New("iptables "+strings.Join(r.args("-I"), " "), err, "run the plugin as a user who may use sudo, on a kernel with iptables")
+		}
+	}
+	return nil
+}
+
+// Shut removes all rules with the tag, also those of earlier settings.
+func Shut(ctx context.Context, run Runner) error {
+	var failed []error
+	for _, table := range []string{"filter", "nat"} {
+		text, err := run(ctx, "iptables", "-w", "-t", table, "-S")
+		if err != nil {
+			failed = append(failed, fmt.Errorf("listing the rules of table %s: %w", table, err))
+			continue
+		}
+		for line := range strings.Lines(text) {
+			// -S prints a rule as the arguments that add it.
+			fields := strings.Fields(line)
+			if len(fields) < 2 || fields[0] != "-A" || !tagged(fields) {
+				continue
+			}
+			fields[0] = "-D"
+			if _, err := run(ctx, "iptables", append([]string{"-w", "-t", table}, fields...)...); err != nil {
+				failed = append(failed, fmt.Errorf("removing rule %s: %w", strings.TrimSpace(line), err))
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func tagged(fields []string) bool {
+	for i, field := range fields {
+		if field == "--comment" && i+1 < len(fields) && strings.Trim(fields[i+1], `"`) == Tag {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,502 @@
+package devstack
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// host is a host on which stack.sh runs with the plugin; all programs that could change
+// anything are recorders.
+type host struct {
+	t    *testing.T
+	work string
+	env  []string
+}
+
+// programs are what the recorder stands for.
+var programs = []string{"sudo", "systemctl", "openstack", "wget", "curl", "journalctl", "sysctl", "go", "nova", "neutron", "glance"}
+
+func newHost(t *testing.T) *host {
+	t.Helper()
+	testdata, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := filepath.Abs("../../devstack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &host{t: t, work: t.TempDir()}
+	bin := h.path("bin")
+	h.must(os.Mkdir(bin, 0o755))
+	for _, name := range programs {
+		h.must(os.Symlink(filepath.Join(testdata, "bin/recorder"), filepath.Join(bin, name)))
+	}
+	h.env = []string{"PATH=" + bin + ":/usr/sbin:/usr/bin:/sbin:/bin", "WORK=" + h.work, "HARNESS=" + testdata, "PLUGIN=" + plugin,
+		"SLIPWAY_DEVSTACK=" + os.Getenv("SLIPWAY_DEVSTACK"), "HOME=" + h.work}
+	// A program that is there: as go would have built it.
+	h.must(os.MkdirAll(h.path("stack/bin"), 0o755))
+	h.must(os.Symlink(filepath.Join(testdata, "bin/recorder"), h.path("stack/bin/slipway")))
+	h.must(os.MkdirAll(h.path("stack/data/slipway"), 0o755))
+	h.write("stack/data/slipway/k3s.kubeconfig", "k3s")
+	return h
+}
+
+func (h *host) must(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *host) path(parts ...string) string {
+	return filepath.Join(append([]string{h.work}, parts...)...)
+}
+
+func (h *host) write(name, text string) {
+	h.t.Helper()
+	h.must(os.MkdirAll(filepath.Dir(h.path(name)), 0o755))
+	h.must(os.WriteFile(h.path(name), []byte(text), 0o600))
+}
+
+func (h *host) read(name string) string {
+	h.t.Helper()
+	text, err := os.ReadFile(h.path(name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		h.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// local writes local.conf, as devstack extracts it.
+func (h *host) local(lines ...string) {
+	h.write("devstack/.localrc.auto", strings.Join(lines, "\n")+"\n")
+}
+
+// run runs phases of stack.sh, unstack.sh or clean.sh, and returns the calls that they made
+// and what was said.
+func (h *host) run(phases ...string) (calls []string, said string, err error) {
+	h.t.Helper()
+	h.must(errors.Join(os.RemoveAll(h.path("log")), os.RemoveAll(h.path("variables"))))
+	cmd := exec.CommandContext(h.t.Context(), "/bin/bash", append([]string{filepath.Join("testdata", "stack.sh")}, phases...)...)
+	cmd.Env = h.env
+	out, err := cmd.CombinedOutput()
+	for line := range strings.Lines(strings.ReplaceAll(h.read("log"), h.work, "WORK")) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "== ") {
+			calls = append(calls, line)
+		}
+	}
+	return calls, string(out), err
+}
+
+func (h *host) variable(name string) string {
+	for line := range strings.Lines(h.read("variables")) {
+		if key, value, _ := strings.Cut(strings.TrimSpace(line), "="); key == name {
+			return value
+		}
+	}
+	return ""
+}
+
+// exported reports whether the program got a variable.
+func (h *host) exported(name, value string) bool {
+	return strings.Contains(h.read("environment"), fmt.Sprintf("declare -x %s=%q\n", name, value))
+}
+
+// allPhases are those of stack.sh, in its order.
+var allPhases = []string{"stack pre-install", "stack install", "stack post-config", "stack extra", "stack test-config"}
+
+// started are the calls that start a unit anew.
+func started(name string, running bool) []string {
+	unit := "devstack@" + name + ".service"
+	calls := []string{"slipway devstack command " + name}
+	if running {
+		calls = append(calls, "systemctl stop "+unit, "systemctl disable "+unit)
+	}
+	return append(calls, "systemctl daemon-reload", "systemctl enable "+unit, "systemctl start "+unit)
+}
+
+// wanted are the calls of each phase. Those that only look are left out (quiet).
+func wanted(phase string, running bool) []string {
+	const admin = "openstack --os-cloud devstack-system-admin "
+	switch phase {
+	case "stack pre-install":
+		return []string{"go build -ldflags -s -w -o WORK/stack/bin/slipway ./cmd/slipway", "slipway devstack check",
+			"sysctl -q -w fs.inotify.max_user_instances=8192 fs.inotify.max_user_watches=524288"}
+	case "stack install":
+		return []string{"slipway devstack missing", "slipway devstack equip --progress plain"}
+	case "stack post-config":
+		calls := []string{"slipway devstack configure", "slipway devstack firewall",
+			admin + "user create slipway --password secret --domain=Default --or-show -f value -c id",
+			admin + "role add service --user slipway --project service --user-domain Default --project-domain Default",
+			admin + "user create slipway-admin --password secret --domain=Default --or-show -f value -c id",
+			admin + "role add service --user slipway-admin --project service --user-domain Default --project-domain Default",
+			admin + "role add admin --user slipway-admin --project service --user-domain Default --project-domain Default"}
+		if !running {
+			calls = append(calls, admin+"service create container-infra --name magnum --description=Container Infrastructure Management Service -f value -c id")
+		}
+		for _, face := range []string{"public", "admin", "internal"} {
+			calls = append(calls, admin+"endpoint create container-infra "+face+" http://192.0.2.7:9511/v1 --region RegionOne -f value -c id")
+		}
+		return append(calls, started("slipway-k3s", running)...)
+	case "stack extra":
+		calls := []string{"slipway devstack prepare", "slipway devstack install --progress plain",
+			"slipway image sync -m WORK/stack/data/slipway/images.yaml --bundle WORK/stack/slipway-bundle --cloud devstack-admin --progress plain"}
+		calls = append(append(calls, started("slipway-controllers", running)...), started("slipway-api", running)...)
+		return append(calls, "slipway template sync -t WORK/stack/data/slipway/templates.yaml --cloud devstack-admin --progress plain")
+	case "stack test-config":
+		return []string{"slipway devstack tempest"}
+	case "unstack":
+		return []string{"slipway devstack unstack --timeout 15m", "systemctl stop devstack@slipway-api.service", "systemctl disable devstack@slipway-api.service",
+			"systemctl stop devstack@slipway-controllers.service", "systemctl disable devstack@slipway-controllers.service",
+			"systemctl stop devstack@slipway-k3s.service", "systemctl disable devstack@slipway-k3s.service", "slipway devstack sweep --dir WORK/stack/data/slipway"}
+	case "clean":
+		return []string{"slipway devstack clean --dir WORK/stack/data/slipway"}
+	}
+	return nil
+}
+
+// changing leaves out what only looks.
+func changing(calls []string) []string {
+	return slices.DeleteFunc(slices.Clone(calls), func(call string) bool {
+		return strings.Contains(call, " role assignment list ") || strings.Contains(call, " endpoint list ") || strings.Contains(call, " service show ") ||
+			strings.HasPrefix(call, "systemctl is-enabled") || strings.HasPrefix(call, "curl ")
+	})
+}
+
+// sorted are calls without regard to their order: devstack makes an endpoint's interfaces in
+// an order of its own.
+func sorted(calls []string) string {
+	slices.Sort(calls)
+	return strings.Join(calls, "\n")
+}
+
+// TestPhasesCallExactlyTheirSteps runs every phase by itself, twice, with nothing set that
+// local.conf need not set, and then what undoes them. Nothing before phase extra asks for
+// more than Keystone: the recorder refuses that, and stack.sh would end.
+//
+// proves: D-02, D-03, D-05
+func TestPhasesCallExactlyTheirSteps(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for _, running := range []bool{false, true} {
+		for _, phase := range allPhases {
+			calls, said, err := h.run(phase)
+			if got, want := sorted(changing(calls)), sorted(wanted(phase, running)); err != nil || got != want {
+				t.Errorf("%s, running before: %v: %v\n%s\nwanted\n%s\nsaid\n%s", phase, running, err, got, want, said)
+			}
+		}
+	}
+	for _, phase := range []string{"unstack", "clean"} {
+		calls, said, err := h.run(phase)
+		if got := changing(calls); err != nil || !slices.Equal(got, wanted(phase, true)) {
+			t.Errorf("%s: %v, %q\nsaid\n%s", phase, err, got, said)
+		}
+	}
+	if _, err := os.Lstat(h.path("stack/bin/slipway")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("clean left the program (%v)", err)
+	}
+	for _, phase := range []string{"unstack", "clean"} { // nothing is there any more
+		if calls, said, err := h.run(phase); err != nil || len(changing(calls)) > 0 {
+			t.Errorf("%s again: %v, %q\n%s", phase, err, calls, said)
+		}
+	}
+}
+
+// TestWhatIsNoPhaseDoesNothing gives the plugin unknown phases, and turns it off.
+//
+// proves: D-02
+func TestWhatIsNoPhaseDoesNothing(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		local  string
+		phases []string
+	}{
+		"unknown":       {"", []string{"stack later", "stack", "override_defaults", "source", "restack extra", "unstack all", "clean install"}},
+		"disabled":      {"disable_service slipway", allPhases},
+		"disabled, end": {"disable_service slipway", []string{"unstack", "clean"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.local(test.local)
+			if calls, said, err := h.run(test.phases...); err != nil || len(calls) > 0 {
+				t.Errorf("%v: %q\n%s", err, calls, said)
+			}
+		})
+	}
+}
+
+// TestPhasesInOneRun runs them as stack.sh does, in one shell.
+func TestPhasesInOneRun(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	var want []string
+	for _, phase := range allPhases {
+		want = append(want, wanted(phase, false)...)
+	}
+	calls, said, err := h.run(allPhases...)
+	if err != nil || sorted(changing(calls)) != sorted(want) {
+		t.Errorf("%v: %s\n%s", err, strings.Join(calls, "\n"), said)
+	}
+	unit := h.read("systemd/devstack@slipway-k3s.service")
+	for _, line := range []string{"User = root", "ExecStart = /opt/slipway-k3s --run", `Environment = "A=b"`} {
+		if !strings.Contains(unit, line) {
+			t.Errorf("the unit of k3s has no %q:\n%s", line, unit)
+		}
+	}
+	if unit := h.read("systemd/devstack@slipway-api.service"); strings.Contains(unit, "User = root\n") && os.Geteuid() != 0 {
+		t.Errorf("the API runs as root:\n%s", unit)
+	}
+	info, err := os.Stat(h.path("stack/data/slipway/kubeconfig"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the kubeconfig: %v (%v)", info, err)
+	}
+}
+
+// TestLocalConfWins sets every setting of the plugin, and the defaults of devstack that it
+// raises.
+//
+// proves: D-04
+func TestLocalConfWins(t *testing.T) {
+	t.Parallel()
+	plain := newHost(t)
+	if _, said, err := plain.run("stack test-config"); err != nil {
+		t.Fatal(err, said)
+	}
+	if got := plain.variable("VOLUME_BACKING_FILE_SIZE") + " " + plain.variable("GLANCE_LIMIT_IMAGE_SIZE_TOTAL"); got != "50G 20000" {
+		t.Errorf("the plugin's own defaults are %s", got)
+	}
+	settings, err := os.ReadFile("../../devstack/settings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"GLANCE_LIMIT_IMAGE_SIZE_TOTAL": "7000", "VOLUME_BACKING_FILE_SIZE": "30G"} // devstack's own, asked for
+	for line := range strings.Lines(string(settings)) {
+		if name, _, assigned := strings.Cut(line, "="); assigned && strings.HasPrefix(line, "SLIPWAY_") {
+			want[name] = "mine-" + strings.ToLower(name)
+		}
+	}
+	if len(want) < 20 {
+		t.Fatalf("settings: %v", want)
+	}
+	want["SLIPWAY_BIN"] = plain.path("stack/bin/slipway")
+	for name := range want {
+		if !strings.HasPrefix(name, "SLIPWAY_") {
+			continue
+		}
+		if plain.variable(name) == want[name] && name != "SLIPWAY_BIN" {
+			t.Errorf("%s is %s by default", name, want[name])
+		}
+	}
+	h := newHost(t)
+	want["SLIPWAY_BIN"] = h.path("stack/bin/slipway")
+	var lines []string
+	for name, value := range want {
+		lines = append(lines, name+"="+value)
+	}
+	h.local(lines...)
+	if _, said, err := h.run("stack test-config"); err != nil {
+		t.Fatal(err, said)
+	}
+	for name, value := range want {
+		if got := h.variable(name); got != value {
+			t.Errorf("%s is %q, local.conf says %q", name, got, value)
+		}
+		if strings.HasPrefix(name, "SLIPWAY_") && !h.exported(name, value) {
+			t.Errorf("%s does not reach the program", name)
+		}
+	}
+}
+
+// TestDownloadsHaveDigests takes the program from the web: once, and nothing else than
+// what local.conf says. The second run has no network.
+//
+// proves: D-09
+func TestDownloadsHaveDigests(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	program, err := os.ReadFile("testdata/bin/recorder")
+	h.must(err)
+	sum := sha256.Sum256(program)
+	h.write("download", string(program))
+	h.must(os.Remove(h.path("stack/bin/slipway")))
+	conf := []string{"SLIPWAY_BINARY_URL=https://example.org/slipway", "SLIPWAY_BINARY_SHA256=" + hex.EncodeToString(sum[:])}
+	h.local(conf...)
+	calls, said, err := h.run("stack pre-install")
+	if err != nil || !strings.HasPrefix(strings.Join(calls, "\n"), "wget ") {
+		t.Fatalf("%v: %q\n%s", err, calls, said)
+	}
+	h.must(os.Remove(h.path("download")))
+	h.local(append(conf, "OFFLINE=True")...)
+	h.write("missing", "k3s\n") // what the bundle lacks is not fetched either
+	calls, said, err = h.run("stack pre-install", "stack install")
+	if err != nil || slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, "wget") || strings.Contains(c, "bundle ensure") }) {
+		t.Errorf("offline: %v: %q\n%s", err, calls, said)
+	}
+	h.write("download", "something else")
+	h.must(os.Remove(h.path("devstack/files/slipway")))
+	h.local(conf...)
+	calls, said, err = h.run("stack pre-install")
+	if err == nil || !strings.Contains(said, "SLIPWAY_BINARY_SHA256") || slices.Contains(calls, "slipway devstack check") {
+		t.Errorf("other bytes: %v: %q\n%s", err, calls, said)
+	}
+	if _, err := os.Stat(h.path("devstack/files/slipway")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the wrong file is kept for the next run (%v)", err)
+	}
+	if got, err := os.ReadFile(h.path("stack/bin/slipway")); err != nil || string(got) != string(program) {
+		t.Errorf("the program was replaced by other bytes (%v)", err)
+	}
+}
+
+func TestAnIncompleteBundleIsCompleted(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.write("missing", "k3s\nnode\n")
+	calls, said, err := h.run("stack install")
+	want := []string{"slipway devstack missing", "slipway bundle ensure --dir WORK/stack/slipway-bundle", "slipway devstack equip --progress plain"}
+	if err != nil || !slices.Equal(calls, want) {
+		t.Errorf("%v: %q\n%s", err, calls, said)
+	}
+}
+
+// TestAFailedStepEndsStack lets steps fail one by one: stack.sh ends there, with the log of
+// the service whose fault it is.
+func TestAFailedStepEndsStack(t *testing.T) {
+	t.Parallel()
+	for step, test := range map[string]struct{ phase, log string }{
+		"devstack check":   {"stack pre-install", ""},
+		"devstack missing": {"stack install", ""},
+		"devstack command": {"stack post-config", ""},
+		"devstack install": {"stack extra", "slipway-k3s"},
+		"image sync":       {"stack extra", ""},
+		"template sync":    {"stack extra", ""},
+		"devstack tempest": {"stack test-config", ""},
+	} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.env = append(h.env, "FAIL="+step)
+			calls, said, err := h.run(test.phase)
+			if err == nil {
+				t.Fatalf("stack.sh went on: %q\n%s", calls, said)
+			}
+			rest := calls[slices.IndexFunc(calls, func(c string) bool { return strings.HasPrefix(c, "slipway "+step) })+1:]
+			if test.log == "" && len(rest) > 0 {
+				t.Errorf("went on with %q", rest)
+			}
+			if test.log != "" && !slices.Equal(rest, []string{"journalctl --no-pager -n 50 -u devstack@" + test.log}) {
+				t.Errorf("then %q\n%s", rest, said)
+			}
+		})
+	}
+	h := newHost(t)
+	h.env = append(h.env, "FAIL=devstack unstack")
+	calls, said, err := h.run("unstack")
+	if err != nil || !strings.Contains(said, "not all clusters were deleted") || calls[len(calls)-1] != "slipway devstack sweep --dir WORK/stack/data/slipway" {
+		t.Errorf("unstack: %v: %q\n%s", err, calls, said)
+	}
+	h = newHost(t)
+	h.env = append(h.env, "CURL_EXIT=7", "SERVICE_TIMEOUT=1")
+	calls, said, err = h.run("stack extra")
+	if err == nil || calls[len(calls)-1] != "journalctl --no-pager -n 50 -u devstack@slipway-api" || !strings.Contains(said, "does not answer") {
+		t.Errorf("an API that does not answer: %v: %q\n%s", err, calls, said)
+	}
+}
+
+// TestTheProgramGetsWhatDevstackKnows is about variables: the authorities with tls-proxy
+// only, proxies, and no secret among arguments.
+func TestTheProgramGetsWhatDevstackKnows(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.env = append(h.env, "http_proxy=http://proxy:3128", "no_proxy=example.org", "ENABLED_SERVICES=key,tls-proxy", "SERVICE_PROTOCOL=https", "SERVICE_PASSWORD=hidden")
+	calls, said, err := h.run("stack install")
+	for name, value := range map[string]string{"SLIPWAY_CA": h.path("stack/data/ca-bundle.pem"), "SLIPWAY_CERTIFICATE": h.path("stack/data/devstack-cert.pem"),
+		"http_proxy": "http://proxy:3128", "no_proxy": "example.org", "SERVICE_PASSWORD": "hidden", "HOST_IP": "192.0.2.7"} {
+		if err != nil || !h.exported(name, value) {
+			t.Errorf("%v: %s is not %s in\n%s\n%s", err, name, value, h.read("environment"), said)
+		}
+	}
+	for _, call := range calls {
+		if strings.HasPrefix(call, "slipway ") && strings.Contains(call, "hidden") {
+			t.Errorf("the password is an argument: %s", call)
+		}
+	}
+	h = newHost(t)
+	if _, said, err := h.run("stack install"); err != nil || !h.exported("SLIPWAY_CA", "") {
+		t.Errorf("without tls-proxy: %v\n%s\n%s", err, h.read("environment"), said)
+	}
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.local("SLIPWAY_MODE=external", "SLIPWAY_KUBECONFIG=/etc/kubernetes/admin.conf")
+	calls, said, err := h.run(append(slices.Clone(allPhases), "unstack")...)
+	if err != nil || slices.ContainsFunc(calls, func(c string) bool {
+		return strings.Contains(c, "slipway-k3s") || strings.HasPrefix(c, "sysctl")
+	}) {
+		t.Errorf("external: %v: %q\n%s", err, calls, said)
+	}
+	h = newHost(t)
+	h.local("disable_service slipway-api")
+	calls, said, err = h.run(allPhases...)
+	if err != nil || slices.ContainsFunc(calls, func(c string) bool {
+		return strings.Contains(c, "slipway-api") || strings.Contains(c, "template") || strings.Contains(c, "container-infra")
+	}) {
+		t.Errorf("without the API: %v: %q\n%s", err, calls, said)
+	}
+	h = newHost(t)
+	h.env = append(h.env, "ENABLED_SERVICES=key,magnum-api")
+	if _, said, err := h.run("stack pre-install"); err == nil || !strings.Contains(said, "disable_service slipway-api") {
+		t.Errorf("beside Magnum: %v\n%s", err, said)
+	}
+	h = newHost(t)
+	h.env = append(h.env, "ENABLED_SERVICES=key")
+	if calls, said, err := h.run("stack test-config"); err != nil || len(calls) > 0 {
+		t.Errorf("without Tempest: %v: %q\n%s", err, calls, said)
+	}
+}
+
+// TestTempestIsConfigured looks at the file: each option in section [magnum].
+func TestTempestIsConfigured(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	if _, said, err := h.run("stack test-config"); err != nil {
+		t.Fatal(err, said)
+	}
+	text := strings.ReplaceAll(h.read("tempest.conf"), "[magnum]\n", "magnum ")
+	for _, want := range []string{"image_id = 1234", "nic_id = public"} {
+		if !strings.Contains(text, want) || !strings.Contains(text, "magnum ") {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+// TestScriptsAreClean checks what devstack sources, and what the tests do.
+//
+// proves: D-01
+func TestScriptsAreClean(t *testing.T) {
+	t.Parallel()
+	files := []string{"../../devstack/override-defaults", "../../devstack/settings", "../../devstack/plugin.sh", "testdata/functions.sh", "testdata/stack.sh", "testdata/bin/recorder"}
+	for _, file := range files {
+		if out, err := exec.CommandContext(t.Context(), "bash", "-n", file).CombinedOutput(); err != nil {
+			t.Errorf("bash -n %s: %v\n%s", file, err, out)
+		}
+	}
+	if _, err := exec.LookPath("shellcheck"); err != nil && os.Getenv("SLIPWAY_CLIENTS") == "" {
+		t.Skip("Debian's package shellcheck is not installed: run make deps")
+	}
+	if out, err := exec.CommandContext(t.Context(), "shellcheck", files...).CombinedOutput(); err != nil {
+		t.Errorf("shellcheck: %v\n%s", err, out)
+	}
+}
