@@ -85,7 +85,7 @@ func TestWhatExistsIsNotNeededAgain(t *testing.T) {
 	thing := func(kind string) cloud.Thing { return cloud.Thing{Kind: kind, ID: kind, Name: kind, Owner: &mark} }
 	r := check(t, "", func(s *cloud.Snapshot) {
 		s.Servers = []cloud.ServerInfo{{Thing: thing("server")}}
-		s.Volumes, s.SecurityGroups = []cloud.Thing{thing("volume")}, []cloud.Thing{thing("security group")}
+		s.Volumes, s.SecurityGroups = []cloud.VolumeInfo{{Thing: thing("volume")}}, []cloud.GroupInfo{{Thing: thing("security group")}}
 		s.FloatingIPs = []cloud.FloatingIPInfo{{Thing: thing("floating IP")}}
 		s.Routers = []cloud.RouterInfo{{Thing: thing("router")}}
 		s.Networks = append(s.Networks, cloud.NetworkInfo{Thing: thing("network"), ProjectID: "p"})

@@ -1,0 +1,29 @@
+package cause
+
+import "regexp"
+
+// quotaRules are about limits of the project. A quota leaves no trace in the cloud but
+// in the answer to a call, which the controller repeats.
+func quotaRules() []Rule {
+	const fix = "delete what is not needed, or ask the cloud's operator for a larger quota; then delete the Machine that failed so that it is created again: kubectl delete machine NAME"
+	return []Rule{
+		{ID: "quota-compute", Layer: "Nova", Ending: Outside, Meaning: "The project's quota of servers, cores or RAM is used up.", Fix: fix, kind: "quota",
+			words: regexp.MustCompile(`Quota exceeded for (?P<object>cores|instances|ram|server_groups|server_group_members|key_pairs)|Quota exceeded, too many (?P<group>server groups|servers in group)`), not: quotaHasRoom},
+		{ID: "quota-network", Layer: "Neutron", Ending: Outside, Meaning: "The project's quota of networks, ports, security groups or floating IPs is used up.",
+			Fix: "delete what is not needed, or ask the cloud's operator for a larger quota; the controller then goes on by itself", kind: "quota",
+			words: regexp.MustCompile(`Quota exceeded for resources: \['?(?P<object>\w+)'?`), not: quotaHasRoom},
+		{ID: "quota-volume", Layer: "Cinder", Ending: Outside, Meaning: "The project's quota of volumes or of their size is used up.", Fix: fix, kind: "quota",
+			words: regexp.MustCompile(`exceeded for quota '(?P<object>[\w-]+)'|VolumeSizeExceedsAvailableQuota|VolumeLimitExceeded|exceeds allowed (?P<size>gigabytes|volumes) quota`)},
+		{ID: "quota-load-balancer", Layer: "Octavia", Ending: Outside, Meaning: "The project's quota of load balancers, listeners, pools or members is used up.",
+			Fix: "delete load balancers that are not needed, or ask the cloud's operator for a larger quota; the controller then goes on by itself", kind: "quota",
+			words: regexp.MustCompile(`(?i)quota has been met for resources?: (?P<object>[\w ]+\w)`)},
+	}
+}
+
+// quotaHasRoom takes a complaint back if the cloud says now that the quota has room, and
+// the controller tries again by itself.
+func quotaHasRoom(v *scene, c complaint, object string) bool {
+	resource := map[string]string{"port": "ports", "network": "networks", "subnet": "subnets", "router": "routers", "floatingip": "floating_ips",
+		"security_group": "security_groups", "security_group_rule": "security_group_rules"}[object]
+	return !c.final && resource != "" && v.Cloud.room(resource)
+}
