@@ -160,3 +160,42 @@ func undated(t time.Time) time.Time {
 	}
 	return t
 }
+
+// Involves reports whether a finding is about an object with a name or an id, or about
+// something that it consists of.
+func (f Finding) Involves(name string) bool {
+	return slices.ContainsFunc(f.Chain, func(r Ref) bool { return r.Name == name || r.ID == name && name != "" })
+}
+
+// Has reports whether an object with a name or an id is in the snapshot: in Kubernetes,
+// or as the server or load balancer of the cluster.
+func (s Snapshot) Has(name string) bool {
+	v := newScene(s)
+	if b := v.api(); b != nil && (b.Name == name || b.ID == name) {
+		return true
+	}
+	for _, list := range v.Objects {
+		if slices.ContainsFunc(list, func(o *unstructured.Unstructured) bool { return o.GetName() == name }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(v.members, func(m member) bool { r := m.ref(); return r.Name == name || r.ID == name })
+}
+
+// About returns the answer with the findings that involve an object alone. A finding on
+// which the object stands without being part of it, such as the cluster's network, is
+// kept too if the object is not well because of it.
+func (a Answer) About(name string) Answer {
+	var kept []Finding
+	for _, f := range a.Findings {
+		follows := slices.ContainsFunc(f.Consequences, func(c string) bool { return slices.Contains(strings.Fields(strings.ReplaceAll(c, ":", " ")), name) })
+		if f.Involves(name) || follows {
+			kept = append(kept, f)
+		}
+	}
+	a.Findings = kept
+	if a.Findings == nil {
+		a.Findings = []Finding{}
+	}
+	return a
+}

@@ -7,6 +7,8 @@ import (
 
 // Cloud is what a project's cloud says at one time.
 type Cloud struct {
+	// Login names the login that was used where no cluster does: an entry of clouds.yaml.
+	Login string `json:"login,omitempty"`
 	// Project is the id of the project.
 	Project string `json:"project,omitempty"`
 	// Refused is how a login with the cluster's credential failed; nil if it works.

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -162,6 +163,41 @@ const longest = 1000
 
 // Text puts a message of a controller on one line, and bounds it.
 func Text(message string) string { return oneLine(message) }
+
+// call is how gophercloud tells of a call that failed; the last group is the answer.
+var call = regexp.MustCompile(`Expected HTTP response code \[[\d ]*\] when accessing \[\w+ [^\]]*\], but got (\d+) instead: (\{.*\})`)
+
+// Plain puts the cloud's own words where gophercloud shows the whole call and answer.
+func Plain(message string) string {
+	return call.ReplaceAllStringFunc(message, func(found string) string {
+		parts := call.FindStringSubmatch(found)
+		var answer map[string]any
+		if json.Unmarshal([]byte(parts[2]), &answer) != nil {
+			return found
+		}
+		if words := said(answer); words != "" {
+			return words + " (" + parts[1] + ")"
+		}
+		return found
+	})
+}
+
+// said finds the message in an error answer: at the top, or in the one object there is.
+func said(answer map[string]any) string {
+	for _, key := range []string{"message", "faultstring", "description"} {
+		if words, _ := answer[key].(string); words != "" {
+			return words
+		}
+	}
+	for _, inner := range answer {
+		if inside, ok := inner.(map[string]any); ok {
+			if words := said(inside); words != "" {
+				return words
+			}
+		}
+	}
+	return ""
+}
 
 // oneLine puts a message that is a nested list on one line.
 func oneLine(message string) string {

@@ -47,10 +47,10 @@ type hit struct {
 
 // Rules are all rules, in the order in which they are tried: what is nearest to the
 // cause comes first.
-func Rules() []Rule { return rules() }
+func Rules() []Rule { return slices.Clone(rules()) }
 
 var rules = sync.OnceValue(func() []Rule {
-	return slices.Concat(identityRules(), quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), bootRules(), clusterRules(), nodeRules(), addonRules())
+	return slices.Concat(quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), bootRules(), clusterRules(), nodeRules(), addonRules(), identityRules())
 })
 
 // look runs the rules that look at objects and cloud.
@@ -102,7 +102,7 @@ func (v *scene) hear(found []Finding) []Finding {
 		} else {
 			heard[key] = true
 		}
-		f := v.finding(r, hit{object: v.under(c.object, object), cause: c.message, since: c.since, source: speaker(c.object.Kind), final: c.final})
+		f := v.finding(r, hit{object: v.under(c.object, object), cause: Plain(c.message), since: c.since, source: speaker(c.object.Kind), final: c.final})
 		if f.words = c.text(); c.message == "" {
 			f.Cause = r.Meaning
 		}
@@ -160,7 +160,7 @@ func (v *scene) rest(known map[Ref]bool) []Finding {
 	var found []Finding
 	for _, object := range order {
 		c := best[object]
-		f := v.finding(&said, hit{object: object, cause: cmp.Or(c.message, c.reason), since: c.since, source: speaker(object.Kind), final: c.final})
+		f := v.finding(&said, hit{object: object, cause: cmp.Or(Plain(c.message), c.reason), since: c.since, source: speaker(object.Kind), final: c.final})
 		f.words, f.Evidence = c.text(), []string{object.String() + " " + c.kind + ": " + c.text()}
 		if object.Kind == "ServerGroup" || stubborn.MatchString(f.words) {
 			f.Ending = Outside // the server group's controller asks again only when the group is another

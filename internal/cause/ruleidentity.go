@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -46,7 +47,7 @@ func refused(way func(Refusal) bool) func(*scene) []hit {
 			return nil
 		}
 		r := *v.Cloud.Refused
-		object := Ref{Kind: "application credential", Name: text(v.infrastructure, "spec", "identityRef", "name")}
+		object := Ref{Kind: "credential", Name: cmp.Or(text(v.infrastructure, "spec", "identityRef", "name"), v.Cloud.Login)}
 		return []hit{{object: v.under(v.infra(), object), cause: r.Words, since: v.Now, source: layerIdentity, evidence: []string{r.Words}}}
 	}
 }

@@ -13,7 +13,7 @@ func quotaRules() []Rule {
 			Fix: "delete what is not needed, or ask the cloud's operator for a larger quota; the controller then goes on by itself", kind: "quota",
 			words: regexp.MustCompile(`Quota exceeded for resources: \['?(?P<object>\w+)'?`), not: quotaHasRoom},
 		{ID: "quota-volume", Layer: "Cinder", Ending: Outside, Meaning: "The project's quota of volumes or of their size is used up.", Fix: fix, kind: "quota",
-			words: regexp.MustCompile(`exceeded for quota '(?P<object>[\w-]+)'|VolumeSizeExceedsAvailableQuota|VolumeLimitExceeded|exceeds allowed (?P<size>gigabytes|volumes) quota`)},
+			words: regexp.MustCompile(`exceeded for quota '(?P<object>[\w-]+)'|VolumeSizeExceedsAvailableQuota|exceeds allowed (?P<size>gigabytes|volumes) quota`)},
 		{ID: "quota-load-balancer", Layer: "Octavia", Ending: Outside, Meaning: "The project's quota of load balancers, listeners, pools or members is used up.",
 			Fix: "delete load balancers that are not needed, or ask the cloud's operator for a larger quota; the controller then goes on by itself", kind: "quota",
 			words: regexp.MustCompile(`(?i)quota has been met for resources?: (?P<object>[\w ]+\w)`)},

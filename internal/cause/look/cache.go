@@ -25,7 +25,7 @@ type Cache struct {
 	open func(context.Context, cloud.Options) (*cloud.Cloud, error)
 	room chan struct{}
 
-	mu sync.Mutex
+	mu          sync.Mutex
 	credentials map[string]*answer
 	projects    map[string]*project
 }
