@@ -131,6 +131,8 @@ func match(v *scene, rules []Rule, c complaint) (*Rule, Ref) {
 		switch {
 		case r.not != nil && r.not(v, c, name):
 			return r, Ref{}
+		case name != "" && r.kind == "quota":
+			return r, Ref{Kind: r.kind, Name: quotaName(name)}
 		case name != "":
 			return r, Ref{Kind: r.kind, Name: name}
 		}

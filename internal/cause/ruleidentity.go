@@ -40,6 +40,9 @@ func identityRules() []Rule {
 	}
 }
 
+// requestID is what only the cloud's operator can use; it stays in the evidence.
+var requestID = regexp.MustCompile(`, request req-[\w-]+`)
+
 // refused is a hit if the login with the cluster's credential failed in a way.
 func refused(way func(Refusal) bool) func(*scene) []hit {
 	return func(v *scene) []hit {
@@ -48,7 +51,7 @@ func refused(way func(Refusal) bool) func(*scene) []hit {
 		}
 		r := *v.Cloud.Refused
 		object := Ref{Kind: "credential", Name: cmp.Or(text(v.infrastructure, "spec", "identityRef", "name"), v.Cloud.Login)}
-		return []hit{{object: v.under(v.infra(), object), cause: r.Words, since: v.Now, source: layerIdentity, evidence: []string{r.Words}}}
+		return []hit{{object: v.under(v.infra(), object), cause: requestID.ReplaceAllString(r.Words, ""), since: v.Now, source: layerIdentity, evidence: []string{r.Words}}}
 	}
 }
 

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 
@@ -23,7 +24,7 @@ func imageRules() []Rule {
 			words: regexp.MustCompile(`no flavors were found: name=(?P<object>\S+)|(?i:flavor (?P<id>\S+) could not be found)`),
 			not: func(v *scene, c complaint, name string) bool {
 				return !c.final && v.Cloud.knows(ListFlavors) && slices.ContainsFunc(v.Cloud.Flavors, func(f Named) bool { return f.Name == name })
-			}},
+			}, find: missingFlavor},
 		{ID: "flavor-too-small", Layer: "Nova", Ending: Outside, Meaning: "The flavor of the machines has less disk or memory than the image needs.",
 			Fix:   "choose a larger flavor, or lower min_disk and min_ram of the image",
 			words: regexp.MustCompile(`(?i)flavor's (disk|memory|ram) is (too small|smaller)|disk is too small for (the )?(requested )?image|image is larger than|min_disk|min_ram`)},
@@ -34,6 +35,24 @@ func imageRules() []Rule {
 			Fix:   "choose another policy for the server group; its controller asks again when the group changes",
 			words: regexp.MustCompile(`(?i)server group .*(could not be found|not found)|no server group with name (?P<object>\S+) could be found|anti-affinity .*(violat|not)`)},
 	}
+}
+
+// missingFlavor are the flavors of machines without a server that Nova does not list.
+// CAPO only logs that it cannot find one.
+func missingFlavor(v *scene) []hit {
+	if !v.Cloud.knows(ListFlavors) {
+		return nil
+	}
+	var hits []hit
+	for _, infra := range v.waiting() {
+		name := cmp.Or(text(infra, "spec", "flavor"), text(infra, "spec", "flavorID"))
+		if name == "" || slices.ContainsFunc(v.Cloud.Flavors, func(f Named) bool { return f.Name == name || f.ID == name }) {
+			continue
+		}
+		object := v.under(refOf(infra), Ref{Kind: "flavor", Name: name})
+		hits = append(hits, hit{object: object, cause: "Nova does not offer it to the project", source: "Nova", evidence: []string{"Nova: no flavor " + name}})
+	}
+	return hits
 }
 
 // image reports whether the cloud has an active image with a name or an id.

@@ -47,9 +47,12 @@ func newScene(s Snapshot) *scene {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(v.Objects)) {
 		for _, o := range v.Objects[kind] {
-			v.spoken = append(v.spoken, v.complaints(o)...)
+			if kind != "Event" {
+				v.spoken = append(v.spoken, v.complaints(o)...)
+			}
 		}
 	}
+	v.spoken = append(v.spoken, v.events()...)
 	return v
 }
 
@@ -93,7 +96,7 @@ func (v *scene) relate() {
 	top := refOf(v.cluster)
 	for kind, list := range v.Objects {
 		for _, o := range list {
-			if kind != "Cluster" && kind != "Machine" {
+			if kind != "Cluster" && kind != "Machine" && kind != "Event" {
 				v.parents[refOf(o)] = top
 			}
 		}

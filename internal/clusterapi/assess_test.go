@@ -125,7 +125,7 @@ func TestWhatIsWaitedForIsTheFirstCause(t *testing.T) {
 		"network refused": {cluster + `openstackclusters
 metadata: {name: c}
 status: {ready: false, conditions: [{type: NetworkReady, status: "False", message: "Quota exceeded for resources: ['network']"}]}
-`, "OpenStackCluster c: Provisioning: quota network: Quota exceeded for resources: ['network']", true},
+`, "OpenStackCluster c: Provisioning: quota networks: Quota exceeded for resources: ['network']", true},
 		"server group refused": {cluster + network + plane + `---
 servergroups
 metadata: {name: c-md-0, labels: {cluster.x-k8s.io/cluster-name: c}}

@@ -1,9 +1,13 @@
 package clusterapi
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/internal/cause"
 )
@@ -34,6 +38,23 @@ func (all Clusters) Scene(namespace, name string) cause.Objects {
 		return nil
 	}
 	return all[namespace].scene(name)
+}
+
+// warnings reads the warning events of the namespaces that hold clusters; none if they
+// cannot be read, because causes are found without them too.
+func (all Clusters) warnings(ctx context.Context, client dynamic.Interface, namespace string) {
+	ctx, cancel := context.WithTimeout(ctx, eventTime)
+	defer cancel()
+	list, err := client.Resource(eventKind).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=Warning"})
+	if err != nil {
+		return
+	}
+	for i := range list.Items {
+		item := &list.Items[i]
+		if o := all[item.GetNamespace()]; o != nil && len(o[clusters]) > 0 {
+			o[eventKind] = append(o[eventKind], item)
+		}
+	}
 }
 
 // Identity returns the Secret with the cluster's credential and the entry in its

@@ -25,6 +25,7 @@ var (
 	openStackServers   = schema.GroupVersionResource{Group: "infrastructure.cluster.x-k8s.io", Version: "v1alpha1", Resource: "openstackservers"}
 	helmReleases       = schema.GroupVersionResource{Group: "addons.stackhpc.com", Version: "v1alpha1", Resource: "helmreleases"}
 	manifests          = schema.GroupVersionResource{Group: "addons.stackhpc.com", Version: "v1alpha1", Resource: "manifests"}
+	eventKind          = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 	serverGroups       = schema.GroupVersionResource{Group: "openstack.k-orc.cloud", Version: "v1alpha1", Resource: "servergroups"}
 )
 
@@ -109,5 +110,6 @@ func (o objects) scene(name string) cause.Objects {
 			}
 		}
 	}
+	add("Event", o[eventKind]...) // the engine takes those about the objects above
 	return found
 }

@@ -50,6 +50,7 @@ func ReadAll(ctx context.Context, client dynamic.Interface, namespace string) (C
 			byNamespace[item.GetNamespace()][kind] = append(byNamespace[item.GetNamespace()][kind], item)
 		}
 	}
+	byNamespace.warnings(ctx, client, namespace)
 	return byNamespace, nil
 }
 

@@ -9,8 +9,8 @@ import (
 func imageCases() []planted {
 	return []planted{
 		{fault: "image missing", reason: "image-missing", object: "image ubuntu-kube-1.34",
-			run: func(w *world) string { // compute's getImageIDByFilter
-				return server("null", "", "OpenStackError", "no images were found with the given image filter: name=ubuntu-kube-1.34, tags=[]")
+			run: func(*world) string { // CAPO only logs it, so Glance has to be asked
+				return waitingWorker + "kind: OpenStackMachine\nmetadata: {name: shop-w1}\nspec: {image: {filter: {name: ubuntu-kube-1.34}}}\n"
 			}},
 		{fault: "image deleted after it was chosen", reason: "image-missing", object: "image 0c9d3d1e-0000-4000-8000-000000000001",
 			run: func(w *world) string {
@@ -25,8 +25,8 @@ func imageCases() []planted {
 				return waitingWorker + "kind: OpenStackMachine\nmetadata: {name: shop-w1}\nspec: {image: {id: " + id + "}}\n"
 			}},
 		{fault: "flavor missing", reason: "flavor-missing", object: "flavor m9.huge",
-			run: func(*world) string { // compute's GetFlavorID
-				return server("null", "", "OpenStackError", "no flavors were found: name=m9.huge")
+			run: func(*world) string { // CAPO only logs it, so Nova has to be asked
+				return waitingWorker + "kind: OpenStackMachine\nmetadata: {name: shop-w1}\nspec: {flavor: m9.huge}\n"
 			}},
 		{fault: "flavor too small", reason: "flavor-too-small", object: "OpenStackServer shop-w1",
 			run: func(w *world) string {

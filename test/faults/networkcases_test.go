@@ -15,7 +15,7 @@ func networkCases() []planted {
 				for {
 					_, err := ports.Create(w.Context(), w.box.Member.Network(w.T), ports.CreateOpts{NetworkID: subnet.NetworkID}).Extract()
 					if err != nil {
-						return server("null", "", "OpenStackError", "creating ports: "+err.Error())
+						return waitingWorker + warning("FailedCreatePort", "Failed to create port shop-w1-0: "+err.Error())
 					}
 				}
 			}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -146,6 +147,26 @@ status: {instanceState: %s, instanceID: %q, conditions: [{type: InstanceReady, s
 // CreateInstance wraps the call's error.
 func refused(err error) string {
 	return server("ERROR", "", "InstanceCreateFailed", "error creating Openstack instance: "+err.Error())
+}
+
+// warning is the worker whose OpenStackServer waits, with an event of CAPO about it: what
+// goes wrong before Nova is asked leaves no condition.
+func warning(reason, message string) string {
+	at := time.Now().UTC().Format(time.RFC3339)
+	return fmt.Sprintf(`
+kind: OpenStackServer
+metadata: {name: shop-w1, creationTimestamp: "2026-01-02T08:02:20Z"}
+status: {ready: false}
+---
+kind: Event
+metadata: {name: shop-w1.1}
+type: Warning
+reason: %s
+message: %q
+involvedObject: {kind: OpenStackServer, name: shop-w1}
+firstTimestamp: %q
+lastTimestamp: %q
+`, reason, message, at, at)
 }
 
 // infrastructure is the OpenStackCluster with a condition of severity Error, and what

@@ -26,20 +26,25 @@ func quotaCases() []planted {
 				_, err := w.create(nil)
 				return refused(w.wrong(err))
 			}},
-		{fault: "quota of ports", reason: "quota-network", object: "quota port",
+		{fault: "quota of ports, asked with events", reason: "quota-network", object: "quota ports",
 			run: func(w *world) string {
 				subnet := w.subnet("10.7.0.0/24")
 				must(quotas.Update(w.Context(), w.box.Admin.Network(w.T), w.project(), quotas.UpdateOpts{Port: &zero}).Extract())(w)
 				_, err := ports.Create(w.Context(), w.box.Member.Network(w.T), ports.CreateOpts{NetworkID: subnet.NetworkID}).Extract()
-				return server("null", "", "OpenStackError", "creating ports: "+w.wrong(err).Error())
+				return waitingWorker + warning("FailedCreatePort", "Failed to create port shop-w1-0: "+w.wrong(err).Error())
 			}},
-		{fault: "quota of floating IPs", reason: "quota-network", object: "quota floatingip",
+		{fault: "quota of ports, asked without events", reason: "quota-network", object: "quota ports",
+			run: func(w *world) string {
+				must(quotas.Update(w.Context(), w.box.Admin.Network(w.T), w.project(), quotas.UpdateOpts{Port: &zero}).Extract())(w)
+				return waitingWorker
+			}},
+		{fault: "quota of floating IPs", reason: "quota-network", object: "quota floating_ips",
 			run: func(w *world) string {
 				must(quotas.Update(w.Context(), w.box.Admin.Network(w.T), w.project(), quotas.UpdateOpts{FloatingIP: &zero}).Extract())(w)
 				_, err := floatingips.Create(w.Context(), w.box.Member.Network(w.T), floatingips.CreateOpts{FloatingNetworkID: w.external()}).Extract()
-				return infrastructure("APIEndpointReady", "APIEndpointConfigFailed", "Failed to reconcile control plane endpoint: floating IP cannot be got or created: "+w.wrong(err).Error())
+				return infrastructure("APIEndpointReady", "APIEndpointConfigFailed", "Failed to reconcile control plane endpoint: failed to reconcile load balancer: "+w.wrong(err).Error())
 			}},
-		{fault: "quota of load balancers", reason: "quota-load-balancer", object: "quota Load Balancer",
+		{fault: "quota of load balancers", reason: "quota-load-balancer", object: "quota load_balancers",
 			run: func(w *world) string {
 				must(balancerquotas.Update(w.Context(), w.box.Admin.LoadBalancer(w.T), w.project(), balancerquotas.UpdateOpts{Loadbalancer: &zero}).Extract())(w)
 				_, err := w.balancer()
@@ -49,7 +54,7 @@ func quotaCases() []planted {
 			run: func(w *world) string {
 				must(volumequotas.Update(w.Context(), w.box.Admin.BlockStorage(w.T), w.project(), volumequotas.UpdateOpts{Volumes: &zero}).Extract())(w)
 				_, err := volumes.Create(w.Context(), w.box.Member.BlockStorage(w.T), volumes.CreateOpts{Name: "shop-w1-root", Size: 1}, nil).Extract()
-				return refused(w.wrong(err))
+				return server("ERROR", "", "InstanceCreateFailed", w.wrong(err).Error())
 			}},
 	}
 }
