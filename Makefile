@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down build deps test e2e magnumclient upgrade-test bundle verify proofs proofs-page guarded fuzz mutate reference gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud bench-magnum vulncheck clean
+.PHONY: up down build deps test e2e magnumclient upgrade-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud bench-magnum vulncheck clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -171,7 +171,7 @@ verify: build
 	go mod tidy -diff
 	go test ./test/docs
 	go test -run TestDocs ./internal/cli
-	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r -x gophercloud.md -x opentofu.md $$dir docs/reference && rm -r $$dir \
+	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r -x gophercloud.md -x opentofu.md -x causes.md $$dir docs/reference && rm -r $$dir \
 		|| { echo "docs/reference is not what the commands say: run make reference"; exit 1; }
 	go run ./test/proofs -check
 
@@ -187,7 +187,11 @@ vulncheck:
 	*) echo "Nothing was checked. If the database $(VULNDB) cannot be reached, name a copy: make vulncheck VULNDB=file:///…";; esac; exit $$status
 
 reference: build
-	find docs/reference -type f ! -name gophercloud.md ! -name opentofu.md -delete && $(SLIPWAY) reference docs/reference
+	find docs/reference -type f ! -name gophercloud.md ! -name opentofu.md ! -name causes.md -delete && $(SLIPWAY) reference docs/reference
+
+# Planted faults, and the page of what is said of each.
+faults:
+	go test -count=1 ./test/faults -update
 
 clean:
 	rm -rf bin $(BUNDLE)

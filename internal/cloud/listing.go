@@ -25,6 +25,12 @@ const (
 	ListFloatingIPs = "floating IPs"
 	ListQuotas      = "quotas"
 	ListKeyPairs    = "key pairs"
+	ListServers     = "servers"
+	ListVolumes     = "volumes"
+	ListRouters     = "routers"
+	ListGroups      = "security groups"
+	ListPorts       = "ports"
+	ListBalancers   = "load balancers"
 )
 
 // listings are the calls of a snapshot.
@@ -33,9 +39,19 @@ func listings() []listing {
 		{Identity, "application credentials", listCredentials},
 		{Image, ListImages, listImages},
 		{LoadBalancer, ListProviders, listProviders},
-		{LoadBalancer, "load balancers", listBalancers},
+		{LoadBalancer, ListBalancers, listBalancers},
 		{LoadBalancer, ListQuotas, balancerQuotas},
 	}, networkListings()...), machineListings()...)
+}
+
+// diagnosis are the calls of a diagnosis.
+func diagnosis() []listing {
+	return []listing{
+		{Compute, ListServers, listServers}, {Compute, ListFlavors, listFlavors}, {Compute, ListKeyPairs, listKeyPairs}, {Compute, ListQuotas, computeQuotas},
+		{Network, ListPorts, listPorts}, {Network, ListNetworks, listNetworks}, {Network, ListRouters, listRouters}, {Network, ListGroups, listGroups},
+		{Network, ListFloatingIPs, listFloatingIPs}, {Network, ListQuotas, networkQuotas}, {Volume, ListVolumes, listVolumes}, {Volume, ListQuotas, volumeQuotas},
+		{Image, ListImages, listImages}, {LoadBalancer, ListBalancers, listBalancers}, {LoadBalancer, ListQuotas, balancerQuotas},
+	}
 }
 
 // every collects all pages of a list, each element turned by one.
@@ -113,8 +129,8 @@ func listProviders(ctx context.Context, client *gophercloud.ServiceClient, s *Sn
 
 func listBalancers(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.Balancers, err = every(ctx, loadbalancers.List(client, loadbalancers.ListOpts{ProjectID: s.Token.ProjectID}), loadbalancers.ExtractLoadBalancers,
-		func(b loadbalancers.LoadBalancer) Resource {
-			return resource("load balancer", b.ID, b.Name, b.Tags, nil, b.Description)
+		func(b loadbalancers.LoadBalancer) BalancerInfo {
+			return BalancerInfo{resource("load balancer", b.ID, b.Name, b.Tags, nil, b.Description), b.ProvisioningStatus, b.OperatingStatus, b.CreatedAt, b.UpdatedAt}
 		})
 	return err
 }

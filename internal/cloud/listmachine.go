@@ -19,9 +19,9 @@ import (
 
 func machineListings() []listing {
 	return []listing{
-		{Compute, ListFlavors, listFlavors}, {Compute, "servers", listServers}, {Compute, ListKeyPairs, listKeyPairs},
+		{Compute, ListFlavors, listFlavors}, {Compute, ListServers, listServers}, {Compute, ListKeyPairs, listKeyPairs},
 		{Compute, ListZones, listComputeZones}, {Compute, ListQuotas, computeQuotas}, {Compute, "hypervisors", countHosts},
-		{Volume, "volumes", listVolumes}, {Volume, ListVolumeTypes, listVolumeTypes}, {Volume, ListZones, listVolumeZones}, {Volume, ListQuotas, volumeQuotas},
+		{Volume, ListVolumes, listVolumes}, {Volume, ListVolumeTypes, listVolumeTypes}, {Volume, ListZones, listVolumeZones}, {Volume, ListQuotas, volumeQuotas},
 	}
 }
 
@@ -39,7 +39,8 @@ func listServers(ctx context.Context, client *gophercloud.ServiceClient, s *Snap
 			tags = *v.Tags
 		}
 		flavor, _ := v.Flavor["original_name"].(string)
-		return ServerInfo{Resource: resource("server", v.ID, v.Name, tags, v.Metadata, ""), Flavor: flavor}
+		return ServerInfo{Resource: resource("server", v.ID, v.Name, tags, v.Metadata, ""), Flavor: flavor,
+			Status: v.Status, Task: v.TaskState, Fault: v.Fault.Message, FaultAt: v.Fault.Created, Created: v.Created, Updated: v.Updated}
 	})
 	return err
 }
@@ -115,8 +116,12 @@ func computeQuotas(ctx context.Context, client *gophercloud.ServiceClient, s *Sn
 }
 
 func listVolumes(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
-	s.Volumes, err = every(ctx, volumes.List(client, volumes.ListOpts{}), volumes.ExtractVolumes, func(v volumes.Volume) Resource {
-		return resource("volume", v.ID, v.Name, nil, v.Metadata, v.Description)
+	s.Volumes, err = every(ctx, volumes.List(client, volumes.ListOpts{}), volumes.ExtractVolumes, func(v volumes.Volume) VolumeInfo {
+		info := VolumeInfo{Resource: resource("volume", v.ID, v.Name, nil, v.Metadata, v.Description), Status: v.Status, Updated: v.UpdatedAt}
+		for _, attached := range v.Attachments {
+			info.ServerID = attached.ServerID
+		}
+		return info
 	})
 	return err
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/quotas"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 	"github.com/gophercloud/gophercloud/v2/pagination"
 )
 
 func networkListings() []listing {
 	return []listing{
-		{Network, ListNetworks, listNetworks}, {Network, "subnets", listSubnets}, {Network, "routers", listRouters}, {Network, "security groups", listGroups},
+		{Network, ListNetworks, listNetworks}, {Network, "subnets", listSubnets}, {Network, ListRouters, listRouters}, {Network, ListGroups, listGroups},
 		{Network, ListFloatingIPs, listFloatingIPs}, {Network, ListExtensions, listExtensions}, {Network, ListZones, listNetworkZones}, {Network, ListQuotas, networkQuotas},
 	}
 }
@@ -59,8 +60,25 @@ func listRouters(ctx context.Context, client *gophercloud.ServiceClient, s *Snap
 }
 
 func listGroups(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
-	s.SecurityGroups, err = every(ctx, groups.List(client, groups.ListOpts{ProjectID: s.Token.ProjectID}), groups.ExtractGroups, func(g groups.SecGroup) Resource {
-		return resource("security group", g.ID, g.Name, g.Tags, nil, g.Description)
+	s.SecurityGroups, err = every(ctx, groups.List(client, groups.ListOpts{ProjectID: s.Token.ProjectID}), groups.ExtractGroups, func(g groups.SecGroup) GroupInfo {
+		info := GroupInfo{Resource: resource("security group", g.ID, g.Name, g.Tags, nil, g.Description)}
+		for _, r := range g.Rules {
+			switch {
+			case r.Direction != "ingress" || r.Protocol != "" && r.Protocol != "tcp" && r.Protocol != "6":
+			case r.PortRangeMin == 0 && r.PortRangeMax == 0:
+				info.Ingress = append(info.Ingress, [2]int{0, 65535})
+			default:
+				info.Ingress = append(info.Ingress, [2]int{r.PortRangeMin, r.PortRangeMax})
+			}
+		}
+		return info
+	})
+	return err
+}
+
+func listPorts(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
+	s.Ports, err = every(ctx, ports.List(client, ports.ListOpts{ProjectID: s.Token.ProjectID}), ports.ExtractPorts, func(p ports.Port) PortInfo {
+		return PortInfo{resource("port", p.ID, p.Name, p.Tags, nil, p.Description), p.Status, p.DeviceID, p.AdminStateUp}
 	})
 	return err
 }

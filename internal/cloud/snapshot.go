@@ -30,23 +30,25 @@ type Snapshot struct {
 	// Missing are the calls that failed; their lists are empty.
 	Missing []Missing `json:"missing,omitempty"`
 
-	Networks       []NetworkInfo       `json:"networks"`
-	Subnets        []SubnetInfo        `json:"subnets"`
-	Routers        []RouterInfo        `json:"routers"`
-	SecurityGroups []Resource          `json:"securityGroups"`
-	FloatingIPs    []FloatingIPInfo    `json:"floatingIPs"`
-	Extensions     []string            `json:"extensions"`
-	Flavors        []FlavorInfo        `json:"flavors"`
-	Images         []ImageInfo         `json:"images"`
-	VolumeTypes    []string            `json:"volumeTypes"`
-	Servers        []ServerInfo        `json:"servers"`
-	Volumes        []Resource          `json:"volumes"`
-	KeyPairs       []Resource          `json:"keyPairs"`
-	Credentials    []CredentialInfo    `json:"applicationCredentials"`
-	Balancers      []Resource          `json:"loadBalancers"`
-	Providers      []string            `json:"loadBalancerProviders"`
-	Zones          map[string][]string `json:"availabilityZones"`
-	Quotas         []Quota             `json:"quotas"`
+	Networks       []NetworkInfo    `json:"networks"`
+	Subnets        []SubnetInfo     `json:"subnets"`
+	Routers        []RouterInfo     `json:"routers"`
+	SecurityGroups []GroupInfo      `json:"securityGroups"`
+	FloatingIPs    []FloatingIPInfo `json:"floatingIPs"`
+	Extensions     []string         `json:"extensions"`
+	Flavors        []FlavorInfo     `json:"flavors"`
+	Images         []ImageInfo      `json:"images"`
+	VolumeTypes    []string         `json:"volumeTypes"`
+	Servers        []ServerInfo     `json:"servers"`
+	Volumes        []VolumeInfo     `json:"volumes"`
+	KeyPairs       []Resource       `json:"keyPairs"`
+	Credentials    []CredentialInfo `json:"applicationCredentials"`
+	Balancers      []BalancerInfo   `json:"loadBalancers"`
+	// Ports are in a diagnosis only.
+	Ports     []PortInfo          `json:"ports,omitempty"`
+	Providers []string            `json:"loadBalancerProviders"`
+	Zones     map[string][]string `json:"availabilityZones"`
+	Quotas    []Quota             `json:"quotas"`
 	// Hosts is how many hosts accept servers; 0 if the cloud does not show them,
 	// which most clouds do not.
 	Hosts int `json:"hosts,omitempty"`
@@ -103,88 +105,6 @@ func resource(kind, id, name string, tags []string, metadata map[string]string, 
 	return t
 }
 
-// NetworkInfo is a network that the project sees.
-type NetworkInfo struct {
-	Resource
-	ProjectID string `json:"projectID"`
-	External  bool   `json:"external,omitempty"`
-	Shared    bool   `json:"shared,omitempty"`
-	MTU       int    `json:"mtu,omitempty"`
-}
-
-// SubnetInfo is a subnet that the project sees.
-type SubnetInfo struct {
-	Resource
-	ProjectID string `json:"projectID"`
-	NetworkID string `json:"networkID"`
-	CIDR      string `json:"cidr"`
-}
-
-// RouterInfo is a router of the project.
-type RouterInfo struct {
-	Resource
-	// ExternalNetworkID is the network of its gateway, if it has one.
-	ExternalNetworkID string `json:"externalNetworkID,omitempty"`
-	// Routes are the destinations of its static routes.
-	Routes []string `json:"routes,omitempty"`
-}
-
-// FloatingIPInfo is a floating IP of the project.
-type FloatingIPInfo struct {
-	Resource
-	Address   string `json:"address"`
-	NetworkID string `json:"networkID"`
-	PortID    string `json:"portID,omitempty"`
-}
-
-// ServerInfo is a server of the project.
-type ServerInfo struct {
-	Resource
-	// Flavor is the name that its flavor had when the server got it.
-	Flavor string `json:"flavor,omitempty"`
-}
-
-// FlavorInfo is a flavor that the project may use.
-type FlavorInfo struct {
-	ID    string `json:"id"`
-	Name  string `json:"name"`
-	VCPUs int    `json:"vcpus"`
-	// RAM is in MiB, Disk in GiB; a disk of 0 is that of the image.
-	RAM  int `json:"ram"`
-	Disk int `json:"disk"`
-}
-
-// ImageInfo is an image that the project can see.
-type ImageInfo struct {
-	Resource
-	ProjectID string    `json:"projectID"`
-	Status    string    `json:"status"`
-	CreatedAt time.Time `json:"createdAt"`
-	// MinDisk is in GiB, MinRAM in MiB.
-	MinDisk int `json:"minDisk"`
-	MinRAM  int `json:"minRAM"`
-	// Distro and AdminUser are the properties os_distro and os_admin_user.
-	Distro    string `json:"osDistro,omitempty"`
-	AdminUser string `json:"osAdminUser,omitempty"`
-	// Properties are all that are text.
-	Properties map[string]string `json:"properties,omitempty"`
-}
-
-// CredentialInfo is an application credential of the user.
-type CredentialInfo struct {
-	Resource
-	Unrestricted bool      `json:"unrestricted"`
-	ExpiresAt    time.Time `json:"expiresAt,omitzero"`
-}
-
-// Quota is a limit of the project and what is used of it; -1 is unlimited.
-type Quota struct {
-	Service  Service `json:"service"`
-	Resource string  `json:"resource"`
-	Limit    int     `json:"limit"`
-	Used     int     `json:"used"`
-}
-
 // listing is one list call of a snapshot.
 type listing struct {
 	service Service
@@ -194,17 +114,23 @@ type listing struct {
 
 // Snapshot looks at the project once, all calls side by side. What cannot be
 // listed is recorded as missing; only the end of ctx is an error.
-func (c *Cloud) Snapshot(ctx context.Context) (*Snapshot, error) {
+func (c *Cloud) Snapshot(ctx context.Context) (*Snapshot, error) { return c.take(ctx, listings()) }
+
+// Diagnosis is a snapshot of what can be at fault for a cluster that does not come up,
+// without what only choices need.
+func (c *Cloud) Diagnosis(ctx context.Context) (*Snapshot, error) { return c.take(ctx, diagnosis()) }
+
+func (c *Cloud) take(ctx context.Context, wanted []listing) (*Snapshot, error) {
 	s := &Snapshot{Cloud: c.Name, Region: c.Endpoint.Region, Insecure: c.Insecure, Zones: map[string][]string{}}
 	var err error
 	if s.Token, err = c.Token(); err != nil {
 		return nil, fmt.Errorf("reading the token: %w", err)
 	}
 	var mu sync.Mutex // for what several calls write: Missing, Zones, Quotas
-	parts := make([]Snapshot, len(listings()))
+	parts := make([]Snapshot, len(wanted))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelCalls)
-	for i, l := range listings() {
+	for i, l := range wanted {
 		group.Go(func() error {
 			parts[i].Token, parts[i].Zones = s.Token, map[string][]string{}
 			client, err := c.Client(l.service)

@@ -21,6 +21,7 @@ func (s *Snapshot) add(part *Snapshot) {
 	s.KeyPairs = append(s.KeyPairs, part.KeyPairs...)
 	s.Credentials = append(s.Credentials, part.Credentials...)
 	s.Balancers = append(s.Balancers, part.Balancers...)
+	s.Ports = append(s.Ports, part.Ports...)
 	s.Providers = append(s.Providers, part.Providers...)
 	s.Quotas = append(s.Quotas, part.Quotas...)
 	for kind, zones := range part.Zones {
@@ -84,5 +85,15 @@ func (s *Snapshot) Resources() []Resource {
 	for _, c := range s.Credentials {
 		all = append(all, c.Resource)
 	}
-	return slices.Concat(all, s.SecurityGroups, s.Volumes, s.KeyPairs, s.Balancers)
+	for _, g := range s.SecurityGroups {
+		all = append(all, g.Resource)
+	}
+	for _, v := range s.Volumes {
+		all = append(all, v.Resource)
+	}
+	all = append(all, s.KeyPairs...)
+	for _, b := range s.Balancers {
+		all = append(all, b.Resource)
+	}
+	return all
 }

@@ -3,14 +3,18 @@ package clusterapi
 import (
 	"cmp"
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/internal/cause"
 )
 
-// assess builds the report of a cluster. It is pure.
-func assess(o objects, name string) Report {
+// assess builds the report of a cluster, with what the cloud says of it; said is nil if
+// the cloud was not asked. It is pure.
+func assess(o objects, name string, said *cause.Cloud, now time.Time) Report {
 	r := Report{Name: name}
 	cluster := o.named(clusters, name)
 	if cluster == nil {
@@ -57,8 +61,41 @@ func assess(o objects, name string) Report {
 	for _, addon := range o.of(manifests, name) {
 		r.Parts = append(r.Parts, addonPart(addon, "Manifests", r.Workers))
 	}
+	r.explain(cause.Explain(cause.Snapshot{Objects: o.scene(name), Cloud: said, Now: now}))
 	r.bare(conditions(cluster))
 	return r
+}
+
+// explain gives the causes to the parts that they keep from being ready: each to the
+// deepest part that its chain leads through. What Cluster API itself says of a part that
+// waits for others is only told if there is no cause.
+func (r *Report) explain(a cause.Answer) {
+	r.Findings, r.Unseen = a.Findings, a.Unseen
+	for _, f := range a.Findings {
+		deepest := -1
+		for _, ref := range f.Chain {
+			i := slices.IndexFunc(r.Parts, func(p Part) bool { return p.Kind == ref.Kind && p.Name == ref.Name })
+			if i >= 0 {
+				deepest = i
+			}
+		}
+		if deepest < 0 {
+			continue
+		}
+		p := &r.Parts[deepest]
+		if p.Ready || p.told {
+			continue
+		}
+		p.told, p.Cause = true, f.Cause
+		if f.Object.Kind != p.Kind && f.Object.Name != p.Name {
+			p.Cause = f.Object.String() + ": " + f.Cause
+		}
+		// An addon's controller tries again by itself.
+		p.Hopeless = f.Ending != cause.Passing && p.Kind != "HelmRelease" && p.Kind != "Manifests"
+		if !f.Since.IsZero() {
+			p.Since = f.Since
+		}
+	}
 }
 
 // add counts the machines of a control plane or of a deployment.
@@ -98,11 +135,6 @@ func infrastructurePart(object *unstructured.Unstructured) Part {
 	if p.Ready {
 		p.State = "Ready"
 	}
-	p.Cause = cmp.Or(text(object, "status", "failureMessage"), complaint(object))
-	if p.Ready {
-		p.Cause = ""
-	}
-	p.Hopeless = !p.Ready && hopeless(p.Cause)
 	return p
 }
 
@@ -117,9 +149,8 @@ func serverGroupPart(group *unstructured.Unstructured) Part {
 		return p
 	}
 	if progressing.Reason != "Progressing" && progressing.Reason != "" {
-		p.State, p.Cause = progressing.Reason, clean(progressing.Message)
+		p.State, p.Cause = progressing.Reason, cause.Text(progressing.Message)
 	}
-	p.Hopeless = progressing.Reason == "InvalidConfiguration" || progressing.Reason == "UnrecoverableError"
 	return p
 }
 
@@ -139,7 +170,7 @@ func replicasPart(object *unstructured.Unstructured, kind string) Part {
 	rolling := find(conditions(object), "Available")
 	p.Since = rolling.Since
 	if !p.Ready {
-		p.Cause = complaint(object)
+		p.Cause = summary(object)
 	}
 	return p
 }
@@ -154,12 +185,7 @@ func machinePart(o objects, machine *unstructured.Unstructured) Part {
 	// openstack://REGION/ID, the region may be empty.
 	p.Server = text(machine, "spec", "providerID")
 	p.Server = p.Server[strings.LastIndex(p.Server, "/")+1:]
-	server := o.named(openStackMachines, text(machine, "spec", "infrastructureRef", "name"))
-	if server != nil {
-		p.Cause = cmp.Or(text(server, "status", "failureMessage"), complaint(server))
-		p.Hopeless = hopeless(p.Cause)
-	}
-	p.Cause = cmp.Or(p.Cause, clean(ready.Message))
+	p.Cause = cause.Text(ready.Message)
 	return p
 }
 
@@ -179,46 +205,23 @@ func addonPart(addon *unstructured.Unstructured, kind string, workers Count) Par
 		}
 	}
 	if !p.Ready {
-		p.Cause = cmp.Or(clean(text(addon, "status", "failureMessage")), complaint(addon))
+		p.Cause = cmp.Or(cause.Text(text(addon, "status", "failureMessage")), summary(addon))
 	}
 	return p
 }
 
-// complaint returns the message of the first condition that is False with a reason;
-// Ready comes last, because it summarises the others.
-func complaint(object *unstructured.Unstructured) string {
+// summary is what Cluster API says of an object that waits for others: the message of
+// the first condition that is False; Ready comes last, because it summarises the others.
+func summary(object *unstructured.Unstructured) string {
 	last := ""
 	for _, c := range conditions(object) {
 		if c.Status != "False" || c.Message == "" {
 			continue
 		}
 		if c.Type != "Ready" && c.Type != "Available" {
-			return clean(c.Message)
+			return cause.Text(c.Message)
 		}
-		last = clean(c.Message)
+		last = cause.Text(c.Message)
 	}
 	return last
 }
-
-// clean puts a message that is a nested list on one line.
-func clean(message string) string {
-	var b strings.Builder
-	for line := range strings.Lines(message) {
-		line = strings.TrimLeft(strings.TrimSpace(line), "* ")
-		switch {
-		case line == "":
-			continue
-		case strings.HasSuffix(b.String(), ":"): // the heading of what follows
-			b.WriteString(" ")
-		case b.Len() > 0:
-			b.WriteString("; ")
-		}
-		b.WriteString(line)
-	}
-	return b.String()
-}
-
-// hopelessText matches messages after which a retry does not help (row S-26).
-var hopelessText = regexp.MustCompile(`(?i)quota|no valid host|not enough hosts|exceeds? allowed|could not find|no (image|flavor|network|subnet)s?\b.*found|not found|(code|status)? ?\[?40[13]\b|unauthorized|forbidden|went to error|in error state|state ERROR|invalid`)
-
-func hopeless(cause string) bool { return cause != "" && hopelessText.MatchString(cause) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -64,14 +65,14 @@ status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
 
 func TestAReadyCluster(t *testing.T) {
 	t.Parallel()
-	r := assess(namespace(t, cluster+network+plane), "c")
+	r := assess(namespace(t, cluster+network+plane), "c", nil, time.Now())
 	if !r.Ready() || !r.Exists {
 		t.Errorf("not ready: %+v", r)
 	}
 	if _, waiting := r.Waiting(); waiting {
 		t.Error("a ready cluster waits")
 	}
-	if none := assess(namespace(t, cluster+network+plane), "d"); none.Exists || none.Ready() {
+	if none := assess(namespace(t, cluster+network+plane), "d", nil, time.Now()); none.Exists || none.Ready() {
 		t.Errorf("ready without being there: %+v", none)
 	}
 }
@@ -107,7 +108,7 @@ func TestUsableIsBeforeReady(t *testing.T) {
 		"a change that is not seen yet": {cluster + network + strings.Replace(plane, "generation: 2", "generation: 3", 1) + machine("plane", "joins", "False"), false},
 		"a worker alone":                {bare(cluster+network) + group("w", 1) + machine("group", "w", "True"), false},
 	} {
-		r := assess(namespace(t, test.text), "c")
+		r := assess(namespace(t, test.text), "c", nil, time.Now())
 		if r.Usable() != test.want || name != "nothing" && r.Ready() {
 			t.Errorf("%s: usable is %v, ready is %v: %+v", name, r.Usable(), r.Ready(), r.Parts)
 		}
@@ -124,7 +125,7 @@ func TestWhatIsWaitedForIsTheFirstCause(t *testing.T) {
 		"network refused": {cluster + `openstackclusters
 metadata: {name: c}
 status: {ready: false, conditions: [{type: NetworkReady, status: "False", message: "Quota exceeded for resources: ['network']"}]}
-`, "OpenStackCluster c: Provisioning: Quota exceeded for resources: ['network']", true},
+`, "OpenStackCluster c: Provisioning: quota networks: Quota exceeded for resources: ['network']", true},
 		"server group refused": {cluster + network + plane + `---
 servergroups
 metadata: {name: c-md-0, labels: {cluster.x-k8s.io/cluster-name: c}}
@@ -172,7 +173,7 @@ status: {phase: Failed}
 `, "", false},
 		"deleted": {strings.Replace(cluster, "name: c}", "name: c, deletionTimestamp: \"2026-01-02T03:04:05Z\"}", 1) + network + plane, "Cluster c: Deleting: ", false},
 	} {
-		part, waiting := assess(namespace(t, test.text), "c").Waiting()
+		part, waiting := assess(namespace(t, test.text), "c", nil, time.Now()).Waiting()
 		got := ""
 		if waiting {
 			got = part.Kind + " " + part.Name + ": " + part.State + ": " + part.Cause
@@ -208,7 +209,7 @@ status: {phase: %s, conditions: [{type: Ready, status: "%s", reason: %s, message
 		"another trouble":        {fmt.Sprintf(metrics, "Installing", "False", "ReleaseFailed"), "Installing", false},
 		"runs":                   {fmt.Sprintf(group, 1) + fmt.Sprintf(metrics, "Deployed", "True", "Deployed"), "Deployed", true},
 	} {
-		r := assess(namespace(t, cluster+network+plane+test.text), "c")
+		r := assess(namespace(t, cluster+network+plane+test.text), "c", nil, time.Now())
 		part := r.Parts[len(r.Parts)-1]
 		if r.Ready() != test.ready || part.State != test.state || part.Ready && part.Cause != "" || !part.Ready && part.Cause == "" {
 			t.Errorf("%s: ready is %v: %+v", name, r.Ready(), part)
@@ -245,7 +246,7 @@ status: {phase: Running, conditions: [` + waits + "]}\n"
 		"a control plane that is not available": {strings.Replace(bare, `ControlPlaneAvailable, status: "True"`, `ControlPlaneAvailable, status: "False"`, 1), false},
 		"an addon brings a network":             {bare + addon, false},
 	} {
-		if r := assess(namespace(t, test.text), "c"); r.Ready() != test.want {
+		if r := assess(namespace(t, test.text), "c", nil, time.Now()); r.Ready() != test.want {
 			t.Errorf("%s: ready is %v: %+v", name, r.Ready(), r.Parts)
 		}
 	}

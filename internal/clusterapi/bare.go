@@ -3,6 +3,8 @@ package clusterapi
 import (
 	"regexp"
 	"slices"
+
+	"github.com/slipway-sh/slipway/internal/cause"
 )
 
 // noNetwork is how a kubelet says that its node waits for a network plugin only.
@@ -16,7 +18,7 @@ const WithoutNetwork = "a node without network plugin"
 // brings a network plugin later, and until then no node can be ready. What waits
 // for nothing but that is as ready as it will be by itself. cluster are the
 // conditions of the Cluster.
-func (r *Report) bare(cluster []condition) {
+func (r *Report) bare(cluster []cause.Condition) {
 	if slices.ContainsFunc(r.Parts, func(p Part) bool { return p.Kind == "HelmRelease" || p.Kind == "Manifests" }) {
 		return
 	}

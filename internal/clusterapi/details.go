@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/slipway-sh/slipway/internal/cause"
 )
 
 const (
@@ -57,7 +59,7 @@ func details(ctx context.Context, client dynamic.Interface, namespace string, kn
 func kindsOf(kind string) []schema.GroupVersionResource {
 	return map[string][]schema.GroupVersionResource{
 		"Cluster": {clusters}, "OpenStackCluster": {openStackClusters}, "KubeadmControlPlane": {controlPlanes}, "MachineDeployment": {machineDeployments},
-		"Machine": {machines, openStackMachines}, "HelmRelease": {helmReleases}, "Manifests": {manifests},
+		"Machine": {machines, openStackMachines, openStackServers}, "HelmRelease": {helmReleases}, "Manifests": {manifests},
 		"ServerGroup": {serverGroups},
 	}[kind]
 }
@@ -66,7 +68,7 @@ func kindsOf(kind string) []schema.GroupVersionResource {
 func told(object *unstructured.Unstructured) (lines []string) {
 	for _, c := range conditions(object) {
 		if c.Message != "" {
-			lines = append(lines, c.Type+" "+c.Status+": "+cmp.Or(c.Reason, "no reason")+": "+clean(c.Message))
+			lines = append(lines, c.Type+" "+c.Status+": "+cmp.Or(c.Reason, "no reason")+": "+cause.Text(c.Message))
 		}
 	}
 	return lines
@@ -94,7 +96,7 @@ func events(ctx context.Context, client dynamic.Interface, namespace, name strin
 	}
 	slices.SortStableFunc(about, func(a, b corev1.Event) int { return when(a).Compare(when(b)) })
 	for _, e := range about[max(0, len(about)-lastEvents):] {
-		lines = append(lines, when(e).UTC().Format("15:04:05 ")+e.InvolvedObject.Kind+" "+e.Reason+": "+clean(e.Message))
+		lines = append(lines, when(e).UTC().Format("15:04:05 ")+e.InvolvedObject.Kind+" "+e.Reason+": "+cause.Text(e.Message))
 	}
 	return lines
 }

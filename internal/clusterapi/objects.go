@@ -3,10 +3,11 @@ package clusterapi
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-sh/slipway/internal/cause"
 )
 
 // Label is the label with the cluster's name on machines and templates.
@@ -21,14 +22,16 @@ var (
 	controlPlanes      = schema.GroupVersionResource{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Resource: "kubeadmcontrolplanes"}
 	openStackClusters  = schema.GroupVersionResource{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Resource: "openstackclusters"}
 	openStackMachines  = schema.GroupVersionResource{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Resource: "openstackmachines"}
+	openStackServers   = schema.GroupVersionResource{Group: "infrastructure.cluster.x-k8s.io", Version: "v1alpha1", Resource: "openstackservers"}
 	helmReleases       = schema.GroupVersionResource{Group: "addons.stackhpc.com", Version: "v1alpha1", Resource: "helmreleases"}
 	manifests          = schema.GroupVersionResource{Group: "addons.stackhpc.com", Version: "v1alpha1", Resource: "manifests"}
+	eventKind          = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 	serverGroups       = schema.GroupVersionResource{Group: "openstack.k-orc.cloud", Version: "v1alpha1", Resource: "servergroups"}
 )
 
 // resources lists the kinds.
 func resources() []schema.GroupVersionResource {
-	return []schema.GroupVersionResource{clusters, machines, machineDeployments, controlPlanes, openStackClusters, openStackMachines, helmReleases, manifests, serverGroups}
+	return []schema.GroupVersionResource{clusters, machines, machineDeployments, controlPlanes, openStackClusters, openStackMachines, openStackServers, helmReleases, manifests, serverGroups}
 }
 
 // objects are those of a namespace, by kind.
@@ -73,36 +76,40 @@ func number(object *unstructured.Unstructured, path ...string) int64 {
 	return value
 }
 
-// condition is a condition of an object.
-type condition struct {
-	Type, Status, Reason, Message string
-	Since                         time.Time
-}
-
 // conditions reads status.conditions; Cluster API's form and Kubernetes' own both
 // have these fields.
-func conditions(object *unstructured.Unstructured) []condition {
-	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	var all []condition
-	for _, item := range list {
-		fields, ok := item.(map[string]any)
-		if !ok {
-			continue
-		}
-		word := func(key string) string {
-			value, _ := fields[key].(string)
-			return value
-		}
-		since, _ := time.Parse(time.RFC3339, word("lastTransitionTime"))
-		all = append(all, condition{word("type"), word("status"), word("reason"), word("message"), since})
-	}
-	return all
-}
+func conditions(object *unstructured.Unstructured) []cause.Condition { return cause.Conditions(object) }
 
-func find(all []condition, kind string) condition {
-	i := slices.IndexFunc(all, func(c condition) bool { return c.Type == kind })
+func find(all []cause.Condition, kind string) cause.Condition {
+	i := slices.IndexFunc(all, func(c cause.Condition) bool { return c.Type == kind })
 	if i < 0 {
-		return condition{}
+		return cause.Condition{}
 	}
 	return all[i]
+}
+
+// scene returns the objects of a cluster as the engine of causes reads them.
+func (o objects) scene(name string) cause.Objects {
+	found := cause.Objects{}
+	add := func(kind string, list ...*unstructured.Unstructured) { found[kind] = append(found[kind], list...) }
+	cluster := o.named(clusters, name)
+	add("Cluster", cluster)
+	if infrastructure := o.named(openStackClusters, text(cluster, "spec", "infrastructureRef", "name")); infrastructure != nil {
+		add("OpenStackCluster", infrastructure)
+	}
+	for kind, resource := range map[string]schema.GroupVersionResource{"KubeadmControlPlane": controlPlanes, "MachineDeployment": machineDeployments,
+		"ServerGroup": serverGroups, "HelmRelease": helmReleases, "Manifests": manifests} {
+		add(kind, o.of(resource, name)...)
+	}
+	for _, machine := range o.of(machines, name) {
+		add("Machine", machine)
+		below := text(machine, "spec", "infrastructureRef", "name")
+		for kind, resource := range map[string]schema.GroupVersionResource{"OpenStackMachine": openStackMachines, "OpenStackServer": openStackServers} {
+			if object := o.named(resource, below); object != nil {
+				add(kind, object)
+			}
+		}
+	}
+	add("Event", o[eventKind]...) // the engine takes those about the objects above
+	return found
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/slipway-sh/slipway/internal/cause"
 )
 
 // Part is one object of a cluster, as shown to people.
@@ -37,6 +39,8 @@ type Part struct {
 	// or a node group; current is that there are no others, and none is outdated.
 	wanted, readyMachines, withoutNetwork int64
 	current                               bool
+	// told is set once a cause was given to the part.
+	told bool
 }
 
 // Report is a cluster with its parts, in the order in which they are created.
@@ -55,6 +59,10 @@ type Report struct {
 	ControlPlane Count  `json:"controlPlane"`
 	Workers      Count  `json:"workers"`
 	Parts        []Part `json:"parts"`
+	// Findings are the causes of what is not well, the worst first.
+	Findings []cause.Finding `json:"findings,omitempty"`
+	// Unseen is what could not be looked at for them.
+	Unseen []cause.Unseen `json:"unseen,omitempty"`
 }
 
 // Count is the number of ready and of desired machines.

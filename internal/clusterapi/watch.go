@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,9 +21,19 @@ import (
 
 // Read returns reports on the clusters of a namespace, or of all with
 // metav1.NamespaceAll, in the order of their namespaces. Kinds that are not defined
-// are left out.
+// are left out. The cloud is not asked.
 func Read(ctx context.Context, client dynamic.Interface, namespace string) ([]Report, error) {
-	byNamespace := map[string]objects{}
+	all, err := ReadAll(ctx, client, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return all.Reports(nil, time.Now()), nil
+}
+
+// ReadAll reads the clusters of a namespace, or of all with metav1.NamespaceAll. Kinds
+// that are not defined are left out.
+func ReadAll(ctx context.Context, client dynamic.Interface, namespace string) (Clusters, error) {
+	byNamespace := Clusters{}
 	for _, kind := range resources() {
 		list, err := client.Resource(kind).Namespace(namespace).List(ctx, metav1.ListOptions{})
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
@@ -42,15 +50,8 @@ func Read(ctx context.Context, client dynamic.Interface, namespace string) ([]Re
 			byNamespace[item.GetNamespace()][kind] = append(byNamespace[item.GetNamespace()][kind], item)
 		}
 	}
-	var reports []Report
-	for _, in := range slices.Sorted(maps.Keys(byNamespace)) {
-		for _, cluster := range byNamespace[in][clusters] {
-			report := assess(byNamespace[in], cluster.GetName())
-			report.Namespace = in
-			reports = append(reports, report)
-		}
-	}
-	return reports, nil
+	byNamespace.warnings(ctx, client, namespace)
+	return byNamespace, nil
 }
 
 // Exists reports whether a Cluster with the name exists; false if Cluster API is not
@@ -122,7 +123,7 @@ func await(ctx context.Context, client dynamic.Interface, namespace, name string
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
 	for {
-		report := assess(f.read(), name)
+		report := assess(f.read(), name, nil, time.Now())
 		report.Namespace = namespace
 		if g.done(report) {
 			return report, nil

@@ -208,7 +208,7 @@ func (r *run) clusterNeeds(needs map[resource]int) {
 	for _, nodes := range r.nodes {
 		nodes.add(needs)
 	}
-	if slices.ContainsFunc(r.Snapshot.Balancers, func(t cloud.Resource) bool {
+	if slices.ContainsFunc(r.Snapshot.Balancers, func(t cloud.BalancerInfo) bool {
 		return t.Name == "k8s-clusterapi-cluster-default-"+r.Environment.Metadata.Name+"-kubeapi"
 	}) {
 		return

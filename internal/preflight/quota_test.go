@@ -87,7 +87,7 @@ func TestWhatExistsIsNotNeededAgain(t *testing.T) {
 	}
 	r := check(t, "", func(s *cloud.Snapshot) {
 		s.Servers = []cloud.ServerInfo{{Resource: named("server")}}
-		s.Volumes, s.SecurityGroups = []cloud.Resource{named("volume")}, []cloud.Resource{named("security group")}
+		s.Volumes, s.SecurityGroups = []cloud.VolumeInfo{{Resource: named("volume")}}, []cloud.GroupInfo{{Resource: named("security group")}}
 		s.FloatingIPs = []cloud.FloatingIPInfo{{Resource: named("floating IP")}}
 		s.Routers = []cloud.RouterInfo{{Resource: named("router")}}
 		s.Networks = append(s.Networks, cloud.NetworkInfo{Resource: named("network"), ProjectID: "p"})

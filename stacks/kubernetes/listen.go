@@ -3,13 +3,12 @@ package kubernetes
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 
+	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 )
 
@@ -85,7 +84,7 @@ func (l *listener) look(ctx context.Context) {
 		if p.Kind != "Machine" || p.Ready || p.Server == "" {
 			continue
 		}
-		if words := bootFailure(l.console(ctx, p.Server)); words != "" {
+		if words := cause.Boot(l.console(ctx, p.Server)); words != "" {
 			said = fmt.Sprintf("the console of %s says: %s", p.Name, words)
 			break
 		}
@@ -108,17 +107,4 @@ func (l *listener) explain(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; %s", err, l.said)
-}
-
-// bootFailure returns the error message of kubeadm or cloud-init; "" if there is none.
-func bootFailure(console string) string {
-	for _, pattern := range []string{`\[ERROR [\w-]+\]: .*`, `error execution phase .*`, `Failed to run module scripts-user.*`} {
-		if found := regexp.MustCompile(pattern).FindAllString(console, 3); len(found) > 0 {
-			for i := range found {
-				found[i] = strings.TrimSpace(found[i])
-			}
-			return strings.Join(found, "; ")
-		}
-	}
-	return ""
 }

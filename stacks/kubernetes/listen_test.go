@@ -17,21 +17,6 @@ const preflight = `[18233.322531] cloud-init[197]: 	[WARNING SystemVerification]
 [18233.548474] cloud-init[197]: cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)
 `
 
-func TestBootFailure(t *testing.T) {
-	t.Parallel()
-	for console, want := range map[string]string{
-		"":                         "",
-		"[  OK  ] Reached target.": "",
-		preflight:                  "[ERROR Port-6443]: Port 6443 is in use; [ERROR ImagePull]: failed to pull image registry.k8s.io/pause:3.10",
-		"[1.2] cloud-init[9]: error execution phase kubelet-start: timed out\r\n": "error execution phase kubelet-start: timed out",
-		"util.py: Failed to run module scripts-user (scripts in /x)\n":            "Failed to run module scripts-user (scripts in /x)",
-	} {
-		if got := bootFailure(console); got != want {
-			t.Errorf("%q says %q, want %q", console, got, want)
-		}
-	}
-}
-
 // A machine whose kubeadm gave up is told with its words, in progress and at the
 // end; machines that are nodes are not asked.
 func TestConsolesAreTold(t *testing.T) {

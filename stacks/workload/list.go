@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/slipway-sh/slipway/internal/cause/look"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -23,16 +24,19 @@ type Summary struct {
 	Workers      clusterapi.Count `json:"workers"`
 	Created      time.Time        `json:"created"`
 	Ready        bool             `json:"ready"`
-	// Cause is the first cause if it is not ready.
-	Cause string `json:"cause,omitempty"`
+	// Cause is the first cause if it is not ready, Reason its stable id.
+	Cause  string `json:"cause,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
 
-// List lists the workload clusters of the management cluster, by namespace.
+// List lists the workload clusters of the management cluster, by namespace. The clouds
+// of clusters that are not ready are asked why.
 func (m *Management) List(ctx context.Context) ([]Summary, error) {
-	reports, err := clusterapi.Read(ctx, m.Kube.Dynamic, metav1.NamespaceAll)
+	all, err := clusterapi.ReadAll(ctx, m.Kube.Dynamic, metav1.NamespaceAll)
 	if err != nil {
 		return nil, fmt.Errorf("listing clusters: %w", err)
 	}
+	reports := all.Reports(all.Ask(ctx, m.Kube.Dynamic, look.NewCache(time.Now), false, clusterapi.Sick).Of, time.Now())
 	namespaces, err := m.Kube.Typed.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing namespaces: %w", err)
@@ -62,7 +66,9 @@ func (m *Management) List(ctx context.Context) ([]Summary, error) {
 func summary(r clusterapi.Report, by Origin) Summary {
 	s := Summary{Namespace: r.Namespace, Name: r.Name, MadeBy: by, Phase: r.State(), Version: r.Version, ControlPlane: r.ControlPlane, Workers: r.Workers,
 		Created: r.Created, Ready: r.Ready()}
-	if part, waiting := r.Waiting(); waiting {
+	if len(r.Findings) > 0 {
+		s.Cause, s.Reason = r.Findings[0].Line(), r.Findings[0].Reason
+	} else if part, waiting := r.Waiting(); waiting {
 		s.Cause = part.Kind + " " + part.Name + ": " + part.State
 		if part.Cause != "" {
 			s.Cause += ": " + part.Cause
@@ -80,13 +86,15 @@ type Description struct {
 	Details string `json:"details,omitempty"`
 }
 
-// Describe returns everything that Cluster API reports about a cluster.
+// Describe returns everything that Cluster API reports about a cluster, and the causes
+// that the cloud knows.
 func (m *Management) Describe(ctx context.Context, key Key) (Description, error) {
-	reports, err := clusterapi.Read(ctx, m.Kube.Dynamic, key.Namespace)
+	all, err := clusterapi.ReadAll(ctx, m.Kube.Dynamic, key.Namespace)
 	if err != nil {
 		return Description{}, err
 	}
-	for _, r := range reports {
+	said := all.Ask(ctx, m.Kube.Dynamic, look.NewCache(time.Now), true, func(r clusterapi.Report) bool { return r.Name == key.Name })
+	for _, r := range all.Reports(said.Of, time.Now()) {
 		if r.Name != key.Name {
 			continue
 		}

@@ -32,6 +32,7 @@ func TestManagement(t *testing.T) {
 		"a cluster's life":            life,
 		"levels of waiting":           levels,
 		"a machine that cannot be":    hopeless,
+		"causes that the cloud knows": causes,
 		"killed anywhere":             killedAnywhere,
 		"interrupted releases":        interrupted,
 		"what is others'":             foreign,
@@ -283,7 +284,7 @@ func hopeless(w *world) {
 		w.Fatal(err)
 	}
 	w.say("openstackmachines", Key{Namespace: "hopeless", Name: "hopeless-w1"},
-		"{conditions: [{type: InstanceReady, status: \"False\", severity: Error, reason: InstanceCreateFailed, lastTransitionTime: \"2026-01-02T03:04:05Z\", message: \"No valid host was found.\"}]}")
+		"{conditions: [{type: InstanceReady, status: \"False\", severity: Error, reason: InstanceCreateFailed, lastTransitionTime: \""+time.Now().UTC().Format(time.RFC3339)+"\", message: \"No valid host was found.\"}]}")
 	if err := w.start(w.Context(), c).end(w.T); err == nil || !strings.Contains(err.Error(), "Machine hopeless-w1: No valid host was found.") || fault.Remedy(err) == "" {
 		w.Errorf("told %v", err)
 	}

@@ -191,7 +191,7 @@ func TestCauses(t *testing.T) {
 	h.clock = h.clock.Add(5 * time.Minute)
 	h.pass()
 	h.phases(v1alpha1.CreateFailed, "default-worker", "CREATE_FAILED", "default-master", "CREATE_COMPLETE")
-	if reason := h.group("default-worker").Status.StatusReason; reason != "OpenStackServer "+stack+"-w1: Quota exceeded for cores" {
+	if reason := h.group("default-worker").Status.StatusReason; reason != "quota cores: Quota exceeded for cores" {
 		t.Errorf("reason of the group %q", reason)
 	}
 	if event := <-h.events.Events; !strings.Contains(event, "CREATE_FAILED") || !strings.Contains(event, "Quota") {

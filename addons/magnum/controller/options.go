@@ -20,6 +20,8 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/magnum/driver"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+	"github.com/slipway-sh/slipway/internal/cause"
+	"github.com/slipway-sh/slipway/internal/cloud"
 )
 
 // Options are the settings of the controllers. The zero value of each field
@@ -37,6 +39,9 @@ type Options struct {
 	Revoker Revoker
 	// Releases makes Helm releases. Nil: by Helm's library on the manager's cluster.
 	Releases Releases
+	// Clouds tells what the clouds of clusters say. Nil: they are not asked, and causes
+	// are only those that Cluster API knows.
+	Clouds Clouds
 	// Patience is how long trouble that only outside help cures may last until
 	// the operation is called failed. 0: 5 min.
 	Patience time.Duration
@@ -65,6 +70,13 @@ type Names struct {
 	Images []string
 	// MTUOf is the id of a network whose MTU is to be read.
 	MTUOf string
+}
+
+// Clouds remembers what clouds say, so that a reconciliation never waits for one.
+type Clouds interface {
+	// Look returns what the project of a credential last said, nil if nothing is known, and
+	// after how long to look again. key names the credential.
+	Look(ctx context.Context, key string, o cloud.Options) (*cause.Cloud, time.Duration)
 }
 
 // Revoker deletes application credentials; one that is gone is no error.

@@ -191,7 +191,7 @@ func (p *pass) observe(ctx context.Context, from client.Reader, how ...client.Li
 	if p.objects, err = readObjects(ctx, from, p.key.Namespace, p.cluster.Stack(), how...); err != nil {
 		return err
 	}
-	p.state = observe.Of(p.objects)
+	p.judge(ctx)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -151,8 +152,8 @@ func (p *pass) reportGroup(ctx context.Context, g *v1alpha1.NodeGroup, failed bo
 		ended, left := hopeless(*group.Cause, p.now, p.Patience)
 		p.later(left)
 		failed, cause = failed || ended, group.Cause.String()
-	} else if failed {
-		cause = reason
+	} else if failed || g.Status.Phase.Failed() {
+		cause = cmp.Or(reason, g.Status.StatusReason) // what failed says why until it comes right
 	}
 	changed := g.Generation > g.Status.ObservedGeneration || p.upgrading ||
 		g.Status.Phase.Failed() && p.cluster.Generation > p.cluster.Status.ObservedGeneration

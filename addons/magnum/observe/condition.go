@@ -1,49 +1,19 @@
 package observe
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/internal/cause"
 )
 
-// state is one condition.
-type state struct {
-	kind, status, reason, message, severity string
-	since                                   time.Time
-}
-
-// conditionPaths are where Cluster API keeps conditions: the object's own
-// contract, the old one in new objects, the new one in old objects.
-func conditionPaths() [][]string {
-	return [][]string{{"status", "conditions"}, {"status", "deprecated", "v1beta1", "conditions"}, {"status", "v1beta2", "conditions"}}
-}
-
-// conditions are all of an object, those of its own contract first.
-func conditions(o *unstructured.Unstructured) []state {
-	if o == nil {
-		return nil
-	}
-	var all []state
-	for _, path := range conditionPaths() {
-		entries, _, _ := unstructured.NestedSlice(o.Object, path...)
-		for _, entry := range entries {
-			c, _ := entry.(map[string]any)
-			get := func(key string) string { value, _ := c[key].(string); return value }
-			since, _ := time.Parse(time.RFC3339, get("lastTransitionTime"))
-			all = append(all, state{get("type"), get("status"), get("reason"), get("message"), get("severity"), since})
-		}
-	}
-	return all
-}
-
 // condition is the first of a type.
-func condition(o *unstructured.Unstructured, kind string) (state, bool) {
-	for _, c := range conditions(o) {
-		if c.kind == kind {
+func condition(o *unstructured.Unstructured, kind string) (cause.Condition, bool) {
+	for _, c := range cause.Conditions(o) {
+		if c.Type == kind {
 			return c, true
 		}
 	}
-	return state{}, false
+	return cause.Condition{}, false
 }
 
 // isTrue says whether the first of several conditions that an object has is
@@ -51,7 +21,7 @@ func condition(o *unstructured.Unstructured, kind string) (state, bool) {
 func isTrue(o *unstructured.Unstructured, kinds ...string) bool {
 	for _, kind := range kinds {
 		if c, ok := condition(o, kind); ok {
-			return c.status == "True"
+			return c.Status == "True"
 		}
 	}
 	return false
@@ -59,8 +29,8 @@ func isTrue(o *unstructured.Unstructured, kinds ...string) bool {
 
 func conditionMessage(o *unstructured.Unstructured, kinds ...string) string {
 	for _, kind := range kinds {
-		if c, ok := condition(o, kind); ok && c.message != "" {
-			return c.message
+		if c, ok := condition(o, kind); ok && c.Message != "" {
+			return c.Message
 		}
 	}
 	return ""

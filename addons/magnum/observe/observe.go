@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	addons "github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
+	"github.com/slipway-sh/slipway/internal/cause"
 )
 
 // Labels of the objects of a cluster (facts 2.6 of azimuth).
@@ -39,6 +40,10 @@ type Objects struct {
 	ServerGroups []*unstructured.Unstructured
 	// Addons are HelmReleases and Manifests.
 	Addons []*unstructured.Unstructured
+	// Cloud is what the cluster's project said lately; nil means it was not asked.
+	Cloud *cause.Cloud
+	// Now is the time of the look.
+	Now time.Time
 }
 
 // State is what Magnum shows of a cluster.
@@ -57,8 +62,10 @@ type State struct {
 	// node group in the chart.
 	Master  Group
 	Workers map[string]Group
-	// Causes are the troubles there are, the worst first.
+	// Causes are the troubles there are, the worst first, as a tenant may read them.
 	Causes []Cause
+	// Findings are the same for operators.
+	Findings []cause.Finding
 	// WithoutWorkers are the addons, by the names of their releases, that cannot run
 	// because the cluster is to have no workers; they are not waited for.
 	WithoutWorkers []string
@@ -100,7 +107,7 @@ type Group struct {
 type Cause struct {
 	// Object is "OpenStackServer shop-prod-x1".
 	Object string
-	// Reason and Message are the provider's own words.
+	// Reason is the engine's stable id; Message are words for tenants.
 	Reason, Message string
 	// Since is when it began; zero where nobody says.
 	Since time.Time
@@ -169,30 +176,18 @@ func (s *State) addons(o Objects) {
 			s.Addons = s.Addons && workers == 0
 			continue
 		}
-		switch text(addon, "status", "phase") {
-		case "Deployed":
+		if text(addon, "status", "phase") == "Deployed" {
 			continue
-		case "Failed":
-			message := text(addon, "status", "failureMessage")
-			since, reason := time.Time{}, "Failed"
-			if c, ok := condition(addon, "Ready"); ok {
-				since, reason = c.since, c.reason
-				if message == "" {
-					message = c.message
-				}
-			}
-			s.Causes = append(s.Causes, Cause{Object: describe(addon), Reason: reason, Message: message, Since: since, Final: true})
 		}
 		s.Addons = false
 	}
-	s.sort()
 }
 
 // waitsForWorkers says that an addon's release cannot run without workers, as
 // far as it can be installed at all.
 func waitsForWorkers(addon *unstructured.Unstructured) bool {
 	c, ok := condition(addon, "Ready")
-	return ok && c.status != "True" && c.reason == addons.ReasonWaitingForWorkers
+	return ok && c.Status != "True" && c.Reason == addons.ReasonWaitingForWorkers
 }
 
 func releaseOf(addon *unstructured.Unstructured) string {

@@ -300,7 +300,7 @@ status: {conditions: [{type: InstanceReady, status: "False", severity: Info, rea
 	if len(s.Causes) > 0 {
 		t.Errorf("causes %v", s.Causes)
 	}
-	if want := "* WorkersAvailable: * MachineDeployment shop-default-worker: 0 available"; s.Waiting != want {
+	if want := "WorkersAvailable: MachineDeployment shop-default-worker: 0 available"; s.Waiting != want {
 		t.Errorf("waiting for %q", s.Waiting)
 	}
 }

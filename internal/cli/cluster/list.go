@@ -23,7 +23,7 @@ func newList(streams ui.Streams) *cobra.Command {
 		Use:   "list",
 		Short: "List the workload clusters, including those of the Magnum API",
 		Long: `Lists all workload clusters of the management cluster, however they were created, with
-the first cause if one is not ready. It does not contact the cloud.`,
+the first cause if one is not ready. For those it asks the cloud, once per project.`,
 		Example: `  slipway cluster list
   slipway cluster list -o json | jq -r '.[] | select(.ready | not) | .cause'`,
 		Args: cobra.NoArgs,

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -43,7 +44,7 @@ func write(root *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string]string{"exit-codes.md": exitCodes(), "environment.schema.json": string(schema), "environment.md": page} {
+	for name, text := range map[string]string{"exit-codes.md": exitCodes(), "reasons.md": cause.Reference(), "environment.schema.json": string(schema), "environment.md": page} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return fmt.Errorf("writing the reference: %w", err)
 		}

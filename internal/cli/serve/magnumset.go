@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/magnum/controller"
 	"github.com/slipway-sh/slipway/addons/openstackcluster"
+	"github.com/slipway-sh/slipway/internal/cause/look"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -22,7 +23,7 @@ import (
 
 // magnumSet are the controllers behind `slipway serve magnum`.
 func magnumSet() set {
-	o := controller.Options{Chart: func() (*chart.Chart, error) { return openstackcluster.Chart() }}
+	o := controller.Options{Chart: func() (*chart.Chart, error) { return openstackcluster.Chart() }, Clouds: look.NewCache(time.Now)}
 	login, values := "", ""
 	return set{
 		name: "magnum", what: "creates clusters from the resources of the Magnum-compatible API",

@@ -1,0 +1,26 @@
+package cause
+
+import "testing"
+
+const preflight = `[18233.322531] cloud-init[197]: 	[WARNING SystemVerification]: cgroups v1 support is in maintenance mode
+[18233.540771] cloud-init[197]: error execution phase preflight: [preflight] Some fatal errors occurred:
+[18233.540893] cloud-init[197]: 	[ERROR Port-6443]: Port 6443 is in use
+[18233.540927] cloud-init[197]: 	[ERROR ImagePull]: failed to pull image registry.k8s.io/pause:3.10
+[18233.548474] cloud-init[197]: cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)
+`
+
+func TestBoot(t *testing.T) {
+	t.Parallel()
+	for console, want := range map[string]string{
+		"":                         "",
+		"[  OK  ] Reached target.": "",
+		preflight:                  "[ERROR Port-6443]: Port 6443 is in use; [ERROR ImagePull]: failed to pull image registry.k8s.io/pause:3.10",
+		"[1.2] cloud-init[9]: error execution phase kubelet-start: timed out\r\n": "error execution phase kubelet-start: timed out",
+		"util.py: Failed to run module scripts-user (scripts in /x)\n":            "Failed to run module scripts-user (scripts in /x)",
+		"[3.4] Kernel panic - not syncing: VFS: Unable to mount root fs\n":        "Kernel panic - not syncing: VFS: Unable to mount root fs",
+	} {
+		if got := Boot(console); got != want {
+			t.Errorf("%q says %q, want %q", console, got, want)
+		}
+	}
+}

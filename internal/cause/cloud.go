@@ -1,0 +1,209 @@
+package cause
+
+import (
+	"slices"
+	"time"
+)
+
+// Cloud is what a project's cloud says at one time.
+type Cloud struct {
+	// Login names the login that was used where no cluster does: an entry of clouds.yaml.
+	Login string `json:"login,omitempty"`
+	// Project is the id of the project.
+	Project string `json:"project,omitempty"`
+	// Refused is how a login with the cluster's credential failed; nil if it works.
+	Refused *Refusal `json:"refused,omitempty"`
+	// Missing are the lists that could not be read; what they would hold is unknown.
+	Missing []Unseen `json:"missing,omitempty"`
+
+	Servers        []Server        `json:"servers,omitempty"`
+	Balancers      []Balancer      `json:"loadBalancers,omitempty"`
+	Ports          []Port          `json:"ports,omitempty"`
+	Volumes        []Volume        `json:"volumes,omitempty"`
+	Images         []Image         `json:"images,omitempty"`
+	Networks       []Named         `json:"networks,omitempty"`
+	Routers        []Router        `json:"routers,omitempty"`
+	SecurityGroups []SecurityGroup `json:"securityGroups,omitempty"`
+	Quotas         []Quota         `json:"quotas,omitempty"`
+	FloatingIPs    []FloatingIP    `json:"floatingIPs,omitempty"`
+	Flavors        []Named         `json:"flavors,omitempty"`
+	KeyPairs       []string        `json:"keyPairs,omitempty"`
+}
+
+// The names of the lists, for Cloud.Missing.
+const (
+	ListServers        = "servers"
+	ListBalancers      = "load balancers"
+	ListPorts          = "ports"
+	ListVolumes        = "volumes"
+	ListImages         = "images"
+	ListNetworks       = "networks"
+	ListRouters        = "routers"
+	ListSecurityGroups = "security groups"
+	ListQuotas         = "quotas"
+	ListFloatingIPs    = "floating IPs"
+	ListFlavors        = "flavors"
+	ListKeyPairs       = "key pairs"
+)
+
+// Refusal is a login that failed: the status of Keystone's answer, 0 if there was none,
+// and the words of the answer or of the network.
+type Refusal struct {
+	Status int    `json:"status,omitempty"`
+	Words  string `json:"words"`
+}
+
+// Named is something of which only the name matters.
+type Named struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// Server is a server of Nova.
+type Server struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Status is Nova's, such as ACTIVE; Task is what it does at the moment.
+	Status string `json:"status"`
+	Task   string `json:"task,omitempty"`
+	// Fault is Nova's message of a server in ERROR, FaultAt its time.
+	Fault   string    `json:"fault,omitempty"`
+	FaultAt time.Time `json:"faultAt,omitzero"`
+	Created time.Time `json:"created,omitzero"`
+	Updated time.Time `json:"updated,omitzero"`
+	// Console is the end of its console log, if it was read.
+	Console string `json:"console,omitempty"`
+}
+
+// Balancer is a load balancer of Octavia.
+type Balancer struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Provisioning and Operating are Octavia's statuses, such as ACTIVE and ONLINE.
+	Provisioning string    `json:"provisioning"`
+	Operating    string    `json:"operating"`
+	Created      time.Time `json:"created,omitzero"`
+	Updated      time.Time `json:"updated,omitzero"`
+	// Members are those of its pools, if its status tree was read.
+	Members []Member `json:"members,omitempty"`
+}
+
+// Member is a member of a load balancer's pool.
+type Member struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	// Operating is Octavia's operating status, such as ONLINE or ERROR.
+	Operating string `json:"operating"`
+}
+
+// Port is a port of Neutron.
+type Port struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	// Device is the id of its server.
+	Device string `json:"device,omitempty"`
+	// Up is the administrative state.
+	Up bool `json:"up"`
+}
+
+// Volume is a volume of Cinder.
+type Volume struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Status is Cinder's, such as in-use or error.
+	Status string `json:"status"`
+	// Server is the id of the server that it is attached to.
+	Server  string    `json:"server,omitempty"`
+	Updated time.Time `json:"updated,omitzero"`
+}
+
+// Image is an image of Glance.
+type Image struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Status is Glance's, such as active or deactivated.
+	Status string `json:"status"`
+}
+
+// Router is a router of Neutron.
+type Router struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Gateway is the id of its external network; empty if it has none.
+	Gateway string `json:"gateway,omitempty"`
+}
+
+// SecurityGroup is a security group with the TCP ports that it lets in.
+type SecurityGroup struct {
+	ID      string      `json:"id"`
+	Name    string      `json:"name"`
+	Ingress []PortRange `json:"ingress,omitempty"`
+}
+
+// PortRange is a range of TCP ports, both ends included. 0 to 65535 is any.
+type PortRange struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+// Quota is a limit of the project and what is used of it; a Limit of -1 is none.
+type Quota struct {
+	Resource string `json:"resource"`
+	Limit    int    `json:"limit"`
+	Used     int    `json:"used"`
+}
+
+// FloatingIP is a floating IP, with the id of the port that it is associated with.
+type FloatingIP struct {
+	ID      string `json:"id"`
+	Address string `json:"address"`
+	Port    string `json:"port,omitempty"`
+}
+
+// knows reports whether a list was read.
+func (c *Cloud) knows(list string) bool {
+	return c != nil && c.Refused == nil && !slices.ContainsFunc(c.Missing, func(u Unseen) bool { return u.What == list })
+}
+
+// server returns the server with an id, or else the newest one with a name.
+func (c *Cloud) server(id, name string) *Server {
+	if c == nil {
+		return nil
+	}
+	var found *Server
+	for i := range c.Servers {
+		s := &c.Servers[i]
+		switch {
+		case id != "" && s.ID == id:
+			return s
+		case id == "" && name != "" && s.Name == name && (found == nil || s.Created.After(found.Created)):
+			found = s
+		}
+	}
+	return found
+}
+
+// balancer returns the load balancer with an id, or else with a name.
+func (c *Cloud) balancer(id, name string) *Balancer {
+	if c == nil {
+		return nil
+	}
+	i := slices.IndexFunc(c.Balancers, func(b Balancer) bool { return id != "" && b.ID == id })
+	if i < 0 {
+		i = slices.IndexFunc(c.Balancers, func(b Balancer) bool { return b.Name == name })
+	}
+	if i < 0 {
+		return nil
+	}
+	return &c.Balancers[i]
+}
+
+// room reports whether a quota is known and has room.
+func (c *Cloud) room(resource string) bool {
+	if !c.knows(ListQuotas) {
+		return false
+	}
+	i := slices.IndexFunc(c.Quotas, func(q Quota) bool { return q.Resource == resource })
+	return i >= 0 && (c.Quotas[i].Limit < 0 || c.Quotas[i].Used < c.Quotas[i].Limit)
+}

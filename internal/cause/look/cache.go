@@ -1,0 +1,131 @@
+package look
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/cause"
+	"github.com/slipway-sh/slipway/internal/cloud"
+)
+
+const (
+	// fresh is how long an answer serves: every service but Keystone is asked at most once
+	// in that time for all clusters of a project together, Keystone once per credential.
+	fresh = time.Minute
+	// atOnce is how many clouds are asked at the same time in the background.
+	atOnce = 8
+)
+
+// Cache remembers what clouds said. It is safe for concurrent use; create it with
+// NewCache.
+type Cache struct {
+	now  func() time.Time
+	open func(context.Context, cloud.Options) (*cloud.Cloud, error)
+	room chan struct{}
+
+	mu          sync.Mutex
+	credentials map[string]*answer
+	projects    map[string]*project
+}
+
+type answer struct {
+	asking bool
+	at     time.Time
+	taken  *cause.Cloud
+}
+
+// project is what a project last said. Those who want the same wait for one answer.
+type project struct {
+	mu    sync.Mutex
+	at    time.Time
+	taken *cause.Cloud
+}
+
+// NewCache returns an empty cache; now is the clock.
+func NewCache(now func() time.Time) *Cache {
+	return &Cache{now: now, open: cloud.Open, room: make(chan struct{}, atOnce), credentials: map[string]*answer{}, projects: map[string]*project{}}
+}
+
+// Look returns what a credential's project last said, nil if nothing is known yet, and
+// after how long to look again. It does not wait: what is not fresh is asked for in the
+// background. key names the credential, and must change when that does.
+func (c *Cache) Look(ctx context.Context, key string, o cloud.Options) (taken *cause.Cloud, again time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.credentials[key]
+	if a == nil {
+		a = &answer{}
+		c.credentials[key] = a
+	}
+	if left := fresh - c.now().Sub(a.at); left > 0 {
+		return a.taken, left
+	}
+	if !a.asking {
+		a.asking = true
+		go c.ask(context.WithoutCancel(ctx), a, o)
+	}
+	if c.now().Sub(a.at) > 3*fresh {
+		a.taken = nil // what was so long ago is not said of now
+	}
+	return a.taken, 2 * time.Second
+}
+
+// ask fills an answer.
+func (c *Cache) ask(ctx context.Context, a *answer, o cloud.Options) {
+	c.room <- struct{}{}
+	defer func() { <-c.room }()
+	taken := c.Ask(ctx, o, nil)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a.asking, a.at, a.taken = false, c.now(), taken
+}
+
+// Ask asks now, and waits. booting chooses the servers whose consoles are read too, from
+// what the project says; nil means that no details are wanted. The answer is nil if the
+// project cannot be read at all.
+func (c *Cache) Ask(ctx context.Context, o cloud.Options, booting func(*cause.Cloud) []string) *cause.Cloud {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	opened, err := c.open(ctx, o)
+	if err != nil {
+		return &cause.Cloud{Refused: Refusal(err)}
+	}
+	defer opened.Close()
+	taken := c.shared(ctx, opened)
+	if taken == nil || booting == nil {
+		return taken
+	}
+	own := *taken // others read what is shared
+	own.Servers, own.Balancers = slices.Clone(taken.Servers), slices.Clone(taken.Balancers)
+	Closer(ctx, opened, &own, booting(&own))
+	return &own
+}
+
+// shared reads the project of a login, unless another credential of it did lately.
+func (c *Cache) shared(ctx context.Context, opened *cloud.Cloud) *cause.Cloud {
+	token, err := opened.Token()
+	if err != nil {
+		return nil
+	}
+	key := opened.Endpoint.Region + " " + opened.Provider.IdentityEndpoint + " " + token.ProjectID
+	c.mu.Lock()
+	p := c.projects[key]
+	if p == nil {
+		p = &project{}
+		c.projects[key] = p
+	}
+	c.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken != nil && c.now().Sub(p.at) < fresh {
+		return p.taken
+	}
+	taken, err := Take(ctx, opened)
+	if err != nil {
+		return nil
+	}
+	p.at, p.taken = c.now(), taken
+	return taken
+}

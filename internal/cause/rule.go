@@ -1,0 +1,196 @@
+package cause
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Rule is one reason: what it means, what to do, and how it is recognised, by the
+// state of objects and of the cloud, by words of a controller, or by both.
+type Rule struct {
+	// ID is the stable reason id.
+	ID string
+	// Layer is where the cause lies: "Nova", "Neutron", "Kubernetes".
+	Layer string
+	// Meaning and Fix are for operators. Fix is a sentence with the command.
+	Meaning, Fix string
+	// Ending is what becomes of it unless the controller has given up.
+	Ending Ending
+	// Operator is set if only the operator can see and fix it; tenants are told Meaning.
+	Operator bool
+
+	// find looks at objects and cloud.
+	find func(*scene) []hit
+	// fault matches Nova's fault of a server in ERROR, console the lines that a server which
+	// is no node yet wrote to its console.
+	fault, console *regexp.Regexp
+	// words matches what controllers say. A named group "object" is the name of the object
+	// at fault, which is of the kind in kind; without it the object is the one that says so.
+	words *regexp.Regexp
+	kind  string
+	// not takes a match back, for words that the cloud contradicts now.
+	not func(v *scene, c complaint, object string) bool
+}
+
+// hit is one occurrence of a rule.
+type hit struct {
+	object   Ref
+	cause    string
+	since    time.Time
+	source   string
+	evidence []string
+	final    bool
+}
+
+// Rules are all rules, in the order in which they are tried: what is nearest to the
+// cause comes first.
+func Rules() []Rule { return slices.Clone(rules()) }
+
+var rules = sync.OnceValue(func() []Rule {
+	return slices.Concat(quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), bootRules(), clusterRules(), nodeRules(), addonRules(), identityRules())
+})
+
+// look runs the rules that look at objects and cloud.
+func (v *scene) look() []Finding {
+	var found []Finding
+	for i := range v.rules {
+		r := &v.rules[i]
+		var hits []hit
+		if r.find != nil {
+			hits = r.find(v)
+		}
+		if r.fault != nil {
+			hits = append(hits, faulted(v, r.fault)...)
+		}
+		if r.console != nil {
+			hits = append(hits, printed(v, r.console)...)
+		}
+		for _, h := range hits {
+			found = append(found, v.finding(r, h))
+		}
+	}
+	return found
+}
+
+func (v *scene) finding(r *Rule, h hit) Finding {
+	f := Finding{Reason: r.ID, Object: h.object, Cause: cmp.Or(h.cause, r.Meaning), Since: h.since, Source: cmp.Or(h.source, r.Layer), Ending: r.Ending,
+		Evidence: h.evidence, Fix: r.Fix, rule: r}
+	if h.final {
+		f.Ending = Final
+	}
+	return f
+}
+
+// hear adds what controllers say: what a rule knows the words of, and the loud rest.
+func (v *scene) hear(found []Finding) []Finding {
+	known := map[Ref]bool{}
+	heard := map[[2]string]bool{}
+	for _, c := range v.spoken {
+		r, object := match(v, v.rules, c)
+		if r == nil {
+			continue
+		}
+		known[c.object] = true
+		if object == (Ref{}) { // contradicted
+			continue
+		}
+		if key := [2]string{r.ID, object.String()}; heard[key] {
+			continue
+		} else {
+			heard[key] = true
+		}
+		f := v.finding(r, hit{object: v.under(c.object, object), cause: Plain(c.message), since: c.since, source: speaker(c.object.Kind), final: c.final})
+		if f.words = c.text(); c.message == "" {
+			f.Cause = r.Meaning
+		}
+		f.Evidence = []string{c.object.String() + " " + c.kind + ": " + c.text()}
+		found = append(found, f)
+	}
+	return append(found, v.rest(known)...)
+}
+
+// match returns the first rule whose words a complaint has, and the object at fault; no
+// object if the cloud contradicts the words.
+func match(v *scene, rules []Rule, c complaint) (*Rule, Ref) {
+	for i := range rules {
+		r := &rules[i]
+		if r.words == nil {
+			continue
+		}
+		found := r.words.FindStringSubmatch(c.text())
+		if found == nil {
+			continue
+		}
+		name := ""
+		if at := r.words.SubexpIndex("object"); at >= 0 {
+			name = found[at]
+		}
+		switch {
+		case r.not != nil && r.not(v, c, name):
+			return r, Ref{}
+		case name != "" && r.kind == "quota":
+			return r, Ref{Kind: r.kind, Name: quotaName(name)}
+		case name != "":
+			return r, Ref{Kind: r.kind, Name: name}
+		}
+		return r, c.object
+	}
+	return nil, Ref{}
+}
+
+// rest are the loud complaints of objects of which no rule knows the words: the best one
+// of each object, because the others summarise it.
+func (v *scene) rest(known map[Ref]bool) []Finding {
+	best := map[Ref]complaint{}
+	var order []Ref
+	for _, c := range v.spoken {
+		if !c.loud || known[c.object] {
+			continue
+		}
+		b, there := best[c.object]
+		if !there {
+			order = append(order, c.object)
+		}
+		if !there || b.message == "" && c.message != "" {
+			best[c.object] = c
+		}
+	}
+	said := controllerSays()
+	var found []Finding
+	for _, object := range order {
+		c := best[object]
+		f := v.finding(&said, hit{object: object, cause: cmp.Or(Plain(c.message), c.reason), since: c.since, source: speaker(object.Kind), final: c.final})
+		f.words, f.Evidence = c.text(), []string{object.String() + " " + c.kind + ": " + c.text()}
+		if object.Kind == "ServerGroup" || stubborn.MatchString(f.words) {
+			f.Ending = Outside // the server group's controller asks again only when the group is another
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// stubborn are words after which trying again does not help: the cloud refuses what it
+// is asked, not the moment.
+var stubborn = regexp.MustCompile(`(?i)\b40[0-689]\b|not found|could not find|unable to find|invalid|unauthorized|forbidden|in error state|exceed|insufficient|not enough|no availability zone`)
+
+// controllerSays is the rule of last resort.
+func controllerSays() Rule {
+	return Rule{ID: "controller-says", Layer: "Cluster API", Meaning: "A controller reports an error that has no rule of its own; its words are the cause.", Ending: Passing,
+		Fix: "read the words of the controller, fix what they name, and see the controller's log with slipway logs"}
+}
+
+// speaker is who writes the status of a kind.
+func speaker(kind string) string {
+	switch kind {
+	case "OpenStackCluster", "OpenStackMachine", "OpenStackServer":
+		return "Cluster API's OpenStack provider"
+	case "ServerGroup", "Image":
+		return "the OpenStack resource controller"
+	case "HelmRelease", "Manifests":
+		return "the addon provider"
+	}
+	return "Cluster API"
+}

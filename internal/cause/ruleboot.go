@@ -1,0 +1,89 @@
+package cause
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// boots is how long a machine may take from the server to the node.
+const boots = 10 * time.Minute
+
+// bootRules are about what happens inside a server until it is a node. Only its console
+// tells, so they are silent where the console was not read.
+func bootRules() []Rule {
+	return []Rule{
+		{ID: "kernel-panic", Layer: "machine", Ending: Outside, Meaning: "The kernel of the machine panicked.", Fix: "try another image or flavor; see all with openstack console log show SERVER" + again,
+			console: lines(`Kernel panic - not syncing.*|No bootable device.*`)},
+		{ID: "metadata-unreachable", Layer: "machine", Ending: Outside, Meaning: "The machine cannot reach the cloud's metadata service, so it has no configuration.",
+			Fix:     "ask the cloud's operator about the metadata agent of the network, or use a config drive (machine setting configDrive)" + again,
+			console: lines(`.*169\.254\.169\.254.*(?:failed|refused|timed out|unreachable|giving up|No route).*|.*No (?:instance )?datasource found.*|.*Used fallback datasource.*`)},
+		{ID: "kubeadm-preflight", Layer: "machine", Ending: Outside, Meaning: "kubeadm refuses to set up the node: the machine does not meet a requirement.",
+			Fix: "correct what the line names (flavor, image or Kubernetes version)" + again, console: lines(`\[ERROR [\w-]+\]: .*`)},
+		{ID: "kubeadm-failed", Layer: "machine", Ending: Outside, Meaning: "kubeadm failed on the machine.",
+			Fix: "read the lines; see the whole console with openstack console log show SERVER" + again, console: lines(`error execution phase .*`)},
+		{ID: "cloud-init-failed", Layer: "machine", Ending: Outside, Meaning: "cloud-init could not run the machine's configuration.",
+			Fix: "read the lines; see the whole console with openstack console log show SERVER" + again, console: lines(`Failed to run module scripts-user.*|.*Failed loading yaml blob.*|.*cloud-init.*Unhandled non-multipart.*`)},
+		{ID: "disk-full", Layer: "machine", Ending: Outside, Meaning: "The disk of the machine is full.",
+			Fix: "choose a flavor or root volume with more disk, or free space on the node", console: lines(`.*No space left on device.*`), words: regexp.MustCompile(`(?i)no space left on device|Node\.DiskPressure: .*|kubelet has disk pressure`)},
+		{ID: "machine-no-node", Layer: "machine", Ending: Passing, Meaning: "The server runs, but has not become a node, and nobody says why.",
+			Fix:  "see its console with openstack console log show SERVER: cloud-init, kubeadm and the kubelet write there",
+			find: silent},
+	}
+}
+
+func lines(pattern string) *regexp.Regexp { return regexp.MustCompile("(?m)" + pattern) }
+
+// printed is a hit for each server that is no node yet, whose console has certain lines.
+func printed(v *scene, pattern *regexp.Regexp) []hit {
+	var hits []hit
+	for _, m := range v.members {
+		if m.nova == nil || m.node() || m.leaving() {
+			continue
+		}
+		if found := pattern.FindAllString(m.nova.Console, 3); len(found) > 0 {
+			for i := range found {
+				found[i] = strings.TrimSpace(found[i])
+			}
+			hits = append(hits, hit{object: m.ref(), cause: oneLine(strings.Join(found, "; ")), since: m.nova.Created, source: "its console", evidence: found})
+		}
+	}
+	return hits
+}
+
+// Boot returns what the console of a server says went wrong while it became a node; ""
+// if it says nothing of the kind.
+func Boot(console string) string {
+	v := &scene{members: []member{{own: Ref{Kind: "server"}, nova: &Server{Console: console}}}}
+	for _, r := range rules() {
+		if r.console == nil {
+			continue
+		}
+		for _, h := range printed(v, r.console) {
+			return h.cause
+		}
+	}
+	return ""
+}
+
+// silent are machines that run for long and are no node, about which nobody complains.
+func silent(v *scene) []hit {
+	var hits []hit
+	for _, m := range v.members {
+		if m.machine == nil || m.nova == nil || m.nova.Status != "ACTIVE" || m.node() || m.leaving() || v.Now.Sub(m.nova.Created) < boots || v.givenUpOn(m) {
+			continue
+		}
+		if slices.ContainsFunc(v.rules, func(r Rule) bool { return r.console != nil && r.console.MatchString(m.nova.Console) }) {
+			continue
+		}
+		hits = append(hits, hit{object: m.ref(), cause: fmt.Sprintf("it runs for more than %s and is not a node", boots), since: m.nova.Created, source: "Nova and Cluster API",
+			evidence: []string{"Nova: server " + m.nova.Name + " is ACTIVE"}})
+	}
+	return hits
+}
+
+func (v *scene) givenUpOn(m member) bool {
+	return m.infra != nil && v.givenUp(m.infra) || m.server != nil && v.givenUp(m.server)
+}

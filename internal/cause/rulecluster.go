@@ -1,0 +1,35 @@
+package cause
+
+import "regexp"
+
+// clusterRules are about the cluster as a whole and its control plane.
+func clusterRules() []Rule {
+	const k = "Kubernetes"
+	return []Rule{
+		{ID: "paused", Layer: "Cluster API", Ending: Outside, Meaning: "The cluster is paused, so no controller acts on it.",
+			Fix: "end the pause when the work that needed it is done: kubectl patch cluster NAME --type merge -p '{\"spec\":{\"paused\":false}}'",
+			find: func(v *scene) []hit {
+				if !flag(v.cluster, "spec", "paused") {
+					return nil
+				}
+				return []hit{{object: refOf(v.cluster), cause: "spec.paused is set", evidence: []string{"Cluster " + v.cluster.GetName() + ": spec.paused is true"}}}
+			}},
+		{ID: "webhook-down", Layer: k, Ending: Outside, Operator: true, Meaning: "A webhook of the management cluster does not answer.", kind: "webhook",
+			Fix:   "see why with kubectl get pods of the namespace that the webhook's service is in",
+			words: regexp.MustCompile(`failed calling webhook "(?P<object>[^"]+)"`)},
+		{ID: "clock-skew", Layer: k, Ending: Outside, Meaning: "A machine's clock is wrong: a certificate is from its future.",
+			Fix: "give the machines a time server that they reach (NTP)" + again, words: regexp.MustCompile(`x509: certificate has expired or is not yet valid: current time \S+ is before`)},
+		{ID: "certificate-expired", Layer: k, Ending: Outside, Meaning: "A certificate has expired.",
+			Fix: "roll the control plane out anew, which makes new certificates: clusterctl alpha rollout restart kubeadmcontrolplane/NAME", words: regexp.MustCompile(`x509: certificate has expired`)},
+		{ID: "etcd-no-space", Layer: "etcd", Ending: Outside, Meaning: "etcd is out of space and takes no writes.",
+			Fix: "defragment it and clear the alarm with slipway etcd defrag, then delete what fills it", words: regexp.MustCompile(`(?i)etcd reports alarms: .*NOSPACE|database space exceeded`)},
+		{ID: "etcd-unhealthy", Layer: "etcd", Ending: Outside, Meaning: "A member of etcd is not healthy.",
+			Fix:   "see whether its machine is well with slipway why MACHINE; with a majority of members left, delete the Machine: kubectl delete machine NAME",
+			words: regexp.MustCompile(`Etcd reports alarms: |Etcd endpoint \S+ reports errors|Failed to connect to etcd|Failed to get etcd (members|alarms)|etcd member hosted on this Machine is not included`)},
+		{ID: "version-skew", Layer: "Cluster API", Ending: Outside, Meaning: "The versions of Kubernetes of the control plane and of the workers do not fit together.",
+			Fix: "upgrade the control plane first, one minor version at a time, then the node groups", words: regexp.MustCompile(`(?i)version skew|KubeletVersionSkew|ControlPlaneVersionSkew|minor version.*(higher|greater) than`)},
+		{ID: "api-unreachable", Layer: k, Ending: Outside, Meaning: "The management cluster cannot reach the Kubernetes API of the cluster.",
+			Fix:   "see the load balancer and the control planes in this answer; test the way with curl -k https://ADDRESS:PORT/livez from the management cluster",
+			words: regexp.MustCompile(`(?i)remote connection (probe failed|down)|remote connection probe failed, probe last succeeded|lost connection to the workload cluster`)},
+	}
+}

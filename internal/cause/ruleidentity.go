@@ -1,0 +1,67 @@
+package cause
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+)
+
+const layerIdentity = "Keystone"
+
+// identityRules are about the cluster's credential and the way to Keystone.
+func identityRules() []Rule {
+	return []Rule{
+		{ID: "credential-expired", Layer: layerIdentity, Ending: Outside, Meaning: "The application credential of the cluster has expired.",
+			Fix:  "give the cluster a new credential: openstack coe credential rotate CLUSTER for clusters of the Magnum API, or run slipway cluster create again",
+			find: refused(func(r Refusal) bool { return r.Status > 0 && has(r.Words, "expired") })},
+		{ID: "credential-revoked", Layer: layerIdentity, Ending: Outside, Meaning: "Keystone does not know the application credential of the cluster any more, or its user or project is disabled.",
+			Fix: "see with openstack application credential list whether it exists and with openstack project show whether the project is enabled; then run openstack coe credential rotate CLUSTER, or slipway cluster create again",
+			find: refused(func(r Refusal) bool {
+				return (r.Status == 401 || r.Status == 404 && has(r.Words, "application credential")) && !has(r.Words, "expired")
+			})},
+		{ID: "credential-without-role", Layer: layerIdentity, Ending: Outside, Meaning: "The application credential of the cluster lacks a role for what is needed.",
+			Fix:   "give the user the role again with openstack role add, then make a new credential",
+			find:  refused(func(r Refusal) bool { return r.Status == 403 }),
+			words: regexp.MustCompile(`(?i)policy does not allow|not authorized to perform|\b403\b.*forbidden|got 403 instead|rule:\S+ is disallowed`)},
+		{ID: "keystone-absent", Layer: layerIdentity, Ending: Outside, Meaning: "There is no Keystone at the auth_url of the cluster's credential.",
+			Fix:  "correct auth_url, or ask the cloud's operator where Keystone is",
+			find: refused(func(r Refusal) bool { return r.Status == 404 && !has(r.Words, "application credential") })},
+		{ID: "keystone-down", Layer: layerIdentity, Ending: Outside, Meaning: "Keystone does not answer, or answers with an error of its own.",
+			Fix: "ask the cloud's operator about Keystone; everything resumes by itself when it is back",
+			find: refused(func(r Refusal) bool {
+				return r.Status >= 500 || r.Status == 0 && !has(r.Words, "x509", "certificate", "no such host")
+			})},
+		{ID: "cloud-ca-changed", Layer: layerIdentity, Ending: Outside, Meaning: "The certificate of the cloud's API is not signed by the CA that the cluster trusts.",
+			Fix:  "set spec.caBundle to the cloud's present CA certificates, then run slipway up",
+			find: refused(func(r Refusal) bool { return r.Status == 0 && has(r.Words, "x509", "certificate") })},
+		{ID: "cloud-dns", Layer: layerIdentity, Ending: Outside, Meaning: "The name of the cloud's API cannot be resolved.",
+			Fix:  "correct the name servers, or auth_url; test with getent hosts NAME",
+			find: refused(func(r Refusal) bool { return r.Status == 0 && has(r.Words, "no such host") })},
+	}
+}
+
+// requestID is what only the cloud's operator can use; it stays in the evidence.
+var requestID = regexp.MustCompile(`, request req-[\w-]+`)
+
+// refused is a hit if the login with the cluster's credential failed in a way.
+func refused(way func(Refusal) bool) func(*scene) []hit {
+	return func(v *scene) []hit {
+		if v.Cloud == nil || v.Cloud.Refused == nil || !way(*v.Cloud.Refused) {
+			return nil
+		}
+		r := *v.Cloud.Refused
+		object := Ref{Kind: "credential", Name: cmp.Or(text(v.infrastructure, "spec", "identityRef", "name"), v.Cloud.Login)}
+		return []hit{{object: v.under(v.infra(), object), cause: requestID.ReplaceAllString(r.Words, ""), since: v.Now, source: layerIdentity, evidence: []string{r.Words}}}
+	}
+}
+
+// has reports whether a text contains one of several words, in any case.
+func has(words string, any ...string) bool {
+	words = strings.ToLower(words)
+	for _, one := range any {
+		if strings.Contains(words, one) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,71 @@
+package cause
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func nestedInt(o map[string]any, path ...string) (int64, bool, error) {
+	return unstructured.NestedInt64(o, path...)
+}
+
+func nestedSlice(o map[string]any, path ...string) ([]any, bool, error) {
+	return unstructured.NestedSlice(o, path...)
+}
+
+// well says what was looked at and is well.
+func (v *scene) well(found []Finding) []string {
+	var lines []string
+	sick := func(kind string) bool {
+		return slices.ContainsFunc(found, func(f Finding) bool { return f.Object.Kind == kind })
+	}
+	add := func(list, kind, line string) {
+		if v.Cloud.knows(list) && !sick(kind) {
+			lines = append(lines, line)
+		}
+	}
+	if v.Cloud != nil && v.Cloud.Refused == nil {
+		lines = append(lines, "Keystone accepts the credential")
+	}
+	running := 0
+	for _, m := range v.members {
+		if m.nova != nil && m.nova.Status == "ACTIVE" {
+			running++
+		}
+	}
+	if len(v.members) > 0 {
+		add(ListServers, "server", fmt.Sprintf("%d of %d servers are ACTIVE", running, len(v.members)))
+	}
+	if b := v.api(); b != nil && b.Provisioning == "ACTIVE" {
+		add(ListBalancers, "load balancer", fmt.Sprintf("load balancer %s is ACTIVE and %s", b.Name, b.Operating))
+	}
+	add(ListPorts, "port", "ports of running servers are up")
+	add(ListVolumes, "volume", "no volume of the machines is in an error state")
+	if r := v.router(); r != nil && r.Gateway != "" {
+		lines = append(lines, "router "+r.Name+" has an external gateway")
+	}
+	if g := v.group(); g != nil && g.lets(v.apiPort()) {
+		lines = append(lines, fmt.Sprintf("security group %s lets TCP port %d in", g.Name, v.apiPort()))
+	}
+	if v.Cloud.knows(ListQuotas) {
+		if full := v.full(); len(full) == 0 {
+			lines = append(lines, "no quota is used up")
+		} else {
+			lines = append(lines, fmt.Sprintf("quotas that are used up, which matters only for what is new: %v", full))
+		}
+	}
+	return lines
+}
+
+// full are the quotas without room.
+func (v *scene) full() []string {
+	var names []string
+	for _, q := range v.Cloud.Quotas {
+		if q.Limit >= 0 && q.Used >= q.Limit {
+			names = append(names, fmt.Sprintf("%s (%d of %d)", q.Resource, q.Used, q.Limit))
+		}
+	}
+	return names
+}

@@ -1,0 +1,126 @@
+package cloud
+
+import "time"
+
+// NetworkInfo is a network that the project sees.
+type NetworkInfo struct {
+	Resource
+	ProjectID string `json:"projectID"`
+	External  bool   `json:"external,omitempty"`
+	Shared    bool   `json:"shared,omitempty"`
+	MTU       int    `json:"mtu,omitempty"`
+}
+
+// SubnetInfo is a subnet that the project sees.
+type SubnetInfo struct {
+	Resource
+	ProjectID string `json:"projectID"`
+	NetworkID string `json:"networkID"`
+	CIDR      string `json:"cidr"`
+}
+
+// RouterInfo is a router of the project.
+type RouterInfo struct {
+	Resource
+	// ExternalNetworkID is the network of its gateway, if it has one.
+	ExternalNetworkID string `json:"externalNetworkID,omitempty"`
+	// Routes are the destinations of its static routes.
+	Routes []string `json:"routes,omitempty"`
+}
+
+// FloatingIPInfo is a floating IP of the project.
+type FloatingIPInfo struct {
+	Resource
+	Address   string `json:"address"`
+	NetworkID string `json:"networkID"`
+	PortID    string `json:"portID,omitempty"`
+}
+
+// ServerInfo is a server of the project.
+type ServerInfo struct {
+	Resource
+	// Flavor is the name that its flavor had when the server got it.
+	Flavor string `json:"flavor,omitempty"`
+	// Status is Nova's, such as ACTIVE; Task is what it does at the moment.
+	Status string `json:"status"`
+	Task   string `json:"task,omitempty"`
+	// Fault is Nova's message of a server in ERROR, FaultAt its time.
+	Fault   string    `json:"fault,omitempty"`
+	FaultAt time.Time `json:"faultAt,omitzero"`
+	Created time.Time `json:"created,omitzero"`
+	Updated time.Time `json:"updated,omitzero"`
+}
+
+// BalancerInfo is a load balancer of the project, with Octavia's statuses.
+type BalancerInfo struct {
+	Resource
+	Provisioning string    `json:"provisioning"`
+	Operating    string    `json:"operating"`
+	Created      time.Time `json:"created,omitzero"`
+	Updated      time.Time `json:"updated,omitzero"`
+}
+
+// VolumeInfo is a volume of the project. ServerID is of the server that it is attached
+// to.
+type VolumeInfo struct {
+	Resource
+	Status   string    `json:"status"`
+	ServerID string    `json:"serverID,omitempty"`
+	Updated  time.Time `json:"updated,omitzero"`
+}
+
+// GroupInfo is a security group of the project, with the ranges of TCP ports that it
+// lets in: first and last port, 0 and 65535 for any.
+type GroupInfo struct {
+	Resource
+	Ingress [][2]int `json:"ingress,omitempty"`
+}
+
+// PortInfo is a port of the project. DeviceID is of its server.
+type PortInfo struct {
+	Resource
+	Status   string `json:"status"`
+	DeviceID string `json:"deviceID,omitempty"`
+	Up       bool   `json:"up"`
+}
+
+// FlavorInfo is a flavor that the project may use.
+type FlavorInfo struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	VCPUs int    `json:"vcpus"`
+	// RAM is in MiB, Disk in GiB; a disk of 0 is that of the image.
+	RAM  int `json:"ram"`
+	Disk int `json:"disk"`
+}
+
+// ImageInfo is an image that the project can see.
+type ImageInfo struct {
+	Resource
+	ProjectID string    `json:"projectID"`
+	Status    string    `json:"status"`
+	CreatedAt time.Time `json:"createdAt"`
+	// MinDisk is in GiB, MinRAM in MiB.
+	MinDisk int `json:"minDisk"`
+	MinRAM  int `json:"minRAM"`
+	// Distro and AdminUser are the properties os_distro and os_admin_user.
+	Distro    string `json:"osDistro,omitempty"`
+	AdminUser string `json:"osAdminUser,omitempty"`
+	// Properties are all that are text.
+	Properties map[string]string `json:"properties,omitempty"`
+}
+
+// CredentialInfo is an application credential of the user.
+type CredentialInfo struct {
+	Resource
+	Unrestricted bool      `json:"unrestricted"`
+	ExpiresAt    time.Time `json:"expiresAt,omitzero"`
+}
+
+// Quota is a limit of the project and what is used of it; -1 is unlimited.
+type Quota struct {
+	Service  Service `json:"service"`
+	Resource string  `json:"resource"`
+	Limit    int     `json:"limit"`
+	Used     int     `json:"used"`
+}

@@ -1,0 +1,86 @@
+package clusterapi
+
+import (
+	"context"
+	"encoding/base64"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/slipway-sh/slipway/internal/cause"
+	"github.com/slipway-sh/slipway/internal/cause/look"
+	"github.com/slipway-sh/slipway/internal/cloud"
+)
+
+// asking is how many clusters' clouds are asked at the same time.
+const asking = 8
+
+var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// Said is what the clouds of clusters said.
+type Said map[types.NamespacedName]*cause.Cloud
+
+// Of returns what the cloud of a cluster said; nil if it was not asked.
+func (s Said) Of(namespace, name string) *cause.Cloud {
+	return s[types.NamespacedName{Namespace: namespace, Name: name}]
+}
+
+// Ask asks the clouds of the clusters that wanted chooses, each with the cluster's own
+// credential, which shows whether that works. Projects are read once for all their
+// clusters. closer adds details of what is sick, such as consoles.
+func (all Clusters) Ask(ctx context.Context, client dynamic.Interface, cache *look.Cache, closer bool, wanted func(Report) bool) Said {
+	said := Said{}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	room := make(chan struct{}, asking)
+	for _, r := range all.Reports(nil, time.Now()) {
+		if !wanted(r) {
+			continue
+		}
+		group.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			o, ok := all.login(ctx, client, r.Namespace, r.Name)
+			if !ok {
+				return
+			}
+			var booting func(*cause.Cloud) []string
+			if closer {
+				booting = func(c *cause.Cloud) []string {
+					return cause.Booting(cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Cloud: c, Now: time.Now()})
+				}
+			}
+			answer := cache.Ask(ctx, o, booting)
+			mu.Lock()
+			defer mu.Unlock()
+			said[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}] = answer
+		})
+	}
+	group.Wait()
+	return said
+}
+
+// login returns the login of a cluster, from the Secret that its OpenStackCluster names.
+func (all Clusters) login(ctx context.Context, client dynamic.Interface, namespace, name string) (cloud.Options, bool) {
+	secret, entry := all.Identity(namespace, name)
+	if secret == "" {
+		return cloud.Options{}, false
+	}
+	object, err := client.Resource(secrets).Namespace(namespace).Get(ctx, secret, metav1.GetOptions{})
+	if err != nil {
+		return cloud.Options{}, false
+	}
+	decoded := func(key string) []byte {
+		value, _ := base64.StdEncoding.DecodeString(text(object, "data", key))
+		return value
+	}
+	o := cloud.Options{Cloud: entry, CloudsYAML: decoded("clouds.yaml"), CABundle: decoded("cacert")}
+	return o, len(o.CloudsYAML) > 0
+}
+
+// Sick reports whether a cluster is worth asking its cloud about.
+func Sick(r Report) bool { return !r.Ready() }

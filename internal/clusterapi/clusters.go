@@ -1,0 +1,72 @@
+package clusterapi
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/slipway-sh/slipway/internal/cause"
+)
+
+// Clusters are the clusters of several namespaces with their objects, read once.
+type Clusters map[string]objects
+
+// Reports assesses the clusters, with what the cloud says of each: nothing if said is
+// nil or returns nil.
+func (all Clusters) Reports(said func(namespace, name string) *cause.Cloud, now time.Time) []Report {
+	if said == nil {
+		said = func(string, string) *cause.Cloud { return nil }
+	}
+	var reports []Report
+	for _, in := range slices.Sorted(maps.Keys(all)) {
+		for _, cluster := range all[in][clusters] {
+			report := assess(all[in], cluster.GetName(), said(in, cluster.GetName()), now)
+			report.Namespace = in
+			reports = append(reports, report)
+		}
+	}
+	return reports
+}
+
+// Scene returns the objects of a cluster as the engine of causes reads them.
+func (all Clusters) Scene(namespace, name string) cause.Objects {
+	if all[namespace].named(clusters, name) == nil {
+		return nil
+	}
+	return all[namespace].scene(name)
+}
+
+// warnings reads the warning events of the namespaces that hold clusters; none if they
+// cannot be read, because causes are found without them too.
+func (all Clusters) warnings(ctx context.Context, client dynamic.Interface, namespace string) {
+	ctx, cancel := context.WithTimeout(ctx, eventTime)
+	defer cancel()
+	list, err := client.Resource(eventKind).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=Warning"})
+	if err != nil {
+		return
+	}
+	for i := range list.Items {
+		item := &list.Items[i]
+		if o := all[item.GetNamespace()]; o != nil && len(o[clusters]) > 0 {
+			o[eventKind] = append(o[eventKind], item)
+		}
+	}
+}
+
+// Identity returns the Secret with the cluster's credential and the entry in its
+// clouds.yaml; empty if the cluster has no OpenStackCluster yet.
+func (all Clusters) Identity(namespace, name string) (secret, cloud string) {
+	cluster := all[namespace].named(clusters, name)
+	if cluster == nil {
+		return "", ""
+	}
+	infrastructure := all[namespace].named(openStackClusters, text(cluster, "spec", "infrastructureRef", "name"))
+	if infrastructure == nil {
+		return "", ""
+	}
+	return text(infrastructure, "spec", "identityRef", "name"), text(infrastructure, "spec", "identityRef", "cloudName")
+}
