@@ -177,4 +177,3 @@ func sorted(calls []string) string {
 	slices.Sort(calls)
 	return strings.Join(calls, "\n")
 }
-

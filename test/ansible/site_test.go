@@ -190,4 +190,3 @@ func (s *site) cloud() *sandboxtest.Cloud {
 	}
 	return c
 }
-

@@ -169,4 +169,3 @@ func (w *world) nodeImages() []images.Image {
 	w.must(err)
 	return list
 }
-
