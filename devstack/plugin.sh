@@ -126,6 +126,10 @@ function slipway_extra {
     slipway_devstack install --progress plain || slipway_fail slipway-k3s "Cluster API is not installed"
     "$SLIPWAY_BIN" image sync -m "$SLIPWAY_DIR/images.yaml" --bundle "$SLIPWAY_BUNDLE_DIR" --cloud devstack-admin --progress plain
     slipway_run slipway-controllers
+    if is_service_enabled slipway-controllers; then
+        wait_for_service "${SERVICE_TIMEOUT:-60}" "http://127.0.0.1:9514/readyz" ||
+            slipway_fail slipway-controllers "the controllers are not ready"
+    fi
     if is_service_enabled slipway-api; then
         slipway_run slipway-api
         wait_for_service "${SERVICE_TIMEOUT:-60}" "$SERVICE_PROTOCOL://$SERVICE_HOST:$SLIPWAY_API_PORT/healthcheck" ||

@@ -19,12 +19,18 @@ import (
 type firewall struct {
 	rules map[string][]string // by table, as -S prints them
 	fail  string
+	// removed are the arguments of rm.
+	removed []string
 }
 
 func (f *firewall) run(_ context.Context, program string, args ...string) (string, error) {
 	line := strings.Join(args, " ")
-	if program == "ip" {
+	switch program {
+	case "ip":
 		return "", errors.New("no such device")
+	case "rm":
+		f.removed = append(f.removed, args...)
+		return "", nil
 	}
 	if program != "iptables" || f.fail != "" && strings.Contains(line, f.fail) {
 		return "", errors.New("refused: " + program + " " + line)
@@ -208,5 +214,11 @@ func TestCleanRemovesItsOwnFolderOnly(t *testing.T) {
 		if _, err := os.Stat(s.Dir); !errors.Is(err, os.ErrNotExist) || len(f.rules["filter"])+len(f.rules["nat"]) > 0 {
 			t.Errorf("left %v, %q", err, f.rules)
 		}
+	}
+	if len(f.removed) > 0 {
+		t.Errorf("without k3s %q were removed", f.removed)
+	}
+	if err := errors.Join(s.Mark(), os.MkdirAll(s.K3sDir(), 0o700), Clean(t.Context(), f.run, s.Dir, "/proc")); err != nil || !slices.Contains(f.removed, "/etc/rancher/node") {
+		t.Errorf("%v: %q", err, f.removed)
 	}
 }

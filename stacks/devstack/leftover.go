@@ -142,6 +142,11 @@ func unlink(ctx context.Context, run Runner) error {
 	return nil
 }
 
+// elsewhere is what k3s writes outside of its data folder, whatever it is told.
+func elsewhere() []string {
+	return []string{"/etc/rancher/node", "/run/k3s", "/run/flannel", "/var/lib/cni/networks/cbr0", "/var/lib/kubelet"}
+}
+
 // marker is the file by which Clean knows a folder of the plugin's.
 const marker = ".slipway-devstack"
 
@@ -165,8 +170,14 @@ func Clean(ctx context.Context, run Runner, dir, proc string) error {
 	if _, err := os.Stat(filepath.Join(dir, marker)); err != nil {
 		return fault.Usage(dir, fmt.Errorf("this is no folder of the plugin: %w", err), "give the value of SLIPWAY_DIR, or remove the folder yourself")
 	}
+	_, noK3s := os.Stat(filepath.Join(dir, k3sFolder))
 	if err := errors.Join(Sweep(ctx, run, dir, proc), Shut(ctx, run)); err != nil {
 		return err
+	}
+	if noK3s == nil {
+		if _, err := run(ctx, "rm", append([]string{"-rf", "--one-file-system"}, elsewhere()...)...); err != nil {
+			return fmt.Errorf("removing what k3s wrote elsewhere: %w", err)
+		}
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("removing %s: %w", dir, err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/addons/clusterctl"
+	"github.com/slipway-sh/slipway/addons/magnum"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -109,7 +110,12 @@ func install(ctx context.Context, s devstack.Settings, sink event.Sink) (err err
 	if err := installation.Answering(ctx); err != nil {
 		return fault.New("Cluster API", err, "the cluster must serve cluster.x-k8s.io/v1beta2: Cluster API v1.11 or newer")
 	}
-	definitions := v1alpha1.Definitions()
+	// The controllers do not start without the definitions of what they watch.
+	definitions, err := magnum.CRDs()
+	if err != nil {
+		return err
+	}
+	maps.Copy(definitions, v1alpha1.Definitions())
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
 		if err := on.Apply(ctx, definitions[name]); err != nil {
 			return err

@@ -1,15 +1,7 @@
 package devstack_test
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,161 +11,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/slipway-sh/slipway/images/imagetest"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
-	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 )
-
-// world is a host with the plugin, whose OpenStack is a sandbox without machines and whose
-// management cluster is an API server. The program, the openstack command and the services
-// are real; systemd, iptables and sudo are stand-ins.
-type world struct {
-	t        *testing.T
-	sandbox  *sandboxtest.Cloud
-	work     string
-	env      []string
-	requests *counter
-}
-
-// counter counts the bytes of the node image that were fetched.
-type counter struct{ uploads int }
-
-func newWorld(t *testing.T) *world {
-	t.Helper()
-	server := kubetest.Start(t) // skips without SLIPWAY_BUNDLE
-	server.Define(t)
-	w := &world{t: t, sandbox: sandboxtest.Start(t), work: t.TempDir(), requests: &counter{}}
-	t.Cleanup(func() { w.phases("unstack") }) // ends the services also of a failed test
-	// devstack's Keystone has it before plugins are asked (lib/keystone).
-	_, err := projects.Create(t.Context(), w.sandbox.Admin.Identity(t), projects.CreateOpts{Name: "service", DomainID: "default"}).Extract()
-	w.must(err)
-	program, err := os.Executable()
-	w.must(err)
-	sum := w.install(program, "download/slipway")
-	w.must(os.MkdirAll(w.path("devstack/files"), 0o755))
-	w.must(os.MkdirAll(w.path("stack/data"), 0o755))
-	w.must(os.WriteFile(w.path("kubeconfig"), server.Kubeconfig, 0o600))
-	node := imagetest.Qcow2(imagetest.Disk(1, 2), imagetest.Options{})
-	digest := sha256.Sum256(node)
-	web := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && r.Header.Get("Range") == "" {
-			w.requests.uploads++
-		}
-		http.ServeContent(rw, r, "node.qcow2", time.Time{}, bytes.NewReader(node))
-	}))
-	t.Cleanup(web.Close)
-	port := freePort(t)
-	local := []string{"SLIPWAY_MODE=external", "SLIPWAY_KUBECONFIG=" + w.path("kubeconfig"), "SLIPWAY_BUNDLE_DIR=" + os.Getenv("SLIPWAY_BUNDLE"), "SLIPWAY_SMALL_MACHINE=True",
-		"SLIPWAY_BINARY_URL=file://" + w.path("download/slipway"), "SLIPWAY_BINARY_SHA256=" + sum, "SLIPWAY_API_PORT=" + strconv.Itoa(port),
-		"SLIPWAY_NODE_IMAGE_URL=" + web.URL + "/node.qcow2", "SLIPWAY_NODE_IMAGE_SHA256=" + hex.EncodeToString(digest[:]), "SLIPWAY_NODE_IMAGE_KUBERNETES_VERSION=v1.34.4",
-		"SLIPWAY_UNSTACK_TIMEOUT=2m"}
-	w.must(os.WriteFile(w.path("devstack/.localrc.auto"), []byte(strings.Join(local, "\n")+"\n"), 0o600))
-	testdata, err := filepath.Abs("testdata")
-	w.must(err)
-	harness, err := filepath.Abs("../../../stacks/devstack/testdata")
-	w.must(err)
-	plugin, err := filepath.Abs("../../../devstack")
-	w.must(err)
-	w.env = []string{"PATH=" + testdata + ":/usr/sbin:/usr/bin:/sbin:/bin", "WORK=" + w.work, "HARNESS=" + harness, "PLUGIN=" + plugin, "HOME=" + w.work,
-		"HOST_IP=127.0.0.1", "KEYSTONE_SERVICE_URI=" + w.sandbox.URL() + "/identity", "OS_CLIENT_CONFIG_FILE=" + clouds(t, w.sandbox), "SLIPWAY_DEVSTACK=" + os.Getenv("SLIPWAY_DEVSTACK")}
-	return w
-}
-
-func (w *world) must(err error) {
-	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *world) path(name string) string { return filepath.Join(w.work, name) }
-
-// install copies a program and returns its digest.
-func (w *world) install(from, name string) string {
-	w.t.Helper()
-	in, err := os.Open(from)
-	w.must(err)
-	defer in.Close()
-	w.must(os.MkdirAll(filepath.Dir(w.path(name)), 0o755))
-	out, err := os.OpenFile(w.path(name), os.O_CREATE|os.O_WRONLY, 0o755)
-	w.must(err)
-	hash := sha256.New()
-	_, err = io.Copy(io.MultiWriter(out, hash), in)
-	w.must(errors.Join(err, out.Close()))
-	return hex.EncodeToString(hash.Sum(nil))
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
-}
-
-// phases runs phases of stack.sh, unstack.sh or clean.sh.
-func (w *world) phases(phases ...string) string {
-	w.t.Helper()
-	cmd := exec.Command("/bin/bash", append([]string{"../../../stacks/devstack/testdata/stack.sh"}, phases...)...)
-	cmd.Env = w.env
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		w.t.Fatalf("%q: %v\n%s\n%s", phases, err, out, w.logs())
-	}
-	return string(out)
-}
-
-// logs are those of the services.
-func (w *world) logs() string {
-	var all strings.Builder
-	files, _ := filepath.Glob(w.path("units/*.log"))
-	for _, file := range files {
-		text, _ := os.ReadFile(file)
-		all.WriteString(filepath.Base(file) + "\n" + string(text[max(0, len(text)-4000):]))
-	}
-	return all.String()
-}
-
-// rows are what the openstack command lists.
-func (w *world) rows(args ...string) (rows []map[string]any) {
-	w.t.Helper()
-	cmd := exec.CommandContext(w.t.Context(), "openstack", append(args, "-f", "json")...)
-	cmd.Env = w.env
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		w.t.Fatalf("openstack %q: %v\n%s", args, err, said.String())
-	}
-	w.must(json.Unmarshal(out, &rows))
-	return rows
-}
-
-// nodeImages are the images of the plugin.
-func (w *world) nodeImages() []images.Image {
-	w.t.Helper()
-	pages, err := images.List(w.sandbox.Admin.Image(w.t), images.ListOpts{Name: "slipway-node-v1.34.4"}).AllPages(w.t.Context())
-	w.must(err)
-	list, err := images.ExtractImages(pages)
-	w.must(err)
-	return list
-}
 
 // TestPhasesOnACloud stacks twice with the real program, looks at what is in the cloud, and
 // counts what is left after unstack and clean.
 //
-// proves: D-11, D-12, D-14, D-15
+// proves: D-09, D-11, D-12, D-14, D-15
 func TestPhasesOnACloud(t *testing.T) {
-	w := newWorld(t)
+	server := kubetest.Start(t) // skips without SLIPWAY_BUNDLE
+	server.Define(t)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, server.Kubeconfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, "SLIPWAY_MODE=external", "SLIPWAY_KUBECONFIG="+kubeconfig)
+	w.kubeconfig = kubeconfig
 	stack := []string{"stack pre-install", "stack install", "stack post-config", "stack extra", "stack test-config"}
 	var image string
 	for run := range 2 {
@@ -194,6 +53,9 @@ func TestPhasesOnACloud(t *testing.T) {
 			}
 		}
 		w.inCatalog(run)
+		// The second run has no network.
+		w.web.Close()
+		w.conf("OFFLINE=True")
 	}
 	tempest, err := os.ReadFile(w.path("tempest.conf"))
 	if err != nil || !strings.Contains(string(tempest), "image_id = "+image) {
@@ -280,7 +142,7 @@ func (w *world) cluster() {
 // clusters counts the clusters of a group on the management cluster.
 func (w *world) clusters(group, version string) int {
 	w.t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", w.path("kubeconfig"))
+	config, err := clientcmd.BuildConfigFromFlags("", w.kubeconfig)
 	w.must(err)
 	client, err := dynamic.NewForConfig(config)
 	w.must(err)
@@ -312,5 +174,51 @@ func (w *world) ended() {
 		if err := syscall.Kill(pid, 0); err == nil {
 			w.t.Errorf("%s still runs", filepath.Base(file))
 		}
+	}
+}
+
+// TestK3sTakesItsConfiguration starts the bundle's k3s as the unit says, but without an
+// agent, which would change the host: it is a node on its own. The phases before extra and
+// the kubeconfig are real; then unstack and clean end all of it.
+func TestK3sTakesItsConfiguration(t *testing.T) {
+	if os.Getenv("SLIPWAY_BUNDLE") == "" {
+		t.Skip("SLIPWAY_BUNDLE names no bundle: run make e2e")
+	}
+	w := newWorld(t, "SLIPWAY_K3S_PORT="+strconv.Itoa(freePort(t)))
+	w.phases("stack pre-install", "stack install", "stack post-config")
+	if info, err := os.Stat(w.path("stack/data/slipway/k3s/agent/images/slipway.tar")); err != nil || info.Size() < 10<<20 {
+		t.Errorf("container images: %v (%v)", info, err)
+	}
+	w.env = append(w.env, "CALL=slipway_kubeconfig")
+	w.phases("stack later") // a phase that does nothing
+	info, err := os.Stat(w.path("stack/data/slipway/kubeconfig"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("kubeconfig: %v (%v)\n%s", info, err, w.logs())
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", w.path("stack/data/slipway/kubeconfig"))
+	w.must(err)
+	client, err := dynamic.NewForConfig(config)
+	w.must(err)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(500 * time.Millisecond) {
+		_, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Get(t.Context(), "kube-system", metav1.GetOptions{})
+		if err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%v\n%s", err, w.logs())
+		}
+	}
+	time.Sleep(3 * time.Second) // what k3s would deploy by itself is there by then
+	deployments, err := client.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).List(t.Context(), metav1.ListOptions{})
+	w.must(err)
+	for _, d := range deployments.Items {
+		if d.GetName() != "coredns" {
+			t.Errorf("k3s deploys %s", d.GetName())
+		}
+	}
+	w.phases("unstack")
+	w.phases("clean")
+	if _, err := os.Stat(w.path("stack/data/slipway")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the data is left (%v)", err)
 	}
 }

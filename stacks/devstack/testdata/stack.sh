@@ -82,6 +82,11 @@ for phase in "$@"; do
 done
 [[ "$before" == "$(set +o; pwd)" ]] || { echo "the plugin changed the shell's options or its folder" >&2; exit 1; }
 
+# A function of the plugin that a test asks for by itself.
+if [[ -n "${CALL:-}" ]]; then
+    "$CALL"
+fi
+
 for name in VOLUME_BACKING_FILE_SIZE GLANCE_LIMIT_IMAGE_SIZE_TOTAL ENABLED_SERVICES ${!SLIPWAY_*}; do
     echo "$name=${!name}" >> "$WORK/variables"
 done

@@ -1,0 +1,171 @@
+package devstack_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+
+	"github.com/slipway-sh/slipway/images/imagetest"
+	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
+)
+
+// world is a host with the plugin, whose OpenStack is a sandbox without machines and whose
+// management cluster is an API server. The program, the openstack command and the services
+// are real; systemd, iptables and sudo are stand-ins.
+type world struct {
+	t       *testing.T
+	sandbox *sandboxtest.Cloud
+	work    string
+	env     []string
+	local   []string
+	// kubeconfig leads to the management cluster.
+	kubeconfig string
+	web        *httptest.Server
+	requests   *counter
+}
+
+// counter counts the bytes of the node image that were fetched.
+type counter struct{ uploads int }
+
+func newWorld(t *testing.T, local ...string) *world {
+	t.Helper()
+	w := &world{t: t, sandbox: sandboxtest.Start(t), work: t.TempDir(), requests: &counter{}}
+	t.Cleanup(func() { w.phases("unstack") }) // ends the services also of a failed test
+	// devstack's Keystone has it before plugins are asked (lib/keystone).
+	_, err := projects.Create(t.Context(), w.sandbox.Admin.Identity(t), projects.CreateOpts{Name: "service", DomainID: "default"}).Extract()
+	w.must(err)
+	program, err := os.Executable()
+	w.must(err)
+	sum := w.install(program, "download/slipway")
+	w.must(os.MkdirAll(w.path("devstack/files"), 0o755))
+	w.must(os.MkdirAll(w.path("stack/data"), 0o755))
+	node := imagetest.Qcow2(imagetest.Disk(1, 2), imagetest.Options{})
+	digest := sha256.Sum256(node)
+	w.web = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.Header.Get("Range") == "" {
+			w.requests.uploads++
+		}
+		http.ServeContent(rw, r, "node.qcow2", time.Time{}, bytes.NewReader(node))
+	}))
+	t.Cleanup(w.web.Close)
+	port := freePort(t)
+	w.local = append(local, "SLIPWAY_BUNDLE_DIR="+os.Getenv("SLIPWAY_BUNDLE"), "SLIPWAY_SMALL_MACHINE=True",
+		"SLIPWAY_BINARY_URL=file://"+w.path("download/slipway"), "SLIPWAY_BINARY_SHA256="+sum, "SLIPWAY_API_PORT="+strconv.Itoa(port),
+		"SLIPWAY_NODE_IMAGE_URL="+w.web.URL+"/node.qcow2", "SLIPWAY_NODE_IMAGE_SHA256="+hex.EncodeToString(digest[:]), "SLIPWAY_NODE_IMAGE_KUBERNETES_VERSION=v1.34.4",
+		"SLIPWAY_UNSTACK_TIMEOUT=2m")
+	w.conf()
+	testdata, err := filepath.Abs("testdata")
+	w.must(err)
+	harness, err := filepath.Abs("../../../stacks/devstack/testdata")
+	w.must(err)
+	plugin, err := filepath.Abs("../../../devstack")
+	w.must(err)
+	w.env = []string{"PATH=" + testdata + ":/usr/sbin:/usr/bin:/sbin:/bin", "WORK=" + w.work, "HARNESS=" + harness, "PLUGIN=" + plugin, "HOME=" + w.work,
+		"HOST_IP=127.0.0.1", "KEYSTONE_SERVICE_URI=" + w.sandbox.URL() + "/identity", "OS_CLIENT_CONFIG_FILE=" + clouds(t, w.sandbox), "SLIPWAY_DEVSTACK=" + os.Getenv("SLIPWAY_DEVSTACK")}
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.work, name) }
+
+// conf writes local.conf, as devstack extracts it.
+func (w *world) conf(more ...string) {
+	w.t.Helper()
+	w.local = append(w.local, more...)
+	w.must(os.WriteFile(w.path("devstack/.localrc.auto"), []byte(strings.Join(w.local, "\n")+"\n"), 0o600))
+}
+
+// install copies a program and returns its digest.
+func (w *world) install(from, name string) string {
+	w.t.Helper()
+	in, err := os.Open(from)
+	w.must(err)
+	defer in.Close()
+	w.must(os.MkdirAll(filepath.Dir(w.path(name)), 0o755))
+	out, err := os.OpenFile(w.path(name), os.O_CREATE|os.O_WRONLY, 0o755)
+	w.must(err)
+	hash := sha256.New()
+	_, err = io.Copy(io.MultiWriter(out, hash), in)
+	w.must(errors.Join(err, out.Close()))
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// phases runs phases of stack.sh, unstack.sh or clean.sh.
+func (w *world) phases(phases ...string) string {
+	w.t.Helper()
+	cmd := exec.Command("/bin/bash", append([]string{"../../../stacks/devstack/testdata/stack.sh"}, phases...)...)
+	cmd.Env = w.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("%q: %v\n%s\n%s", phases, err, out, w.logs())
+	}
+	return string(out)
+}
+
+// logs are those of the services.
+func (w *world) logs() string {
+	var all strings.Builder
+	files, _ := filepath.Glob(w.path("units/*.log"))
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		all.WriteString(filepath.Base(file) + "\n" + string(text[max(0, len(text)-4000):]))
+	}
+	return all.String()
+}
+
+// rows are what the openstack command lists.
+func (w *world) rows(args ...string) (rows []map[string]any) {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), "openstack", append(args, "-f", "json")...)
+	cmd.Env = w.env
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		w.t.Fatalf("openstack %q: %v\n%s", args, err, said.String())
+	}
+	w.must(json.Unmarshal(out, &rows))
+	return rows
+}
+
+// nodeImages are the images of the plugin.
+func (w *world) nodeImages() []images.Image {
+	w.t.Helper()
+	pages, err := images.List(w.sandbox.Admin.Image(w.t), images.ListOpts{Name: "slipway-node-v1.34.4"}).AllPages(w.t.Context())
+	w.must(err)
+	list, err := images.ExtractImages(pages)
+	w.must(err)
+	return list
+}
