@@ -41,5 +41,7 @@ func networkCases() []planted {
 				must(ports.Update(w.Context(), w.box.Member.Network(w.T), p.ID, ports.UpdateOpts{AdminStateUp: &off}).Extract())(w)
 				return ""
 			}},
+		{fault: "external network missing", reason: "network-missing", object: "OpenStackCluster shop",
+			objects: infrastructure("NetworkReady", "OpenStackError", "Failed to find network: filter matched no resources")},
 	}
 }
