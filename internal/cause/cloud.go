@@ -7,6 +7,9 @@ import (
 
 // Cloud is what a project's cloud says at one time.
 type Cloud struct {
+	// At is when the lists were asked for; zero means at the time of the snapshot. What came
+	// into being since is not in them.
+	At time.Time `json:"at,omitzero"`
 	// Login names the login that was used where no cluster does: an entry of clouds.yaml.
 	Login string `json:"login,omitempty"`
 	// Project is the id of the project.

@@ -105,6 +105,9 @@ func (v *scene) complaints(o *unstructured.Unstructured) []complaint {
 		if c.Status != "False" && !(c.Status == "Unknown" && c.Message != "") || c.outdated(o) || v.over(o, c.Reason) || inverse(c.Type) {
 			continue
 		}
+		if v.goes(o) && !strings.Contains(c.Reason, "Delet") {
+			continue // what is being deleted is not well, and need not be
+		}
 		one := complaint{object: object, kind: c.Type, reason: c.Reason, message: oneLine(c.Message), since: c.Since, final: given, loud: loud(o, c)}
 		if c.Type == "Ready" || c.Type == "Available" {
 			summaries = append(summaries, one)
@@ -113,6 +116,16 @@ func (v *scene) complaints(o *unstructured.Unstructured) []complaint {
 		all = append(all, one)
 	}
 	return append(all, summaries...)
+}
+
+// goes reports whether an object is a machine, or of one, that is being deleted.
+func (v *scene) goes(o *unstructured.Unstructured) bool {
+	switch o.GetKind() {
+	case "Machine", "OpenStackMachine", "OpenStackServer":
+		m := v.machineOf(o.GetName())
+		return o.GetDeletionTimestamp() != nil || m != nil && m.GetDeletionTimestamp() != nil
+	}
+	return false
 }
 
 // inverse reports whether False is the good status of a condition.

@@ -1,8 +1,8 @@
 package cause
 
 import (
-	"fmt"
 	"slices"
+	"strings"
 )
 
 // fold keeps independent causes and puts what follows from them under them.
@@ -42,8 +42,9 @@ func fold(v *scene, all []Finding) []Finding {
 // absorb folds a consequence in: it may know more words and an earlier time, and if its
 // controller has given up, so has the cause.
 func (f *Finding) absorb(c Finding) {
-	if c.Object != f.Object {
-		f.Consequences = append(f.Consequences, fmt.Sprintf("%s: %s", c.Object, c.Cause))
+	prefix := c.Object.String() + ": "
+	if c.Object != f.Object && !slices.ContainsFunc(f.Consequences, func(told string) bool { return strings.HasPrefix(told, prefix) }) {
+		f.Consequences = append(f.Consequences, prefix+c.Cause)
 	}
 	for _, words := range c.Evidence {
 		if !slices.Contains(f.Evidence, words) {

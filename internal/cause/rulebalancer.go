@@ -44,7 +44,7 @@ func balancerRules() []Rule {
 
 // api is the load balancer of the cluster's Kubernetes API, nil if there is none.
 func (v *scene) api() *Balancer {
-	if !v.Cloud.knows(ListBalancers) || v.cluster == nil || v.cluster.GetDeletionTimestamp() != nil {
+	if !v.Cloud.knows(ListBalancers) || v.cluster == nil || v.ending() {
 		return nil
 	}
 	return v.Cloud.balancer(text(v.infrastructure, "status", "apiServerLoadBalancer", "id"), "k8s-clusterapi-cluster-"+v.resource()+"-kubeapi")

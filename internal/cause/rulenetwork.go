@@ -24,15 +24,19 @@ func networkRules() []Rule {
 		{ID: "floating-ip-lost", Layer: "Neutron", Ending: Outside, Meaning: "The floating IP of the Kubernetes API is gone, or associated with nothing.",
 			Fix:  "associate it again with openstack floating ip set --port PORT ADDRESS; the port is that of the load balancer's address",
 			find: lostAddress},
-		{ID: "port-down", Layer: "Neutron", Ending: Outside, Meaning: "A port of a running server is down or disabled.",
-			Fix:  "enable it with openstack port set --enable PORT; if it is enabled, ask the cloud's operator to look at the network agent of the host",
-			find: downPorts},
+		{ID: "port-disabled", Layer: "Neutron", Ending: Outside, Meaning: "Somebody disabled a port of a running server.", Fix: "enable it with openstack port set --enable PORT",
+			find: ports(func(p Port) (string, bool) { return "it is disabled (admin_state_up is false)", !p.Up })},
+		{ID: "port-down", Layer: "Neutron", Ending: Passing, Meaning: "A port of a running server is down.",
+			Fix: "if it stays so, ask the cloud's operator to look at the network agent of the host",
+			find: ports(func(p Port) (string, bool) {
+				return "it is " + p.Status, p.Up && p.Status != "ACTIVE" && p.Status != ""
+			})},
 	}
 }
 
 // router is the router of the cluster, nil if it is not known.
 func (v *scene) router() *Router {
-	if !v.Cloud.knows(ListRouters) || v.cluster == nil || flag(v.infrastructure, "spec", "disableExternalNetwork") {
+	if !v.Cloud.knows(ListRouters) || v.cluster == nil || v.ending() || flag(v.infrastructure, "spec", "disableExternalNetwork") {
 		return nil
 	}
 	id, name := text(v.infrastructure, "status", "router", "id"), "k8s-clusterapi-cluster-"+v.resource()
@@ -69,7 +73,7 @@ func (v *scene) apiPort() int {
 
 // group is the security group of the control plane, nil if it is not known.
 func (v *scene) group() *SecurityGroup {
-	if !v.Cloud.knows(ListSecurityGroups) || v.cluster == nil {
+	if !v.Cloud.knows(ListSecurityGroups) || v.cluster == nil || v.ending() {
 		return nil
 	}
 	name, id := "k8s-cluster-"+v.resource()+"-secgroup-controlplane", text(v.infrastructure, "status", "controlPlaneSecurityGroup", "id")
@@ -99,7 +103,7 @@ func closedGroup(v *scene) []hit {
 // lostAddress is a hit if the floating IP of the API exists no more or leads nowhere.
 func lostAddress(v *scene) []hit {
 	address := text(v.infrastructure, "status", "apiServerLoadBalancer", "ip")
-	if address == "" || !v.Cloud.knows(ListFloatingIPs) {
+	if address == "" || v.ending() || !v.Cloud.knows(ListFloatingIPs) {
 		return nil
 	}
 	i := slices.IndexFunc(v.Cloud.FloatingIPs, func(f FloatingIP) bool { return f.Address == address })
@@ -114,23 +118,23 @@ func lostAddress(v *scene) []hit {
 	return []hit{{object: object, cause: words, evidence: []string{"Neutron: floating IP " + address + ": " + words}}}
 }
 
-// downPorts are ports of servers that run, which are not ACTIVE.
-func downPorts(v *scene) []hit {
-	if !v.Cloud.knows(ListPorts) {
-		return nil
-	}
-	var hits []hit
-	for _, p := range v.Cloud.Ports {
+// ports is a hit for each port of a server that runs, about which told returns true.
+func ports(told func(Port) (string, bool)) func(*scene) []hit {
+	return func(v *scene) []hit {
+		if !v.Cloud.knows(ListPorts) {
+			return nil
+		}
+		var hits []hit
 		for _, m := range v.members {
-			if m.nova == nil || m.nova.ID != p.Device || m.nova.Status != "ACTIVE" || m.leaving() || p.Up && (p.Status == "ACTIVE" || p.Status == "") {
+			if m.nova == nil || m.nova.Status != "ACTIVE" || m.leaving() {
 				continue
 			}
-			words := "it is " + p.Status
-			if !p.Up {
-				words = "it is disabled (admin_state_up is false)"
+			for _, p := range v.Cloud.Ports {
+				if words, yes := told(p); yes && p.Device == m.nova.ID {
+					hits = append(hits, hit{object: v.under(m.ref(), Ref{Kind: "port", Name: p.Name, ID: p.ID}), cause: words, evidence: []string{"Neutron: port " + p.Name + ": " + words}})
+				}
 			}
-			hits = append(hits, hit{object: v.under(m.ref(), Ref{Kind: "port", Name: p.Name, ID: p.ID}), cause: words, evidence: []string{"Neutron: port " + p.Name + ": " + words}})
 		}
+		return hits
 	}
-	return hits
 }

@@ -17,7 +17,7 @@ func nodeRules() []Rule {
 			words: regexp.MustCompile(`(?i)kubelet stopped posting node status|Node Ready condition is Unknown|Node \S+ is unreachable`)},
 		{ID: "node-runtime", Layer: k, Ending: Outside, Meaning: "The container runtime of the node is not well.",
 			Fix: "see the journal of containerd and of the kubelet on the node" + again, words: regexp.MustCompile(`(?i)container runtime is down|PLEG is not healthy|container runtime status check may not have completed`)},
-		{ID: "node-gone", Layer: k, Ending: Final, Meaning: "The node was deleted from the cluster, but its Machine is there.",
+		{ID: "node-gone", Layer: k, Ending: Outside, Meaning: "The node was deleted from the cluster, but its Machine is there.",
 			Fix: "delete the Machine so that Cluster API creates another: kubectl delete machine NAME", words: regexp.MustCompile(`(?i)node \S+ (does not exist|has been deleted)|NodeDeleted`)},
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // late is how long a server may build.
@@ -94,11 +96,28 @@ func deleted(v *scene) []hit {
 	}
 	var hits []hit
 	for _, m := range v.members {
-		if m.id != "" && m.nova == nil && !m.leaving() {
+		if m.id != "" && m.nova == nil && !m.leaving() && v.listed(m) {
 			hits = append(hits, hit{object: m.ref(), cause: "Nova has no server with the id " + m.id, source: "Nova", evidence: []string{"Nova: no server " + m.id}})
 		}
 	}
 	return hits
+}
+
+// listed reports whether the list of servers is younger than a member's server: an older
+// one does not have it yet.
+func (v *scene) listed(m member) bool {
+	if v.Cloud.At.IsZero() || m.machine == nil {
+		return true
+	}
+	since := m.since().Add(late) // where nobody says when the server was there
+	for _, o := range []*unstructured.Unstructured{m.infra, m.server} {
+		for _, c := range Conditions(o) {
+			if c.Type == "InstanceReady" && c.Severity != "Info" && !c.Since.IsZero() {
+				since = c.Since
+			}
+		}
+	}
+	return since.Before(v.Cloud.At)
 }
 
 // slow are servers that build for too long.

@@ -221,6 +221,10 @@ func (v *scene) infra() Ref {
 	return Ref{}
 }
 
+// ending reports whether the cluster is being deleted: its parts in the cloud go one by
+// one then, as they should.
+func (v *scene) ending() bool { return v.cluster != nil && v.cluster.GetDeletionTimestamp() != nil }
+
 // resource is the name that CAPO gives what it creates for the cluster.
 func (v *scene) resource() string {
 	if v.cluster == nil {

@@ -84,3 +84,36 @@ func (all Clusters) login(ctx context.Context, client dynamic.Interface, namespa
 
 // Sick reports whether a cluster is worth asking its cloud about.
 func Sick(r Report) bool { return !r.Ready() }
+
+// askEvery is how often the cloud is asked about a cluster that is waited for: with
+// patience a wait ends 45 s after the cloud knows that it is in vain.
+const askEvery = 15 * time.Second
+
+// asker asks the cloud of one cluster in the background, while it is waited for.
+type asker struct {
+	client          dynamic.Interface
+	namespace, name string
+	cache           *look.Cache
+	// login was read at the time in at.
+	login cloud.Options
+	known bool
+	at    time.Time
+}
+
+func newAsker(client dynamic.Interface, namespace, name string) *asker {
+	return &asker{client: client, namespace: namespace, name: name, cache: look.NewCache(time.Now).Every(askEvery)}
+}
+
+// said returns what the cluster's cloud last said; nil as long as there is no credential
+// or no answer.
+func (a *asker) said(ctx context.Context, o objects) *cause.Cloud {
+	if time.Since(a.at) > askEvery {
+		a.login, a.known = Clusters{a.namespace: o}.login(ctx, a.client, a.namespace, a.name)
+		a.at = time.Now()
+	}
+	if !a.known {
+		return nil
+	}
+	said, _ := a.cache.Look(ctx, a.name, a.login)
+	return said
+}

@@ -115,6 +115,7 @@ func await(ctx context.Context, client dynamic.Interface, namespace, name string
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	f := &follower{changed: make(chan struct{}, 1), listers: map[schema.GroupVersionResource]cache.GenericLister{}, namespace: namespace}
+	asked := newAsker(client, namespace, name)
 	if err := f.start(watching, client); err != nil {
 		return Report{}, err
 	}
@@ -123,7 +124,8 @@ func await(ctx context.Context, client dynamic.Interface, namespace, name string
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
 	for {
-		report := assess(f.read(), name, nil, time.Now())
+		known := f.read()
+		report := assess(known, name, asked.said(ctx, known), time.Now())
 		report.Namespace = namespace
 		if g.done(report) {
 			return report, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 )
 
-// causes: a load balancer in ERROR is named by describe and list before Cluster API says
-// a word of it, and so is a credential that was revoked.
+// causes: a load balancer in ERROR ends a wait, and is named by describe and list, before
+// Cluster API says a word of it; so is a credential that was revoked.
 func causes(w *world) {
 	key, _ := w.create(wanted(w.T, "broken", small))
 	name := "k8s-clusterapi-cluster-" + key.Namespace + "-" + key.Name + "-kubeapi"
@@ -35,7 +35,13 @@ func causes(w *world) {
 		b, err := loadbalancers.Get(w.Context(), w.box.Member.LoadBalancer(w.T), lb.ID).Extract()
 		return err == nil && b.ProvisioningStatus == "ERROR"
 	})
+	c := wanted(w.T, "broken", small)
+	c.Wait = WaitReady
 	began := time.Now()
+	if err := w.start(w.Context(), c).end(w.T); err == nil || !strings.Contains(err.Error(), "load balancer "+name+": its provisioning status is ERROR") || time.Since(began) > time.Minute {
+		w.Errorf("after %s a wait ends with %v", time.Since(began), err)
+	}
+	began = time.Now()
 	d, err := w.Describe(w.Context(), key)
 	check(err)
 	if len(d.Findings) != 1 || d.Findings[0].Reason != "load-balancer-error" || d.Findings[0].Object.Name != name || time.Since(began) > 10*time.Second {

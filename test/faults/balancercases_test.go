@@ -46,5 +46,11 @@ func balancerCases() []planted {
 		{fault: "member of the load balancer down", reason: "load-balancer-member-down", object: "load balancer " + balancer,
 			said: &cause.Cloud{Balancers: []cause.Balancer{{ID: "1f", Name: balancer, Provisioning: "ACTIVE", Operating: "ERROR",
 				Members: []cause.Member{{Name: "k8s-clusterapi-cluster-prod-shop-kubeapi-6443-shop-cp1", Address: "10.0.0.11", Operating: "ERROR"}}}}}},
+		{fault: "provider of the load balancer does not exist", reason: "load-balancer-refused", object: "OpenStackCluster shop",
+			run: func(w *world) string {
+				o := loadbalancers.CreateOpts{Name: balancer, VipSubnetID: w.subnet("10.7.0.0/24").ID, Provider: "nobody"}
+				_, err := loadbalancers.Create(w.Context(), w.box.Member.LoadBalancer(w.T), o).Extract()
+				return infrastructure("APIEndpointReady", "APIEndpointConfigFailed", "Failed to reconcile control plane endpoint: failed to reconcile load balancer: "+w.wrong(err).Error())
+			}},
 	}
 }

@@ -30,5 +30,7 @@ func bootCases() []planted {
 			said: console("cloud-init[197]: \t[ERROR KubeletVersion]: the kubelet version is higher than the control plane version. This is not a supported version skew\n")},
 		{fault: "disk full while a machine boots", reason: "disk-full", object: "server shop-w1", objects: booting, said: console("containerd[402]: write /var/lib/containerd/x: No space left on device\n")},
 		{fault: "machine that says nothing", reason: "machine-no-node", object: "server shop-w1", objects: booting, said: console("login:\n")},
+		{fault: "kubeadm fails", reason: "kubeadm-failed", object: "server shop-w1", objects: booting, said: console("cloud-init[197]: error execution phase kubelet-start: timed out waiting for the condition\n")},
+		{fault: "script of cloud-init fails", reason: "cloud-init-failed", object: "server shop-w1", objects: booting, said: console("cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)\n")},
 	}
 }

@@ -6,9 +6,3 @@ import "slices"
 func cases() []planted {
 	return slices.Concat(serverCases(), quotaCases(), imageCases(), networkCases(), balancerCases(), identityCases(), bootCases(), clusterCases(), nodeCases(), addonCases())
 }
-
-// unplanted are the reasons without a planted fault: those of last resort.
-func unplanted() []string {
-	return []string{"keystone-absent", "load-balancer-refused", "network-missing", "kubeadm-failed", "cloud-init-failed", "node-pids", "node-runtime",
-		"etcd-unhealthy", "volume-not-created"}
-}

@@ -29,5 +29,6 @@ metadata: {name: shop-workers}
 status: {observedGeneration: 1, conditions: [{type: ScalingUp, status: "True"}, {type: MachinesReady, status: "False", severity: Warning, reason: PreflightCheckFailed,
   message: "MachineSet version (1.36.0) and ControlPlane version (1.34.4) do not conform to the kubernetes version skew policy (\"KubernetesVersionSkew\" preflight check failed)"}]}
 `},
+		{fault: "etcd of a control plane does not answer", reason: "etcd-unhealthy", object: "Machine shop-cp1", objects: etcd("Failed to connect to etcd: context deadline exceeded")},
 	}
 }

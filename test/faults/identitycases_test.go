@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"bytes"
 	"fmt"
 	"net/http/httptest"
 	"time"
@@ -57,6 +58,11 @@ func identityCases() []planted {
 					Body: `{"forbidden": {"code": 403, "message": "Policy does not allow os_compute_api:servers:create to be performed."}}`})
 				_, err := w.create(nil)
 				return refused(w.wrong(err))
+			}},
+		{fault: "no Keystone at auth_url", reason: "keystone-absent", object: secret,
+			run: func(w *world) string {
+				w.yaml = bytes.ReplaceAll(w.yaml, []byte("/identity"), []byte("/nowhere"))
+				return ""
 			}},
 	}
 }

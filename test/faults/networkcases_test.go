@@ -5,6 +5,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+
+	"github.com/slipway-sh/slipway/internal/cause"
 )
 
 func networkCases() []planted {
@@ -33,7 +35,7 @@ func networkCases() []planted {
 			run: func(*world) string {
 				return "kind: OpenStackCluster\nmetadata: {name: shop}\nstatus: {ready: true, apiServerLoadBalancer: {id: lb, name: lb, ip: 203.0.113.7}}\n"
 			}},
-		{fault: "port of a server disabled", reason: "port-down", object: "port shop-w1-0",
+		{fault: "port of a server disabled", reason: "port-disabled", object: "port shop-w1-0",
 			run: func(w *world) string {
 				subnet, off := w.subnet("10.7.0.0/24"), false
 				p := must(ports.Create(w.Context(), w.box.Member.Network(w.T), ports.CreateOpts{NetworkID: subnet.NetworkID, Name: "shop-w1-0"}).Extract())(w)
@@ -41,5 +43,9 @@ func networkCases() []planted {
 				must(ports.Update(w.Context(), w.box.Member.Network(w.T), p.ID, ports.UpdateOpts{AdminStateUp: &off}).Extract())(w)
 				return ""
 			}},
+		{fault: "port of a server down", reason: "port-down", object: "port shop-w1-0",
+			said: &cause.Cloud{Servers: []cause.Server{{ID: "w1", Name: "shop-w1", Status: "ACTIVE", Created: asked}}, Ports: []cause.Port{{ID: "p", Name: "shop-w1-0", Status: "DOWN", Device: "w1", Up: true}}}},
+		{fault: "external network missing", reason: "network-missing", object: "OpenStackCluster shop",
+			objects: infrastructure("NetworkReady", "OpenStackError", "Failed to find network: filter matched no resources")},
 	}
 }

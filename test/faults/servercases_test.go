@@ -79,5 +79,7 @@ metadata: {name: shop-w1}
 status: {failureReason: UpdateError, failureMessage: "instance state 0xc000a1b2c0 is unexpected", conditions: [{type: InstanceReady, status: "False", severity: Error, reason: InstanceStateError, lastTransitionTime: "2026-01-02T08:03:00Z"}]}
 `,
 			said: &cause.Cloud{Servers: []cause.Server{{ID: "w1", Name: "shop-w1", Status: "ACTIVE", Created: asked.Add(-time.Hour)}}}},
+		{fault: "root volume not created", reason: "volume-not-created", object: "server shop-w1", objects: server("ERROR", "w1", "InstanceStateError", ""),
+			said: nova("Build of instance w1 aborted: Volume 5a1f did not finish being created even after we waited 187 seconds or 61 attempts. And its status is error.")},
 	}
 }

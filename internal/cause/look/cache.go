@@ -21,9 +21,10 @@ const (
 // Cache remembers what clouds said. It is safe for concurrent use; create it with
 // NewCache.
 type Cache struct {
-	now  func() time.Time
-	open func(context.Context, cloud.Options) (*cloud.Cloud, error)
-	room chan struct{}
+	now   func() time.Time
+	fresh time.Duration
+	open  func(context.Context, cloud.Options) (*cloud.Cloud, error)
+	room  chan struct{}
 
 	mu          sync.Mutex
 	credentials map[string]*answer
@@ -45,7 +46,14 @@ type project struct {
 
 // NewCache returns an empty cache; now is the clock.
 func NewCache(now func() time.Time) *Cache {
-	return &Cache{now: now, open: cloud.Open, room: make(chan struct{}, atOnce), credentials: map[string]*answer{}, projects: map[string]*project{}}
+	return &Cache{now: now, fresh: fresh, open: cloud.Open, room: make(chan struct{}, atOnce), credentials: map[string]*answer{}, projects: map[string]*project{}}
+}
+
+// Every sets how long an answer serves, instead of a minute: for one cluster that
+// somebody waits for.
+func (c *Cache) Every(pause time.Duration) *Cache {
+	c.fresh = pause
+	return c
 }
 
 // Look returns what a credential's project last said, nil if nothing is known yet, and
@@ -59,14 +67,14 @@ func (c *Cache) Look(ctx context.Context, key string, o cloud.Options) (taken *c
 		a = &answer{}
 		c.credentials[key] = a
 	}
-	if left := fresh - c.now().Sub(a.at); left > 0 {
+	if left := c.fresh - c.now().Sub(a.at); left > 0 {
 		return a.taken, left
 	}
 	if !a.asking {
 		a.asking = true
 		go c.ask(context.WithoutCancel(ctx), a, o)
 	}
-	if c.now().Sub(a.at) > 3*fresh {
+	if c.now().Sub(a.at) > 3*c.fresh {
 		a.taken = nil // what was so long ago is not said of now
 	}
 	return a.taken, 2 * time.Second
@@ -119,7 +127,7 @@ func (c *Cache) shared(ctx context.Context, opened *cloud.Cloud) *cause.Cloud {
 	c.mu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.taken != nil && c.now().Sub(p.at) < fresh {
+	if p.taken != nil && c.now().Sub(p.at) < c.fresh {
 		return p.taken
 	}
 	taken, err := Take(ctx, opened)

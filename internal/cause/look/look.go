@@ -30,11 +30,14 @@ const most = 5
 func Take(ctx context.Context, c *cloud.Cloud) (*cause.Cloud, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the cloud did not answer within %s", patience))
 	defer cancel()
+	at := time.Now()
 	s, err := c.Diagnosis(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return From(s), nil
+	taken := From(s)
+	taken.At = at
+	return taken, nil
 }
 
 // Refusal is a failed login as the engine reads it.
