@@ -60,3 +60,29 @@ func names(list []Partition) string {
 	}
 	return strings.Join(all, ", ")
 }
+
+// espLimit is how much of an EFI system partition is looked at, in bytes.
+const espLimit = 64 << 20
+
+// EFILoaders lists the boot loaders of an EFI system partition that firmware looks
+// for on a disk that it does not know, of all processors, by their entries in
+// folders: those begin at multiples of 32 bytes, whatever kind of FAT it is.
+func EFILoaders(disk io.ReaderAt, p Partition) []string {
+	names := map[string]string{"BOOTX64 EFI": "BOOTX64.EFI", "BOOTAA64EFI": "BOOTAA64.EFI", "BOOTIA32EFI": "BOOTIA32.EFI", "BOOTARM EFI": "BOOTARM.EFI"}
+	seen := map[string]bool{}
+	var found []string
+	buffer := make([]byte, 1<<20)
+	for at := int64(0); at < min(p.Length, espLimit); at += int64(len(buffer)) {
+		n, err := disk.ReadAt(buffer[:min(int64(len(buffer)), p.Length-at)], p.Offset+at)
+		for i := 0; i+32 <= n; i += 32 {
+			if name := names[string(buffer[i:i+11])]; name != "" && !seen[name] {
+				seen[name] = true
+				found = append(found, name)
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	return found
+}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slipway-sh/slipway/internal/bootdisk"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/charts"
 	"github.com/slipway-sh/slipway/internal/component"
@@ -177,7 +178,8 @@ func TestArchivesArePutIntoAnImage(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, imageFolder), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeFilesystem(t.Context(), j, root, j.path("machine.raw"), 8<<20); err != nil {
+	loader := bootdisk.Loader{EFI: []byte("program"), EFIName: "BOOTX64.EFI"}
+	if err := writeDisk(t.Context(), j, root, j.path("machine.raw"), 8<<20, loader, bootdisk.TypeRootAMD64); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(j.path("archive.tar"), bytes.Repeat([]byte("slipway"), 1<<20), 0o600); err != nil {
@@ -187,7 +189,7 @@ func TestArchivesArePutIntoAnImage(t *testing.T) {
 	if err := insert(t.Context(), j, "machine.raw", "archive.tar", target); err != nil {
 		t.Fatal(err)
 	}
-	for _, check := range [][]string{{"e2fsck", "-fn", "machine.raw"}, {"debugfs", "-R", "dump -p /" + target + " out.tar", "machine.raw"}, {"cmp", "archive.tar", "out.tar"}} {
+	for _, check := range [][]string{{"e2fsck", "-fn", inDisk("machine.raw")}, {"debugfs", "-R", "dump -p /" + target + " out.tar", inDisk("machine.raw")}, {"cmp", "archive.tar", "out.tar"}} {
 		cmd := exec.CommandContext(t.Context(), check[0], check[1:]...)
 		cmd.Dir = j.dir
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -203,6 +205,14 @@ func TestArchivesArePutIntoAnImage(t *testing.T) {
 	image, err := os.Stat(j.path("machine.raw"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	disk, err := os.Open(j.path("machine.raw"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer disk.Close()
+	if found, err := bootdisk.FindRoot(disk, image.Size()); err != nil || found.Offset != bootdisk.RootOffset {
+		t.Errorf("the partition table afterwards: %+v, %v", found, err)
 	}
 	// As large as all of it, and not zeros, for which there would be room.
 	if err := os.WriteFile(j.path("archive.tar"), bytes.Repeat([]byte("slipway"), int(image.Size())/7), 0o600); err != nil {
