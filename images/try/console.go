@@ -96,7 +96,7 @@ var (
 	noSource    = regexp.MustCompile(`Datasource DataSourceNone|No instance datasource found|did not find any data source|Used fallback datasource`)
 	cloudInit   = regexp.MustCompile(`Cloud-init v\. |cloud-init\[\d+\]`)
 	loginPrompt = regexp.MustCompile(`\w login:`)
-	markerLine  = regexp.MustCompile(`slipway-report root_kib=(\d+) failed=(\S*) end`)
+	markerLine  = regexp.MustCompile(`slipway-report root_kib=(\d{1,15}) failed=(\S*) end`)
 )
 
 // read looks at a line, or at what there is of one.
