@@ -83,12 +83,12 @@ var stops = []struct {
 	reason Reason
 	text   *regexp.Regexp
 }{
-	{WrongArchitecture, regexp.MustCompile(`Image type \w+ can't be loaded on|invalid arch-dependent ELF magic|requires an? .*CPU, but only detected|Fatal glibc error: CPU does not support|[Ii]nvalid (PE|EFI) .*architecture`)},
+	{WrongArchitecture, regexp.MustCompile(`Image type \w+ can't be loaded on|^BdsDxe: failed to load Boot\d+ "UEFI .*: Unsupported|invalid arch-dependent ELF magic|requires an? .*CPU, but only detected|Fatal glibc error: CPU does not support|[Ii]nvalid (PE|EFI) .*architecture`)},
 	{NoBootLoader, regexp.MustCompile(`No bootable device|not a bootable disk|BdsDxe: No bootable option|UEFI Interactive Shell|^Shell>|Missing operating system|Operating system not found`)},
-	{LoaderStopped, regexp.MustCompile(`^grub rescue>|^grub>|you need to load the kernel first|^boot:$|Failed to load ldlinux`)},
+	{LoaderStopped, regexp.MustCompile(`(^| )grub( rescue)?>$|Minimal BASH-like line editing|you need to load the kernel first|^boot:$|Failed to load ldlinux`)},
 	{NoRoot, regexp.MustCompile(`VFS: Unable to mount root fs|VFS: Cannot open root device|Gave up waiting for (the )?root|ALERT! .*does not exist|ALERT! .*not found|dracut-initqueue.*timeout|Warning: .*/dev/.* does not exist|No root device (specified|found)|^\(initramfs\)$|mount: mounting .* on /root failed`)},
 	{KernelPanic, regexp.MustCompile(`Kernel panic - not syncing|end Kernel panic|Kernel panic:`)},
-	{EmergencyMode, regexp.MustCompile(`You are in emergency mode|Welcome to emergency mode|Started .*Emergency Shell|Entering emergency mode`)},
+	{EmergencyMode, regexp.MustCompile(`You are in emergency mode|Welcome to emergency mode|Entering emergency mode`)},
 }
 
 // What else is looked for; noSource is how cloud-init ends without a data source.
@@ -164,6 +164,8 @@ func (c *console) stop(r Reason, line string, at time.Duration) {
 		c.stopped, c.since, c.words = r, at, line
 	case c.stopped == KernelPanic && r == NoRoot, c.stopped == NoBootLoader && r == WrongArchitecture:
 		c.stopped, c.words = r, line
+	case c.stopped == r && strings.HasPrefix(line, c.words):
+		c.words = line // it was not whole before
 	case c.stopped == NoRoot && r == NoRoot && strings.Contains(line, "does not exist"):
 		c.words = line // which one it waited for
 	}

@@ -35,11 +35,11 @@ func TestRecordedConsoles(t *testing.T) {
 		"node-uefi":       {"", "", []Milestone{FirmwareStarted, BootLoaderStarted, KernelStarted, InitStarted, NetworkUp, CloudInitDone}},
 		"no-loader-bios":  {NoBootLoader, "not a bootable disk", []Milestone{FirmwareStarted}},
 		"no-loader-uefi":  {NoBootLoader, "UEFI Interactive Shell", []Milestone{FirmwareStarted}},
-		"grub-rescue":     {LoaderStopped, "grub rescue>", []Milestone{FirmwareStarted, BootLoaderStarted}},
+		"grub-rescue":     {LoaderStopped, "Minimal BASH-like", []Milestone{FirmwareStarted, BootLoaderStarted}},
 		"no-root":         {NoRoot, "LABEL=other does not exist", []Milestone{FirmwareStarted, BootLoaderStarted, KernelStarted}},
-		"no-root-panic":   {NoRoot, "VFS: Unable to mount root fs on unknown-block(0,0)", []Milestone{FirmwareStarted, BootLoaderStarted, KernelStarted}},
-		"panic":           {KernelPanic, "Attempted to kill init!", []Milestone{FirmwareStarted, BootLoaderStarted, KernelStarted}},
-		"other-processor": {WrongArchitecture, "Image type AARCH64", []Milestone{FirmwareStarted}},
+		"no-root-panic":   {NoRoot, "VFS: Cannot open root device", []Milestone{FirmwareStarted, BootLoaderStarted, KernelStarted}},
+		"panic":           {KernelPanic, "not syncing: Attempted to kill init! exitcode", []Milestone{FirmwareStarted, BootLoaderStarted, KernelStarted}},
+		"other-processor": {WrongArchitecture, "Unsupported", []Milestone{FirmwareStarted}},
 		"emergency":       {EmergencyMode, "You are in emergency mode", []Milestone{FirmwareStarted, BootLoaderStarted, KernelStarted, InitStarted}},
 	} {
 		t.Run(name, func(t *testing.T) {

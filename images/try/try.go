@@ -128,15 +128,21 @@ func (o Options) boot(ctx context.Context, host host, image image, firmware Firm
 	}
 	defer os.RemoveAll(dir)
 	boot = Boot{Firmware: firmware, Accelerator: accelerator}
-	step := event.Start(o.Sink, filepath.Base(o.File)+" by "+string(firmware), "starting QEMU ("+accelerator+")")
+	name := filepath.Base(o.File) + " by " + string(firmware)
+	step := event.Start(o.Sink, name, "starting QEMU ("+accelerator+")")
 	m, err := host.start(ctx, dir, image, firmware, accelerator)
 	if err != nil {
 		step.End("", err)
 		return boot, err
 	}
 	defer m.stop()
-	w := &watch{console: newConsole(image), machine: m, patience: patience(accelerator), timeout: o.Timeout,
-		note: func(r Reached) { step.Run(fmt.Sprintf("%s after %.1f s", r.Milestone, r.Seconds)) }}
+	// QEMU has its files open when the machine speaks: even if this process is
+	// killed nothing stays.
+	w := &watch{console: newConsole(image), machine: m, patience: patience(accelerator), timeout: o.Timeout, spoke: func() { _ = os.RemoveAll(dir) },
+		note: func(r Reached, next Milestone) {
+			o.Sink.Emit(event.Event{Time: time.Now(), Step: name, State: event.Note, Message: fmt.Sprintf("%s after %.1f s", r.Milestone, r.Seconds)})
+			step.Wait("waiting for: " + string(next))
+		}}
 	w.run(ctx)
 	w.result(&boot, image)
 	if err := context.Cause(ctx); err != nil {

@@ -17,7 +17,9 @@ type watch struct {
 	machine  *machine
 	patience time.Duration
 	timeout  time.Duration
-	note     func(Reached)
+	note     func(reached Reached, next Milestone)
+	// spoke is called once, when the machine has printed something.
+	spoke func()
 
 	noted  map[Milestone]bool
 	ended  error // how QEMU ended, if it did
@@ -56,6 +58,10 @@ func (w *watch) run(ctx context.Context) {
 				break
 			}
 			w.console.write(piece, w.elapsed())
+			if w.spoke != nil {
+				w.spoke()
+				w.spoke = nil
+			}
 		case <-banner:
 			w.console.sshAnswers(w.elapsed())
 			banner = nil
@@ -77,7 +83,7 @@ func (w *watch) tell() {
 	for _, r := range w.console.milestones() {
 		if !w.noted[r.Milestone] {
 			w.noted[r.Milestone] = true
-			w.note(r)
+			w.note(r, w.console.next())
 		}
 	}
 }
