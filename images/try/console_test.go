@@ -31,7 +31,6 @@ func TestRecordedConsoles(t *testing.T) {
 		words   string
 		reached []Milestone
 	}{
-		"node-bios":       {"", "", []Milestone{FirmwareStarted, BootLoaderStarted, KernelStarted, InitStarted, NetworkUp, CloudInitDone}},
 		"node-uefi":       {"", "", []Milestone{FirmwareStarted, BootLoaderStarted, KernelStarted, InitStarted, NetworkUp, CloudInitDone}},
 		"no-loader-bios":  {NoBootLoader, "not a bootable disk", []Milestone{FirmwareStarted}},
 		"no-loader-uefi":  {NoBootLoader, "UEFI Interactive Shell", []Milestone{FirmwareStarted}},

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"github.com/google/uuid"
@@ -45,17 +46,19 @@ func writeDisk(ctx context.Context, j *job, root, file string, room int64, loade
 	}
 	// GRUB of Debian 12 reads no file system with metadata_csum_seed, which
 	// newer releases of e2fsprogs set.
-	cmd := j.builder.command(ctx, "", "mke2fs", "-q", "-F", "-t", "ext4", "-O", "^metadata_csum_seed", "-d", root, "-L", rootLabel, "-U", id.String(), "-m", "0",
+	cmd := j.builder.command(ctx, "", "mke2fs", "-q", "-F", "-t", "ext4", "-b", strconv.Itoa(blockBytes), "-I", strconv.Itoa(inodeBytes), "-O", "64bit,metadata_csum,^metadata_csum_seed", "-d", root, "-L", rootLabel, "-U", id.String(), "-m", "0",
 		"-E", fmt.Sprintf("offset=%d,nodiscard,lazy_itable_init=1,root_owner=0:0,hash_seed=%s", bootdisk.RootOffset, id), file, fmt.Sprintf("%dk", size/1024))
 	cmd.Env = j.builder.timeless()
-	return j.builder.runCommand(cmd, nil)
+	if err := j.builder.runCommand(cmd, nil); err != nil {
+		return err
+	}
+	return clearTimes(file)
 }
 
 // inDisk names the file system in a disk that writeDisk made, for e2fsprogs.
 func inDisk(disk string) string { return fmt.Sprintf("%s?offset=%d", disk, bootdisk.RootOffset) }
 
-// timeless is an environment in which e2fsprogs writes no times of its own. What
-// still differs between images of equal trees is when the host made their files.
+// timeless is an environment in which e2fsprogs writes no times of its own.
 func (b *builder) timeless() []string {
 	return append(append([]string(nil), b.options.Env...), "SOURCE_DATE_EPOCH=0", "E2FSPROGS_FAKE_TIME=1")
 }

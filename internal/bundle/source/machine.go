@@ -119,13 +119,14 @@ func (m machine) unpack(ctx context.Context, j *job, root string) error {
 }
 
 func (m machine) copyPrograms(_ context.Context, j *job, root string) error {
-	for name, need := range m.Programs {
-		if err := copyProgram(filepath.Join(root, name), j.input(need)); err != nil {
+	// In order: on some file systems that is the order of a folder's entries.
+	for _, name := range slices.Sorted(maps.Keys(m.Programs)) {
+		if err := copyProgram(filepath.Join(root, name), j.input(m.Programs[name])); err != nil {
 			return err
 		}
 	}
-	for folder, need := range m.Archives {
-		if err := unpackArchive(j.input(need), filepath.Join(root, folder)); err != nil {
+	for _, folder := range slices.Sorted(maps.Keys(m.Archives)) {
+		if err := unpackArchive(j.input(m.Archives[folder]), filepath.Join(root, folder)); err != nil {
 			return err
 		}
 	}
@@ -248,9 +249,9 @@ func (m machine) writeImages(ctx context.Context, j *job, root string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for archive, names := range m.Images {
-		items := make([]bundle.Item, len(names))
-		for i, name := range names {
+	for _, archive := range slices.Sorted(maps.Keys(m.Images)) {
+		items := make([]bundle.Item, len(m.Images[archive]))
+		for i, name := range m.Images[archive] {
 			items[i] = j.inputs[name].item
 		}
 		if err := writeImageArchive(ctx, j, filepath.Join(dir, archive+".tar"), items); err != nil {
