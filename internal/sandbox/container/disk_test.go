@@ -182,3 +182,32 @@ func loops(t *testing.T, dir string) string {
 	}
 	return strings.Join(all, " ")
 }
+
+// TestTheBundlesDisksAreMounted looks for what a container and a virtual machine
+// start with, in the file that both are made of.
+func TestTheBundlesDisksAreMounted(t *testing.T) {
+	t.Parallel()
+	bundle := os.Getenv("SLIPWAY_BUNDLE")
+	if bundle == "" || os.Geteuid() != 0 {
+		t.Skip("SLIPWAY_BUNDLE is not set, or there are no root rights")
+	}
+	for _, name := range []string{"node", "seed"} {
+		i := images{dir: t.TempDir()}
+		kept, err := i.keep(t.Context(), filepath.Join(bundle, "machines", name+".raw"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder, err := i.mount(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{"sbin/init", "vmlinuz", "initrd.img", "boot/grub/grub.cfg"} {
+			if _, err := os.Lstat(filepath.Join(folder, file)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err := i.release(nil, true); err != nil {
+			t.Error(err)
+		}
+	}
+}
