@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// bootTime bounds one boot by emulation on a busy machine; on two idle processors
-// it takes 50 seconds.
+// bootTime bounds one boot by emulation on a busy machine: four to five minutes were
+// measured on two processors with ten jobs.
 const bootTime = 15 * time.Minute
 
 // milestones writes them to the test's log as they come.

@@ -35,7 +35,7 @@ nothing is left on this machine.
 
 An image passes if cloud-init ran to its end with the configuration drive, ran the user
 data, an SSH server answers, and the root file system has grown. Without KVM QEMU emulates
-the processor: a boot then takes one to three minutes.
+the processor: a boot then takes one to five minutes.
 
 Needs the Debian packages qemu-system-x86, qemu-utils, genisoimage, and ovmf for UEFI.
 Root rights are not needed. The reasons are explained in docs/guides/try-an-image.md.
