@@ -61,7 +61,7 @@ func TestATrialHasAnEnd(t *testing.T) {
 	copy(disk, []byte{0xeb, 0xfe})
 	disk[450], disk[454], disk[458], disk[510], disk[511] = 0x83, 1, 8, 0x55, 0xaa
 	report, err := Run(t.Context(), Options{File: write(t, disk), Firmware: []Firmware{BIOS}, Accelerator: tcg, TempDir: t.TempDir(), Timeout: 4 * time.Second})
-	if err == nil || len(report.Boots) != 1 || report.Boots[0].Reason != TimedOut || !strings.Contains(report.Boots[0].Cause, "boot loader") {
+	if err == nil || len(report.Boots) != 1 || report.Boots[0].Reason != TimedOut || !strings.Contains(report.Boots[0].Cause, "it waited for: ") {
 		t.Errorf("%v, %+v", err, report)
 	}
 }
