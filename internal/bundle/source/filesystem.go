@@ -2,13 +2,18 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-sh/slipway/internal/bootdisk"
 )
 
 // The spare room of a machine's file system: the sandbox uses it as a lower
@@ -20,24 +25,40 @@ const (
 	journalSize = 64 << 20
 )
 
-// writeFilesystem makes an ext4 image of a folder, just large enough for it and
-// for room bytes more.
-func writeFilesystem(ctx context.Context, j *job, root, file string, room int64) error {
+// writeDisk makes a disk that boots, with an ext4 file system of a folder as its
+// root, just large enough for it and for room bytes more.
+func writeDisk(ctx context.Context, j *job, root, file string, room int64, loader bootdisk.Loader, rootType string) error {
 	size, err := filesystemSize(root)
 	if err != nil {
 		return err
 	}
-	size += room
+	const mib = 1 << 20
+	size = (size + room + mib - 1) / mib * mib
 	// Identifiers are random but in the latest e2fsprogs.
-	id := uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://slipway.sh/machines/"+j.name)).String()
-	cmd := j.builder.command(ctx, "", "mke2fs", "-q", "-t", "ext4", "-d", root, "-L", "slipway-root", "-U", id,
-		"-m", "0", "-E", "lazy_itable_init=1,root_owner=0:0,hash_seed="+id, file, fmt.Sprintf("%dk", size/1024))
+	id := uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://slipway.sh/machines/"+j.name))
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	err = bootdisk.Write(out, bootdisk.Disk{ID: id, RootType: rootType, RootSize: size, Loader: loader})
+	if err := errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	// GRUB of Debian 12 reads no file system with metadata_csum_seed, which
+	// newer releases of e2fsprogs set.
+	cmd := j.builder.command(ctx, "", "mke2fs", "-q", "-F", "-t", "ext4", "-b", strconv.Itoa(blockBytes), "-I", strconv.Itoa(inodeBytes), "-O", "64bit,metadata_csum,^metadata_csum_seed", "-d", root, "-L", rootLabel, "-U", id.String(), "-m", "0",
+		"-E", fmt.Sprintf("offset=%d,nodiscard,lazy_itable_init=1,root_owner=0:0,hash_seed=%s", bootdisk.RootOffset, id), file, fmt.Sprintf("%dk", size/1024))
 	cmd.Env = j.builder.timeless()
-	return j.builder.runCommand(cmd, nil)
+	if err := j.builder.runCommand(cmd, nil); err != nil {
+		return err
+	}
+	return clearTimes(file)
 }
 
-// timeless is an environment in which e2fsprogs writes no times of its own. What
-// still differs between images of equal trees is when the host made their files.
+// inDisk names the file system in a disk that writeDisk made, for e2fsprogs.
+func inDisk(disk string) string { return fmt.Sprintf("%s?offset=%d", disk, bootdisk.RootOffset) }
+
+// timeless is an environment in which e2fsprogs writes no times of its own.
 func (b *builder) timeless() []string {
 	return append(append([]string(nil), b.options.Env...), "SOURCE_DATE_EPOCH=0", "E2FSPROGS_FAKE_TIME=1")
 }

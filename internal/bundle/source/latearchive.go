@@ -19,7 +19,7 @@ import (
 const imageFolder = "usr/share/slipway/images"
 
 // lateArchive is a machine with one more archive of images: what changes often
-// is put into a copy of a file system that is there already. That takes a few
+// is put into a copy of a disk that is there already. That takes a few
 // seconds; making the whole anew takes half a minute.
 type lateArchive struct {
 	plain
@@ -33,7 +33,7 @@ func (l lateArchive) needs() []string { return append([]string{l.System}, l.Imag
 
 func (l lateArchive) make(ctx context.Context, j *job) (output, error) {
 	system := j.inputs[l.System]
-	j.step.Run("copying the file system")
+	j.step.Run("copying the disk")
 	const image, archive = "machine.raw", "archive.tar"
 	cmd := j.builder.command(ctx, "", "cp", "--sparse=always", "--reflink=auto", system.file, j.path(image))
 	if err := j.builder.runCommand(cmd, nil); err != nil {
@@ -54,7 +54,7 @@ func (l lateArchive) make(ctx context.Context, j *job) (output, error) {
 	return output{file: j.path(image), source: "debian " + j.builder.options.DebianSuite, packages: system.packages, properties: system.properties, contains: contains}, nil
 }
 
-// insert writes a file into a folder of an ext4 image, and reads it back:
+// insert writes a file into a folder of a disk's root, and reads it back:
 // debugfs succeeds whatever its commands do. All three lie in the job's folder
 // and go by their names there, because debugfs splits its words at spaces.
 func insert(ctx context.Context, j *job, image, file, target string) error {
@@ -66,7 +66,7 @@ func insert(ctx context.Context, j *job, image, file, target string) error {
 	if err := os.WriteFile(j.path(commandFile), []byte(commands), 0o600); err != nil {
 		return err
 	}
-	cmd := j.builder.command(ctx, j.dir, "debugfs", "-w", "-f", commandFile, image)
+	cmd := j.builder.command(ctx, j.dir, "debugfs", "-w", "-f", commandFile, inDisk(image))
 	cmd.Env = j.builder.timeless()
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.Discard, &said

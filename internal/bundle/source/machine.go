@@ -1,12 +1,10 @@
 package source
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -26,12 +24,14 @@ import (
 //go:embed all:machines
 var machineFiles embed.FS
 
-// machine is the root file system of a node: a raw ext4 image without a
-// partition table. The sandbox boots it as it is; a bootable disk differs by a
-// kernel and a boot loader only.
+// machine is the disk of a node, raw: hypervisors boot it by BIOS and by UEFI, and
+// the sandbox makes a container of the root file system in it.
 type machine struct {
 	plain
 	Base string
+	// Boot is the recipe of the boot loader.
+	Boot      string
+	Processor processor
 	// Folders of machineFiles, the later ones on top.
 	Folders []string
 	// Programs maps paths to recipes of executables; Archives maps folders to
@@ -49,7 +49,7 @@ type machine struct {
 }
 
 func (m machine) needs() []string {
-	needs := []string{m.Base}
+	needs := []string{m.Base, m.Boot}
 	for _, images := range m.Images {
 		needs = append(needs, images...)
 	}
@@ -85,7 +85,7 @@ func (m machine) make(ctx context.Context, j *job) (output, error) {
 		make func(context.Context, *job, string) error
 	}{
 		{"unpacking packages", m.unpack}, {"copying programs", m.copyPrograms}, {"writing files", m.writeFiles},
-		{"enabling units", m.enable}, {"writing images", m.writeImages},
+		{"enabling units", m.enable}, {"looking for a kernel", m.findKernel}, {"writing images", m.writeImages},
 	} {
 		j.step.Run(part.name)
 		if err := part.make(ctx, j, root); err != nil {
@@ -99,12 +99,16 @@ func (m machine) make(ctx context.Context, j *job) (output, error) {
 	if err := setTimes(root); err != nil {
 		return output{}, fmt.Errorf("setting times: %w", err)
 	}
-	j.step.Run("writing the file system")
-	file := j.path("machine.raw")
-	if err := writeFilesystem(ctx, j, root, file, m.Room); err != nil {
-		return output{}, fmt.Errorf("writing the file system: %w", err)
+	j.step.Run("writing the disk")
+	loader, err := readLoader(j.input(m.Boot), m.Processor.EFIName)
+	if err != nil {
+		return output{}, err
 	}
-	return output{file: file, source: "debian " + j.builder.options.DebianSuite, packages: j.inputs[m.Base].packages,
+	file := j.path("machine.raw")
+	if err := writeDisk(ctx, j, root, file, m.Room, loader, m.Processor.RootType); err != nil {
+		return output{}, fmt.Errorf("writing the disk: %w", err)
+	}
+	return output{file: file, source: "debian " + j.builder.options.DebianSuite, packages: m.packages(j),
 		properties: properties, contains: m.needs()}, nil
 }
 
@@ -115,23 +119,56 @@ func (m machine) unpack(ctx context.Context, j *job, root string) error {
 }
 
 func (m machine) copyPrograms(_ context.Context, j *job, root string) error {
-	for name, need := range m.Programs {
-		if err := copyProgram(filepath.Join(root, name), j.input(need)); err != nil {
+	// In order: on some file systems that is the order of a folder's entries.
+	for _, name := range slices.Sorted(maps.Keys(m.Programs)) {
+		if err := copyProgram(filepath.Join(root, name), j.input(m.Programs[name])); err != nil {
 			return err
 		}
 	}
-	for folder, need := range m.Archives {
-		if err := unpackArchive(j.input(need), filepath.Join(root, folder)); err != nil {
+	for _, folder := range slices.Sorted(maps.Keys(m.Archives)) {
+		if err := unpackArchive(j.input(m.Archives[folder]), filepath.Join(root, folder)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// blank are files that each machine must make anew.
-func blank() []string {
-	return []string{"etc/machine-id", "etc/hostname", "etc/resolv.conf"}
+// packages are those of the tree, and those that the boot loader is of.
+func (m machine) packages(j *job) []string {
+	all := slices.Concat(j.inputs[m.Base].packages, slices.DeleteFunc(slices.Clone(j.inputs[m.Boot].packages), func(p string) bool {
+		return !strings.HasPrefix(p, "grub-")
+	}))
+	slices.Sort(all)
+	return slices.Compact(all)
 }
+
+// findKernel makes sure of what grub.cfg names, and of the kernel's
+// configuration, which kubeadm's preflight reads.
+func (m machine) findKernel(_ context.Context, _ *job, root string) error {
+	inside, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer inside.Close()
+	for _, name := range []string{"vmlinuz", "initrd.img"} {
+		if _, err := inside.Stat(name); err != nil {
+			return fmt.Errorf("package %s left no /%s: %w", m.Processor.Kernel, name, err)
+		}
+	}
+	configs, err := fs.Glob(inside.FS(), "boot/config-*")
+	if err == nil && len(configs) == 0 {
+		err = fmt.Errorf("package %s left no /boot/config-*", m.Processor.Kernel)
+	}
+	return err
+}
+
+// blank are files that each machine must make anew.
+func blank() []string { return []string{"etc/machine-id", "etc/hostname"} }
+
+// resolverFile is what the name servers of the network are written to; on other
+// machines than those of the sandbox by systemd-resolved. It is the list of the
+// servers, not of resolved's own, so that pods can use it too.
+const resolverFile = "/run/systemd/resolve/resolv.conf"
 
 func (m machine) writeFiles(_ context.Context, _ *job, root string) error {
 	for _, folder := range m.Folders {
@@ -151,6 +188,9 @@ func (m machine) writeFiles(_ context.Context, _ *job, root string) error {
 			return err
 		}
 	}
+	if err := replaceByLink(filepath.Join(root, "etc/resolv.conf"), resolverFile); err != nil {
+		return err
+	}
 	keys, err := filepath.Glob(filepath.Join(root, "etc/ssh/ssh_host_*"))
 	if err != nil {
 		return err
@@ -161,6 +201,13 @@ func (m machine) writeFiles(_ context.Context, _ *job, root string) error {
 		}
 	}
 	return nil
+}
+
+func replaceByLink(name, target string) error {
+	if err := os.RemoveAll(name); err != nil {
+		return err
+	}
+	return os.Symlink(target, name)
 }
 
 // copyTexts writes embedded files into the root. embed keeps no modes: what
@@ -196,43 +243,15 @@ func fillRefs(text []byte) []byte {
 	return text
 }
 
-// enable links units into their targets, as `systemctl enable` would: the
-// units say where in [Install].
-func (m machine) enable(_ context.Context, _ *job, root string) error {
-	for _, unit := range m.Enable {
-		file := unit
-		if name, _, isInstance := strings.Cut(unit, "@"); isInstance {
-			file = name + "@.service"
-		}
-		text, err := os.ReadFile(filepath.Join(root, "etc/systemd/system", file))
-		if err != nil {
-			return err
-		}
-		_, target, found := strings.Cut(string(text), "\nWantedBy=")
-		if !found {
-			return fmt.Errorf("%s: no WantedBy", unit)
-		}
-		target, _, _ = strings.Cut(target, "\n")
-		wants := filepath.Join(root, "etc/systemd/system", target+".wants")
-		if err := os.MkdirAll(wants, 0o755); err != nil {
-			return err
-		}
-		if err := os.Symlink("/etc/systemd/system/"+file, filepath.Join(wants, unit)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // writeImages writes the archives that the machine imports.
 func (m machine) writeImages(ctx context.Context, j *job, root string) error {
 	dir := filepath.Join(root, imageFolder)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for archive, names := range m.Images {
-		items := make([]bundle.Item, len(names))
-		for i, name := range names {
+	for _, archive := range slices.Sorted(maps.Keys(m.Images)) {
+		items := make([]bundle.Item, len(m.Images[archive]))
+		for i, name := range m.Images[archive] {
 			items[i] = j.inputs[name].item
 		}
 		if err := writeImageArchive(ctx, j, filepath.Join(dir, archive+".tar"), items); err != nil {
@@ -252,26 +271,4 @@ func writeImageArchive(ctx context.Context, j *job, file string, items []bundle.
 		return err
 	}
 	return out.Close()
-}
-
-// properties are what the image must say of itself in Glance, from what is in it.
-func (m machine) properties(root string) (map[string]string, error) {
-	file, err := os.Open(filepath.Join(root, "etc/os-release"))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	release := map[string]string{}
-	scanner := bufio.NewScanner(file)
-	for scanner.Scan() {
-		key, value, _ := strings.Cut(scanner.Text(), "=")
-		release[key] = strings.Trim(value, `"`)
-	}
-	if release["ID"] == "" || release["VERSION_ID"] == "" {
-		return nil, errors.New("etc/os-release does not say which distribution this is")
-	}
-	return map[string]string{
-		"os_type": "linux", "os_distro": release["ID"], "os_version": release["VERSION_ID"],
-		"os_admin_user": "debian", "kube_version": m.Version,
-	}, scanner.Err()
 }

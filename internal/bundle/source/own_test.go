@@ -11,7 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/slipway-sh/slipway/internal/bootdisk"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/charts"
 	"github.com/slipway-sh/slipway/internal/component"
@@ -177,7 +179,8 @@ func TestArchivesArePutIntoAnImage(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, imageFolder), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeFilesystem(t.Context(), j, root, j.path("machine.raw"), 8<<20); err != nil {
+	loader := bootdisk.Loader{EFI: []byte("program"), EFIName: "BOOTX64.EFI"}
+	if err := writeDisk(t.Context(), j, root, j.path("machine.raw"), 8<<20, loader, bootdisk.TypeRootAMD64); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(j.path("archive.tar"), bytes.Repeat([]byte("slipway"), 1<<20), 0o600); err != nil {
@@ -187,7 +190,7 @@ func TestArchivesArePutIntoAnImage(t *testing.T) {
 	if err := insert(t.Context(), j, "machine.raw", "archive.tar", target); err != nil {
 		t.Fatal(err)
 	}
-	for _, check := range [][]string{{"e2fsck", "-fn", "machine.raw"}, {"debugfs", "-R", "dump -p /" + target + " out.tar", "machine.raw"}, {"cmp", "archive.tar", "out.tar"}} {
+	for _, check := range [][]string{{"e2fsck", "-fn", inDisk("machine.raw")}, {"debugfs", "-R", "dump -p /" + target + " out.tar", inDisk("machine.raw")}, {"cmp", "archive.tar", "out.tar"}} {
 		cmd := exec.CommandContext(t.Context(), check[0], check[1:]...)
 		cmd.Dir = j.dir
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -204,12 +207,72 @@ func TestArchivesArePutIntoAnImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	disk, err := os.Open(j.path("machine.raw"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer disk.Close()
+	if found, err := bootdisk.FindRoot(disk, image.Size()); err != nil || found.Offset != bootdisk.RootOffset {
+		t.Errorf("the partition table afterwards: %+v, %v", found, err)
+	}
 	// As large as all of it, and not zeros, for which there would be room.
 	if err := os.WriteFile(j.path("archive.tar"), bytes.Repeat([]byte("slipway"), int(image.Size())/7), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := insert(t.Context(), j, "machine.raw", "archive.tar", imageFolder+"/large.tar"); err == nil {
 		t.Error("what has no room is accepted")
+	}
+}
+
+// Disks of equal trees are equal, whenever the files were made: what is put in
+// later is in the same place with the same times.
+func TestEqualTreesMakeEqualDisks(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"mke2fs", "debugfs", "e2fsck"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%v: run make deps", err)
+		}
+	}
+	var digests, disks []string
+	for range 2 {
+		j := newJob(t, "node", nil)
+		j.builder.options.Env = os.Environ()
+		root := j.path("root")
+		for _, name := range []string{"etc/one", "etc/two", imageFolder + "/x.tar", "usr/a/b/c"} {
+			text := strings.Repeat(name, 1000)
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(os.Symlink("one", filepath.Join(root, "etc/link")), setTimes(root)); err != nil {
+			t.Fatal(err)
+		}
+		loader := bootdisk.Loader{EFI: []byte("program"), EFIName: "BOOTX64.EFI"}
+		if err := writeDisk(t.Context(), j, root, j.path("machine.raw"), 8<<20, loader, bootdisk.TypeRootAMD64); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(j.path("archive.tar"), []byte("archive"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := insert(t.Context(), j, "machine.raw", "archive.tar", imageFolder+"/late.tar"); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.CommandContext(t.Context(), "e2fsck", "-fn", inDisk(j.path("machine.raw"))).CombinedOutput(); err != nil {
+			t.Errorf("e2fsck: %v: %s", err, out)
+		}
+		digest, err := copyHashed(io.Discard, j.path("machine.raw"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests, disks = append(digests, digest), append(disks, j.path("machine.raw"))
+		time.Sleep(1100 * time.Millisecond) // the next tree is a second younger
+	}
+	if digests[0] != digests[1] {
+		out, _ := exec.CommandContext(t.Context(), "sh", "-c", "cmp -l \"$1\" \"$2\" | head -20", "cmp", disks[0], disks[1]).Output()
+		t.Errorf("digests of equal trees: %s; the first differences:\n%s", digests, out)
 	}
 }
 

@@ -285,7 +285,8 @@ func TestMachineFilesNameTheImagesOfTheBundle(t *testing.T) {
 
 func TestUnitsAreEnabledWhereTheySay(t *testing.T) {
 	t.Parallel()
-	root := t.TempDir()
+	root := folder(t, map[string]string{"lib/systemd/system/systemd-networkd.service": "[Install]\nWantedBy=multi-user.target\n",
+		"lib/systemd/system/systemd-networkd-wait-online.service": "[Install]\nWantedBy=network-online.target\n"})
 	node := recipes()[nodeSystem].(machine)
 	if err := node.writeFiles(t.Context(), nil, root); err != nil {
 		t.Fatal(err)
@@ -294,9 +295,10 @@ func TestUnitsAreEnabledWhereTheySay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for link, want := range map[string]string{
-		"multi-user.target.wants/slipway-images@cluster.service":     "/etc/systemd/system/slipway-images@.service",
-		"multi-user.target.wants/slipway-images@controllers.service": "/etc/systemd/system/slipway-images@.service",
-		"sysinit.target.wants/slipway-container.service":             "/etc/systemd/system/slipway-container.service",
+		"multi-user.target.wants/slipway-images@cluster.service":           "/etc/systemd/system/slipway-images@.service",
+		"multi-user.target.wants/slipway-images@controllers.service":       "/etc/systemd/system/slipway-images@.service",
+		"sysinit.target.wants/slipway-container.service":                   "/etc/systemd/system/slipway-container.service",
+		"network-online.target.wants/systemd-networkd-wait-online.service": "/lib/systemd/system/systemd-networkd-wait-online.service",
 	} {
 		if target, err := os.Readlink(filepath.Join(root, "etc/systemd/system", link)); err != nil || target != want {
 			t.Errorf("%s leads to %q (%v), want %s", link, target, err, want)

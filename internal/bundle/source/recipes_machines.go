@@ -1,6 +1,11 @@
 package source
 
-import "github.com/slipway-sh/slipway/internal/component"
+import (
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/internal/component"
+)
 
 const baseMachine = "debian-machine"
 
@@ -21,19 +26,41 @@ func withArchive(system string) lateArchive {
 	return lateArchive{System: system, Archive: ownArchive, Images: []string{component.SlipwayImage}}
 }
 
+// What machines boot with: GRUB's packages, and GRUB linked for their disks.
+const (
+	grubTree     = "debian-grub"
+	machineBoot  = "machine-boot"
+	networkUnits = "systemd-networkd.service systemd-networkd-wait-online.service"
+)
+
+// bootRecipes make the boot loader.
+func bootRecipes() map[string]recipe {
+	p := hostProcessor()
+	return map[string]recipe{
+		grubTree: debianTree{Variant: "extract", Packages: p.Grub},
+		machineBoot: bootLoader{Tree: grubTree, Processor: p, Early: earlyConfig(),
+			Modules:     strings.Fields("part_gpt ext2 search search_label normal configfile linux serial terminal echo test"),
+			BIOSModules: []string{"biosdisk"}, UEFIModules: strings.Fields("fat efi_gop all_video")},
+	}
+}
+
 // machineRecipes make the two kinds of machines: the seed, which runs k3s, and
 // the nodes of clusters, which kubeadm sets up.
 func machineRecipes() map[string]recipe {
+	p := hostProcessor()
+	units := append([]string{"slipway-container.service"}, strings.Fields(networkUnits)...)
 	return map[string]recipe{
 		baseMachine: debianTree{Variant: "minbase", Packages: []string{
 			"systemd", "systemd-sysv", "dbus", "libpam-systemd", "udev", "cloud-init", "cloud-guest-utils", "openssh-server", "sudo",
 			"ca-certificates", "iproute2", "iptables", "nftables", "ipset", "ipvsadm", "conntrack", "ethtool", "socat", "kmod",
 			"mount", "util-linux", "e2fsprogs", "xfsprogs", "open-iscsi", "procps", "iputils-ping", "less", "curl",
+			// What only machines of their own need: a kernel, name servers, the time.
+			p.Kernel, "initramfs-tools", "zstd", "systemd-resolved", "systemd-timesyncd",
 		}},
 		"node": withArchive(nodeSystem),
 		"seed": withArchive(seedSystem),
 		nodeSystem: machine{
-			Base: baseMachine, Folders: []string{"common", "node"}, Version: component.KubernetesVersion,
+			Base: baseMachine, Boot: machineBoot, Processor: p, Folders: []string{"common", "node"}, Version: component.KubernetesVersion,
 			Programs: map[string]string{
 				"usr/local/bin/containerd": "containerd", "usr/local/bin/containerd-shim-runc-v2": "containerd-shim-runc-v2",
 				"usr/local/bin/ctr": "ctr", "usr/local/bin/runc": "runc", "usr/local/bin/crictl": "crictl",
@@ -41,17 +68,17 @@ func machineRecipes() map[string]recipe {
 			},
 			Archives: map[string]string{"opt/cni/bin": "cni-plugins"},
 			Images:   map[string][]string{"cluster": clusterImages(), "management": managementImages()},
-			Enable: []string{"slipway-container.service", "containerd.service", "slipway-images@cluster.service",
-				"slipway-images@management.service", "slipway-images@" + ownArchive + ".service", "kubelet.service"},
+			Enable: append(slices.Clone(units), "containerd.service", "slipway-images@cluster.service",
+				"slipway-images@management.service", "slipway-images@"+ownArchive+".service", "kubelet.service"),
 			Room: ownRoom,
 		},
 		seedSystem: machine{
-			Base: baseMachine, Folders: []string{"common", "seed"}, Version: component.K3sVersion,
+			Base: baseMachine, Boot: machineBoot, Processor: p, Folders: []string{"common", "seed"}, Version: component.K3sVersion,
 			// Those that ask Kubernetes have a script of their name in usr/local/bin.
 			Programs: map[string]string{"usr/local/bin/k3s": "k3s", "usr/local/bin/kustomize": "kustomize",
 				"usr/libexec/slipway/helm": "helm", "usr/libexec/slipway/k9s": "k9s"},
 			Images: map[string][]string{"management": append([]string{"coredns", "pause"}, managementImages()...)},
-			Enable: []string{"slipway-container.service"},
+			Enable: units,
 			Room:   ownRoom,
 		},
 	}

@@ -20,13 +20,13 @@ import (
 func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "image",
-		Short: "Upload, verify and retire node images in Glance",
+		Short: "Try, upload, verify and retire node images",
 		Long: `An image manifest lists the images that a cloud should have: where to download them,
 their digests, and their properties in Glance. The commands read Slipway's own format,
 azimuth-images' manifest.json and OSISM's lists. They work on the cloud of an
-environment or on any other (--cloud). See docs/guides/images.md.`,
+environment or on any other (--cloud); try needs none. See docs/guides/images.md.`,
 	}
-	cmd.AddCommand(newList(streams), newSync(streams), newUpload(streams), newVerify(streams), newPrune(streams), newManifest(streams))
+	cmd.AddCommand(newList(streams), newSync(streams), newUpload(streams), newVerify(streams), newPrune(streams), newManifest(streams), newTry(streams))
 	return cmd
 }
 

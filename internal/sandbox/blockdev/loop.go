@@ -32,24 +32,29 @@ func Attach(file string) (Device, error) {
 	if err != nil || found {
 		return d, err
 	}
-	f, d, err := configure(file, 0)
+	f, d, err := configure(file, Part{}, 0)
 	if err != nil {
 		return Device{}, err
 	}
 	return d, f.Close()
 }
 
-// AttachWhileUsed makes a block device of a file that ends by itself when
-// nothing has it open or mounted; close the file when that is so.
-func AttachWhileUsed(file string, readOnly bool) (*os.File, Device, error) {
+// Part is a stretch of a file or a device, in bytes; the zero value is all of
+// it, a length of 0 everything from the offset on.
+type Part struct{ Offset, Length int64 }
+
+// AttachWhileUsed makes a block device of a part of a file, or of a block device,
+// that ends by itself when nothing has it open or mounted; close the file when
+// that is so.
+func AttachWhileUsed(file string, part Part, readOnly bool) (*os.File, Device, error) {
 	flags := uint32(unix.LO_FLAGS_AUTOCLEAR)
 	if readOnly {
 		flags |= unix.LO_FLAGS_READ_ONLY
 	}
-	return configure(file, flags)
+	return configure(file, part, flags)
 }
 
-func configure(file string, flags uint32) (*os.File, Device, error) {
+func configure(file string, part Part, flags uint32) (*os.File, Device, error) {
 	mode := os.O_RDWR
 	if flags&unix.LO_FLAGS_READ_ONLY != 0 {
 		mode = os.O_RDONLY
@@ -75,7 +80,7 @@ func configure(file string, flags uint32) (*os.File, Device, error) {
 			return nil, Device{}, fmt.Errorf("attaching %s: %w", file, err)
 		}
 		config := unix.LoopConfig{Fd: uint32(backing.Fd())}
-		config.Info.Flags = flags
+		config.Info.Flags, config.Info.Offset, config.Info.Sizelimit = flags, uint64(part.Offset), uint64(part.Length)
 		copy(config.Info.File_name[:len(config.Info.File_name)-1], file)
 		err = unix.IoctlLoopConfigure(int(f.Fd()), &config)
 		if err == nil {
@@ -100,7 +105,7 @@ func open(d Device, mode int) (*os.File, error) {
 	return os.OpenFile(d.Path, mode, 0)
 }
 
-// Find returns the block device of a file, if it has one.
+// Find returns the block device of a file, if it has one of all of it.
 func Find(file string) (Device, bool, error) {
 	var want unix.Stat_t
 	if err := unix.Stat(file, &want); err != nil {
@@ -122,7 +127,7 @@ func Find(file string) (Device, bool, error) {
 		}
 		info, err := unix.IoctlLoopGetStatus64(int(f.Fd()))
 		f.Close()
-		if err == nil && info.Inode == want.Ino && info.Device == uint64(want.Dev) {
+		if err == nil && info.Inode == want.Ino && info.Device == uint64(want.Dev) && info.Offset == 0 {
 			return d, true, nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-sh/slipway/internal/bootdisk"
 	"github.com/slipway-sh/slipway/internal/sandbox/blockdev"
 )
 
@@ -89,7 +91,11 @@ func (i *images) mount(name string) (string, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", fmt.Errorf("mounting image: %w", err)
 	}
-	loop, device, err := blockdev.AttachWhileUsed(i.file(name), true)
+	root, err := rootPart(i.file(name))
+	if err != nil {
+		return "", fmt.Errorf("mounting image: %w", err)
+	}
+	loop, device, err := blockdev.AttachWhileUsed(i.file(name), root, true)
 	if err != nil {
 		return "", err
 	}
@@ -104,7 +110,34 @@ func (i *images) mount(name string) (string, error) {
 			all = errors.Join(all, fmt.Errorf("as %s: %w", try.fs, err))
 		}
 	}
-	return "", fmt.Errorf("mounting image: it must be a file system without partitions that holds a root: %w", all)
+	return "", fmt.Errorf("mounting image: %s is no file system that this kernel mounts: %w", place(root), all)
+}
+
+// rootPart is where the root file system lies in a disk, which may be a file or a
+// device: in a partition, or in all of it where there are none.
+func rootPart(path string) (blockdev.Part, error) {
+	disk, err := os.Open(path)
+	if err != nil {
+		return blockdev.Part{}, err
+	}
+	defer disk.Close()
+	size, err := disk.Seek(0, io.SeekEnd)
+	if err != nil {
+		return blockdev.Part{}, err
+	}
+	root, err := bootdisk.FindRoot(disk, size)
+	if errors.Is(err, bootdisk.ErrNoTable) {
+		return blockdev.Part{}, nil
+	}
+	return blockdev.Part{Offset: root.Offset, Length: root.Length}, err
+}
+
+// place says what of a disk is meant, for people.
+func place(part blockdev.Part) string {
+	if part == (blockdev.Part{}) {
+		return "the disk, which has no partitions,"
+	}
+	return fmt.Sprintf("the partition at byte %d", part.Offset)
 }
 
 // release unmounts the images that keep does not name and removes their files.

@@ -79,12 +79,34 @@ func (s *server) mountVolume(root string) error {
 	if err != nil {
 		return err
 	}
+	if err := mountDisk(device.Path, root); err != nil {
+		return fmt.Errorf("mounting volume %s as root: %w", s.Slots[0], err)
+	}
+	return nil
+}
+
+// mountDisk mounts the root file system of a block device, to write to it. That
+// of a partition is a device upon the device, so that what the machine reads of
+// the whole disk is what it wrote.
+func mountDisk(disk, root string) error {
+	part, err := rootPart(disk)
+	if err != nil {
+		return err
+	}
+	if part != (blockdev.Part{}) {
+		loop, device, err := blockdev.AttachWhileUsed(disk, part, false)
+		if err != nil {
+			return err
+		}
+		defer loop.Close() // the mount keeps it from here on
+		disk = device.Path
+	}
 	for _, kind := range []string{"ext4", "xfs", "btrfs"} {
-		if err = unix.Mount(device.Path, root, kind, 0, ""); err == nil {
+		if err = unix.Mount(disk, root, kind, 0, ""); err == nil {
 			return nil
 		}
 	}
-	return fmt.Errorf("mounting volume %s as root: it must be a file system without partitions: %w", s.Slots[0], err)
+	return fmt.Errorf("%s is no file system that can be mounted: %w", place(part), err)
 }
 
 // prepare writes into the file system what a machine finds out at its first

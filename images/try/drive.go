@@ -1,0 +1,54 @@
+package try
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+)
+
+// driveLabel is how cloud-init knows a configuration drive.
+const driveLabel = "config-2"
+
+// userData is the machine's user data: it prints the size of the root and the units
+// that failed to every serial port, also one that the kernel does not print to;
+// several times, because others print there too.
+const userData = `#!/bin/sh
+size=$(df -P -k / | awk 'NR == 2 { print $2 }')
+failed=$(systemctl --failed --plain --no-legend 2>/dev/null | awk '{ printf "%s,", $1 }')
+for _ in 1 2 3; do
+	for port in /dev/ttyS0 /dev/ttyAMA0 /dev/hvc0; do
+		if [ -c "$port" ]; then
+			printf '\r\nslipway-report root_kib=%s failed=%s end\r\n' "$size" "$failed" >"$port" 2>/dev/null || :
+		fi
+	done
+	sleep 1
+done
+`
+
+// writeDocuments writes what Nova puts on a configuration drive.
+func writeDocuments(dir string) error {
+	latest := filepath.Join(dir, "openstack", "latest")
+	if err := os.MkdirAll(latest, 0o755); err != nil {
+		return err
+	}
+	meta, err := json.Marshal(map[string]any{"uuid": uuid.NewString(), "hostname": "slipway-try", "name": "slipway-try", "availability_zone": "nova"})
+	if err != nil {
+		return err
+	}
+	network, err := json.Marshal(map[string]any{
+		"links":    []any{map[string]any{"id": "link", "type": "phy", "ethernet_mac_address": mac, "mtu": 1500}},
+		"networks": []any{map[string]any{"id": "network", "network_id": "network", "type": "ipv4_dhcp", "link": "link"}},
+		"services": []any{},
+	})
+	if err != nil {
+		return err
+	}
+	for name, text := range map[string][]byte{"meta_data.json": meta, "network_data.json": network, "user_data": []byte(userData)} {
+		if err := os.WriteFile(filepath.Join(latest, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

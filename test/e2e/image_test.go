@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-sh/slipway/images/try"
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// bootTime bounds one boot by emulation on a busy machine: four to five minutes were
+// measured on two processors with ten jobs.
+const bootTime = 15 * time.Minute
+
+// milestones writes them to the test's log as they come.
+type milestones struct{ *testing.T }
+
+func (m milestones) Emit(e event.Event) { m.Logf("%s: %s %s", e.Step, e.Message, e.Error) }
+
+// TestNodeImageBoots starts the bundle's node image in QEMU by both kinds of
+// firmware, to the end of cloud-init and to SSH, with a root that has grown and no
+// unit that failed.
+func TestNodeImageBoots(t *testing.T) {
+	file := filepath.Join(bundleDir(t), "machines", "node.raw")
+	before := left(t)
+	report, err := try.Run(t.Context(), try.Options{File: file, Firmware: []try.Firmware{try.BIOS, try.UEFI},
+		Accelerator: "auto", Timeout: bootTime, TempDir: t.TempDir(), Sink: milestones{t}})
+	if err != nil {
+		for _, b := range report.Boots {
+			t.Logf("console by %s:\n%s", b.Firmware, strings.Join(b.Console, "\n"))
+		}
+		t.Fatal(err)
+	}
+	for _, b := range report.Boots {
+		if len(b.Milestones) != len(try.Milestones()) || !b.Passed || b.RootBytes <= report.DiskBytes || len(b.FailedUnits) > 0 {
+			t.Errorf("%+v", b)
+		}
+	}
+	if after := left(t); !slices.Equal(before, after) {
+		t.Errorf("QEMU still runs: %v", after)
+	}
+}
+
+// TestAnImageThatDoesNotBoot: without a boot loader each kind of firmware says so,
+// and the report names it.
+func TestAnImageThatDoesNotBoot(t *testing.T) {
+	bundleDir(t) // it takes QEMU too
+	dir := t.TempDir()
+	file := filepath.Join(dir, "empty.raw")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, 64<<20); err != nil {
+		t.Fatal(err)
+	}
+	report, err := try.Run(t.Context(), try.Options{File: file, Firmware: []try.Firmware{try.BIOS, try.UEFI},
+		Accelerator: "auto", Timeout: bootTime, TempDir: dir, Sink: milestones{t}})
+	if fault.ExitCode(err) != fault.ExitFailure || len(report.Boots) != 2 {
+		t.Fatalf("%v, %+v", err, report)
+	}
+	for _, b := range report.Boots {
+		if b.Reason != try.NoBootLoader || !strings.Contains(b.Cause, "no partition table") || b.Remedy == "" || len(b.Console) == 0 {
+			t.Errorf("%+v", b)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "slipway-try-*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// left are the machines of `image try` that run.
+func left(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	processes, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, p := range processes {
+		if text, _ := os.ReadFile(p); strings.Contains(string(text), "qemu") && strings.Contains(string(text), "slipway-try") {
+			all = append(all, p)
+		}
+	}
+	return all
+}
