@@ -57,7 +57,7 @@ func (f *firewall) run(_ context.Context, program string, args ...string) (strin
 
 func TestRulesHaveATagAndGoByIt(t *testing.T) {
 	t.Parallel()
-	theirs := map[string][]string{"filter": {"-A INPUT -s 10.42.0.0/16 -j ACCEPT", `-A INPUT -m comment --comment "not slipway-devstack" -j DROP`}, "nat": {"-A POSTROUTING -o eth0 -j MASQUERADE"}}
+	theirs := map[string][]string{"filter": {"-A INPUT -s 10.42.0.0/16 -j ACCEPT", "-A INPUT -m comment --comment slipway-devstack-of-others -j DROP"}, "nat": {"-A POSTROUTING -o eth0 -j MASQUERADE"}}
 	f := &firewall{rules: map[string][]string{"filter": slices.Clone(theirs["filter"]), "nat": slices.Clone(theirs["nat"])}}
 	s := read(t, nil)
 	for range 2 {

@@ -157,6 +157,12 @@ func TestCommands(t *testing.T) {
 	if want := "OS_CLIENT_CONFIG_FILE=" + tls.CloudsFile(); !strings.Contains(api.Environment, want) || strings.Contains(api.Line+api.Environment, "secret") {
 		t.Errorf("environment %s", api.Environment)
 	}
+	if err := tls.Configure(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(tls.CloudsFile()); err != nil || strings.Count(string(text), "cacert: /opt/ca.pem") != 2 {
+		t.Errorf("service users do not trust the cloud: %v\n%s", err, text)
+	}
 	controllers, err := tls.Command(ServiceControllers)
 	if err != nil || !strings.HasSuffix(controllers.Line, "--addon-offline") {
 		t.Errorf("%s (%v)", controllers.Line, err)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -189,8 +190,10 @@ func TestK3sTakesItsConfiguration(t *testing.T) {
 	if info, err := os.Stat(w.path("stack/data/slipway/k3s/agent/images/slipway.tar")); err != nil || info.Size() < 10<<20 {
 		t.Errorf("container images: %v (%v)", info, err)
 	}
-	w.env = append(w.env, "CALL=slipway_kubeconfig")
+	before := w.env
+	w.env = append(slices.Clone(before), "CALL=slipway_kubeconfig")
 	w.phases("stack later") // a phase that does nothing
+	w.env = before
 	info, err := os.Stat(w.path("stack/data/slipway/kubeconfig"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("kubeconfig: %v (%v)\n%s", info, err, w.logs())
