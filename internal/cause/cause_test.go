@@ -61,6 +61,16 @@ status: %[3]s
 `, name, infra, server)
 }
 
+const noAddress = `---
+kind: Event
+metadata: {name: e, namespace: prod}
+type: Warning
+reason: FailedCreatePort
+message: "No more IP addresses available on network x."
+involvedObject: {kind: OpenStackServer, name: w}
+lastTimestamp: "2026-01-02T%sZ"
+`
+
 // TestConditionsAreJudged: what speaks of another object, of what is over, or against
 // the cloud, loses.
 func TestConditionsAreJudged(t *testing.T) {
