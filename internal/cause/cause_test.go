@@ -61,6 +61,16 @@ status: %[3]s
 `, name, infra, server)
 }
 
+const noAddress = `---
+kind: Event
+metadata: {name: e, namespace: prod}
+type: Warning
+reason: FailedCreatePort
+message: "No more IP addresses available on network x."
+involvedObject: {kind: OpenStackServer, name: w}
+lastTimestamp: "2026-01-02T%sZ"
+`
+
 // TestConditionsAreJudged: what speaks of another object, of what is over, or against
 // the cloud, loses.
 func TestConditionsAreJudged(t *testing.T) {
@@ -84,6 +94,7 @@ status: {conditions: [{type: Ready, status: "False", severity: Warning, reason: 
 		"its own generation is earlier": {base + worker("w", "{observedGeneration: 2, conditions: ["+strings.Replace(fmt.Sprintf(refused, "09:00:00Z"), "type:", "observedGeneration: 1, type:", 1)+"]}", "{}"),
 			nil, ""},
 		"of a machine that goes":   {strings.Replace(base+worker("w", "{conditions: ["+fmt.Sprintf(refused, "09:00:00Z")+"]}", "{}"), "labels:", "deletionTimestamp: \"2026-01-02T09:30:00Z\", labels:", 1), nil, ""},
+		"an answer of Nova":        {strings.Replace(base+worker("w", "{conditions: ["+fmt.Sprintf(refused, "09:00:00Z")+"]}", "{}"), "generation: 2}", "generation: 2}\nspec: {image: {id: gone}, flavor: gone}", 1), &Cloud{}, "key-pair-missing OpenStackMachine w"},
 		"a wait for what is there": {base + worker("w", `{conditions: [{type: InstanceReady, status: "False", severity: Error, reason: WaitingForBootstrapData}]}`, "{}"), nil, ""},
 		"a wait for what is not there": {base + strings.Replace(worker("w", `{conditions: [{type: InstanceReady, status: "False", severity: Error, reason: WaitingForBootstrapData}]}`, "{}"), "dataSecretName: x", "", 1),
 			nil, "controller-says OpenStackMachine w"},

@@ -32,11 +32,24 @@ func (v *scene) events() []complaint {
 	return all
 }
 
+// answered reports whether Nova was asked for the server and refused: its answer is the
+// cause then, and not what it might have lacked.
+func (m member) answered() bool {
+	for _, o := range []*unstructured.Unstructured{m.infra, m.server} {
+		for _, c := range Conditions(o) {
+			if c.Status == "False" && c.Reason == "InstanceCreateFailed" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // waiting are the machines that have all they need from Cluster API, and no server.
 func (v *scene) waiting() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, m := range v.members {
-		if m.infra == nil || m.nova != nil || m.id != "" || m.leaving() || text(m.machine, "spec", "bootstrap", "dataSecretName") == "" || v.Now.Sub(m.since()) < time.Minute {
+		if m.infra == nil || m.nova != nil || m.id != "" || m.leaving() || m.answered() || text(m.machine, "spec", "bootstrap", "dataSecretName") == "" || v.Now.Sub(m.since()) < time.Minute {
 			continue
 		}
 		all = append(all, m.infra)

@@ -64,7 +64,7 @@ func (c *Cloud) image(name string) bool {
 func (v *scene) imagesOf() map[Ref]*unstructured.Unstructured {
 	found := map[Ref]*unstructured.Unstructured{}
 	for _, m := range v.members {
-		if m.infra == nil || m.nova != nil || m.id != "" || m.leaving() {
+		if m.infra == nil || m.nova != nil || m.id != "" || m.leaving() || m.answered() {
 			continue
 		}
 		if id := text(m.infra, "spec", "image", "id"); id != "" {
