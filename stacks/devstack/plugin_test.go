@@ -241,8 +241,6 @@ func TestAFailedStepEndsStack(t *testing.T) {
 
 // TestAServiceThatDoesNotAnswerIsTold ends stack.sh with the last 50 lines of its log. The
 // page names the units.
-//
-// proves: D-26
 func TestAServiceThatDoesNotAnswerIsTold(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/get-started/devstack.md")

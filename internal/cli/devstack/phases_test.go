@@ -24,7 +24,7 @@ import (
 // TestPhasesOnACloud stacks twice with the real program, looks at what is in the cloud, and
 // counts what is left after unstack and clean.
 //
-// proves: D-09, D-11, D-12, D-14, D-15
+// proves: D-09, D-11, D-12, D-15
 func TestPhasesOnACloud(t *testing.T) {
 	server := kubetest.Start(t) // skips without SLIPWAY_BUNDLE
 	server.Define(t)
