@@ -141,7 +141,9 @@ func (o Options) boot(ctx context.Context, host host, image image, firmware Firm
 	w := &watch{console: newConsole(image), machine: m, patience: patience(accelerator), timeout: o.Timeout, spoke: func() { _ = os.RemoveAll(dir) },
 		note: func(r Reached, next Milestone) {
 			o.Sink.Emit(event.Event{Time: time.Now(), Step: name, State: event.Note, Message: fmt.Sprintf("%s after %.1f s", r.Milestone, r.Seconds)})
-			step.Wait("waiting for: " + string(next))
+			if next != "" {
+				step.Wait("waiting for: " + string(next))
+			}
 		}}
 	w.run(ctx)
 	w.result(&boot, image)
