@@ -59,7 +59,7 @@ func lookUp(t *testing.T, values map[string]any, path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// proves: S-58
+// proves: S-50, S-58
 func TestValuesOfTheManagementCluster(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -48,7 +48,7 @@ func TestCloudConfig(t *testing.T) {
 // TestBalancersOfServices are OVN's where the API server's is, with the one
 // algorithm that it has; a user's own settings win.
 //
-// proves: S-47
+// proves: F31, S-47
 func TestBalancersOfServices(t *testing.T) {
 	t.Parallel()
 	const none = ""

@@ -40,6 +40,8 @@ func onSandbox() bool { return os.Getenv("SLIPWAY_DEVCLOUD") == "" && os.Getenv(
 
 // TestNetworksOfTheChart has Cluster API and CAPO make what the chart's values
 // say of the way to the API and to the nodes, and asks Octavia and Neutron.
+//
+// proves: F31, F39, F91, F92, S-50
 func TestNetworksOfTheChart(t *testing.T) {
 	if !onSandbox() {
 		t.Skip("it needs amphora and OVN beside each other, as the sandbox has them")
