@@ -61,6 +61,18 @@ status: %[3]s
 `, name, infra, server)
 }
 
+// addressed is a cluster whose API has a floating IP.
+func addressed(since string, ready bool) string {
+	return fmt.Sprintf(`kind: Cluster
+metadata: {name: c, namespace: prod}
+status: {conditions: [{type: InfrastructureReady, status: "True", lastTransitionTime: "2026-01-02T%s"}]}
+---
+kind: OpenStackCluster
+metadata: {name: c, namespace: prod}
+status: {ready: %t, apiServerLoadBalancer: {ip: 203.0.113.7}}
+`, since, ready)
+}
+
 const noAddress = `---
 kind: Event
 metadata: {name: e, namespace: prod}
@@ -107,9 +119,12 @@ status: {conditions: [{type: Ready, status: "False", severity: Warning, reason: 
 			&Cloud{At: now}, "server-deleted server w"},
 		"a list of before the server": {base + worker("w", "{}", `{instanceID: "1", conditions: [{type: InstanceReady, status: "True", lastTransitionTime: "2026-01-02T09:00:00Z"}]}`),
 			&Cloud{At: now.Add(-time.Hour - time.Second)}, ""},
-		"a server that nobody dates": {base + worker("w", "{}", `{instanceID: "1"}`), &Cloud{At: now.Add(-110 * time.Minute)}, ""},
-		"a server of long ago":       {base + worker("w", "{}", `{instanceID: "1"}`), &Cloud{At: now}, "server-deleted server w"},
-		"an error of a server":       {base + worker("w", "{}", `{instanceState: ERROR, conditions: [{type: InstanceReady, status: "False", severity: Error, reason: InstanceStateError}]}`), nil, "server-error OpenStackServer w"},
+		"a server that nobody dates":         {base + worker("w", "{}", `{instanceID: "1"}`), &Cloud{At: now.Add(-110 * time.Minute)}, ""},
+		"a server of long ago":               {base + worker("w", "{}", `{instanceID: "1"}`), &Cloud{At: now}, "server-deleted server w"},
+		"an address that is lost":            {addressed("09:00:00Z", true), &Cloud{At: now}, "floating-ip-lost floating IP 203.0.113.7"},
+		"a list of before the address":       {addressed("09:00:00Z", true), &Cloud{At: now.Add(-time.Hour - time.Second)}, ""},
+		"an address of what is not complete": {addressed("09:00:00Z", false), &Cloud{At: now}, ""},
+		"an error of a server":               {base + worker("w", "{}", `{instanceState: ERROR, conditions: [{type: InstanceReady, status: "False", severity: Error, reason: InstanceStateError}]}`), nil, "server-error OpenStackServer w"},
 		"that runs now, given up on": {base + worker("w", "{}", `{instanceState: ERROR, conditions: [{type: InstanceReady, status: "False", severity: Error, reason: InstanceStateError}]}`),
 			&Cloud{Servers: []Server{{ID: "1", Name: "w", Status: "ACTIVE", Created: now}}}, "machine-given-up OpenStackMachine w"},
 	} {

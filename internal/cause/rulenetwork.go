@@ -100,10 +100,27 @@ func closedGroup(v *scene) []hit {
 	return []hit{{object: v.under(v.infra(), Ref{Kind: "security group", Name: g.Name, ID: g.ID}), cause: words, evidence: []string{"Neutron: security group " + g.Name + ": " + words}}}
 }
 
+// completeWhenAsked reports whether the cluster's infrastructure was complete before the
+// cloud was asked. A list from before does not have what CAPO created since.
+func (v *scene) completeWhenAsked() bool {
+	if !flag(v.infrastructure, "status", "ready") {
+		return false
+	}
+	if v.Cloud.At.IsZero() {
+		return true
+	}
+	for _, c := range Conditions(v.cluster) {
+		if c.Type == "InfrastructureReady" && c.Status == "True" && !c.Since.IsZero() {
+			return c.Since.Before(v.Cloud.At)
+		}
+	}
+	return v.infrastructure.GetCreationTimestamp().Add(late).Before(v.Cloud.At)
+}
+
 // lostAddress is a hit if the floating IP of the API exists no more or leads nowhere.
 func lostAddress(v *scene) []hit {
 	address := text(v.infrastructure, "status", "apiServerLoadBalancer", "ip")
-	if address == "" || v.ending() || !v.Cloud.knows(ListFloatingIPs) {
+	if address == "" || v.ending() || !v.Cloud.knows(ListFloatingIPs) || !v.completeWhenAsked() {
 		return nil
 	}
 	i := slices.IndexFunc(v.Cloud.FloatingIPs, func(f FloatingIP) bool { return f.Address == address })

@@ -38,4 +38,5 @@ func (p *pass) judge(ctx context.Context) {
 	if p.objects.Cloud = p.ask(ctx); p.objects.Cloud != nil {
 		p.state = observe.Of(p.objects)
 	}
+	p.forgetUndated(p.state.Causes)
 }

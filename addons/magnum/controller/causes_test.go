@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/slipway-sh/slipway/addons/magnum/observe"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/cause/look"
@@ -85,6 +86,36 @@ func TestABrokenLoadBalancerIsNamed(t *testing.T) {
 	h.clock = h.clock.Add(h.r.Patience + time.Minute)
 	h.told("provisioning status is ERROR")
 	h.phases(v1alpha1.CreateFailed)
+}
+
+// TestACauseWithoutATimeIsGivenTime: nobody says since when the floating IP is missing, so
+// the operation does not end before that has been seen for a while. When it is gone and
+// comes back, the time begins anew.
+func TestACauseWithoutATimeIsGivenTime(t *testing.T) {
+	t.Parallel()
+	lost := observe.Cause{Object: "floating IP 203.0.113.7", Reason: "floating-ip-lost", Hopeless: true}
+	p := &pass{reconciler: newReconciler(nil, nil, Options{Patience: 5 * time.Minute}), now: time.Now()}
+	look := func(after time.Duration, present bool) bool {
+		p.now = p.now.Add(after)
+		if !present {
+			p.forgetUndated(nil)
+			return false
+		}
+		p.forgetUndated([]observe.Cause{lost})
+		ended, left := p.hopeless(lost)
+		if !ended && left <= 0 {
+			t.Errorf("it does not look again")
+		}
+		return ended
+	}
+	for i, step := range []struct {
+		after          time.Duration
+		present, ended bool
+	}{{0, true, false}, {4 * time.Minute, true, false}, {2 * time.Minute, true, true}, {time.Minute, false, false}, {time.Minute, true, false}, {6 * time.Minute, true, true}} {
+		if ended := look(step.after, step.present); ended != step.ended {
+			t.Errorf("step %d: ended %t", i, ended)
+		}
+	}
 }
 
 // TestAWorkerWithoutAHostIsNamed by Nova's words, not by what Cluster API waited for

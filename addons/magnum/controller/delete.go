@@ -143,7 +143,7 @@ func (p *pass) deletionVerdict() (failed bool, reason string) {
 		if reason == "" {
 			reason = cause.String()
 		}
-		ended, left := hopeless(cause, p.now, p.Patience)
+		ended, left := p.hopeless(cause)
 		p.later(left)
 		// A machine that failed is deleted like any other.
 		if ended && !cause.Final {

@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +35,44 @@ func next(p v1alpha1.Phase, changed, ready, failed bool) v1alpha1.Phase {
 func end(p v1alpha1.Phase, how string) v1alpha1.Phase {
 	operation, _, _ := strings.Cut(string(p), "_")
 	return v1alpha1.Phase(operation + how)
+}
+
+// hopeless is the same as the function, with the time at which a cause without one
+// was first met: the cloud may have been asked before what it lacks was there.
+func (p *pass) hopeless(c observe.Cause) (ended bool, left time.Duration) {
+	if c.Since.IsZero() && c.Hopeless {
+		c.Since = p.undatedSince(c)
+	}
+	return hopeless(c, p.now, p.Patience)
+}
+
+// undatedSince is when a cause without a time was first met.
+func (p *pass) undatedSince(c observe.Cause) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.undated[p.key]
+	if known == nil {
+		known = map[string]time.Time{}
+		p.undated[p.key] = known
+	}
+	at, ok := known[c.Reason+" "+c.Object]
+	if !ok {
+		at = p.now
+		known[c.Reason+" "+c.Object] = at
+	}
+	return at
+}
+
+// forgetUndated forgets causes that are no more.
+func (p *pass) forgetUndated(present []observe.Cause) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.undated[p.key], func(text string, _ time.Time) bool {
+		return !slices.ContainsFunc(present, func(c observe.Cause) bool { return c.Reason+" "+c.Object == text })
+	})
+	if len(p.undated[p.key]) == 0 {
+		delete(p.undated, p.key)
+	}
 }
 
 // hopeless says whether a cause ends an operation: at once where the provider

@@ -30,6 +30,8 @@ type reconciler struct {
 	mu sync.Mutex
 	// since is when a trouble of a cluster was first met.
 	since map[types.NamespacedName]met
+	// undated is when causes without a time were first met.
+	undated map[types.NamespacedName]map[string]time.Time
 	// seen are generations that were written and the cache has yet to show.
 	seen map[types.NamespacedName]map[string]int64
 }
@@ -41,7 +43,7 @@ type met struct {
 
 func newReconciler(c client.Client, live client.Reader, o Options) *reconciler {
 	return &reconciler{Options: o, client: c, live: live, events: record.NewFakeRecorder(0),
-		since: map[types.NamespacedName]met{}, seen: map[types.NamespacedName]map[string]int64{}}
+		since: map[types.NamespacedName]met{}, undated: map[types.NamespacedName]map[string]time.Time{}, seen: map[types.NamespacedName]map[string]int64{}}
 }
 
 // pass is one look at one cluster.
@@ -111,6 +113,7 @@ func (r *reconciler) forget(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.since, key)
+	delete(r.undated, key)
 	delete(r.seen, key)
 }
 

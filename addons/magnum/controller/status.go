@@ -66,7 +66,7 @@ func (p *pass) verdict() (failed bool, reason string) {
 		if reason == "" {
 			reason = cause.String()
 		}
-		ended, left := hopeless(cause, p.now, p.Patience)
+		ended, left := p.hopeless(cause)
 		p.later(left)
 		if ended && !p.ofGroup(cause) {
 			return true, cause.String()
@@ -149,7 +149,7 @@ func (p *pass) reportGroup(ctx context.Context, g *v1alpha1.NodeGroup, failed bo
 		(wanted.KubernetesVersion == "" || group.Version == "v"+wanted.KubernetesVersion)
 	cause := ""
 	if group.Cause != nil {
-		ended, left := hopeless(*group.Cause, p.now, p.Patience)
+		ended, left := p.hopeless(*group.Cause)
 		p.later(left)
 		failed, cause = failed || ended, group.Cause.String()
 	} else if failed || g.Status.Phase.Failed() {
