@@ -13,9 +13,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 
+	"github.com/slipway-sh/slipway/internal/cause/look"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 )
 
@@ -105,13 +107,19 @@ func direct(ctx context.Context, t *target.Target, seed *target.Seed) (facts, er
 	return f, errors.Join(errShelved, err)
 }
 
+// clusters are those of a cluster. The cloud is asked about those that are not ready,
+// and about the management cluster in any case: Cluster API learns only after minutes
+// that a server is gone.
 func clusters(ctx context.Context, c *kube.Cluster, on string) ([]cluster, error) {
-	reports, err := clusterapi.Read(ctx, c.Dynamic, metav1.NamespaceAll)
+	all, err := clusterapi.ReadAll(ctx, c.Dynamic, metav1.NamespaceAll)
 	if err != nil {
 		return nil, fmt.Errorf("reading the clusters on the %s cluster: %w", on, err)
 	}
+	said := all.Ask(ctx, c.Dynamic, look.NewCache(time.Now), false, func(r clusterapi.Report) bool {
+		return clusterapi.Sick(r) || r.Namespace == stacks.ManagementNamespace
+	})
 	var list []cluster
-	for _, report := range reports {
+	for _, report := range all.Reports(said.Of, time.Now()) {
 		list = append(list, cluster{on, report})
 	}
 	return list, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -107,6 +108,12 @@ func TestTrouble(t *testing.T) {
 			parts[4].Ready, parts[4].State, parts[4].Cause = false, "Pending", "Quota exceeded for cores"
 		}, "Pending: Quota exceeded for cores",
 			"Not all is well: Machine demo-control-plane-1 of cluster demo is Pending: Quota exceeded for cores. Run slipway cluster describe"},
+		"a server that only Nova knows to be gone": {func(r *result) {
+			r.Clusters[0].Findings = []cause.Finding{{Object: cause.Ref{Kind: "server", Name: "demo-control-plane-1"}, Cause: "Nova has no server with the id 7", Source: "Nova", Ending: cause.Final}}
+		}, "Cluster", "Not all is well: server demo-control-plane-1: Nova has no server with the id 7 (says Nova). Run slipway why"},
+		"a port that is down for a moment": {func(r *result) {
+			r.Clusters[0].Findings = []cause.Finding{{Object: cause.Ref{Kind: "port", Name: "p"}, Cause: "it is DOWN", Source: "Neutron", Ending: cause.Passing}}
+		}, "Cluster", "All is well"},
 		"drift": {func(r *result) { r.Drift = []engine.Change{{Name: "router", Operation: engine.Delete}} }, "drift: router is gone", "router differs from the state. Run slipway up"},
 		"a shelved seed": {func(r *result) { r.Seed, r.Unreachable, r.shelved = nil, errShelved.Error(), true },
 			"Cluster", "All that can be checked is well. The seed is shelved"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
@@ -49,7 +50,7 @@ func (r result) verdict() string {
 
 // trouble is the first cause, from what others stand on to what stands on them,
 // and what to do about it; "" is none.
-func (r result) trouble() (cause, fix string) {
+func (r result) trouble() (trouble, fix string) {
 	const more = "Run slipway status --wide to see the rest"
 	for _, t := range r.Resources {
 		if judge(t) == broken {
@@ -70,6 +71,13 @@ func (r result) trouble() (cause, fix string) {
 	for _, c := range r.Clusters {
 		if part, waiting := c.Waiting(); waiting {
 			return describe(c, part), "Run slipway cluster describe or slipway status --wide to see the rest"
+		}
+	}
+	for _, c := range r.Clusters { // what Cluster API does not know yet
+		for _, f := range c.Findings {
+			if f.NeedsHelp() || f.Ending == cause.Final {
+				return f.Line(), "Run slipway why to see what to do"
+			}
 		}
 	}
 	for _, t := range r.Resources {
