@@ -36,37 +36,23 @@ func (c *Cloud) ids() map[string]bool {
 	if c == nil {
 		return own
 	}
-	add := func(id string) { own[strings.ToLower(id)] = true }
-	add(c.Project)
-	for _, s := range c.Servers {
-		add(s.ID)
-	}
-	for _, b := range c.Balancers {
-		add(b.ID)
-	}
-	for _, p := range c.Ports {
-		add(p.ID)
-	}
-	for _, v := range c.Volumes {
-		add(v.ID)
-	}
-	for _, i := range c.Images {
-		add(i.ID)
-	}
-	for _, n := range c.Networks {
-		add(n.ID)
-	}
-	for _, r := range c.Routers {
-		add(r.ID)
-	}
-	for _, g := range c.SecurityGroups {
-		add(g.ID)
-	}
-	for _, f := range c.FloatingIPs {
-		add(f.ID)
-	}
-	for _, f := range c.Flavors {
-		add(f.ID)
-	}
+	own[strings.ToLower(c.Project)] = true
+	collect(own, c.Servers, func(s Server) string { return s.ID })
+	collect(own, c.Balancers, func(b Balancer) string { return b.ID })
+	collect(own, c.Ports, func(p Port) string { return p.ID })
+	collect(own, c.Volumes, func(v Volume) string { return v.ID })
+	collect(own, c.Images, func(i Image) string { return i.ID })
+	collect(own, c.Networks, func(n Named) string { return n.ID })
+	collect(own, c.Routers, func(r Router) string { return r.ID })
+	collect(own, c.SecurityGroups, func(g SecurityGroup) string { return g.ID })
+	collect(own, c.FloatingIPs, func(f FloatingIP) string { return f.ID })
+	collect(own, c.Flavors, func(f Named) string { return f.ID })
 	return own
+}
+
+// collect adds the ids of a list.
+func collect[T any](to map[string]bool, list []T, id func(T) string) {
+	for _, one := range list {
+		to[strings.ToLower(id(one))] = true
+	}
 }
