@@ -118,6 +118,25 @@ func TestACauseWithoutATimeIsGivenTime(t *testing.T) {
 	}
 }
 
+// TestALostAddressIsGivenTime: it is named at once, and ends the creation only when it has
+// been missing for a while, although Neutron does not say since when.
+func TestALostAddressIsGivenTime(t *testing.T) {
+	t.Parallel()
+	h, _, _ := inCloud(t, sandboxtest.Start(t))
+	h.pass()
+	o := h.object(infrastructure(), stack)
+	o.Object["status"] = map[string]any{"ready": true, "apiServerLoadBalancer": map[string]any{"ip": "203.0.113.7"}}
+	h.update(o)
+	c := h.object(capiCluster(), stack)
+	c.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "InfrastructureReady", "status": "True", "lastTransitionTime": h.clock.Add(-time.Hour).Format(time.RFC3339)}}}
+	h.update(c)
+	h.told("floating IP 203.0.113.7: the project has no such floating IP")
+	h.phases(v1alpha1.CreateInProgress)
+	h.clock = h.clock.Add(h.r.Patience + time.Minute)
+	h.told("no such floating IP")
+	h.phases(v1alpha1.CreateFailed)
+}
+
 // TestAWorkerWithoutAHostIsNamed by Nova's words, not by what Cluster API waited for
 // before.
 func TestAWorkerWithoutAHostIsNamed(t *testing.T) {
