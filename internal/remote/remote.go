@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -131,13 +132,26 @@ func (m *Machine) keepAlive() {
 // Close ends the connection.
 func (m *Machine) Close() error { return m.client.Close() }
 
-// DialContext connects to an address from the machine's point of view.
+// DialContext connects to an address from the machine's point of view. A connection that
+// the address refuses is syscall.ECONNREFUSED, as without SSH, so that callers who retry
+// while a server restarts recognise it.
 func (m *Machine) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	connection, err := m.client.DialContext(ctx, network, address)
+	if refusedByTarget(err) {
+		err = syscall.ECONNREFUSED
+	}
 	if err != nil {
 		return nil, fmt.Errorf("connecting from %s to %s: %w", m.name, address, err)
 	}
 	return connection, nil
+}
+
+// refusedByTarget tells whether sshd reached the target's host, which refused. The reason
+// SSH_OPEN_CONNECT_FAILED (RFC 4254, 5.1) covers every failure; sshd's message is the
+// words of connect(2), in the C locale of a service.
+func refusedByTarget(err error) bool {
+	var failure *ssh.OpenChannelError
+	return errors.As(err, &failure) && failure.Reason == ssh.ConnectionFailed && strings.EqualFold(failure.Message, "connection refused")
 }
 
 // Failure is the error of a program that failed.

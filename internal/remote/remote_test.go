@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -117,8 +118,8 @@ func forward(n ssh.NewChannel) {
 		Back uint32
 	}
 	_ = ssh.Unmarshal(n.ExtraData(), &to)
-	if to.Port == 1 {
-		_ = n.Reject(ssh.ConnectionFailed, "refused")
+	if why, failed := map[uint32]string{1: "Connection refused", 2: "No route to host"}[to.Port]; failed {
+		_ = n.Reject(ssh.ConnectionFailed, why)
 		return
 	}
 	channel, requests, err := n.Accept()
@@ -292,8 +293,18 @@ func TestForwardReachesTheMachinesNetwork(t *testing.T) {
 			t.Fatal("it listens after the end of its context")
 		}
 	}
-	if _, err := c.DialContext(t.Context(), "tcp", "127.0.0.1:1"); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
-		t.Errorf("a refused connection: %v", err)
+}
+
+// A server that restarts on the machine is recognised as one here: those who wait for a
+// Kubernetes API try again.
+func TestARefusedConnectionIsOne(t *testing.T) {
+	t.Parallel()
+	c := open(t, newMachine(t, nil))
+	for address, refused := range map[string]bool{"127.0.0.1:1": true, "127.0.0.1:2": false} {
+		_, err := c.DialContext(t.Context(), "tcp", address)
+		if err == nil || !strings.Contains(err.Error(), address) || errors.Is(err, syscall.ECONNREFUSED) != refused {
+			t.Errorf("%s: %v", address, err)
+		}
 	}
 }
 

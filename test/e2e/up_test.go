@@ -48,8 +48,14 @@ func (p *project) do(args ...string) string {
 	out, err := cmd.Output()
 	p.said.WriteString(errs.String())
 	if err != nil {
-		p.t.Fatalf("slipway %s: %v\n%s\n%s", strings.Join(args, " "), err, out, errs.String())
+		p.t.Fatalf("slipway %s: %v\n%s\n%s\nk3s on the seed said:\n%s", strings.Join(args, " "), err, out, errs.String(), p.seedJournal())
 	}
+	return string(out)
+}
+
+// seedJournal is the end of the log of k3s, for a failed test; empty without a seed.
+func (p *project) seedJournal() string {
+	out, _ := p.command("ssh", "--", "sudo", "journalctl", "--unit", "k3s", "--no-pager", "--lines", "60").Output()
 	return string(out)
 }
 
