@@ -53,9 +53,11 @@ func (p *project) do(args ...string) string {
 	return string(out)
 }
 
-// seedJournal is the end of the log of k3s, for a failed test; empty without a seed.
+// seedJournal are the lines of k3s' log that tell why it stopped, for a failed test;
+// empty without a seed.
 func (p *project) seedJournal() string {
-	out, _ := p.command("ssh", "--", "sudo", "journalctl", "--unit", "k3s", "--no-pager", "--lines", "60").Output()
+	out, _ := p.command("ssh", "--", "sudo", "journalctl", "--unit", "k3s", "--no-pager", "--lines", "30",
+		"--grep", "level=(error|fatal)|^panic|^fatal|[Mm]ain process|^Start|^Stop|Failed with result").Output()
 	return string(out)
 }
 
