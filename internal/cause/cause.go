@@ -104,7 +104,7 @@ func (f Finding) Line() string {
 // NeedsHelp reports whether waiting alone does not end the cause, whether or not the
 // controller has given up on it too.
 func (f Finding) NeedsHelp() bool {
-	return f.Ending == Outside || f.rule != nil && f.rule.Ending == Outside
+	return f.Ending == Outside || f.Ending == Final && f.rule != nil && f.rule.Ending == Outside
 }
 
 // Of returns the first object of a kind in the chain, the zero Ref if there is none.
@@ -135,6 +135,11 @@ func Explain(s Snapshot) Answer {
 		all[i].Fix = all[i].fill(v.space())
 	}
 	a := Answer{Findings: fold(v, all), Well: v.well(all), Unseen: slices.Clone(s.Unseen)}
+	for i, f := range a.Findings {
+		if v.repaired(f) {
+			a.Findings[i].Ending = Passing
+		}
+	}
 	if s.Cloud == nil {
 		a.Unseen = append(a.Unseen, Unseen{"the cloud", "it was not asked"})
 	} else {

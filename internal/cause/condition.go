@@ -105,7 +105,7 @@ func (v *scene) complaints(o *unstructured.Unstructured) []complaint {
 		if c.Status != "False" && !(c.Status == "Unknown" && c.Message != "") || c.outdated(o) || v.over(o, c.Reason) || inverse(c.Type) {
 			continue
 		}
-		if v.goes(o) && !strings.Contains(c.Reason, "Delet") {
+		if v.goes(o) && (!strings.Contains(c.Reason, "Delet") || c.Reason == "NodeDeleted") {
 			continue // what is being deleted is not well, and need not be
 		}
 		one := complaint{object: object, kind: c.Type, reason: c.Reason, message: oneLine(c.Message), since: c.Since, final: given, loud: loud(o, c)}

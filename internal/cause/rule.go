@@ -19,6 +19,9 @@ type Rule struct {
 	Meaning, Fix string
 	// Ending is what becomes of it unless the controller has given up.
 	Ending Ending
+	// healthCheck is set if a machine health check sees it and has the machine replaced:
+	// then it is passing where such a check watches the machine.
+	healthCheck bool
 	// Operator is set if only the operator can see and fix it; tenants are told Meaning.
 	Operator bool
 

@@ -12,12 +12,12 @@ func nodeRules() []Rule {
 		{ID: "node-memory", Layer: k, Ending: Outside, Meaning: "The node has too little memory.",
 			Fix: "give pods requests and limits, or choose a larger flavor", words: regexp.MustCompile(`Node\.MemoryPressure|insufficient memory available|System OOM`)},
 		{ID: "node-pids", Layer: k, Ending: Outside, Meaning: "The node has too many processes.", Fix: "find the pod that starts them, or choose a larger flavor", words: regexp.MustCompile(`Node\.PIDPressure|insufficient PID`)},
-		{ID: "node-silent", Layer: k, Ending: Outside, Meaning: "The kubelet of the node reports nothing any more.",
+		{ID: "node-silent", Layer: k, Ending: Outside, healthCheck: true, Meaning: "The kubelet of the node reports nothing any more.",
 			Fix:   "see whether the server runs with slipway why MACHINE; a machine health check replaces it, or delete the Machine: kubectl delete machine NAME",
 			words: regexp.MustCompile(`(?i)kubelet stopped posting node status|Node Ready condition is Unknown|Node \S+ is unreachable`)},
-		{ID: "node-runtime", Layer: k, Ending: Outside, Meaning: "The container runtime of the node is not well.",
+		{ID: "node-runtime", Layer: k, Ending: Outside, healthCheck: true, Meaning: "The container runtime of the node is not well.",
 			Fix: "see the journal of containerd and of the kubelet on the node" + again, words: regexp.MustCompile(`(?i)container runtime is down|PLEG is not healthy|container runtime status check may not have completed`)},
-		{ID: "node-gone", Layer: k, Ending: Outside, Meaning: "The node was deleted from the cluster, but its Machine is there.",
+		{ID: "node-gone", Layer: k, Ending: Outside, healthCheck: true, Meaning: "The node was deleted from the cluster, but its Machine is there.",
 			Fix: "delete the Machine so that Cluster API creates another: kubectl delete machine NAME", words: regexp.MustCompile(`(?i)node \S+ (does not exist|has been deleted)|NodeDeleted`)},
 	}
 }

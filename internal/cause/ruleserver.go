@@ -31,7 +31,7 @@ func serverRules() []Rule {
 		{ID: "server-error", Layer: "Nova", Ending: Outside, Meaning: "Nova put the server into ERROR.",
 			Fix:  "read Nova's fault; see what was done with openstack server event list SERVER" + again,
 			find: unknownFaults, words: regexp.MustCompile(`^InstanceStateError`), not: func(v *scene, c complaint, _ string) bool { return v.now(c.object.Name, "ACTIVE") }},
-		{ID: "server-deleted", Layer: "Nova", Ending: Final, Meaning: "Somebody deleted the server outside Cluster API.",
+		{ID: "server-deleted", Layer: "Nova", Ending: Final, healthCheck: true, Meaning: "Somebody deleted the server outside Cluster API.",
 			Fix:  "delete the Machine so that Cluster API creates another: kubectl delete machine NAME; see who deleted the server with openstack server event list",
 			find: deleted, words: regexp.MustCompile(`(?i)server was unexpectedly deleted|instance has been deleted|^InstanceDeleted|^InstanceNotFound`)},
 		{ID: "server-stopped", Layer: "Nova", Ending: Outside, Meaning: "The server does not run: somebody or its host stopped it.",

@@ -1,0 +1,51 @@
+package cause
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestAHealthCheckRepairs: what a machine health check has replaced is no reason to end a
+// wait, and the node of a machine that goes need not be there.
+func TestAHealthCheckRepairs(t *testing.T) {
+	t.Parallel()
+	const (
+		checked = `{type: HealthCheckSucceeded, status: "True", reason: Succeeded}`
+		gone    = `{type: NodeHealthy, status: "False", reason: NodeDeleted, message: "Node w has been deleted", lastTransitionTime: "2026-01-02T09:00:00Z"}`
+		given   = `{instanceID: "1", conditions: [{type: InstanceReady, status: "False", severity: Error, reason: InstanceDeleted, message: "server was unexpectedly deleted", lastTransitionTime: "2026-01-02T09:00:00Z"}]}`
+	)
+	machine := func(server string, conditions ...string) string {
+		text := base + worker("w", "{failureReason: UpdateError, failureMessage: it is broken}", server)
+		return strings.Replace(text, "dataSecretName: x}}\n", "dataSecretName: x}}\nstatus: {conditions: ["+strings.Join(conditions, ", ")+"]}\n", 1)
+	}
+	leaving := func(text string) string {
+		return strings.Replace(text, "labels:", `deletionTimestamp: "2026-01-02T09:30:00Z", labels:`, 1)
+	}
+	for name, test := range map[string]struct {
+		objects string
+		cloud   *Cloud
+		want    string
+		ending  Ending
+		help    bool
+	}{
+		"a server, watched":         {machine(given, checked), &Cloud{At: now}, "server-deleted server w", Passing, false},
+		"a server that none watch":  {machine(given), &Cloud{At: now}, "server-deleted server w", Final, false},
+		"a node, watched":           {machine("{}", gone, checked), nil, "node-gone Machine w", Passing, false},
+		"a node that none watch":    {machine("{}", gone), nil, "node-gone Machine w", Outside, true},
+		"a node of one that leaves": {leaving(machine("{}", gone)), nil, "", "", false},
+		"what no check sees": {machine(`{conditions: [{type: InstanceReady, status: "False", severity: Error, reason: InstanceCreateFailed, message: "Invalid key_name provided.", lastTransitionTime: "2026-01-02T09:00:00Z"}]}`, checked), nil,
+			"key-pair-missing OpenStackServer w", Final, true},
+	} {
+		a := Explain(Snapshot{Objects: read(t, test.objects), Cloud: test.cloud, Now: now})
+		var ending Ending
+		help := false
+		for _, f := range a.Findings {
+			if strings.Contains(test.want, f.Reason) {
+				ending, help = f.Ending, f.NeedsHelp()
+			}
+		}
+		if got := reasons(a); !strings.Contains(got, test.want) || test.want == "" && strings.Contains(got, "node-gone") || ending != test.ending || help != test.help {
+			t.Errorf("%s: %q, %s, needs help %t", name, got, ending, help)
+		}
+	}
+}
