@@ -102,7 +102,7 @@ func extentOf(i manifest.Image, head []byte, published int64) extent {
 	case kind.Compressed():
 		b.size = -1
 	case i.Convert != "" && kind == disk.Qcow2:
-		if size, err := disk.CheckQcow2(head); err == nil { // else it is refused when it is brought
+		if size, err := disk.CheckQcow2(head); err == nil { // else the upload refuses it
 			b.size = size
 		}
 	}

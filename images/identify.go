@@ -33,10 +33,10 @@ const (
 type Choice struct {
 	Action Action
 	Record *Record
-	// Replaced is the image of the same name and other bytes that has to make
-	// way, nil if there is none or replacing was not asked for.
+	// Replaced is the image with the same name and other bytes that is replaced, nil if
+	// there is none or the user did not ask for it.
 	Replaced *Record
-	// Reason is told to the user.
+	// Reason is shown to the user.
 	Reason string
 }
 
@@ -144,13 +144,13 @@ func rank(i manifest.Image, r Record) int {
 	return score
 }
 
-// ownLeftover says that a record has our mark and that nobody compared its
-// bytes, if it has any: some servers take a broken upload for a whole one.
+// ownLeftover reports whether a record is ours and its bytes were never verified: some
+// servers accept an interrupted upload as complete.
 func ownLeftover(i manifest.Image, r Record) bool {
 	return r.Properties[PropertyMark] == i.Key && unfinished(r)
 }
 
-// unfinished says that the run that brings or brought a record did not end.
+// unfinished reports whether the run that uploads a record is active or was interrupted.
 func unfinished(r Record) bool {
 	_, leased := r.Properties[PropertyLease]
 	return r.Active() && leased || slices.Contains([]string{"queued", "saving", "uploading", "importing", "killed"}, r.Status)

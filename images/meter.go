@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 )
 
-// meterEvery is how often progress is told.
+// meterEvery is the interval between two progress events.
 const meterEvery = 200 * time.Millisecond
 
 // meter tells how many bytes were read, unless another tells it: then step is

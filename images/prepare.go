@@ -235,7 +235,7 @@ func spoolRemedy(err error) string {
 	return "check that the file is complete, then run the same command again"
 }
 
-// compareDigest compares what came with what the manifest says.
+// compareDigest compares the received bytes with the digest in the manifest.
 func compareDigest(i manifest.Image, sums *disk.Sums, size int64) error {
 	if size >= 0 && sums.Size() != size {
 		return fmt.Errorf("%d bytes were received, but the source has %d", sums.Size(), size)

@@ -1,7 +1,6 @@
-// Package images brings node images to Glance as a manifest lists them, and
-// looks after them: which bytes are there already, upload, description,
-// sharing, verification, retirement. The gate says whether an image is fit for
-// a cluster.
+// Package images reconciles the node images in Glance with a manifest: it finds what is
+// there already, uploads, describes, shares, verifies and retires images. The gate
+// decides whether an image can be used for a cluster.
 package images
 
 import (
@@ -31,8 +30,8 @@ const (
 	PropertySHA256 = "slipway_sha256"
 	// PropertyLease is until when the writer of an unfinished image is alive.
 	PropertyLease = "slipway_lease"
-	// PropertyBroughtBy is the environment whose `up` uploaded the image.
-	PropertyBroughtBy = "slipway_brought_by"
+	// PropertyUploadedBy is the environment whose `up` uploaded the image.
+	PropertyUploadedBy = "slipway_brought_by"
 	// PropertyHidden is when Slipway hid the image.
 	PropertyHidden = "slipway_hidden_at"
 )

@@ -31,9 +31,9 @@ type Retirement struct {
 	Reason string `json:"reason"`
 }
 
-// Retire decides about the images that Slipway uploaded; others do not appear.
-// listed are the IDs of images that the manifest has, used the IDs and names
-// of those that something uses, with what. It is pure.
+// Retire decides which images that Slipway uploaded are hidden or deleted; other images
+// are not in the result. listed holds the IDs of images in the manifest. used maps IDs
+// and names of images in use to their user.
 func Retire(list []Record, listed map[string]bool, used map[string]string, policy manifest.Retire, now time.Time) []Retirement {
 	list = slices.DeleteFunc(slices.Clone(list), func(r Record) bool { return r.Properties[PropertyMark] == "" })
 	slices.SortStableFunc(list, func(a, b Record) int { return b.CreatedAt.Compare(a.CreatedAt) })
@@ -128,8 +128,8 @@ func (s *Syncer) RetirementPlan(ctx context.Context, m *manifest.Manifest) ([]Re
 	return Retire(own, listed, used, m.Spec.Retire, now), nil
 }
 
-// Prune carries a plan out. An image that something began to use meanwhile is
-// refused by Glance where its store can tell, and told of.
+// Prune executes a plan. If an image has come into use since, Glance refuses to delete it
+// where its store can detect that; the error names the image.
 func (s *Syncer) Prune(ctx context.Context, plan []Retirement) error {
 	var errs []error
 	for _, p := range plan {

@@ -21,15 +21,15 @@ type Syncer struct {
 	// Source opens the images' sources.
 	Source source.Opener
 	Events event.Sink
-	// Jobs is how many images are brought at once; 0 is 2. Each takes about 16
-	// MiB of memory.
+	// Jobs is the number of images uploaded in parallel; 0 means 2. Each takes about
+	// 16 MiB of memory.
 	Jobs int
 	// TempDir is for conversion; "" is the system's.
 	TempDir string
-	// Replace lets an image that has the name and other bytes make way.
+	// Replace allows replacing an image that has the name but other bytes.
 	Replace bool
-	// BroughtBy is the environment that images are uploaded for; "" is none.
-	BroughtBy string
+	// UploadedBy is the environment for which images are uploaded; empty means none.
+	UploadedBy string
 	// MemberLogin logs in to an entry of clouds.yaml, to accept what is shared
 	// with its project. nil: only our own login accepts.
 	MemberLogin func(ctx context.Context, name string) (*gophercloud.ServiceClient, error)

@@ -327,7 +327,7 @@ func TestLeftoversAreResumed(t *testing.T) {
 // A server that takes a broken upload for a whole one makes an active image of
 // it; nobody vouched for its bytes, so that the next run brings them anew.
 // proves: S-30
-func TestActiveLeftoversAreBroughtAnew(t *testing.T) {
+func TestActiveLeftoversAreUploadedAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	i := f.node(t, "node", qcow2(2))

@@ -76,7 +76,7 @@ func (s *Syncer) fill(ctx context.Context, c *content, r Record, step *event.Ste
 	return done, checkStored(done, c.sums.Size(), map[string]string{"sha256": c.sums.Hex("sha256"), "sha512": c.sums.Hex("sha512")})
 }
 
-// checkStored compares what Glance says that it has with what was sent.
+// checkStored compares what Glance stored with what was sent.
 func checkStored(r Record, size int64, sums map[string]string) error {
 	if r.Size != size {
 		return fault.New(r.object(), fmt.Errorf("Glance has %d bytes, but %d were sent", r.Size, size), "run the same command again; if it stays, tell the cloud's operator")
@@ -103,8 +103,8 @@ func (s *Syncer) claim(ctx context.Context, i manifest.Image, leftover *Record) 
 	delete(properties, PropertyDigest) // nobody vouches for the bytes before they are compared
 	delete(properties, PropertySHA256)
 	properties[PropertyLease] = s.until()
-	if s.BroughtBy != "" {
-		properties[PropertyBroughtBy] = s.BroughtBy
+	if s.UploadedBy != "" {
+		properties[PropertyUploadedBy] = s.UploadedBy
 	}
 	made, err := images.Create(ctx, s.Glance.client, images.CreateOpts{Name: i.Name, Visibility: &visibility, Hidden: &hidden, Tags: i.Tags,
 		ContainerFormat: "bare", DiskFormat: i.DiskFormat(), MinDisk: i.MinDisk, MinRAM: i.MinRAM, Properties: properties}).Extract()
@@ -124,8 +124,8 @@ func (s *Syncer) discard(ctx context.Context, r Record) error {
 	return nil
 }
 
-// makeWay hides an image that another one replaces, and gives it a name that
-// nobody asks for; whoever uses it by ID goes on.
+// makeWay hides an image that is being replaced and renames it. Users that refer to it by
+// ID are not affected.
 func (s *Syncer) makeWay(ctx context.Context, r Record) error {
 	changes := images.UpdateOpts{images.ReplaceImageName{NewName: r.Name + " " + r.ID[:8]}, images.ReplaceImageHidden{NewHidden: true},
 		images.UpdateImageProperty{Op: operation(r, PropertyHidden), Name: PropertyHidden, Value: time.Now().UTC().Format(time.RFC3339)}}

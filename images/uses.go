@@ -13,10 +13,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/cloud"
 )
 
-// Uses are the images that servers, volumes that servers boot from, and
-// cluster templates use: ID or name, with what uses it. An administrator's
-// login sees those of all projects. Clusters use the images of their
-// templates, and their machines are servers.
+// Uses maps the ID or name of each image in use to its user: a server, a volume that a
+// server boots from, or a cluster template. Machines of clusters are servers. With an
+// administrator's login, it covers all projects.
 func (g *Glance) Uses(ctx context.Context) (map[string]string, error) {
 	used := map[string]string{}
 	for what, look := range map[string]func(context.Context, map[string]string) error{

@@ -108,7 +108,7 @@ func (w *world) image(t *testing.T, name string) *glance.Image {
 }
 
 // proves: F58
-func TestTheImagesOfAListAreBroughtOnce(t *testing.T) {
+func TestTheImagesOfAListAreUploadedOnce(t *testing.T) {
 	t.Parallel()
 	w := imageWorld(t)
 	e := w.run(t)

@@ -10,7 +10,7 @@ import (
 // Kind is what a stream of bytes is by its beginning.
 type Kind string
 
-// The kinds that are told apart.
+// The known kinds.
 const (
 	Qcow2   Kind = "qcow2"
 	Gzip    Kind = "gzip"

@@ -71,9 +71,9 @@ func (s *Sums) Hex(algorithm string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Sealed is a stream whose end is only told after a check: when the check
-// fails the reader gets the error instead of the last bytes, so that whoever
-// takes the stream, such as Glance, never has it whole.
+// Sealed is a stream that delivers its last bytes only after a check. If the check fails,
+// the reader gets the error instead, so the receiver, such as Glance, never has the
+// complete stream.
 type Sealed struct {
 	r     io.Reader
 	check func() error

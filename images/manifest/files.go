@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// ReadFiles reads the manifests that an environment names and returns one
-// manifest for each image, with what holds for it. Every mistake in every file
-// is told at once; names and keys are unique over all of them.
+// ReadFiles reads the manifests that an environment names. It returns one manifest for
+// each image, with the settings that apply to it. The error lists every mistake of every
+// file. Names and keys are unique across all files.
 func ReadFiles(paths ...config.File) ([]*Manifest, error) {
 	var all []*Manifest
 	var errs []error

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/suggest"
 )
 
-// validate tells of what several keys together can break.
+// validate checks rules that involve more than one key.
 func (m *Manifest) validate(d *config.Document) {
 	spec := field.NewPath("spec")
 	names, keys := map[string]*field.Path{}, map[string]*field.Path{}

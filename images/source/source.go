@@ -30,7 +30,7 @@ type Opener struct {
 	// Backoff is the first pause before a download goes on; 0 is half a
 	// second. It doubles.
 	Backoff time.Duration
-	// Waiting, if set, is told why a download pauses.
+	// Waiting, if set, receives the reason when a download pauses.
 	Waiting func(string)
 }
 

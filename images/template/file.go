@@ -108,7 +108,7 @@ type Settings struct {
 	Labels map[string]string `json:"labels,omitempty" magnum:"labels"`
 }
 
-// Parse reads a file of cluster templates; every mistake is told at once.
+// Parse reads a file of cluster templates. The error lists every mistake.
 func Parse(source config.Source) (*File, error) {
 	f := &File{}
 	document, err := config.ParseDocument(source, f)

@@ -151,8 +151,8 @@ func (c *console) reach(m Milestone, at time.Duration) {
 	}
 }
 
-// stop notes why the machine does not go on. A panic for want of a root is told as
-// that; what comes later only adds words.
+// stop records why the boot stopped. A panic because the root is missing counts as a
+// missing root; later lines only add evidence.
 func (c *console) stop(r Reason, line string, at time.Duration) {
 	if r == LoaderStopped || r == NoBootLoader || r == WrongArchitecture {
 		if _, on := c.reached[InitStarted]; on {

@@ -147,7 +147,7 @@ func (k *image) settle(ctx context.Context, in ImageInputs) (ImageState, error) 
 	if err != nil {
 		return state, err
 	}
-	syncer := images.Syncer{Glance: glance, Events: shown{ctx}, Source: k.Source, MemberLogin: k.MemberLogin, BroughtBy: in.Environment}
+	syncer := images.Syncer{Glance: glance, Events: shown{ctx}, Source: k.Source, MemberLogin: k.MemberLogin, UploadedBy: in.Environment}
 	results, err := syncer.Sync(ctx, &m)
 	if err != nil {
 		return state, err

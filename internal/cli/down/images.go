@@ -16,7 +16,7 @@ func (o options) listImages(ctx context.Context, c *cloud.Cloud, environment str
 	if err != nil {
 		return nil, err
 	}
-	list, err := glance.Brought(ctx, environment)
+	list, err := glance.UploadedBy(ctx, environment)
 	all, reason := []images.Retirement{}, "to delete it if nothing uses it, give --images"
 	if o.images {
 		reason = "unless nothing but the environment uses it"

@@ -44,7 +44,7 @@ func TestImagesStayUnlessAskedFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		syncer := images.Syncer{Glance: glance, Events: event.Discard{}, BroughtBy: by}
+		syncer := images.Syncer{Glance: glance, Events: event.Discard{}, UploadedBy: by}
 		results, err := syncer.Sync(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)

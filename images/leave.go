@@ -7,9 +7,9 @@ import (
 	"github.com/slipway-sh/slipway/images/manifest"
 )
 
-// Brought lists the images of the project that an environment uploaded,
+// UploadedBy lists the images of the project that an environment uploaded,
 // hidden ones too.
-func (g *Glance) Brought(ctx context.Context, environment string) ([]Record, error) {
+func (g *Glance) UploadedBy(ctx context.Context, environment string) ([]Record, error) {
 	var all []Record
 	for _, hidden := range []bool{false, true} {
 		list, err := g.List(ctx, false, hidden)
@@ -17,15 +17,14 @@ func (g *Glance) Brought(ctx context.Context, environment string) ([]Record, err
 			return nil, err
 		}
 		all = append(all, slices.DeleteFunc(list, func(r Record) bool {
-			return r.Owner != g.Project || r.Properties[PropertyBroughtBy] != environment
+			return r.Owner != g.Project || r.Properties[PropertyUploadedBy] != environment
 		})...)
 	}
 	return all, nil
 }
 
-// Leave decides what happens to the images that an environment brought when it
-// goes: what others may use, or what something does use, stays. used is as
-// Uses returns it. It is pure.
+// Leave decides which images of an environment are deleted with it. Images that other
+// projects may use, that are protected or in use, are kept. used is the result of Uses.
 func Leave(list []Record, used map[string]string) []Retirement {
 	var all []Retirement
 	for _, r := range list {
@@ -45,10 +44,10 @@ func Leave(list []Record, used map[string]string) []Retirement {
 	return all
 }
 
-// LeavePlan is what Leave says about an environment's images as they are now;
-// Prune carries it out.
+// LeavePlan applies Leave to the images that the environment has now. Prune executes
+// the plan.
 func (s *Syncer) LeavePlan(ctx context.Context, environment string) ([]Retirement, error) {
-	list, err := s.Glance.Brought(ctx, environment)
+	list, err := s.Glance.UploadedBy(ctx, environment)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
