@@ -291,10 +291,10 @@ func (r *release) tell() {
 	}
 	for _, question := range [][]string{
 		{"get", "cluster,openstackcluster,kubeadmcontrolplane,machinedeployment,machine,machinehealthcheck,helmreleases.addons.stackhpc.com,manifests.addons.stackhpc.com"},
-		{"get", "machines", "-o", "jsonpath={range .items[*]}{.metadata.name} {.status.conditions}{\"\\n\"}{end}"},
+		{"get", "machines,kubeadmcontrolplanes,machinehealthchecks", "-o", "jsonpath={range .items[*]}{.kind} {.metadata.name}{range .status.conditions[?(@.status!=\"True\")]} {.type}={.status} {.reason} {.message};{end}{\"\\n\"}{end}"},
 		{"get", "events", "--field-selector", "type=Warning", "--sort-by", ".lastTimestamp"},
 	} {
 		out, err := r.by("seed.kubeconfig", "", append([]string{"--namespace", r.name, "--request-timeout=20s"}, question...)...)
-		r.t.Logf("%s: kubectl %s: %v\n%s", r.name, strings.Join(question, " "), err, out[max(0, len(out)-5000):])
+		r.t.Logf("%s: kubectl %s: %v\n%s", r.name, strings.Join(question, " "), err, out[max(0, len(out)-8000):])
 	}
 }
