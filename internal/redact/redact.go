@@ -106,10 +106,59 @@ func (k *Known) replacer() *strings.Replacer {
 	return k.pass
 }
 
-// Scrub returns a text without known values and without what has the form of a secret.
+// Scrub returns a text without known values and without what has the form of a secret. Of
+// JSON every text in it is looked through by itself, so that it stays JSON.
 func (k *Known) Scrub(text []byte) []byte {
-	clean := k.replacer().Replace(string(text))
-	return []byte(pattern(clean))
+	known := k.replacer()
+	if leaves, ok := inJSON(text, func(s string) string { return pattern(known.Replace(s)) }); ok {
+		leaves = []byte(known.Replace(string(leaves)))
+		if clean := []byte(pattern(string(leaves))); json.Valid(clean) {
+			return clean
+		}
+		return leaves
+	}
+	return []byte(pattern(known.Replace(string(text))))
+}
+
+// inJSON changes each text in JSON; ok is false if it is none.
+func inJSON(text []byte, change func(string) string) (changed []byte, ok bool) {
+	if start := bytes.TrimSpace(text); len(start) == 0 || start[0] != '{' && start[0] != '[' {
+		return nil, false
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber() // whole numbers stay whole
+	var value any
+	if decoder.Decode(&value) != nil || decoder.More() {
+		return nil, false
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	err := encoder.Encode(leaves(value, change))
+	return out.Bytes(), err == nil
+}
+
+// leaves changes each text in a value, the names of fields too.
+func leaves(value any, change func(string) string) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, inner := range v {
+			if text, ok := inner.(string); ok && text != "" && !harmless.MatchString(text) && Sensitive(name) {
+				inner = Mark
+			}
+			out[change(name)] = leaves(inner, change)
+		}
+		return out
+	case []any:
+		for i, inner := range v {
+			v[i] = leaves(inner, change)
+		}
+	case string:
+		return change(v)
+	}
+	return value
 }
 
 // Left reports whether a known value is in a text, for a last look at what was scrubbed.

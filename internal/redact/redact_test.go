@@ -94,7 +94,7 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 	k.Add("hunter22")
 	for _, text := range []string{
 		"reconciling Secret prod/shop-cloud-credentials: not found",
-		`secretName: shop-tls`, `{"dataSecretName": "shop-w1-abcde", "secretRef": {"name": "values"}}`,
+		`secretName: shop-tls`, "{\n \"dataSecretName\": \"shop-w1-abcde\",\n \"secretRef\": {\n  \"name\": \"values\"\n }\n}\n",
 		"token expired", "the token is invalid", `"Failed to watch" err="unauthorized: invalid token"`,
 		"quay.io/calico/node@sha256:2b36b7e5ac5d5ee8d1a4e5f3bd2b0a0fd4ee30ddfdc4e6bd9c0e6bf3d1f0a7c5",
 		"server 5a1f9c1d-7d0c-4bd2-bd3f-5f2f1d0a7c11 is ERROR: No valid host was found.",
@@ -165,5 +165,16 @@ func TestValuesOfASecret(t *testing.T) {
 		if strings.Contains(got, no) {
 			t.Errorf("%s is taken for a secret: %s", no, got)
 		}
+	}
+}
+
+// TestJSONStaysJSON, with a key that is cut off in one text and a number beside a name.
+func TestJSONStaysJSON(t *testing.T) {
+	t.Parallel()
+	text := `{"a": "-----BEGIN PRIVATE KEY-----\nMIIEsecretsecret", "b": [1, 2.50, {"tokenTotal": 123456789, "password": "hunter2"}], "big": 9007199254740993, "c": "<&>"}`
+	clean := (&Known{}).Scrub([]byte(text))
+	var got map[string]any
+	if err := json.Unmarshal(clean, &got); err != nil || got["a"] != Mark || got["c"] != "<&>" || strings.Contains(string(clean), "hunter2") || !strings.Contains(string(clean), "9007199254740993") {
+		t.Errorf("%v: %s", err, clean)
 	}
 }
