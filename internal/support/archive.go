@@ -22,8 +22,9 @@ import (
 const (
 	manifestFile = "manifest.json"
 	missingFile  = "missing.json"
-	// SnapshotFile is what the engine of causes judges.
-	SnapshotFile = "snapshot.json"
+	// SnapshotName is what the engine of causes judges, in the part "why".
+	SnapshotName = "snapshot.json"
+	snapshotFile = "why/" + SnapshotName
 )
 
 // Manifest is what an archive says of itself.

@@ -36,7 +36,7 @@ func Read(path, identityFile string) (Snapshots, error) {
 	defer archive.Close()
 	var found *Snapshots
 	err = visit(archive, identityFile, func(name string, text io.Reader) error {
-		if _, below, _ := strings.Cut(name, "/"); below != SnapshotFile {
+		if _, below, _ := strings.Cut(name, "/"); below != snapshotFile {
 			return nil
 		}
 		found = &Snapshots{}
@@ -51,7 +51,7 @@ func Read(path, identityFile string) (Snapshots, error) {
 	case err != nil:
 		return Snapshots{}, fault.Usage(path, fmt.Errorf("reading the archive: %w", err), "give an archive of slipway support, whole and unchanged")
 	case found == nil:
-		return Snapshots{}, fault.Usage(path, errors.New("the archive has no "+SnapshotFile), "see in its missing.json why, and make another one")
+		return Snapshots{}, fault.Usage(path, errors.New("the archive has no "+snapshotFile), "see in its missing.json why, and make another one")
 	}
 	return *found, nil
 }
