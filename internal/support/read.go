@@ -56,6 +56,23 @@ func Read(path, identityFile string) (Snapshots, error) {
 	return *found, nil
 }
 
+// Files returns the files of an archive by name, without the folder that they are in. It
+// holds all of them in memory.
+func Files(path, identityFile string) (map[string]string, error) {
+	archive, err := os.Open(path)
+	if err != nil {
+		return nil, fault.Usage(path, err, "give an archive of slipway support")
+	}
+	defer archive.Close()
+	files := map[string]string{}
+	return files, visit(archive, identityFile, func(name string, text io.Reader) error {
+		all, err := io.ReadAll(text)
+		_, below, _ := strings.Cut(name, "/")
+		files[below] = string(all)
+		return err
+	})
+}
+
 // visit calls each with every file of an archive.
 func visit(archive io.Reader, identityFile string, each func(name string, text io.Reader) error) error {
 	plain, err := opened(archive, identityFile)

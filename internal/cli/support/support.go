@@ -126,6 +126,9 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if info, err := os.Stat(filepath.Dir(to.Path)); err != nil || !info.IsDir() { // before a minute of work
 		return fault.Usage("--out "+to.Path, fmt.Errorf("%s is no folder", filepath.Dir(to.Path)), "create it, or choose another")
 	}
+	if _, err := os.Lstat(to.Path); err == nil {
+		return fault.Usage("--out "+to.Path, errors.New("it exists"), "choose another name")
+	}
 	known := &redact.Known{}
 	c := collector{w: w, known: known, lines: o.lines}
 	collected := support.Collect(ctx, c.parts(o.clusters), o.limits, progress)
