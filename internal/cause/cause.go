@@ -132,6 +132,7 @@ func Explain(s Snapshot) Answer {
 	all := v.hear(v.look())
 	for i := range all {
 		all[i].Chain = v.chain(all[i].Object)
+		v.repair(&all[i])
 		all[i].Fix = all[i].fill(v.space())
 	}
 	a := Answer{Findings: fold(v, all), Well: v.well(all), Unseen: slices.Clone(s.Unseen)}
