@@ -132,14 +132,10 @@ func Explain(s Snapshot) Answer {
 	all := v.hear(v.look())
 	for i := range all {
 		all[i].Chain = v.chain(all[i].Object)
+		v.repair(&all[i])
 		all[i].Fix = all[i].fill(v.space())
 	}
 	a := Answer{Findings: fold(v, all), Well: v.well(all), Unseen: slices.Clone(s.Unseen)}
-	for i, f := range a.Findings {
-		if v.repaired(f) {
-			a.Findings[i].Ending = Passing
-		}
-	}
 	if s.Cloud == nil {
 		a.Unseen = append(a.Unseen, Unseen{"the cloud", "it was not asked"})
 	} else {

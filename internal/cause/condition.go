@@ -97,7 +97,7 @@ func (v *scene) complaints(o *unstructured.Unstructured) []complaint {
 	object := refOf(o)
 	given := v.givenUp(o)
 	var all []complaint
-	if message := failureMessage(o); message != "" && !pointer.MatchString(message) {
+	if message := failureMessage(o); message != "" && !pointer.MatchString(message) && !(v.goes(o) && !ofDeletion(message)) {
 		all = append(all, complaint{object: object, kind: "failure", message: oneLine(message), loud: true, final: true})
 	}
 	var summaries []complaint
@@ -105,7 +105,7 @@ func (v *scene) complaints(o *unstructured.Unstructured) []complaint {
 		if c.Status != "False" && !(c.Status == "Unknown" && c.Message != "") || c.outdated(o) || v.over(o, c.Reason) || inverse(c.Type) {
 			continue
 		}
-		if v.goes(o) && (!strings.Contains(c.Reason, "Delet") || c.Reason == "NodeDeleted") {
+		if v.goes(o) && !ofDeletion(c.Reason+" "+c.Message) {
 			continue // what is being deleted is not well, and need not be
 		}
 		one := complaint{object: object, kind: c.Type, reason: c.Reason, message: oneLine(c.Message), since: c.Since, final: given, loud: loud(o, c)}
@@ -118,8 +118,15 @@ func (v *scene) complaints(o *unstructured.Unstructured) []complaint {
 	return append(all, summaries...)
 }
 
-// goes reports whether an object is a machine, or of one, that is being deleted.
+// ofDeletion reports whether words are about a deletion, such as "failed to delete port".
+func ofDeletion(words string) bool { return has(words, "delet", "detach", "drain") }
+
+// goes reports whether an object is being deleted: with its cluster, or as a machine, or
+// of one.
 func (v *scene) goes(o *unstructured.Unstructured) bool {
+	if v.ending() {
+		return true
+	}
 	switch o.GetKind() {
 	case "Machine", "OpenStackMachine", "OpenStackServer":
 		m := v.machineOf(o.GetName())

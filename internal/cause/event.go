@@ -23,6 +23,9 @@ func (v *scene) events() []complaint {
 		if about == nil || text(e, "type") != "Warning" || v.Now.Sub(last) > recent || flag(about, "status", "ready") || last.Before(about.GetCreationTimestamp().Time) {
 			continue
 		}
+		if v.ending() && !ofDeletion(text(e, "reason")+" "+text(e, "message")) {
+			continue
+		}
 		since, _ := time.Parse(time.RFC3339, text(e, "firstTimestamp"))
 		if since.IsZero() {
 			since = last

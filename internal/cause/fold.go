@@ -68,8 +68,11 @@ func (v *scene) covers(a, b *Finding) bool {
 	case slices.Contains(a.Chain, b.Object):
 		return a.Reason == b.Reason || repeats(b) && specific(b) <= specific(a)
 	case a.rule.Layer == layerIdentity && a.rule.find != nil:
-		// Without a login nothing can be created or repaired.
-		return b.words != ""
+		// Without a login nothing can be created, repaired or deleted.
+		return b.words != "" || b.Reason == "deletion-waits"
+	case b.Reason == "deletion-waits":
+		// What keeps one part keeps those that are deleted after it.
+		return a.Reason != b.Reason && ofDeletion(a.words)
 	case b.rule.Layer == layerAddons:
 		return v.stands(a)
 	}

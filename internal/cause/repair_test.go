@@ -28,13 +28,14 @@ func TestAHealthCheckRepairs(t *testing.T) {
 		ending  Ending
 		help    bool
 	}{
-		"a server, watched":         {machine(given, checked), &Cloud{At: now}, "server-deleted server w", Passing, false},
-		"a server that none watch":  {machine(given), &Cloud{At: now}, "server-deleted server w", Final, false},
-		"a node, watched":           {machine("{}", gone, checked), nil, "node-gone Machine w", Passing, false},
-		"a node that none watch":    {machine("{}", gone), nil, "node-gone Machine w", Outside, true},
-		"a node of one that leaves": {leaving(machine("{}", gone)), nil, "", "", false},
+		"a server, watched":            {machine(given, checked), &Cloud{At: now}, "server-deleted server w", Passing, false},
+		"a server that none watch":     {machine(given), &Cloud{At: now}, "server-deleted server w", Final, false},
+		"a node, watched":              {machine("{}", gone, checked), nil, "node-gone Machine w", Passing, false},
+		"a node that none watch":       {machine("{}", gone), nil, "node-gone Machine w", Outside, true},
+		"a summary of one that leaves": {leaving(machine("{}", `{type: Ready, status: "False", reason: NotReady, message: "* Deleting: Machine deletion in progress\n* HealthCheckSucceeded: Node w has been deleted", lastTransitionTime: "2026-01-02T09:40:00Z"}`)), nil, "", "", false},
+		"a node of one that leaves":    {leaving(machine("{}", gone)), nil, "", "", false},
 		"what no check sees": {machine(`{conditions: [{type: InstanceReady, status: "False", severity: Error, reason: InstanceCreateFailed, message: "Invalid key_name provided.", lastTransitionTime: "2026-01-02T09:00:00Z"}]}`, checked), nil,
-			"key-pair-missing OpenStackServer w", Final, true},
+			"key-pair-missing OpenStackServer w", Outside, true},
 	} {
 		a := Explain(Snapshot{Objects: read(t, test.objects), Cloud: test.cloud, Now: now})
 		var ending Ending

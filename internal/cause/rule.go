@@ -53,7 +53,7 @@ type hit struct {
 func Rules() []Rule { return slices.Clone(rules()) }
 
 var rules = sync.OnceValue(func() []Rule {
-	return slices.Concat(quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), bootRules(), clusterRules(), nodeRules(), addonRules(), identityRules())
+	return slices.Concat(quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), bootRules(), deleteRules(), clusterRules(), nodeRules(), addonRules(), identityRules())
 })
 
 // look runs the rules that look at objects and cloud.

@@ -14,11 +14,16 @@ func identityRules() []Rule {
 		{ID: "credential-expired", Layer: layerIdentity, Ending: Outside, Meaning: "The application credential of the cluster has expired.",
 			Fix:  "give the cluster a new credential: openstack coe credential rotate CLUSTER for clusters of the Magnum API, or run slipway cluster create again",
 			find: refused(func(r Refusal) bool { return r.Status > 0 && has(r.Words, "expired") })},
-		{ID: "credential-revoked", Layer: layerIdentity, Ending: Outside, Meaning: "Keystone does not know the application credential of the cluster any more, or its user or project is disabled.",
-			Fix: "see with openstack application credential list whether it exists and with openstack project show whether the project is enabled; then run openstack coe credential rotate CLUSTER, or slipway cluster create again",
+		{ID: "credential-revoked", Layer: layerIdentity, Ending: Outside, Meaning: "Keystone does not know the application credential of the cluster any more: somebody revoked it, or its user or project was deleted.",
+			Fix: "see with openstack application credential list whether it exists; then run openstack coe credential rotate CLUSTER, or slipway cluster create again",
 			find: refused(func(r Refusal) bool {
-				return (r.Status == 401 || r.Status == 404 && has(r.Words, "application credential")) && !has(r.Words, "expired")
+				return r.Status == 404 && has(r.Words, "application credential") || r.Status == 401 && !has(r.Words, "expired") && has(r.Words, "could not find", "revoked")
 			})},
+		// Keystone tells nobody why it refuses a login, unless insecure_debug is set
+		// (keystone/exception.py, Unauthorized).
+		{ID: "credential-refused", Layer: layerIdentity, Ending: Outside, Meaning: "Keystone refuses the login of the cluster and does not say why: the application credential has expired or its secret is wrong, or its user or project is disabled.",
+			Fix:  "see with openstack application credential list when it expires and with openstack project show whether the project is enabled; then run openstack coe credential rotate CLUSTER, or slipway cluster create again",
+			find: refused(func(r Refusal) bool { return r.Status == 401 && !has(r.Words, "expired", "could not find", "revoked") })},
 		{ID: "credential-without-role", Layer: layerIdentity, Ending: Outside, Meaning: "The application credential of the cluster lacks a role for what is needed.",
 			Fix:   "give the user the role again with openstack role add, then make a new credential",
 			find:  refused(func(r Refusal) bool { return r.Status == 403 }),

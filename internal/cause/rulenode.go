@@ -18,6 +18,10 @@ func nodeRules() []Rule {
 		{ID: "node-runtime", Layer: k, Ending: Outside, healthCheck: true, Meaning: "The container runtime of the node is not well.",
 			Fix: "see the journal of containerd and of the kubelet on the node" + again, words: regexp.MustCompile(`(?i)container runtime is down|PLEG is not healthy|container runtime status check may not have completed`)},
 		{ID: "node-gone", Layer: k, Ending: Outside, healthCheck: true, Meaning: "The node was deleted from the cluster, but its Machine is there.",
-			Fix: "delete the Machine so that Cluster API creates another: kubectl delete machine NAME", words: regexp.MustCompile(`(?i)node \S+ (does not exist|has been deleted)|NodeDeleted`)},
+			Fix: "delete the Machine so that Cluster API creates another: kubectl delete machine NAME", words: regexp.MustCompile(`(?i)node \S+ (does not exist|has been deleted)|NodeDeleted`),
+			not: func(v *scene, c complaint, _ string) bool {
+				machine := find(v.Objects["Machine"], c.object.Name)
+				return machine != nil && machine.GetDeletionTimestamp() != nil // its node goes first
+			}},
 	}
 }

@@ -254,3 +254,18 @@ func Booting(s Snapshot) []string {
 	}
 	return ids
 }
+
+// Sick returns the ids of servers whose machines are not ready: their consoles and what
+// was done with them tell more.
+func Sick(s Snapshot) []string {
+	var ids []string
+	for _, m := range newScene(s).members {
+		ready := m.machine != nil && slices.ContainsFunc(Conditions(m.machine), func(c Condition) bool { return c.Type == "Ready" && c.Status == "True" })
+		if m.id != "" && !ready {
+			ids = append(ids, m.id)
+		} else if m.nova != nil && !ready {
+			ids = append(ids, m.nova.ID)
+		}
+	}
+	return ids
+}

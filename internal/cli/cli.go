@@ -28,6 +28,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/ssh"
 	"github.com/slipway-sh/slipway/internal/cli/state"
 	"github.com/slipway-sh/slipway/internal/cli/status"
+	"github.com/slipway-sh/slipway/internal/cli/support"
 	"github.com/slipway-sh/slipway/internal/cli/template"
 	"github.com/slipway-sh/slipway/internal/cli/up"
 	"github.com/slipway-sh/slipway/internal/cli/version"
@@ -69,7 +70,7 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 		return fault.Usage(cmd.CommandPath(), err, "see "+cmd.CommandPath()+" --help")
 	})
 	root.AddCommand(initialize.New(streams), config.New(streams), preflight.New(streams, stacks.Steps()),
-		plan.New(streams), up.New(streams), status.New(streams), why.New(streams), refresh.New(streams), down.New(streams), state.New(streams),
+		plan.New(streams), up.New(streams), status.New(streams), why.New(streams), support.New(streams), refresh.New(streams), down.New(streams), state.New(streams),
 		kubeconfig.New(streams), ssh.New(streams), logs.New(streams), console.New(streams), seed.New(streams),
 		cluster.New(streams), image.New(streams), template.New(streams), bundle.New(streams), sandbox.New(streams), serve.New(streams), etcd.New(streams), devstack.New(streams), version.New(streams), reference.New())
 	root.InitDefaultCompletionCmd()

@@ -44,7 +44,7 @@ func (all Clusters) Ask(ctx context.Context, client dynamic.Interface, cache *lo
 		group.Go(func() {
 			room <- struct{}{}
 			defer func() { <-room }()
-			o, ok := all.login(ctx, client, r.Namespace, r.Name)
+			o, ok := all.Login(ctx, client, r.Namespace, r.Name)
 			if !ok {
 				return
 			}
@@ -64,8 +64,9 @@ func (all Clusters) Ask(ctx context.Context, client dynamic.Interface, cache *lo
 	return said
 }
 
-// login returns the login of a cluster, from the Secret that its OpenStackCluster names.
-func (all Clusters) login(ctx context.Context, client dynamic.Interface, namespace, name string) (cloud.Options, bool) {
+// Login returns the login of a cluster, from the Secret that its OpenStackCluster names;
+// ok is false if there is none or it cannot be read.
+func (all Clusters) Login(ctx context.Context, client dynamic.Interface, namespace, name string) (cloud.Options, bool) {
 	secret, entry := all.Identity(namespace, name)
 	if secret == "" {
 		return cloud.Options{}, false
@@ -108,7 +109,7 @@ func newAsker(client dynamic.Interface, namespace, name string) *asker {
 // or no answer.
 func (a *asker) said(ctx context.Context, o objects) *cause.Cloud {
 	if time.Since(a.at) > askEvery {
-		a.login, a.known = Clusters{a.namespace: o}.login(ctx, a.client, a.namespace, a.name)
+		a.login, a.known = Clusters{a.namespace: o}.Login(ctx, a.client, a.namespace, a.name)
 		a.at = time.Now()
 	}
 	if !a.known {

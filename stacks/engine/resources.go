@@ -77,3 +77,47 @@ func clear(outputs map[string]any) map[string]any {
 	}
 	return outputs
 }
+
+// Secrets returns the values of all secrets in the state, in the clear: what must not be
+// in anything that leaves the machine. It is empty when there is no state.
+func (e *Engine) Secrets(ctx context.Context) ([]string, error) {
+	text, err := e.pulumi(ctx, nil, "stack", "export", "--show-secrets", "--stack", e.options.Environment)
+	if errors.Is(err, errNoStack) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the state: %w", err)
+	}
+	var state any
+	if err := json.Unmarshal([]byte(text), &state); err != nil {
+		return nil, errors.New("reading the state: it is not what the engine writes")
+	}
+	var all []string
+	secretsIn(state, false, &all)
+	return all, nil
+}
+
+// secretsIn collects the texts inside of secrets.
+func secretsIn(value any, inside bool, all *[]string) {
+	switch v := value.(type) {
+	case map[string]any:
+		if text, ok := v["plaintext"].(string); ok && IsSecret(value) {
+			var plain any
+			if json.Unmarshal([]byte(text), &plain) == nil {
+				secretsIn(plain, true, all)
+			}
+			return
+		}
+		for _, inner := range v {
+			secretsIn(inner, inside, all)
+		}
+	case []any:
+		for _, inner := range v {
+			secretsIn(inner, inside, all)
+		}
+	case string:
+		if inside {
+			*all = append(*all, v)
+		}
+	}
+}

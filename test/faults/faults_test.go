@@ -23,6 +23,8 @@ type planted struct {
 	said    *cause.Cloud
 	// reason and object are the first finding's.
 	reason, object string
+	// ending is the first finding's; empty means any.
+	ending cause.Ending
 }
 
 // one is the answer to one planted fault.
@@ -76,6 +78,9 @@ func TestEveryFaultHasItsCause(t *testing.T) {
 				f := o.answer.Findings[0]
 				if object := ids.ReplaceAllString(f.Object.String(), "ID"); f.Reason != p.reason || object != ids.ReplaceAllString(p.object, "ID") {
 					t.Errorf("reason %s of %s, want %s of %s", f.Reason, f.Object, p.reason, p.object)
+				}
+				if p.ending != "" && f.Ending != p.ending {
+					t.Errorf("its ending is %s, want %s", f.Ending, p.ending)
 				}
 				if len(f.Chain) < 2 && f.Object.Kind != "Cluster" || f.Chain[0].String() != "Cluster shop" {
 					t.Errorf("the chain %v does not lead from the cluster", f.Chain)

@@ -31,7 +31,7 @@ func identityCases() []planted {
 				}
 				return ""
 			}},
-		{fault: "project disabled", reason: "credential-revoked", object: secret,
+		{fault: "project disabled", reason: "credential-refused", object: secret,
 			run: func(w *world) string {
 				w.credential(nil)
 				off := false
@@ -51,6 +51,13 @@ func identityCases() []planted {
 				return ""
 			}},
 		{fault: "application credential expired", reason: "credential-expired", object: secret, said: loginRefused(401, "The application credential has expired (401)")},
+		{fault: "application credential expired, and Keystone does not say so", reason: "credential-refused", object: secret,
+			run: func(w *world) string {
+				soon := time.Now().Add(2 * time.Second)
+				w.credential(&soon)
+				time.Sleep(time.Until(soon.Add(1100 * time.Millisecond))) // Keystone counts seconds
+				return ""
+			}},
 		{fault: "name of the cloud's API cannot be resolved", reason: "cloud-dns", object: secret, said: loginRefused(0, "dial tcp: lookup keystone.example on 10.0.0.2:53: no such host")},
 		{fault: "application credential without a role", reason: "credential-without-role", object: "OpenStackServer shop-w1",
 			run: func(w *world) string {

@@ -10,15 +10,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/witness"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/support"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
 type options struct {
 	from      environment.Flags
 	namespace string
+	archive   string
+	identity  string
 	format    string
 }
 
@@ -37,10 +40,14 @@ For each cause it prints what and which object it is, since when, and who says s
 chain that leads there, the words of the cloud, and the fix. What follows from a cause is
 listed under it. If there is no cause it says what it looked at, and what it could not see.
 
+With --from it gives the same answers from an archive of slipway support, which may be
+from another time and place.
+
 The reason IDs in brackets are stable; docs/reference/reasons.md lists them.`,
 		Example: `  slipway why
   slipway why shop
   slipway why shop-default-worker-x7k2p
+  slipway why shop --from slipway-support-prod.tar.zst
   slipway why -o json | jq -r '.answers[].findings[].reason'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,6 +60,8 @@ The reason IDs in brackets are stable; docs/reference/reasons.md lists them.`,
 	}
 	o.from.Add(cmd.Flags())
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace of the cluster (default: all)")
+	cmd.Flags().StringVar(&o.archive, "from", "", "answer from an archive of slipway support, offline; no environment file is read")
+	cmd.Flags().StringVar(&o.identity, "identity", "", "file with the age identity that decrypts the archive")
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	return cmd
 }
@@ -61,41 +70,36 @@ The reason IDs in brackets are stable; docs/reference/reasons.md lists them.`,
 const patience = 60 * time.Second
 
 func (o options) run(ctx context.Context, streams ui.Streams, asked string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %s", patience))
-	defer cancel()
-	w, err := open(ctx, o.from)
+	all, err := o.look(ctx, asked)
 	if err != nil {
 		return err
 	}
-	defer w.close()
-	r := w.answer(ctx, asked, o.namespace)
+	r := all.Explain(asked, o.namespace)
 	if asked != "" && len(r.Answers) == 0 && len(r.Unseen) == 0 {
 		return fault.Usage(asked, errors.New("no cluster, machine or resource of the environment has this name or ID"),
 			"list the clusters with slipway cluster list, and their machines with slipway cluster describe")
 	}
 	if o.format == "table" {
-		_, err := streams.Out.Write([]byte(r.text()))
+		_, err := streams.Out.Write([]byte(r.Text()))
 		return err
 	}
 	return ui.Output(streams.Out, o.format, r, ui.Table{})
 }
 
-// result is what the command prints.
-type result struct {
-	Environment string    `json:"environment"`
-	Asked       string    `json:"asked,omitempty"`
-	At          time.Time `json:"at"`
-	Answers     []answer  `json:"answers"`
-	// Unseen is what could not be looked at for any of them.
-	Unseen []cause.Unseen `json:"unseen,omitempty"`
-}
-
-// answer is about one cluster, or about the environment's own servers.
-type answer struct {
-	// On is where the cluster's objects are: "seed" or "management"; "cloud" if no
-	// Kubernetes was asked.
-	On        string `json:"on"`
-	Namespace string `json:"namespace,omitempty"`
-	Cluster   string `json:"cluster,omitempty"`
-	cause.Answer
+// look asks now, or reads what an archive has.
+func (o options) look(ctx context.Context, asked string) (support.Snapshots, error) {
+	if o.archive != "" {
+		return support.Read(o.archive, o.identity)
+	}
+	if o.identity != "" {
+		return support.Snapshots{}, fault.Usage("--identity", errors.New("it is for an archive"), "name the archive with --from")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %s", patience))
+	defer cancel()
+	w, err := witness.Open(ctx, o.from)
+	if err != nil {
+		return support.Snapshots{}, err
+	}
+	defer w.Close()
+	return w.Snapshots(ctx, asked, o.namespace), nil
 }

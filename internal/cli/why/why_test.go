@@ -23,9 +23,11 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/cause/look"
+	"github.com/slipway-sh/slipway/internal/cli/witness"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
+	"github.com/slipway-sh/slipway/internal/support"
 )
 
 // twoFaults is a cluster whose worker found no host and whose load balancer broke, and
@@ -68,7 +70,7 @@ status: {conditions: [{type: InstanceReady, status: "False", severity: Info, rea
 `
 
 // cluster is a Kubernetes with those objects and the Secret of their credential.
-func cluster(t *testing.T, box *sandboxtest.Cloud) place {
+func cluster(t *testing.T, box *sandboxtest.Cloud) witness.Place {
 	t.Helper()
 	lists := map[schema.GroupVersionResource]string{{Version: "v1", Resource: "events"}: "EventList", {Version: "v1", Resource: "secrets"}: "SecretList"}
 	for group, names := range map[string]string{"cluster.x-k8s.io/v1beta2": "clusters machines machinedeployments", "controlplane.cluster.x-k8s.io/v1beta2": "kubeadmcontrolplanes",
@@ -102,7 +104,7 @@ func cluster(t *testing.T, box *sandboxtest.Cloud) place {
 	}
 	create(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret",
 		"metadata": map[string]any{"name": "shop-cloud-credentials", "namespace": "prod"}, "data": map[string]any{"clouds.yaml": base64.StdEncoding.EncodeToString(text)}}})
-	return place{"management", client}
+	return witness.Place{Name: "management", Client: client}
 }
 
 const balancer = "k8s-clusterapi-cluster-prod-shop-kubeapi"
@@ -153,15 +155,15 @@ func TestIndependentCausesAreAllTold(t *testing.T) {
 	box := sandboxtest.Start(t)
 	plant(t, box)
 	on := cluster(t, box)
-	all, err := clusterapi.ReadAll(t.Context(), on.client, metav1.NamespaceAll)
+	all, err := clusterapi.ReadAll(t.Context(), on.Client, metav1.NamespaceAll)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func(name string) result {
-		answers := explain(t.Context(), on, all, look.NewCache(time.Now), name, "", time.Now())
-		return result{Environment: "prod", Asked: name, Answers: answers}
+	ask := func(name string) support.Answers {
+		scenes := witness.Scenes(t.Context(), on, all, look.NewCache(time.Now), name, "", time.Now())
+		return support.Snapshots{Environment: "prod", Scenes: scenes}.Explain(name, "")
 	}
-	reasons := func(r result) string {
+	reasons := func(r support.Answers) string {
 		var list []string
 		for _, a := range r.Answers {
 			for _, f := range a.Findings {
@@ -182,7 +184,7 @@ func TestIndependentCausesAreAllTold(t *testing.T) {
 	if len(ask("nobody").Answers) > 0 {
 		t.Error("an answer about nobody")
 	}
-	text := ask("").text()
+	text := ask("").Text()
 	for _, want := range []string{
 		"server shop-w1: No valid host was found. There are not enough hosts available (since 20", "says Nova)\n",
 		"load balancer " + balancer + ": its provisioning status is ERROR (since 20", "says Octavia)\n",
@@ -196,10 +198,10 @@ func TestIndependentCausesAreAllTold(t *testing.T) {
 	if strings.Contains(text, "WaitingForBootstrapData") {
 		t.Errorf("it repeats what is over:\n%s", text)
 	}
-	if well := ask("well").text(); !strings.HasPrefix(well, "no cause found for well\nlooked at cluster prod/well:\n  Keystone accepts the credential\n") {
+	if well := ask("well").Text(); !strings.HasPrefix(well, "no cause found for well\nlooked at cluster prod/well:\n  Keystone accepts the credential\n") {
 		t.Errorf("of a cluster that is well:\n%s", well)
 	}
-	var decoded result
+	var decoded support.Answers
 	if encoded, err := json.Marshal(ask("shop")); err != nil || json.Unmarshal(encoded, &decoded) != nil || len(decoded.Answers) != 1 || len(decoded.Answers[0].Findings) != 2 {
 		t.Errorf("as JSON: %v, %+v", err, decoded)
 	}
@@ -210,16 +212,17 @@ func TestWhatCannotBeSeenIsTold(t *testing.T) {
 	t.Parallel()
 	box := sandboxtest.Start(t)
 	on := cluster(t, box)
-	all, err := clusterapi.ReadAll(t.Context(), on.client, metav1.NamespaceAll)
+	all, err := clusterapi.ReadAll(t.Context(), on.Client, metav1.NamespaceAll)
 	if err != nil {
 		t.Fatal(err)
 	}
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	if err := on.client.Resource(secrets).Namespace("prod").Delete(t.Context(), "shop-cloud-credentials", metav1.DeleteOptions{}); err != nil {
+	if err := on.Client.Resource(secrets).Namespace("prod").Delete(t.Context(), "shop-cloud-credentials", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r := result{Environment: "prod", Answers: explain(t.Context(), on, all, look.NewCache(time.Now), "well", "", time.Now()), Unseen: []cause.Unseen{{What: "the seed", Why: "it is shelved"}}}
-	text := r.text()
+	scenes := witness.Scenes(t.Context(), on, all, look.NewCache(time.Now), "well", "", time.Now())
+	r := support.Snapshots{Environment: "prod", Scenes: scenes, Unseen: []cause.Unseen{{What: "the seed", Why: "it is shelved"}}}.Explain("", "")
+	text := r.Text()
 	for _, want := range []string{"no cause found for environment prod\n", "not seen:\n  the seed: it is shelved\n", "  cluster prod/well: the cloud: it was not asked\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -1,4 +1,4 @@
-package why
+package support
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/cause"
 )
 
-// text is the answer for people.
-func (r result) text() string {
+// Text is the answer for people.
+func (r Answers) Text() string {
 	var b strings.Builder
 	causes := 0
 	for _, a := range r.Answers {
@@ -47,7 +47,7 @@ func (r result) text() string {
 }
 
 // nothing is the line without a cause.
-func (r result) nothing() string {
+func (r Answers) nothing() string {
 	what := "environment " + r.Environment
 	if r.Asked != "" {
 		what = r.Asked
@@ -58,7 +58,7 @@ func (r result) nothing() string {
 	return "no cause found for " + what + "\n"
 }
 
-func (a answer) name() string {
+func (a Answer) name() string {
 	if a.Cluster == "" {
 		return "the environment's servers"
 	}
@@ -82,7 +82,7 @@ func grouped(findings []cause.Finding) [][]cause.Finding {
 // shown is how many objects, lines of evidence and consequences are printed.
 const shown = 5
 
-func write(b *strings.Builder, a answer, same []cause.Finding) {
+func write(b *strings.Builder, a Answer, same []cause.Finding) {
 	f := same[0]
 	fmt.Fprintf(b, "%s\n", f.Line())
 	var others []string
