@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -65,7 +64,7 @@ func (v *scene) held(o *unstructured.Unstructured, remains string) hit {
 		}
 	}
 	if h.cause == "" {
-		h.cause = "it is being deleted since " + v.Now.Sub(h.since).Round(time.Second).String()
+		h.cause = "it is being deleted"
 		if finalizers := o.GetFinalizers(); len(finalizers) > 0 {
 			h.cause += "; it waits for " + strings.Join(slices.Sorted(slices.Values(finalizers)), ", ")
 		}
