@@ -11,6 +11,8 @@ import (
 // etcd is on a disk of the server's own. What it needs to be ready is brought by
 // its user: the pod network, and the servers' ids, which the cloud controller
 // manager would tell.
+//
+// proves: F36, F39, F82, F84
 func (p *project) bareCluster() *release {
 	p.t.Helper()
 	p.openstack("--os-cloud", "sandbox-admin", "flavor", "create", "--vcpus", "2", "--ram", "4096", "--disk", "40", "--ephemeral", "4", "local")

@@ -11,6 +11,8 @@ import (
 )
 
 // fullCluster has as many settings as go together.
+//
+// proves: F83, F84, F85, F86, F87, F88, F89, F90, F91, S-44, S-50
 func (p *project) fullCluster() *full {
 	p.t.Helper()
 	p.openstack("--os-cloud", "sandbox-admin", "volume", "type", "create", "fast")

@@ -10,6 +10,8 @@ import (
 
 // minimalCluster has the least values, but for the pod network, of which the
 // bundle has flannel.
+//
+// proves: F70, F76, F81
 func (p *project) minimalCluster() *release {
 	p.t.Helper()
 	return p.release("minimal", `

@@ -26,7 +26,8 @@ import (
 // TestChart has Helm's own command make clusters of the chart on a seed, with
 // real machines: one of the least values, one of as many as go together, and one
 // without addons, workers and floating IP. It takes a quarter of an hour, so it
-// runs only where SLIPWAY_PROOFS is set.
+// runs only where SLIPWAY_PROOFS is set. What each cluster proves is said where it
+// is made.
 func TestChart(t *testing.T) {
 	if os.Getenv("SLIPWAY_PROOFS") == "" {
 		t.Skip("SLIPWAY_PROOFS is not set")
