@@ -43,7 +43,7 @@ func TestClustersAreFoundByEveryName(t *testing.T) {
 		"by UUID":                     {ask: firstUUID, tenants: tenants(map[Key]string{web: "web"}), want: web},
 		"by a UUID that is a name":    {ask: firstUUID, named: []Key{shop}, tenants: map[Key]Tenant{web: {Name: "web", UUID: firstUUID}, other: {Name: firstUUID, UUID: secondUUID}}, want: web},
 		"two in two namespaces":       {ask: "shop", named: []Key{shop, {Namespace: "b", Name: "shop"}}, err: []string{"cluster shop in namespace b, cluster shop in namespace shop"}, fix: "choose one with --namespace"},
-		"ours and a tenant's":         {ask: "shop", named: []Key{shop}, tenants: tenants(map[Key]string{web: "shop"}), err: []string{"cluster web-x1 in namespace magnum-p1 (Magnum UUID " + firstUUID + "), cluster shop in namespace shop"}, fix: "choose one with --namespace, or give its UUID"},
+		"ours and a tenant's":         {ask: "shop", named: []Key{shop}, tenants: tenants(map[Key]string{web: "shop"}), err: []string{"cluster shop in namespace shop, cluster web-x1 in namespace magnum-p1 (Magnum UUID " + firstUUID + ")"}, fix: "choose one with --namespace, or give its UUID"},
 		"two of one project":          {ask: "web", tenants: tenants(map[Key]string{web: "web", web2: "web"}), err: []string{"web-x1", "web-x2", firstUUID, secondUUID}, fix: "give its UUID"},
 		"two of different projects":   {ask: "web", tenants: tenants(map[Key]string{web: "web", other: "web"}), err: []string{"magnum-p1", "magnum-p2"}, fix: "choose one with --namespace, or give its UUID"},
 		"a name in different letters": {ask: "Web", tenants: tenants(map[Key]string{web: "web"})},
