@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
 )
 
 // stopper cancels the trial at the first event that has a word.
@@ -38,6 +39,9 @@ func TestAnInterruptLeavesNothing(t *testing.T) {
 		Timeout: time.Hour, Sink: stopper{string(FirmwareStarted), cancel}})
 	if !errors.Is(err, context.Canceled) || time.Since(begin) > time.Minute {
 		t.Errorf("%v after %v", err, time.Since(begin))
+	}
+	if fault.ExitCode(err) != fault.ExitInterrupted || fault.Remedy(err) != again {
+		t.Errorf("exit code %d, fix: %s", fault.ExitCode(err), fault.Remedy(err))
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left: %v", left)

@@ -81,9 +81,12 @@ const (
 	acceleratedTime = 3 * time.Minute
 )
 
+// again is the remedy for a trial that was interrupted: a machine cannot be resumed.
+const again = "run the same command again: a trial always starts from the beginning, and nothing of this one is left"
+
 // Run boots the image. The error is nil if every boot passed; it is a fault with
 // fault.ExitPreflight if the image could not be tried, and else that of the
-// boots, with the report beside it.
+// boots, with the report beside it. An interrupt is a fault with fault.ExitInterrupted.
 func Run(ctx context.Context, o Options) (Report, error) {
 	report := Report{File: o.File}
 	if o.Sink == nil {
@@ -109,7 +112,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	for _, firmware := range o.Firmware {
 		boot, err := o.boot(ctx, host, image, firmware, accelerator)
 		if ctx.Err() != nil {
-			return report, fmt.Errorf("trying %s: %w", o.File, context.Cause(ctx))
+			return report, &fault.Fault{Exit: fault.ExitInterrupted, Object: "image " + o.File, Err: context.Cause(ctx), Remedy: again}
 		}
 		if err != nil {
 			return report, err

@@ -3,6 +3,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -45,9 +46,20 @@ func Run(ctx context.Context, streams ui.Streams, args []string) error {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil && ctx.Err() != nil {
-		return &fault.Fault{Exit: fault.ExitInterrupted, Err: context.Cause(ctx), Remedy: "run the same command again; completed work is kept"}
+		return interrupted(ctx, err)
 	}
 	return err
+}
+
+// interrupted returns the error of a command that a signal stopped. Work that is done is
+// kept, unless the command's own error says what to do.
+func interrupted(ctx context.Context, err error) error {
+	remedy := "run the same command again; completed work is kept"
+	var own *fault.Fault
+	if errors.As(err, &own) && own.Exit == fault.ExitInterrupted && own.Remedy != "" {
+		remedy = own.Remedy
+	}
+	return &fault.Fault{Exit: fault.ExitInterrupted, Err: context.Cause(ctx), Remedy: remedy}
 }
 
 func newRoot(streams ui.Streams) *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,6 +140,31 @@ func TestInterruptIsAnExitCodeOfItsOwn(t *testing.T) {
 	code, _, stderr := run(ctx, "bundle", "verify", "--dir", dir)
 	if code != fault.ExitInterrupted || !strings.Contains(stderr, "interrupted") {
 		t.Errorf("exit code %d, said %q", code, stderr)
+	}
+	if !strings.Contains(stderr, "fix: run the same command again; completed work is kept") {
+		t.Errorf("said %q", stderr)
+	}
+}
+
+// The hint after an interrupt is the command's own where it has one, and not that of what
+// only failed because of the interrupt.
+func TestAnInterruptedCommandSaysWhatIsKept(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(fault.ErrInterrupted)
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"its own":    {fmt.Errorf("trying: %w", &fault.Fault{Exit: fault.ExitInterrupted, Err: context.Canceled, Remedy: "begin anew"}), "begin anew"},
+		"without":    {&fault.Fault{Exit: fault.ExitInterrupted, Err: context.Canceled}, "run the same command again; completed work is kept"},
+		"a cloud's":  {fault.New("cloud", context.Canceled, "check the network"), "run the same command again; completed work is kept"},
+		"just ended": {context.Canceled, "run the same command again; completed work is kept"},
+	} {
+		err := interrupted(ctx, c.err)
+		if fault.ExitCode(err) != fault.ExitInterrupted || err.Error() != "interrupted" || fault.Remedy(err) != c.want {
+			t.Errorf("%s: %v (fix: %s)", name, err, fault.Remedy(err))
+		}
 	}
 }
 

@@ -155,6 +155,10 @@ func TestAnEnvironmentByCommands(t *testing.T) {
 	if code, _, stderr := run(t.Context(), "up", "-f", file, "--skip-check", "bundle"); code != fault.ExitUsage || !strings.Contains(stderr, "not confirmed") {
 		t.Errorf("unconfirmed up: exit code %d\n%s", code, stderr)
 	}
+	data[statusData](t, "status", "--drift", "-f", file, "-o", "json")
+	if _, err := os.Stat(filepath.Join(filepath.Dir(file), ".slipway")); err == nil {
+		t.Error("commands that only read left .slipway")
+	}
 	if said := upToTheSeed(t, file); strings.Contains(said, cloud.Passwords().Demo) {
 		t.Error("a password is told")
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,6 +50,7 @@ func assess(o objects, name string, said *cause.Cloud, now time.Time) Report {
 		machinesOf(group, "MachineDeployment")
 	}
 	for _, machine := range o.of(machines, name) {
+		r.Machines = append(r.Machines, machineOf(machine))
 		if !seen[machine.GetName()] {
 			r.Parts = append(r.Parts, machinePart(o, machine))
 		}
@@ -182,9 +182,7 @@ func machinePart(o objects, machine *unstructured.Unstructured) Part {
 	if p.Ready {
 		return p
 	}
-	// openstack://REGION/ID, the region may be empty.
-	p.Server = text(machine, "spec", "providerID")
-	p.Server = p.Server[strings.LastIndex(p.Server, "/")+1:]
+	p.Server = serverOf(machine)
 	p.Cause = cause.Text(ready.Message)
 	return p
 }

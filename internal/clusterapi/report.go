@@ -59,6 +59,8 @@ type Report struct {
 	ControlPlane Count  `json:"controlPlane"`
 	Workers      Count  `json:"workers"`
 	Parts        []Part `json:"parts"`
+	// Machines are the servers, the oldest first.
+	Machines []Machine `json:"machines,omitempty"`
 	// Findings are the causes of what is not well, the worst first.
 	Findings []cause.Finding `json:"findings,omitempty"`
 	// Unseen is what could not be looked at for them.

@@ -17,7 +17,7 @@ import (
 // PassphraseAge is a passphrase in an age-encrypted file, which can be kept in version
 // control; the identity in the other file decrypts it.
 func PassphraseAge(path, identityPath string) Passphrase {
-	return func(context.Context) ([]byte, error) {
+	return func(context.Context, bool) ([]byte, error) {
 		identityFile, err := os.Open(identityPath)
 		if err != nil {
 			return nil, fault.Usage(identityPath, err, "give the file with the age identity")

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"syscall"
@@ -112,26 +111,4 @@ func passphraseFile(passphrase []byte) (*os.File, error) {
 		return nil, fmt.Errorf("writing the passphrase to memory: %w", err)
 	}
 	return file, nil
-}
-
-// command is the fixed part of the child: it starts with an empty environment.
-func (e *Engine) command(ctx context.Context, environ ...string) (command, error) {
-	passphrase, err := e.options.Passphrase(ctx)
-	if err != nil {
-		return command{}, err
-	}
-	home := filepath.Join(e.options.Folder, "engine")
-	return command{executable: e.options.Executable, passphrase: passphrase, environ: slices.Concat([]string{
-		"HOME=" + home,
-		"PULUMI_HOME=" + home,
-		"PULUMI_BACKEND_URL=" + e.options.Backend,
-		"PULUMI_SKIP_UPDATE_CHECK=true",
-		"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION=true",
-		"TMPDIR=" + os.TempDir(),
-	}, e.options.Environ, environ)}, nil
-}
-
-// workdir is where the engine finds the project.
-func (e *Engine) workdir() string {
-	return filepath.Join(e.options.Folder, "engine", e.options.Environment)
 }

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -38,7 +39,7 @@ type Options struct {
 	// Environment names the stack.
 	Environment string
 	// Folder holds the state, the passphrase and the engine's own files; it is
-	// created with mode 0700.
+	// created with the state, with mode 0700.
 	Folder string
 	// Backend is the URL of the state (file://, s3://, …); empty means the folder
 	// "state" in Folder.
@@ -58,9 +59,14 @@ type Options struct {
 }
 
 // Engine runs operations on one environment.
-type Engine struct{ options Options }
+type Engine struct {
+	options Options
+	// local is the folder of the state; empty if that is remote.
+	local string
+}
 
-// New creates the folder, and the state's folder if it is inside.
+// New returns the engine of an environment. It writes nothing: folders and passphrase are
+// created with the state, by the first Up or Import.
 func New(options Options) (*Engine, error) {
 	if options.Events == nil {
 		options.Events = event.Discard{}
@@ -76,42 +82,16 @@ func New(options Options) (*Engine, error) {
 	if options.Backend == "" {
 		options.Backend = "file://" + filepath.Join(folder, "state")
 	}
+	e := &Engine{options: options}
 	if path, local := strings.CutPrefix(options.Backend, "file://"); local {
 		path, query, _ := strings.Cut(path, "?")
-		if err := os.MkdirAll(path, 0o700); err != nil {
-			return nil, fmt.Errorf("creating the state folder: %w", err)
-		}
+		e.local = path
 		// Without this an attributes file is written beside every file, and not
 		// atomically: a run that is killed at that moment leaves an unreadable
 		// state ("failed to load checkpoint: EOF").
-		options.Backend = "file://" + path + "?" + strings.TrimPrefix(query+"&metadata=skip", "&")
-	}
-	if err := os.MkdirAll(filepath.Join(folder, "engine", options.Environment), 0o700); err != nil {
-		return nil, fmt.Errorf("creating the engine's folder: %w", err)
-	}
-	if err := os.Chmod(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("setting the mode of the state folder: %w", err)
-	}
-	e := &Engine{options: options}
-	if err := e.writeProject(); err != nil {
-		return nil, fmt.Errorf("writing the project: %w", err)
+		e.options.Backend = "file://" + path + "?" + strings.TrimPrefix(query+"&metadata=skip", "&")
 	}
 	return e, nil
-}
-
-// writeProject writes the project file of the engine's folder. Runs that start at the
-// same time must not read half of it.
-func (e *Engine) writeProject() error {
-	path := filepath.Join(e.workdir(), "Pulumi.yaml")
-	if _, err := os.Stat(path); err == nil {
-		return nil
-	}
-	file, err := os.CreateTemp(e.workdir(), "new-") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString("name: " + Project + "\nruntime: go\n")
-	return errors.Join(err, file.Close(), os.Rename(file.Name(), path))
 }
 
 // Up creates the resources that are in the program but not in the state, changes those
@@ -123,8 +103,8 @@ func (e *Engine) Up(ctx context.Context, program pulumi.RunFunc) (Report, error)
 	})
 }
 
-// Preview returns what Up would do. It only reads from the cloud, and creates no state
-// if there is none.
+// Preview returns what Up would do. It only reads from the cloud. If there is no state
+// it leaves nothing behind.
 func (e *Engine) Preview(ctx context.Context, program pulumi.RunFunc) (Plan, error) {
 	preview := func(ctx context.Context, stack auto.Stack, events chan<- events.EngineEvent) error {
 		_, err := stack.Preview(ctx, optpreview.EventStreams(events), optpreview.Parallel(parallel), optpreview.SuppressProgress())
@@ -196,6 +176,6 @@ func (e *Engine) scratch() (*Engine, error) {
 	}
 	options := e.options
 	options.Folder, options.Backend, options.Environ = folder, "", nil
-	options.Passphrase = PassphraseFile(filepath.Join(folder, "passphrase"))
+	options.Passphrase = PassphraseText(rand.Text())
 	return New(options)
 }

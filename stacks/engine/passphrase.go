@@ -14,21 +14,28 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// Passphrase returns the passphrase that encrypts the secrets in a state.
-type Passphrase func(context.Context) ([]byte, error)
+// Passphrase returns the passphrase that encrypts the secrets in a state. With generate,
+// for a state that is being created, it may make one.
+type Passphrase func(ctx context.Context, generate bool) ([]byte, error)
+
+// errNoPassphrase is the error for a passphrase that was never generated, or is lost.
+var errNoPassphrase = errors.New("the passphrase of the state is missing")
 
 // PassphraseText is a known passphrase, for example from an environment variable.
 func PassphraseText(text string) Passphrase {
-	return func(context.Context) ([]byte, error) { return []byte(text), nil }
+	return func(context.Context, bool) ([]byte, error) { return []byte(text), nil }
 }
 
-// PassphraseFile is a passphrase in a file. A missing file is created with mode 0600 and
-// 256 random bits; a file that other users may read is refused.
+// PassphraseFile is a passphrase in a file. Generated it has mode 0600 and 256 random
+// bits; a file that other users may read is refused.
 func PassphraseFile(path string) Passphrase {
-	return func(context.Context) ([]byte, error) {
+	return func(_ context.Context, generate bool) ([]byte, error) {
 		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
+		switch missing := errors.Is(err, fs.ErrNotExist); {
+		case missing && generate:
 			return makePassphrase(path)
+		case missing:
+			return nil, fault.Usage(path, errNoPassphrase, "restore the file; if it is lost, delete the state: slipway up creates a new one")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading the passphrase file: %w", err)

@@ -17,26 +17,26 @@ import (
 func TestPassphraseIsMadeOnceForOneselfAlone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "passphrase")
-	first, err := engine.PassphraseFile(path)(t.Context())
+	first, err := engine.PassphraseFile(path)(t.Context(), true)
 	if err != nil || len(first) < 40 {
 		t.Fatalf("%d bytes, %v", len(first), err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if second, err := engine.PassphraseFile(path)(t.Context()); err != nil || !bytes.Equal(first, second) {
+	if second, err := engine.PassphraseFile(path)(t.Context(), true); err != nil || !bytes.Equal(first, second) {
 		t.Errorf("another one the second time, %v", err)
 	}
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := engine.PassphraseFile(path)(t.Context()); fault.ExitCode(err) != fault.ExitUsage || fault.Remedy(err) == "" {
+	if _, err := engine.PassphraseFile(path)(t.Context(), true); fault.ExitCode(err) != fault.ExitUsage || fault.Remedy(err) == "" {
 		t.Errorf("one that others may read: %v", err)
 	}
 	if err := os.WriteFile(path, []byte("\n"), 0o600); err != nil || os.Chmod(path, 0o600) != nil {
 		t.Fatal(err)
 	}
-	if _, err := engine.PassphraseFile(path)(t.Context()); fault.ExitCode(err) != fault.ExitUsage {
+	if _, err := engine.PassphraseFile(path)(t.Context(), true); fault.ExitCode(err) != fault.ExitUsage {
 		t.Errorf("an empty one: %v", err)
 	}
 }
@@ -64,10 +64,10 @@ func TestPassphraseUnderAge(t *testing.T) {
 			if err := os.WriteFile(path, seal(t, identity.Recipient(), "the phrase\n", armored), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if phrase, err := engine.PassphraseAge(path, key)(t.Context()); err != nil || string(phrase) != "the phrase" {
+			if phrase, err := engine.PassphraseAge(path, key)(t.Context(), true); err != nil || string(phrase) != "the phrase" {
 				t.Errorf("%q, %v", phrase, err)
 			}
-			if _, err := engine.PassphraseAge(path, other)(t.Context()); fault.ExitCode(err) != fault.ExitUsage {
+			if _, err := engine.PassphraseAge(path, other)(t.Context(), true); fault.ExitCode(err) != fault.ExitUsage {
 				t.Errorf("a stranger's key: %v", err)
 			}
 		})

@@ -49,11 +49,12 @@ func (e *Engine) once(ctx context.Context, program pulumi.RunFunc, do operation)
 		return Report{}, err
 	}
 	defer server.Stop()
-	cmd, err := e.command(ctx, "PULUMI_DEBUG_PROVIDERS="+Provider+":"+server.port())
+	where, err := e.enter(ctx, "PULUMI_DEBUG_PROVIDERS="+Provider+":"+server.port())
 	if err != nil {
 		return Report{}, err
 	}
-	stack, err := e.stack(ctx, cmd, program)
+	defer where.leave()
+	stack, err := e.stack(ctx, where, program)
 	if err != nil {
 		return Report{}, err
 	}
@@ -68,8 +69,8 @@ func (e *Engine) once(ctx context.Context, program pulumi.RunFunc, do operation)
 	return report, watcher.explain(err)
 }
 
-func (e *Engine) stack(ctx context.Context, cmd command, program pulumi.RunFunc) (auto.Stack, error) {
-	local, err := auto.NewLocalWorkspace(ctx, auto.Pulumi(cmd), auto.Program(program), auto.WorkDir(e.workdir()), auto.SecretsProvider("passphrase"))
+func (e *Engine) stack(ctx context.Context, where place, program pulumi.RunFunc) (auto.Stack, error) {
+	local, err := auto.NewLocalWorkspace(ctx, auto.Pulumi(where.command), auto.Program(program), auto.WorkDir(where.workdir), auto.SecretsProvider("passphrase"))
 	if err != nil {
 		return auto.Stack{}, fmt.Errorf("preparing the engine: %w", err)
 	}
@@ -78,20 +79,30 @@ func (e *Engine) stack(ctx context.Context, cmd command, program pulumi.RunFunc)
 
 // create creates the stack in the state.
 func (e *Engine) create(ctx context.Context) error {
-	_, err := e.pulumi(ctx, nil, "stack", "init", e.options.Environment, "--secrets-provider", "passphrase")
+	where, err := e.settle(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = where.pulumi(ctx, nil, "stack", "init", e.options.Environment, "--secrets-provider", "passphrase")
 	if err != nil && !strings.Contains(err.Error(), "already exists") {
 		return fmt.Errorf("creating the state: %w", err)
 	}
 	return nil
 }
 
-// pulumi runs one command of the engine's command line and returns its output.
+// pulumi runs one command of the engine's command line on a state that exists, and
+// returns its output.
 func (e *Engine) pulumi(ctx context.Context, stdin []byte, args ...string) (string, error) {
-	cmd, err := e.command(ctx)
+	where, err := e.enter(ctx)
 	if err != nil {
 		return "", err
 	}
-	stdout, stderr, _, err := cmd.run(ctx, e.workdir(), reader(stdin), nil, nil, nil, args...)
+	defer where.leave()
+	return where.pulumi(ctx, stdin, args...)
+}
+
+func (p place) pulumi(ctx context.Context, stdin []byte, args ...string) (string, error) {
+	stdout, stderr, _, err := p.run(ctx, p.workdir, reader(stdin), nil, nil, nil, args...)
 	if ctx.Err() != nil {
 		return stdout, context.Cause(ctx)
 	}

@@ -139,7 +139,10 @@ func (k keyKind) remove(_ context.Context, id string, _ SSHKeyState) error {
 	return nil
 }
 
-func (k keyKind) path(id string) string { return filepath.Join(k.folder, filepath.Base(id)+".pem") }
+func (k keyKind) path(id string) string { return KeyFile(k.folder, id) }
+
+// KeyFile is the path of a private key in the folder of keys, by the ID of its resource.
+func KeyFile(folder, id string) string { return filepath.Join(folder, filepath.Base(id)+".pem") }
 
 // write writes the file whole or not at all.
 func (k keyKind) write(id string, text []byte) error {

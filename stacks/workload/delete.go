@@ -37,7 +37,7 @@ func (m *Management) MayDelete(ctx context.Context, key Key) (bool, error) {
 	}
 	switch {
 	case there.origin == Magnum:
-		return false, fault.Usage(object(key), errors.New("the Magnum API created it, and its controllers would create it again"), "find its name with openstack coe cluster list, and delete it with openstack coe cluster delete NAME")
+		return false, m.refuseTenant(ctx, key)
 	case there.origin == Others:
 		return false, fault.Usage(object(key), errors.New("slipway cluster create did not create it"), "delete it in the way in which it was created")
 	case there.origin == Ours || there.owns(key):
@@ -47,6 +47,19 @@ func (m *Management) MayDelete(ctx context.Context, key Key) (bool, error) {
 	}
 	left, err := m.marked(ctx, key.Namespace, key.Name)
 	return len(left) > 0, err
+}
+
+// refuseTenant is the error of deleting a cluster of the Magnum API.
+func (m *Management) refuseTenant(ctx context.Context, key Key) error {
+	tenants, err := m.tenants(ctx, key.Namespace)
+	if err != nil {
+		return err
+	}
+	remedy := "find its name with openstack coe cluster list, and delete it with openstack coe cluster delete NAME"
+	if t := tenant(tenants, key); t != nil {
+		remedy = "delete it with openstack coe cluster delete " + t.UUID
+	}
+	return fault.Usage(object(key), errors.New("the Magnum API created it, and its controllers would create it again"), remedy)
 }
 
 // Delete deletes a cluster through Cluster API and waits until it is gone; then its release,

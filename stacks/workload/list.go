@@ -27,6 +27,8 @@ type Summary struct {
 	// Cause is the first cause if it is not ready, Reason its stable id.
 	Cause  string `json:"cause,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// Tenant is how the Magnum API calls it; nil for other clusters.
+	Tenant *Tenant `json:"magnum,omitempty"`
 }
 
 // List lists the workload clusters of the management cluster, by namespace. The clouds
@@ -53,11 +55,17 @@ func (m *Management) List(ctx context.Context) ([]Summary, error) {
 	for _, secret := range marked {
 		released[Key{Namespace: secret.Namespace, Name: secret.Labels[LabelCluster]}] = true
 	}
+	tenants, err := m.tenants(ctx, metav1.NamespaceAll)
+	if err != nil {
+		return nil, err
+	}
 	list := []Summary{}
 	for _, r := range reports {
 		key := Key{Namespace: r.Namespace, Name: r.Name}
 		if !m.itself(key) {
-			list = append(list, summary(r, m.origin(key, labels[r.Namespace], released[key])))
+			s := summary(r, m.origin(key, labels[r.Namespace], released[key]))
+			s.Tenant = tenant(tenants, key)
+			list = append(list, s)
 		}
 	}
 	return list, nil
@@ -81,6 +89,8 @@ func summary(r clusterapi.Report, by Origin) Summary {
 type Description struct {
 	MadeBy Origin `json:"madeBy"`
 	clusterapi.Report
+	// Tenant is how the Magnum API calls it; nil for other clusters.
+	Tenant *Tenant `json:"magnum,omitempty"`
 	// Details are the conditions and the last events of the part that is waited for,
 	// one per line.
 	Details string `json:"details,omitempty"`
@@ -102,7 +112,11 @@ func (m *Management) Describe(ctx context.Context, key Key) (Description, error)
 		if err != nil {
 			return Description{}, err
 		}
-		d := Description{MadeBy: there.origin, Report: r}
+		tenants, err := m.tenants(ctx, key.Namespace)
+		if err != nil {
+			return Description{}, err
+		}
+		d := Description{MadeBy: there.origin, Report: r, Tenant: tenant(tenants, key)}
 		if part, waiting := r.Waiting(); waiting {
 			d.Details = clusterapi.Details(ctx, m.Kube.Dynamic, key.Namespace, part)
 		}

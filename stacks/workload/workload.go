@@ -11,9 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
-	"strings"
 
 	"helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
@@ -82,42 +79,6 @@ func CheckName(name string) error {
 		return fault.Usage("cluster "+name, errors.New("this is not a valid name"), fmt.Sprintf("use at most %d lower-case letters, digits and dashes; begin with a letter and do not end with a dash", longestName))
 	}
 	return nil
-}
-
-// Find returns the namespace of a cluster, or of what is left of it. If there is none it is
-// the namespace that the cluster would get: its name.
-func (m *Management) Find(ctx context.Context, name, namespace string) (Key, error) {
-	if err := CheckName(name); err != nil {
-		return Key{}, err
-	}
-	if namespace != "" {
-		return Key{Namespace: namespace, Name: name}, nil
-	}
-	reports, err := clusterapi.Read(ctx, m.Kube.Dynamic, metav1.NamespaceAll)
-	if err != nil {
-		return Key{}, err
-	}
-	found := map[string]bool{}
-	for _, r := range reports {
-		if r.Name == name {
-			found[r.Namespace] = true
-		}
-	}
-	marked, err := m.marked(ctx, metav1.NamespaceAll, name)
-	if err != nil {
-		return Key{}, err
-	}
-	for _, secret := range marked {
-		found[secret.Namespace] = true
-	}
-	places := slices.Sorted(maps.Keys(found))
-	switch len(places) {
-	case 0:
-		return Key{Namespace: name, Name: name}, nil
-	case 1:
-		return Key{Namespace: places[0], Name: name}, nil
-	}
-	return Key{}, fault.Usage("cluster "+name, fmt.Errorf("there are clusters with this name in the namespaces %s", strings.Join(places, ", ")), "choose one with --namespace")
 }
 
 // marked returns the metadata of the Secrets with the label, of one cluster or, with an

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	addons "github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
+	"github.com/slipway-sh/slipway/addons/magnum"
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
@@ -51,6 +52,13 @@ func newWorld(t *testing.T) *world {
 	w.box, w.cloud = openCloud(t)
 	var definitions [][]byte
 	for _, text := range addons.Definitions() {
+		definitions = append(definitions, text)
+	}
+	tenants, err := magnum.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range tenants {
 		definitions = append(definitions, text)
 	}
 	server.Define(t, definitions...)

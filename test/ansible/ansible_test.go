@@ -3,6 +3,7 @@ package ansible_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -224,6 +225,31 @@ func TestAnsibleInstall(t *testing.T) {
 	}
 }
 
+// documented reads the documentation of plugins as Ansible does. The options that all share
+// come from the fragment.
+func (s *site) documented(kind string, names ...string) {
+	s.t.Helper()
+	for _, name := range names {
+		out, err := s.run("ansible-doc", "-t", kind, "--json", "slipway.cloud."+name)
+		var found map[string]struct {
+			Doc struct {
+				Description []string
+				Options     map[string]struct{ Description any }
+			}
+		}
+		if err != nil || json.Unmarshal([]byte(out), &found) != nil {
+			s.t.Errorf("%v\n%s", err, out)
+			continue
+		}
+		doc := found["slipway.cloud."+name].Doc
+		for _, option := range []string{"executable", "chdir", "files", "env", "os_cloud", "clouds_file"} {
+			if len(doc.Description) == 0 || doc.Options[option].Description == nil {
+				s.t.Errorf("%s %s: option %s is not documented", kind, name, option)
+			}
+		}
+	}
+}
+
 // TestAnsibleSanity runs what of ansible-test works without network, and ansible-lint.
 func TestAnsibleSanity(t *testing.T) {
 	s := newSite(t)
@@ -232,11 +258,8 @@ func TestAnsibleSanity(t *testing.T) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}
-	for _, module := range []string{"slipway_environment", "slipway_cluster", "slipway_info"} {
-		if out, err := s.run("ansible-doc", "-t", "module", "--json", "slipway.cloud."+module); err != nil || !strings.Contains(out, `"description"`) {
-			t.Errorf("%v\n%s", err, out)
-		}
-	}
+	s.documented("module", "slipway_environment", "slipway_cluster", "slipway_info")
+	s.documented("inventory", "environment")
 	cmd := exec.CommandContext(t.Context(), "ansible-test", "sanity", "--color", "no", "--test", "compile", "--test", "no-basestring", "--test", "line-endings", "--test", "metaclass-boilerplate",
 		"--test", "future-import-boilerplate", "--test", "shebang", "--test", "symlinks", "--test", "empty-init", "--python", "3.11")
 	cmd.Dir, cmd.Env = s.path("collections/ansible_collections/slipway/cloud"), s.env

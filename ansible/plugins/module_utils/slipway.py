@@ -40,6 +40,26 @@ def errors_in(text):
     return found
 
 
+def command_line(program, words, options, file_flag="--file"):
+    """The words of a command, then the environment file that the options name."""
+    line = [program] + list(words)
+    for name in options["files"]:
+        line += [file_flag, name]
+    if options["env"]:
+        line += ["--env", options["env"]]
+    return line
+
+
+def cloud_variables(options):
+    """The variables of the environment with which the program finds its cloud."""
+    variables = {}
+    if options["os_cloud"]:
+        variables["OS_CLOUD"] = options["os_cloud"]
+    if options["clouds_file"]:
+        variables["OS_CLIENT_CONFIG_FILE"] = os.path.abspath(options["clouds_file"])
+    return variables
+
+
 class Slipway(object):
     """Calls slipway for a module, in the folder and with the files of its arguments."""
 
@@ -48,28 +68,11 @@ class Slipway(object):
         self.file_flag = file_flag
         self.program = module.get_bin_path(module.params["executable"], required=True)
 
-    def _environment(self):
-        variables = {}
-        if self.module.params["os_cloud"]:
-            variables["OS_CLOUD"] = self.module.params["os_cloud"]
-        if self.module.params["clouds_file"]:
-            variables["OS_CLIENT_CONFIG_FILE"] = os.path.abspath(self.module.params["clouds_file"])
-        return variables
-
-    def command(self, words, options=()):
-        """The command line, with the environment file after the words."""
-        line = [self.program] + list(words)
-        for name in self.module.params["files"]:
-            line += [self.file_flag, name]
-        if self.module.params["env"]:
-            line += ["--env", self.module.params["env"]]
-        return line + list(options)
-
     def run(self, words, options=(), accept=(0,)):
         """Runs a command and returns its JSON. An exit code that is not accepted ends the
         module, with every error and its fix."""
-        line = self.command(words, list(options) + ["-o", "json"])
-        code, out, said = self.module.run_command(line, cwd=self.module.params["chdir"], environ_update=self._environment())
+        line = command_line(self.program, words, self.module.params, self.file_flag) + list(options) + ["-o", "json"]
+        code, out, said = self.module.run_command(line, cwd=self.module.params["chdir"], environ_update=cloud_variables(self.module.params))
         self._keep_progress(said)
         if code not in accept:
             self.fail(line, code, said)

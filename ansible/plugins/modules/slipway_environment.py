@@ -40,27 +40,7 @@ options:
   progress_file:
     description: File to which the progress is appended, one JSON object per line.
     type: path
-  executable:
-    description: The program.
-    type: path
-    default: slipway
-  chdir:
-    description: Folder to run it in; paths of I(files) are relative to it.
-    type: path
-  files:
-    description: Environment files; later files override earlier ones. Without any it is C(slipway.yaml).
-    type: list
-    elements: path
-    default: []
-  env:
-    description: Name of an environment whose file is below C(environments/).
-    type: str
-  os_cloud:
-    description: Entry of C(clouds.yaml), if the environment file names none.
-    type: str
-  clouds_file:
-    description: Path of C(clouds.yaml).
-    type: path
+extends_documentation_fragment: [slipway.cloud.program]
 attributes:
   check_mode:
     description: Shows what would change.

@@ -41,10 +41,10 @@ func TestTables(t *testing.T) {
 	if none := printed(t, listTable(nil, now)); !strings.Contains(none, "slipway cluster create") {
 		t.Errorf("none is told as %s", none)
 	}
-	described := printed(t, describeTable(workload.Description{MadeBy: workload.Ours, Details: "\nconditions of machine c-1:\n  Ready False: why",
+	described := printed(t, describeTable(workload.Description{MadeBy: workload.Ours, Tenant: &workload.Tenant{Name: "web", UUID: "u-1", ProjectID: "p"}, Details: "\nconditions of machine c-1:\n  Ready False: why",
 		Report: clusterapi.Report{Namespace: "c", Name: "c", Version: "v1.34.4", Parts: []clusterapi.Part{
 			{Kind: "Cluster", Name: "c", State: "Provisioning"}, {Kind: "Machine", Name: "c-1", Level: 2, State: "Pending", Cause: long}}}}, now))
-	for _, want := range []string{"Cluster  c ", "Machine      c-1", "Pending: " + long, "made by slipway", "conditions of machine c-1:\n  Ready False: why"} {
+	for _, want := range []string{"Cluster  c ", "Machine      c-1", "Pending: " + long, "made by slipway", "in the Magnum API: web, UUID u-1, of project p", "conditions of machine c-1:\n  Ready False: why"} {
 		if !strings.Contains(described, want) {
 			t.Errorf("described without %q:\n%s", want, described)
 		}

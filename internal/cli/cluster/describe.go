@@ -29,7 +29,10 @@ func newDescribe(streams ui.Streams) *cobra.Command {
 		Long: `Shows a cluster as a tree of objects, each with its state. An object that is not ready
 has a cause. The cloud is asked too, so a load balancer in ERROR or a server without a
 host is named at once. For the object that the others wait for, conditions and recent
-events follow. slipway why shows causes with their evidence and what to do.`,
+events follow. slipway why shows causes with their evidence and what to do.
+
+NAME is the name of the cluster or, for a cluster of the Magnum API, its name or UUID
+there.`,
 		Example: `  slipway cluster describe shop
   slipway cluster describe shop -o json | jq '.parts[] | select(.ready | not)'`,
 		Args: cobra.ExactArgs(1),
@@ -61,6 +64,9 @@ func (o describeOptions) run(ctx context.Context, streams ui.Streams, name strin
 func describeTable(d workload.Description, now time.Time) ui.Table {
 	table := ui.Table{Header: []string{"KIND", "NAME", "STATE", "SINCE"}, Rows: target.Tree(d.Report, "", now, 0)}
 	table.Footer = []string{fmt.Sprintf("namespace %s, made by %s, Kubernetes %s, control plane %s, workers %s", d.Namespace, d.MadeBy, cmp.Or(d.Version, "no version yet"), d.ControlPlane, d.Workers)}
+	if d.Tenant != nil {
+		table.Footer = append(table.Footer, fmt.Sprintf("in the Magnum API: %s, UUID %s, of project %s", d.Tenant.Name, d.Tenant.UUID, d.Tenant.ProjectID))
+	}
 	for _, f := range d.Findings {
 		table.Footer = append(table.Footer, "cause: "+f.Line()+" ["+f.Reason+"]", "  fix: "+f.Fix)
 	}

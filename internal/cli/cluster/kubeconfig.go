@@ -29,7 +29,8 @@ func newKubeconfig(streams ui.Streams) *cobra.Command {
 		Short: "Print the kubeconfig of a workload cluster, or write it to a file",
 		Long: `Prints the administrator's kubeconfig of a cluster, as Cluster API last renewed it. It
 is a secret: with --out it goes to a file with mode 0600, which is written whole or not
-at all.`,
+at all. NAME is the name of the cluster or, for a cluster of the Magnum API, its name or
+UUID there.`,
 		Example: `  slipway cluster kubeconfig shop --out shop.kubeconfig
   KUBECONFIG=shop.kubeconfig kubectl get nodes`,
 		Args: cobra.ExactArgs(1),

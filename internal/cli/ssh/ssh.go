@@ -21,19 +21,30 @@ import (
 // New returns the command.
 func New(streams ui.Streams) *cobra.Command {
 	var from environment.Flags
+	var forward string
 	cmd := &cobra.Command{
 		Use:   "ssh [-- COMMAND [ARGUMENT]...]",
 		Short: "Log in to the seed, or run a command on it",
 		Long: `Opens a shell on the seed, or runs a command there. Address, user and host key come
 from the state, so it works wherever you can read the state. A seed with a different
-host key is refused. The exit code is that of the command.`,
+host key is refused. The exit code is that of the command.
+
+With --forward it connects standard input and output to a host and port as the seed sees
+them, like ssh -W. As ssh's ProxyCommand it reaches the machines behind the seed.`,
 		Example: `  slipway ssh
   slipway ssh -- sudo kubectl get pods -A
-  slipway ssh -- sudo journalctl -u k3s -n 50`,
+  slipway ssh -- sudo journalctl -u k3s -n 50
+  ssh -o ProxyCommand="slipway ssh --forward %h:%p" debian@10.6.0.12`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), streams, from, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if forward != "" {
+				return through(cmd.Context(), streams, from, forward, args)
+			}
+			return run(cmd.Context(), streams, from, args)
+		},
 	}
 	from.Add(cmd.Flags())
+	cmd.Flags().StringVarP(&forward, "forward", "W", "", "connect to HOST:PORT through the seed instead of opening a shell")
 	return cmd
 }
 

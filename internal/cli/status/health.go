@@ -44,6 +44,7 @@ const healthTime = 30 * time.Second
 
 // facts are what the environment's Kubernetes clusters report.
 type facts struct {
+	access   *target.Access
 	seed     []component
 	clusters []cluster
 }
@@ -62,22 +63,26 @@ func health(ctx context.Context, t *target.Target, shelved bool) (facts, error) 
 	ctx, cancel := context.WithTimeoutCause(ctx, healthTime, fmt.Errorf("no answer in %s", healthTime))
 	defer cancel()
 	seed, err := t.Seed(ctx)
-	if err != nil || seed.Kubeconfig == "" {
+	if err != nil {
 		return facts{}, err
 	}
+	f := facts{access: seed.Access(t.Loaded)}
+	if seed.Kubeconfig == "" {
+		return f, nil
+	}
 	if shelved {
-		return direct(ctx, t, seed)
+		err := f.direct(ctx, t, seed)
+		return f, err
 	}
 	machine, err := seed.Login(ctx)
 	if err != nil {
-		return facts{}, err
+		return f, err
 	}
 	defer machine.Close()
 	on, err := kubernetes.Reach(machine, seed.Kubeconfig)
 	if err != nil {
-		return facts{}, err
+		return f, err
 	}
-	var f facts
 	if f.seed, err = components(ctx, on); err != nil {
 		return f, err
 	}
@@ -93,18 +98,17 @@ func health(ctx context.Context, t *target.Target, shelved bool) (facts, error) 
 }
 
 // direct asks the management cluster without going through the seed.
-func direct(ctx context.Context, t *target.Target, seed *target.Seed) (facts, error) {
+func (f *facts) direct(ctx context.Context, t *target.Target, seed *target.Seed) error {
 	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(seed.Management))
 	if err != nil {
-		return facts{}, t.ErrShelved()
+		return t.ErrShelved()
 	}
 	on, err := kube.New(config)
 	if err != nil {
-		return facts{}, err
+		return err
 	}
-	var f facts
 	f.clusters, err = clusters(ctx, on, "management")
-	return f, errors.Join(errShelved, err)
+	return errors.Join(errShelved, err)
 }
 
 // clusters are those of a cluster. The cloud is asked about those that are not ready,

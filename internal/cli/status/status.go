@@ -58,6 +58,8 @@ type result struct {
 	Environment string               `json:"environment"`
 	Cloud       string               `json:"cloud"`
 	Resources   []openstack.Resource `json:"resources"`
+	// SSH is how to log in to the seed; nil if there is none.
+	SSH *target.Access `json:"ssh,omitempty"`
 	// Seed is what runs on the seed; Unreachable says why that is unknown.
 	Seed        []component `json:"seed,omitempty"`
 	Unreachable string      `json:"unreachable,omitempty"`
@@ -81,7 +83,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	r.Resources = append(r.Resources, things...)
 	if len(things) > 0 {
 		known, err := health(ctx, t, target.ShelvedSeed(things))
-		r.Seed, r.Clusters = known.seed, known.clusters
+		r.Seed, r.Clusters, r.SSH = known.seed, known.clusters, known.access
 		if err != nil {
 			r.Unreachable = err.Error()
 			r.shelved = r.Unreachable == errShelved.Error()

@@ -28,6 +28,8 @@ type Seed struct {
 	ManagementValues string
 
 	user, hostKey, privateKey string
+	// keyName is the name of the private key that Slipway generated.
+	keyName string
 	// credential is the recorded state of the environment's application credential.
 	credential map[string]any
 }
@@ -70,7 +72,7 @@ func seedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (
 		case stacks.StepHostKey:
 			s.hostKey = r.Text("publicKey")
 		case stacks.StepSSHKey:
-			s.privateKey = r.Text("privateKey")
+			s.privateKey, s.keyName = r.Text("privateKey"), r.ID
 		case stacks.StepK3s:
 			s.user, s.Kubeconfig = r.Text("user"), r.Text("kubeconfig")
 		case stacks.StepManagementCluster:

@@ -71,7 +71,9 @@ func Engine(loaded *config.Loaded, events event.Sink, resources func() []infer.I
 func (t *Target) Name() string { return t.Environment.Metadata.Name }
 
 // Keys is the folder of private keys.
-func (t *Target) Keys() string { return filepath.Join(t.SecretsDir(), "keys") }
+func (t *Target) Keys() string { return keys(t.Loaded) }
+
+func keys(loaded *config.Loaded) string { return filepath.Join(loaded.SecretsDir(), "keys") }
 
 // Program runs preflight on the environment and returns its program.
 func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment, preflight.Result, error) {
