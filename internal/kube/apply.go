@@ -135,8 +135,9 @@ func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) 
 }
 
 // applyPatience is how long an object may be refused because something it needs is
-// just being created.
-const applyPatience = 3 * time.Minute
+// just being created, such as the webhook of cert-manager: seconds on a usual cloud,
+// minutes on emulated machines. Callers with less patience end the context.
+const applyPatience = 15 * time.Minute
 
 // passing reports whether an error is expected to go away while other objects are
 // created, their controllers start, and control planes join.

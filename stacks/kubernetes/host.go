@@ -23,6 +23,8 @@ const (
 	k3sUnit  = "k3s.service"
 	// look is how often starting units are checked.
 	look = 250 * time.Millisecond
+	// steady is how often the state of running units is checked.
+	steady = 5 * time.Second
 	// restarts is the number of restarts from which on k3s counts as crashing.
 	restarts = 3
 )
@@ -141,38 +143,61 @@ const refusedWhileMounted = 75
 // active waits until k3s is running, and fails early if k3s or its volume failed.
 func (h host) active(ctx context.Context) error {
 	for {
-		out, err := h.Run(ctx, "systemctl", "show", "--property=Id,LoadState,ActiveState,NRestarts", dataUnit, k3sUnit)
-		if err != nil {
+		state, err := h.units(ctx)
+		if err != nil || state == "active" {
 			return err
 		}
-		units := map[string]map[string]string{}
-		for _, block := range strings.Split(out, "\n\n") {
-			unit := map[string]string{}
-			for _, line := range strings.Split(block, "\n") {
-				key, value, _ := strings.Cut(line, "=")
-				unit[key] = value
-			}
-			units[unit["Id"]] = unit
-		}
-		var tries int
-		_, _ = fmt.Sscan(units[k3sUnit]["NRestarts"], &tries)
-		switch {
-		case units[k3sUnit]["LoadState"] == "not-found":
-			return fault.New("seed image", errors.New("it has no k3s"), "leave spec.seed.image empty: the bundle's own image contains k3s")
-		case units[dataUnit]["ActiveState"] == "failed":
-			return h.journal(ctx, dataUnit, errors.New("the data volume could not be mounted"))
-		case units[k3sUnit]["ActiveState"] == "active":
-			return nil
-		case units[k3sUnit]["ActiveState"] == "failed" || tries >= restarts:
-			return h.journal(ctx, k3sUnit, fmt.Errorf("k3s does not start, after %d attempts", tries+1))
-		}
-		status(ctx, "k3s is "+units[k3sUnit]["ActiveState"])
+		status(ctx, "k3s is "+state)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(look):
 		}
 	}
+}
+
+// crashes returns the error of a k3s that was running and does not stay so; nil when the
+// context ends. A connection that fails is for others to judge.
+func (h host) crashes(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(steady):
+		}
+		_, err := h.units(ctx)
+		if cause := (*fault.Fault)(nil); ctx.Err() == nil && errors.As(err, &cause) {
+			return err
+		}
+	}
+}
+
+// units returns the state of k3s, and a fault if k3s or its volume failed for good.
+func (h host) units(ctx context.Context) (state string, err error) {
+	out, err := h.Run(ctx, "systemctl", "show", "--property=Id,LoadState,ActiveState,NRestarts", dataUnit, k3sUnit)
+	if err != nil {
+		return "", err
+	}
+	units := map[string]map[string]string{}
+	for _, block := range strings.Split(out, "\n\n") {
+		unit := map[string]string{}
+		for _, line := range strings.Split(block, "\n") {
+			key, value, _ := strings.Cut(line, "=")
+			unit[key] = value
+		}
+		units[unit["Id"]] = unit
+	}
+	var tries int
+	_, _ = fmt.Sscan(units[k3sUnit]["NRestarts"], &tries)
+	switch state = units[k3sUnit]["ActiveState"]; {
+	case units[k3sUnit]["LoadState"] == "not-found":
+		return state, fault.New("seed image", errors.New("it has no k3s"), "leave spec.seed.image empty: the bundle's own image contains k3s")
+	case units[dataUnit]["ActiveState"] == "failed":
+		return state, h.journal(ctx, dataUnit, errors.New("the data volume could not be mounted"))
+	case state == "failed" || state != "active" && tries >= restarts:
+		return state, h.journal(ctx, k3sUnit, fmt.Errorf("k3s does not start, after %d attempts", tries+1))
+	}
+	return state, nil
 }
 
 // containers returns the IDs of the running containers. While containerd is starting it

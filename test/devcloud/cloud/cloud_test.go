@@ -45,7 +45,7 @@ func TestConfigurationIsFilled(t *testing.T) {
 	t.Parallel()
 	s, folder := settings{Address: "198.18.0.2", Password: "secret-word"}, t.TempDir()
 	parts := template.New("parts").Option("missingkey=error").Funcs(template.FuncMap{
-		"password": func() string { return s.Password }, "address": func() string { return s.Address }})
+		"password": func() string { return s.Password }, "address": func() string { return s.Address }, "words": strings.Fields})
 	if _, err := parts.ParseFS(confFiles, "conf/parts.tmpl"); err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +74,13 @@ func TestConfigurationIsFilled(t *testing.T) {
 
 func TestEveryServiceHasAProgram(t *testing.T) {
 	t.Parallel()
-	text, ports := supervisor("198.18.0.2"), map[int]string{}
-	for _, s := range append(append(infrastructure(), identity()), apis()...) {
+	c, err := New("/a/devcloud")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Machines = true // it has all services that the other has
+	text, ports := c.supervisor(), map[int]string{}
+	for _, s := range append(append(c.infrastructure(), identity()), c.apis()...) {
 		if !strings.Contains(text, "[program:"+s.name+"]") {
 			t.Errorf("%s is no program", s.name)
 		}

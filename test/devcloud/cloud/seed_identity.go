@@ -25,6 +25,8 @@ type seed struct {
 	address, password string
 	// external is the prefix of the network public.
 	external netip.Prefix
+	// hosts is how many hypervisors there are.
+	hosts int
 }
 
 // catalog is what is found where; {} stands for the cloud's address.

@@ -57,7 +57,7 @@ func (s seed) resources(ctx context.Context) error {
 	if err := makeExternal(ctx, network, s.external); err != nil {
 		return err
 	}
-	return errors.Join(poll(ctx, "hypervisors", func() error { return hostsUp(ctx, compute) }),
+	return errors.Join(poll(ctx, "hypervisors", func() error { return hostsUp(ctx, compute, s.hosts) }),
 		poll(ctx, "volumes", func() error { return volumesUp(ctx, volume) }))
 }
 
@@ -93,7 +93,7 @@ func makeExternal(ctx context.Context, client *gophercloud.ServiceClient, prefix
 }
 
 // hostsUp tells what is missing until the scheduler knows all hypervisors.
-func hostsUp(ctx context.Context, client *gophercloud.ServiceClient) error {
+func hostsUp(ctx context.Context, client *gophercloud.ServiceClient, wanted int) error {
 	pages, err := hypervisors.List(client, nil).AllPages(ctx)
 	if err != nil {
 		return err
@@ -108,8 +108,8 @@ func hostsUp(ctx context.Context, client *gophercloud.ServiceClient) error {
 			up++
 		}
 	}
-	if up < len(computeHosts) {
-		return fmt.Errorf("%d of %d hypervisors are up", up, len(computeHosts))
+	if up < wanted {
+		return fmt.Errorf("%d of %d hypervisors are up", up, wanted)
 	}
 	return nil
 }
