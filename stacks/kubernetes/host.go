@@ -21,10 +21,13 @@ type host struct{ *remote.Machine }
 const (
 	dataUnit = "slipway-data.service"
 	k3sUnit  = "k3s.service"
-	// look is how often starting units are checked.
-	look = 250 * time.Millisecond
+	// look is how soon starting units are checked again, and lookSlowly how often after a
+	// while: each look is a login of sudo and processes, which slow machines feel, and
+	// lines on the console, of which Nova keeps only the last.
+	look       = 250 * time.Millisecond
+	lookSlowly = 3 * time.Second
 	// steady is how often the state of running units is checked.
-	steady = 5 * time.Second
+	steady = 10 * time.Second
 	// restarts is the number of restarts from which on k3s counts as crashing.
 	restarts = 3
 )
@@ -142,7 +145,7 @@ const refusedWhileMounted = 75
 
 // active waits until k3s is running, and fails early if k3s or its volume failed.
 func (h host) active(ctx context.Context) error {
-	for {
+	for pause := look; ; pause = min(pause*3/2, lookSlowly) {
 		state, err := h.units(ctx)
 		if err != nil || state == "active" {
 			return err
@@ -151,7 +154,7 @@ func (h host) active(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(look):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -27,6 +27,8 @@ type seed struct {
 	external netip.Prefix
 	// hosts is how many hypervisors there are.
 	hosts int
+	// emulates is Cloud.Machines.
+	emulates bool
 }
 
 // catalog is what is found where; {} stands for the cloud's address.

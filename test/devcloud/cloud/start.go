@@ -69,7 +69,7 @@ func (c *Cloud) run(ctx context.Context, s settings) error {
 	if err := c.start(ctx, inside, append(c.infrastructure(), identity())...); err != nil {
 		return err
 	}
-	owner := seed{address: s.Address, password: s.Password, external: c.external(), hosts: len(c.hosts())}
+	owner := seed{address: s.Address, password: s.Password, external: c.external(), hosts: len(c.hosts()), emulates: c.Machines}
 	if err := owner.identity(ctx); err != nil {
 		return fmt.Errorf("making users and the catalog: %w", err)
 	}
