@@ -38,10 +38,12 @@ type Machine struct {
 
 const (
 	// handshakeTime bounds the SSH handshake: a booting machine accepts connections before
-	// sshd answers.
-	handshakeTime = 10 * time.Second
-	// aliveEvery is how often an open connection is checked.
+	// sshd answers, and an emulated one that starts k3s was seen to take more than 10 s.
+	handshakeTime = 45 * time.Second
+	// aliveEvery is how often an open connection is checked, and aliveTime how long the
+	// answer may take.
 	aliveEvery = 15 * time.Second
+	aliveTime  = time.Minute
 )
 
 // Host is the machine's address without the port.
@@ -120,7 +122,7 @@ func (m *Machine) keepAlive() {
 				if err == nil {
 					continue
 				}
-			case <-time.After(aliveEvery):
+			case <-time.After(aliveTime):
 			}
 			_ = m.client.Close()
 			return

@@ -181,6 +181,19 @@ func (h host) units(ctx context.Context) (state string, err error) {
 	if err != nil {
 		return "", err
 	}
+	state, unit, failure := judgeUnits(out)
+	switch {
+	case failure == nil:
+		return state, nil
+	case unit == "":
+		return state, fault.New("seed image", failure, "leave spec.seed.image empty: the bundle's own image contains k3s")
+	}
+	return state, h.journal(ctx, unit, failure)
+}
+
+// judgeUnits reads the state of k3s from the output of systemctl show. If it or its
+// volume failed for good it also returns why, and the unit whose journal has more.
+func judgeUnits(out string) (state, unit string, failure error) {
 	units := map[string]map[string]string{}
 	for _, block := range strings.Split(out, "\n\n") {
 		unit := map[string]string{}
@@ -194,13 +207,13 @@ func (h host) units(ctx context.Context) (state string, err error) {
 	_, _ = fmt.Sscan(units[k3sUnit]["NRestarts"], &tries)
 	switch state = units[k3sUnit]["ActiveState"]; {
 	case units[k3sUnit]["LoadState"] == "not-found":
-		return state, fault.New("seed image", errors.New("it has no k3s"), "leave spec.seed.image empty: the bundle's own image contains k3s")
+		return state, "", errors.New("it has no k3s")
 	case units[dataUnit]["ActiveState"] == "failed":
-		return state, h.journal(ctx, dataUnit, errors.New("the data volume could not be mounted"))
+		return state, dataUnit, errors.New("the data volume could not be mounted")
 	case state == "failed" || state != "active" && tries >= restarts:
-		return state, h.journal(ctx, k3sUnit, fmt.Errorf("k3s does not start, after %d attempts", tries+1))
+		return state, k3sUnit, fmt.Errorf("k3s does not start, after %d attempts", tries+1)
 	}
-	return state, nil
+	return state, "", nil
 }
 
 // containers returns the IDs of the running containers. While containerd is starting it
