@@ -21,11 +21,13 @@ type host struct{ *remote.Machine }
 const (
 	dataUnit = "slipway-data.service"
 	k3sUnit  = "k3s.service"
-	// look is how soon starting units are checked again, and lookSlowly how often after a
+	// lookSoon is how soon starting units are checked again, and lookSlowly how often after a
 	// while: each look is a login of sudo and processes, which slow machines feel, and
 	// lines on the console, of which Nova keeps only the last.
-	look       = 250 * time.Millisecond
+	lookSoon   = 250 * time.Millisecond
 	lookSlowly = 3 * time.Second
+	// lost is how long a machine may not answer when it is looked at again.
+	lost = 5 * time.Minute
 	// steady is how often the state of running units is checked.
 	steady = 10 * time.Second
 	// restarts is the number of restarts from which on k3s counts as crashing.
@@ -56,10 +58,27 @@ func (h host) settle(ctx context.Context, files []seed.File, volumeGiB int) erro
 	return h.active(ctx)
 }
 
+// look runs a program that changes nothing, and again if the connection is lost: a slow
+// machine that starts much at once may not answer for a minute.
+func (h host) look(ctx context.Context, program string, args ...string) (string, error) {
+	for end := time.Now().Add(lost); ; {
+		out, err := h.Run(ctx, program, args...)
+		failure := (*remote.Failure)(nil)
+		if err == nil || errors.As(err, &failure) || ctx.Err() != nil || time.Now().After(end) {
+			return out, err
+		}
+		status(ctx, "connecting again: "+err.Error())
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookSlowly):
+		}
+	}
+}
+
 // booted waits for cloud-init, which writes the files and starts the units.
 func (h host) booted(ctx context.Context) error {
 	status(ctx, "waiting for cloud-init")
-	out, err := h.Run(ctx, "cloud-init", "status", "--wait", "--long")
+	out, err := h.look(ctx, "cloud-init", "status", "--wait", "--long")
 	var failure *remote.Failure
 	switch {
 	case err == nil, errors.As(err, &failure) && failure.Status == 2: // done, with warnings
@@ -82,7 +101,7 @@ func (h host) write(ctx context.Context, files []seed.File) (restart bool, err e
 		args = append(args, f.Path)
 	}
 	// It fails for files that do not exist; they are written below.
-	out, err := h.Run(ctx, "sha256sum", args...)
+	out, err := h.look(ctx, "sha256sum", args...)
 	if failure := (*remote.Failure)(nil); err != nil && !errors.As(err, &failure) {
 		return false, err
 	}
@@ -108,7 +127,7 @@ func (h host) write(ctx context.Context, files []seed.File) (restart bool, err e
 // grow grows the data volume's file system to the size of the volume (row F17), which has
 // been extended before.
 func (h host) grow(ctx context.Context, gib int) error {
-	size, err := h.Run(ctx, "findmnt", "--noheadings", "--bytes", "--output", "SIZE", seed.DataDir)
+	size, err := h.look(ctx, "findmnt", "--noheadings", "--bytes", "--output", "SIZE", seed.DataDir)
 	if failure := (*remote.Failure)(nil); errors.As(err, &failure) {
 		return nil // not mounted yet: mounting it grows it too
 	}
@@ -145,7 +164,7 @@ const refusedWhileMounted = 75
 
 // active waits until k3s is running, and fails early if k3s or its volume failed.
 func (h host) active(ctx context.Context) error {
-	for pause := look; ; pause = min(pause*3/2, lookSlowly) {
+	for pause := lookSoon; ; pause = min(pause*3/2, lookSlowly) {
 		state, err := h.units(ctx)
 		if err != nil || state == "active" {
 			return err
@@ -177,7 +196,7 @@ func (h host) crashes(ctx context.Context) error {
 
 // units returns the state of k3s, and a fault if k3s or its volume failed for good.
 func (h host) units(ctx context.Context) (state string, err error) {
-	out, err := h.Run(ctx, "systemctl", "show", "--property=Id,LoadState,ActiveState,NRestarts", dataUnit, k3sUnit)
+	out, err := h.look(ctx, "systemctl", "show", "--property=Id,LoadState,ActiveState,NRestarts", dataUnit, k3sUnit)
 	if err != nil {
 		return "", err
 	}
@@ -220,7 +239,7 @@ func judgeUnits(out string) (state, unit string, failure error) {
 // cannot be asked.
 func (h host) containers(ctx context.Context) ([]string, error) {
 	for {
-		out, err := h.Run(ctx, "/usr/local/bin/k3s", "crictl", "ps", "--quiet", "--no-trunc")
+		out, err := h.look(ctx, "/usr/local/bin/k3s", "crictl", "ps", "--quiet", "--no-trunc")
 		failure := (*remote.Failure)(nil)
 		if err == nil {
 			return strings.Fields(out), nil
@@ -231,7 +250,7 @@ func (h host) containers(ctx context.Context) ([]string, error) {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("listing containers: %w: %w", context.Cause(ctx), err)
-		case <-time.After(4 * look):
+		case <-time.After(4 * lookSoon):
 		}
 	}
 }
@@ -247,7 +266,7 @@ func (h host) journal(ctx context.Context, unit string, err error) error {
 
 // kubeconfig returns the administrator's kubeconfig, with the seed's public address.
 func (h host) kubeconfig(ctx context.Context, address string) (string, error) {
-	text, err := h.Run(ctx, "cat", "/etc/rancher/k3s/k3s.yaml")
+	text, err := h.look(ctx, "cat", "/etc/rancher/k3s/k3s.yaml")
 	if err != nil {
 		return "", fmt.Errorf("reading the kubeconfig: %w", err)
 	}
