@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"time"
 
@@ -147,14 +148,16 @@ func passing(err error) bool {
 }
 
 // Unsettled reports whether an error is typical of an API server whose etcd is joined
-// by a member: a leader change, a timeout, a closed connection. A retry helps.
+// by a member, or that is very slow: a leader change, a timeout, a closed connection. A
+// retry helps. An emulated server that sets up Cluster API was seen to take more than 10 s
+// for a TLS handshake.
 func Unsettled(err error) bool {
 	for _, word := range []string{"etcdserver: leader changed", "etcdserver: no leader", "etcdserver: request timed out", "for learner"} {
 		if strings.Contains(err.Error(), word) {
 			return true
 		}
 	}
-	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
+	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || utilnet.IsTimeout(err) || errors.Is(err, net.ErrClosed) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
