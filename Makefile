@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down build deps test e2e magnumclient upgrade-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud bench-magnum vulncheck clean
+.PHONY: up down build deps test e2e magnumclient upgrade-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -132,6 +132,17 @@ devcloud-environment:
 
 devcloud-capo:
 	$(ON_DEVCLOUD) go test -count=1 -timeout 20m -v ./test/devcloud/capo
+
+# The devcloud with machines: a seed with Cluster API in a guest of a real Nova.
+# It is another folder, because it has other packages. About an hour on two
+# processors without KVM.
+DEVCLOUD_MACHINES ?= devcloud-machines
+
+devcloud-machines: bundle build
+	go run ./test/devcloud -dir $(DEVCLOUD_MACHINES) -machines up
+	@status=0; SLIPWAY_DEVCLOUD_MACHINES=$(abspath $(DEVCLOUD_MACHINES)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) \
+		go test -count=1 -timeout 150m -v ./test/devcloud/machines || status=$$?; \
+	go run ./test/devcloud -dir $(DEVCLOUD_MACHINES) down && exit $$status
 
 # After what counts what is left: these tests leave a network and flavors.
 devcloud-gophercloud:

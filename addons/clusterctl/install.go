@@ -281,8 +281,9 @@ func deploymentsIn(objects []*unstructured.Unstructured) []types.NamespacedName 
 }
 
 // webhookTime is how long webhooks may take to answer after their controllers
-// are available: the authority that they present is injected beside.
-const webhookTime = 30 * time.Second
+// are available: the authority that they present is injected beside. That is a second
+// on a usual cloud, and more than half a minute on emulated machines.
+const webhookTime = 5 * time.Minute
 
 // Answering waits until the webhooks of Cluster API take part: a Cluster is
 // created for show only.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"time"
 
@@ -135,8 +136,9 @@ func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) 
 }
 
 // applyPatience is how long an object may be refused because something it needs is
-// just being created.
-const applyPatience = 3 * time.Minute
+// just being created, such as the webhook of cert-manager: seconds on a usual cloud,
+// minutes on emulated machines. Callers with less patience end the context.
+const applyPatience = 15 * time.Minute
 
 // passing reports whether an error is expected to go away while other objects are
 // created, their controllers start, and control planes join.
@@ -146,14 +148,16 @@ func passing(err error) bool {
 }
 
 // Unsettled reports whether an error is typical of an API server whose etcd is joined
-// by a member: a leader change, a timeout, a closed connection. A retry helps.
+// by a member, or that is very slow: a leader change, a timeout, a closed connection. A
+// retry helps. An emulated server that sets up Cluster API was seen to take more than 10 s
+// for a TLS handshake.
 func Unsettled(err error) bool {
 	for _, word := range []string{"etcdserver: leader changed", "etcdserver: no leader", "etcdserver: request timed out", "for learner"} {
 		if strings.Contains(err.Error(), word) {
 			return true
 		}
 	}
-	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
+	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || utilnet.IsTimeout(err) || errors.Is(err, net.ErrClosed) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -29,6 +30,8 @@ func TestWhatIsAskedAgain(t *testing.T) {
 		"connection ended":  {fmt.Errorf("applying: %w", &url.Error{Op: "Patch", URL: "https://x", Err: io.ErrUnexpectedEOF}), true, true},
 		"nobody listens":    {fmt.Errorf("dialing: %w", syscall.ECONNREFUSED), true, true},
 		"reset":             {fmt.Errorf("reading: %w", syscall.ECONNRESET), true, true},
+		"slow handshake":    {&url.Error{Op: "Patch", URL: "https://x", Err: slow{}}, true, true},
+		"lost tunnel":       {fmt.Errorf("connecting from seed: %w", net.ErrClosed), true, true},
 		"webhook to come":   {apierrors.NewInternalError(errors.New("failed calling webhook \"x\"")), true, false},
 		"not found":         {apierrors.NewNotFound(pods, "x"), true, false},
 		"may not":           {apierrors.NewForbidden(pods, "x", errors.New("no")), false, false},
@@ -42,6 +45,13 @@ func TestWhatIsAskedAgain(t *testing.T) {
 		}
 	}
 }
+
+// slow is net/http's TLS handshake timeout, which is not exported.
+type slow struct{}
+
+func (slow) Error() string   { return "net/http: TLS handshake timeout" }
+func (slow) Timeout() bool   { return true }
+func (slow) Temporary() bool { return true }
 
 // What another object is needed for comes after it: a token's Secret whose
 // service account is missing is deleted by Kubernetes' token controller.

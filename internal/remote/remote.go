@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,18 +32,27 @@ type Target struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Machine is a connection to a machine. It is safe for concurrent use.
+// Machine is a connection to a machine. It is safe for concurrent use. What is asked of it
+// after the connection was lost connects again: a slow machine may not answer for a minute.
 type Machine struct {
-	client *ssh.Client
+	target Target
 	name   string
+
+	mu     sync.Mutex
+	client *ssh.Client
+	// lost is closed when the connection has ended.
+	lost   <-chan struct{}
+	closed bool
 }
 
 const (
 	// handshakeTime bounds the SSH handshake: a booting machine accepts connections before
-	// sshd answers.
-	handshakeTime = 10 * time.Second
-	// aliveEvery is how often an open connection is checked.
+	// sshd answers, and an emulated one that starts k3s was seen to take more than 10 s.
+	handshakeTime = 45 * time.Second
+	// aliveEvery is how often an open connection is checked, and aliveTime how long the
+	// answer may take.
 	aliveEvery = 15 * time.Second
+	aliveTime  = time.Minute
 )
 
 // Host is the machine's address without the port.
@@ -56,6 +66,39 @@ func (m *Machine) Host() string {
 
 // Open connects to the machine, once.
 func Open(ctx context.Context, t Target) (*Machine, error) {
+	m := &Machine{target: t, name: t.Address}
+	if _, err := m.connected(ctx); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// connected returns the connection, a new one if the last was lost.
+func (m *Machine) connected(ctx context.Context) (*ssh.Client, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, fmt.Errorf("the connection to %s: %w", m.name, net.ErrClosed)
+	}
+	if m.client != nil {
+		select {
+		case <-m.lost:
+		default:
+			return m.client, nil
+		}
+	}
+	client, err := m.target.login(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lost := make(chan struct{})
+	m.client, m.lost = client, lost
+	go keepAlive(client, lost)
+	return client, nil
+}
+
+// login connects and logs in.
+func (t Target) login(ctx context.Context) (*ssh.Client, error) {
 	config, err := t.config()
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", t.Address, err)
@@ -79,9 +122,7 @@ func Open(ctx context.Context, t Target) (*Machine, error) {
 		return nil, fmt.Errorf("logging in to %s as %s: %w", t.Address, t.User, err)
 	}
 	_ = connection.SetDeadline(time.Time{})
-	m := &Machine{client: ssh.NewClient(transport, channels, requests), name: t.Address}
-	go m.keepAlive()
-	return m, nil
+	return ssh.NewClient(transport, channels, requests), nil
 }
 
 func (t Target) config() (*ssh.ClientConfig, error) {
@@ -100,12 +141,14 @@ func (t Target) config() (*ssh.ClientConfig, error) {
 	}, nil
 }
 
-// keepAlive detects a machine that is gone, so that nothing waits for it.
-func (m *Machine) keepAlive() {
+// keepAlive closes the connection of a machine that is gone, so that nothing waits for
+// it, and then lost.
+func keepAlive(client *ssh.Client, lost chan<- struct{}) {
+	defer close(lost)
 	ticker := time.NewTicker(aliveEvery)
 	defer ticker.Stop()
 	ended := make(chan struct{})
-	go func() { _ = m.client.Wait(); close(ended) }()
+	go func() { _ = client.Wait(); close(ended) }()
 	for {
 		select {
 		case <-ended:
@@ -113,7 +156,7 @@ func (m *Machine) keepAlive() {
 		case <-ticker.C:
 			answered := make(chan error, 1)
 			go func() {
-				_, _, err := m.client.SendRequest("keepalive@openssh.com", true, nil)
+				_, _, err := client.SendRequest("keepalive@openssh.com", true, nil)
 				answered <- err
 			}()
 			select {
@@ -121,22 +164,34 @@ func (m *Machine) keepAlive() {
 				if err == nil {
 					continue
 				}
-			case <-time.After(aliveEvery):
+			case <-time.After(aliveTime):
 			}
-			_ = m.client.Close()
+			_ = client.Close()
 			return
 		}
 	}
 }
 
-// Close ends the connection.
-func (m *Machine) Close() error { return m.client.Close() }
+// Close ends the connection for good.
+func (m *Machine) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil
+	}
+	m.closed = true
+	return m.client.Close()
+}
 
 // DialContext connects to an address from the machine's point of view. A connection that
 // the address refuses is syscall.ECONNREFUSED, as without SSH, so that callers who retry
 // while a server restarts recognise it.
 func (m *Machine) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	connection, err := m.client.DialContext(ctx, network, address)
+	client, err := m.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := client.DialContext(ctx, network, address)
 	if refusedByTarget(err) {
 		err = syscall.ECONNREFUSED
 	}
@@ -182,7 +237,11 @@ func (m *Machine) Run(ctx context.Context, program string, args ...string) (stri
 
 // Pipe runs a program as root between two streams; nil means none.
 func (m *Machine) Pipe(ctx context.Context, in io.Reader, out io.Writer, program string, args ...string) error {
-	session, err := m.client.NewSession()
+	client, err := m.connected(ctx)
+	if err != nil {
+		return err
+	}
+	session, err := client.NewSession()
 	if err != nil {
 		return fmt.Errorf("running %s on %s: %w", program, m.name, err)
 	}

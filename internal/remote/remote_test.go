@@ -195,6 +195,44 @@ func TestCancelEndsARun(t *testing.T) {
 	}
 }
 
+// A connection that is lost is made again by the next call, and not after Close.
+func TestALostConnectionIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, func(_ string, _ io.Reader, out, _ io.Writer) uint32 {
+		_, _ = io.WriteString(out, "here")
+		return 0
+	})
+	var dialled []net.Conn
+	m.target.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		dialled = append(dialled, c)
+		return c, err
+	}
+	c := open(t, m)
+	run := func() error {
+		out, err := c.Run(t.Context(), "true")
+		if err == nil && out != "here" {
+			t.Errorf("it said %q", out)
+		}
+		return err
+	}
+	if err := run(); err != nil || len(dialled) != 1 {
+		t.Fatalf("%d connections: %v", len(dialled), err)
+	}
+	dialled[0].Close()
+	<-c.lost
+	if err := run(); err != nil || len(dialled) != 2 {
+		t.Errorf("after the loss: %d connections, %v", len(dialled), err)
+	}
+	if err := run(); err != nil || len(dialled) != 2 {
+		t.Errorf("again: %d connections, %v", len(dialled), err)
+	}
+	c.Close()
+	if err := run(); !errors.Is(err, net.ErrClosed) || len(dialled) != 2 {
+		t.Errorf("after Close: %d connections, %v", len(dialled), err)
+	}
+}
+
 // proves: S-81
 func TestAnotherHostKeyEndsTheWait(t *testing.T) {
 	t.Parallel()

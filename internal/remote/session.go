@@ -30,7 +30,11 @@ type Size struct{ Width, Height int }
 // Session runs a command as the logged-in user, or a login shell if the command is
 // empty, and returns its exit status. With a terminal it is interactive.
 func (m *Machine) Session(ctx context.Context, streams Streams, terminal *Terminal, command string) (status int, err error) {
-	session, err := m.client.NewSession()
+	client, err := m.connected(ctx)
+	if err != nil {
+		return 0, err
+	}
+	session, err := client.NewSession()
 	if err != nil {
 		return 0, fmt.Errorf("opening a session on %s: %w", m.name, err)
 	}

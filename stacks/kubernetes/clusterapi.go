@@ -100,7 +100,7 @@ type clusterAPI struct {
 // Annotate names the resource's type.
 func (*clusterAPI) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "ClusterAPI") }
 
-// installTime bounds the wait for all controllers to become available.
+// installTime is how long the installation may go without progress.
 const installTime = 10 * time.Minute
 
 type clusterAPIKind struct{ bundle *bundle.Folder }
@@ -120,8 +120,8 @@ func (k clusterAPIKind) install(ctx context.Context, in ClusterAPIInputs) error 
 	if err := json.Unmarshal([]byte(in.Settings), &settings); err != nil {
 		return fmt.Errorf("reading the provider settings: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, installTime, fmt.Errorf("not all controllers were available after %s", installTime))
-	defer cancel()
+	ctx, tell, stop := patient(ctx, installTime, "not all controllers are available")
+	defer stop()
 	machine, err := in.open(ctx)
 	if err != nil {
 		return err
@@ -137,11 +137,11 @@ func (k clusterAPIKind) install(ctx context.Context, in ClusterAPIInputs) error 
 	}
 	defer remove()
 	installation := clusterctl.Installation{Bundle: k.bundle, Cluster: onSeed, Kubeconfig: path, Settings: settings, TrustBundle: in.TrustBundle, Environment: in.Environment,
-		Progress: func(text string) { status(ctx, text) }}
+		Progress: tell}
 	if err := insist(ctx, installation.Run, installation.Progress); err != nil {
 		return err
 	}
-	status(ctx, "waiting for the webhooks")
+	tell("waiting for the webhooks")
 	return installation.Answering(ctx)
 }
 

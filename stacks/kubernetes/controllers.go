@@ -2,7 +2,6 @@ package kubernetes
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/pulumi/pulumi-go-provider/infer"
@@ -72,7 +71,7 @@ type ownControllers struct {
 // Annotate names the resource's type.
 func (*ownControllers) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "Controllers") }
 
-// controllersTime bounds the wait for them to become available.
+// controllersTime is how long they may go without progress until they are available.
 const controllersTime = 10 * time.Minute
 
 type controllersKind struct{}
@@ -98,15 +97,15 @@ func (k controllersKind) settle(ctx context.Context, in ControllersInputs) (Cont
 
 // applyControllers applies them and waits until they are available.
 func applyControllers(ctx context.Context, on *kube.Cluster, options controllers.Options) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, controllersTime, errors.New("they were not available in time"))
-	defer cancel()
+	ctx, tell, stop := patient(ctx, controllersTime, "they are not available")
+	defer stop()
 	objects, err := controllers.Objects(options)
 	if err != nil {
 		return err
 	}
-	status(ctx, "applying")
+	tell("applying")
 	if err := on.ApplyObjects(ctx, objects); err != nil {
 		return err
 	}
-	return on.WaitAvailable(ctx, options.Deployments(), func(text string) { status(ctx, text) })
+	return on.WaitAvailable(ctx, options.Deployments(), tell)
 }

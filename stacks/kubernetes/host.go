@@ -21,8 +21,15 @@ type host struct{ *remote.Machine }
 const (
 	dataUnit = "slipway-data.service"
 	k3sUnit  = "k3s.service"
-	// look is how often starting units are checked.
-	look = 250 * time.Millisecond
+	// lookSoon is how soon starting units are checked again, and lookSlowly how often after a
+	// while: each look is a login of sudo and processes, which slow machines feel, and
+	// lines on the console, of which Nova keeps only the last.
+	lookSoon   = 250 * time.Millisecond
+	lookSlowly = 3 * time.Second
+	// lost is how long a machine may not answer when it is looked at again.
+	lost = 5 * time.Minute
+	// steady is how often the state of running units is checked.
+	steady = 10 * time.Second
 	// restarts is the number of restarts from which on k3s counts as crashing.
 	restarts = 3
 )
@@ -51,10 +58,27 @@ func (h host) settle(ctx context.Context, files []seed.File, volumeGiB int) erro
 	return h.active(ctx)
 }
 
+// look runs a program that changes nothing, and again if the connection is lost: a slow
+// machine that starts much at once may not answer for a minute.
+func (h host) look(ctx context.Context, program string, args ...string) (string, error) {
+	for end := time.Now().Add(lost); ; {
+		out, err := h.Run(ctx, program, args...)
+		failure := (*remote.Failure)(nil)
+		if err == nil || errors.As(err, &failure) || ctx.Err() != nil || time.Now().After(end) {
+			return out, err
+		}
+		status(ctx, "connecting again: "+err.Error())
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookSlowly):
+		}
+	}
+}
+
 // booted waits for cloud-init, which writes the files and starts the units.
 func (h host) booted(ctx context.Context) error {
 	status(ctx, "waiting for cloud-init")
-	out, err := h.Run(ctx, "cloud-init", "status", "--wait", "--long")
+	out, err := h.look(ctx, "cloud-init", "status", "--wait", "--long")
 	var failure *remote.Failure
 	switch {
 	case err == nil, errors.As(err, &failure) && failure.Status == 2: // done, with warnings
@@ -77,7 +101,7 @@ func (h host) write(ctx context.Context, files []seed.File) (restart bool, err e
 		args = append(args, f.Path)
 	}
 	// It fails for files that do not exist; they are written below.
-	out, err := h.Run(ctx, "sha256sum", args...)
+	out, err := h.look(ctx, "sha256sum", args...)
 	if failure := (*remote.Failure)(nil); err != nil && !errors.As(err, &failure) {
 		return false, err
 	}
@@ -103,7 +127,7 @@ func (h host) write(ctx context.Context, files []seed.File) (restart bool, err e
 // grow grows the data volume's file system to the size of the volume (row F17), which has
 // been extended before.
 func (h host) grow(ctx context.Context, gib int) error {
-	size, err := h.Run(ctx, "findmnt", "--noheadings", "--bytes", "--output", "SIZE", seed.DataDir)
+	size, err := h.look(ctx, "findmnt", "--noheadings", "--bytes", "--output", "SIZE", seed.DataDir)
 	if failure := (*remote.Failure)(nil); errors.As(err, &failure) {
 		return nil // not mounted yet: mounting it grows it too
 	}
@@ -140,46 +164,82 @@ const refusedWhileMounted = 75
 
 // active waits until k3s is running, and fails early if k3s or its volume failed.
 func (h host) active(ctx context.Context) error {
-	for {
-		out, err := h.Run(ctx, "systemctl", "show", "--property=Id,LoadState,ActiveState,NRestarts", dataUnit, k3sUnit)
-		if err != nil {
+	for pause := lookSoon; ; pause = min(pause*3/2, lookSlowly) {
+		state, err := h.units(ctx)
+		if err != nil || state == "active" {
 			return err
 		}
-		units := map[string]map[string]string{}
-		for _, block := range strings.Split(out, "\n\n") {
-			unit := map[string]string{}
-			for _, line := range strings.Split(block, "\n") {
-				key, value, _ := strings.Cut(line, "=")
-				unit[key] = value
-			}
-			units[unit["Id"]] = unit
-		}
-		var tries int
-		_, _ = fmt.Sscan(units[k3sUnit]["NRestarts"], &tries)
-		switch {
-		case units[k3sUnit]["LoadState"] == "not-found":
-			return fault.New("seed image", errors.New("it has no k3s"), "leave spec.seed.image empty: the bundle's own image contains k3s")
-		case units[dataUnit]["ActiveState"] == "failed":
-			return h.journal(ctx, dataUnit, errors.New("the data volume could not be mounted"))
-		case units[k3sUnit]["ActiveState"] == "active":
-			return nil
-		case units[k3sUnit]["ActiveState"] == "failed" || tries >= restarts:
-			return h.journal(ctx, k3sUnit, fmt.Errorf("k3s does not start, after %d attempts", tries+1))
-		}
-		status(ctx, "k3s is "+units[k3sUnit]["ActiveState"])
+		status(ctx, "k3s is "+state)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(look):
+		case <-time.After(pause):
 		}
 	}
+}
+
+// crashes returns the error of a k3s that was running and does not stay so; nil when the
+// context ends. A connection that fails is for others to judge.
+func (h host) crashes(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(steady):
+		}
+		_, err := h.units(ctx)
+		if cause := (*fault.Fault)(nil); ctx.Err() == nil && errors.As(err, &cause) {
+			return err
+		}
+	}
+}
+
+// units returns the state of k3s, and a fault if k3s or its volume failed for good.
+func (h host) units(ctx context.Context) (state string, err error) {
+	out, err := h.look(ctx, "systemctl", "show", "--property=Id,LoadState,ActiveState,NRestarts", dataUnit, k3sUnit)
+	if err != nil {
+		return "", err
+	}
+	state, unit, failure := judgeUnits(out)
+	switch {
+	case failure == nil:
+		return state, nil
+	case unit == "":
+		return state, fault.New("seed image", failure, "leave spec.seed.image empty: the bundle's own image contains k3s")
+	}
+	return state, h.journal(ctx, unit, failure)
+}
+
+// judgeUnits reads the state of k3s from the output of systemctl show. If it or its
+// volume failed for good it also returns why, and the unit whose journal has more.
+func judgeUnits(out string) (state, unit string, failure error) {
+	units := map[string]map[string]string{}
+	for _, block := range strings.Split(out, "\n\n") {
+		unit := map[string]string{}
+		for _, line := range strings.Split(block, "\n") {
+			key, value, _ := strings.Cut(line, "=")
+			unit[key] = value
+		}
+		units[unit["Id"]] = unit
+	}
+	var tries int
+	_, _ = fmt.Sscan(units[k3sUnit]["NRestarts"], &tries)
+	switch state = units[k3sUnit]["ActiveState"]; {
+	case units[k3sUnit]["LoadState"] == "not-found":
+		return state, "", errors.New("it has no k3s")
+	case units[dataUnit]["ActiveState"] == "failed":
+		return state, dataUnit, errors.New("the data volume could not be mounted")
+	case state == "failed" || state != "active" && tries >= restarts:
+		return state, k3sUnit, fmt.Errorf("k3s does not start, after %d attempts", tries+1)
+	}
+	return state, "", nil
 }
 
 // containers returns the IDs of the running containers. While containerd is starting it
 // cannot be asked.
 func (h host) containers(ctx context.Context) ([]string, error) {
 	for {
-		out, err := h.Run(ctx, "/usr/local/bin/k3s", "crictl", "ps", "--quiet", "--no-trunc")
+		out, err := h.look(ctx, "/usr/local/bin/k3s", "crictl", "ps", "--quiet", "--no-trunc")
 		failure := (*remote.Failure)(nil)
 		if err == nil {
 			return strings.Fields(out), nil
@@ -190,7 +250,7 @@ func (h host) containers(ctx context.Context) ([]string, error) {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("listing containers: %w: %w", context.Cause(ctx), err)
-		case <-time.After(4 * look):
+		case <-time.After(4 * lookSoon):
 		}
 	}
 }
@@ -206,7 +266,7 @@ func (h host) journal(ctx context.Context, unit string, err error) error {
 
 // kubeconfig returns the administrator's kubeconfig, with the seed's public address.
 func (h host) kubeconfig(ctx context.Context, address string) (string, error) {
-	text, err := h.Run(ctx, "cat", "/etc/rancher/k3s/k3s.yaml")
+	text, err := h.look(ctx, "cat", "/etc/rancher/k3s/k3s.yaml")
 	if err != nil {
 		return "", fmt.Errorf("reading the kubeconfig: %w", err)
 	}

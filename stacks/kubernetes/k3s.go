@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kubeversion"
 	"github.com/slipway-sh/slipway/stacks/seed"
@@ -104,7 +107,10 @@ func (c *k3s) Diff(ctx context.Context, r infer.DiffRequest[K3sInputs, K3sState]
 	return c.controller.Diff(ctx, r)
 }
 
-type k3sKind struct{ watch Watch }
+type k3sKind struct {
+	watch   Watch
+	console Console
+}
 
 func (k3sKind) object(in K3sInputs) string { return "k3s on " + in.Node }
 
@@ -128,7 +134,7 @@ func (k k3sKind) settle(ctx context.Context, in K3sInputs) (K3sState, error) {
 	}()
 	machine, err := in.open(ctx)
 	if err != nil {
-		return state, err
+		return state, k.hear(ctx, in, err)
 	}
 	defer machine.Close()
 	host := host{machine}
@@ -140,6 +146,21 @@ func (k k3sKind) settle(ctx context.Context, in K3sInputs) (K3sState, error) {
 	}
 	state.Version, err = ready(ctx, machine, state.Kubeconfig, in.Node)
 	return state, err
+}
+
+// consoleTime bounds the reading of a console when a login has failed.
+const consoleTime = 30 * time.Second
+
+// hear adds to the error of a login what the console says about the boot: a server that
+// found no metadata, for example, does not know the key.
+func (k k3sKind) hear(ctx context.Context, in K3sInputs, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), consoleTime)
+	defer cancel()
+	words := cause.Boot(k.console(ctx, in.ServerID))
+	if words == "" || strings.Contains(err.Error(), words) {
+		return err
+	}
+	return fault.New("server "+in.ServerID, fmt.Errorf("%w; its console says: %s", err, words), "see all with slipway console; if the words are about 169.254.169.254, the network has no metadata service: ask the cloud's operator; then run the same command again")
 }
 
 func explain(object string, err error) error {

@@ -1,6 +1,8 @@
 package kubernetes
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -30,6 +32,29 @@ func TestVersionsThatASeedCannotGoTo(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), refused) || fault.ExitCode(err) != fault.ExitUsage || fault.Remedy(err) == "" {
 			t.Errorf("%q: %v", release, err)
+		}
+	}
+}
+
+// Why a server does not know the key only its console tells.
+func TestAFailedLoginTellsWhatTheConsoleSays(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("unable to authenticate")
+	for printed, want := range map[string]string{
+		"Debian GNU/Linux 12 login:": "unable to authenticate",
+		"url_helper.py[WARNING]: Calling 'http://169.254.169.254/openstack' failed [119/120s]: timed out": "unable to authenticate; its console says: url_helper.py[WARNING]: Calling 'http://169.254.169.254/openstack' failed",
+		"Kernel panic - not syncing: VFS": "its console says: Kernel panic - not syncing: VFS",
+	} {
+		asked := ""
+		k := k3sKind{console: func(_ context.Context, id string) string { asked = id; return printed }}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		err := k.hear(ended, K3sInputs{ServerID: "4711"}, refused)
+		if !errors.Is(err, refused) || !strings.Contains(err.Error(), want) || asked != "4711" {
+			t.Errorf("console of %s %q: %v", asked, printed, err)
+		}
+		if told := strings.Contains(err.Error(), "console"); told != (fault.Remedy(err) != "") {
+			t.Errorf("%q: the remedy is %q", printed, fault.Remedy(err))
 		}
 	}
 }

@@ -17,8 +17,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/remote"
 )
 
-// nodeTime bounds the wait for a node to become ready once k3s is running.
-const nodeTime = 3 * time.Minute
+// nodeTime bounds the wait for a node to become ready once k3s is running: 5 s on a usual
+// cloud, minutes on emulated machines. A k3s that crashes ends it early.
+const nodeTime = 15 * time.Minute
 
 // ready waits until the node is ready and the status of its pods is current: the data may
 // come from a server that is gone (row S-01). It returns the version of the API.
@@ -29,6 +30,13 @@ func ready(ctx context.Context, m *remote.Machine, kubeconfig, node string) (str
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, nodeTime, errors.New("the node was not ready in time"))
 	defer cancel()
+	ctx, crashed := context.WithCancelCause(ctx)
+	defer crashed(nil)
+	go func() {
+		if err := (host{m}).crashes(ctx); err != nil {
+			crashed(err)
+		}
+	}()
 	status(ctx, "waiting for node "+node)
 	if err := nodeReady(ctx, c, node); err != nil {
 		return "", err

@@ -18,8 +18,12 @@ import (
 // nil when the context ends.
 type Watch func(ctx context.Context, serverID string) error
 
-// watchEvery is how often a booting server is checked.
-const watchEvery = 3 * time.Second
+// A booting server is checked every watchEvery, and its console at every consoleLooks-th
+// check: the cloud has to fetch a console from the hypervisor.
+const (
+	watchEvery   = 3 * time.Second
+	consoleLooks = 4
+)
 
 // consoleLines is how many lines of the console are read each time.
 const consoleLines = 200
@@ -38,7 +42,7 @@ func fatal() []*regexp.Regexp {
 // WatchServer watches the server's state and its console in Nova.
 func WatchServer(compute func() (*gophercloud.ServiceClient, error)) Watch {
 	return func(ctx context.Context, id string) error {
-		for {
+		for look := 1; ; look++ {
 			select {
 			case <-ctx.Done():
 				return nil
@@ -50,6 +54,9 @@ func WatchServer(compute func() (*gophercloud.ServiceClient, error)) Watch {
 			}
 			if err := serverEnded(ctx, client, id); err != nil {
 				return err
+			}
+			if look%consoleLooks != 0 {
+				continue
 			}
 			if err := consoleEnded(ctx, client, id); err != nil {
 				return err

@@ -43,9 +43,34 @@ func TestEveryFolderHasANetworkOfItsOwn(t *testing.T) {
 
 func TestConfigurationIsFilled(t *testing.T) {
 	t.Parallel()
-	s, folder := settings{Address: "198.18.0.2", Password: "secret-word"}, t.TempDir()
+	// What each kind of cloud says, and the other must not.
+	says := map[string][2]string{
+		"nova/nova-compute.conf": {"fake.FakeDriverWithoutFakeNodes", "libvirt.LibvirtDriver"},
+		"neutron/neutron.conf":   {"mechanism_drivers = devcloud", "mechanism_drivers = ovn"},
+		"cinder/cinder.conf":     {"devcloud_cinder.Driver", "devcloud_files.Driver"},
+		"octavia/octavia.conf":   {"default_provider_driver = devcloud", "default_provider_driver = ovn"},
+	}
+	for kind, machines := range []bool{false, true} {
+		folder := filled(t, settings{Address: "198.18.0.2", Password: "secret-word", Machines: machines})
+		for file, words := range says {
+			text, err := os.ReadFile(filepath.Join(folder, "conf/etc", file))
+			if err != nil || !strings.Contains(string(text), words[kind]) || strings.Contains(string(text), words[1-kind]) {
+				t.Errorf("machines %v: %s does not say only %s (%v)", machines, file, words[kind], err)
+			}
+		}
+		compute, err := os.ReadFile(filepath.Join(folder, "conf/etc/nova/nova-compute.conf"))
+		if err != nil || strings.Contains(string(compute), "mysql") {
+			t.Errorf("compute hosts know of databases: %v", err)
+		}
+	}
+}
+
+// filled is a folder with all files of configuration.
+func filled(t *testing.T, s settings) string {
+	t.Helper()
+	folder := t.TempDir()
 	parts := template.New("parts").Option("missingkey=error").Funcs(template.FuncMap{
-		"password": func() string { return s.Password }, "address": func() string { return s.Address }})
+		"password": func() string { return s.Password }, "address": func() string { return s.Address }, "words": strings.Fields})
 	if _, err := parts.ParseFS(confFiles, "conf/parts.tmpl"); err != nil {
 		t.Fatal(err)
 	}
@@ -66,16 +91,18 @@ func TestConfigurationIsFilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compute, err := os.ReadFile(filepath.Join(folder, "conf/etc/nova/nova-compute.conf"))
-	if err != nil || strings.Contains(string(compute), "mysql") {
-		t.Errorf("compute hosts know of databases: %v", err)
-	}
+	return folder
 }
 
 func TestEveryServiceHasAProgram(t *testing.T) {
 	t.Parallel()
-	text, ports := supervisor("198.18.0.2"), map[int]string{}
-	for _, s := range append(append(infrastructure(), identity()), apis()...) {
+	c, err := New("/a/devcloud")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Machines = true // it has all services that the other has
+	text, ports := c.supervisor(), map[int]string{}
+	for _, s := range append(append(c.infrastructure(), identity()), c.apis()...) {
 		if !strings.Contains(text, "[program:"+s.name+"]") {
 			t.Errorf("%s is no program", s.name)
 		}

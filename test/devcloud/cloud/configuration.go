@@ -20,13 +20,17 @@ var confFiles embed.FS
 var pluginFiles embed.FS
 
 // settings are what the files of configuration are filled with.
-type settings struct{ Address, Password string }
+type settings struct {
+	Address, Password string
+	// Machines is Cloud.Machines.
+	Machines bool
+}
 
 // configure writes what the packages need into a folder that will lie over the
 // image.
 func (c *Cloud) configure(folder string, s settings) error {
 	parts := template.New("parts").Option("missingkey=error").Funcs(template.FuncMap{
-		"password": func() string { return s.Password }, "address": func() string { return s.Address }})
+		"password": func() string { return s.Password }, "address": func() string { return s.Address }, "words": strings.Fields})
 	if _, err := parts.ParseFS(confFiles, "conf/parts.tmpl"); err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
@@ -45,10 +49,10 @@ func (c *Cloud) configure(folder string, s settings) error {
 	if err := writePlugins(folder); err != nil {
 		return err
 	}
-	if err := writeComputeHosts(folder); err != nil {
+	if err := c.writeComputeHosts(folder); err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(folder, "etc/devcloud/supervisord.conf"), supervisor(s.Address))
+	return writeFile(filepath.Join(folder, "etc/devcloud/supervisord.conf"), c.supervisor())
 }
 
 func render(parts *template.Template, from, to string, s settings) error {
@@ -134,13 +138,13 @@ func writePlugins(folder string) error {
 }
 
 // writeComputeHosts gives each hypervisor a name and a folder for its identity.
-func writeComputeHosts(folder string) error {
-	for _, host := range computeHosts {
+func (c *Cloud) writeComputeHosts(folder string) error {
+	for _, host := range c.hosts() {
 		text := fmt.Sprintf("[DEFAULT]\nhost = %s\nstate_path = /var/lib/nova/%s\n[oslo_concurrency]\nlock_path = /var/lib/devcloud-lock/%s\n", host, host, host)
 		if err := writeFile(filepath.Join(folder, "etc/nova", host+".conf"), text); err != nil {
 			return err
 		}
-		if err := os.MkdirAll(filepath.Join(folder, "var/lib/nova", host), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(folder, "var/lib/nova", host, "instances"), 0o755); err != nil {
 			return err
 		}
 	}
@@ -148,7 +152,7 @@ func writeComputeHosts(folder string) error {
 }
 
 // supervisor is the configuration of supervisord; nothing starts by itself.
-func supervisor(address string) string {
+func (c *Cloud) supervisor() string {
 	var text strings.Builder
 	text.WriteString(`[unix_http_server]
 file=/run/supervisor.sock
@@ -162,7 +166,7 @@ supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface
 [supervisorctl]
 serverurl=unix:///run/supervisor.sock
 `)
-	for _, s := range slices.Concat(infrastructure(), []service{identity()}, apis()) {
+	for _, s := range slices.Concat(c.infrastructure(), []service{identity()}, c.apis()) {
 		fmt.Fprintf(&text, `[program:%s]
 command=%s
 autostart=false
@@ -174,7 +178,7 @@ stopwaitsecs=20
 redirect_stderr=true
 stdout_logfile=/var/log/devcloud/%s.log
 stdout_logfile_maxbytes=0
-`, s.name, fill(s.command, map[string]any{"address": address}), s.name)
+`, s.name, fill(s.command, map[string]any{"address": c.Address()}), s.name)
 		var environment []string
 		for _, name := range slices.Sorted(maps.Keys(s.environment)) {
 			environment = append(environment, fmt.Sprintf("%s=%q", name, s.environment[name]))

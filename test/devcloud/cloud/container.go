@@ -145,7 +145,7 @@ func Init(argument string) error {
 	if err := errors.Join(os.Chdir("/"), unix.Sethostname([]byte("devcloud"))); err != nil {
 		return err
 	}
-	for _, folder := range []string{"/run/mysqld", "/run/rabbitmq"} {
+	for _, folder := range []string{"/run/mysqld", "/run/rabbitmq", "/run/openvswitch", "/run/ovn", "/run/octavia", "/run/netns", "/run/lock"} {
 		if err := errors.Join(os.MkdirAll(folder, 0o777), os.Chmod(folder, 0o777)); err != nil {
 			return err
 		}

@@ -28,6 +28,9 @@ type Cloud struct {
 	dir string
 	// Mirror is Debian's archive; empty means deb.debian.org.
 	Mirror string
+	// Machines gives the cloud a hypervisor that boots guests, a network that
+	// forwards packets, and volumes with bytes.
+	Machines bool
 	// Tell is told what is done.
 	Tell func(format string, args ...any)
 }

@@ -66,7 +66,7 @@ func removeFile(path string) error {
 
 // makeImage installs Debian and the packages unless that has been done.
 func (c *Cloud) makeImage(ctx context.Context) error {
-	sum, err := digest("", imageFiles)
+	sum, err := digest(c.lists(), imageFiles)
 	if err != nil {
 		return err
 	}
@@ -77,6 +77,14 @@ func (c *Cloud) makeImage(ctx context.Context) error {
 		}
 		return compareVersions(folder)
 	})
+}
+
+// lists are the files that name the packages.
+func (c *Cloud) lists() string {
+	if c.Machines {
+		return "packages.txt machines.txt"
+	}
+	return "packages.txt"
 }
 
 func (c *Cloud) install(ctx context.Context, folder string) error {
@@ -91,7 +99,7 @@ func (c *Cloud) install(ctx context.Context, folder string) error {
 	if err := os.CopyFS(scripts, imageFiles); err != nil {
 		return fmt.Errorf("unpacking the image's scripts: %w", err)
 	}
-	args := []string{filepath.Join(scripts, "image", "build.sh"), folder}
+	args := []string{filepath.Join(scripts, "image", "build.sh"), folder, c.lists()}
 	if c.Mirror != "" {
 		args = append(args, c.Mirror)
 	}

@@ -32,24 +32,39 @@ func (c *Cloud) join(pid int) error {
 		return fmt.Errorf("entering the network namespace: %w", err)
 	}
 	defer handle.Close()
-	return errors.Join(raise(handle, "lo", netip.Addr{}), raise(handle, inner, c.Address()), c.route(handle))
+	err = errors.Join(raise(handle, "lo", netip.Addr{}), raise(handle, inner, c.Address()), c.route())
+	if err != nil || c.Machines {
+		return err // the machines' switch takes the external network, when it runs
+	}
+	return c.refuse(handle)
 }
 
-// route makes the host's calls to the external network end in the cloud, which
-// refuses them. Without it they would go to whatever the host has by default.
-func (c *Cloud) route(inside *netlink.Handle) error {
+// route makes the host's calls to the external network go into the cloud.
+// Without it they would go to whatever the host has by default. The kernel
+// deletes the route with its link.
+func (c *Cloud) route() error {
 	link, err := netlink.LinkByName(c.link())
 	if err != nil {
 		return fmt.Errorf("finding link %s: %w", c.link(), err)
 	}
+	all := c.externalNet()
+	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: all, Gw: c.Address().AsSlice()}); err != nil {
+		return fmt.Errorf("routing %s: %w", all, err)
+	}
+	return nil
+}
+
+func (c *Cloud) externalNet() *net.IPNet {
+	return &net.IPNet{IP: c.external().Addr().AsSlice(), Mask: net.CIDRMask(c.external().Bits(), 32)}
+}
+
+// refuse makes calls to the external network end in the cloud, where nothing listens.
+func (c *Cloud) refuse(inside *netlink.Handle) error {
 	loopback, err := inside.LinkByName("lo")
 	if err != nil {
 		return fmt.Errorf("finding the loopback link: %w", err)
 	}
-	all := &net.IPNet{IP: c.external().Addr().AsSlice(), Mask: net.CIDRMask(24, 32)}
-	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: all, Gw: c.Address().AsSlice()}); err != nil {
-		return fmt.Errorf("routing %s: %w", all, err)
-	}
+	all := c.externalNet()
 	local := &netlink.Route{LinkIndex: loopback.Attrs().Index, Dst: all, Type: unix.RTN_LOCAL, Scope: netlink.SCOPE_HOST, Table: unix.RT_TABLE_LOCAL}
 	if err := inside.RouteAdd(local); err != nil {
 		return fmt.Errorf("taking %s: %w", all, err)

@@ -38,7 +38,7 @@ func (c *Cloud) prepare(ctx context.Context, s settings) error {
 	if err != nil {
 		return fmt.Errorf("reading the image's digest: %w", err)
 	}
-	sum, err := digest(strings.Join([]string{string(image), s.Address, s.Password, supervisor(s.Address)}, "\n"), confFiles, pluginFiles)
+	sum, err := digest(strings.Join([]string{string(image), s.Address, s.Password, c.supervisor()}, "\n"), confFiles, pluginFiles)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,12 @@ func (c *Cloud) makeDatabases(ctx context.Context, inside container, s settings)
 	if err := c.logged(inside.command(ctx, "sh", "-c", install), "prepare-mariadb"); err != nil {
 		return err
 	}
-	if err := c.start(ctx, inside, infrastructure()[0]); err != nil {
+	if c.Machines {
+		if err := c.makeSwitch(ctx, inside); err != nil {
+			return err
+		}
+	}
+	if err := c.start(ctx, inside, c.infrastructure()[0]); err != nil {
 		return err
 	}
 	var grants strings.Builder

@@ -25,6 +25,10 @@ type seed struct {
 	address, password string
 	// external is the prefix of the network public.
 	external netip.Prefix
+	// hosts is how many hypervisors there are.
+	hosts int
+	// emulates is Cloud.Machines.
+	emulates bool
 }
 
 // catalog is what is found where; {} stands for the cloud's address.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -20,14 +21,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// machines are the flavors; the sandbox has the same.
-var machines = [...]struct {
+// machine is a flavor, in MiB and GB.
+type machine struct {
 	name            string
 	cpus, ram, disk int
-}{
+}
+
+// machines are the flavors; the sandbox has the same.
+var machines = [...]machine{
 	{"m1.tiny", 1, 512, 1}, {"m1.small", 1, 2048, 20}, {"m1.medium", 2, 4096, 40}, {"m1.large", 4, 8192, 80}, {"m1.xlarge", 8, 16384, 160},
 	{"c1.small", 2, 2048, 20}, {"c1.medium", 4, 4096, 40}, {"v1.medium", 2, 4096, 0}, {"v1.large", 4, 8192, 0},
 }
+
+// emulated is the flavor of a cloud with machines for a seed: an emulated guest
+// with more processors than the host is slower, not faster.
+var emulated = machine{"e1.large", 2, 8192, 20}
 
 // resources makes flavors and the external network, and waits for hypervisors
 // and volumes.
@@ -51,19 +59,23 @@ func (s seed) resources(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	if err := poll(ctx, "the compute API", func() error { return makeFlavors(ctx, compute) }); err != nil {
+	wanted := machines[:]
+	if s.emulates {
+		wanted = append(slices.Clone(wanted), emulated)
+	}
+	if err := poll(ctx, "the compute API", func() error { return makeFlavors(ctx, compute, wanted) }); err != nil {
 		return err
 	}
 	if err := makeExternal(ctx, network, s.external); err != nil {
 		return err
 	}
-	return errors.Join(poll(ctx, "hypervisors", func() error { return hostsUp(ctx, compute) }),
+	return errors.Join(poll(ctx, "hypervisors", func() error { return hostsUp(ctx, compute, s.hosts) }),
 		poll(ctx, "volumes", func() error { return volumesUp(ctx, volume) }))
 }
 
 // makeFlavors may be tried again.
-func makeFlavors(ctx context.Context, client *gophercloud.ServiceClient) error {
-	for i, m := range machines {
+func makeFlavors(ctx context.Context, client *gophercloud.ServiceClient, wanted []machine) error {
+	for i, m := range wanted {
 		o := flavors.CreateOpts{ID: strconv.Itoa(i + 1), Name: m.name, VCPUs: m.cpus, RAM: m.ram, Disk: &m.disk}
 		if err := flavors.Create(ctx, client, o).Err; err != nil && !gophercloud.ResponseCodeIs(err, 409) {
 			return fmt.Errorf("creating flavor %s: %w", m.name, err)
@@ -93,7 +105,7 @@ func makeExternal(ctx context.Context, client *gophercloud.ServiceClient, prefix
 }
 
 // hostsUp tells what is missing until the scheduler knows all hypervisors.
-func hostsUp(ctx context.Context, client *gophercloud.ServiceClient) error {
+func hostsUp(ctx context.Context, client *gophercloud.ServiceClient, wanted int) error {
 	pages, err := hypervisors.List(client, nil).AllPages(ctx)
 	if err != nil {
 		return err
@@ -108,8 +120,8 @@ func hostsUp(ctx context.Context, client *gophercloud.ServiceClient) error {
 			up++
 		}
 	}
-	if up < len(computeHosts) {
-		return fmt.Errorf("%d of %d hypervisors are up", up, len(computeHosts))
+	if up < wanted {
+		return fmt.Errorf("%d of %d hypervisors are up", up, wanted)
 	}
 	return nil
 }

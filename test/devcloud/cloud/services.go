@@ -14,12 +14,18 @@ type service struct {
 	ready string
 }
 
-// computeHosts are the hypervisors: three, so that servers can keep apart.
-var computeHosts = [...]string{"compute-1", "compute-2", "compute-3"}
+// hosts are the hypervisors: three, so that servers can keep apart, or one that
+// boots machines.
+func (c *Cloud) hosts() []string {
+	if c.Machines {
+		return []string{machineHost}
+	}
+	return []string{"compute-1", "compute-2", "compute-3"}
+}
 
-// infrastructure comes before all else.
-func infrastructure() []service {
-	return []service{
+// infrastructure comes before all else; the database is the first.
+func (c *Cloud) infrastructure() []service {
+	all := []service{
 		{name: "mariadb", command: "eatmydata mariadbd --defaults-file=/etc/devcloud/mariadb.cnf", port: 3306},
 		{name: "memcached", command: "memcached -l {address} -p 11211 -m 64 -u nobody -U 0", port: 11211},
 		{name: "rabbitmq", command: "/usr/lib/rabbitmq/bin/rabbitmq-server", port: 5672, environment: map[string]string{
@@ -27,6 +33,10 @@ func infrastructure() []service {
 			// A scheduler of Erlang that waits without spinning.
 			"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none"}},
 	}
+	if c.Machines {
+		all = append(all, machineInfrastructure()...)
+	}
+	return all
 }
 
 // identity comes before what logs in. It has one thread: with four, users were
@@ -36,7 +46,7 @@ func identity() service {
 }
 
 // apis are the rest, with their workers. What is built on eventlet has one thread.
-func apis() []service {
+func (c *Cloud) apis() []service {
 	all := []service{
 		web("placement", 8778, 2, "--module placement.wsgi.api:application", "", "/"),
 		web("glance-api", 9292, 2, "--wsgi-file /usr/bin/glance-wsgi-api", "/etc/glance/glance-api.conf", "/healthcheck"),
@@ -52,8 +62,11 @@ func apis() []service {
 		worker("cinder-volume", "cinder.cmd.volume", "/etc/cinder/cinder.conf"),
 		worker("magnum-conductor", "magnum.cmd.conductor", "/etc/magnum/magnum.conf"),
 	}
-	for _, host := range computeHosts {
+	for _, host := range c.hosts() {
 		all = append(all, worker("nova-"+host, "nova.cmd.compute", "/etc/nova/nova-compute.conf", "/etc/nova/"+host+".conf"))
+	}
+	if c.Machines {
+		all = append(all, machineServices()...)
 	}
 	return all
 }

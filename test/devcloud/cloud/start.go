@@ -37,7 +37,7 @@ func (c *Cloud) Up(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s := settings{Address: c.Address().String()}
+	s := settings{Address: c.Address().String(), Machines: c.Machines}
 	if s.Password, err = c.secret(); err != nil {
 		return err
 	}
@@ -66,15 +66,20 @@ func (c *Cloud) run(ctx context.Context, s settings) error {
 		return err
 	}
 	c.Tell("starting the databases and Keystone")
-	if err := c.start(ctx, inside, append(infrastructure(), identity())...); err != nil {
+	if err := c.start(ctx, inside, append(c.infrastructure(), identity())...); err != nil {
 		return err
 	}
-	owner := seed{address: s.Address, password: s.Password, external: c.external()}
+	owner := seed{address: s.Address, password: s.Password, external: c.external(), hosts: len(c.hosts()), emulates: c.Machines}
 	if err := owner.identity(ctx); err != nil {
 		return fmt.Errorf("making users and the catalog: %w", err)
 	}
+	if c.Machines {
+		if err := c.attach(ctx, inside); err != nil {
+			return err
+		}
+	}
 	c.Tell("starting the other services")
-	if err := c.start(ctx, inside, apis()...); err != nil {
+	if err := c.start(ctx, inside, c.apis()...); err != nil {
 		return err
 	}
 	if err := owner.resources(ctx); err != nil {

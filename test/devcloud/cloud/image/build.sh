@@ -1,17 +1,19 @@
 #!/bin/sh
-# Makes the devcloud's root file system: build.sh FOLDER [MIRROR]
+# Makes the devcloud's root file system: build.sh FOLDER LISTS [MIRROR]
+# LISTS are the files with the names of packages, separated by spaces.
 # MIRROR is Debian's main archive, such as http://deb.debian.org/debian; the
 # security archive is expected beside it, at MIRROR-security.
 set -eu
 here=$(dirname "$0")
 target=$1
-mirror=${2:-http://deb.debian.org/debian}
-names() { grep -v '^#' "$here/$1" | tr '\n' ' '; }
+lists=$2
+mirror=${3:-http://deb.debian.org/debian}
+names() { for list; do grep -v '^#' "$here/$list"; done | tr '\n' ' '; }
 export UNPACKED="$(names unpacked.txt)"
 # Python modules are compiled when they are first imported; compiling all of
 # them at installation would be most of the time that this takes.
 mmdebstrap --mode=root --variant=apt --format=directory --skip=output/dev \
-	--include="ca-certificates $(names packages.txt)" \
+	--include="ca-certificates $(names $lists)" \
 	--aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' --aptopt='APT::Sandbox::User "root"' \
 	--dpkgopt=force-unsafe-io --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
 	--dpkgopt='path-exclude=/usr/share/locale/*' \
