@@ -16,8 +16,6 @@ import (
 // TestSupportWhileHalfIsDown: of an environment whose seed does not answer there is an
 // archive with what the cloud and the state say, without their secrets, that names what
 // is missing; why answers from it without a cloud.
-//
-// proves: F43
 func TestSupportWhileHalfIsDown(t *testing.T) {
 	_, file := project(t)
 	upToTheSeed(t, file)
