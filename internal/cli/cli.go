@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/image"
 	"github.com/slipway-sh/slipway/internal/cli/initialize"
 	"github.com/slipway-sh/slipway/internal/cli/kubeconfig"
+	"github.com/slipway-sh/slipway/internal/cli/log"
 	"github.com/slipway-sh/slipway/internal/cli/logs"
 	"github.com/slipway-sh/slipway/internal/cli/plan"
 	"github.com/slipway-sh/slipway/internal/cli/preflight"
@@ -35,6 +36,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/version"
 	"github.com/slipway-sh/slipway/internal/cli/why"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/runlog"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks"
 )
@@ -42,7 +44,10 @@ import (
 // Run runs the command line args and returns its error; Report turns that into
 // an exit code.
 func Run(ctx context.Context, streams ui.Streams, args []string) error {
+	recorder := &runlog.Recorder{}
+	streams.Events = recorder
 	root := newRoot(streams)
+	record(root, recorder, streams)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -83,7 +88,7 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 	})
 	root.AddCommand(initialize.New(streams), config.New(streams), preflight.New(streams, stacks.Steps()),
 		plan.New(streams), up.New(streams), status.New(streams), why.New(streams), support.New(streams), refresh.New(streams), down.New(streams), state.New(streams),
-		kubeconfig.New(streams), ssh.New(streams), logs.New(streams), console.New(streams), seed.New(streams),
+		kubeconfig.New(streams), ssh.New(streams), logs.New(streams), log.New(streams), console.New(streams), seed.New(streams),
 		cluster.New(streams), image.New(streams), template.New(streams), bundle.New(streams), sandbox.New(streams), serve.New(streams), etcd.New(streams), devstack.New(streams), version.New(streams), reference.New())
 	root.InitDefaultCompletionCmd()
 	strict(root)

@@ -220,7 +220,7 @@ func TestClustersOfAnEnvironment(t *testing.T) {
 	// An interrupted one is told as such.
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	interrupt(fault.ErrInterrupted)
-	streams := ui.Streams{In: strings.NewReader(""), Out: &log{}, Err: &log{}}
+	streams := ui.Streams{In: strings.NewReader(""), Out: &stream{}, Err: &stream{}}
 	if code := Report(streams, Run(ctx, streams, []string{"cluster", "list", "-f", file})); code != fault.ExitInterrupted {
 		t.Errorf("interrupted: exit code %d", code)
 	}

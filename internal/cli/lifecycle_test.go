@@ -98,19 +98,19 @@ func smallBundle(t *testing.T, dir string) {
 	}
 }
 
-// log is a stream that can be read while it is written.
-type log struct {
+// stream is one that can be read while it is written.
+type stream struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *log) Write(p []byte) (int, error) {
+func (l *stream) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *log) String() string {
+func (l *stream) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
@@ -122,7 +122,7 @@ func upToTheSeed(t *testing.T, file string) (said string) {
 	t.Helper()
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	defer interrupt(nil)
-	out := &log{}
+	out := &stream{}
 	go func() {
 		for ctx.Err() == nil && !strings.Contains(out.String(), `"step":"k3s"`) {
 			time.Sleep(10 * time.Millisecond)

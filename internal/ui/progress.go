@@ -26,6 +26,25 @@ type Progress interface {
 // and json repeat every remindEvery what is running. auto is tty on a terminal and
 // plain elsewhere. An unknown mode is an error that lists the modes.
 func NewProgress(mode string, s Streams) (Progress, error) {
+	p, err := newProgress(mode, s)
+	if err != nil || s.Events == nil {
+		return p, err
+	}
+	return both{p, s.Events}, nil
+}
+
+// both shows events and passes them on.
+type both struct {
+	Progress
+	also event.Sink
+}
+
+func (b both) Emit(e event.Event) {
+	b.Progress.Emit(e)
+	b.also.Emit(e)
+}
+
+func newProgress(mode string, s Streams) (Progress, error) {
 	switch mode {
 	case "auto":
 		if s.Terminal {

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/term"
+
+	"github.com/slipway-sh/slipway/internal/event"
 )
 
 // Streams are the three standard streams of one run of the program.
@@ -19,6 +21,8 @@ type Streams struct {
 	Terminal bool
 	// Width is the terminal's width in columns, 0 if unknown.
 	Width int
+	// Events receives the progress too, whatever --progress says; nil means nobody.
+	Events event.Sink
 }
 
 // SystemStreams returns the streams of the process.

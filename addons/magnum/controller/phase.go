@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -41,39 +40,20 @@ func end(p v1alpha1.Phase, how string) v1alpha1.Phase {
 // was first met: the cloud may have been asked before what it lacks was there.
 func (p *pass) hopeless(c observe.Cause) (ended bool, left time.Duration) {
 	if c.Since.IsZero() && c.Hopeless {
-		c.Since = p.undatedSince(c)
+		c.Since = p.first.met(p.key, undated(c), p.now)
 	}
 	return hopeless(c, p.now, p.Patience)
 }
 
-// undatedSince is when a cause without a time was first met.
-func (p *pass) undatedSince(c observe.Cause) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known := p.undated[p.key]
-	if known == nil {
-		known = map[string]time.Time{}
-		p.undated[p.key] = known
-	}
-	at, ok := known[c.Reason+" "+c.Object]
-	if !ok {
-		at = p.now
-		known[c.Reason+" "+c.Object] = at
-	}
-	return at
-}
-
 // forgetUndated forgets causes that are no more.
 func (p *pass) forgetUndated(present []observe.Cause) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.undated[p.key], func(text string, _ time.Time) bool {
-		return !slices.ContainsFunc(present, func(c observe.Cause) bool { return c.Reason+" "+c.Object == text })
+	p.first.keep(p.key, func(what string) bool {
+		return what == aTrouble || slices.ContainsFunc(present, func(c observe.Cause) bool { return undated(c) == what })
 	})
-	if len(p.undated[p.key]) == 0 {
-		delete(p.undated, p.key)
-	}
 }
+
+// undated is what the memory calls a cause without a time.
+func undated(c observe.Cause) string { return c.Reason + " " + c.Object }
 
 // hopeless says whether a cause ends an operation: at once where the provider
 // has given up, after a while where only outside help cures it. Otherwise left

@@ -27,23 +27,17 @@ type reconciler struct {
 	live   client.Reader
 	events record.EventRecorder
 
+	// first is when what is not well was first met: trouble, and causes without a time.
+	first memory
+
 	mu sync.Mutex
-	// since is when a trouble of a cluster was first met.
-	since map[types.NamespacedName]met
-	// undated is when causes without a time were first met.
-	undated map[types.NamespacedName]map[string]time.Time
 	// seen are generations that were written and the cache has yet to show.
 	seen map[types.NamespacedName]map[string]int64
 }
 
-type met struct {
-	text string
-	at   time.Time
-}
-
 func newReconciler(c client.Client, live client.Reader, o Options) *reconciler {
 	return &reconciler{Options: o, client: c, live: live, events: record.NewFakeRecorder(0),
-		since: map[types.NamespacedName]met{}, undated: map[types.NamespacedName]map[string]time.Time{}, seen: map[types.NamespacedName]map[string]int64{}}
+		seen: map[types.NamespacedName]map[string]int64{}}
 }
 
 // pass is one look at one cluster.
@@ -110,10 +104,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 func (r *reconciler) forget(key types.NamespacedName) {
+	r.first.forget(key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.since, key)
-	delete(r.undated, key)
 	delete(r.seen, key)
 }
 

@@ -106,19 +106,11 @@ func explain(err error) string {
 
 // firstMet is when the present trouble was first met.
 func (p *pass) firstMet(text string) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if text == "" {
-		delete(p.since, p.key)
+		p.first.keep(p.key, func(what string) bool { return what != aTrouble })
 		return p.now
 	}
-	known, ok := p.since[p.key]
-	if !ok {
-		known = met{text, p.now}
-	}
-	known.text = text
-	p.since[p.key] = known
-	return known.at
+	return p.first.met(p.key, aTrouble, p.now)
 }
 
 // timedOut ends a creation that takes longer than it may.

@@ -33,12 +33,17 @@ func (f *Flags) add(flags *pflag.FlagSet, letter string) {
 	flags.StringVar(&f.Name, "env", "", "use environment NAME: environments/NAME.yaml, beside the first file, overrides the other files")
 }
 
+// Layer is the file of the environment that --env names.
+func (f *Flags) Layer() string {
+	return filepath.Join(filepath.Dir(f.Files[0]), "environments", f.Name+".yaml")
+}
+
 // Load reads the environment that the flags name.
 func (f *Flags) Load() (*config.Loaded, error) {
 	if f.Name == "" {
 		return config.Load(f.Files...)
 	}
-	layer := filepath.Join(filepath.Dir(f.Files[0]), "environments", f.Name+".yaml")
+	layer := f.Layer()
 	var sources []config.Source
 	for _, path := range f.Files {
 		text, err := os.ReadFile(path)

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/redact"
+	"github.com/slipway-sh/slipway/internal/runlog"
 	"github.com/slipway-sh/slipway/internal/support"
 	"github.com/slipway-sh/slipway/internal/support/gather"
 )
@@ -41,6 +42,7 @@ func (c collector) parts(clusters []string) []support.Part {
 		{Name: "versions", Collect: c.versions},
 		{Name: "environment", Collect: c.environment},
 		{Name: "state", Collect: c.state},
+		{Name: "runs", Collect: c.runs},
 		{Name: "plan", Collect: c.plan},
 		{Name: "cloud", Collect: c.cloud},
 		{Name: "seed/machine", Collect: c.machine},
@@ -230,6 +232,28 @@ func unsealed(value any) any {
 		}
 	}
 	return value
+}
+
+// lastRuns is of how many runs the events are in the archive.
+const lastRuns = 20
+
+// runs are the last runs with their events.
+func (c collector) runs(ctx context.Context, folder *support.Folder) error {
+	store, leave, err := runlog.Open(ctx, c.w.Loaded.StateURL())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	name := c.w.Loaded.Environment.Metadata.Name
+	records, err := runlog.List(ctx, store, name, 0)
+	folder.Miss("runs.json", err)
+	folder.JSON("runs.json", records)
+	for _, r := range records[:min(len(records), lastRuns)] {
+		if events := runlog.Events(ctx, store, name, r.ID); len(events) > 0 {
+			folder.Add(r.ID+".events.jsonl", events)
+		}
+	}
+	return nil
 }
 
 // plan is what up would do now.

@@ -103,8 +103,6 @@ func collected(t *testing.T, known *redact.Known, parts ...support.Part) (files 
 // TestWhatKubernetesHas: objects of all kinds, logs with those from before, journals; what
 // does not answer is missing, and no secret is in it. Of a tenant's cluster there is
 // nothing of the tenant's own.
-//
-// proves: F43
 func TestWhatKubernetesHas(t *testing.T) {
 	t.Parallel()
 	cluster, known := api(t), &redact.Known{}
