@@ -127,7 +127,7 @@ func (c collector) secrets(ctx context.Context, folder *support.Folder) error {
 			c.known.Add(value)
 		}
 	}
-	phrase, err := target.Passphrase(c.w.Loaded)(ctx)
+	phrase, err := target.Passphrase(c.w.Loaded)(ctx, false)
 	folder.Miss("the passphrase of the state", err)
 	c.known.Add(string(phrase))
 	e, err := target.Engine(c.w.Loaded, event.Discard{}, nil)
