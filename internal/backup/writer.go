@@ -101,6 +101,13 @@ func (w *Writer) register(ctx context.Context) error {
 	return w.r.put(ctx, writersFolder+w.id, []byte(w.begun.UTC().Format(time.RFC3339)+"\n"))
 }
 
+// Restart forgets the objects that were added. What is stored of them stays, and is
+// used again.
+func (w *Writer) Restart() {
+	w.chunk, w.objects, w.bytes = w.chunk[:0], 0, 0
+	delete(w.sections, sectionObjects)
+}
+
 // Add adds an object of the cluster. The same objects in the same order make the
 // same chunks: a chunk ends after objects that their names choose, so that one
 // object more or less changes one chunk.

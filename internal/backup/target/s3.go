@@ -32,6 +32,9 @@ func newS3(l Location, a Access) *bucket {
 		options.BaseEndpoint = aws.String(l.Endpoint)
 	}
 	options.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		if a.Dial != nil {
+			t.DialContext = a.Dial
+		}
 		t.TLSClientConfig = &tls.Config{RootCAs: a.Authorities, MinVersion: tls.VersionTLS12}
 	})
 	return &bucket{client: s3.New(options), location: l}
@@ -39,10 +42,19 @@ func newS3(l Location, a Access) *bucket {
 
 func (b *bucket) String() string { return b.location.String() }
 
-// Put asks for If-None-Match, so that an object is never replaced. The client adds
-// a checksum, which a bucket with object lock requires.
+// Put asks for If-None-Match, so that an object is never replaced. It looks first
+// all the same: there are servers that ignore the condition, and an object that is
+// there need not be sent. The client adds a checksum, which a bucket with object lock
+// requires.
 func (b *bucket) Put(ctx context.Context, name string, content []byte) error {
-	_, err := b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.location.Container, Key: aws.String(b.location.key(name)),
+	_, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.location.Container, Key: aws.String(b.location.key(name))})
+	if err == nil {
+		return told(b.String(), name, ErrExists)
+	}
+	if cause := s3Cause(err); !errors.Is(cause, ErrAbsent) {
+		return told(b.String(), name, cause)
+	}
+	_, err = b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.location.Container, Key: aws.String(b.location.key(name)),
 		Body: bytes.NewReader(content), ContentLength: aws.Int64(int64(len(content))), ContentType: aws.String("application/octet-stream"), IfNoneMatch: aws.String("*")})
 	return told(b.String(), name, s3Cause(err))
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -60,6 +61,8 @@ type Access struct {
 	S3 aws.CredentialsProvider
 	// Authorities verify the certificate of S3; nil are those of the system.
 	Authorities *x509.CertPool
+	// Dial connects to S3, as through a tunnel; nil connects directly.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Patience is how long one object may take; 0 is 5 minutes.
 	Patience time.Duration
 }

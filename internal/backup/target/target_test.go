@@ -196,7 +196,7 @@ func gateway(t *testing.T, more ...string) (address, folder string) {
 	if err := os.Mkdir(filepath.Join(folder, "backups"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, slices.Concat([]string{"--port", address, "--region", "default"}, more, []string{"posix", "--nometa", folder})...)
+	cmd := exec.Command(program, slices.Concat([]string{"--port", address, "--region", "default"}, more, []string{"posix", "--sidecar", t.TempDir(), folder})...)
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID=key", "ROOT_SECRET_ACCESS_KEY=secret")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -235,9 +235,14 @@ func TestS3(t *testing.T) {
 
 func TestS3VirtualHost(t *testing.T) {
 	t.Parallel()
-	address, _ := gateway(t, "--virtual-domain", "localhost")
+	address, _ := gateway(t, "--virtual-domain", "s3.test")
 	_, port, _ := net.SplitHostPort(address)
-	contract(t, open(t, "s3://backups/prod?region=default&endpoint=http://localhost:"+port, target.Access{S3: login}))
+	contract(t, open(t, "s3://backups/prod?region=default&endpoint=http://s3.test:"+port, target.Access{S3: login, Dial: func(ctx context.Context, network, asked string) (net.Conn, error) {
+		if host, _, _ := net.SplitHostPort(asked); host != "backups.s3.test" {
+			t.Errorf("connects to %s", asked)
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}}))
 }
 
 // s3With answers each request of an S3 client over TLS.
@@ -255,7 +260,13 @@ func s3With(t *testing.T, handle http.HandlerFunc) (string, *x509.CertPool) {
 func TestS3OwnAuthority(t *testing.T) {
 	t.Parallel()
 	asked := ""
-	url, pool := s3With(t, func(w http.ResponseWriter, r *http.Request) { asked = r.Header.Get("If-None-Match") })
+	url, pool := s3With(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		asked = r.Header.Get("If-None-Match")
+	})
 	if err := open(t, url, target.Access{S3: login, Authorities: pool}).Put(t.Context(), "a", []byte("x")); err != nil || asked != "*" {
 		t.Errorf("%v, asked %q", err, asked)
 	}
@@ -267,6 +278,7 @@ func TestS3OwnAuthority(t *testing.T) {
 // TestS3Faults: a full, a refusing and a silent server, each with its cause.
 func TestS3Faults(t *testing.T) {
 	t.Parallel()
+	release := make(chan struct{})
 	tests := map[string]struct {
 		handle http.HandlerFunc
 		want   error
@@ -275,7 +287,7 @@ func TestS3Faults(t *testing.T) {
 		"quota":  {answer(403, "QuotaExceeded"), target.ErrFull},
 		"denied": {answer(403, "AccessDenied"), target.ErrDenied},
 		"exists": {answer(412, "PreconditionFailed"), target.ErrExists},
-		"slow":   {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, target.ErrSlow},
+		"slow":   {func(http.ResponseWriter, *http.Request) { <-release }, target.ErrSlow},
 	}
 	for name, test := range tests {
 		url, pool := s3With(t, test.handle)
@@ -284,10 +296,15 @@ func TestS3Faults(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	t.Cleanup(func() { close(release) }) // before the servers end, which wait for their answers
 }
 
 func answer(status int, code string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
 		w.WriteHeader(status)
 		fmt.Fprintf(w, "<Error><Code>%s</Code></Error>", code)
 	}
@@ -297,12 +314,13 @@ func answer(status int, code string) http.HandlerFunc {
 // one that closes the connection is no end of the object.
 func TestABodyThatStops(t *testing.T) {
 	t.Parallel()
-	for name, stop := range map[string]func(*http.Request){"silent": func(r *http.Request) { <-r.Context().Done() }, "closed": func(*http.Request) { panic(http.ErrAbortHandler) }} {
-		url, pool := s3With(t, func(w http.ResponseWriter, r *http.Request) {
+	release := make(chan struct{})
+	for name, stop := range map[string]func(){"silent": func() { <-release }, "closed": func() { panic(http.ErrAbortHandler) }} {
+		url, pool := s3With(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = w.Write([]byte("half"))
 			_ = http.NewResponseController(w).Flush()
-			stop(r)
+			stop()
 		})
 		body, err := open(t, url, target.Access{S3: login, Authorities: pool, Patience: time.Second}).Get(t.Context(), "a")
 		if err != nil {
@@ -314,6 +332,7 @@ func TestABodyThatStops(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	t.Cleanup(func() { close(release) })
 }
 
 func TestParse(t *testing.T) {
