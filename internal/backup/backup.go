@@ -35,6 +35,8 @@ type Options struct {
 	// Recipients (age1…) and Key are needed to write only.
 	Recipients []string
 	Key        Key
+	// Full stores everything again, without relying on what is stored.
+	Full bool
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }

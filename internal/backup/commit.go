@@ -3,7 +3,6 @@ package backup
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -19,7 +18,8 @@ const mostTime = 20 * time.Hour
 // stores is the object by which the backup is listed.
 func (w *Writer) Commit(ctx context.Context, s *snapshot.Snapshot) (Backup, error) {
 	if err := w.finish(s); err != nil {
-		return Backup{}, errors.Join(err, w.sending.Wait())
+		w.Abort()
+		return Backup{}, fmt.Errorf("writing backup %s: %w", w.id, err)
 	}
 	if err := w.sending.Wait(); err != nil {
 		return Backup{}, fmt.Errorf("writing backup %s: %w", w.id, err)
@@ -72,7 +72,7 @@ func (w *Writer) finish(s *snapshot.Snapshot) error {
 // storeCloud makes a chunk of each kind of resources, because they do not change
 // together.
 func (w *Writer) storeCloud(all snapshot.Inventory) error {
-	for _, part := range []snapshot.Inventory{{Servers: all.Servers}, {Volumes: all.Volumes}, {LoadBalancers: all.LoadBalancers}, {FloatingIPs: all.FloatingIPs}, {Ports: all.Ports}} {
+	for _, part := range []snapshot.Inventory{{Servers: all.Servers}, {Volumes: all.Volumes}, {LoadBalancers: all.LoadBalancers}, {FloatingIPs: all.FloatingIPs}, {Ports: all.Ports}, {Missing: all.Missing}} {
 		text, err := json.Marshal(part)
 		if err != nil {
 			return err

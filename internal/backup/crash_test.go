@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/backup/backuptest"
+	"github.com/slipway-sh/slipway/internal/backup/location"
 	"github.com/slipway-sh/slipway/internal/backup/target"
 )
 
@@ -104,7 +105,7 @@ func TestWriterToKill(t *testing.T) {
 
 func openFolder(t *testing.T, folder string) target.Target {
 	t.Helper()
-	return must(target.Open(must(target.Parse("file://"+folder)), target.Access{}))
+	return must(target.Open(must(location.Parse("file://"+folder)), target.Access{}))
 }
 
 // TestKilledProcess: a process that writes into a folder is killed at 20 random

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -88,8 +87,10 @@ func (r *Repository) Begin(ctx context.Context) (*Writer, error) {
 	if err := w.register(ctx); err != nil {
 		return nil, fmt.Errorf("beginning backup %s: %w", w.id, err)
 	}
-	if err := w.learn(ctx); err != nil {
-		return nil, fmt.Errorf("looking up former backups: %w", err)
+	if !r.options.Full {
+		if err := w.learn(ctx); err != nil {
+			return nil, fmt.Errorf("looking up former backups: %w", err)
+		}
 	}
 	w.sending, w.ctx = errgroup.WithContext(ctx)
 	w.sending.SetLimit(parallelPacks)
@@ -208,8 +209,9 @@ func (w *Writer) ended() error {
 	return context.Cause(w.ctx)
 }
 
-// Abort ends a backup without listing it. What is stored is found by the next one.
-func (w *Writer) Abort() { _ = w.sending.Wait() } // its error is told already, or nobody asks
+// Abort ends a backup without listing it, when what is being sent is stored. The next
+// one finds it there.
+func (w *Writer) Abort() { _ = w.sending.Wait() } // whoever asks for it knows why
 
 // Write writes a whole snapshot as a backup.
 func (r *Repository) Write(ctx context.Context, s *snapshot.Snapshot) (Backup, error) {
@@ -223,7 +225,8 @@ func (r *Repository) Write(ctx context.Context, s *snapshot.Snapshot) (Backup, e
 			err = w.Add(ctx, Object{o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(), o.GetName(), text})
 		}
 		if err != nil {
-			return Backup{}, errors.Join(err, w.sending.Wait())
+			w.Abort()
+			return Backup{}, err
 		}
 	}
 	return w.Commit(ctx, s)

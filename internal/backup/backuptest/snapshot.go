@@ -46,9 +46,9 @@ func Cluster(n int) (all []*unstructured.Unstructured) {
 		all = append(all, Object("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfig", namespace, name, nil))
 	}
 	for _, name := range []string{"c-ca", "c-etcd", "c-sa", "c-kubeconfig"} {
-		all = append(all, Object("v1", "Secret", namespace, name, map[string]any{"data": map[string]any{"tls.key": Secret + noise(n, name, 1500)}}))
+		all = append(all, Object("v1", "Secret", namespace, name, map[string]any{"data": map[string]any{"tls.key": Secret + Noise(n, name, 1500)}}))
 	}
-	all = append(all, Object("v1", "Secret", namespace, "sh.helm.release.v1.c.v1", map[string]any{"type": "helm.sh/release.v1", "data": map[string]any{"release": noise(n, "release", 12000)}}))
+	all = append(all, Object("v1", "Secret", namespace, "sh.helm.release.v1.c.v1", map[string]any{"type": "helm.sh/release.v1", "data": map[string]any{"release": Noise(n, "release", 12000)}}))
 	return all
 }
 
@@ -71,8 +71,8 @@ func Object(version, kind, namespace, name string, more map[string]any) *unstruc
 	return o
 }
 
-// noise is text that does not compress, the same for the same arguments.
-func noise(n int, name string, length int) string {
+// Noise is text that does not compress, the same for the same arguments.
+func Noise(n int, name string, length int) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 	seed := uint64(n)
 	for _, b := range []byte(name) {

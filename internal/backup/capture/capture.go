@@ -48,6 +48,9 @@ type Result struct {
 	Revision string
 	// Kubernetes is the version of the API server.
 	Kubernetes string
+	// Controllers are the versions of Cluster API's providers by name, as clusterctl
+	// keeps them in the cluster.
+	Controllers map[string]string
 	// Objects counts them.
 	Objects int
 	// Ended is when the reading ended, by this machine's clock.
@@ -77,7 +80,7 @@ func Read(ctx context.Context, config *rest.Config, o Options, into Sink) (Resul
 		return Result{}, fmt.Errorf("asking the management cluster for its version: %w", err)
 	}
 	for attempt := 1; ; attempt++ {
-		r := reader{client: client.RESTClient(), options: o, into: into}
+		r := reader{client: client.RESTClient(), options: o, into: into, versions: map[string]string{}}
 		result, err := r.read(ctx)
 		result.Kubernetes = version.GitVersion
 		switch {
@@ -102,6 +105,7 @@ type reader struct {
 	into     Sink
 	revision string
 	objects  int
+	versions map[string]string
 }
 
 func (r *reader) read(ctx context.Context) (Result, error) {
@@ -118,11 +122,15 @@ func (r *reader) read(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	for _, kind := range sorted(append(core(), custom...)) {
-		if err := r.list(ctx, kind, func(item) error { return nil }); err != nil {
+		look := func(item) error { return nil }
+		if kind.group == "clusterctl.cluster.x-k8s.io" && kind.kind == "Provider" {
+			look = r.provider
+		}
+		if err := r.list(ctx, kind, look); err != nil {
 			return Result{}, err
 		}
 	}
-	return Result{Revision: r.revision, Objects: r.objects, Ended: time.Now()}, nil
+	return Result{Revision: r.revision, Objects: r.objects, Controllers: r.versions, Ended: time.Now()}, nil
 }
 
 // page is a list as the API server sends it.

@@ -88,6 +88,22 @@ func (r *reader) custom(raw []byte) ([]resource, error) {
 	return []resource{{spec.Group, chosen, spec.Names.Kind, "/apis/" + spec.Group + "/" + chosen + "/" + spec.Names.Plural}}, nil
 }
 
+// provider takes the version of one of Cluster API's providers.
+func (r *reader) provider(o item) error {
+	var found struct{ ProviderName, Type, Version string }
+	if err := json.Unmarshal(o.raw, &found); err != nil {
+		return fmt.Errorf("reading a provider: %w", err)
+	}
+	name := found.ProviderName
+	for kind, prefix := range map[string]string{"BootstrapProvider": "bootstrap-", "ControlPlaneProvider": "control-plane-", "InfrastructureProvider": "infrastructure-"} {
+		if found.Type == kind {
+			name = prefix + name
+		}
+	}
+	r.versions[name] = found.Version
+	return nil
+}
+
 func sorted(all []resource) []resource {
 	slices.SortFunc(all, func(x, y resource) int {
 		return cmp.Or(cmp.Compare(x.group, y.group), cmp.Compare(x.kind, y.kind))

@@ -10,12 +10,14 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/objectstorage/v1/containers"
 	"github.com/gophercloud/gophercloud/v2/openstack/objectstorage/v1/objects"
+
+	"github.com/slipway-sh/slipway/internal/backup/location"
 )
 
 // swift is a target in a container of OpenStack's object store.
 type swift struct {
 	client   *gophercloud.ServiceClient
-	location Location
+	location location.Location
 }
 
 func (s *swift) String() string { return s.location.String() }
@@ -24,7 +26,7 @@ func (s *swift) String() string { return s.location.String() }
 // MD5, so that a damaged one is refused. The first Put makes the container.
 func (s *swift) Put(ctx context.Context, name string, content []byte) error {
 	put := func() error {
-		_, err := objects.Create(ctx, s.client, s.location.Container, s.location.key(name), objects.CreateOpts{
+		_, err := objects.Create(ctx, s.client, s.location.Container, s.location.Key(name), objects.CreateOpts{
 			Content: bytes.NewReader(content), ContentLength: int64(len(content)), ContentType: "application/octet-stream", IfNoneMatch: "*"}).Extract()
 		return err
 	}
@@ -38,7 +40,7 @@ func (s *swift) Put(ctx context.Context, name string, content []byte) error {
 }
 
 func (s *swift) Get(ctx context.Context, name string) (io.ReadCloser, error) {
-	result := objects.Download(ctx, s.client, s.location.Container, s.location.key(name), nil)
+	result := objects.Download(ctx, s.client, s.location.Container, s.location.Key(name), nil)
 	if result.Err != nil {
 		return nil, told(s.String(), name, swiftCause(result.Err))
 	}
@@ -46,7 +48,7 @@ func (s *swift) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 }
 
 func (s *swift) List(ctx context.Context, prefix string) ([]Entry, error) {
-	page, err := objects.List(s.client, s.location.Container, objects.ListOpts{Prefix: s.location.key(prefix)}).AllPages(ctx)
+	page, err := objects.List(s.client, s.location.Container, objects.ListOpts{Prefix: s.location.Key(prefix)}).AllPages(ctx)
 	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 		return nil, nil // nothing is stored yet
 	}
@@ -56,13 +58,13 @@ func (s *swift) List(ctx context.Context, prefix string) ([]Entry, error) {
 	}
 	entries := make([]Entry, 0, len(found))
 	for _, o := range found {
-		entries = append(entries, Entry{Name: s.location.name(o.Name), Size: o.Bytes, Modified: o.LastModified})
+		entries = append(entries, Entry{Name: s.location.Name(o.Name), Size: o.Bytes, Modified: o.LastModified})
 	}
 	return entries, told(s.String(), prefix, swiftCause(err))
 }
 
 func (s *swift) Delete(ctx context.Context, name string) error {
-	_, err := objects.Delete(ctx, s.client, s.location.Container, s.location.key(name), nil).Extract()
+	_, err := objects.Delete(ctx, s.client, s.location.Container, s.location.Key(name), nil).Extract()
 	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/gophercloud/gophercloud/v2"
 
+	"github.com/slipway-sh/slipway/internal/backup/location"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -71,15 +72,15 @@ type Access struct {
 const patience = 5 * time.Minute
 
 // Open returns the target at a location. It sends no requests.
-func Open(l Location, a Access) (Target, error) {
+func Open(l location.Location, a Access) (Target, error) {
 	if a.Patience == 0 {
 		a.Patience = patience
 	}
 	var t Target
 	switch l.Scheme {
-	case SchemeFolder:
+	case location.Folder:
 		t = &folder{root: l.Folder}
-	case SchemeSwift:
+	case location.Swift:
 		if a.Swift == nil {
 			return nil, fault.Usage(l.String(), errors.New("no cloud is known"), "name the cloud in spec.cloud or OS_CLOUD")
 		}

@@ -1,4 +1,5 @@
-package target
+// Package location is where backups are kept, as the environment file says it.
+package location
 
 import (
 	"errors"
@@ -13,9 +14,9 @@ import (
 
 // The schemes of locations.
 const (
-	SchemeFolder = "file"
-	SchemeSwift  = "swift"
-	SchemeS3     = "s3"
+	Folder = "file"
+	Swift  = "swift"
+	S3     = "s3"
 )
 
 // Location is where a target is.
@@ -40,11 +41,11 @@ func Parse(text string) (Location, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	l := Location{Scheme: scheme}
 	switch {
-	case !found || !slices.Contains([]string{SchemeFolder, SchemeSwift, SchemeS3}, scheme):
+	case !found || !slices.Contains([]string{Folder, Swift, S3}, scheme):
 		return l, errors.New("this is not a URL that begins with file://, swift:// or s3://")
-	case scheme == SchemeFolder && rest == "":
+	case scheme == Folder && rest == "":
 		return l, errors.New("the folder is missing")
-	case scheme == SchemeFolder:
+	case scheme == Folder:
 		l.Folder = filepath.Clean(rest)
 		return l, nil
 	}
@@ -68,15 +69,15 @@ func (l *Location) parameters(query string) error {
 	for name := range values {
 		value := values.Get(name)
 		switch {
-		case l.Scheme == SchemeS3 && name == "endpoint":
+		case l.Scheme == S3 && name == "endpoint":
 			at, err := url.Parse(value)
 			if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || at.User != nil {
 				return fmt.Errorf("the endpoint %q is not an http or https URL without a login", value)
 			}
 			l.Endpoint = value
-		case l.Scheme == SchemeS3 && name == "region":
+		case l.Scheme == S3 && name == "region":
 			l.Region = value
-		case l.Scheme == SchemeS3 && name == "pathStyle":
+		case l.Scheme == S3 && name == "pathStyle":
 			if l.PathStyle, err = strconv.ParseBool(value); err != nil {
 				return fmt.Errorf("pathStyle is %q, not true or false", value)
 			}
@@ -89,7 +90,7 @@ func (l *Location) parameters(query string) error {
 
 // In returns the location with a relative folder joined to dir.
 func (l Location) In(dir string) Location {
-	if l.Scheme == SchemeFolder && !filepath.IsAbs(l.Folder) {
+	if l.Scheme == Folder && !filepath.IsAbs(l.Folder) {
 		l.Folder = filepath.Join(dir, l.Folder)
 	}
 	return l
@@ -97,22 +98,22 @@ func (l Location) In(dir string) Location {
 
 // String is the location without its query.
 func (l Location) String() string {
-	if l.Scheme == SchemeFolder {
+	if l.Scheme == Folder {
 		return "file://" + l.Folder
 	}
 	return strings.TrimSuffix(l.Scheme+"://"+l.Container+"/"+l.Prefix, "/")
 }
 
-// key is the full name of an object in the container.
-func (l Location) key(name string) string {
+// Key is the full name of an object in the container.
+func (l Location) Key(name string) string {
 	if l.Prefix == "" {
 		return name
 	}
 	return l.Prefix + "/" + name
 }
 
-// name is the name of the object with a full name.
-func (l Location) name(key string) string {
+// Name is the name of the object with a full name.
+func (l Location) Name(key string) string {
 	if l.Prefix == "" {
 		return key
 	}
