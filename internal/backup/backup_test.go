@@ -106,7 +106,7 @@ func sameSnapshot(t *testing.T, got, want *snapshot.Snapshot) {
 // proves: S-21
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	t.Parallel()
-	w, s := newWorld(t), backuptest.Snapshot(20, begin)
+	w, s := newWorld(t), backuptest.Snapshot(5, begin)
 	b := w.write(t, s)
 	for _, one := range []age.Identity{w.first, w.other} {
 		got, err := w.open(t).Read(t.Context(), b.ID, one)
@@ -125,7 +125,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			}
 		}
 	}
-	if b.Objects != len(s.Objects) || b.Cloud["servers"] != 60 || b.Kubernetes != s.Kubernetes || b.Controllers["cluster-api"] != "v1.12.3" {
+	if b.Objects != len(s.Objects) || b.Cloud["servers"] != 15 || b.Kubernetes != s.Kubernetes || b.Controllers["cluster-api"] != "v1.12.3" {
 		t.Errorf("what everybody reads: %+v", b)
 	}
 }
@@ -139,7 +139,7 @@ func byName(x, y *unstructured.Unstructured) int {
 // hundredth, and one of a changed object little more.
 func TestNothingChanged(t *testing.T) {
 	t.Parallel()
-	w, s := newWorld(t), backuptest.Snapshot(150, begin)
+	w, s := newWorld(t), backuptest.Snapshot(80, begin)
 	first := w.write(t, s)
 	w.pass(time.Hour)
 	s.Taken, s.Revision = w.now, "4812"
@@ -162,7 +162,7 @@ func TestNothingChanged(t *testing.T) {
 // TestOneMoreObject: what comes in between moves no other chunk.
 func TestOneMoreObject(t *testing.T) {
 	t.Parallel()
-	w, s := newWorld(t), backuptest.Snapshot(150, begin)
+	w, s := newWorld(t), backuptest.Snapshot(80, begin)
 	first := w.write(t, s)
 	w.pass(time.Hour)
 	s.Objects = slices.Insert(s.Objects, 5, backuptest.Object("v1", "Secret", "tenant-0000", "new", nil))
@@ -267,7 +267,7 @@ func TestATargetThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for call := 1; ; call++ {
-				w, s := newWorld(t), backuptest.Snapshot(3, begin)
+				w, s := newWorld(t), backuptest.Snapshot(1, begin)
 				calls := 0
 				w.memory.Fault = func(context.Context, string, string) error {
 					if calls++; calls >= call {

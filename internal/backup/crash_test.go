@@ -43,7 +43,7 @@ var errKilled = errors.New("killed")
 func TestKilledAtEachCall(t *testing.T) {
 	t.Parallel()
 	for call := 1; ; call++ {
-		w, s := newWorld(t), backuptest.Snapshot(3, begin)
+		w, s := newWorld(t), backuptest.Snapshot(1, begin)
 		var mu sync.Mutex
 		calls := 0
 		w.memory.Fault = func(context.Context, string, string) error {
@@ -168,7 +168,7 @@ func killOne(t *testing.T, folder, key, recipient string, after time.Duration) {
 // TestTwoWritersAtOnce: both backups are whole, and the next one uses what is there.
 func TestTwoWritersAtOnce(t *testing.T) {
 	t.Parallel()
-	w, s := newWorld(t), backuptest.Snapshot(20, begin)
+	w, s := newWorld(t), backuptest.Snapshot(5, begin)
 	var group sync.WaitGroup
 	for range 2 {
 		group.Go(func() {

@@ -45,7 +45,7 @@ func step(folder string, length int) int {
 	if folder == "backups/" {
 		return 1
 	}
-	return max(1, length/60)
+	return max(1, length/40)
 }
 
 func damaged(t *testing.T, w *world, id, name string, content []byte) {

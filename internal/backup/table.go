@@ -39,7 +39,7 @@ func (t table) encode(k keys) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	writer, err := zstd.NewWriter(nil)
+	writer, err := newEncoder()
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +70,14 @@ func decodeTable(k keys, sealed []byte) (table, error) {
 	return t, nil
 }
 
+// newEncoder makes a compressor for chunks, with the memory that they need.
+func newEncoder() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+}
+
 // expand decompresses; the result has at most so many bytes.
 func expand(compressed []byte, most uint64) ([]byte, error) {
-	reader, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(most))
+	reader, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(most))
 	if err != nil {
 		return nil, err
 	}

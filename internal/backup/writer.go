@@ -78,7 +78,7 @@ func (r *Repository) Begin(ctx context.Context) (*Writer, error) {
 		return nil, err
 	}
 	w.id = w.begun.UTC().Format("20060102t150405z") + "-" + hex.EncodeToString(suffix[:])
-	if w.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
+	if w.encoder, err = newEncoder(); err != nil {
 		return nil, err
 	}
 	if err := r.create(ctx); err != nil {
