@@ -102,8 +102,6 @@ func sameSnapshot(t *testing.T, got, want *snapshot.Snapshot) {
 
 // TestWhatIsWrittenIsRead: everything, by each recipient, sorted, and nothing of it
 // can be read on the target.
-//
-// proves: S-21
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	t.Parallel()
 	w, s := newWorld(t), backuptest.Snapshot(5, begin)

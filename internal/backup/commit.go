@@ -88,7 +88,7 @@ func (w *Writer) storeCloud(all snapshot.Inventory) error {
 // this writer could have removed one.
 func (w *Writer) present(ctx context.Context) error {
 	if took := w.r.options.Now().Sub(w.begun); took > mostTime {
-		return fault.New("backup "+w.id, fmt.Errorf("it took %s, and what it relies on may be pruned", took.Round(time.Minute)), "use a faster target, and run the same command again: it goes on from what is stored")
+		return fault.New("backup "+w.id, fmt.Errorf("it took %s, and what it relies on may be pruned", took.Round(time.Minute)), "use a faster target, and run the same command again: it continues from what is stored")
 	}
 	there, err := w.r.sizes(ctx, packFolder)
 	if err != nil {

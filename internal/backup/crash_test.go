@@ -39,7 +39,7 @@ func storedOnce(t *testing.T, o backup.Options, packs map[string][]byte) {
 var errKilled = errors.New("killed")
 
 // TestKilledAtEachCall: a writer that ends at whichever call leaves nothing that is
-// listed, and the next one goes on from what was stored: nothing is there twice.
+// listed, and the next one continues from what was stored: nothing is there twice.
 func TestKilledAtEachCall(t *testing.T) {
 	t.Parallel()
 	for call := 1; ; call++ {

@@ -58,7 +58,7 @@ func (w *Writer) learn(ctx context.Context) error {
 }
 
 // learnBackup takes the chunks of a backup whose packs are there. A pack of which
-// less than a quarter is in use is written anew, so that prune can remove it.
+// less than a quarter is in use is written again, so that prune can remove it.
 func (w *Writer) learnBackup(ctx context.Context, b Backup, there map[string]int64) error {
 	t, err := w.r.table(ctx, b, w.k)
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 	mostPage  = 1000
 )
 
-// attempts are how often reading begins anew when the cluster has forgotten the
+// attempts are how often reading starts again when the cluster has forgotten the
 // revision, which etcd does after 5 minutes, before it is an error.
 const attempts = 3
 
@@ -57,7 +57,7 @@ type Result struct {
 	Ended time.Time
 }
 
-// Sink takes the objects. Begin starts anew: what came before is void.
+// Sink takes the objects. Begin starts again: what came before is void.
 type Sink interface {
 	Begin(ctx context.Context) error
 	Add(ctx context.Context, o backup.Object) error

@@ -179,7 +179,7 @@ func TestReadOtherGroups(t *testing.T) {
 	}
 }
 
-// TestReadForgottenRevision: it begins anew, with nothing of before, and gives up
+// TestReadForgottenRevision: it starts again, with nothing of before, and gives up
 // with the cause.
 func TestReadForgottenRevision(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func (o Options) wants(group string) bool {
 	})
 }
 
-// transient are kinds of the groups that controllers make anew: orders at an issuer
+// transient are kinds of the groups that controllers make again: orders at an issuer
 // of certificates.
 func transient(kind string) bool { return kind == "CertificateRequest" }
 

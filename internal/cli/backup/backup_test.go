@@ -103,8 +103,6 @@ func TestRefusals(t *testing.T) {
 
 // TestBackupOfARealCluster: create, list, show, verify and prune on a real API
 // server; what comes back has the objects with their status, from one revision.
-//
-// proves: S-21
 func TestBackupOfARealCluster(t *testing.T) {
 	t.Parallel()
 	server := kubetest.Start(t)

@@ -42,7 +42,7 @@ func newCreate(streams ui.Streams) *cobra.Command {
 		Long: `Reads all objects of the management cluster at one moment, with the environment file, the
 state and a list of what the cloud has, and stores them encrypted at spec.backup.target.
 What former backups stored already is not stored again. A backup is listed when it is
-whole. If the command is ended, run it again: it goes on from what is stored.
+whole. If the command is ended, run it again: it continues from what is stored.
 
 If the environment has no management cluster, Kubernetes on the seed is backed up.`,
 		Example: `  slipway backup create
