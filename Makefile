@@ -51,12 +51,12 @@ test:
 # etcd or real machines. `make verify` finds tests that nothing here runs.
 REAL = $(shell go run ./test/proofs -packages SLIPWAY_BUNDLE)
 
-# A real S3 server, for states.
+# A real S3 server, for states and backups.
 S3_SERVER := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 
 e2e: bundle magnumclient
 	GOBIN=$(abspath bin) go install $(S3_SERVER)
-	SLIPWAY_S3_SERVER=$(abspath bin/versitygw) go test -count=1 -run S3 ./stacks/engine
+	SLIPWAY_S3_SERVER=$(abspath bin/versitygw) go test -count=1 -run S3 ./stacks/engine ./internal/backup/target
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 $(REAL)
 	OS_CLOUD= SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/devcloud/capo
 	SLIPWAY_CLIENTS=1 SLIPWAY_MAGNUMCLIENT=$(abspath bin/magnumclient) go test -count=1 -run TestOpenStackClient ./addons/magnum/api

@@ -1,0 +1,175 @@
+package target_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/objectstorage/v1/containers"
+
+	"github.com/slipway-sh/slipway/internal/backup/location"
+	"github.com/slipway-sh/slipway/internal/backup/target"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
+)
+
+func open(t *testing.T, url string, a target.Access) target.Target {
+	t.Helper()
+	l, err := location.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := target.Open(l, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened
+}
+
+// contract is what each target promises. The store holds nothing below the prefix
+// of the target.
+func contract(t *testing.T, one target.Target) {
+	t.Helper()
+	ctx := t.Context()
+	if all, err := one.List(ctx, ""); err != nil || len(all) != 0 {
+		t.Fatalf("at first: %v, %v", all, err)
+	}
+	if _, err := one.Get(ctx, "packs/a"); !errors.Is(err, target.ErrAbsent) {
+		t.Errorf("what is not there: %v", err)
+	}
+	if err := one.Delete(ctx, "packs/a"); err != nil {
+		t.Errorf("deleting what is not there: %v", err)
+	}
+	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
+	for name, content := range map[string][]byte{"packs/a": big, "packs/b": {}, "repository": []byte("{}\n")} {
+		if err := one.Put(ctx, name, content); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, one, name); !bytes.Equal(got, content) {
+			t.Errorf("%s has %d bytes, not %d", name, len(got), len(content))
+		}
+	}
+	if err := one.Put(ctx, "packs/a", []byte("other")); !errors.Is(err, target.ErrExists) {
+		t.Errorf("putting again: %v", err)
+	}
+	if got := read(t, one, "packs/a"); !bytes.Equal(got, big) {
+		t.Error("an object was replaced")
+	}
+	all, err := one.List(ctx, "packs/")
+	if err != nil || len(all) != 2 || all[0].Name != "packs/a" || all[0].Size != int64(len(big)) || all[1].Name != "packs/b" || time.Since(all[0].Modified).Abs() > time.Hour {
+		t.Errorf("listed %+v, %v", all, err)
+	}
+	first(t, one)
+	if err := one.Delete(ctx, "packs/a"); err != nil {
+		t.Error(err)
+	}
+	if _, err := one.Get(ctx, "packs/a"); !errors.Is(err, target.ErrAbsent) {
+		t.Errorf("what was deleted: %v", err)
+	}
+	ended, end := context.WithCancel(ctx)
+	end()
+	if err := one.Put(ended, "late", nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// first checks that of several at once one alone puts an object.
+func first(t *testing.T, one target.Target) {
+	t.Helper()
+	var group sync.WaitGroup
+	results := make([]error, 8)
+	for i := range results {
+		group.Go(func() { results[i] = one.Put(t.Context(), "backups/race", fmt.Append(nil, i)) })
+	}
+	group.Wait()
+	won := slices.IndexFunc(results, func(err error) bool { return err == nil })
+	for i, err := range results {
+		if i != won && !errors.Is(err, target.ErrExists) {
+			t.Errorf("writer %d: %v", i, err)
+		}
+	}
+	if got := read(t, one, "backups/race"); won < 0 || string(got) != fmt.Sprint(won) {
+		t.Errorf("%q is there, and writer %d was first", got, won)
+	}
+}
+
+func read(t *testing.T, one target.Target, name string) []byte {
+	t.Helper()
+	body, err := one.Get(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	content, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func TestFolder(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	contract(t, open(t, "file://"+dir, target.Access{}))
+	info, err := os.Stat(filepath.Join(dir, "repository"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*", ".*")); len(left) != 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// TestHalfAFileIsNotListed: what a killed writer left of a file is no object.
+func TestHalfAFileIsNotListed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, ".writing-123"), []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := open(t, "file://"+dir, target.Access{}).List(t.Context(), ""); err != nil || len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+func TestFolderThatIsFull(t *testing.T) {
+	t.Parallel()
+	err := open(t, "file:///dev/full", target.Access{}).Put(t.Context(), "a", []byte("x"))
+	if err == nil || fault.Remedy(err) == "" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSwift(t *testing.T) {
+	t.Parallel()
+	cloud := sandboxtest.Start(t)
+	client := cloud.Member.ObjectStorage(t)
+	access := target.Access{Swift: func() (*gophercloud.ServiceClient, error) { return client, nil }}
+	contract(t, open(t, "swift://backups/prod/a", access))
+	contract(t, open(t, "swift://backups/prod/ab", access))
+}
+
+// TestSwiftThatIsFull: a quota is told as that.
+func TestSwiftThatIsFull(t *testing.T) {
+	t.Parallel()
+	cloud := sandboxtest.Start(t)
+	client := cloud.Member.ObjectStorage(t)
+	if _, err := containers.Create(t.Context(), client, "small", containers.CreateOpts{Metadata: map[string]string{"Quota-Bytes": "10"}}).Extract(); err != nil {
+		t.Fatal(err)
+	}
+	one := open(t, "swift://small", target.Access{Swift: func() (*gophercloud.ServiceClient, error) { return client, nil }})
+	err := one.Put(t.Context(), "a", make([]byte, 100))
+	if !errors.Is(err, target.ErrFull) || !strings.Contains(fault.Remedy(err), "quota") {
+		t.Errorf("%v", err)
+	}
+}
