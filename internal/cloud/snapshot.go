@@ -120,6 +120,12 @@ func (c *Cloud) Snapshot(ctx context.Context) (*Snapshot, error) { return c.take
 // without what only choices need.
 func (c *Cloud) Diagnosis(ctx context.Context) (*Snapshot, error) { return c.take(ctx, diagnosis()) }
 
+// Running is a snapshot of what costs and runs: servers and load balancers alone, for
+// who watches them.
+func (c *Cloud) Running(ctx context.Context) (*Snapshot, error) {
+	return c.take(ctx, []listing{{Compute, ListServers, listServers}, {LoadBalancer, ListBalancers, listBalancers}})
+}
+
 func (c *Cloud) take(ctx context.Context, wanted []listing) (*Snapshot, error) {
 	s := &Snapshot{Cloud: c.Name, Region: c.Endpoint.Region, Insecure: c.Insecure, Zones: map[string][]string{}}
 	var err error

@@ -3,6 +3,9 @@ package recovery
 import (
 	"errors"
 	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -21,8 +24,10 @@ const (
 // Finding is what a check found at one object.
 type Finding struct {
 	Object string `json:"object"`
-	Cause  string `json:"cause"`
-	Remedy string `json:"remedy,omitempty"`
+	// Cluster is the "namespace/name" of the Cluster that the object is of.
+	Cluster string `json:"cluster,omitempty"`
+	Cause   string `json:"cause"`
+	Remedy  string `json:"remedy,omitempty"`
 }
 
 // Check is the result of one proof.
@@ -46,7 +51,30 @@ func (c Check) settled(level State) Check {
 }
 
 func (c *Check) find(object, remedy, format string, args ...any) {
-	c.Findings = append(c.Findings, Finding{object, fmt.Sprintf(format, args...), remedy})
+	c.Findings = append(c.Findings, Finding{Object: object, Cause: fmt.Sprintf(format, args...), Remedy: remedy})
+}
+
+func (c *Check) at(o *unstructured.Unstructured, remedy, format string, args ...any) {
+	c.find(Describe(o), remedy, format, args...)
+	c.Findings[len(c.Findings)-1].Cluster = clusterOf(o)
+}
+
+func (c *Check) ofCluster(name, remedy, format string, args ...any) {
+	c.find("Cluster "+name, remedy, format, args...)
+	c.Findings[len(c.Findings)-1].Cluster = name
+}
+
+// Leave makes failed checks warnings whose every finding is of a cluster that stays
+// paused.
+func Leave(checks []Check, clusters []string) []Check {
+	checks = slices.Clone(checks)
+	for i, c := range checks {
+		others := slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Cluster == "" || !slices.Contains(clusters, f.Cluster) })
+		if c.State == Refuted && !others {
+			checks[i].State = Warned
+		}
+	}
+	return checks
 }
 
 // Err is an error for each finding of a failed check, nil where none failed.

@@ -129,7 +129,7 @@ func (p *Plan) missing(o *unstructured.Unstructured, r metav1.OwnerReference) {
 	if _, known := p.outside[r.UID]; known {
 		return
 	}
-	p.Dangling = append(p.Dangling, Finding{Object: Describe(o), Cause: fmt.Sprintf("its owner %s %s is not in the backup", r.Kind, r.Name),
+	p.Dangling = append(p.Dangling, Finding{Object: Describe(o), Cluster: clusterOf(o), Cause: fmt.Sprintf("its owner %s %s is not in the backup", r.Kind, r.Name),
 		Remedy: "restored without this owner: see whether it is still needed"})
 }
 
