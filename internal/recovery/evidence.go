@@ -136,3 +136,87 @@ func byID(list []snapshot.Resource) map[string]snapshot.Resource {
 	}
 	return all
 }
+
+// Originals are the Clusters of a plan that were never gone: the live one is the same
+// as in the backup.
+func (p *Plan) Originals(live []*unstructured.Unstructured) (names []string) {
+	uids := map[types.UID]bool{}
+	for _, o := range live {
+		uids[o.GetUID()] = true
+	}
+	for _, step := range p.Steps {
+		for _, o := range step {
+			if is(o, groupClusterAPI, "Cluster") && uids[o.GetUID()] {
+				names = append(names, clusterOf(o))
+			}
+		}
+	}
+	return names
+}
+
+// Released are the Clusters of a plan that a former run restored and unpaused.
+func Released(p *Plan, live []*unstructured.Unstructured) (names []string) {
+	restored := map[types.UID]bool{}
+	for _, step := range p.Steps {
+		for _, o := range step {
+			restored[o.GetUID()] = true
+		}
+	}
+	for _, o := range live {
+		if is(o, groupClusterAPI, "Cluster") && restored[types.UID(o.GetAnnotations()[AnnotationUID])] && !Held(o) {
+			names = append(names, clusterOf(o))
+		}
+	}
+	return names
+}
+
+// Without is the plan without all that belongs to some clusters: their controllers
+// are at work, so the backup proves nothing about them any more.
+func (p *Plan) Without(clusters []string) *Plan {
+	if len(clusters) == 0 {
+		return p
+	}
+	rest := *p
+	rest.Steps, rest.Dangling = nil, nil
+	namespaces := map[string]bool{}
+	for _, name := range clusters {
+		namespaces[name] = true
+	}
+	for _, step := range p.Steps {
+		var kept []*unstructured.Unstructured
+		for _, o := range step {
+			if !namespaces[clusterOf(o)] {
+				kept = append(kept, o)
+			}
+		}
+		if len(kept) > 0 {
+			rest.Steps = append(rest.Steps, kept)
+		}
+	}
+	for _, f := range p.Dangling {
+		if !namespaces[f.Cluster] {
+			rest.Dangling = append(rest.Dangling, f)
+		}
+	}
+	return &rest
+}
+
+// Holdable are the objects of a plan that a restore holds, by their Cluster, which is
+// the first of its list.
+func (p *Plan) Holdable() map[string][]*unstructured.Unstructured {
+	all := map[string][]*unstructured.Unstructured{}
+	for _, step := range p.Steps {
+		for _, o := range step {
+			if !Hold(o.DeepCopy()) {
+				continue
+			}
+			name := clusterOf(o)
+			if is(o, groupClusterAPI, "Cluster") {
+				all[name] = append([]*unstructured.Unstructured{o}, all[name]...)
+			} else {
+				all[name] = append(all[name], o)
+			}
+		}
+	}
+	return all
+}

@@ -70,7 +70,7 @@ data: {a: YQ==}
 apiVersion: magnum.slipway.sh/v1alpha1
 kind: ClusterTemplate
 metadata: {name: NAME-template, namespace: NAME}
-spec: {uuid: 11111111-0000-4000-8000-000000000000, name: k8s, projectID: p, image: {name: i}}
+spec: {uuid: 11111111-0000-4000-8000-000000000000, name: k8s, projectID: p, coe: kubernetes, imageID: i}
 ---
 apiVersion: magnum.slipway.sh/v1alpha1
 kind: Cluster

@@ -49,6 +49,9 @@ func Live(ctx context.Context, on *kube.Cluster, plan *recovery.Plan) ([]*unstru
 // everyOf lists the objects of a kind.
 func everyOf(ctx context.Context, on *kube.Cluster, kind schema.GroupVersionKind) (all []*unstructured.Unstructured, err error) {
 	resource, err := on.Everywhere(kind)
+	if kube.Absent(err) { // its definition comes with the restore
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", kind.Kind, err)
 	}

@@ -44,3 +44,30 @@ func change(ctx context.Context, on *kube.Cluster, o *unstructured.Unstructured,
 	}
 	return nil
 }
+
+// Unpaused reports whether Cluster API says of a Cluster that it is not paused, and if
+// not, what is missing. A Cluster that was paused before the backup stays so.
+func Unpaused(ctx context.Context, on *kube.Cluster, namespace, name string) (bool, string, error) {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion("cluster.x-k8s.io/v1beta2")
+	o.SetKind("Cluster")
+	o.SetNamespace(namespace)
+	client, err := on.Resource(o)
+	if err == nil {
+		o, err = client.Get(ctx, name, metav1.GetOptions{})
+	}
+	if err != nil {
+		return false, "", fmt.Errorf("reading Cluster %s/%s: %w", namespace, name, err)
+	}
+	if paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); paused {
+		return !recovery.Held(o), "it is held", nil
+	}
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if condition["type"] == "Paused" && condition["status"] == "False" {
+			return true, "", nil
+		}
+	}
+	return false, "Cluster API has not seen that it is unpaused", nil
+}
