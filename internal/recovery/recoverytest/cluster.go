@@ -133,7 +133,7 @@ metadata: {name: NAME, namespace: NAME, labels: {LABEL}, owners: CLUSTER, finali
 spec:
   replicas: 1
   version: v1.34.4
-  kubeadmConfigSpec: {}
+  kubeadmConfigSpec: {initConfiguration: {nodeRegistration: {name: x}}}
   machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: OpenStackMachineTemplate, name: NAME-cp}}}
 status: {observedGeneration: 3, replicas: 1, readyReplicas: 1, version: v1.34.4, initialization: {controlPlaneInitialized: true}}
 ---
