@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/internal/cli/backup"
 	"github.com/slipway-sh/slipway/internal/cli/bundle"
 	"github.com/slipway-sh/slipway/internal/cli/cluster"
 	"github.com/slipway-sh/slipway/internal/cli/config"
@@ -20,6 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/logs"
 	"github.com/slipway-sh/slipway/internal/cli/plan"
 	"github.com/slipway-sh/slipway/internal/cli/preflight"
+	"github.com/slipway-sh/slipway/internal/cli/recover"
 	"github.com/slipway-sh/slipway/internal/cli/reference"
 	"github.com/slipway-sh/slipway/internal/cli/refresh"
 	"github.com/slipway-sh/slipway/internal/cli/sandbox"
@@ -69,7 +71,7 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 		return fault.Usage(cmd.CommandPath(), err, "see "+cmd.CommandPath()+" --help")
 	})
 	root.AddCommand(initialize.New(streams), config.New(streams), preflight.New(streams, stacks.Steps()),
-		plan.New(streams), up.New(streams), status.New(streams), why.New(streams), refresh.New(streams), down.New(streams), state.New(streams),
+		plan.New(streams), up.New(streams), status.New(streams), why.New(streams), refresh.New(streams), recover.New(streams, recover.Vault), down.New(streams), state.New(streams), backup.New(streams),
 		kubeconfig.New(streams), ssh.New(streams), logs.New(streams), console.New(streams), seed.New(streams),
 		cluster.New(streams), image.New(streams), template.New(streams), bundle.New(streams), sandbox.New(streams), serve.New(streams), etcd.New(streams), devstack.New(streams), version.New(streams), reference.New())
 	root.InitDefaultCompletionCmd()

@@ -54,6 +54,14 @@ func diagnosis() []listing {
 	}
 }
 
+// inventory are the calls of an inventory.
+func inventory() []listing {
+	return []listing{
+		{Compute, ListServers, listServers}, {Volume, ListVolumes, listVolumes}, {LoadBalancer, ListBalancers, listBalancers},
+		{Network, ListFloatingIPs, listFloatingIPs}, {Network, ListPorts, listPorts},
+	}
+}
+
 // every collects all pages of a list, each element turned by one.
 func every[T, R any](ctx context.Context, pager pagination.Pager, extract func(pagination.Page) ([]T, error), one func(T) R) ([]R, error) {
 	page, err := pager.AllPages(ctx)

@@ -78,7 +78,11 @@ func listGroups(ctx context.Context, client *gophercloud.ServiceClient, s *Snaps
 
 func listPorts(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.Ports, err = every(ctx, ports.List(client, ports.ListOpts{ProjectID: s.Token.ProjectID}), ports.ExtractPorts, func(p ports.Port) PortInfo {
-		return PortInfo{resource("port", p.ID, p.Name, p.Tags, nil, p.Description), p.Status, p.DeviceID, p.AdminStateUp}
+		info := PortInfo{Resource: resource("port", p.ID, p.Name, p.Tags, nil, p.Description), Status: p.Status, DeviceID: p.DeviceID, Up: p.AdminStateUp}
+		for _, fixed := range p.FixedIPs {
+			info.Addresses = append(info.Addresses, fixed.IPAddress)
+		}
+		return info
 	})
 	return err
 }

@@ -44,7 +44,7 @@ type Snapshot struct {
 	KeyPairs       []Resource       `json:"keyPairs"`
 	Credentials    []CredentialInfo `json:"applicationCredentials"`
 	Balancers      []BalancerInfo   `json:"loadBalancers"`
-	// Ports are in a diagnosis only.
+	// Ports are in a diagnosis and in an inventory only.
 	Ports     []PortInfo          `json:"ports,omitempty"`
 	Providers []string            `json:"loadBalancerProviders"`
 	Zones     map[string][]string `json:"availabilityZones"`
@@ -125,6 +125,9 @@ func (c *Cloud) Diagnosis(ctx context.Context) (*Snapshot, error) { return c.tak
 func (c *Cloud) Running(ctx context.Context) (*Snapshot, error) {
 	return c.take(ctx, []listing{{Compute, ListServers, listServers}, {LoadBalancer, ListBalancers, listBalancers}})
 }
+// Inventory is a snapshot of what clusters are made of: servers, volumes, load
+// balancers, floating IPs and ports.
+func (c *Cloud) Inventory(ctx context.Context) (*Snapshot, error) { return c.take(ctx, inventory()) }
 
 func (c *Cloud) take(ctx context.Context, wanted []listing) (*Snapshot, error) {
 	s := &Snapshot{Cloud: c.Name, Region: c.Endpoint.Region, Insecure: c.Insecure, Zones: map[string][]string{}}

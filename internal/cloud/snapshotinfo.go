@@ -82,6 +82,8 @@ type PortInfo struct {
 	Status   string `json:"status"`
 	DeviceID string `json:"deviceID,omitempty"`
 	Up       bool   `json:"up"`
+	// Addresses are its fixed IPs.
+	Addresses []string `json:"addresses,omitempty"`
 }
 
 // FlavorInfo is a flavor that the project may use.

@@ -12,6 +12,8 @@ import (
 // The sources of the types are embedded in the binary, so that schema and
 // reference are generated from the docstrings.
 var (
+	//go:embed backup.go
+	backupSource string
 	//go:embed environment.go
 	environmentSource string
 	//go:embed seed.go
@@ -25,7 +27,7 @@ var (
 // docstrings are the comments of types ("Seed") and fields ("Seed.Image").
 func docstrings() (map[string]string, error) {
 	docs := map[string]string{}
-	for name, source := range map[string]string{"environment.go": environmentSource, "seed.go": seedSource, "management.go": managementSource, "magnum.go": magnumSource} {
+	for name, source := range map[string]string{"backup.go": backupSource, "environment.go": environmentSource, "seed.go": seedSource, "management.go": managementSource, "magnum.go": magnumSource} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
 		if err != nil {
 			return nil, fmt.Errorf("reading the docstrings: %w", err)

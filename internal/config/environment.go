@@ -70,6 +70,8 @@ type Spec struct {
 	Registries map[string]Registry `json:"registries,omitempty"`
 	// Where Slipway keeps the state of the environment.
 	State State `json:"state"`
+	// Backups of the management cluster (docs/operations/backup.md). Empty: `slipway backup create` needs `--target` and `--recipient`.
+	Backup *Backup `json:"backup,omitempty"`
 	// Folder of the bundle, which holds everything that is installed on machines. `slipway bundle build` or `pull` creates it.
 	Bundle File `json:"bundle" default:"bundle"`
 	// What `slipway down` does with the volumes of workloads' PersistentVolumeClaims: `delete` or `keep`.

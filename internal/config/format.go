@@ -12,9 +12,12 @@ import (
 	"regexp"
 	"strings"
 
+	"filippo.io/age"
 	"golang.org/x/crypto/ssh"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/slipway-sh/slipway/internal/backup/location"
 )
 
 // format checks a value against its field's format.
@@ -46,13 +49,37 @@ func (v *validator) format(value reflect.Value, at *field.Path, r rules) {
 func formats() map[string]func(text string) (cause, remedy string) {
 	return map[string]func(string) (string, string){
 		"label": checkLabel, "tag": checkTag, "variable": checkVariable, "httpURL": checkHTTP, "backend": checkBackend, "path": checkPath, "sshKey": checkSSHKey,
-		"version": checkVersion, "hostname": checkHostname,
+		"version": checkVersion, "hostname": checkHostname, "target": checkTarget, "recipient": checkRecipient, "signer": checkSigner,
 	}
 }
 
 func checkLabel(text string) (cause, remedy string) {
 	if len(validation.IsDNS1123Label(text)) > 0 {
 		return fmt.Sprintf("%q is not a lower-case RFC 1123 label", text), "use a to z, 0 to 9 and -, with a letter or digit at both ends"
+	}
+	return "", ""
+}
+
+func checkTarget(text string) (cause, remedy string) {
+	if _, err := location.Parse(text); err != nil {
+		return fmt.Sprintf("%q: %v", text, err), "write file://./backups, swift://container/prefix or s3://bucket/prefix?endpoint=https://…"
+	}
+	return "", ""
+}
+
+func checkRecipient(text string) (cause, remedy string) {
+	switch _, err := age.ParseX25519Recipient(text); {
+	case strings.HasPrefix(text, "AGE-SECRET-KEY-"):
+		return "this is a private key", "write the public key, age1…, and make a new pair: this one is in a file now"
+	case err != nil:
+		return fmt.Sprintf("%q is not a public key of age", text), "write the line that age-keygen prints: age1…"
+	}
+	return "", ""
+}
+
+func checkSigner(text string) (cause, remedy string) {
+	if !regexp.MustCompile(patterns()["signer"]).MatchString(text) {
+		return fmt.Sprintf("%q is not a signer", text), "write it as slipway backup list -o json prints it: ed25519:…"
 	}
 	return "", ""
 }

@@ -24,6 +24,8 @@ type Snapshot struct {
 	// File is the environment file, State the state of the engine as `slipway state export` writes it.
 	File  []byte `json:"file,omitempty"`
 	State []byte `json:"state,omitempty"`
+	// StatePassphrase decrypts the secrets in State: it is lost with the machine that Slipway ran on.
+	StatePassphrase []byte `json:"statePassphrase,omitempty"`
 	// Objects are all that recover must bring back, with status, UIDs and owner references as they were:
 	// CustomResourceDefinitions, namespaces, objects of Cluster API's graph, Magnum's and the addon provider's resources,
 	// Secrets, ConfigMaps, Helm releases. Sorted by group, kind, namespace and name.
@@ -39,6 +41,9 @@ type Inventory struct {
 	LoadBalancers []Resource `json:"loadBalancers,omitempty"`
 	FloatingIPs   []Resource `json:"floatingIPs,omitempty"`
 	Ports         []Resource `json:"ports,omitempty"`
+	// Missing are the lists that the cloud did not give, each with the cause. A kind
+	// that is missing is unknown, not empty.
+	Missing []string `json:"missing,omitempty"`
 }
 
 // Resource is one resource in the cloud.

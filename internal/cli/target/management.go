@@ -32,25 +32,33 @@ func (s *Seed) OpenManagement(ctx context.Context, loaded *config.Loaded) (m *wo
 		return nil, nil, fault.New("management cluster of "+loaded.Environment.Metadata.Name, errors.New("it is not ready yet, or the environment has none"),
 			"see its progress with slipway status; without spec.managementCluster there is none")
 	}
-	name := loaded.Environment.Metadata.Name
+	config, leave, err := s.Reach(ctx, s.Management)
+	if err != nil {
+		return nil, nil, err
+	}
+	if m, err = workload.New(loaded.Environment.Metadata.Name, config); err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return m, leave, nil
+}
+
+// Reach returns the client configuration of a kubeconfig of the environment: through
+// the seed, or directly if the seed does not answer. leave closes the connection.
+func (s *Seed) Reach(ctx context.Context, kubeconfig string) (config *rest.Config, leave func(), err error) {
 	machine, noLogin := s.Login(ctx)
 	if noLogin != nil {
-		config, err := direct(ctx, s.Management)
+		config, err := direct(ctx, kubeconfig)
 		if err != nil {
 			return nil, nil, fmt.Errorf("reaching the management cluster: %w", noLogin)
 		}
-		m, err := workload.New(name, config)
-		return m, func() {}, err
+		return config, func() {}, nil
 	}
-	config, err := kubernetes.Through(machine, s.Management)
-	if err == nil {
-		m, err = workload.New(name, config)
-	}
-	if err != nil {
+	if config, err = kubernetes.Through(machine, kubeconfig); err != nil {
 		machine.Close()
 		return nil, nil, err
 	}
-	return m, func() { machine.Close() }, nil
+	return config, func() { machine.Close() }, nil
 }
 
 // direct returns the client configuration of a kubeconfig whose server answers.

@@ -43,14 +43,15 @@ func OpenSeed(ctx context.Context, from environment.Flags) (*Seed, *config.Loade
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := seedIn(ctx, engine, loaded)
+	s, err := SeedIn(ctx, engine, loaded)
 	return s, loaded, err
 }
 
 // Seed returns the seed that is recorded in the state.
-func (t *Target) Seed(ctx context.Context) (*Seed, error) { return seedIn(ctx, t.Engine, t.Loaded) }
+func (t *Target) Seed(ctx context.Context) (*Seed, error) { return SeedIn(ctx, t.Engine, t.Loaded) }
 
-func seedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (*Seed, error) {
+// SeedIn returns the seed that the state of an engine has.
+func SeedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (*Seed, error) {
 	resources, err := engine.Resources(ctx)
 	if err != nil {
 		return nil, err

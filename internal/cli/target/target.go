@@ -64,7 +64,7 @@ func Open(ctx context.Context, from environment.Flags, events event.Sink) (*Targ
 // Engine opens the engine of an environment, without its cloud.
 func Engine(loaded *config.Loaded, events event.Sink, resources func() []infer.InferredResource) (*engine.Engine, error) {
 	return engine.New(engine.Options{Environment: loaded.Environment.Metadata.Name, Folder: loaded.SecretsDir(), Backend: loaded.StateURL(),
-		Passphrase: passphrase(loaded), Resources: resources, Environ: storage(loaded), Events: events})
+		Passphrase: Passphrase(loaded), Resources: resources, Environ: storage(loaded), Events: events})
 }
 
 // Name is the environment's name.
@@ -113,8 +113,8 @@ func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment
 	return program, result, program.CheckValues()
 }
 
-// passphrase is where the environment file says the passphrase is.
-func passphrase(loaded *config.Loaded) engine.Passphrase {
+// Passphrase is where the environment file says the passphrase is.
+func Passphrase(loaded *config.Loaded) engine.Passphrase {
 	state := loaded.Environment.Spec.State
 	switch {
 	case state.PassphraseEnv != "":

@@ -1,0 +1,218 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/slipway-sh/slipway/internal/backup"
+	"github.com/slipway-sh/slipway/internal/backup/capture"
+	"github.com/slipway-sh/slipway/internal/backup/snapshot"
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/cli/vault"
+	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
+	"github.com/slipway-sh/slipway/stacks/engine"
+)
+
+type createOptions struct {
+	from             vault.Flags
+	recipients       []string
+	kubeconfig       string
+	full             bool
+	format, progress string
+}
+
+func newCreate(streams ui.Streams) *cobra.Command {
+	o := createOptions{format: "table"}
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Make a backup",
+		Long: `Reads all objects of the management cluster at one moment, with the environment file, the
+state and a list of what the cloud has, and stores them encrypted at spec.backup.target.
+What former backups stored already is not stored again. A backup is listed when it is
+whole. If the command is ended, run it again: it goes on from what is stored.
+
+If the environment has no management cluster, Kubernetes on the seed is backed up.`,
+		Example: `  slipway backup create
+  slipway backup create --target file:///mnt/backups --recipient age1…
+  slipway backup create -o json | jq -r .id`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
+	}
+	o.from.Add(cmd.Flags())
+	cmd.Flags().StringArrayVar(&o.recipients, "recipient", nil, "public key of age (age1…) that can read the backup, instead of spec.backup.recipients; can be repeated")
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; default: the one in the state")
+	cmd.Flags().BoolVar(&o.full, "full", false, "store everything again, without relying on former backups")
+	ui.FormatFlag(cmd.Flags(), &o.format)
+	ui.ProgressFlag(cmd.Flags(), &o.progress)
+	return cmd
+}
+
+func (o createOptions) run(ctx context.Context, streams ui.Streams) error {
+	loaded, err := o.from.Load()
+	if err != nil {
+		return err
+	}
+	progress, err := ui.NewProgress(o.progress, streams)
+	if err != nil {
+		return fault.Usage("--progress", err, "")
+	}
+	defer progress.Close()
+	r, err := vault.OpenToWrite(ctx, loaded, o.from.Target, o.recipients, o.full)
+	if err != nil {
+		return err
+	}
+	b, err := o.create(ctx, loaded, r, progress)
+	progress.Close()
+	if err != nil {
+		return err
+	}
+	return ui.Output(streams.Out, o.format, b, showTable(b))
+}
+
+// create reads and writes side by side: objects go from pages of the API server into
+// packs, and are never all in memory.
+func (o createOptions) create(ctx context.Context, loaded *config.Loaded, r *backup.Repository, events event.Sink) (backup.Backup, error) {
+	e, err := target.Engine(loaded, event.Discard{}, nil)
+	if err != nil {
+		return backup.Backup{}, err
+	}
+	cluster, leave, err := o.reach(ctx, loaded, e)
+	if err != nil {
+		return backup.Backup{}, err
+	}
+	defer leave()
+	w, err := r.Begin(ctx)
+	if err != nil {
+		return backup.Backup{}, err
+	}
+	read, err := readObjects(ctx, cluster, loaded, w, events)
+	if err != nil {
+		w.Abort()
+		return backup.Backup{}, err
+	}
+	s := &snapshot.Snapshot{Environment: loaded.Environment.Metadata.Name, Taken: read.Ended, Revision: read.Revision,
+		Slipway: strings.TrimPrefix(environment.UserAgent(), "slipway/"), Kubernetes: read.Kubernetes, Controllers: read.Controllers}
+	if s.File, err = files(o.from.Files, o.from.Name != "", loaded); err == nil {
+		s.State, err = state(ctx, e)
+	}
+	if err == nil && len(s.State) > 0 {
+		s.StatePassphrase, err = target.Passphrase(loaded)(ctx)
+	}
+	if err == nil {
+		s.Cloud, err = inventory(ctx, loaded, events)
+	}
+	if err != nil {
+		w.Abort()
+		return backup.Backup{}, err
+	}
+	step := event.Start(events, "store", "storing what is new")
+	b, err := w.Commit(ctx, s)
+	step.End(mib(b.Written), err)
+	return b, err
+}
+
+// reach returns the client configuration of the cluster that is backed up.
+func (o createOptions) reach(ctx context.Context, loaded *config.Loaded, e *engine.Engine) (*rest.Config, func(), error) {
+	if o.kubeconfig != "" {
+		config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+		if err != nil {
+			return nil, nil, fault.Usage("kubeconfig "+o.kubeconfig, err, "give a file that kubectl --kubeconfig accepts")
+		}
+		return config, func() {}, nil
+	}
+	seed, err := target.SeedIn(ctx, e, loaded)
+	if err != nil {
+		return nil, nil, err
+	}
+	kubeconfig := seed.Management
+	if loaded.Environment.Spec.ManagementCluster == nil {
+		kubeconfig = seed.Kubeconfig
+	}
+	if kubeconfig == "" {
+		return nil, nil, fault.New("management cluster of "+loaded.Environment.Metadata.Name, errors.New("it is not ready yet"), "see its progress with slipway status")
+	}
+	return seed.Reach(ctx, kubeconfig)
+}
+
+// objects is the sink of a capture into a backup.
+type objects struct{ *backup.Writer }
+
+// Begin forgets what was added.
+func (o objects) Begin(context.Context) error { o.Restart(); return nil }
+
+func readObjects(ctx context.Context, cluster *rest.Config, loaded *config.Loaded, w *backup.Writer, events event.Sink) (capture.Result, error) {
+	options := capture.Options{}
+	if spec := loaded.Environment.Spec.Backup; spec != nil {
+		options.Groups = spec.Groups
+	}
+	step := event.Start(events, "objects", "reading the management cluster")
+	count := 0
+	options.Progress = func(_ string, more int) {
+		count += more
+		step.Count(int64(count), 0, "items")
+	}
+	result, err := capture.Read(ctx, cluster, options, objects{w})
+	step.End(fmt.Sprintf("%d objects at revision %s", result.Objects, result.Revision), err)
+	return result, err
+}
+
+// files is the environment file as it is written; of several, what they say together.
+func files(paths []string, layered bool, loaded *config.Loaded) ([]byte, error) {
+	if len(paths) == 1 && !layered {
+		text, err := os.ReadFile(paths[0])
+		if err != nil {
+			return nil, fault.Usage(paths[0], err, "")
+		}
+		return text, nil
+	}
+	return loaded.YAML(false)
+}
+
+// state is the state of the environment; empty if there is none, as of a cluster that
+// --kubeconfig names.
+func state(ctx context.Context, e *engine.Engine) ([]byte, error) {
+	resources, err := e.Resources(ctx)
+	if err != nil || len(resources) == 0 {
+		return nil, err
+	}
+	return e.Export(ctx)
+}
+
+// inventory lists what the cloud has. Without an answer of the cloud the objects are
+// worth a backup all the same, and the backup says what it lacks.
+func inventory(ctx context.Context, loaded *config.Loaded, events event.Sink) (snapshot.Inventory, error) {
+	step := event.Start(events, "cloud", "listing what the cloud has")
+	all, err := func() (snapshot.Inventory, error) {
+		c, err := cloud.Open(ctx, environment.CloudOptions(loaded))
+		if err != nil {
+			return snapshot.Inventory{}, err
+		}
+		defer c.Close()
+		return capture.Inventory(ctx, c)
+	}()
+	if ctx.Err() != nil {
+		step.End("", context.Cause(ctx))
+		return all, context.Cause(ctx)
+	}
+	if err != nil {
+		all.Missing = []string{err.Error()}
+	}
+	step.End(fmt.Sprintf("%d servers, %d volumes", len(all.Servers), len(all.Volumes)), nil)
+	for _, cause := range all.Missing {
+		events.Emit(event.Event{Time: time.Now(), State: event.Note, Message: "the backup does not know what the cloud has: " + cause})
+	}
+	return all, nil
+}

@@ -1,0 +1,82 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/internal/backup"
+	"github.com/slipway-sh/slipway/internal/cli/vault"
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+type pruneOptions struct {
+	from   vault.Flags
+	dry    bool
+	format string
+}
+
+func newPrune(streams ui.Streams) *cobra.Command {
+	o := pruneOptions{format: "table"}
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove the backups that spec.backup.keep does not keep",
+		Long: `Removes backups that no rule of spec.backup.keep wants, and then the stored contents that
+no backup needs any more, when they are older than two days. The newest backup always
+stays, and so does what a retention lock of the target protects. While a backup is being
+written, no contents are removed.`,
+		Example: "  slipway backup prune --dry-run\n  slipway backup prune",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
+	}
+	o.from.Add(cmd.Flags())
+	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would be removed")
+	ui.FormatFlag(cmd.Flags(), &o.format)
+	return cmd
+}
+
+func (o pruneOptions) run(ctx context.Context, streams ui.Streams) error {
+	loaded, err := o.from.Load()
+	if err != nil {
+		return err
+	}
+	r, err := vault.Open(ctx, loaded, o.from.Target)
+	if err != nil {
+		return err
+	}
+	result, err := r.Prune(ctx, keep(loaded.Environment), o.dry)
+	if err != nil {
+		return err
+	}
+	return ui.Output(streams.Out, o.format, result, pruneTable(result, o.dry))
+}
+
+// keep is what the file says, or its defaults.
+func keep(e *config.Environment) backup.Keep {
+	if e.Spec.Backup == nil {
+		return backup.Keep{Last: 7, Daily: 14, Weekly: 8, Monthly: 12}
+	}
+	k := e.Spec.Backup.Keep
+	return backup.Keep{Last: k.Last, Daily: k.Daily, Weekly: k.Weekly, Monthly: k.Monthly}
+}
+
+func pruneTable(result backup.Pruned, dry bool) ui.Table {
+	t := ui.Table{Header: []string{"BACKUP", "ACTION"}}
+	action := map[bool]string{true: "would be removed", false: "removed"}[dry]
+	for _, id := range result.Kept {
+		t.Rows = append(t.Rows, []string{id, "kept"})
+	}
+	for _, id := range result.Removed {
+		t.Rows = append(t.Rows, []string{id, action})
+	}
+	t.Footer = []string{fmt.Sprintf("%d stored contents (%s) %s", result.Objects, mib(result.Bytes), action)}
+	if result.Locked > 0 {
+		t.Footer = append(t.Footer, fmt.Sprintf("%d objects stay: the target refuses to delete them, as under a retention lock", result.Locked))
+	}
+	if result.Waiting != "" {
+		t.Footer = append(t.Footer, "contents stay for now: "+result.Waiting)
+	}
+	return t
+}

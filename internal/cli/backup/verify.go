@@ -1,0 +1,98 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/internal/backup"
+	"github.com/slipway-sh/slipway/internal/cli/vault"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+type verifyOptions struct {
+	from       vault.Flags
+	all        bool
+	identities []string
+	format     string
+}
+
+func newVerify(streams ui.Streams) *cobra.Command {
+	o := verifyOptions{format: "table"}
+	cmd := &cobra.Command{
+		Use:   "verify [ID]",
+		Short: "Check that backups are whole",
+		Long: `Reads all objects of a backup, the newest if you name none, and checks its signature and
+their digests. No private key is needed for that. With --identity it decrypts all
+contents too and compares each with what was written.`,
+		Example: "  slipway backup verify\n  slipway backup verify --all -o json\n  slipway backup verify 20261124t --identity key.txt",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), streams, args) },
+	}
+	o.from.Add(cmd.Flags())
+	cmd.Flags().BoolVar(&o.all, "all", false, "check all backups")
+	cmd.Flags().StringArrayVar(&o.identities, "identity", nil, "file of age-keygen with a private key; can be repeated")
+	ui.FormatFlag(cmd.Flags(), &o.format)
+	return cmd
+}
+
+func (o verifyOptions) run(ctx context.Context, streams ui.Streams, args []string) error {
+	if o.all && len(args) > 0 {
+		return fault.Usage("--all", errors.New("a backup is named too"), "give one of the two")
+	}
+	identities, err := vault.Identities(o.identities)
+	if err != nil {
+		return err
+	}
+	r, err := open(ctx, o.from)
+	if err != nil {
+		return err
+	}
+	wanted, err := o.wanted(ctx, r, args)
+	if err != nil {
+		return err
+	}
+	results, broken := []backup.Verified{}, 0
+	for _, b := range wanted {
+		v, err := r.Verify(ctx, b, identities...)
+		if err != nil {
+			return err
+		}
+		if len(v.Problems) > 0 {
+			broken++
+		}
+		results = append(results, v)
+	}
+	if err := ui.Output(streams.Out, o.format, results, verifyTable(results)); err != nil {
+		return err
+	}
+	if broken > 0 {
+		return fault.New("backups", fmt.Errorf("%d of %d are damaged", broken, len(results)), "make a new one with slipway backup create --full, and find out what changed the target")
+	}
+	return nil
+}
+
+func (o verifyOptions) wanted(ctx context.Context, r *backup.Repository, args []string) ([]backup.Backup, error) {
+	if o.all {
+		return r.List(ctx)
+	}
+	b, err := r.Find(ctx, argument(args))
+	return []backup.Backup{b}, err
+}
+
+func verifyTable(results []backup.Verified) ui.Table {
+	t := ui.Table{Header: []string{"ID", "OBJECTS READ", "SIZE", "DECRYPTED", "STATE"}}
+	for _, v := range results {
+		state := "whole"
+		if len(v.Problems) > 0 {
+			state = strings.Join(v.Problems, "; ")
+		}
+		t.Rows = append(t.Rows, []string{v.ID, strconv.Itoa(v.Checked), mib(v.CheckedBytes), map[bool]string{true: "yes", false: "no"}[v.Decrypted], state})
+	}
+	return t
+}
