@@ -125,6 +125,7 @@ func (c *Cloud) Diagnosis(ctx context.Context) (*Snapshot, error) { return c.tak
 func (c *Cloud) Running(ctx context.Context) (*Snapshot, error) {
 	return c.take(ctx, []listing{{Compute, ListServers, listServers}, {LoadBalancer, ListBalancers, listBalancers}})
 }
+
 // Inventory is a snapshot of what clusters are made of: servers, volumes, load
 // balancers, floating IPs and ports.
 func (c *Cloud) Inventory(ctx context.Context) (*Snapshot, error) { return c.take(ctx, inventory()) }
