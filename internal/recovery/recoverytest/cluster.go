@@ -106,8 +106,8 @@ spec:
   apiServerLoadBalancer: {enabled: true}
 status:
   ready: true
-  network: {id: net-NAME, name: n, subnets: [{id: subnet-NAME, name: s, cidr: 10.0.0.0/24}]}
-  router: {id: router-NAME, name: r}
+  network: {id: net-NAME, name: net, subnets: [{id: subnet-NAME, name: sub, cidr: 10.0.0.0/24}]}
+  router: {id: router-NAME, name: router}
   apiServerLoadBalancer: {id: lb-NAME, name: lb, ip: address-of-NAME, internalIP: 10.0.0.2}
   controlPlaneSecurityGroup: {id: sg-cp-NAME, name: cp}
   workerSecurityGroup: {id: sg-md-NAME, name: md}

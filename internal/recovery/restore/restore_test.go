@@ -109,7 +109,7 @@ var errKilled = errors.New("killed")
 func killed(t *testing.T, config *rest.Config) {
 	g := recoverytest.New("k")
 	p := plan(t, g)
-	for _, point := range []int{1, 6, 17, 30, 41, 52} {
+	for _, point := range []int{1, 17, 30, 44} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		w := &wire{before: func(n int, r *http.Request) *http.Response {
 			if n >= point {
@@ -188,14 +188,14 @@ func refusals(t *testing.T, config *rest.Config) {
 		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"admission webhook \"x\" denied the request: not today","code":403}`: "not today",
 	} {
 		w := &wire{before: func(_ int, r *http.Request) *http.Response {
-			if strings.HasSuffix(r.URL.Path, "/openstackservers") {
+			if strings.HasSuffix(r.URL.Path, "/openstackmachinetemplates") {
 				return answer(r, http.StatusForbidden, body)
 			}
 			return nil
 		}}
 		_, err = Restorer{To: cluster(t, config, w)}.Run(t.Context(), p)
-		told(err, "OpenStackServer r/r-cp-1", "OpenStackServer r/r-md-1", part)
-		if len(fault.All(err)) != 3 {
+		told(err, "OpenStackMachineTemplate r/r-cp", "OpenStackMachineTemplate r/r-md", part)
+		if len(fault.All(err)) != 2 {
 			t.Errorf("%d causes: %v", len(fault.All(err)), err)
 		}
 	}
