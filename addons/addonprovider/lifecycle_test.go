@@ -135,10 +135,17 @@ func TestPaused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	never := w.helmRelease("never", func(r *v1alpha1.HelmRelease) { r.Spec.Paused = true })
+	held := w.helmRelease("held", func(r *v1alpha1.HelmRelease) { r.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""} })
 	r := w.helmRelease("hr", withTemplate("a: 1"))
 	w.start()
 	w.revision(r, 1)
 	w.reason(never, v1alpha1.ReasonPaused)
+	w.reason(held, v1alpha1.ReasonPaused)
+	if w.configMap("held-demo") != nil {
+		t.Error("an addon with Cluster API's annotation of a pause is installed")
+	}
+	w.change(held, func() { held.Annotations = nil })
+	w.revision(held, 1)
 	w.change(r, func() { r.Spec.Paused, r.Spec.ValuesSources[0].Template = true, ptr.To("a: 2") })
 	w.reason(r, v1alpha1.ReasonPaused)
 	if got := w.configMap("hr-demo").Data["values"]; got != `{"a":1,"greeting":"hello"}` || w.configMap("never-demo") != nil {

@@ -109,7 +109,7 @@ func (r *reconciler) step(ctx context.Context, object addon) (time.Duration, err
 	case cluster == nil:
 		r.waits(object, &waitError{v1alpha1.ReasonClusterMissing, "Cluster " + spec.ClusterName + " is missing"})
 		return r.options.RetryDelay, nil
-	case spec.Paused:
+	case spec.Paused || held(object):
 		r.paused(object)
 		return 0, nil
 	default:

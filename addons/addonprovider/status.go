@@ -101,6 +101,15 @@ func (r *reconciler) waits(object addon, what *waitError) {
 	stalled(object, false, "", "")
 }
 
+// pausedAnnotation is Cluster API's: recovery holds addons by it until they are
+// proved, without a change of their spec.
+const pausedAnnotation = "cluster.x-k8s.io/paused"
+
+func held(object addon) bool {
+	_, there := object.GetAnnotations()[pausedAnnotation]
+	return there
+}
+
 func (r *reconciler) paused(object addon) {
 	ready(object, metav1.ConditionFalse, v1alpha1.ReasonPaused, "the addon is paused and not reconciled")
 }

@@ -120,6 +120,12 @@ func (c *Cloud) Snapshot(ctx context.Context) (*Snapshot, error) { return c.take
 // without what only choices need.
 func (c *Cloud) Diagnosis(ctx context.Context) (*Snapshot, error) { return c.take(ctx, diagnosis()) }
 
+// Running is a snapshot of what costs and runs: servers and load balancers alone, for
+// who watches them.
+func (c *Cloud) Running(ctx context.Context) (*Snapshot, error) {
+	return c.take(ctx, []listing{{Compute, ListServers, listServers}, {LoadBalancer, ListBalancers, listBalancers}})
+}
+
 // Inventory is a snapshot of what clusters are made of: servers, volumes, load
 // balancers, floating IPs and ports.
 func (c *Cloud) Inventory(ctx context.Context) (*Snapshot, error) { return c.take(ctx, inventory()) }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
@@ -164,12 +165,7 @@ func Unsettled(err error) bool {
 // Resource finds the resource of an object's kind. It looks an unknown kind up a second
 // time, because its definition may have just been created.
 func (c *Cluster) Resource(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
-	kind := object.GroupVersionKind()
-	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		c.mapper.Reset()
-		mapping, err = c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	}
+	mapping, err := c.mapping(object.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}
@@ -238,4 +234,23 @@ func (c *Cluster) tryCreate(ctx context.Context, object *unstructured.Unstructur
 		case <-time.After(tryAgain):
 		}
 	}
+}
+
+// Everywhere returns the resource of a kind in all namespaces.
+func (c *Cluster) Everywhere(kind schema.GroupVersionKind) (dynamic.NamespaceableResourceInterface, error) {
+	mapping, err := c.mapping(kind)
+	if err != nil {
+		return nil, err
+	}
+	return c.Dynamic.Resource(mapping.Resource), nil
+}
+
+// mapping looks an unknown kind up a second time.
+func (c *Cluster) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		c.mapper.Reset()
+		mapping, err = c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	return mapping, err
 }

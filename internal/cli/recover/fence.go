@@ -1,0 +1,88 @@
+package recover
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
+
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/recovery/fence"
+	"github.com/slipway-sh/slipway/internal/recovery/restore"
+	"github.com/slipway-sh/slipway/stacks"
+	"github.com/slipway-sh/slipway/stacks/openstack"
+)
+
+// fence takes the next generation in the cloud, and notes it on the new management
+// cluster. A run that goes on keeps its generation.
+func (r *rebuild) fence(ctx context.Context, on *kube.Cluster) (string, error) {
+	network, err := r.t.Cloud.Network()
+	if err != nil {
+		return "", err
+	}
+	f := fence.Fence{Network: network, Environment: r.t.Name()}
+	ours, err := restore.Generation(ctx, on)
+	if err != nil {
+		return "", err
+	}
+	if ours == 0 {
+		now, err := f.Generation(ctx)
+		if err != nil {
+			return "", err
+		}
+		ours = max(now, r.snapshot.Generation) + 1
+		// Noted before it is taken: a run that is killed in between takes the same.
+		if err := restore.RecordGeneration(ctx, on, ours); err != nil {
+			return "", err
+		}
+	}
+	r.result.Generation = ours
+	return fmt.Sprintf("generation %d", ours), f.Take(ctx, ours)
+}
+
+// revoke deletes the application credentials of former management clusters. Those
+// of tenants' clusters stay: their own controllers use them too.
+func (r *rebuild) revoke(ctx context.Context, step *event.Step) error {
+	step.Run("revoking the credentials of the former management cluster")
+	resources, err := r.t.Engine.Resources(ctx)
+	if err != nil {
+		return err
+	}
+	ours := ""
+	for _, one := range resources {
+		if one.Name == stacks.StepCredential {
+			ours = one.ID
+		}
+	}
+	if ours == "" {
+		return fmt.Errorf("revoking former credentials: the state does not know our own")
+	}
+	things, err := r.t.Inventory.List(ctx, r.t.Name())
+	if err != nil {
+		return err
+	}
+	identity, err := r.t.Cloud.Identity()
+	if err != nil {
+		return err
+	}
+	for _, thing := range former(things, ours) {
+		err := applicationcredentials.Delete(ctx, identity, r.t.Inventory.UserID, thing.ID).ExtractErr()
+		if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+			return r.t.Cloud.Fault("revoking application credential "+thing.Name, err)
+		}
+	}
+	return nil
+}
+
+// former are the credentials of the environment itself but ours.
+func former(things []openstack.Resource, ours string) (list []openstack.Resource) {
+	for _, thing := range things {
+		if thing.Type == openstack.TypeCredential && thing.Step == stacks.StepCredential && thing.ID != ours {
+			list = append(list, thing)
+		}
+	}
+	return list
+}

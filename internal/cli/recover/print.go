@@ -1,0 +1,51 @@
+package recover
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+// table shows the checks with what they found, then the times.
+func (r result) table() ui.Table {
+	table := ui.Table{Header: []string{"CHECK", "STATE", "OBJECTS", "WHAT"}}
+	for _, c := range r.Checks {
+		table.Rows = append(table.Rows, []string{c.ID, string(c.State), fmt.Sprint(c.Checked), c.Claim})
+		for _, f := range c.Findings {
+			table.Rows = append(table.Rows, []string{"", "", "", f.Object + ": " + f.Cause})
+			if f.Remedy != "" {
+				table.Rows = append(table.Rows, []string{"", "", "", "  fix: " + f.Remedy})
+			}
+		}
+	}
+	if len(r.Checks) == 0 {
+		table = ui.Table{Header: []string{"WAVE", "CLUSTER"}}
+		for _, w := range r.Waves {
+			for _, cluster := range w.Clusters {
+				table.Rows = append(table.Rows, []string{w.Name, cluster})
+			}
+		}
+	}
+	table.Footer = append(table.Footer, "", fmt.Sprintf("backup %s of %s: %d objects, %d left out", r.Backup, r.Taken.UTC().Format(time.RFC3339), r.Objects, r.Skipped))
+	for _, p := range r.Parts {
+		table.Footer = append(table.Footer, fmt.Sprintf("  %-10s %s", p.Name, seconds(p.Seconds)))
+	}
+	if !r.DryRun {
+		table.Footer = append(table.Footer, "RTO "+seconds(r.RTO))
+	}
+	table.Footer = append(table.Footer, "RPO "+seconds(r.RPO)+": what happened since then is not in the backup")
+	return table
+}
+
+func seconds(n float64) string { return ui.Duration(time.Duration(n * float64(time.Second))) }
+
+// summary says what is about to be done.
+func (r result) summary(w io.Writer) {
+	fmt.Fprintf(w, "backup %s of environment %s, taken %s (%s ago)\n", r.Backup, r.Environment, r.Taken.UTC().Format(time.RFC3339), seconds(r.RPO))
+	fmt.Fprintf(w, "%d objects of %d clusters are restored, paused, and proved before anything is unpaused\n", r.Objects, len(r.Clusters))
+	for _, wave := range r.Waves {
+		fmt.Fprintf(w, "wave %s: %d clusters\n", wave.Name, len(wave.Clusters))
+	}
+}

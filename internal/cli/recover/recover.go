@@ -1,0 +1,149 @@
+// Package recover is `slipway recover`.
+package recover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"filippo.io/age"
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/internal/backup/snapshot"
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/recovery"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+// Wanted says which backup to read.
+type Wanted struct {
+	// From is the URL of the target; "" is that of the environment file.
+	From string
+	// At is the latest time of the backup; zero is the newest.
+	At time.Time
+	// Identities are the private keys of the operator.
+	Identities []age.Identity
+}
+
+// Source reads a backup of an environment, and returns its id.
+type Source func(ctx context.Context, loaded *config.Loaded, w Wanted) (id string, s *snapshot.Snapshot, err error)
+
+type options struct {
+	environment environment.Flags
+	timeout     target.Timeout
+	skip        []string
+	url, at     string
+	identity    string
+	cluster     string
+	leave       []string
+	watch       time.Duration
+	yes, dry    bool
+	progress    string
+	format      string
+}
+
+// New returns the command; source reads backups.
+func New(streams ui.Streams, source Source) *cobra.Command {
+	o := options{progress: "auto", format: "table", watch: recovery.UsualWatch}
+	cmd := &cobra.Command{
+		Use:   "recover",
+		Short: "Rebuild a lost management cluster from a backup, and prove it",
+		Long: `Brings the environment up again, restores the objects of a backup with their status, and
+proves that nothing in the cloud changes, before any controller may act:
+
+  1. up        makes the seed and the management cluster, as slipway up does
+  2. fence     takes the next generation, so that a former one does not write any more
+  3. restore   writes all objects; every cluster is paused
+  4. prove     compares objects and cloud; nothing is unpaused unless all checks pass
+  5. unpause   one cluster, then 10 %, then the rest, and watches the cloud meanwhile
+  6. magnum    brings the Magnum API back
+
+If a server or load balancer of a cluster comes or goes meanwhile, all clusters are paused
+again, and the error names it. Clusters of tenants run on all the while.
+
+It needs the environment file, clouds.yaml and the private age key. You can run it again
+at any time: it goes on where it ended. With --cluster it restores one cluster that was
+deleted by mistake into the management cluster that is there; its servers must still be
+there.
+
+Exit codes: 0 all is unpaused and proved; 2 the command line, the file or the backup is
+wrong, and nothing was changed; 4 a check failed or the cloud changed, and everything that
+was restored is paused: fix the cause and run the same command again.`,
+		Example: `  slipway recover --dry-run
+  slipway recover --identity key.txt
+  slipway recover --from swift://backups/prod --at 2026-03-01T04:00:00Z --yes
+  slipway recover --leave tenant/broken
+  slipway recover --cluster shop`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.timeout.Run(cmd.Context(), func(ctx context.Context) error { return o.run(ctx, streams, source) })
+		},
+	}
+	flags := cmd.Flags()
+	o.environment.Add(flags)
+	o.timeout.Add(flags)
+	flags.StringVar(&o.url, "from", "", "where the backups are: file://…, swift://… or s3://… (default: spec.backup.target)")
+	flags.StringVar(&o.at, "at", "", "use the last backup before this time, such as 2026-03-01T04:00:00Z (default: the newest)")
+	flags.StringVarP(&o.identity, "identity", "i", "", "file of the private age key (default: $SLIPWAY_AGE_KEY_FILE)")
+	flags.StringVar(&o.cluster, "cluster", "", "restore one cluster only: its name, namespace/name, or Magnum UUID")
+	flags.StringSliceVar(&o.leave, "leave", nil, "leave these clusters (namespace/name) paused: their failed checks stop nobody else")
+	flags.DurationVar(&o.watch, "watch", o.watch, "how long the cloud is watched after each wave")
+	flags.StringSliceVar(&o.skip, "skip-check", nil, "ids of preflight checks to skip")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	flags.BoolVar(&o.dry, "dry-run", false, "say what would be restored, and change nothing")
+	ui.ProgressFlag(flags, &o.progress)
+	ui.FormatFlag(flags, &o.format)
+	return cmd
+}
+
+// wanted checks the flags; every mistake is told.
+func (o options) wanted() (Wanted, error) {
+	w := Wanted{From: o.url}
+	var wrong []error
+	if o.at != "" {
+		at, err := time.Parse(time.RFC3339, o.at)
+		if err != nil {
+			wrong = append(wrong, fault.Usage("--at "+o.at, errors.New("it is no time"), "write it like 2026-03-01T04:00:00Z"))
+		}
+		w.At = at
+	}
+	if o.watch <= 0 {
+		wrong = append(wrong, fault.Usage("--watch", errors.New("it is not a positive duration"), "give a duration such as 1m"))
+	}
+	path := o.identity
+	if path == "" {
+		path = os.Getenv("SLIPWAY_AGE_KEY_FILE")
+	}
+	if path == "" {
+		wrong = append(wrong, fault.Usage("--identity", errors.New("no private age key is named"), "give the file of the key that spec.backup.recipients names the public part of"))
+		return w, errors.Join(wrong...)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return w, errors.Join(append(wrong, fault.Usage("--identity", err, "check the path"))...)
+	}
+	defer file.Close()
+	if w.Identities, err = age.ParseIdentities(file); err != nil {
+		// The library's error could quote the key.
+		wrong = append(wrong, fault.Usage("--identity "+path, errors.New("it is no file of age keys"), "give a file that age-keygen wrote"))
+	}
+	return w, errors.Join(wrong...)
+}
+
+// partly is an error after something was restored, which stays paused.
+func partly(err error) error {
+	if err == nil || fault.ExitCode(err) == fault.ExitInterrupted || fault.ExitCode(err) == fault.ExitDeadline {
+		return err
+	}
+	return &fault.Fault{Exit: fault.ExitPartial, Err: err}
+}
+
+// since says how old a backup is.
+func since(taken, now time.Time) string {
+	return fmt.Sprintf("%s (%s old)", taken.UTC().Format(time.RFC3339), ui.Duration(now.Sub(taken)))
+}

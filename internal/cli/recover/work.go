@@ -1,0 +1,215 @@
+package recover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slipway-sh/slipway/addons/magnum"
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/recovery"
+	"github.com/slipway-sh/slipway/internal/recovery/restore"
+	"github.com/slipway-sh/slipway/internal/recovery/site"
+	"github.com/slipway-sh/slipway/stacks"
+	"github.com/slipway-sh/slipway/stacks/openstack"
+)
+
+// work does all parts. From the first object on, an error is one of ExitPartial.
+func (r *rebuild) work(ctx context.Context) error {
+	if r.cluster == "" {
+		if err := r.part(ctx, "up", "bringing the environment up without the Magnum API", r.up); err != nil {
+			return err
+		}
+	}
+	seed, err := r.t.Seed(ctx)
+	if err != nil {
+		return err
+	}
+	m, leave, err := seed.OpenManagement(ctx, r.t.Loaded)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	on := m.Kube
+	if err := r.admit(ctx, on); err != nil {
+		return err
+	}
+	if r.cluster == "" {
+		if err := r.part(ctx, "fence", "taking the next generation", func(ctx context.Context, _ *event.Step) (string, error) { return r.fence(ctx, on) }); err != nil {
+			return err
+		}
+	}
+	return partly(r.onManagement(ctx, on))
+}
+
+// onManagement is everything that the management cluster itself is needed for.
+func (r *rebuild) onManagement(ctx context.Context, on *kube.Cluster) error {
+	if err := r.part(ctx, "restore", "restoring the objects, paused", func(ctx context.Context, s *event.Step) (string, error) { return r.restore(ctx, on, s) }); err != nil {
+		return err
+	}
+	var seen *site.Site
+	defer func() {
+		if seen != nil {
+			seen.Close()
+		}
+	}()
+	if err := r.part(ctx, "prove", "proving that nothing in the cloud would change", func(ctx context.Context, s *event.Step) (said string, err error) {
+		seen, said, err = r.prove(ctx, on, s)
+		return said, err
+	}); err != nil {
+		return err
+	}
+	if err := r.part(ctx, "unpause", "unpausing in waves", func(ctx context.Context, s *event.Step) (string, error) {
+		return r.unpause(ctx, on, seen, s)
+	}); err != nil || r.cluster != "" {
+		return err
+	}
+	return r.part(ctx, "complete", "completing the environment", r.complete)
+}
+
+// up brings the environment up. The Magnum API and its controllers come last, when
+// all is proved: they know no pause, and tenants would miss their clusters. On a run
+// that goes on they may be there already, and stay.
+func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
+	resources, err := r.t.Engine.Resources(ctx)
+	if err != nil {
+		return "", err
+	}
+	known := map[string]bool{}
+	for _, one := range resources {
+		known[one.Name] = true
+	}
+	if !known[stacks.StepManagementCluster] {
+		if err := r.remains(ctx); err != nil {
+			return "", err
+		}
+	}
+	program, _, err := r.t.Program(ctx, r.skip)
+	if err != nil {
+		return "", err
+	}
+	if program.Config.Spec.ManagementCluster == nil {
+		return "", fault.Usage("spec.managementCluster", errors.New("the environment has none, so there is nothing to restore into"), "add it to the environment file")
+	}
+	if !known[stacks.StepMagnum] && !known[stacks.StepMagnumAddress] {
+		without := *program.Config
+		without.Spec.Magnum = nil
+		program.Config = &without
+	}
+	if _, err := r.t.Engine.Up(ctx, program.Program); err != nil {
+		return "", err
+	}
+	_, err = r.t.WriteKubeconfigs(ctx)
+	return "the management cluster is there", err
+}
+
+// remains refuses a rebuild beside servers of the former management cluster: they
+// have the names of the new ones, are behind the same load balancer, and may wake up.
+func (r *rebuild) remains(ctx context.Context) error {
+	things, err := r.t.Inventory.List(ctx, r.t.Name())
+	if err != nil {
+		return err
+	}
+	var left []error
+	for _, thing := range things {
+		if thing.Step == stacks.StepManagementCluster && thing.Type == openstack.TypeServer {
+			left = append(left, fault.Usage("server "+thing.Name, fmt.Errorf("it is of the former management cluster and still there (%s, %s)", thing.ID, thing.State),
+				"if that cluster still works, use slipway status; if it is lost, delete the server with openstack server delete "+thing.ID+", then run the same command again"))
+		}
+	}
+	return errors.Join(left...)
+}
+
+// complete brings what up left out: the Magnum API.
+func (r *rebuild) complete(ctx context.Context, _ *event.Step) (string, error) {
+	program, _, err := r.t.Program(ctx, r.skip)
+	if err != nil {
+		return "", err
+	}
+	if _, err := r.t.Engine.Up(ctx, program.Program); err != nil {
+		return "", err
+	}
+	if _, err := r.t.WriteKubeconfigs(ctx); err != nil {
+		return "", err
+	}
+	m, err := r.t.WriteMagnum(ctx)
+	if err != nil || m.URL == "" {
+		return "the environment is complete", err
+	}
+	return "Magnum API: " + m.URL, nil
+}
+
+// admit refuses to restore everything into a management cluster that is alive: its
+// clusters are the originals.
+func (r *rebuild) admit(ctx context.Context, on *kube.Cluster) error {
+	if r.cluster != "" {
+		return nil
+	}
+	live, err := restore.Live(ctx, on, r.plan)
+	if err != nil {
+		return err
+	}
+	if alive := r.plan.Originals(live); len(alive) > 0 {
+		return fault.Usage("management cluster", fmt.Errorf("it was never lost: Cluster %s is the original", alive[0]),
+			"restore what is missing with slipway recover --cluster; if the cluster does not work, see why with slipway why")
+	}
+	return nil
+}
+
+// restore stops the controllers that know no pause, and restores, unless a former run
+// has done it.
+func (r *rebuild) restore(ctx context.Context, on *kube.Cluster, step *event.Step) (string, error) {
+	if r.cluster == "" {
+		if done, err := restore.Restored(ctx, on); err != nil || done == r.result.Backup {
+			return "it was restored before", err
+		}
+	}
+	if _, err := restore.StopControllers(ctx, on, step.Wait); err != nil {
+		return "", err
+	}
+	definitions, err := magnum.CRDs()
+	if err != nil {
+		return "", err
+	}
+	for _, text := range definitions {
+		if err := on.Apply(ctx, text); err != nil {
+			return "", fmt.Errorf("defining the kinds of the Magnum API: %w", err)
+		}
+	}
+	did, err := restore.Restorer{To: on, Progress: func(what string, n, total int) { step.Count(int64(n), int64(total), what) }}.Run(ctx, r.plan)
+	if r.cluster != "" { // the other clusters need them
+		err = errors.Join(err, restore.StartControllers(ctx, on, step.Wait))
+	}
+	if err != nil {
+		return "", err
+	}
+	if r.cluster == "" {
+		err = restore.Record(ctx, on, r.result.Backup)
+	}
+	return fmt.Sprintf("%d objects created, %d were there, %d statuses", did.Created, did.Kept, did.Statuses), err
+}
+
+// prove runs all proofs. What is found is in the result, also if nothing failed.
+func (r *rebuild) prove(ctx context.Context, on *kube.Cluster, step *event.Step) (*site.Site, string, error) {
+	live, err := restore.Live(ctx, on, r.plan)
+	if err != nil {
+		return nil, "", err
+	}
+	plan := r.plan.Without(recovery.Released(r.plan, live)) // a former run has unpaused these
+	seen, err := site.Open(ctx, recovery.Logins(plan, live), environment.UserAgent(), func(n, total int) { step.Count(int64(n), int64(total), "clusters") })
+	if err != nil {
+		return nil, "", err
+	}
+	controllers, err := r.controllers()
+	if err != nil {
+		return seen, "", err
+	}
+	checks := recovery.Prove(recovery.Evidence{Snapshot: r.snapshot, Plan: plan, Live: live, Cloud: seen.Cloud(), Controllers: controllers, Now: time.Now()})
+	r.result.Checks = recovery.Leave(checks, r.leave)
+	r.plan, r.result.Waves = plan, recovery.Waves(plan, r.leave)
+	return seen, fmt.Sprintf("%d checks passed", len(checks)), recovery.Err(r.result.Checks)
+}

@@ -1,0 +1,196 @@
+package fence_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ownership"
+	"github.com/slipway-sh/slipway/internal/recovery/fence"
+	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
+)
+
+// environment makes the security group that up makes.
+func environment(t *testing.T, box *sandboxtest.Cloud, name string) fence.Fence {
+	t.Helper()
+	owner := ownership.New(name, "seed-access")
+	g, err := groups.Create(t.Context(), box.Member.Network(t), groups.CreateOpts{Name: owner.Name(), Description: owner.Description()}).Extract()
+	if err == nil {
+		_, err = attributestags.ReplaceAll(t.Context(), box.Member.Network(t), "security-groups", g.ID, attributestags.ReplaceAllOpts{Tags: append(owner.Tags(), "theirs")}).Extract()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fence.Fence{Network: box.Member.Network(t), Environment: name}
+}
+
+func TestGenerationsAreTakenInOrder(t *testing.T) {
+	t.Parallel()
+	box := sandboxtest.Start(t)
+	f, other := environment(t, box, "demo"), environment(t, box, "demo-2")
+	expect := func(f fence.Fence, want int) {
+		t.Helper()
+		if got, err := f.Generation(t.Context()); err != nil || got != want {
+			t.Errorf("generation %d, %v, want %d", got, err, want)
+		}
+	}
+	expect(f, 0)
+	for _, generation := range []int{1, 2, 2} { // taking it again changes nothing
+		if err := f.Take(t.Context(), generation); err != nil {
+			t.Fatal(err)
+		}
+		expect(f, generation)
+	}
+	expect(other, 0)
+	if err := f.Take(t.Context(), 1); !errors.Is(err, fence.ErrFenced) || fault.Remedy(err) == "" {
+		t.Errorf("an older one: %v", err)
+	}
+	expect(f, 2)
+	for ours, fenced := range map[int]bool{0: true, 1: true, 2: false, 3: false} {
+		if err := f.Check(t.Context(), ours); errors.Is(err, fence.ErrFenced) != fenced {
+			t.Errorf("generation %d: %v", ours, err)
+		}
+	}
+	// A run that was killed left two.
+	pages, err := groups.List(f.Network, groups.ListOpts{Name: "demo-seed-access"}).AllPages(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := groups.ExtractGroups(pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := attributestags.Add(t.Context(), f.Network, "security-groups", list[0].ID, "slipway:generation=10").ExtractErr(); err != nil {
+		t.Fatal(err)
+	}
+	expect(f, 10)
+	if err := f.Take(t.Context(), 11); err != nil {
+		t.Fatal(err)
+	}
+	g, err := groups.Get(t.Context(), f.Network, list[0].ID).Extract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(g.Tags)
+	if want := []string{"slipway", "slipway:env=demo", "slipway:generation=11", "slipway:step=seed-access", "theirs"}; !slices.Equal(g.Tags, want) {
+		t.Errorf("tags %v", g.Tags)
+	}
+	// The environment is gone.
+	if err := groups.Delete(t.Context(), f.Network, g.ID).ExtractErr(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Check(t.Context(), 11); !errors.Is(err, fence.ErrFenced) {
+		t.Errorf("without an environment: %v", err)
+	}
+}
+
+// counted counts the writing requests that reach the cloud and succeed.
+type counted struct {
+	below http.RoundTripper
+	n     atomic.Int32
+}
+
+func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := c.below.RoundTrip(r)
+	if err == nil && r.Method != http.MethodGet && response.StatusCode < 400 {
+		c.n.Add(1)
+	}
+	return response, err
+}
+
+// TestAnOldControllerWritesNothing: it is at work, is cut off, and comes back when the
+// environment has been rebuilt.
+func TestAnOldControllerWritesNothing(t *testing.T) {
+	t.Parallel()
+	box := sandboxtest.Start(t)
+	f := environment(t, box, "demo")
+	old := box.Admin.Network(t) // its connection is its own
+	provider := old.ProviderClient
+	wire := &counted{below: http.DefaultTransport}
+	if provider.HTTPClient.Transport != nil {
+		wire.below = provider.HTTPClient.Transport
+	}
+	provider.HTTPClient = http.Client{Transport: &fence.Guard{Below: wire, Check: func(ctx context.Context) error { return f.Check(ctx, 0) }}}
+	work := func() error {
+		_, err := networks.Create(t.Context(), old, networks.CreateOpts{Name: "n"}).Extract()
+		return err
+	}
+	if err := work(); err != nil || wire.n.Load() != 1 {
+		t.Fatalf("before the rebuild: %v, %d writes", err, wire.n.Load())
+	}
+	if err := f.Take(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	// It was away for longer than it remembers: a new process.
+	provider.HTTPClient = http.Client{Transport: &fence.Guard{Below: wire, Check: func(ctx context.Context) error { return f.Check(ctx, 0) }}}
+	for range 20 {
+		if err := work(); !errors.Is(err, fence.ErrFenced) {
+			t.Errorf("after the rebuild: %v", err)
+		}
+	}
+	if n := wire.n.Load(); n != 1 {
+		t.Errorf("%d writes succeeded after the rebuild", n-1)
+	}
+	if _, err := networks.List(old, networks.ListOpts{}).AllPages(t.Context()); err != nil {
+		t.Errorf("it may still read: %v", err)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestTheGuardRemembersForAWhile: a controller that runs on stops within fifteen
+// seconds, and asks the cloud no more often than that.
+func TestTheGuardRemembersForAWhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var looks, passed int
+		var closed error
+		g := &fence.Guard{Below: roundTripper(func(*http.Request) (*http.Response, error) {
+			passed++
+			return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+		}),
+			Check: func(context.Context) error { looks++; return closed }}
+		try := func(method, path string, want bool) {
+			t.Helper()
+			r, err := http.NewRequestWithContext(t.Context(), method, "https://cloud"+path, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := passed
+			response, err := g.RoundTrip(r)
+			if err == nil {
+				_ = response.Body.Close()
+			}
+			if (passed > before) != want || (err == nil) != want {
+				t.Errorf("%s %s: %v", method, path, err)
+			}
+		}
+		try(http.MethodPost, "/v2.1/servers", true)
+		try(http.MethodDelete, "/v2.1/servers/x", true)
+		if looks != 1 {
+			t.Errorf("%d looks for two requests", looks)
+		}
+		closed = fence.ErrFenced
+		try(http.MethodPut, "/x", true) // what it remembers
+		time.Sleep(15 * time.Second)
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+			try(method, "/x", false)
+		}
+		try(http.MethodGet, "/x", true)
+		try(http.MethodPost, "/v3/auth/tokens", true)
+		closed = nil
+		try(http.MethodPost, "/x", true) // a refusal is not remembered: the cloud may just not have answered
+	})
+}

@@ -1,0 +1,109 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/recovery"
+)
+
+// namespaces are those of the controllers that do not run while objects come back:
+// the resource controller knows no pause, and the others would act on objects whose
+// status is not there yet. None of them has a webhook that a restore needs.
+func namespaces() []string {
+	return []string{"orc-system", "capi-addon-system", "capi-janitor-system", "slipway-system"}
+}
+
+// stopTime and startTime bound how long controllers may take to end and to begin.
+const (
+	stopTime  = 3 * time.Minute
+	startTime = 5 * time.Minute
+)
+
+// StopControllers scales the controllers without a pause to zero, and waits until
+// their last pod is gone. It returns how many Deployments it found.
+func StopControllers(ctx context.Context, on *kube.Cluster, progress func(string)) (int, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, stopTime, fmt.Errorf("their pods did not end within %s", stopTime))
+	defer cancel()
+	found, err := deployments(ctx, on)
+	if err != nil {
+		return 0, err
+	}
+	for _, d := range found {
+		if err := Pause(ctx, on, d); err != nil {
+			return 0, err
+		}
+	}
+	for _, d := range found {
+		progress("waiting for the pods of " + recovery.Describe(d) + " to end")
+		if err := ended(ctx, on, d); err != nil {
+			return 0, fmt.Errorf("stopping %s: %w", recovery.Describe(d), err)
+		}
+	}
+	return len(found), nil
+}
+
+// StartControllers scales them back, and waits until they are available.
+func StartControllers(ctx context.Context, on *kube.Cluster, progress func(string)) error {
+	found, err := deployments(ctx, on)
+	if err != nil {
+		return err
+	}
+	var wait []types.NamespacedName
+	for _, d := range found {
+		if err := Release(ctx, on, d); err != nil {
+			return err
+		}
+		wait = append(wait, types.NamespacedName{Namespace: d.GetNamespace(), Name: d.GetName()})
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, errors.New("they were not available in time"))
+	defer cancel()
+	return on.WaitAvailable(ctx, wait, progress)
+}
+
+func deployments(ctx context.Context, on *kube.Cluster) (all []*unstructured.Unstructured, err error) {
+	kind := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	resource, err := on.Everywhere(kind)
+	if err != nil {
+		return nil, fmt.Errorf("listing controllers: %w", err)
+	}
+	for _, namespace := range namespaces() {
+		list, err := resource.Namespace(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("listing controllers in %s: %w", namespace, err)
+		}
+		for i := range list.Items {
+			list.Items[i].SetGroupVersionKind(kind)
+			all = append(all, &list.Items[i])
+		}
+	}
+	return all, nil
+}
+
+// ended waits until no pod of a Deployment is left, also none that is terminating.
+func ended(ctx context.Context, on *kube.Cluster, d *unstructured.Unstructured) error {
+	labels, _, _ := unstructured.NestedStringMap(d.Object, "spec", "selector", "matchLabels")
+	selector := metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: labels})
+	for {
+		pods, err := on.Typed.CoreV1().Pods(d.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err != nil && !passing(err) {
+			return err
+		}
+		if err == nil && len(pods.Items) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(again):
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/recovery"
+)
+
+const (
+	// patience is how long one object may be refused for a cause that passes: a
+	// webhook whose pod just started, an etcd that elects a leader.
+	patience = 2 * time.Minute
+	// again is the time between two attempts.
+	again = 500 * time.Millisecond
+	// requestTime bounds one attempt.
+	requestTime = 30 * time.Second
+)
+
+// patiently does something until it succeeds or fails for a cause that does not pass.
+func patiently(ctx context.Context, do func() error) error {
+	end := time.Now().Add(patience)
+	for {
+		err := do()
+		if err == nil || !passing(err) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(again):
+		}
+	}
+}
+
+// passing reports whether a later attempt may succeed.
+func passing(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || kube.Unsettled(err) ||
+		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
+}
+
+// refused is the cause of a refusal with its object, and what to do.
+func refused(o *unstructured.Unstructured, err error) error {
+	if known := (*fault.Fault)(nil); errors.As(err, &known) {
+		return err
+	}
+	remedy := "see the controllers' logs with slipway logs, then run the same command again: it goes on from here"
+	switch {
+	case apierrors.IsInvalid(err), strings.Contains(err.Error(), "denied the request"), apierrors.IsForbidden(err):
+		remedy = "the controllers of this Slipway do not accept the object: use the Slipway version of the backup, or restore without it; nothing was unpaused"
+	case strings.Contains(err.Error(), "failed calling webhook"):
+		remedy = "the webhook's controller does not answer: see why with slipway why, then run the same command again"
+	}
+	return fault.New(recovery.Describe(o), err, remedy)
+}

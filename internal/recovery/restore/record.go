@@ -1,0 +1,82 @@
+package restore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/internal/kube"
+)
+
+// The ConfigMap that says what was restored here. Without it, a run after the first
+// wave would bring back what controllers have deleted since.
+const (
+	recordNamespace  = "kube-system"
+	recordName       = "slipway-recovery"
+	recordBackup     = "restored"
+	recordGeneration = "generation"
+)
+
+// Restored is the backup, by what Record was given, that was restored completely;
+// "" is none.
+func Restored(ctx context.Context, on *kube.Cluster) (string, error) {
+	return recorded(ctx, on, recordBackup)
+}
+
+// Record notes that a backup is restored completely.
+func Record(ctx context.Context, on *kube.Cluster, backup string) error {
+	return note(ctx, on, recordBackup, backup)
+}
+
+func recorded(ctx context.Context, on *kube.Cluster, key string) (string, error) {
+	record, err := on.Typed.CoreV1().ConfigMaps(recordNamespace).Get(ctx, recordName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the record of recovery: %w", err)
+	}
+	return record.Data[key], nil
+}
+
+// note writes one key and leaves the others.
+func note(ctx context.Context, on *kube.Cluster, key, value string) error {
+	maps := on.Typed.CoreV1().ConfigMaps(recordNamespace)
+	wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: recordName, Labels: map[string]string{"app.kubernetes.io/managed-by": kube.FieldManager}},
+		Data: map[string]string{key: value}}
+	_, err := maps.Create(ctx, wanted, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		var patch []byte
+		if patch, err = json.Marshal(map[string]any{"data": wanted.Data}); err == nil {
+			_, err = maps.Patch(ctx, recordName, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("writing the record of recovery: %w", err)
+	}
+	return nil
+}
+
+// Generation is the generation that this management cluster has taken; 0 is none.
+func Generation(ctx context.Context, on *kube.Cluster) (int, error) {
+	text, err := recorded(ctx, on, recordGeneration)
+	if err != nil || text == "" {
+		return 0, err
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("reading the record of recovery: generation %q is no number", text)
+	}
+	return n, nil
+}
+
+// RecordGeneration notes the generation of this management cluster.
+func RecordGeneration(ctx context.Context, on *kube.Cluster, generation int) error {
+	return note(ctx, on, recordGeneration, strconv.Itoa(generation))
+}
