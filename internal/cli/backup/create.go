@@ -109,7 +109,7 @@ func (o createOptions) create(ctx context.Context, loaded *config.Loaded, r *bac
 		s.State, err = state(ctx, e)
 	}
 	if err == nil && len(s.State) > 0 {
-		s.StatePassphrase, err = target.Passphrase(loaded)(ctx)
+		s.StatePassphrase, err = target.Passphrase(loaded)(ctx, false)
 	}
 	if err == nil {
 		s.Cloud, err = inventory(ctx, loaded, events)
