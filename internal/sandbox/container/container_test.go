@@ -106,30 +106,6 @@ func TestLocalDisks(t *testing.T) {
 	}
 }
 
-func TestSlots(t *testing.T) {
-	t.Parallel()
-	s := &server{Slots: []string{rootSlot}}
-	for _, step := range []struct {
-		take bool
-		id   string
-		want int
-	}{{false, "a", 1}, {false, "b", 2}, {false, "a", 1}, {true, "a", 0}, {false, "c", 1}, {false, "d", 3}} {
-		if step.take {
-			s.Slots[slices.Index(s.Slots, step.id)] = ""
-			continue
-		}
-		if got, err := s.slot(step.id); got != step.want || err != nil {
-			t.Errorf("slot of %s: %d, %v; want %d", step.id, got, err, step.want)
-		}
-	}
-	for len(s.Slots) < maxSlots {
-		s.Slots = append(s.Slots, "x")
-	}
-	if _, err := s.slot("one too many"); err == nil {
-		t.Error("there is a 27th device name")
-	}
-}
-
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	d := offline(t)

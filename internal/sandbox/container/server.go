@@ -31,7 +31,7 @@ type server struct {
 	Image string
 	NICs  []nic
 	// Slots are the volumes by the letter of their device: 0 is /dev/vda.
-	Slots    []string
+	Slots    machine.Slots
 	Console  console
 	Prepared bool
 }
