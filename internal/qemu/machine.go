@@ -55,9 +55,9 @@ func (t Tools) Grow(ctx context.Context, file string, size int64) error {
 	return run(ctx, t.Image, "resize", "-q", "-f", "qcow2", file, strconv.FormatInt(size, 10))
 }
 
-// Flatten writes a qcow2 disk that no machine has open to a raw file.
+// Flatten writes a qcow2 disk to a raw file; a machine that has it open stands still.
 func (t Tools) Flatten(ctx context.Context, file, to string) error {
-	return run(ctx, t.Image, "convert", "-q", "-f", "qcow2", "-O", "raw", file, to)
+	return run(ctx, t.Image, "convert", "-q", "-U", "-f", "qcow2", "-O", "raw", file, to)
 }
 
 // driveLabel is how cloud-init knows a configuration drive.

@@ -6,6 +6,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,6 +48,21 @@ func (p ID) Wait(ctx context.Context) bool {
 		}
 	}
 	return true
+}
+
+// Find returns a process that has the argument, or none.
+func Find(argument string) ID {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, line := range lines {
+		text, err := os.ReadFile(line)
+		if err != nil || !slices.Contains(strings.Split(string(text), "\x00"), argument) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(line))); err == nil {
+			return Of(pid)
+		}
+	}
+	return ID{}
 }
 
 // startTime is field 22 of proc_pid_stat(5); empty when there is no process.

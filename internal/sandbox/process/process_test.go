@@ -29,7 +29,7 @@ func TestTail(t *testing.T) {
 
 func TestProcesses(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), "sleep", "60")
+	cmd := exec.CommandContext(t.Context(), "sleep", "60.0625")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +38,12 @@ func TestProcesses(t *testing.T) {
 	defer cancel()
 	if !p.Runs() || p.Wait(short) {
 		t.Errorf("%+v is not seen to run", p)
+	}
+	if found := process.Find("60.0625"); found != p {
+		t.Errorf("found by its argument: %+v, want %+v", found, p)
+	}
+	if found := process.Find("60.06"); found.Runs() {
+		t.Errorf("found by a part of its argument: %+v", found)
 	}
 	later := process.ID{PID: p.PID, Started: p.Started + "1"}
 	later.Kill() // another process that has the number
