@@ -25,7 +25,7 @@ func offline(t *testing.T) *Driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := newDriver(place, "true")
+	d, err := New(place, "true")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestRecords(t *testing.T) {
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	lacks := Missing(Options{Dir: t.TempDir(), Runc: "/nowhere/runc"})
-	if !slices.ContainsFunc(lacks, func(l Lack) bool { return l.Fatal && l.Remedy != "" && l.Without != "" }) {
+	if !slices.ContainsFunc(lacks, func(l site.Lack) bool { return l.Fatal && l.Remedy != "" && l.Without != "" }) {
 		t.Errorf("neither root rights nor a runtime are missed: %+v", lacks)
 	}
 }

@@ -71,7 +71,7 @@ func Open(o Options) (*Driver, error) {
 
 // OpenAt is Open for a site that others may share.
 func OpenAt(place *site.Site, runcPath string) (*Driver, error) {
-	d, err := newDriver(place, runcPath)
+	d, err := New(place, runcPath)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,8 @@ func (o Options) site() site.Options {
 	return site.Options{Dir: o.Dir, RunDir: o.RunDir, HostSpace: o.HostSpace, Events: o.Events}
 }
 
-func newDriver(place *site.Site, runcPath string) (*Driver, error) {
+// New is OpenAt without adopting or raising anything: the driver can end what is left.
+func New(place *site.Site, runcPath string) (*Driver, error) {
 	d := &Driver{Site: place, locks: map[string]*sync.Mutex{}, volumes: place.Disks, fabric: place.Net}
 	binary, err := exec.LookPath(cmp.Or(runcPath, "runc"))
 	if err != nil {
@@ -170,6 +171,12 @@ func (d *Driver) End(ctx context.Context) error {
 	return errors.Join(err, d.images.release(nil, false))
 }
 
+// Has tells whether a machine is this driver's.
+func (d *Driver) Has(id string) bool {
+	_, err := os.Stat(filepath.Join(d.servers(), filepath.Base(id)))
+	return err == nil
+}
+
 // Restore puts the host's settings back.
 func (d *Driver) Restore() error { return d.lower() }
 
@@ -193,7 +200,7 @@ func Clean(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	d, err := newDriver(place, o.Runc)
+	d, err := New(place, o.Runc)
 	if err != nil {
 		return err
 	}

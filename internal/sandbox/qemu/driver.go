@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/qemu"
@@ -28,6 +29,10 @@ type Driver struct {
 	images *imagestore.Store
 	// imageUse keeps images from being dropped while a machine is made of one.
 	imageUse sync.RWMutex
+
+	// haltTime is how long a machine may take to switch itself off; at the end of
+	// the sandbox it is half of that.
+	haltTime time.Duration
 
 	mu    sync.Mutex
 	locks map[string]*sync.Mutex
@@ -54,7 +59,7 @@ var (
 // are adopted. The accelerator is one of qemu.Accelerators; it, and QEMU, are looked
 // for with the first machine.
 func OpenAt(place *site.Site, accelerator string) (*Driver, error) {
-	d := &Driver{site: place, wanted: accelerator, locks: map[string]*sync.Mutex{},
+	d := &Driver{site: place, wanted: accelerator, haltTime: haltTime, locks: map[string]*sync.Mutex{},
 		images: imagestore.New(filepath.Join(place.Dir, "vm-images"))}
 	if err := os.MkdirAll(d.folder(), 0o700); err != nil {
 		return nil, fmt.Errorf("opening the driver qemu: %w", err)
@@ -131,7 +136,7 @@ func (d *Driver) End(ctx context.Context) error {
 				if err != nil {
 					return ignoreMissing(err)
 				}
-				return s.release(ctx, true)
+				return s.release(ctx, d.haltTime/2)
 			})
 			mu.Lock()
 			defer mu.Unlock()

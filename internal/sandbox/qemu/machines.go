@@ -49,7 +49,7 @@ func (d *Driver) Stop(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		return s.stop(ctx, true)
+		return s.stop(ctx, d.haltTime)
 	})
 }
 
@@ -59,7 +59,11 @@ func (d *Driver) Reboot(ctx context.Context, id string, hard bool) error {
 		if err != nil {
 			return err
 		}
-		if err := s.stop(ctx, !hard); err != nil {
+		patience := d.haltTime
+		if hard {
+			patience = 0
+		}
+		if err := s.stop(ctx, patience); err != nil {
 			return err
 		}
 		return s.start(ctx)
@@ -90,19 +94,18 @@ func (d *Driver) tell(ctx context.Context, doing, id, command string) error {
 	})
 }
 
-// haltTime is how long a machine may take to switch itself off, Nova's
-// shutdown_timeout; quitTime is how long QEMU may take to end when it is told to.
+// haltTime is Nova's shutdown_timeout; quitTime is how long QEMU may take to end when it is told to.
 const (
 	haltTime = 60 * time.Second
 	quitTime = 5 * time.Second
 )
 
-// stop ends the machine; its disk, ports and volumes stay. A gentle stop presses its
-// power button first.
-func (s *server) stop(ctx context.Context, gentle bool) error {
+// stop ends the machine; its disk, ports and volumes stay. With patience it presses the
+// power button first, and waits for so long.
+func (s *server) stop(ctx context.Context, patience time.Duration) error {
 	if s.adopt(); s.Process.Runs() {
-		if gentle && !s.trouble(faultinject.NoBoot) {
-			s.order(ctx, "system_powerdown", haltTime)
+		if patience > 0 && !s.trouble(faultinject.NoBoot) {
+			s.order(ctx, "system_powerdown", patience)
 		}
 		s.order(ctx, "quit", quitTime)
 		s.Process.Kill()
@@ -137,8 +140,8 @@ func (s *server) order(ctx context.Context, command string, limit time.Duration)
 }
 
 // release takes from the host what the machine has there; the folder stays.
-func (s *server) release(ctx context.Context, gentle bool) error {
-	err := s.stop(ctx, gentle)
+func (s *server) release(ctx context.Context, patience time.Duration) error {
+	err := s.stop(ctx, patience)
 	for _, card := range s.Cards {
 		err = errors.Join(err, s.driver.site.Net.Unplug(ctx, card))
 	}
@@ -152,7 +155,7 @@ func (d *Driver) Delete(ctx context.Context, id string) error {
 			return err
 		}
 		if err == nil {
-			err = s.release(ctx, false)
+			err = s.release(ctx, 0)
 		} else { // nothing was recorded, so that nothing was made but files
 			err = nil
 		}
