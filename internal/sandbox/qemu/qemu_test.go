@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/bootdisk"
 	"github.com/slipway-sh/slipway/internal/qemu"
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
+	"github.com/slipway-sh/slipway/internal/sandbox/machinetest"
 	"github.com/slipway-sh/slipway/internal/sandbox/process"
 	"github.com/slipway-sh/slipway/internal/sandbox/site"
 )
@@ -34,17 +35,13 @@ func offline(t *testing.T) *Driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.haltTime = time.Second // its machines have no system that would
 	return d
 }
 
-// image is a disk that boots by BIOS, and stands still at once: "cli; hlt".
+// image is a disk that boots by BIOS: the smallest system that a cloud can deal with.
 func image(t *testing.T) string {
 	t.Helper()
-	disk := make([]byte, 1<<20)
-	copy(disk, "\xfa\xf4\xeb\xfd")
-	disk[510], disk[511] = 0x55, 0xaa
-	return write(t, disk)
+	return write(t, machinetest.Guest(1<<20))
 }
 
 func write(t *testing.T, content []byte) string {
@@ -176,9 +173,9 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestAMachineThatStandsStill takes a machine without a system through what needs none:
-// QEMU starts and ends, is told of volumes, crashes, and is found again.
-func TestAMachineThatStandsStill(t *testing.T) {
+// TestASmallMachine takes a machine with the smallest system through its life: QEMU
+// starts, volumes come and go, it crashes, is found again, and is switched off.
+func TestASmallMachine(t *testing.T) {
 	t.Parallel()
 	if _, lacks := qemu.Find(); len(lacks) > 0 {
 		t.Skipf("%v: run make deps", lacks)
@@ -193,6 +190,7 @@ func TestAMachineThatStandsStill(t *testing.T) {
 	}
 	defer func() { _ = d.End(t.Context()) }()
 	spec := machine.Spec{ID: id, Image: image(t), VCPUs: 1, MemoryMiB: 64, DiskGiB: 1}
+	begin := time.Now()
 	must(d.Create(ctx, spec))
 	running := func(want machine.State) process.ID {
 		t.Helper()
@@ -211,6 +209,21 @@ func TestAMachineThatStandsStill(t *testing.T) {
 			t.Errorf("the volume is %s", device)
 		}
 	}
+	eventually := func(want string) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			text, err := d.Console(ctx, id, 0)
+			must(err)
+			if strings.Contains(text, want) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("the console has no %q: %q", want, text)
+			}
+		}
+	}
+	eventually(machinetest.GuestSays)
+	t.Log("the guest runs", time.Since(begin))
 	must(d.Grow(ctx, id, volume, 2<<30))
 	if err := d.Grow(ctx, id, "another", 2<<30); err == nil {
 		t.Error("a volume that it does not have grows")
@@ -220,6 +233,14 @@ func TestAMachineThatStandsStill(t *testing.T) {
 	}
 	must(d.Pause(ctx, id))
 	must(d.Unpause(ctx, id))
+	t.Log("grown, paused", time.Since(begin))
+	for range 2 {
+		must(d.DetachVolume(ctx, id, volume))
+	}
+	t.Log("detached", time.Since(begin))
+	if _, err := d.AttachVolume(ctx, id, volume); err != nil {
+		t.Errorf("attaching again: %v", err)
+	}
 
 	// The process was killed before it wrote down which QEMU it had started.
 	s, err := d.load(id)
@@ -232,16 +253,8 @@ func TestAMachineThatStandsStill(t *testing.T) {
 	}
 
 	must(unix.Kill(first.PID, unix.SIGKILL))
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		text, err := d.Console(ctx, id, 0)
-		must(err)
-		if strings.Contains(text, "QEMU ended: signal: killed") {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the console does not tell of the crash: %q", text)
-		}
-	}
+	eventually("QEMU ended: signal: killed")
+	t.Log("crashed", time.Since(begin))
 	running(machine.Stopped)
 	spec.DiskGiB, spec.VCPUs = 2, 2
 	must(d.Resize(ctx, spec))
@@ -255,7 +268,16 @@ func TestAMachineThatStandsStill(t *testing.T) {
 		t.Errorf("the disk was not resized: %v, %v", info, err)
 	}
 	disk.Close()
+	t.Log("started again, read", time.Since(begin))
+	must(os.WriteFile(filepath.Join(d.folder(), id, "console.log"), nil, 0o600))
+	must(d.Reboot(ctx, id, true)) // its firmware would not see the power button
+	eventually(machinetest.GuestSays)
+	off := time.Now()
 	must(d.End(ctx)) // switched off, kept
+	if took := time.Since(off); took > 25*time.Second {
+		t.Errorf("it did not switch itself off: it was ended after %v", took)
+	}
+	t.Log("ended", time.Since(begin))
 	running(machine.Stopped)
 	must(d.Delete(ctx, id))
 	running(machine.Gone)
