@@ -22,8 +22,8 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/sandbox"
-	"github.com/slipway-sh/slipway/internal/sandbox/site"
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
+	"github.com/slipway-sh/slipway/internal/sandbox/site"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 

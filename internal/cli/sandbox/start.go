@@ -19,8 +19,8 @@ import (
 
 type startOptions struct {
 	dir, listen, driver, accel, bundle string
-	factor                      float64
-	foreground                  bool
+	factor                             float64
+	foreground                         bool
 }
 
 func newStart(streams ui.Streams) *cobra.Command {
