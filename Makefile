@@ -13,11 +13,14 @@ SLIPWAY := bin/slipway
 
 DEMO ?= demo
 SANDBOX := $(abspath $(DEMO))/cloud
+# What stands behind servers: auto, container, or qemu for virtual machines, which need KVM
+# to be fast enough for an environment.
+DRIVER ?= auto
 
 up: deps build
 	$(SLIPWAY) bundle ensure --own --dir $(BUNDLE)
 	mkdir -p $(DEMO)
-	$(SLIPWAY) sandbox start --dir $(SANDBOX) --bundle $(BUNDLE) --factor 0
+	$(SLIPWAY) sandbox start --dir $(SANDBOX) --bundle $(BUNDLE) --driver $(DRIVER) --factor 0
 	cd $(DEMO) && ln -sfn $(SANDBOX)/clouds.yaml clouds.yaml && ln -sfn $(abspath $(BUNDLE)) bundle && \
 		{ test -e slipway.yaml || $(abspath $(SLIPWAY)) init --cloud sandbox --name demo --magnum-admin-cloud sandbox-admin; } && \
 		$(abspath $(SLIPWAY)) up --yes && $(abspath $(SLIPWAY)) status
@@ -61,7 +64,7 @@ e2e: bundle magnumclient
 	OS_CLOUD= SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/devcloud/capo
 	SLIPWAY_CLIENTS=1 SLIPWAY_MAGNUMCLIENT=$(abspath bin/magnumclient) go test -count=1 -run TestOpenStackClient ./addons/magnum/api
 	SLIPWAY_CLIENTS=1 go test -count=1 ./stacks/devstack ./test/ansible
-	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -v ./test/e2e
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 120m -v ./test/e2e
 
 # The newest magnumclient of Debian: that of the stable release cannot name a
 # microversion. Only its modules are taken; the release's command uses them.

@@ -2,14 +2,9 @@ package try
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 
 	"github.com/google/uuid"
 )
-
-// driveLabel is how cloud-init knows a configuration drive.
-const driveLabel = "config-2"
 
 // userData is the machine's user data: it prints the size of the root and the units
 // that failed to every serial port, also one that the kernel does not print to;
@@ -27,15 +22,11 @@ for _ in 1 2 3; do
 done
 `
 
-// writeDocuments writes what Nova puts on a configuration drive.
-func writeDocuments(dir string) error {
-	latest := filepath.Join(dir, "openstack", "latest")
-	if err := os.MkdirAll(latest, 0o755); err != nil {
-		return err
-	}
+// documents are what Nova puts on a configuration drive, by path.
+func documents() (map[string][]byte, error) {
 	meta, err := json.Marshal(map[string]any{"uuid": uuid.NewString(), "hostname": "slipway-try", "name": "slipway-try", "availability_zone": "nova"})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	network, err := json.Marshal(map[string]any{
 		"links":    []any{map[string]any{"id": "link", "type": "phy", "ethernet_mac_address": mac, "mtu": 1500}},
@@ -43,12 +34,8 @@ func writeDocuments(dir string) error {
 		"services": []any{},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for name, text := range map[string][]byte{"meta_data.json": meta, "network_data.json": network, "user_data": []byte(userData)} {
-		if err := os.WriteFile(filepath.Join(latest, name), text, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+	const latest = "openstack/latest/"
+	return map[string][]byte{latest + "meta_data.json": meta, latest + "network_data.json": network, latest + "user_data": []byte(userData)}, nil
 }

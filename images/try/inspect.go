@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/lima-vm/go-qcow2reader"
 
@@ -20,12 +19,8 @@ type image struct {
 	path, format string
 	// size is that of the disk, in bytes.
 	size int64
-	// table is why the partition table cannot be read, nil if it can.
-	table error
-	// esp says that there is an EFI system partition, and loaders what is in it for
-	// firmware that does not know the disk.
-	esp     bool
-	loaders []string
+	// loaders are what firmware finds on the disk.
+	loaders bootdisk.Loaders
 }
 
 // growth is how much larger than the image the machine's disk is: a quarter and
@@ -96,35 +91,24 @@ func (i *image) readDisk(file *os.File) error {
 		return &fault.Fault{Exit: fault.ExitPreflight, Object: "image " + i.path, Remedy: "check that the file is complete", Err: err}
 	}
 	defer content.Close()
-	var parts []bootdisk.Partition
-	if parts, i.table = bootdisk.Partitions(content, i.size); i.table != nil {
-		return nil
-	}
-	for _, p := range parts {
-		if p.Type == bootdisk.TypeESP || p.Type == "mbr:ef" {
-			i.esp, i.loaders = true, bootdisk.EFILoaders(content, p)
-		}
-	}
+	i.loaders = bootdisk.ReadLoaders(content, i.size)
 	return nil
 }
 
 // noLoader says why firmware found nothing to boot, from what is on the disk.
 func (i image) noLoader(firmware Firmware) (reason Reason, cause, fix string) {
-	const name = "BOOTX64.EFI"
-	fix = remedy(NoBootLoader)
+	err := i.loaders.Why(firmware == UEFI)
+	reason, fix = NoBootLoader, remedy(NoBootLoader)
 	switch {
-	case errors.Is(i.table, bootdisk.ErrNoTable):
-		return NoBootLoader, "the image has no partition table: it is a file system, or no disk at all", fix
-	case i.table != nil:
-		return NoBootLoader, i.table.Error(), "check that the file is complete"
-	case len(i.loaders) > 0 && !slices.Contains(i.loaders, name):
-		return WrongArchitecture, fmt.Sprintf("the EFI system partition has %v, but no %s: the image is for another processor", i.loaders, name), remedy(WrongArchitecture)
-	case firmware == UEFI && !i.esp:
-		return NoBootLoader, "there is no EFI system partition: the image boots by BIOS only", "set the image property hw_firmware_type to bios, or use an image that boots by UEFI too"
-	case firmware == UEFI:
-		return NoBootLoader, "the EFI system partition has no /EFI/BOOT/" + name, fix
-	case slices.Contains(i.loaders, name):
-		return NoBootLoader, "there is a boot loader for UEFI, but none for BIOS", "set the image property hw_firmware_type to uefi, or use an image that boots by BIOS too"
+	case errors.Is(err, bootdisk.ErrOtherProcessor):
+		reason, fix = WrongArchitecture, remedy(WrongArchitecture)
+	case errors.Is(err, bootdisk.ErrNoTable):
+	case i.loaders.Table != nil:
+		fix = "check that the file is complete"
+	case firmware == UEFI && !i.loaders.ESP:
+		fix = "set the image property hw_firmware_type to bios, or use an image that boots by UEFI too"
+	case firmware == BIOS && len(i.loaders.EFI) > 0:
+		fix = "set the image property hw_firmware_type to uefi, or use an image that boots by BIOS too"
 	}
-	return NoBootLoader, "the first sector of the disk has no boot loader", fix
+	return reason, err.Error(), fix
 }

@@ -1,7 +1,6 @@
 package try
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/images/imagetest"
 	"github.com/slipway-sh/slipway/internal/bootdisk"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/qemu"
 )
 
 // diskFile is a disk in a file, with a loader for UEFI of that name, "" for none.
@@ -132,27 +132,15 @@ func TestBootsAreFaults(t *testing.T) {
 	}
 }
 
-func TestHardwareVirtualizationIsAFlag(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]bool{
-		"processor\t: 0\nflags\t\t: fpu vmx sse4_2\n": true, "flags\t\t: svm\n": true,
-		"vmx flags\t: ept\nflags\t\t: fpu\n": false, "flags\t\t: fpu svmx\n": false, "": false,
-	} {
-		if got := virtualizes(bytes.NewBufferString(text)); got != want {
-			t.Errorf("%q: %t", text, got)
-		}
-	}
-}
-
 func TestPathsForQEMU(t *testing.T) {
 	t.Parallel()
-	args := strings.Join(arguments("/tmp/a,b", tcg, 2222), " ")
+	args := strings.Join(arguments("/tmp/a,b", qemu.TCG, 2222), " ")
 	for _, want := range []string{"file=/tmp/a,,b/root.qcow2", "restrict=on", "hostfwd=tcp:127.0.0.1:2222-:22", "-cpu Nehalem", "-no-reboot"} {
 		if !strings.Contains(args, want) {
 			t.Errorf("%s lacks %s", args, want)
 		}
 	}
-	if args := strings.Join(arguments("/tmp", kvm, 1), " "); !strings.Contains(args, "-accel kvm -cpu host") {
+	if args := strings.Join(arguments("/tmp", qemu.KVM, 1), " "); !strings.Contains(args, "-accel kvm -cpu host") {
 		t.Error(args)
 	}
 }

@@ -7,16 +7,15 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/qemu"
 )
 
 // machine is a QEMU that runs.
@@ -50,15 +49,14 @@ func (h host) start(ctx context.Context, dir string, i image, firmware Firmware,
 	}
 	args := arguments(dir, accelerator, port)
 	if firmware == UEFI {
-		variables := filepath.Join(dir, "variables.fd")
-		if err := copyFile(variables, h.variables); err != nil {
-			return nil, fmt.Errorf("copying UEFI's variables: %w", err)
+		more, err := h.tools.Firmware(filepath.Join(dir, "variables.fd"))
+		if err != nil {
+			return nil, err
 		}
-		args = append(args, "-drive", "if=pflash,unit=0,format=raw,readonly=on,file="+escape(h.code),
-			"-drive", "if=pflash,unit=1,format=raw,file="+escape(variables))
+		args = append(args, more...)
 	}
 	m := &machine{port: port, output: make(chan []byte, 64)}
-	m.cmd = exec.Command(h.qemu, args...) //nolint:noctx // stop ends it, whatever ends the trial
+	m.cmd = exec.Command(h.tools.System, args...) //nolint:noctx // stop ends it, whatever ends the trial
 	m.cmd.Stderr = &m.errors
 	// QEMU does not outlive this process, however that ends.
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -68,7 +66,7 @@ func (h host) start(ctx context.Context, dir string, i image, firmware Firmware,
 	}
 	m.started = time.Now()
 	if err := m.cmd.Start(); err != nil {
-		return nil, fault.New("QEMU", err, "check that "+h.qemu+" runs")
+		return nil, fault.New("QEMU", err, "check that "+h.tools.System+" runs")
 	}
 	go m.copy(serial)
 	return m, nil
@@ -76,50 +74,30 @@ func (h host) start(ctx context.Context, dir string, i image, firmware Firmware,
 
 // arguments are QEMU's. The network reaches nothing: only SSH comes in.
 func arguments(dir, accelerator string, port int) []string {
-	model, speed := "Nehalem", "tcg,thread=multi,tb-size=512"
-	if accelerator == kvm {
-		model, speed = "host", "kvm"
-	}
 	overlay, drive := filepath.Join(dir, "root.qcow2"), filepath.Join(dir, "config.iso")
-	return []string{
-		"-name", "slipway-try", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-		"-machine", "q35,graphics=off", "-accel", speed, "-cpu", model, "-smp", strconv.Itoa(processors), "-m", strconv.Itoa(memoryMiB),
-		"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
-		"-drive", "if=none,id=root,format=qcow2,cache=unsafe,discard=unmap,file=" + escape(overlay), "-device", "virtio-blk-pci,drive=root,bootindex=1",
-		"-drive", "if=none,id=config,format=raw,readonly=on,file=" + escape(drive), "-device", "virtio-blk-pci,drive=config",
-		"-netdev", fmt.Sprintf("user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:%d-:22", port), "-device", "virtio-net-pci,netdev=net,romfile=,mac=" + mac,
-		"-object", "rng-random,id=rng,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=rng",
+	return append(qemu.Base("slipway-try", accelerator, processors, memoryMiB),
+		"-machine", "q35,graphics=off", "-no-reboot",
+		"-drive", "if=none,id=root,format=qcow2,cache=unsafe,discard=unmap,file="+qemu.Escape(overlay), "-device", "virtio-blk-pci,drive=root,bootindex=1",
+		"-drive", "if=none,id=config,format=raw,readonly=on,file="+qemu.Escape(drive), "-device", "virtio-blk-pci,drive=config",
+		"-netdev", fmt.Sprintf("user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:%d-:22", port), "-device", "virtio-net-pci,netdev=net,romfile=,mac="+mac,
 		"-monitor", "none", "-serial", "stdio",
-	}
+	)
 }
-
-// escape writes a path so that QEMU takes a comma in it as one.
-func escape(path string) string { return strings.ReplaceAll(path, ",", ",,") }
 
 // makeDisks makes the disk that the machine may write to, upon the image, and the
 // configuration drive.
 func (h host) makeDisks(ctx context.Context, dir string, i image) error {
-	if err := writeDocuments(filepath.Join(dir, "config")); err != nil {
-		return fmt.Errorf("writing the configuration drive: %w", err)
+	texts, err := documents()
+	if err == nil {
+		err = h.tools.Overlay(ctx, filepath.Join(dir, "root.qcow2"), i.path, i.format, i.bootSize())
 	}
-	for _, args := range [][]string{
-		{h.qemuImage, "create", "-q", "-f", "qcow2", "-F", i.format, "-b", i.path, filepath.Join(dir, "root.qcow2"), strconv.FormatInt(i.bootSize(), 10)},
-		{h.isoMaker, "-quiet", "-J", "-r", "-V", driveLabel, "-o", filepath.Join(dir, "config.iso"), filepath.Join(dir, "config")},
-	} {
-		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fault.New(filepath.Base(args[0]), fmt.Errorf("%w: %s", err, bytes.TrimSpace(out)), "free space in the temporary folder, or set TMPDIR to another")
-		}
+	if err == nil {
+		err = h.tools.ConfigDrive(ctx, filepath.Join(dir, "config.iso"), texts)
+	}
+	if err != nil {
+		return fault.New("the machine's disks", err, "free space in the temporary folder, or set TMPDIR to another")
 	}
 	return nil
-}
-
-func copyFile(to, from string) error {
-	text, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, text, 0o600)
 }
 
 // freePort finds a port of the loopback address that nothing listens at.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/qemu"
 )
 
 // stopper cancels the trial at the first event that has a word.
@@ -35,7 +36,7 @@ func TestAnInterruptLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	begin := time.Now()
-	_, err := Run(ctx, Options{File: diskFile(t, "BOOTX64.EFI"), Firmware: []Firmware{BIOS}, Accelerator: tcg, TempDir: dir,
+	_, err := Run(ctx, Options{File: diskFile(t, "BOOTX64.EFI"), Firmware: []Firmware{BIOS}, Accelerator: qemu.TCG, TempDir: dir,
 		Timeout: time.Hour, Sink: stopper{string(FirmwareStarted), cancel}})
 	if !errors.Is(err, context.Canceled) || time.Since(begin) > time.Minute {
 		t.Errorf("%v after %v", err, time.Since(begin))
@@ -64,7 +65,7 @@ func TestATrialHasAnEnd(t *testing.T) {
 	disk := make([]byte, 1<<20)
 	copy(disk, []byte{0xeb, 0xfe})
 	disk[450], disk[454], disk[458], disk[510], disk[511] = 0x83, 1, 8, 0x55, 0xaa
-	report, err := Run(t.Context(), Options{File: write(t, disk), Firmware: []Firmware{BIOS}, Accelerator: tcg, TempDir: t.TempDir(), Timeout: 4 * time.Second})
+	report, err := Run(t.Context(), Options{File: write(t, disk), Firmware: []Firmware{BIOS}, Accelerator: qemu.TCG, TempDir: t.TempDir(), Timeout: 4 * time.Second})
 	if err == nil || len(report.Boots) != 1 || report.Boots[0].Reason != TimedOut || !strings.Contains(report.Boots[0].Cause, "it waited for: ") {
 		t.Errorf("%v, %+v", err, report)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/qemu"
 )
 
 // Firmware is what starts the boot loader.
@@ -104,7 +105,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = emulatedTime
-		if accelerator == kvm {
+		if accelerator == qemu.KVM {
 			o.Timeout = acceleratedTime
 		}
 	}

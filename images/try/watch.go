@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/qemu"
 )
 
 // watch follows a machine until it has booted, or it is known why it does not.
@@ -29,7 +30,7 @@ type watch struct {
 
 // patience is how long a machine may take from one milestone to what must follow.
 func patience(accelerator string) time.Duration {
-	if accelerator == kvm {
+	if accelerator == qemu.KVM {
 		return 45 * time.Second
 	}
 	return 3 * time.Minute

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,23 +10,31 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/internal/event"
+	accelerator "github.com/slipway-sh/slipway/internal/qemu"
 	"github.com/slipway-sh/slipway/internal/sandbox/container"
+	"github.com/slipway-sh/slipway/internal/sandbox/drivers"
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
+	"github.com/slipway-sh/slipway/internal/sandbox/qemu"
+	"github.com/slipway-sh/slipway/internal/sandbox/site"
 )
 
 // The drivers: what can stand behind servers.
 const (
 	// DriverNone has no machines: servers are ACTIVE, thousands of them.
 	DriverNone = "none"
-	// DriverContainer has Linux containers that run systemd.
+	// DriverContainer has Linux containers that run systemd. Single servers can be
+	// virtual machines.
 	DriverContainer = "container"
+	// DriverQEMU has virtual machines.
+	DriverQEMU = "qemu"
 )
 
 // Drivers are the names of all drivers.
-func Drivers() []string { return []string{DriverContainer, DriverNone} }
+func Drivers() []string { return []string{DriverContainer, DriverQEMU, DriverNone} }
 
 // HostOptions say which driver and what it works with.
 type HostOptions struct {
@@ -35,8 +44,11 @@ type HostOptions struct {
 	Driver string
 	// Runc is the OCI runtime's program for DriverContainer; empty is the one
 	// on the PATH, or that of the last start.
-	Runc   string
-	Events event.Sink
+	Runc string
+	// Accelerator is how the processors of virtual machines are made: one of
+	// qemu.Accelerators.
+	Accelerator string
+	Events      event.Sink
 }
 
 // ErrOtherDriver says that the sandbox was begun with another driver, whose
@@ -48,60 +60,92 @@ func NewHost(o HostOptions) (machine.Host, error) {
 	if begun := BegunWith(o.Dir); begun != "" && begun != o.Driver {
 		return nil, fmt.Errorf("driver %s: %w, %s", o.Driver, ErrOtherDriver, begun)
 	}
-	switch o.Driver {
-	case DriverNone:
-		return machine.NewNone(), remember(o)
-	case DriverContainer:
-		options, err := o.container()
-		if err != nil {
-			return nil, err
-		}
-		if err := remember(o); err != nil {
-			return nil, err
-		}
-		return container.Open(options)
+	if !slices.Contains(Drivers(), o.Driver) {
+		return nil, fmt.Errorf("unknown driver %q (one of %s)", o.Driver, strings.Join(Drivers(), ", "))
 	}
-	return nil, fmt.Errorf("unknown driver %q (one of %s)", o.Driver, strings.Join(Drivers(), ", "))
+	if o.Driver == DriverNone {
+		return machine.NewNone(), remember(o)
+	}
+	runc, err := o.runc()
+	if err == nil {
+		err = remember(o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o.open(runc, container.OpenAt)
+}
+
+// open makes the host of the drivers, with containers only where they are the
+// sandbox's own.
+func (o HostOptions) open(runc string, containers func(*site.Site, string) (*container.Driver, error)) (*drivers.Host, error) {
+	place, err := site.Open(o.site())
+	if err != nil {
+		return nil, err
+	}
+	virtual, err := qemu.OpenAt(place, cmp.Or(o.Accelerator, accelerator.Auto))
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]drivers.Driver{DriverQEMU: virtual}
+	if o.Driver == DriverContainer {
+		if all[DriverContainer], err = containers(place, runc); err != nil {
+			return nil, err
+		}
+	}
+	return drivers.New(place, o.Driver, all), nil
 }
 
 // Lacks is what this host does not have that the driver needs.
-func Lacks(o HostOptions) []container.Lack {
-	if o.Driver != DriverContainer {
-		return nil
+func Lacks(o HostOptions) []site.Lack {
+	switch o.Driver {
+	case DriverContainer:
+		return container.Missing(container.Options{Dir: o.machines(), Runc: o.Runc})
+	case DriverQEMU:
+		return qemu.Missing(o.machines())
 	}
-	return container.Missing(container.Options{Dir: o.machines(), Runc: o.Runc})
+	return nil
 }
 
 // Sweep ends what a sandbox without a process left on the host, as after
 // kill -9. It reports whether there was anything.
 func Sweep(ctx context.Context, o HostOptions) (bool, error) {
-	if BegunWith(o.Dir) != DriverContainer {
+	o.Driver = BegunWith(o.Dir)
+	if o.Driver == "" || o.Driver == DriverNone {
 		return false, nil
 	}
-	options := container.Options{Dir: o.machines(), Runc: o.ownRunc(), Events: o.Events}
-	if !container.Left(options) {
+	if !site.Left(o.site()) && !container.Left(container.Options{Dir: o.machines()}) {
 		return false, nil
 	}
-	return true, container.Clean(ctx, options)
+	host, err := o.open(o.ownRunc(), container.New)
+	if err != nil {
+		return true, err
+	}
+	return true, host.Shutdown(ctx)
 }
+
+func (o HostOptions) site() site.Options { return site.Options{Dir: o.machines(), Events: o.Events} }
 
 func (o HostOptions) machines() string { return filepath.Join(o.Dir, "machines") }
 func (o HostOptions) ownRunc() string  { return filepath.Join(o.machines(), "runc") }
 
-// container keeps a copy of the OCI runtime: machines outlive the process and
-// need it at their end, also when the bundle has gone or is made anew.
-func (o HostOptions) container() (container.Options, error) {
+// runc keeps a copy of the OCI runtime, and returns its path, or "" for the one on the
+// PATH: machines outlive the process and need it at their end, also when the bundle has
+// gone or is made anew.
+func (o HostOptions) runc() (string, error) {
+	if o.Driver != DriverContainer {
+		return "", nil
+	}
 	if err := os.MkdirAll(o.machines(), 0o700); err != nil {
-		return container.Options{}, fmt.Errorf("making the machines' folder: %w", err)
+		return "", fmt.Errorf("making the machines' folder: %w", err)
 	}
-	options := container.Options{Dir: o.machines(), Runc: o.ownRunc(), Events: o.Events}
-	if o.Runc == "" {
-		if _, err := os.Stat(o.ownRunc()); errors.Is(err, fs.ErrNotExist) {
-			options.Runc = ""
-		}
-		return options, nil
+	if o.Runc != "" {
+		return o.ownRunc(), copyProgram(o.ownRunc(), o.Runc)
 	}
-	return options, copyProgram(o.ownRunc(), o.Runc)
+	if _, err := os.Stat(o.ownRunc()); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return o.ownRunc(), nil
 }
 
 func copyProgram(to, from string) error {

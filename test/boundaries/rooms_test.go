@@ -49,8 +49,8 @@ func within(path string, folders ...string) bool {
 }
 
 // What a room may import of the product. The sandbox is a product of its own
-// (docs/design/0021-sandbox.md): it knows how to tell progress and to read a partition table, and nothing else of
-// Slipway. Addons and images do not know what an environment is. Only the command
+// (docs/design/0021-sandbox.md): it knows how to tell progress, to read a partition table and to run QEMU, and nothing
+// else of Slipway. Addons and images do not know what an environment is. Only the command
 // line knows the sandbox, and only cmd the command line.
 func TestRoomsImportDownwards(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestRoomsImportDownwards(t *testing.T) {
 		room     string
 		only, no []string
 	}{
-		{room: "internal/sandbox", only: []string{"internal/sandbox", "internal/event", "internal/bootdisk"}},
+		{room: "internal/sandbox", only: []string{"internal/sandbox", "internal/event", "internal/bootdisk", "internal/qemu"}},
 		{room: "internal/event", only: []string{"internal/event"}},
 		{room: "internal/component", no: []string{"stacks", "internal/cli", "internal/sandbox", "addons", "images"}},
 		{room: "addons", no: []string{"stacks", "internal/cli", "internal/sandbox", "images"}},

@@ -10,6 +10,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/imagedata"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 
+	"github.com/slipway-sh/slipway/internal/sandbox/machinetest"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 )
 
@@ -39,12 +40,12 @@ func newNova(t *testing.T) *nova {
 	return n
 }
 
-// glanceImage uploads an image of a few bytes.
+// glanceImage uploads an image of a few bytes, which boots where machines are virtual.
 func glanceImage(t *testing.T, client *gophercloud.ServiceClient) string {
 	t.Helper()
 	img := must[*images.Image](t)(images.Create(t.Context(), client, images.CreateOpts{Name: unique(t), ContainerFormat: "bare", DiskFormat: "raw"}).Extract())
 	t.Cleanup(func() { _ = images.Delete(cleanup(t), client, img.ID).ExtractErr() })
-	if err := imagedata.Upload(t.Context(), client, img.ID, bytes.NewReader(make([]byte, 4096))).ExtractErr(); err != nil {
+	if err := imagedata.Upload(t.Context(), client, img.ID, bytes.NewReader(machinetest.Guest(4096))).ExtractErr(); err != nil {
 		t.Fatal(err)
 	}
 	return img.ID

@@ -7,8 +7,10 @@ package contract_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"golang.org/x/crypto/bcrypt"
@@ -32,13 +34,21 @@ func run(m *testing.M) (code int, err error) {
 	if os.Getenv("OS_CLOUD") != "" {
 		return m.Run(), nil
 	}
+	if code, done, err := isolated(); done || err != nil {
+		return code, err
+	}
 	dir, err := os.MkdirTemp("", "contract-")
 	if err != nil {
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
 	events := &event.Recorder{}
-	cloud, err := sandbox.Open(sandbox.Options{Dir: dir, Listen: "127.0.0.1:0", HashCost: bcrypt.MinCost, Events: events})
+	host, end, err := machines(os.Getenv(driverVariable), dir, events)
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	cloud, err := sandbox.Open(sandbox.Options{Dir: filepath.Join(dir, "cloud"), Listen: "127.0.0.1:0", HashCost: bcrypt.MinCost, Host: host, Events: events})
 	if err != nil {
 		return 1, err
 	}
@@ -46,12 +56,21 @@ func run(m *testing.M) (code int, err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- cloud.Serve(ctx) }()
+	if err := reachable(cloud.URL()); err != nil {
+		stop()
+		tell(events)
+		return 1, errors.Join(err, <-served)
+	}
 	os.Setenv("OS_CLOUD", "sandbox")
 	os.Setenv("OS_CLIENT_CONFIG_FILE", cloud.CloudsYAML())
 	code = m.Run()
 	stop()
+	tell(events)
+	return code, <-served
+}
+
+func tell(events *event.Recorder) {
 	for _, e := range events.Events() {
 		fmt.Fprintf(os.Stderr, "sandbox: %s: %s%s\n", e.Step, e.Message, e.Error)
 	}
-	return code, <-served
 }

@@ -43,7 +43,7 @@ func (o startOptions) background(ctx context.Context) error {
 	}
 	// Not exec.CommandContext: the sandbox has to outlive this program.
 	cmd := exec.Command(program, "sandbox", "start", "--foreground", "--dir", o.dir, "--listen", o.listen,
-		"--driver", o.driver, "--bundle", o.bundle, "--factor", fmt.Sprint(o.factor))
+		"--driver", o.driver, "--accel", o.accel, "--bundle", o.bundle, "--factor", fmt.Sprint(o.factor))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = o.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/sandbox"
-	"github.com/slipway-sh/slipway/internal/sandbox/container"
+	"github.com/slipway-sh/slipway/internal/sandbox/site"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
@@ -21,7 +21,7 @@ const driverAuto = "auto"
 // host returns what the driver needs from the host. It uses the bundle's OCI
 // runtime if there is one.
 func (o startOptions) host(events event.Sink) sandbox.HostOptions {
-	options := sandbox.HostOptions{Dir: o.dir, Driver: o.driver, Events: events}
+	options := sandbox.HostOptions{Dir: o.dir, Driver: o.driver, Accelerator: o.accel, Events: events}
 	if runc := filepath.Join(o.bundle, "bin", "runc"); isFile(runc) {
 		options.Runc = runc
 	}
@@ -48,9 +48,9 @@ func (o *startOptions) choose(streams ui.Streams) (err error) {
 		o.driver = sandbox.DriverContainer
 	}
 	lacks := sandbox.Lacks(o.host(event.Discard{}))
-	fatal := slices.DeleteFunc(slices.Clone(lacks), func(l container.Lack) bool { return !l.Fatal })
+	fatal := slices.DeleteFunc(slices.Clone(lacks), func(l site.Lack) bool { return !l.Fatal })
 	if len(fatal) > 0 && chosen {
-		return refuse(fatal)
+		return refuse(o.driver, fatal)
 	}
 	if len(fatal) > 0 {
 		lacks, o.driver = fatal, sandbox.DriverNone
@@ -61,7 +61,7 @@ func (o *startOptions) choose(streams ui.Streams) (err error) {
 
 // tell says what the host lacks: what keeps machines from running, and what is
 // only worth knowing.
-func tell(streams ui.Streams, lacks []container.Lack) {
+func tell(streams ui.Streams, lacks []site.Lack) {
 	for _, l := range lacks {
 		word := "Note: this host lacks"
 		if l.Fatal {
@@ -71,10 +71,10 @@ func tell(streams ui.Streams, lacks []container.Lack) {
 	}
 }
 
-func refuse(lacks []container.Lack) error {
+func refuse(driver string, lacks []site.Lack) error {
 	var all []error
 	for _, l := range lacks {
-		all = append(all, fault.New("driver container", fmt.Errorf("%s is missing", l.What), l.Remedy))
+		all = append(all, fault.New("driver "+driver, fmt.Errorf("%s is missing", l.What), l.Remedy))
 	}
 	return errors.Join(all...)
 }

@@ -22,8 +22,8 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/sandbox"
-	"github.com/slipway-sh/slipway/internal/sandbox/container"
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
+	"github.com/slipway-sh/slipway/internal/sandbox/site"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
@@ -226,7 +226,7 @@ func TestRefusals(t *testing.T) {
 func TestLacksAreTold(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	tell(ui.Streams{Err: &out}, []container.Lack{{What: "loop devices", Without: "No machines.", Remedy: "Load it.", Fatal: true},
+	tell(ui.Streams{Err: &out}, []site.Lack{{What: "loop devices", Without: "No machines.", Remedy: "Load it.", Fatal: true},
 		{What: "CAP_SYS_RESOURCE", Without: "Machines work.", Remedy: "Start it so."}})
 	if want := "Missing: loop devices. No machines. Load it.\nNote: this host lacks CAP_SYS_RESOURCE. Machines work. Start it so.\n"; out.String() != want {
 		t.Errorf("told\n%s\nwant\n%s", out.String(), want)

@@ -12,27 +12,34 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/qemu"
 	"github.com/slipway-sh/slipway/internal/sandbox"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
 type startOptions struct {
-	dir, listen, driver, bundle string
-	factor                      float64
-	foreground                  bool
+	dir, listen, driver, accel, bundle string
+	factor                             float64
+	foreground                         bool
 }
 
 func newStart(streams ui.Streams) *cobra.Command {
-	o := startOptions{listen: sandbox.DefaultListen, driver: driverAuto, bundle: "bundle", factor: 1}
+	o := startOptions{listen: sandbox.DefaultListen, driver: driverAuto, accel: qemu.Auto, bundle: "bundle", factor: 1}
 	cmd := &cobra.Command{
 		Use:   "start",
 		Short: "Start the sandbox in the background",
 		Long: `Starts the sandbox in the background and prints how to use it. As root and with a bundle
 it uses the driver container: servers are Linux containers that run systemd, with real
 networks, volumes and load balancers. If something is missing for that, start says what,
-and uses the driver none: all APIs work, but servers become ACTIVE without a machine.`,
+and uses the driver none: all APIs work, but servers become ACTIVE without a machine.
+
+With the driver qemu, servers are virtual machines. With the driver container, single servers
+are, if their flavor has the extra spec slipway:driver=qemu, or their image the property
+slipway_driver=qemu. --accel auto uses KVM if a small guest has run with it, and else emulates
+the processor (tcg): a machine then takes one or two minutes to boot.`,
 		Example: `  sudo slipway sandbox start
   slipway sandbox start --driver none --factor 0
+  sudo slipway sandbox start --driver qemu --accel kvm
   slipway sandbox start --dir ./cloud --listen 127.0.0.1:0 --foreground`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
@@ -41,6 +48,7 @@ and uses the driver none: all APIs work, but servers become ACTIVE without a mac
 	flags := cmd.Flags()
 	flags.StringVar(&o.listen, "listen", o.listen, "loopback address of the APIs; port 0 chooses a free port")
 	flags.StringVar(&o.driver, "driver", o.driver, "machine driver: "+strings.Join(append([]string{driverAuto}, sandbox.Drivers()...), ", "))
+	ui.ChoiceFlag(flags, &o.accel, "accel", qemu.Accelerators(), "processors of virtual machines: kvm, or tcg, which emulates them; auto takes kvm where it works")
 	flags.StringVar(&o.bundle, "bundle", o.bundle, "folder of a bundle with the OCI runtime; without one the runtime is taken from PATH")
 	flags.Float64Var(&o.factor, "factor", o.factor, "duration of operations as a multiple of a real cloud's; 0 means no delay")
 	flags.BoolVar(&o.foreground, "foreground", false, "stay in the foreground until a signal arrives")

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -183,6 +184,9 @@ func (s *service) createMachine(ctx context.Context, v model.Server) error {
 	err = s.machines().Create(ctx, spec)
 	if release := s.env.Store.Update(func(tx *store.Tx) error { image.Release(tx, s.env.Model, v.ID); return nil }); release != nil {
 		return release
+	}
+	if refused := new(machine.Refusal); errors.As(err, &refused) {
+		return aborted(v, "%s", refused.Reason)
 	}
 	return driver(ctx, err, "Exceeded maximum number of retries. Exhausted all hosts available for retrying build failures for instance %s.", v.ID)
 }

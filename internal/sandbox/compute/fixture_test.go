@@ -3,6 +3,7 @@ package compute_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ type driver struct {
 	calls   []string
 	specs   []machine.Spec
 	failing map[string]bool
+	// refusal is why no machine is made, nil if they are.
+	refusal *machine.Refusal
 }
 
 func newDriver() *driver { return &driver{None: machine.NewNone(), failing: map[string]bool{}} }
@@ -61,6 +64,9 @@ func (d *driver) Create(ctx context.Context, spec machine.Spec) error {
 	d.mu.Lock()
 	d.specs = append(d.specs, spec)
 	d.mu.Unlock()
+	if d.refusal != nil {
+		return fmt.Errorf("creating server %s: %w", spec.ID, d.refusal)
+	}
 	if err := d.note("create"); err != nil {
 		return err
 	}

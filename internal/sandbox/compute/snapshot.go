@@ -2,6 +2,7 @@ package compute
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"time"
@@ -47,7 +48,10 @@ func (s *service) upload(ctx context.Context, v model.Server) (time.Duration, er
 // that the server came from, which its disk has never differed from.
 func (s *service) disk(ctx context.Context, v model.Server) (io.ReadCloser, error) {
 	if reader, ok := s.machines().(machine.Snapshotter); ok {
-		return reader.Snapshot(ctx, v.ID)
+		disk, err := reader.Snapshot(ctx, v.ID)
+		if !errors.Is(err, machine.ErrNoDisk) {
+			return disk, err
+		}
 	}
 	return os.Open(image.File(s.env, v.ImageID))
 }

@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/image"
@@ -24,6 +25,28 @@ func bootImage(v model.Server) string {
 		}
 	}
 	return ""
+}
+
+// How a flavor or an image asks for a driver of the sandbox, the flavor first.
+const (
+	driverSpec     = "slipway:driver"
+	driverProperty = "slipway_driver"
+)
+
+// bootProperties are the properties of the image that the server boots from, or that
+// the volume it boots from was made of.
+func (s *service) bootProperties(r store.Reader, v model.Server) map[string]string {
+	if id := bootImage(v); id != "" {
+		img, _ := s.env.Model.Image.Images.Get(r, id)
+		return img.Properties
+	}
+	for _, d := range v.Disks {
+		if d.VolumeID != "" && d.BootIndex == 0 {
+			boot, _ := s.env.Model.Volume.Volumes.Get(r, d.VolumeID)
+			return boot.ImageMetadata
+		}
+	}
+	return nil
 }
 
 // firstSlot is the place of the first local disk on the machine's PCI bus.
@@ -58,6 +81,9 @@ func (s *service) spec(r store.Reader, v model.Server) machine.Spec {
 	if id := bootImage(v); id != "" {
 		spec.Image = image.File(s.env, id)
 	}
+	properties := s.bootProperties(r, v)
+	spec.Driver = cmp.Or(v.Flavor.ExtraSpecs[driverSpec], properties[driverProperty])
+	spec.UEFI = properties["hw_firmware_type"] == "uefi"
 	if v.KeyName != "" && payload.KeyType != "x509" {
 		spec.Metadata.PublicKeys[v.KeyName] = payload.PublicKey
 	}

@@ -88,7 +88,7 @@ func (s *server) linux() (*specs.Linux, error) {
 		// Volumes that kubelet mounts must appear in pods.
 		RootfsPropagation: "shared",
 		// Flat, so that nothing is left in the host's tree when it is removed.
-		CgroupsPath: "/slipway-" + s.driver.tag + "-" + s.Spec.ID,
+		CgroupsPath: "/slipway-" + s.driver.Tag + "-" + s.Spec.ID,
 		Resources:   resources,
 		Devices:     []specs.LinuxDevice{{Path: "/dev/fuse", Type: "c", Major: 10, Minor: 229, FileMode: &mode}},
 		// Settings of the host's kernel: what is not of a namespace is not the

@@ -3,15 +3,14 @@ package container
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-sh/slipway/internal/sandbox/process"
 )
 
 // console is the terminal of a machine: systemd and cloud-init write to
@@ -19,9 +18,8 @@ import (
 // what comes out to the log.
 type console struct {
 	TTY string
-	PID int
-	// Started tells the process from a later one with its number.
-	Started string
+	// The process that copies.
+	process.ID
 }
 
 // openConsole makes a terminal whose output is added to the log. The returned
@@ -78,58 +76,13 @@ func (c *console) keep(master, slave *os.File, log string) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the console log: %w", err)
 	}
-	c.PID, c.Started = cmd.Process.Pid, startTime(cmd.Process.Pid)
+	c.ID = process.Of(cmd.Process.Pid)
 	go func() { _ = cmd.Wait() }() // reaps it, should it end before this process
 	return nil
 }
 
 // close ends the process that copies, if it is still that one.
 func (c *console) close() {
-	if c.PID > 0 && c.Started != "" && startTime(c.PID) == c.Started {
-		_ = unix.Kill(c.PID, unix.SIGKILL)
-	}
+	c.Kill()
 	*c = console{}
-}
-
-// startTime is field 22 of proc_pid_stat(5); empty when there is no process.
-func startTime(pid int) string {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return ""
-	}
-	// The name, in parentheses, may hold anything.
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	if len(fields) < 20 || fields[0] == "Z" {
-		return ""
-	}
-	return fields[19]
-}
-
-// maxConsole is how much of a console is read at most.
-const maxConsole = 4 << 20
-
-// tail returns the last lines of a file, all when lines is 0; a file that does
-// not exist is empty.
-func tail(path string, lines int) (string, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("reading the console: %w", err)
-	}
-	defer f.Close()
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return "", fmt.Errorf("reading the console: %w", err)
-	}
-	text := make([]byte, min(size, maxConsole))
-	if _, err := f.ReadAt(text, size-int64(len(text))); err != nil && !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("reading the console: %w", err)
-	}
-	if lines <= 0 {
-		return string(text), nil
-	}
-	all := strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], ""), nil
 }

@@ -13,13 +13,19 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
+	"github.com/slipway-sh/slipway/internal/sandbox/process"
+	"github.com/slipway-sh/slipway/internal/sandbox/site"
 )
 
 // offline is a driver that runs nothing.
 func offline(t *testing.T) *Driver {
 	t.Helper()
 	dir := t.TempDir()
-	d, err := newDriver(Options{Dir: filepath.Join(dir, "state"), RunDir: filepath.Join(dir, "run"), Runc: "true"})
+	place, err := site.Open(site.Options{Dir: filepath.Join(dir, "state"), RunDir: filepath.Join(dir, "run")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := New(place, "true")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,22 +53,6 @@ func TestHostname(t *testing.T) {
 	}
 }
 
-func TestTail(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "log")
-	if got, err := tail(file, 5); got != "" || err != nil {
-		t.Errorf("no file: %q, %v", got, err)
-	}
-	if err := os.WriteFile(file, []byte("one\ntwo\nthree\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for lines, want := range map[int]string{0: "one\ntwo\nthree\n", 1: "three", 2: "two\nthree", 9: "one\ntwo\nthree"} {
-		if got, err := tail(file, lines); got != want || err != nil {
-			t.Errorf("%d lines: %q, %v; want %q", lines, got, err, want)
-		}
-	}
-}
-
 func TestConsoleOutlivesItsUsers(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "log")
@@ -77,21 +67,21 @@ func TestConsoleOutlivesItsUsers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pid, started := c.PID, c.Started
+	copier := c.ID
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if text, _ := tail(log, 0); text == "first\nsecond\n" {
+		if text, _ := process.Tail(log, 0); text == "first\nsecond\n" {
 			break
 		} else if time.Now().After(end) {
 			t.Fatalf("the log holds %q", text)
 		}
 	}
 	c.close()
-	for end := time.Now().Add(30 * time.Second); startTime(pid) == started; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); copier.Runs(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the process that copies still runs")
 		}
 	}
-	other := console{PID: os.Getpid(), Started: "1"}
+	other := console{ID: process.ID{PID: os.Getpid(), Started: "1"}}
 	other.close() // must not kill a process that has the number of an earlier one
 }
 
@@ -113,30 +103,6 @@ func TestLocalDisks(t *testing.T) {
 		if got := s.link(id); got != want {
 			t.Errorf("%s is found by %s, want %s", id, got, want)
 		}
-	}
-}
-
-func TestSlots(t *testing.T) {
-	t.Parallel()
-	s := &server{Slots: []string{rootSlot}}
-	for _, step := range []struct {
-		take bool
-		id   string
-		want int
-	}{{false, "a", 1}, {false, "b", 2}, {false, "a", 1}, {true, "a", 0}, {false, "c", 1}, {false, "d", 3}} {
-		if step.take {
-			s.Slots[slices.Index(s.Slots, step.id)] = ""
-			continue
-		}
-		if got, err := s.slot(step.id); got != step.want || err != nil {
-			t.Errorf("slot of %s: %d, %v; want %d", step.id, got, err, step.want)
-		}
-	}
-	for len(s.Slots) < maxSlots {
-		s.Slots = append(s.Slots, "x")
-	}
-	if _, err := s.slot("one too many"); err == nil {
-		t.Error("there is a 27th device name")
 	}
 }
 
@@ -181,7 +147,7 @@ func TestRecords(t *testing.T) {
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	lacks := Missing(Options{Dir: t.TempDir(), Runc: "/nowhere/runc"})
-	if !slices.ContainsFunc(lacks, func(l Lack) bool { return l.Fatal && l.Remedy != "" && l.Without != "" }) {
+	if !slices.ContainsFunc(lacks, func(l site.Lack) bool { return l.Fatal && l.Remedy != "" && l.Without != "" }) {
 		t.Errorf("neither root rights nor a runtime are missed: %+v", lacks)
 	}
 }

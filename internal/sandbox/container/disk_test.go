@@ -64,8 +64,8 @@ func TestAnImageIsMountedWithAndWithoutPartitions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := testDisk(t, partitioned)
-			i := images{dir: t.TempDir()}
-			kept, err := i.keep(t.Context(), file)
+			i := newImages(t.TempDir())
+			kept, err := i.Keep(t.Context(), file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func TestAnImageIsMountedWithAndWithoutPartitions(t *testing.T) {
 				if err := i.release(nil, true); err != nil {
 					t.Error(err)
 				}
-				if left := loops(t, i.dir); left != "" {
+				if left := loops(t, i.Dir()); left != "" {
 					t.Errorf("a loop device is left: %s", left)
 				}
 			})
@@ -147,8 +147,8 @@ func TestADiskWithoutARootSaysWhatItHas(t *testing.T) {
 	if _, err := disk.WriteAt(sector, 0); err != nil {
 		t.Fatal(err)
 	}
-	i := images{dir: t.TempDir()}
-	kept, err := i.keep(t.Context(), file)
+	i := newImages(t.TempDir())
+	kept, err := i.Keep(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,13 +159,13 @@ func TestADiskWithoutARootSaysWhatItHas(t *testing.T) {
 	if err := os.WriteFile(zeros, make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if kept, err = i.keep(t.Context(), zeros); err != nil {
+	if kept, err = i.Keep(t.Context(), zeros); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := i.mount(kept); err == nil || !strings.Contains(err.Error(), "which has no partitions, is no file system") {
 		t.Errorf("%v", err)
 	}
-	if left := loops(t, i.dir); left != "" {
+	if left := loops(t, i.Dir()); left != "" {
 		t.Errorf("a loop device is left: %s", left)
 	}
 }
@@ -192,8 +192,8 @@ func TestTheBundlesDisksAreMounted(t *testing.T) {
 		t.Skip("SLIPWAY_BUNDLE is not set, or there are no root rights")
 	}
 	for _, name := range []string{"node", "seed"} {
-		i := images{dir: t.TempDir()}
-		kept, err := i.keep(t.Context(), filepath.Join(bundle, "machines", name+".raw"))
+		i := newImages(t.TempDir())
+		kept, err := i.Keep(t.Context(), filepath.Join(bundle, "machines", name+".raw"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,9 +5,8 @@
 package container
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -16,11 +15,10 @@ import (
 	"sync"
 
 	"github.com/slipway-sh/slipway/internal/event"
-	"github.com/slipway-sh/slipway/internal/sandbox/balancer"
 	"github.com/slipway-sh/slipway/internal/sandbox/blockdev"
 	"github.com/slipway-sh/slipway/internal/sandbox/fabric"
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
-	"github.com/slipway-sh/slipway/internal/sandbox/metadata"
+	"github.com/slipway-sh/slipway/internal/sandbox/site"
 )
 
 // Options say what a driver works with.
@@ -39,16 +37,13 @@ type Options struct {
 	Events    event.Sink
 }
 
-// Driver is machine.Host on this host.
+// Driver is machine.Machines on this host, and with its site machine.Host.
 type Driver struct {
-	Options
-	tag      string
-	runc     runc
-	images   *images
-	volumes  blockdev.Volumes
-	fabric   *fabric.Fabric
-	balancer *balancer.Balancers
-	metadata *metadata.Servers
+	*site.Site
+	runc    runc
+	images  *images
+	volumes blockdev.Volumes
+	fabric  *fabric.Fabric
 
 	mu    sync.Mutex
 	locks map[string]*sync.Mutex
@@ -56,20 +51,27 @@ type Driver struct {
 	imageUse sync.RWMutex
 	// removals are of the disks of deleted machines.
 	removals sync.WaitGroup
-	// addresses are the machines by network and address.
-	addresses map[string]string
 }
 
 var (
 	_ machine.Host     = (*Driver)(nil)
 	_ machine.Machines = (*Driver)(nil)
-	_ machine.Fabric   = (*Driver)(nil)
 )
 
-// Open returns the driver of a folder. Machines that an earlier process left
-// running are adopted; kernel settings that machines need are raised.
+// Open returns the driver of a folder, with a site of its own. Machines that an
+// earlier process left running are adopted; kernel settings that machines need are
+// raised.
 func Open(o Options) (*Driver, error) {
-	d, err := newDriver(o)
+	place, err := site.Open(o.site())
+	if err != nil {
+		return nil, err
+	}
+	return OpenAt(place, o.Runc)
+}
+
+// OpenAt is Open for a site that others may share.
+func OpenAt(place *site.Site, runcPath string) (*Driver, error) {
+	d, err := New(place, runcPath)
 	if err != nil {
 		return nil, err
 	}
@@ -82,23 +84,14 @@ func Open(o Options) (*Driver, error) {
 	return d, nil
 }
 
-func newDriver(o Options) (*Driver, error) {
-	dir, err := filepath.Abs(o.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("opening the container driver: %w", err)
-	}
-	o.Dir = dir
-	d := &Driver{Options: o, tag: tagOf(dir), locks: map[string]*sync.Mutex{}, addresses: map[string]string{}}
-	if d.Events == nil {
-		d.Events = event.Discard{}
-	}
-	if d.RunDir == "" {
-		d.RunDir = defaultRunDir(d.tag)
-	}
-	if d.Runc == "" {
-		d.Runc = "runc"
-	}
-	binary, err := exec.LookPath(d.Runc)
+func (o Options) site() site.Options {
+	return site.Options{Dir: o.Dir, RunDir: o.RunDir, HostSpace: o.HostSpace, Events: o.Events}
+}
+
+// New is OpenAt without adopting or raising anything: the driver can end what is left.
+func New(place *site.Site, runcPath string) (*Driver, error) {
+	d := &Driver{Site: place, locks: map[string]*sync.Mutex{}, volumes: place.Disks, fabric: place.Net}
+	binary, err := exec.LookPath(cmp.Or(runcPath, "runc"))
 	if err != nil {
 		return nil, fmt.Errorf("finding the OCI runtime: %w", err)
 	}
@@ -111,22 +104,12 @@ func newDriver(o Options) (*Driver, error) {
 			return nil, fmt.Errorf("opening the container driver: %w", err)
 		}
 	}
-	if d.volumes, err = blockdev.New(dir); err != nil {
-		return nil, err
-	}
-	d.images = &images{dir: filepath.Join(dir, "images")}
-	d.fabric = fabric.New(fabric.Options{Dir: filepath.Join(d.RunDir, "spaces"), Tag: d.tag, Host: o.HostSpace})
-	d.balancer = balancer.New(d.fabric, filepath.Join(d.RunDir, "spaces"))
-	d.metadata = metadata.NewServers(d.instanceAt)
+	d.images = newImages(filepath.Join(d.Dir, "images"))
 	return d, nil
 }
 
 func (d *Driver) servers() string { return filepath.Join(d.Dir, "servers") }
 func (d *Driver) trash() string   { return filepath.Join(d.Dir, "trash") }
-
-func (d *Driver) space(kind, id string) string {
-	return filepath.Join(d.RunDir, "spaces", kind+"-"+filepath.Base(id))
-}
 
 // lock keeps operations on one machine apart and returns the unlock.
 func (d *Driver) lock(id string) func() {
@@ -147,20 +130,11 @@ func (d *Driver) Name() string { return "container" }
 // Machines returns the driver itself.
 func (d *Driver) Machines() machine.Machines { return d }
 
-// Fabric returns the driver itself, which adds metadata to networks.
-func (d *Driver) Fabric() machine.Fabric { return d }
-
-// Volumes returns the volumes in the folder.
-func (d *Driver) Volumes() machine.Volumes { return d.volumes }
-
-// Balancers returns the load balancers.
-func (d *Driver) Balancers() machine.Balancers { return d.balancer }
-
 // Close ends what lives in this process: metadata and load balancing. Machines
 // and networks stay.
 func (d *Driver) Close() error {
 	d.removals.Wait()
-	return errors.Join(d.metadata.Close(), d.balancer.Close())
+	return d.Site.Close()
 }
 
 // Shutdown ends everything on the host: machines, networks, load balancers,
@@ -168,9 +142,21 @@ func (d *Driver) Close() error {
 // back. The folder with disks and volumes stays, and machines start from it.
 // It tries all, whatever fails on the way.
 func (d *Driver) Shutdown(ctx context.Context) error {
-	err := d.Close()
-	ids, listErr := d.List(ctx)
-	err = errors.Join(err, listErr)
+	err := errors.Join(d.Close(), d.End(ctx), d.Site.Shutdown(ctx), d.Restore())
+	if err == nil { // what is left must be found by the next one
+		err = d.Forsake()
+	}
+	if err != nil {
+		return fmt.Errorf("ending machines: %w", err)
+	}
+	return nil
+}
+
+// End ends all machines, also those that an earlier process left, and what they have
+// on the host. It tries all.
+func (d *Driver) End(ctx context.Context) error {
+	d.removals.Wait()
+	ids, err := d.List(ctx)
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for _, id := range ids {
@@ -182,19 +168,17 @@ func (d *Driver) Shutdown(ctx context.Context) error {
 		})
 	}
 	all.Wait()
-	err = errors.Join(err, d.balancer.Shutdown(), d.fabric.Shutdown(ctx), d.images.release(nil, false), d.volumes.Release())
-	if err != nil { // what is left must be found by the next one
-		return fmt.Errorf("ending machines: %w", err)
-	}
-	if err := d.lower(); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(d.RunDir); err != nil {
-		return fmt.Errorf("ending machines: %w", err)
-	}
-	_ = os.Remove(filepath.Dir(d.RunDir)) // the last one of several sandboxes
-	return nil
+	return errors.Join(err, d.images.release(nil, false))
 }
+
+// Has tells whether a machine is this driver's.
+func (d *Driver) Has(id string) bool {
+	_, err := os.Stat(filepath.Join(d.servers(), filepath.Base(id)))
+	return err == nil
+}
+
+// Restore puts the host's settings back.
+func (d *Driver) Restore() error { return d.lower() }
 
 func (d *Driver) releaseServer(ctx context.Context, id string) error {
 	defer d.lock(id)()
@@ -212,7 +196,11 @@ func (d *Driver) releaseServer(ctx context.Context, id string) error {
 // folder that has nothing running is no error; it works without the records of
 // the model.
 func Clean(ctx context.Context, o Options) error {
-	d, err := newDriver(o)
+	place, err := site.Open(o.site())
+	if err != nil {
+		return err
+	}
+	d, err := New(place, o.Runc)
 	if err != nil {
 		return err
 	}
@@ -222,29 +210,11 @@ func Clean(ctx context.Context, o Options) error {
 // Left reports whether a driver of the folder, in this process or one before,
 // has anything on the host.
 func Left(o Options) bool {
-	dir, err := filepath.Abs(o.Dir)
-	if err != nil {
-		return false
+	if _, err := os.Lstat(filepath.Join(o.Dir, settingName)); err == nil {
+		return true
 	}
-	runDir := o.RunDir
-	if runDir == "" {
-		runDir = defaultRunDir(tagOf(dir))
-	}
-	for _, path := range []string{runDir, filepath.Join(dir, settingName)} {
-		if _, err := os.Lstat(path); err == nil {
-			return true
-		}
-	}
-	return false
+	return site.Left(o.site())
 }
-
-// tagOf tells what belongs to one folder's driver from what belongs to another's.
-func tagOf(dir string) string {
-	sum := sha256.Sum256([]byte(dir))
-	return hex.EncodeToString(sum[:3])
-}
-
-func defaultRunDir(tag string) string { return "/run/slipway/" + tag }
 
 // plug connects a machine's link.
 func (d *Driver) plug(ctx context.Context, space string, n nic) error {

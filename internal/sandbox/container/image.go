@@ -1,9 +1,6 @@
 package container
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -16,14 +13,17 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/bootdisk"
 	"github.com/slipway-sh/slipway/internal/sandbox/blockdev"
+	"github.com/slipway-sh/slipway/internal/sandbox/imagestore"
 )
 
 // images keeps the file systems that machines lie upon: each image is mounted
 // once, read-only, for all machines made of it.
 type images struct {
-	dir string
-	mu  sync.Mutex
+	*imagestore.Store
+	mu sync.Mutex
 }
+
+func newImages(dir string) *images { return &images{Store: imagestore.New(dir)} }
 
 // mountTries are the ways to mount a file system that nothing may write to,
 // not even its journal.
@@ -31,54 +31,7 @@ var mountTries = []struct{ fs, options string }{
 	{"ext4", ""}, {"ext4", "noload"}, {"xfs", "norecovery,nouuid"}, {"erofs", ""}, {"squashfs", ""}, {"btrfs", ""},
 }
 
-// key names an image file by what it was when it was seen.
-func key(path string) (string, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return "", fmt.Errorf("looking at image: %w", err)
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%d", path, st.Size(), st.ModTime().UnixNano()))
-	return hex.EncodeToString(sum[:10]), nil
-}
-
-// keep makes sure that the image stays while machines need it, even when it is
-// deleted from the image service: a link where that can be, else a copy. An
-// image that is not raw is unpacked once.
-func (i *images) keep(ctx context.Context, path string) (string, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	name, err := key(path)
-	if err != nil {
-		return "", err
-	}
-	file := i.file(name)
-	if _, err := os.Stat(file); err == nil {
-		return name, nil
-	}
-	if err := os.MkdirAll(i.dir, 0o700); err != nil {
-		return "", fmt.Errorf("keeping image: %w", err)
-	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", fmt.Errorf("keeping image: %w", err)
-	}
-	plain, err := blockdev.IsRaw(real)
-	if err != nil {
-		return "", err
-	}
-	if plain && os.Link(real, file) == nil {
-		return name, nil
-	}
-	part := file + ".part"
-	_ = os.Remove(part)
-	if err := blockdev.Unpack(ctx, real, part); err != nil {
-		return "", err
-	}
-	return name, os.Rename(part, file)
-}
-
-func (i *images) file(name string) string   { return filepath.Join(i.dir, name+".raw") }
-func (i *images) folder(name string) string { return filepath.Join(i.dir, name) }
+func (i *images) folder(name string) string { return filepath.Join(i.Dir(), name) }
 
 // mount makes the file system of an image appear and returns where.
 func (i *images) mount(name string) (string, error) {
@@ -91,11 +44,11 @@ func (i *images) mount(name string) (string, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", fmt.Errorf("mounting image: %w", err)
 	}
-	root, err := rootPart(i.file(name))
+	root, err := rootPart(i.File(name))
 	if err != nil {
 		return "", fmt.Errorf("mounting image: %w", err)
 	}
-	loop, device, err := blockdev.AttachWhileUsed(i.file(name), root, true)
+	loop, device, err := blockdev.AttachWhileUsed(i.File(name), root, true)
 	if err != nil {
 		return "", err
 	}
@@ -144,7 +97,7 @@ func place(part blockdev.Part) string {
 func (i *images) release(keep map[string]bool, files bool) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	entries, err := os.ReadDir(i.dir)
+	entries, err := os.ReadDir(i.Dir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -155,7 +108,7 @@ func (i *images) release(keep map[string]bool, files bool) error {
 		folder := i.folder(e.Name())
 		err = errors.Join(err, unmount(folder), os.Remove(folder))
 		if files {
-			err = errors.Join(err, os.Remove(i.file(e.Name())))
+			err = errors.Join(err, os.Remove(i.File(e.Name())))
 		}
 	}
 	return err

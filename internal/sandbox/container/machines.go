@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
+	"github.com/slipway-sh/slipway/internal/sandbox/metadata"
+	"github.com/slipway-sh/slipway/internal/sandbox/process"
 )
 
 // Create makes the machine and starts it. Called again it goes on where it
@@ -100,7 +102,7 @@ func (d *Driver) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	d.forget(id)
+	d.Forget(id)
 	return d.dropImages()
 }
 
@@ -174,7 +176,7 @@ func (d *Driver) Console(_ context.Context, id string, lines int) (string, error
 	if err != nil {
 		return "", fmt.Errorf("reading the console of server %s: %w", id, err)
 	}
-	return tail(s.path("console.log"), lines)
+	return process.Tail(s.path("console.log"), lines)
 }
 
 // AttachPort adds a link to the machine, under the next free name.
@@ -221,9 +223,24 @@ func (d *Driver) DetachPort(ctx context.Context, id, portID string) error {
 			return err
 		}
 		s.NICs = slices.Delete(s.NICs, i, i+1)
-		d.forget(id)
+		d.Forget(id)
 		d.note(s)
 		return s.save()
+	})
+}
+
+// note remembers, for the metadata service, where a machine is.
+func (d *Driver) note(s *server) {
+	id, ports := s.Spec.ID, make([]machine.Port, len(s.NICs))
+	for i, n := range s.NICs {
+		ports[i] = n.Port
+	}
+	d.Note(id, ports, func() (metadata.Instance, bool) {
+		s, err := d.load(id)
+		if err != nil {
+			return metadata.Instance{}, false
+		}
+		return s.instance(), true
 	})
 }
 

@@ -2,39 +2,25 @@ package container
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-sh/slipway/internal/sandbox/namespace"
+	"github.com/slipway-sh/slipway/internal/sandbox/site"
 )
-
-// Lack is something that the host does not have.
-type Lack struct {
-	// What is missing, Without what does not work without it, and Remedy what
-	// to do.
-	What, Without, Remedy string
-	// Fatal says that no machine can run.
-	Fatal bool
-}
-
-const none = "Machines cannot run; with --driver none all APIs work and servers become ACTIVE without a machine."
 
 // Missing looks at rights and kernel features, and returns what is not there.
 // It changes nothing but to load kernel modules that are needed.
-func Missing(o Options) []Lack {
-	if os.Geteuid() != 0 {
-		return []Lack{{What: "root rights", Without: none, Remedy: "Run it with sudo, or choose --driver none.", Fatal: true}}
+func Missing(o Options) []site.Lack {
+	if lacks := site.Root(); len(lacks) > 0 {
+		return lacks
 	}
-	var all []Lack
-	add := func(ok bool, l Lack) {
+	var all []site.Lack
+	add := func(ok bool, l site.Lack) {
 		if !ok {
 			all = append(all, l)
 		}
@@ -42,20 +28,20 @@ func Missing(o Options) []Lack {
 	caps, _ := boundingSet()
 	has := strings.Join(caps, " ")
 	for _, name := range []string{"CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_MKNOD"} {
-		add(strings.Contains(has, name), Lack{What: name, Without: none, Fatal: true,
+		add(strings.Contains(has, name), site.Lack{What: name, Without: site.NoMachines, Fatal: true,
 			Remedy: "Run outside of a container, or in a privileged one."})
 	}
 	add(strings.Contains(has, "CAP_SYS_RESOURCE"), resources(engine("/")))
 	_, err := exec.LookPath(cmp.Or(o.Runc, "runc"))
-	add(err == nil, Lack{What: "the OCI runtime runc", Without: none, Remedy: "Use a bundle, which has it, or install runc.", Fatal: true})
+	add(err == nil, site.Lack{What: "the OCI runtime runc", Without: site.NoMachines, Remedy: "Use a bundle, which has it, or install runc.", Fatal: true})
 	all = append(all, missingKernel()...)
 	return append(all, missingFolder(o.Dir)...)
 }
 
 // resources is the lack of CAP_SYS_RESOURCE. Environments, clusters and their
 // upgrades work without it: what needs it is a rare thing in a machine.
-func resources(in string) Lack {
-	l := Lack{What: "CAP_SYS_RESOURCE",
+func resources(in string) site.Lack {
+	l := site.Lack{What: "CAP_SYS_RESOURCE",
 		Without: "Machines and clusters work all the same, but no machine can grow a mounted ext4 file system, or lower the OOM score of a process."}
 	switch in {
 	case "docker", "podman":
@@ -84,61 +70,40 @@ func engine(root string) string {
 	return ""
 }
 
-// missingKernel looks for file systems, devices, cgroups and bridge filters.
-func missingKernel() []Lack {
-	load := "Load it (modprobe %s) or use a kernel that has it."
-	var all []Lack
+// missingKernel looks for file systems, devices and cgroups.
+func missingKernel() []site.Lack {
+	var all []site.Lack
 	known, _ := os.ReadFile("/proc/filesystems")
 	for _, fs := range []string{"overlay", "ext4"} {
-		if !strings.Contains(string(known), "\t"+fs+"\n") && !modprobe(fs) {
-			all = append(all, Lack{What: "the file system " + fs, Without: none, Remedy: fmt.Sprintf(load, fs), Fatal: true})
+		if !strings.Contains(string(known), "\t"+fs+"\n") && !site.Modprobe(fs) {
+			all = append(all, site.Lack{What: "the file system " + fs, Without: site.NoMachines, Remedy: site.LoadModule(fs), Fatal: true})
 		}
 	}
-	if _, err := os.Stat("/dev/loop-control"); err != nil && !modprobe("loop") {
-		all = append(all, Lack{What: "loop devices", Without: none, Remedy: fmt.Sprintf(load, "loop"), Fatal: true})
+	if _, err := os.Stat("/dev/loop-control"); err != nil && !site.Modprobe("loop") {
+		all = append(all, site.Lack{What: "loop devices", Without: site.NoMachines, Remedy: site.LoadModule("loop"), Fatal: true})
 	}
 	if _, err := os.Stat("/dev/ptmx"); err != nil {
-		all = append(all, Lack{What: "/dev/ptmx", Without: none, Remedy: "Mount devpts.", Fatal: true})
+		all = append(all, site.Lack{What: "/dev/ptmx", Without: site.NoMachines, Remedy: "Mount devpts.", Fatal: true})
 	}
 	if found, _ := filepath.Glob("/sys/fs/cgroup/*"); len(found) == 0 {
-		all = append(all, Lack{What: "cgroups", Without: none, Remedy: "Mount them at /sys/fs/cgroup.", Fatal: true})
-	}
-	if _, err := os.Stat("/proc/sys/net/bridge/bridge-nf-call-iptables"); err != nil && !modprobe("br_netfilter") {
-		all = append(all, Lack{What: "br_netfilter", Without: "Security groups let everything through; the rest works.",
-			Remedy: fmt.Sprintf(load, "br_netfilter")})
+		all = append(all, site.Lack{What: "cgroups", Without: site.NoMachines, Remedy: "Mount them at /sys/fs/cgroup.", Fatal: true})
 	}
 	return all
-}
-
-// modprobe loads a module, and tells whether it could.
-func modprobe(name string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	return exec.CommandContext(ctx, "modprobe", name).Run() == nil
 }
 
 // missingFolder tries in the folder what machines need of it, and a network
 // namespace.
-func missingFolder(dir string) []Lack {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return []Lack{{What: "the folder " + dir, Without: none, Remedy: err.Error(), Fatal: true}}
-	}
-	try, err := os.MkdirTemp(dir, "try-")
-	if err != nil {
-		return []Lack{{What: "the folder " + dir, Without: none, Remedy: err.Error(), Fatal: true}}
+func missingFolder(dir string) []site.Lack {
+	try, all := site.TryFolder(dir)
+	if try == "" {
+		return all
 	}
 	defer os.RemoveAll(try)
-	var all []Lack
 	if err := tryOverlay(try); err != nil {
-		all = append(all, Lack{What: fmt.Sprintf("a file system at %s that can be the upper layer of an overlay (%v)", dir, err),
-			Without: none, Remedy: "Choose a folder on ext4, xfs or btrfs.", Fatal: true})
+		all = append(all, site.Lack{What: fmt.Sprintf("a file system at %s that can be the upper layer of an overlay (%v)", dir, err),
+			Without: site.NoMachines, Remedy: "Choose a folder on ext4, xfs or btrfs.", Fatal: true})
 	}
-	space := filepath.Join(try, "space")
-	if err := errors.Join(namespace.Create(space), namespace.Delete(space)); err != nil {
-		all = append(all, Lack{What: fmt.Sprintf("network namespaces (%v)", err), Without: none,
-			Remedy: "Run outside of a container, or in a privileged one.", Fatal: true})
-	}
-	return all
+	return append(all, site.MissingNetworks(try)...)
 }
 
 func tryOverlay(dir string) error {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
+	"github.com/slipway-sh/slipway/internal/sandbox/process"
 )
 
 // runc runs the OCI runtime. It can hang when its child has ended and it
@@ -40,7 +41,7 @@ func (r runc) run(ctx context.Context, id, bundle string, tty *os.File) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.WaitDelay = execWait
 	if err := cmd.Run(); err != nil {
-		text, _ := tail(log, 3)
+		text, _ := process.Tail(log, 3)
 		return fmt.Errorf("starting container: %w: %s", err, strings.TrimSpace(text))
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 	"github.com/slipway-sh/slipway/internal/sandbox/namespace"
+	"github.com/slipway-sh/slipway/internal/sandbox/process"
 )
 
 // server is one machine: the record of it, which is a file in its folder, and
@@ -30,7 +31,7 @@ type server struct {
 	Image string
 	NICs  []nic
 	// Slots are the volumes by the letter of their device: 0 is /dev/vda.
-	Slots    []string
+	Slots    machine.Slots
 	Console  console
 	Prepared bool
 }
@@ -45,7 +46,7 @@ type nic struct {
 const rootSlot = "root"
 
 func (s *server) path(name string) string { return filepath.Join(s.driver.servers(), s.Spec.ID, name) }
-func (s *server) space() string           { return s.driver.space("srv", s.Spec.ID) }
+func (s *server) space() string           { return s.driver.Space("srv", s.Spec.ID) }
 
 // save writes the record so that a crash leaves the old or the new one. It
 // holds user data: nobody else may read it.
@@ -105,7 +106,7 @@ func (s *server) new(ctx context.Context, spec machine.Spec) error {
 		return fmt.Errorf("making folder: %w", err)
 	}
 	if spec.Image != "" {
-		name, err := s.driver.images.keep(ctx, spec.Image)
+		name, err := s.driver.images.Keep(ctx, spec.Image)
 		if err != nil {
 			return err
 		}
@@ -199,28 +200,16 @@ func (s *server) stop(ctx context.Context, gentle bool) error {
 		return err
 	}
 	if gentle && state == machine.Running && !s.trouble(faultinject.NoBoot) {
-		started := startTime(pid)
+		init := process.Of(pid)
 		if err := s.driver.runc.kill(ctx, s.Spec.ID, haltSignal); err == nil {
-			waitGone(ctx, pid, started)
+			patience, cancel := context.WithTimeout(ctx, haltTime)
+			init.Wait(patience)
+			cancel()
 		}
 	}
 	err = s.driver.runc.remove(context.WithoutCancel(ctx), s.Spec.ID)
 	s.Console.close()
 	return errors.Join(err, s.save())
-}
-
-func waitGone(ctx context.Context, pid int, started string) {
-	ctx, cancel := context.WithTimeout(ctx, haltTime)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for startTime(pid) == started && started != "" {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
 }
 
 // release takes from the host what the machine has there; the folder stays.

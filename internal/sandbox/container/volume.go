@@ -15,15 +15,10 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 )
 
-// maxSlots is how many device names there are: vda to vdz.
-const maxSlots = 26
-
-func deviceName(slot int) string { return "vd" + string(rune('a'+slot)) }
-
 // byID is the link that udev makes of a virtio disk's serial number, of which
 // Nova sets the first 20 characters of the volume's id; the Cinder CSI driver
 // and the cloud provider look for it.
-func byID(volumeID string) string { return "disk/by-id/virtio-" + volumeID[:min(20, len(volumeID))] }
+func byID(volumeID string) string { return "disk/by-id/virtio-" + machine.Serial(volumeID) }
 
 // local is what stands for the id of a volume for a disk of the machine's own.
 func (s *server) local(i int) string { return fmt.Sprintf("%s-local-%d", s.Spec.ID, i) }
@@ -40,22 +35,6 @@ func (s *server) link(volumeID string) string {
 }
 
 func detach(file string) error { return blockdev.Detach(file) }
-
-// slot returns the slot of a volume, giving it the first free one.
-func (s *server) slot(volumeID string) (int, error) {
-	if i := slices.Index(s.Slots, volumeID); i >= 0 {
-		return i, nil
-	}
-	if i := slices.Index(s.Slots, ""); i >= 0 {
-		s.Slots[i] = volumeID
-		return i, nil
-	}
-	if len(s.Slots) >= maxSlots {
-		return 0, errors.New("no device name is left")
-	}
-	s.Slots = append(s.Slots, volumeID)
-	return len(s.Slots) - 1, nil
-}
 
 // showVolumes makes the devices of all volumes appear in the machine.
 func (s *server) showVolumes(ctx context.Context) error {
@@ -82,7 +61,7 @@ func (s *server) show(ctx context.Context, slot int, volumeID string) error {
 		return err
 	}
 	defer dev.Close()
-	name := deviceName(slot)
+	name := machine.DeviceName(slot)
 	if err := hide(dev, name, s.link(volumeID)); err != nil {
 		return err
 	}
@@ -134,7 +113,7 @@ func (d *Driver) AttachVolume(ctx context.Context, id, volumeID string) (string,
 	if err != nil {
 		return "", fmt.Errorf("attaching volume %s to server %s: %w", volumeID, id, err)
 	}
-	slot, err := s.slot(volumeID)
+	slot, err := s.Slots.Take(volumeID)
 	if err == nil {
 		err = s.save()
 	}
@@ -144,7 +123,7 @@ func (d *Driver) AttachVolume(ctx context.Context, id, volumeID string) (string,
 	if err != nil {
 		return "", fmt.Errorf("attaching volume %s to server %s: %w", volumeID, id, err)
 	}
-	return "/dev/" + deviceName(slot), nil
+	return "/dev/" + machine.DeviceName(slot), nil
 }
 
 // DetachVolume takes the device away. It is an error, to be tried again, while
@@ -175,10 +154,10 @@ func (s *server) take(ctx context.Context, volumeID string) error {
 	}
 	if dev != nil {
 		defer dev.Close()
-		if err := hide(dev, deviceName(slot), s.link(volumeID)); err != nil {
+		if err := hide(dev, machine.DeviceName(slot), s.link(volumeID)); err != nil {
 			return err
 		}
 	}
-	s.Slots[slot] = ""
+	s.Slots.Free(volumeID)
 	return s.save()
 }

@@ -59,7 +59,7 @@ func networkTables() tables {
 }
 
 // baseRules makes what all ports of a network share.
-func baseRules(space string) error {
+func baseRules(space string, mac net.HardwareAddr) error {
 	return change(space, func(c *nftables.Conn) error {
 		t := networkTables()
 		c.AddTable(t.bridge)
@@ -70,7 +70,7 @@ func baseRules(space string) error {
 			}
 		}
 		rules := map[*nftables.Chain][]expression{
-			t.prerouting: {join(expression{&expr.Meta{Key: expr.MetaKeyIIF, Register: 1}}, toChain(t.from))},
+			t.prerouting: {join(expression{&expr.Meta{Key: expr.MetaKeyIIF, Register: 1}}, toChain(t.from)), metadataRule(mac)},
 			t.pass:       {join(expression{&expr.Meta{Key: expr.MetaKeyOIF, Register: 1}}, toChain(t.to))},
 			t.forward: {
 				join(ctState(expr.CtStateBitESTABLISHED|expr.CtStateBitRELATED), verdict(expr.VerdictAccept)),

@@ -30,7 +30,7 @@ func (f *Fabric) ApplyNetwork(_ context.Context, n machine.Network) error {
 		err = inside(space, func(h *netlink.Handle) error { return ensureBridge(h, n) })
 	}
 	if err == nil {
-		err = baseRules(space)
+		err = baseRules(space, bridgeMAC(n.ID))
 	}
 	if err == nil {
 		err = f.applyUplink(n)
@@ -69,6 +69,11 @@ func ensureBridge(h *netlink.Handle, n machine.Network) error {
 	}
 	if err != nil {
 		return fmt.Errorf("making bridge: %w", err)
+	}
+	if mac := bridgeMAC(n.ID); link.Attrs().HardwareAddr.String() != mac.String() {
+		if err := h.LinkSetHardwareAddr(link, mac); err != nil {
+			return fmt.Errorf("setting the bridge's MAC: %w", err)
+		}
 	}
 	if n.MTU > 0 {
 		if err := h.LinkSetMTU(link, n.MTU); err != nil {

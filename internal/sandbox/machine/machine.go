@@ -71,6 +71,11 @@ type Spec struct {
 	// Metadata returns what the metadata service and the config drive serve.
 	Metadata    Metadata
 	ConfigDrive bool
+	// Driver is the one that the flavor or the image asks for; empty is the
+	// sandbox's own.
+	Driver string
+	// UEFI is the firmware instead of a BIOS, where there is firmware.
+	UEFI bool
 	// Trouble is what fault rules want of this machine: names of
 	// faultinject's machine kinds.
 	Trouble []string

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"io"
 )
 
@@ -13,11 +14,14 @@ type Pauser interface {
 }
 
 // Snapshotter is what drivers add to Machines that can read the disk of a
-// machine as the bytes of a raw image. With others an image of a server is
-// that which the server was made from.
+// machine as the bytes of a raw image. With others, and after ErrNoDisk, an image of
+// a server is that which the server was made from.
 type Snapshotter interface {
 	Snapshot(ctx context.Context, id string) (io.ReadCloser, error)
 }
+
+// ErrNoDisk is what Snapshot returns for a machine whose disk it cannot read.
+var ErrNoDisk = errors.New("the machine has no disk that can be read")
 
 // Resizer is what drivers add to Machines that can give a stopped machine the
 // CPUs, memory and disk of a spec; the machine is started after that. With
