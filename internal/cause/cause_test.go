@@ -113,7 +113,7 @@ status: {conditions: [{type: Ready, status: "False", severity: Warning, reason: 
 		"a quota that is full":   {base + worker("w", "{}", "{conditions: "+port+"}"), &Cloud{Missing: []Unseen{{What: ListServers}}, Quotas: []Quota{{"ports", 5, 5}}}, "quota-network quota ports"},
 		"a quota with room":      {base + worker("w", "{}", "{conditions: "+port+"}"), &Cloud{Missing: []Unseen{{What: ListServers}}, Quotas: []Quota{{"ports", 9, 5}}}, ""},
 		"a load balancer":        {lb, nil, "load-balancer-pending load balancer k8s-clusterapi-cluster-prod-c-kubeapi"},
-		"of a cluster that goes": {strings.Replace(base, "prod}", "prod, deletionTimestamp: \"2026-01-02T09:30:00Z\"}", 1), &Cloud{Balancers: []Balancer{{Name: "k8s-clusterapi-cluster-prod-c-kubeapi", Provisioning: "ERROR"}}}, "deletion-waits Cluster c"},
+		"of a cluster that goes": {strings.Replace(base, "prod}", "prod, deletionTimestamp: \"2026-01-02T09:30:00Z\"}", 1), &Cloud{Balancers: []Balancer{{Name: "k8s-clusterapi-cluster-prod-c-kubeapi", Provisioning: "ERROR"}}}, ""},
 		"that is ACTIVE now":     {lb, &Cloud{Balancers: []Balancer{{Name: "k8s-clusterapi-cluster-prod-c-kubeapi", Provisioning: "ACTIVE"}}}, ""},
 		"a server that is gone": {base + worker("w", "{}", `{instanceID: "1", conditions: [{type: InstanceReady, status: "True", lastTransitionTime: "2026-01-02T09:00:00Z"}]}`),
 			&Cloud{At: now}, "server-deleted server w"},

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,13 +29,13 @@ func awaited(v *scene) []hit {
 	var hits []hit
 	for _, m := range v.members {
 		if m.machine != nil && m.leaving() {
-			hits = append(hits, v.held(m.machine, m.remains()))
+			hits = append(hits, v.held(m.machine, m.remains())...)
 		}
 	}
 	for _, kind := range []string{"KubeadmControlPlane", "OpenStackCluster", "Cluster"} {
 		for _, o := range v.Objects[kind] {
 			if len(hits) == 0 && o.GetDeletionTimestamp() != nil {
-				hits = append(hits, v.held(o, ""))
+				hits = append(hits, v.held(o, "")...)
 			}
 		}
 	}
@@ -50,7 +51,7 @@ func (m member) remains() string {
 }
 
 // held says what keeps one object: its condition Deleting, else its finalizers.
-func (v *scene) held(o *unstructured.Unstructured, remains string) hit {
+func (v *scene) held(o *unstructured.Unstructured, remains string) []hit {
 	object := refOf(o)
 	h := hit{object: object, since: o.GetDeletionTimestamp().Time, source: speaker(o.GetKind())}
 	for _, c := range Conditions(o) {
@@ -63,15 +64,16 @@ func (v *scene) held(o *unstructured.Unstructured, remains string) hit {
 			break
 		}
 	}
-	if h.cause == "" {
-		h.cause = "it is being deleted"
-		if finalizers := o.GetFinalizers(); len(finalizers) > 0 {
-			h.cause += "; it waits for " + strings.Join(slices.Sorted(slices.Values(finalizers)), ", ")
-		}
+	if finalizers := o.GetFinalizers(); h.cause == "" && len(finalizers) > 0 {
+		h.cause = "it is being deleted, and waits for " + strings.Join(slices.Sorted(slices.Values(finalizers)), ", ")
 		h.evidence = append(h.evidence, object.String()+": "+h.cause)
 	}
 	if remains != "" {
+		h.cause = cmp.Or(h.cause, remains)
 		h.evidence = append(h.evidence, "Nova: "+remains)
 	}
-	return h
+	if h.cause == "" {
+		return nil // it says nothing yet
+	}
+	return []hit{h}
 }

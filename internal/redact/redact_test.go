@@ -109,7 +109,7 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 
 const planted = `
 - {apiVersion: v1, kind: Secret, metadata: {name: a, managedFields: [{x: SECRET}], annotations: {kubectl.kubernetes.io/last-applied-configuration: SECRET}}, data: {password: U0VDUkVU}, stringData: {k: SECRET}}
-- {kind: ConfigMap, data: {cloud.conf: "x = SECRET"}}
+- {kind: ConfigMap, data: {cloud.conf: "x = SECRET", settings: SECRET}}
 - {kind: KubeadmControlPlane, spec: {kubeadmConfigSpec: {files: [{path: /etc/x, content: SECRET}], preKubeadmCommands: ["echo SECRET"], users: [{name: u, passwd: SECRET}]}}}
 - {kind: KubeadmConfig, spec: {files: [{path: /etc/x, content: SECRET}], postKubeadmCommands: [SECRET], joinConfiguration: {discovery: {bootstrapToken: {token: SECRET}}}}}
 - {kind: Pod, spec: {containers: [{env: [{name: OS_PASSWORD, value: SECRET}, {name: PORT, value: "80"}]}]}}
