@@ -35,7 +35,7 @@ type createOptions struct {
 }
 
 func newCreate(streams ui.Streams) *cobra.Command {
-	o := createOptions{format: "table"}
+	o := createOptions{format: "table", progress: "auto"}
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Make a backup",
