@@ -137,8 +137,8 @@ devcloud-capo:
 	$(ON_DEVCLOUD) go test -count=1 -timeout 20m -v ./test/devcloud/capo
 
 # The devcloud with machines: a seed with Cluster API in a guest of a real Nova.
-# It is another folder, because it has other packages. About an hour on two
-# processors without KVM.
+# It is another folder, because it has other packages. Without KVM it wants two
+# processors for itself.
 DEVCLOUD_MACHINES ?= devcloud-machines
 
 devcloud-machines: bundle build

@@ -153,7 +153,8 @@ func passing(err error) bool {
 // retry helps. An emulated server that sets up Cluster API was seen to take more than 10 s
 // for a TLS handshake.
 func Unsettled(err error) bool {
-	for _, word := range []string{"etcdserver: leader changed", "etcdserver: no leader", "etcdserver: request timed out", "for learner"} {
+	for _, word := range []string{"etcdserver: leader changed", "etcdserver: no leader", "etcdserver: request timed out", "for learner",
+		"http2: client connection force closed"} {
 		if strings.Contains(err.Error(), word) {
 			return true
 		}

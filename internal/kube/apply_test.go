@@ -31,6 +31,7 @@ func TestWhatIsAskedAgain(t *testing.T) {
 		"nobody listens":    {fmt.Errorf("dialing: %w", syscall.ECONNREFUSED), true, true},
 		"reset":             {fmt.Errorf("reading: %w", syscall.ECONNRESET), true, true},
 		"slow handshake":    {&url.Error{Op: "Patch", URL: "https://x", Err: slow{}}, true, true},
+		"closed by http2":   {&url.Error{Op: "Patch", URL: "https://x", Err: errors.New("http2: client connection force closed via ClientConn.Close")}, true, true},
 		"lost tunnel":       {fmt.Errorf("connecting from seed: %w", net.ErrClosed), true, true},
 		"webhook to come":   {apierrors.NewInternalError(errors.New("failed calling webhook \"x\"")), true, false},
 		"not found":         {apierrors.NewNotFound(pods, "x"), true, false},
