@@ -90,7 +90,8 @@ func TestAStateIsUsedFromAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := inS3(t, options(c, other, nil), server.URL)
-	if list, err := e.Resources(t.Context()); err != nil || len(list) != 2 || list[1].Text("secret") != theSecret {
+	// with the stack itself and the provider
+	if list, err := e.Resources(t.Context()); err != nil || len(list) != 3 || list[2].Text("secret") != theSecret {
 		t.Errorf("read from elsewhere: %v, %v", list, err)
 	}
 	if report := up(t, e, "a", "b"); report.Changes["create"] != 1 || len(report.Changes) != 1 {
