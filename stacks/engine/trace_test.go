@@ -61,8 +61,7 @@ func TestReadingLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// paths lists everything below a folder, but for the copies that the engine makes of a
-// checkpoint before it reads it.
+// paths lists everything below a folder.
 func paths(t *testing.T, folder string) string {
 	t.Helper()
 	var list []string
@@ -76,6 +75,31 @@ func paths(t *testing.T, folder string) string {
 		t.Fatal(err)
 	}
 	return strings.Join(list, "\n")
+}
+
+// TestAStateIsUsedFromAnywhere runs on a machine that has only the passphrase of a state in
+// a bucket, as pipelines do.
+func TestAStateIsUsedFromAnywhere(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(&store{objects: map[string][]byte{}})
+	t.Cleanup(server.Close)
+	c, first, other := newCloud(), t.TempDir(), t.TempDir()
+	up(t, inS3(t, options(c, first, nil), server.URL), "a")
+	passphrase, err := os.ReadFile(filepath.Join(first, "passphrase"))
+	if err != nil || os.WriteFile(filepath.Join(other, "passphrase"), passphrase, 0o600) != nil {
+		t.Fatal(err)
+	}
+	e := inS3(t, options(c, other, nil), server.URL)
+	// with the stack itself and the provider
+	if list, err := e.Resources(t.Context()); err != nil || len(list) != 3 || list[2].Text("secret") != theSecret {
+		t.Errorf("read from elsewhere: %v, %v", list, err)
+	}
+	if report := up(t, e, "a", "b"); report.Changes["create"] != 1 || len(report.Changes) != 1 {
+		t.Errorf("changed from elsewhere: %v", report.Changes)
+	}
+	if left := paths(t, other); left != filepath.Join(other, "passphrase") {
+		t.Errorf("left: %s", left)
+	}
 }
 
 // TestALostPassphraseIsNotReplaced keeps a new passphrase from being taken for that of a
