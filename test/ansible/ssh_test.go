@@ -78,7 +78,7 @@ func answer(connection net.Conn, config *ssh.ServerConfig) {
 			return
 		}
 		for r := range requests {
-			_ = r.Reply(r.Type == "exec", nil)
+			_ = r.Reply(true, nil) // also a terminal, which raw asks for
 			if r.Type == "exec" {
 				_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{}))
 				break
