@@ -152,12 +152,16 @@ func TestAnEnvironmentByCommands(t *testing.T) {
 	if len(plan.Changes) != 16 {
 		t.Errorf("the plan has %d changes", len(plan.Changes))
 	}
+	data[statusData](t, "status", "--drift", "-f", file, "-o", "json")
+	folder := filepath.Join(filepath.Dir(file), ".slipway")
+	if _, err := os.Stat(folder); err == nil {
+		t.Error("commands that only read left .slipway")
+	}
 	if code, _, stderr := run(t.Context(), "up", "-f", file, "--skip-check", "bundle"); code != fault.ExitUsage || !strings.Contains(stderr, "not confirmed") {
 		t.Errorf("unconfirmed up: exit code %d\n%s", code, stderr)
 	}
-	data[statusData](t, "status", "--drift", "-f", file, "-o", "json")
-	if _, err := os.Stat(filepath.Join(filepath.Dir(file), ".slipway")); err == nil {
-		t.Error("commands that only read left .slipway")
+	if _, err := os.Stat(filepath.Join(folder, "passphrase")); err == nil {
+		t.Error("what was not confirmed left a passphrase")
 	}
 	if said := upToTheSeed(t, file); strings.Contains(said, cloud.Passwords().Demo) {
 		t.Error("a password is told")

@@ -250,7 +250,7 @@ func TestStatuses(t *testing.T) {
 		t.Errorf("a latest generation: %v", status)
 	}
 	cluster.SetGeneration(4) // the controllers had not seen it
-	if status, _ = recovery.Status(cluster, live, nil); status["observedGeneration"] != int64(0) {
+	if status, _ = recovery.Status(cluster, live, nil); status["observedGeneration"] != nil { // a schema wants at least 1
 		t.Errorf("an older generation: %v", status["observedGeneration"])
 	}
 	if _, ok := recovery.Status(g.Find("Secret", "a-ca"), live, nil); ok {

@@ -81,7 +81,8 @@ func (u UIDs) renewed(value any) any {
 }
 
 // regenerate puts the new generation where the old one was, and one less where an
-// older one was.
+// older one was. The first generation has none before it, and a schema wants at least 1
+// (Cluster API's Cluster): the field goes, as for what nobody has observed.
 func regenerate(value any, old, now int64) {
 	switch v := value.(type) {
 	case []any:
@@ -95,8 +96,13 @@ func regenerate(value any, old, now int64) {
 				regenerate(below, old, now)
 				continue
 			}
-			if v[key] = now; seen < old {
-				v[key] = max(now-1, 0)
+			switch {
+			case seen >= old:
+				v[key] = now
+			case now > 1:
+				v[key] = now - 1
+			default:
+				delete(v, key)
 			}
 		}
 	}

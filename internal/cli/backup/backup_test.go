@@ -118,7 +118,7 @@ func TestBackupOfARealCluster(t *testing.T) {
 	var first, second store.Backup
 	decode(t, e.must(t, "create", "--kubeconfig", kubeconfig, "-o", "json"), &first)
 	decode(t, e.must(t, "create", "--kubeconfig", kubeconfig, "-o", "json"), &second)
-	if first.Objects < 60 || second.Written*20 > first.Written {
+	if first.Objects < 50 || second.Written*20 > first.Written {
 		t.Errorf("%d objects, %d bytes, then %d", first.Objects, first.Written, second.Written)
 	}
 	if list := e.must(t, "list"); strings.Count(list, " ok\n") != 2 {
