@@ -65,14 +65,15 @@ func (v *scene) covers(a, b *Finding) bool {
 	switch {
 	case a.Object == b.Object:
 		return specific(a) > specific(b)
+	case b.Reason == "deletion-waits" && a.Reason != b.Reason:
+		// What keeps one part keeps those that are deleted after it, and the whole; without
+		// a login nothing can be deleted.
+		return ofDeletion(a.words) || a.rule.Layer == layerIdentity && a.rule.find != nil
 	case slices.Contains(a.Chain, b.Object):
 		return a.Reason == b.Reason || repeats(b) && specific(b) <= specific(a)
 	case a.rule.Layer == layerIdentity && a.rule.find != nil:
-		// Without a login nothing can be created, repaired or deleted.
-		return b.words != "" || b.Reason == "deletion-waits"
-	case b.Reason == "deletion-waits":
-		// What keeps one part keeps those that are deleted after it.
-		return a.Reason != b.Reason && ofDeletion(a.words)
+		// Without a login nothing can be created or repaired.
+		return b.words != ""
 	case b.rule.Layer == layerAddons:
 		return v.stands(a)
 	}

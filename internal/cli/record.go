@@ -57,9 +57,12 @@ func exitOf(interrupted, err error) fault.Exit {
 	return fault.ExitCode(err)
 }
 
-// begin records the beginning of a run. Without an environment there is nothing to record:
+// begin records the beginning of a run that may change something. Without an environment there is nothing to record:
 // the command says what is wrong with its file.
 func begin(cmd *cobra.Command, args []string, recorder *runlog.Recorder) error {
+	if only, _ := cmd.Flags().GetBool("dry-run"); only {
+		return nil // it changes nothing, and must leave nothing
+	}
 	var from environment.Flags
 	from.Files, _ = cmd.Flags().GetStringArray("file")
 	from.Name, _ = cmd.Flags().GetString("env")

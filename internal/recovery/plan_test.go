@@ -249,7 +249,7 @@ func TestStatuses(t *testing.T) {
 	if !ok || status["observedGeneration"] != int64(1) || status["conditions"].([]any)[0].(map[string]any)["observedGeneration"] != int64(1) {
 		t.Errorf("a latest generation: %v", status)
 	}
-	cluster.SetGeneration(4) // the controllers had not seen it
+	cluster.SetGeneration(4)                                                                  // the controllers had not seen it
 	if status, _ = recovery.Status(cluster, live, nil); status["observedGeneration"] != nil { // a schema wants at least 1
 		t.Errorf("an older generation: %v", status["observedGeneration"])
 	}
