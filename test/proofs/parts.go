@@ -24,6 +24,7 @@ func parts() []part {
 		{"mutate", "mutate", "changed conditions and results must be noticed by tests", false},
 		{"fleet", "bench-fleet", "the Magnum endpoint, its controllers and the addon provider with many clusters", false},
 		{"upgrade", "upgrade-test", "an environment of an older Slipway becomes this one, on machines", false},
+		{"machines", "devcloud-machines", "a seed in a guest of a real Nova", false},
 		{"devcloud", "devcloud-test", "the contract suite, an environment and Magnum on a real OpenStack", false},
 	}
 }

@@ -197,9 +197,8 @@ func snapshotOf(t *testing.T, on *kube.Cluster, g *recoverytest.Graph, p *recove
 }
 
 // statuses are those of a plan's objects, as text by object, without generations and
-// UIDs, which are of one cluster.
-// Generations are left out: the new object begins with 1, and TestStatuses of package
-// recovery has what becomes of them.
+// UIDs, which are of one cluster; TestStatuses of package recovery has what becomes of
+// generations.
 func statuses(objects []*unstructured.Unstructured) map[string]string {
 	all := map[string]string{}
 	for _, o := range objects {
