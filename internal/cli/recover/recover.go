@@ -57,7 +57,7 @@ func New(streams ui.Streams, source Source) *cobra.Command {
 proves that nothing in the cloud changes, before any controller may act:
 
   1. up        makes the seed and the management cluster, as slipway up does
-  2. fence     takes the next generation, so that a former one does not write any more
+  2. fence     counts the rebuild in the cloud; servers of the former one must be gone
   3. restore   writes all objects; every cluster is paused
   4. prove     compares objects and cloud; nothing is unpaused unless all checks pass
   5. unpause   one cluster, then 10 %, then the rest, and watches the cloud meanwhile
