@@ -53,12 +53,16 @@ func Choose(s *snapshot.Snapshot, scope Scope) (wanted []*unstructured.Unstructu
 		}
 		only = family(s.Objects, name)
 	}
-	used := map[string]bool{}
+	used, homes := map[string]bool{}, homes(s.Objects, own)
 	for _, o := range s.Objects {
 		if o.GetKind() == kindNamespace && group(o) == "" {
 			continue
 		}
-		if reason := reasonAgainst(o, scope, own, only); reason != "" {
+		reason := reasonAgainst(o, scope, own, only)
+		if reason == "" && o.GetNamespace() != "" && !system(o.GetNamespace()) && !homes[o.GetNamespace()] {
+			reason = "no workload cluster is in this namespace: the management cluster's own addons make it"
+		}
+		if reason != "" {
 			out = append(out, Skipped{Describe(o), reason})
 			continue
 		}
@@ -73,6 +77,19 @@ func Choose(s *snapshot.Snapshot, scope Scope) (wanted []*unstructured.Unstructu
 }
 
 const kindNamespace = "Namespace"
+
+// homes are the namespaces of workload clusters: those with an object of another API
+// group than Kubernetes' own that is not the management cluster's. Other namespaces, such
+// as kube-flannel, belong to addons of the management cluster.
+func homes(objects []*unstructured.Unstructured, own map[*unstructured.Unstructured]bool) map[string]bool {
+	found := map[string]bool{}
+	for _, o := range objects {
+		if o.GetNamespace() != "" && !own[o] && strings.Contains(group(o), ".") && !strings.HasSuffix(group(o), ".k8s.io") || is(o, groupClusterAPI, "Cluster") && !own[o] {
+			found[o.GetNamespace()] = true
+		}
+	}
+	return found
+}
 
 // system reports whether a namespace is there without a restore.
 func system(namespace string) bool {
