@@ -104,12 +104,11 @@ func TestLeftoversEnd(t *testing.T) {
 	if err := errors.Join(s.Mark(), os.MkdirAll(filepath.Dir(shim), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	bash, err := os.ReadFile("/bin/bash")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(shim, bash, 0o755); err != nil {
-		t.Fatal(err)
+	// Copied by another process: what this one has open for writing, a child that another
+	// test starts at that moment has open too, and then it cannot run ("text file busy",
+	// golang/go#22315).
+	if out, err := exec.CommandContext(t.Context(), "cp", "/bin/bash", shim).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	pids := filepath.Join(t.TempDir(), "pid")
 	container := exec.CommandContext(t.Context(), shim, "-c", "sleep 300 & echo $! > "+pids+"; wait")

@@ -39,9 +39,14 @@ func volumeScript(t *testing.T, k3s string) (run func() int, calls func() string
 	}
 	script := strings.NewReplacer("/dev/disk/by-id", dir, "/run/", dir+"/", "/etc/rancher", dir+"/etc", "target=/var/lib/rancher/k3s", "target="+dir+"/k3s-data",
 		`[ -b "$link" ]`, `[ -e "$link" ]`).Replace(string(text))
+	// Written by another process: what this one has open for writing, a child that another
+	// test starts at that moment has open too, and then it cannot run ("text file busy",
+	// golang/go#22315).
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
-			t.Fatal(err)
+		cmd := exec.CommandContext(t.Context(), "install", "-m", "0700", "/dev/stdin", filepath.Join(dir, name))
+		cmd.Stdin = strings.NewReader(text)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
 		}
 	}
 	write("script", script)
