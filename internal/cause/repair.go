@@ -32,6 +32,10 @@ func repairs(machine *unstructured.Unstructured) bool {
 // a machine that it replaces what it would be without the machine: one that the next
 // machine does not have passes, others stay.
 func (v *scene) repair(f *Finding) {
+	if v.needless(f.Reason) {
+		f.Ending = Passing
+		return
+	}
 	machine := find(v.Objects["Machine"], f.Of("Machine").Name)
 	if f.Ending == Passing || !repairs(machine) || f.Ending != Final && !f.rule.healthCheck {
 		return

@@ -50,3 +50,24 @@ func TestAHealthCheckRepairs(t *testing.T) {
 		}
 	}
 }
+
+// TestTheLifeInsideAClusterThatGoes: etcd and the API end with the last machine, which is
+// no reason to end the wait for the deletion.
+func TestTheLifeInsideAClusterThatGoes(t *testing.T) {
+	t.Parallel()
+	const words = `status: {conditions: [{type: Available, status: "False", reason: NotAvailable, message: "* Deleting: Waiting for KubeadmControlPlane to be deleted\\n* ControlPlaneAvailable: Failed to get etcd members", lastTransitionTime: "2026-01-02T09:40:00Z"}]}`
+	for metadata, help := range map[string]bool{
+		`{name: c, namespace: prod}`: true,
+		`{name: c, namespace: prod, deletionTimestamp: "2026-01-02T09:30:00Z"}`: false,
+	} {
+		a := Explain(Snapshot{Objects: read(t, "kind: Cluster\nmetadata: "+metadata+"\n"+words), Now: now})
+		if len(a.Findings) == 0 || !strings.Contains(reasons(a), "etcd-unhealthy Cluster c") {
+			t.Fatalf("%s: %q", metadata, reasons(a))
+		}
+		for _, f := range a.Findings {
+			if f.NeedsHelp() != help {
+				t.Errorf("%s: %s needs help: %t", metadata, f.Reason, f.NeedsHelp())
+			}
+		}
+	}
+}

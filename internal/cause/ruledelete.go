@@ -50,6 +50,13 @@ func (m member) remains() string {
 	return fmt.Sprintf("its server is %s%s", m.nova.Status, doing(m.nova.Task))
 }
 
+// needless reports whether a reason is about the life inside a cluster that is being
+// deleted: when its last machines go, so do etcd and its API, and Cluster API says so
+// while it goes on.
+func (v *scene) needless(reason string) bool {
+	return v.ending() && slices.Contains([]string{"etcd-unhealthy", "etcd-no-space", "api-unreachable", "version-skew", "certificate-expired", "load-balancer-member-down"}, reason)
+}
+
 // held says what keeps one object: its condition Deleting, else its finalizers.
 func (v *scene) held(o *unstructured.Unstructured, remains string) []hit {
 	object := refOf(o)

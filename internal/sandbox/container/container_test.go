@@ -92,7 +92,7 @@ func TestLocalDisks(t *testing.T) {
 	d := offline(t)
 	s := &server{driver: d}
 	spec := machine.Spec{ID: "id", Volumes: []string{"v"}, Local: []machine.LocalDisk{{GiB: 2, Address: "0000:00:10.0"}}}
-	if err := s.new(t.Context(), spec); err != nil {
+	if err := s.Make(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
 	file, err := os.Stat(d.volumes.Path("id-local-0"))
@@ -117,22 +117,22 @@ func TestRecords(t *testing.T) {
 		t.Errorf("starting what is not there: %v", err)
 	}
 	for _, id := range []string{"", ".", "..", "../x", "a/b"} {
-		if _, err := d.load(id); err == nil || errors.Is(err, fs.ErrNotExist) {
+		if _, err := d.Load(id); err == nil || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("id %q: %v", id, err)
 		}
 	}
-	s, _ := d.load("one")
-	if err := s.new(ctx, machine.Spec{ID: "one"}); err == nil {
+	s, _ := d.Load("one")
+	if err := s.Make(ctx, machine.Spec{ID: "one"}); err == nil {
 		t.Error("a machine without a disk")
 	}
-	if err := s.new(ctx, machine.Spec{ID: "one", Volumes: []string{"v"}, Ports: []machine.Port{{ID: "p"}}}); err != nil {
+	if err := s.Make(ctx, machine.Spec{ID: "one", Volumes: []string{"v"}, Ports: []machine.Port{{ID: "p"}}}); err != nil {
 		t.Fatal(err)
 	}
 	st, err := os.Stat(s.path("server.json"))
 	if err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("record, which holds user data: %v, %v", st.Mode(), err)
 	}
-	again, err := d.load("one")
+	again, err := d.Load("one")
 	if err != nil || again.Slots[0] != "v" || again.NICs[0].Name != "eth0" {
 		t.Errorf("read again: %+v, %v", again, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/sandbox/blockdev"
 	"github.com/slipway-sh/slipway/internal/sandbox/fabric"
+	"github.com/slipway-sh/slipway/internal/sandbox/lifecycle"
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 	"github.com/slipway-sh/slipway/internal/sandbox/site"
 )
@@ -40,15 +41,12 @@ type Options struct {
 // Driver is machine.Machines on this host, and with its site machine.Host.
 type Driver struct {
 	*site.Site
+	*lifecycle.Servers[*server]
 	runc    runc
 	images  *images
 	volumes blockdev.Volumes
 	fabric  *fabric.Fabric
 
-	mu    sync.Mutex
-	locks map[string]*sync.Mutex
-	// imageUse keeps images from being dropped while a machine is made of one.
-	imageUse sync.RWMutex
 	// removals are of the disks of deleted machines.
 	removals sync.WaitGroup
 }
@@ -78,8 +76,8 @@ func OpenAt(place *site.Site, runcPath string) (*Driver, error) {
 	if err := d.raise(); err != nil {
 		return nil, err
 	}
-	if err := d.adopt(); err != nil {
-		return nil, fmt.Errorf("adopting machines: %w", err)
+	if err := d.Adopt(); err != nil {
+		return nil, err
 	}
 	return d, nil
 }
@@ -90,7 +88,7 @@ func (o Options) site() site.Options {
 
 // New is OpenAt without adopting or raising anything: the driver can end what is left.
 func New(place *site.Site, runcPath string) (*Driver, error) {
-	d := &Driver{Site: place, locks: map[string]*sync.Mutex{}, volumes: place.Disks, fabric: place.Net}
+	d := &Driver{Site: place, volumes: place.Disks, fabric: place.Net}
 	binary, err := exec.LookPath(cmp.Or(runcPath, "runc"))
 	if err != nil {
 		return nil, fmt.Errorf("finding the OCI runtime: %w", err)
@@ -99,30 +97,23 @@ func New(place *site.Site, runcPath string) (*Driver, error) {
 	if err := os.RemoveAll(d.trash()); err != nil {
 		return nil, fmt.Errorf("removing the disks of deleted machines: %w", err)
 	}
-	for _, folder := range []string{d.servers(), d.trash(), d.runc.root} {
+	folder := filepath.Join(d.Dir, "servers")
+	for _, folder := range []string{folder, d.trash(), d.runc.root} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return nil, fmt.Errorf("opening the container driver: %w", err)
 		}
 	}
-	d.images = newImages(filepath.Join(d.Dir, "images"))
+	d.images = newImages(filepath.Join(place.Dir, "images"))
+	d.Servers = &lifecycle.Servers[*server]{
+		Site: place, Folder: folder, Record: "server.json",
+		New:        func(id string) *server { return &server{driver: d, Spec: machine.Spec{ID: id}} },
+		Discard:    d.discard,
+		DropImages: func(used map[string]bool) error { return d.images.release(used, true) },
+	}
 	return d, nil
 }
 
-func (d *Driver) servers() string { return filepath.Join(d.Dir, "servers") }
-func (d *Driver) trash() string   { return filepath.Join(d.Dir, "trash") }
-
-// lock keeps operations on one machine apart and returns the unlock.
-func (d *Driver) lock(id string) func() {
-	d.mu.Lock()
-	l := d.locks[id]
-	if l == nil {
-		l = &sync.Mutex{}
-		d.locks[id] = l
-	}
-	d.mu.Unlock()
-	l.Lock()
-	return l.Unlock
-}
+func (d *Driver) trash() string { return filepath.Join(d.Dir, "trash") }
 
 // Name is "container".
 func (d *Driver) Name() string { return "container" }
@@ -156,41 +147,11 @@ func (d *Driver) Shutdown(ctx context.Context) error {
 // on the host. It tries all.
 func (d *Driver) End(ctx context.Context) error {
 	d.removals.Wait()
-	ids, err := d.List(ctx)
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, id := range ids {
-		all.Go(func() {
-			e := d.releaseServer(ctx, id)
-			mu.Lock()
-			defer mu.Unlock()
-			err = errors.Join(err, e)
-		})
-	}
-	all.Wait()
-	return errors.Join(err, d.images.release(nil, false))
-}
-
-// Has tells whether a machine is this driver's.
-func (d *Driver) Has(id string) bool {
-	_, err := os.Stat(filepath.Join(d.servers(), filepath.Base(id)))
-	return err == nil
+	return errors.Join(d.Servers.End(ctx), d.images.release(nil, false))
 }
 
 // Restore puts the host's settings back.
 func (d *Driver) Restore() error { return d.lower() }
-
-func (d *Driver) releaseServer(ctx context.Context, id string) error {
-	defer d.lock(id)()
-	s, err := d.load(id)
-	if err == nil {
-		err = s.release(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("ending server %s: %w", id, err)
-	}
-	return nil
-}
 
 // Clean is Shutdown for a folder whose process is gone, as after kill -9. A
 // folder that has nothing running is no error; it works without the records of
@@ -219,4 +180,17 @@ func Left(o Options) bool {
 // plug connects a machine's link.
 func (d *Driver) plug(ctx context.Context, space string, n nic) error {
 	return d.fabric.Plug(ctx, fabric.Plug{Space: space, Name: n.Name, Port: n.Port, Host: true})
+}
+
+// discard removes a folder, which can take seconds, while others go on.
+func (d *Driver) discard(path string) error {
+	bin, err := os.MkdirTemp(d.trash(), "")
+	if err != nil {
+		return fmt.Errorf("removing the disk: %w", err)
+	}
+	if err := os.Rename(path, filepath.Join(bin, "server")); err != nil {
+		return fmt.Errorf("removing the disk: %w", err)
+	}
+	d.removals.Go(func() { _ = os.RemoveAll(bin) }) // what is left goes at the next start
+	return nil
 }

@@ -142,7 +142,7 @@ func (s *server) prepare() error {
 	if !s.Spec.ConfigDrive {
 		return nil
 	}
-	docs, err := metadata.Documents(s.instance())
+	docs, err := metadata.Documents(s.Instance())
 	if err != nil {
 		return err
 	}
@@ -195,8 +195,8 @@ func (s *server) nameservers() string {
 	return text.String()
 }
 
-// instance is what metadata tells of the machine.
-func (s *server) instance() metadata.Instance {
+// Instance is what metadata tells of the machine.
+func (s *server) Instance() metadata.Instance {
 	i := metadata.Instance{ID: s.Spec.ID, Name: s.Spec.Name, ProjectID: s.Spec.ProjectID, Metadata: s.Spec.Metadata}
 	i.Metadata.Hostname = s.hostname()
 	for _, n := range s.NICs {

@@ -2,12 +2,10 @@ package container
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,37 +43,20 @@ type nic struct {
 // rootSlot stands for the disk made of an image.
 const rootSlot = "root"
 
-func (s *server) path(name string) string { return filepath.Join(s.driver.servers(), s.Spec.ID, name) }
+func (s *server) path(name string) string { return s.driver.Path(s.Spec.ID, name) }
 func (s *server) space() string           { return s.driver.Space("srv", s.Spec.ID) }
+func (s *server) save() error             { return s.driver.Save(s) }
 
-// save writes the record so that a crash leaves the old or the new one. It
-// holds user data: nobody else may read it.
-func (s *server) save() error {
-	data, err := json.MarshalIndent(s, "", " ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(s.path("server.json.new"), data, 0o600); err != nil {
-		return fmt.Errorf("writing record: %w", err)
-	}
-	return os.Rename(s.path("server.json.new"), s.path("server.json"))
-}
+// ID, LocalDisks and ImageName are for lifecycle.Server.
+func (s *server) ID() string        { return s.Spec.ID }
+func (s *server) ImageName() string { return s.Image }
 
-// load returns the record of a machine, or fs.ErrNotExist.
-func (d *Driver) load(id string) (*server, error) {
-	if id == "" || id != filepath.Base(id) || strings.HasPrefix(id, ".") {
-		return nil, fmt.Errorf("%q is not the id of a server", id)
+// LocalDisks are the volumes that end with the machine.
+func (s *server) LocalDisks() (ids []string) {
+	for i := range s.Spec.Local {
+		ids = append(ids, s.local(i))
 	}
-	s := &server{driver: d}
-	s.Spec.ID = id
-	data, err := os.ReadFile(s.path("server.json"))
-	if err != nil {
-		return s, err
-	}
-	if err := json.Unmarshal(data, s); err != nil {
-		return nil, fmt.Errorf("reading record: %w", err)
-	}
-	return s, nil
+	return ids
 }
 
 var notHost = regexp.MustCompile(`[^a-z0-9.-]+`)
@@ -96,8 +77,8 @@ func (s *server) hostname() string {
 
 func (s *server) trouble(k faultinject.Kind) bool { return slices.Contains(s.Spec.Trouble, string(k)) }
 
-// new fills the record of a machine that does not exist yet.
-func (s *server) new(ctx context.Context, spec machine.Spec) error {
+// Make fills the record of a machine that does not exist yet.
+func (s *server) Make(ctx context.Context, spec machine.Spec) error {
 	s.Spec = spec
 	for i, p := range spec.Ports {
 		s.NICs = append(s.NICs, nic{Name: fmt.Sprintf("eth%d", i), Port: p})
@@ -124,9 +105,9 @@ func (s *server) new(ctx context.Context, spec machine.Spec) error {
 	return s.save()
 }
 
-// start makes everything that the machine needs and runs it. Each step looks
+// Start makes everything that the machine needs and runs it. Each step looks
 // at what is there, so that it can be repeated at any point.
-func (s *server) start(ctx context.Context) error {
+func (s *server) Start(ctx context.Context) error {
 	state, _, err := s.driver.runc.state(ctx, s.Spec.ID)
 	if err != nil || state == machine.Running {
 		return err
@@ -192,9 +173,9 @@ func (s *server) plug(ctx context.Context) error {
 // haltTime is how long a machine may take to switch itself off.
 const haltTime = 20 * time.Second
 
-// stop ends the machine; its disk, ports and volumes stay. A gentle stop asks
+// Stop ends the machine; its disk, ports and volumes stay. A gentle stop asks
 // systemd first.
-func (s *server) stop(ctx context.Context, gentle bool) error {
+func (s *server) Stop(ctx context.Context, gentle bool) error {
 	state, pid, err := s.driver.runc.state(ctx, s.Spec.ID)
 	if err != nil {
 		return err
@@ -212,9 +193,18 @@ func (s *server) stop(ctx context.Context, gentle bool) error {
 	return errors.Join(err, s.save())
 }
 
-// release takes from the host what the machine has there; the folder stays.
-func (s *server) release(ctx context.Context) error {
-	err := s.stop(ctx, false)
+// State asks runc. A machine that has a record but no container is stopped.
+func (s *server) State(ctx context.Context) (machine.State, error) {
+	state, _, err := s.driver.runc.state(ctx, s.Spec.ID)
+	if state == machine.Gone {
+		state = machine.Stopped
+	}
+	return state, err
+}
+
+// Release takes from the host what the machine has there, at once; the folder stays.
+func (s *server) Release(ctx context.Context, _ bool) error {
+	err := s.Stop(ctx, false)
 	for _, n := range s.NICs {
 		err = errors.Join(err, s.driver.fabric.Unplug(ctx, n.Port))
 	}

@@ -108,8 +108,8 @@ func (s *server) dev(ctx context.Context) (*os.Root, error) {
 // AttachVolume gives the volume the next free device name; a machine that does
 // not run sees it when it does.
 func (d *Driver) AttachVolume(ctx context.Context, id, volumeID string) (string, error) {
-	defer d.lock(id)()
-	s, err := d.load(id)
+	defer d.Lock(id)()
+	s, err := d.Load(id)
 	if err != nil {
 		return "", fmt.Errorf("attaching volume %s to server %s: %w", volumeID, id, err)
 	}
@@ -129,8 +129,8 @@ func (d *Driver) AttachVolume(ctx context.Context, id, volumeID string) (string,
 // DetachVolume takes the device away. It is an error, to be tried again, while
 // the machine has the volume mounted: on two machines it would be destroyed.
 func (d *Driver) DetachVolume(ctx context.Context, id, volumeID string) error {
-	defer d.lock(id)()
-	s, err := d.load(id)
+	defer d.Lock(id)()
+	s, err := d.Load(id)
 	if err == nil {
 		err = s.take(ctx, volumeID)
 	}

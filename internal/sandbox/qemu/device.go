@@ -107,10 +107,7 @@ func gone(err error) error {
 // AttachVolume gives the volume the next free device name; a machine that does not run
 // has it when it does.
 func (d *Driver) AttachVolume(ctx context.Context, id, volume string) (name string, err error) {
-	err = d.with(ctx, "attaching volume "+volume+" to", id, func(s *server, err error) error {
-		if err != nil {
-			return err
-		}
+	err = d.With(ctx, "attaching volume "+volume+" to", id, func(s *server) error {
 		slot, err := s.Slots.Take(volume)
 		if err != nil {
 			return err
@@ -148,10 +145,7 @@ func (s *server) plugVolume(ctx context.Context, volume string) error {
 // DetachVolume takes the disk away. It is an error, to be tried again, until the guest
 // has let go of it; one whose kernel does not run yet does so later.
 func (d *Driver) DetachVolume(ctx context.Context, id, volume string) error {
-	return d.with(ctx, "detaching volume "+volume+" from", id, func(s *server, err error) error {
-		if err != nil {
-			return ignoreMissing(err)
-		}
+	return d.WithAny(ctx, "detaching volume "+volume+" from", id, func(s *server) error {
 		if !slices.Contains(s.Slots, volume) {
 			return nil
 		}
@@ -179,21 +173,21 @@ func (s *server) unplugVolume(ctx context.Context, volume string) error {
 
 // Users are the machines that have a volume.
 func (d *Driver) Users(volume string) ([]string, error) {
-	ids, err := d.ids()
+	ids, err := d.IDs()
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(ids, func(id string) bool {
-		s, err := d.load(id)
+		s, err := d.Load(id)
 		return err != nil || !slices.Contains(s.Slots, volume)
 	}), nil
 }
 
 // Grow tells a machine that one of its volumes has so many bytes now.
 func (d *Driver) Grow(ctx context.Context, id, volume string, size int64) error {
-	return d.with(ctx, "growing volume "+volume+" of", id, func(s *server, err error) error {
-		if err != nil || !s.Process.Runs() {
-			return ignoreMissing(err)
+	return d.WithAny(ctx, "growing volume "+volume+" of", id, func(s *server) error {
+		if !s.Process.Runs() {
+			return nil
 		}
 		m, err := s.monitor(ctx)
 		if err != nil {
@@ -206,10 +200,7 @@ func (d *Driver) Grow(ctx context.Context, id, volume string, size int64) error 
 
 // AttachPort adds a card to the machine.
 func (d *Driver) AttachPort(ctx context.Context, id string, port machine.Port) error {
-	return d.with(ctx, "attaching a port to", id, func(s *server, err error) error {
-		if err != nil {
-			return err
-		}
+	return d.With(ctx, "attaching a port to", id, func(s *server) error {
 		if i := slices.IndexFunc(s.Cards, func(p machine.Port) bool { return p.ID == port.ID }); i >= 0 {
 			s.Cards[i] = port
 		} else {
@@ -218,7 +209,7 @@ func (d *Driver) AttachPort(ctx context.Context, id string, port machine.Port) e
 		if err := s.save(); err != nil {
 			return err
 		}
-		d.note(s)
+		d.Announce(s)
 		if !s.Process.Runs() {
 			return nil
 		}
@@ -252,10 +243,7 @@ func (s *server) plugCard(ctx context.Context, port machine.Port) error {
 
 // DetachPort takes the card of a port away.
 func (d *Driver) DetachPort(ctx context.Context, id, portID string) error {
-	return d.with(ctx, "detaching a port from", id, func(s *server, err error) error {
-		if err != nil {
-			return ignoreMissing(err)
-		}
+	return d.WithAny(ctx, "detaching a port from", id, func(s *server) error {
 		i := slices.IndexFunc(s.Cards, func(p machine.Port) bool { return p.ID == portID })
 		if i < 0 {
 			return nil
@@ -270,7 +258,7 @@ func (d *Driver) DetachPort(ctx context.Context, id, portID string) error {
 		}
 		s.Cards = slices.Delete(s.Cards, i, i+1)
 		d.site.Forget(id)
-		d.note(s)
+		d.Announce(s)
 		return s.save()
 	})
 }

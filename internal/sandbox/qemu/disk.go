@@ -61,7 +61,7 @@ func (s *server) makeDisks(ctx context.Context, h host) error {
 			return err
 		}
 	}
-	documents, err := metadata.Documents(s.instance())
+	documents, err := metadata.Documents(s.Instance())
 	if err != nil {
 		return err
 	}
@@ -92,10 +92,8 @@ func (s *server) makeRoot(ctx context.Context, h host) error {
 // Snapshot reads the machine's own disk, which stands still meanwhile.
 func (d *Driver) Snapshot(ctx context.Context, id string) (io.ReadCloser, error) {
 	var disk *os.File
-	err := d.with(ctx, "reading the disk of", id, func(s *server, err error) error {
-		if err != nil {
-			return err
-		}
+	err := d.With(ctx, "reading the disk of", id, func(s *server) error {
+		var err error
 		disk, err = s.snapshot(ctx)
 		return err
 	})

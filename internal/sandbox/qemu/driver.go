@@ -5,9 +5,7 @@ package qemu
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,26 +14,25 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/qemu"
 	"github.com/slipway-sh/slipway/internal/sandbox/imagestore"
+	"github.com/slipway-sh/slipway/internal/sandbox/lifecycle"
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
-	"github.com/slipway-sh/slipway/internal/sandbox/metadata"
 	"github.com/slipway-sh/slipway/internal/sandbox/site"
 )
 
 // Driver is machine.Machines on this host.
 type Driver struct {
+	*lifecycle.Servers[*server]
+
 	site *site.Site
 	// wanted is how processors are to be made: one of qemu.Accelerators.
 	wanted string
 	images *imagestore.Store
-	// imageUse keeps images from being dropped while a machine is made of one.
-	imageUse sync.RWMutex
 
 	// haltTime is how long a machine may take to switch itself off; at the end of
 	// the sandbox it is half of that.
 	haltTime time.Duration
 
-	mu    sync.Mutex
-	locks map[string]*sync.Mutex
+	mu sync.Mutex
 	// found is what prepare found, nil before.
 	found *host
 	// reaped are the processes of this process' machines.
@@ -59,29 +56,19 @@ var (
 // are adopted. The accelerator is one of qemu.Accelerators; it, and QEMU, are looked
 // for with the first machine.
 func OpenAt(place *site.Site, accelerator string) (*Driver, error) {
-	d := &Driver{site: place, wanted: accelerator, haltTime: haltTime, locks: map[string]*sync.Mutex{},
+	d := &Driver{site: place, wanted: accelerator, haltTime: haltTime,
 		images: imagestore.New(filepath.Join(place.Dir, "vm-images"))}
-	if err := os.MkdirAll(d.folder(), 0o700); err != nil {
+	d.Servers = &lifecycle.Servers[*server]{
+		Site: place, Folder: filepath.Join(place.Dir, "vms"), Record: "vm.json",
+		New:        func(id string) *server { return &server{driver: d, Spec: machine.Spec{ID: id}} },
+		Discard:    os.RemoveAll,
+		DropImages: d.images.Drop,
+	}
+	if err := os.MkdirAll(d.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the driver qemu: %w", err)
 	}
-	ids, err := d.ids()
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range ids {
-		s, err := d.load(id)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it died before there was a record; Delete or Create will find it
-		}
-		if err != nil {
-			return nil, fmt.Errorf("adopting machine %s: %w", id, err)
-		}
-		d.note(s)
-	}
-	return d, nil
+	return d, d.Adopt()
 }
-
-func (d *Driver) folder() string { return filepath.Join(d.site.Dir, "vms") }
 
 // prepare finds QEMU and how processors are made, once.
 func (d *Driver) prepare(ctx context.Context) (host, error) {
@@ -111,39 +98,10 @@ func (d *Driver) say(message string) {
 	d.site.Events.Emit(event.Event{Time: now(), State: event.Note, Step: "machines", Message: message})
 }
 
-// lock keeps operations on one machine apart and returns the unlock.
-func (d *Driver) lock(id string) func() {
-	d.mu.Lock()
-	l := d.locks[id]
-	if l == nil {
-		l = &sync.Mutex{}
-		d.locks[id] = l
-	}
-	d.mu.Unlock()
-	l.Lock()
-	return l.Unlock
-}
-
 // End ends all machines, also those that an earlier process left, after asking them to
 // switch themselves off. It tries all.
 func (d *Driver) End(ctx context.Context) error {
-	ids, err := d.ids()
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, id := range ids {
-		all.Go(func() {
-			e := d.with(ctx, "ending", id, func(s *server, err error) error {
-				if err != nil {
-					return ignoreMissing(err)
-				}
-				return s.release(ctx, d.haltTime/2)
-			})
-			mu.Lock()
-			defer mu.Unlock()
-			err = errors.Join(err, e)
-		})
-	}
-	all.Wait()
+	err := d.Servers.End(ctx)
 	d.reaped.Wait()
 	return err
 }
@@ -153,28 +111,3 @@ func (d *Driver) Close() error { return nil }
 
 // Restore does nothing: virtual machines need no settings of the host.
 func (d *Driver) Restore() error { return nil }
-
-// Has tells whether a machine is this driver's.
-func (d *Driver) Has(id string) bool {
-	_, err := os.Stat(filepath.Join(d.folder(), filepath.Base(id)))
-	return err == nil
-}
-
-// note tells the site where a machine is, for its metadata.
-func (d *Driver) note(s *server) {
-	id := s.Spec.ID
-	d.site.Note(id, s.Cards, func() (metadata.Instance, bool) {
-		s, err := d.load(id)
-		if err != nil {
-			return metadata.Instance{}, false
-		}
-		return s.instance(), true
-	})
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}

@@ -96,7 +96,7 @@ func TestImagesThatDoNotBootAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &server{driver: offline(t)}
-			err := s.new(t.Context(), machine.Spec{ID: "id", Image: c.image, UEFI: c.uefi, DiskGiB: 2})
+			err := s.Make(t.Context(), machine.Spec{ID: "id", Image: c.image, UEFI: c.uefi, DiskGiB: 2})
 			var refused *machine.Refusal
 			if c.want == nil {
 				if err != nil {
@@ -129,12 +129,12 @@ func TestRecords(t *testing.T) {
 		t.Errorf("taking from what is not there: %v", err)
 	}
 	for _, id := range []string{"", ".", "..", "../x", "a/b"} {
-		if _, err := d.load(id); err == nil || errors.Is(err, fs.ErrNotExist) {
+		if _, err := d.Load(id); err == nil || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("id %q: %v", id, err)
 		}
 	}
-	s, _ := d.load("one")
-	if err := s.new(t.Context(), machine.Spec{ID: "one"}); err == nil {
+	s, _ := d.Load("one")
+	if err := s.Make(t.Context(), machine.Spec{ID: "one"}); err == nil {
 		t.Error("a machine without a disk")
 	}
 }
@@ -146,7 +146,7 @@ func TestArguments(t *testing.T) {
 	card := machine.Port{ID: "11111111-2222-3333-4444-555555555555", MAC: "fa:16:3e:00:00:01", MTU: 1450}
 	spec := machine.Spec{ID: "id", Image: image(t), Volumes: []string{volume}, VCPUs: 3, MemoryMiB: 512, Ports: []machine.Port{card},
 		Local: []machine.LocalDisk{{GiB: 1, Address: "0000:00:10.0"}}, Trouble: []string{"slow-disk"}}
-	if err := s.new(t.Context(), spec); err != nil {
+	if err := s.Make(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
 	args, err := s.arguments(host{accelerator: qemu.TCG}, 1)
@@ -243,7 +243,7 @@ func TestASmallMachine(t *testing.T) {
 	}
 
 	// The process was killed before it wrote down which QEMU it had started.
-	s, err := d.load(id)
+	s, err := d.Load(id)
 	must(err)
 	s.Process = process.ID{}
 	must(s.save())
@@ -269,7 +269,7 @@ func TestASmallMachine(t *testing.T) {
 	}
 	disk.Close()
 	t.Log("started again, read", time.Since(begin))
-	must(os.WriteFile(filepath.Join(d.folder(), id, "console.log"), nil, 0o600))
+	must(os.WriteFile(filepath.Join(d.Folder, id, "console.log"), nil, 0o600))
 	must(d.Reboot(ctx, id, true)) // its firmware would not see the power button
 	eventually(machinetest.GuestSays)
 	off := time.Now()

@@ -2,7 +2,6 @@ package qemu
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -35,8 +34,19 @@ const rootSlot = "root"
 
 func now() time.Time { return time.Now() }
 
-func (s *server) path(name string) string {
-	return filepath.Join(s.driver.folder(), s.Spec.ID, name)
+func (s *server) path(name string) string { return s.driver.Path(s.Spec.ID, name) }
+func (s *server) save() error             { return s.driver.Save(s) }
+
+// ID, ImageName and LocalDisks are for lifecycle.Server.
+func (s *server) ID() string        { return s.Spec.ID }
+func (s *server) ImageName() string { return s.Image }
+
+// LocalDisks are the volumes that end with the machine.
+func (s *server) LocalDisks() (ids []string) {
+	for i := range s.Spec.Local {
+		ids = append(ids, s.local(i))
+	}
+	return ids
 }
 
 // socket is where QEMU listens for commands; its path has at most 107 characters.
@@ -44,52 +54,8 @@ func (s *server) socket() string {
 	return filepath.Join(s.driver.site.RunDir, "vm-"+strings.ReplaceAll(s.Spec.ID, "-", ""))
 }
 
-// save writes the record so that a crash leaves the old or the new one. It holds user
-// data: nobody else may read it.
-func (s *server) save() error {
-	data, err := json.MarshalIndent(s, "", " ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(s.path("vm.json.new"), data, 0o600); err != nil {
-		return fmt.Errorf("writing record: %w", err)
-	}
-	return os.Rename(s.path("vm.json.new"), s.path("vm.json"))
-}
-
-// load returns the record of a machine, or fs.ErrNotExist.
-func (d *Driver) load(id string) (*server, error) {
-	if id == "" || id != filepath.Base(id) || strings.HasPrefix(id, ".") {
-		return nil, fmt.Errorf("%q is not the id of a server", id)
-	}
-	s := &server{driver: d}
-	s.Spec.ID = id
-	data, err := os.ReadFile(s.path("vm.json"))
-	if err != nil {
-		return s, err
-	}
-	if err := json.Unmarshal(data, s); err != nil {
-		return nil, fmt.Errorf("reading record: %w", err)
-	}
-	return s, nil
-}
-
-// with runs f on a machine that nothing else works on; err is that of loading its
-// record.
-func (d *Driver) with(ctx context.Context, doing, id string, f func(s *server, err error) error) error {
-	defer d.lock(id)()
-	s, err := d.load(id)
-	if s == nil {
-		return fmt.Errorf("%s server %s: %w", doing, id, err)
-	}
-	if err := f(s, err); err != nil {
-		return fmt.Errorf("%s server %s: %w", doing, id, err)
-	}
-	return context.Cause(ctx)
-}
-
-// new fills the record of a machine that does not exist yet.
-func (s *server) new(ctx context.Context, spec machine.Spec) error {
+// Make fills the record of a machine that does not exist yet.
+func (s *server) Make(ctx context.Context, spec machine.Spec) error {
 	s.Spec, s.Cards = spec, spec.Ports
 	if err := os.MkdirAll(s.path(""), 0o700); err != nil {
 		return fmt.Errorf("making folder: %w", err)
@@ -123,8 +89,8 @@ func (s *server) new(ctx context.Context, spec machine.Spec) error {
 // local is what stands for the id of a volume for a disk of the machine's own.
 func (s *server) local(i int) string { return fmt.Sprintf("%s-local-%d", s.Spec.ID, i) }
 
-// instance is what metadata tell of the machine.
-func (s *server) instance() metadata.Instance {
+// Instance is what metadata tell of the machine.
+func (s *server) Instance() metadata.Instance {
 	i := metadata.Instance{ID: s.Spec.ID, Name: s.Spec.Name, ProjectID: s.Spec.ProjectID, Metadata: s.Spec.Metadata, Ports: s.Cards}
 	if i.Metadata.Hostname == "" {
 		i.Metadata.Hostname = s.Spec.Name

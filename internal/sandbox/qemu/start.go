@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/process"
 )
 
-// start runs the machine, unless it runs.
-func (s *server) start(ctx context.Context) error {
+// Start runs the machine, unless it runs.
+func (s *server) Start(ctx context.Context) error {
 	if s.adopt(); s.Process.Runs() {
 		return s.save()
 	}
