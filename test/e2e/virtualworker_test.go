@@ -17,9 +17,9 @@ import (
 // five minutes, would replace it before it is done.
 const withVirtualWorkers = `
   managementCluster:
-    controlPlane: {count: 1}
+    controlPlane: {count: 1, flavor: m1.medium}
     nodeGroups:
-      - {name: md-0, count: 1}
+      - {name: md-0, count: 1, flavor: m1.medium}
       - {name: virtual, count: 0, flavor: virtual}
     values:
       nodeGroupDefaults:
