@@ -10,12 +10,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -24,8 +22,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/slipway-sh/slipway/internal/s3test"
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
@@ -129,49 +127,6 @@ func (s *store) list(w io.Writer, query url.Values) {
 	_ = xml.NewEncoder(w).Encode(result)
 }
 
-// gateway is a real S3 server, VersityGW, on a folder: the program that
-// SLIPWAY_S3_SERVER names. It ends with the test.
-func gateway(t *testing.T) (address, folder string) {
-	t.Helper()
-	program := os.Getenv("SLIPWAY_S3_SERVER")
-	if program == "" {
-		t.Skip("SLIPWAY_S3_SERVER names no server: run make e2e")
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address, folder = listener.Addr().String(), t.TempDir()
-	listener.Close()
-	if err := os.Mkdir(filepath.Join(folder, "states"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	said := &bytes.Buffer{}
-	cmd := exec.Command(program, "--port", address, "--region", "default", "posix", "--nometa", folder)
-	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID=key", "ROOT_SECRET_ACCESS_KEY=secret")
-	cmd.Stdout, cmd.Stderr = said, said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("the server said:\n%s", said)
-		}
-	})
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		connection, err := net.Dial("tcp", address)
-		if err == nil {
-			connection.Close()
-			return "http://" + address, folder
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the server does not answer: %v", err)
-		}
-	}
-}
-
 // inS3 is an engine with its state in a bucket.
 func inS3(t *testing.T, o engine.Options, address string) *engine.Engine {
 	t.Helper()
@@ -202,8 +157,8 @@ func TestStateInS3(t *testing.T) {
 	})
 	t.Run("in a real server", func(t *testing.T) {
 		t.Parallel()
-		address, folder := gateway(t)
-		stateInS3(t, address, func() map[string][]byte { return filesIn(t, filepath.Join(folder, "states")) })
+		server := s3test.Start(t, "states")
+		stateInS3(t, "http://"+server.Address, func() map[string][]byte { return filesIn(t, filepath.Join(server.Folder, "states")) })
 	})
 }
 

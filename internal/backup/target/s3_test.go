@@ -9,10 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,52 +17,15 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/backup/target"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/s3test"
 )
-
-// gateway is a real S3 server, VersityGW, on a folder: the program that
-// SLIPWAY_S3_SERVER names. It ends with the test.
-func gateway(t *testing.T, more ...string) (address, folder string) {
-	t.Helper()
-	program := os.Getenv("SLIPWAY_S3_SERVER")
-	if program == "" {
-		t.Skip("SLIPWAY_S3_SERVER names no server: run make e2e")
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address, folder = listener.Addr().String(), t.TempDir()
-	listener.Close()
-	if err := os.Mkdir(filepath.Join(folder, "backups"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, slices.Concat([]string{"--port", address, "--region", "default"}, more, []string{"posix", "--sidecar", t.TempDir(), folder})...)
-	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID=key", "ROOT_SECRET_ACCESS_KEY=secret")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		connection, err := net.Dial("tcp", address)
-		if err == nil {
-			connection.Close()
-			return address, folder
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the server does not answer: %v", err)
-		}
-	}
-}
 
 var login = credentials.NewStaticCredentialsProvider("key", "secret", "")
 
 // TestS3 is on a real server, with the bucket in the path and in the host name.
 func TestS3(t *testing.T) {
 	t.Parallel()
-	address, _ := gateway(t)
+	address := s3test.Start(t, "backups").Address
 	contract(t, open(t, "s3://backups/prod?region=default&pathStyle=true&endpoint=http://"+address, target.Access{S3: login}))
 	denied := open(t, "s3://backups/prod?region=default&pathStyle=true&endpoint=http://"+address, target.Access{S3: credentials.NewStaticCredentialsProvider("key", "other", "")})
 	if err := denied.Put(t.Context(), "x", nil); !errors.Is(err, target.ErrDenied) {
@@ -79,7 +38,7 @@ func TestS3(t *testing.T) {
 
 func TestS3VirtualHost(t *testing.T) {
 	t.Parallel()
-	address, _ := gateway(t, "--virtual-domain", "s3.test")
+	address := s3test.Start(t, "backups", "--virtual-domain", "s3.test").Address
 	_, port, _ := net.SplitHostPort(address)
 	contract(t, open(t, "s3://backups/prod?region=default&endpoint=http://s3.test:"+port, target.Access{S3: login, Dial: func(ctx context.Context, network, asked string) (net.Conn, error) {
 		if host, _, _ := net.SplitHostPort(asked); host != "backups.s3.test" {
