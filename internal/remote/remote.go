@@ -180,25 +180,60 @@ func (m *Machine) Close() error {
 		return nil
 	}
 	m.closed = true
+	if m.client == nil {
+		return nil
+	}
 	return m.client.Close()
 }
 
 // DialContext connects to an address from the machine's point of view. A connection that
-// the address refuses is syscall.ECONNREFUSED, as without SSH, so that callers who retry
-// while a server restarts recognise it.
+// the address refuses is syscall.ECONNREFUSED, as without SSH, and one to a machine that
+// was lost meanwhile and again is syscall.ECONNRESET, so that callers who retry while a
+// server restarts recognise them.
 func (m *Machine) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	client, err := m.connected(ctx)
-	if err != nil {
-		return nil, err
+	connection, err := m.dial(ctx, network, address)
+	if cutOff(err) {
+		connection, err = m.dial(ctx, network, address)
 	}
-	connection, err := client.DialContext(ctx, network, address)
-	if refusedByTarget(err) {
+	switch {
+	case refusedByTarget(err):
 		err = syscall.ECONNREFUSED
+	case cutOff(err):
+		err = fmt.Errorf("%w: %w", syscall.ECONNRESET, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connecting from %s to %s: %w", m.name, address, err)
 	}
 	return connection, nil
+}
+
+func (m *Machine) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	client, err := m.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := client.DialContext(ctx, network, address)
+	if cutOff(err) {
+		m.leave(client)
+	}
+	return connection, err
+}
+
+// leave ends a connection that is lost, so that the next one is made at once.
+func (m *Machine) leave(client *ssh.Client) {
+	_ = client.Close()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.client == client && !m.closed {
+		m.client = nil
+	}
+}
+
+// cutOff tells whether the connection ended while a channel was being opened. The library
+// has no error for it: it names the type of the answer, and there was none (mux.go,
+// OpenChannel, of golang.org/x/crypto/ssh).
+func cutOff(err error) bool {
+	return err != nil && strings.HasSuffix(err.Error(), "in response to channel open: <nil>")
 }
 
 // refusedByTarget tells whether sshd reached the target's host, which refused. The reason

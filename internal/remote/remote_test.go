@@ -35,10 +35,12 @@ func key(t *testing.T) (private string, signer ssh.Signer) {
 
 // machine is an SSH server that answers commands by a function.
 type machine struct {
-	target   Target
-	host     ssh.Signer
-	client   ssh.Signer
-	accept   atomic.Bool
+	target Target
+	host   ssh.Signer
+	client ssh.Signer
+	accept atomic.Bool
+	// cuts is how many connections end when a channel to an address is asked for.
+	cuts     atomic.Int32
 	commands func(command string, in io.Reader, out, errs io.Writer) uint32
 }
 
@@ -85,6 +87,9 @@ func (m *machine) serve(c net.Conn) {
 		case "session":
 			go m.session(channel)
 		case "direct-tcpip":
+			if m.cuts.Add(-1) >= 0 {
+				return
+			}
 			go forward(channel)
 		}
 	}
@@ -230,6 +235,32 @@ func TestALostConnectionIsMadeAgain(t *testing.T) {
 	c.Close()
 	if err := run(); !errors.Is(err, net.ErrClosed) || len(dialled) != 2 {
 		t.Errorf("after Close: %d connections, %v", len(dialled), err)
+	}
+}
+
+// A connection that ends while it is asked for a way to an address is made again once;
+// after that it is an error that callers retry.
+func TestAWayThatIsCutOff(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, nil)
+	c := open(t, m)
+	m.cuts.Store(1)
+	way, err := c.DialContext(t.Context(), "tcp", "127.0.0.1:6443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	way.Close()
+	m.cuts.Store(2)
+	if _, err := c.DialContext(t.Context(), "tcp", "127.0.0.1:6443"); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("cut off twice: %v", err)
+	}
+	m.cuts.Store(2)
+	if _, err := c.DialContext(t.Context(), "tcp", "127.0.0.1:6443"); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("cut off twice again: %v", err)
+	}
+	c.Close()
+	if _, err := c.DialContext(t.Context(), "tcp", "127.0.0.1:6443"); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("after Close: %v", err)
 	}
 }
 
