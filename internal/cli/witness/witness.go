@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/internal/cause"
@@ -145,6 +146,8 @@ type Place struct {
 	// Name is "seed" or "management".
 	Name   string
 	Client dynamic.Interface
+	// Way leads to the clusters themselves; nil means that they are not asked.
+	Way Way
 }
 
 // Snapshots asks about all clusters, or about those that may have to do with an object of
@@ -173,7 +176,7 @@ func (w *Witness) Snapshots(ctx context.Context, asked, namespace string) suppor
 		case err != nil:
 			miss(way.unseen, err)
 		case cluster != nil:
-			place := Place{way.name, cluster.Dynamic}
+			place := Place{way.name, cluster.Dynamic, w.way(cluster)}
 			all, err := clusterapi.ReadAll(ctx, place.Client, metav1.NamespaceAll)
 			if err != nil {
 				miss("the clusters on the "+way.name+" cluster", err)
@@ -205,13 +208,22 @@ func Scenes(ctx context.Context, p Place, all clusterapi.Clusters, cache *look.C
 		// What no object names may be a resource of the cloud: all clusters are asked then.
 		wanted = func(r clusterapi.Report) bool { return in(r) && (len(exact) == 0 || exact[r.Namespace+"/"+r.Name]) }
 	}
-	said := all.Ask(ctx, p.Client, cache, true, wanted)
+	var themselves said
+	var group sync.WaitGroup
+	group.Go(func() { themselves = p.ask(ctx, all, wanted, reports) })
+	clouds := all.Ask(ctx, p.Client, cache, true, wanted)
+	group.Wait()
 	var scenes []support.Scene
 	for _, r := range reports {
-		if wanted(r) {
-			scenes = append(scenes, support.Scene{On: p.Name, Namespace: r.Namespace, Cluster: r.Name,
-				Snapshot: cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Cloud: said.Of(r.Namespace, r.Name), Now: now}})
+		if !wanted(r) {
+			continue
 		}
+		key := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+		snapshot := cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Cloud: clouds.Of(r.Namespace, r.Name), Inside: themselves.inside[key], Now: now}
+		if why := themselves.unseen[key]; why != "" {
+			snapshot.Unseen = []cause.Unseen{{What: "inside the cluster", Why: why}}
+		}
+		scenes = append(scenes, support.Scene{On: p.Name, Namespace: r.Namespace, Cluster: r.Name, Snapshot: snapshot})
 	}
 	return scenes
 }
