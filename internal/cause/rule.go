@@ -55,7 +55,7 @@ type hit struct {
 func Rules() []Rule { return slices.Clone(rules()) }
 
 var rules = sync.OnceValue(func() []Rule {
-	return slices.Concat(quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), bootRules(), deleteRules(), clusterRules(), apiRules(), nodeRules(), podRules(), addonRules(), identityRules())
+	return slices.Concat(quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), bootRules(), deleteRules(), repairRules(), clusterRules(), apiRules(), nodeRules(), podRules(), addonRules(), identityRules())
 })
 
 // look runs the rules that look at objects and cloud.
