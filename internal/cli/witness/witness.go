@@ -48,6 +48,8 @@ type Witness struct {
 	mu    sync.Mutex
 	leave []func()
 	now   time.Time
+	// clouds reads each project once, whoever asks.
+	clouds *look.Cache
 }
 
 // Open reads the environment file; everything else is opened when it is needed, and lasts
@@ -57,7 +59,7 @@ func Open(ctx context.Context, from environment.Flags) (*Witness, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Witness{Loaded: loaded, now: time.Now()}
+	w := &Witness{Loaded: loaded, now: time.Now(), clouds: look.NewCache(time.Now)}
 	w.Target = once(ctx, func(ctx context.Context) (*target.Target, error) {
 		t, err := target.Open(ctx, from, event.Discard{})
 		if err == nil {
@@ -70,7 +72,7 @@ func Open(ctx context.Context, from environment.Flags) (*Witness, error) {
 		if err != nil {
 			return &cause.Cloud{Refused: look.Refusal(err), Login: loaded.Environment.Spec.Cloud}, nil
 		}
-		return look.Take(ctx, t.Cloud)
+		return w.clouds.Read(ctx, t.Cloud)
 	})
 	w.Seed = once(ctx, func(ctx context.Context) (*target.Seed, error) {
 		seed, _, err := target.OpenSeed(ctx, from)
@@ -163,7 +165,6 @@ func (w *Witness) Snapshots(ctx context.Context, asked, namespace string) suppor
 	if noSeed != nil {
 		miss("the seed", noSeed)
 	}
-	cache := look.NewCache(time.Now)
 	for _, way := range []struct {
 		name, unseen string
 		open         func() (*kube.Cluster, error)
@@ -182,7 +183,7 @@ func (w *Witness) Snapshots(ctx context.Context, asked, namespace string) suppor
 				miss("the clusters on the "+way.name+" cluster", err)
 				continue
 			}
-			s.Scenes = append(s.Scenes, Scenes(ctx, place, all, cache, asked, namespace, w.now)...)
+			s.Scenes = append(s.Scenes, Scenes(ctx, place, all, w.clouds, asked, namespace, w.now)...)
 		}
 	}
 	if seed != nil && seed.ServerID != "" && namespace == "" {
