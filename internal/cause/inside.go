@@ -14,7 +14,7 @@ type Inside struct {
 	At time.Time `json:"at,omitzero"`
 	// Address is the API server's, host and port, as the cluster's kubeconfig has it.
 	Address string `json:"address"`
-	// From is from where it was asked: "the seed", "this computer".
+	// From is from where it was asked: "the seed", "this machine".
 	From string `json:"from,omitempty"`
 	// Unreachable is why the API server could not be asked; nil if it answered. All below is
 	// empty then.

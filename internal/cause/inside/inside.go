@@ -25,7 +25,7 @@ const (
 )
 
 // Ask asks a cluster, all questions at the same time and within a few seconds. from says
-// from where: "the seed", "this computer". An API server that does not answer is told in
+// from where: "the seed", "this machine". An API server that does not answer is told in
 // the answer, and what could not be read in time is in Missing.
 func Ask(ctx context.Context, config *rest.Config, from string) *cause.Inside {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %s", patience))

@@ -42,7 +42,7 @@ func (w *Witness) way(on *kube.Cluster) Way {
 		if err != nil {
 			return nil, "", fmt.Errorf("reading the kubeconfig: %w", err)
 		}
-		return config, "this computer", nil
+		return config, "this machine", nil
 	}
 }
 
