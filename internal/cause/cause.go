@@ -29,6 +29,9 @@ type Snapshot struct {
 	Servers []Ref
 	// Cloud is what the cloud said; nil means it was not asked.
 	Cloud *Cloud
+	// Inside is what the cluster itself said; nil means it was not asked. Only operators'
+	// commands ask it.
+	Inside *Inside
 	// Unseen is what could not be read, in addition to what the cloud did not tell.
 	Unseen []Unseen
 	// Now is the time of the snapshot.
@@ -90,6 +93,9 @@ type Finding struct {
 
 	rule  *Rule
 	words string // of the complaint that told it, if one did
+	// nodes are those whose pods are not well because of it, owners the workloads of these
+	// pods, as namespace/name.
+	nodes, owners []string
 }
 
 // Line is the cause in one line: object, cause, since when and who says so.
@@ -141,6 +147,7 @@ func Explain(s Snapshot) Answer {
 	} else {
 		a.Unseen = append(a.Unseen, s.Cloud.Missing...)
 	}
+	a.Unseen = append(a.Unseen, v.dark()...)
 	if a.Findings == nil {
 		a.Findings = []Finding{}
 	}

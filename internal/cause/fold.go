@@ -63,6 +63,8 @@ func (f *Finding) absorb(c Finding) {
 // covers reports whether b follows from a.
 func (v *scene) covers(a, b *Finding) bool {
 	switch {
+	case v.coversInside(a, b):
+		return true
 	case a.Object == b.Object:
 		return specific(a) > specific(b)
 	case b.Reason == "deletion-waits" && a.Reason != b.Reason:
@@ -74,7 +76,7 @@ func (v *scene) covers(a, b *Finding) bool {
 	case a.rule.Layer == layerIdentity && a.rule.find != nil:
 		// Without a login nothing can be created or repaired.
 		return b.words != ""
-	case b.rule.Layer == layerAddons:
+	case b.rule.Layer == layerAddons && b.owners == nil:
 		return v.stands(a)
 	}
 	// While the infrastructure is not ready, machines and the control plane wait for it.
@@ -85,7 +87,7 @@ func (v *scene) covers(a, b *Finding) bool {
 // repeats reports whether a finding about something that is made of others only says
 // that one of them is not well. What a rule knows of a cluster is a cause of its own.
 func repeats(f *Finding) bool {
-	return f.Reason == "controller-says" || slices.Contains([]string{"Machine", "OpenStackMachine", "OpenStackServer"}, f.Object.Kind) && (f.words != "" || f.Reason == "machine-given-up")
+	return f.Reason == "controller-says" || f.Reason == "addon-failed" || slices.Contains([]string{"Machine", "OpenStackMachine", "OpenStackServer"}, f.Object.Kind) && (f.words != "" || f.Reason == "machine-given-up")
 }
 
 // stands reports whether addons stand on what a finding is about: the infrastructure or

@@ -1,16 +1,78 @@
 package cause
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"regexp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
 
 // skipRemediation is the annotation that keeps a MachineHealthCheck from a machine.
 const skipRemediation = "cluster.x-k8s.io/skip-remediation"
+
+// remediation is the condition of a MachineHealthCheck that is False while more machines
+// are not well than it may replace (maxUnhealthy, or outside unhealthyRange).
+const remediation = "RemediationAllowed"
+
+// repairRules are about machine health checks.
+func repairRules() []Rule {
+	return []Rule{{ID: "repair-held-back", Layer: "Cluster API", Ending: Outside, Meaning: "A machine health check replaces no machine, because more of them are not well than it may replace at a time.",
+		Fix:   "fix the cause that the machines have in common; if they are not to come back, delete them one by one with kubectl delete machine, or raise maxUnhealthy of the health check",
+		words: regexp.MustCompile(`Remediation is not allowed, the number of not started or unhealthy machines`),
+		// While machines are made, they are not well, and the check has nothing to replace.
+		not: func(v *scene, c complaint, _ string) bool {
+			return len(v.sickOf(find(v.Objects["MachineHealthCheck"], c.object.Name))) == 0
+		}}}
+}
+
+// sickOf are the machines that a health check looks after and that it calls unhealthy.
+func (v *scene) sickOf(check *unstructured.Unstructured) []*unstructured.Unstructured {
+	var sick []*unstructured.Unstructured
+	for _, m := range v.Objects["Machine"] {
+		for _, c := range Conditions(m) {
+			if watches(check, m) && c.Type == "HealthCheckSucceeded" && c.Status == "False" {
+				sick = append(sick, m)
+				break
+			}
+		}
+	}
+	return sick
+}
+
+// watches reports whether a health check looks after a machine.
+func watches(check, machine *unstructured.Unstructured) bool {
+	if check == nil || machine == nil {
+		return false
+	}
+	selector := metav1.LabelSelector{}
+	fields, _, _ := unstructured.NestedMap(check.Object, "spec", "selector")
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &selector) != nil {
+		return false
+	}
+	chosen, err := metav1.LabelSelectorAsSelector(&selector)
+	return err == nil && !chosen.Empty() && chosen.Matches(labels.Set(machine.GetLabels()))
+}
+
+// heldBack reports whether a health check that looks after a machine may replace none now.
+func (v *scene) heldBack(machine *unstructured.Unstructured) bool {
+	for _, check := range v.Objects["MachineHealthCheck"] {
+		for _, c := range Conditions(check) {
+			if c.Type == remediation && c.Status == "False" && !c.outdated(check) && watches(check, machine) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // repairs reports whether a MachineHealthCheck replaces a machine that is not well. It
 // marks every machine that it looks after with the condition HealthCheckSucceeded, True or
 // False; the machine's owner says in OwnerRemediated if it cannot replace it
 // (machinehealthcheck_controller.go and remediation.go of Cluster API 1.12).
-func repairs(machine *unstructured.Unstructured) bool {
-	if machine == nil {
+func (v *scene) repairs(machine *unstructured.Unstructured) bool {
+	if machine == nil || v.heldBack(machine) {
 		return false
 	}
 	if _, skipped := machine.GetAnnotations()[skipRemediation]; skipped {
@@ -37,7 +99,7 @@ func (v *scene) repair(f *Finding) {
 		return
 	}
 	machine := find(v.Objects["Machine"], f.Of("Machine").Name)
-	if f.Ending == Passing || !repairs(machine) || f.Ending != Final && !f.rule.healthCheck {
+	if f.Ending == Passing || !v.repairs(machine) || f.Ending != Final && !f.rule.healthCheck {
 		return
 	}
 	if f.Ending = f.rule.Ending; f.Ending == Final || f.rule.healthCheck {

@@ -16,7 +16,12 @@ func TestAHealthCheckRepairs(t *testing.T) {
 	)
 	machine := func(server string, conditions ...string) string {
 		text := base + worker("w", "{failureReason: UpdateError, failureMessage: it is broken}", server)
-		return strings.Replace(text, "dataSecretName: x}}\n", "dataSecretName: x}}\nstatus: {conditions: ["+strings.Join(conditions, ", ")+"]}\n", 1)
+		text = strings.Replace(text, "labels: {", "labels: {group: w, ", 1)
+		return strings.Replace(text, "dataSecretName: x}}\n", "dataSecretName: x}}\nstatus: {nodeRef: {name: w}, conditions: ["+strings.Join(conditions, ", ")+"]}\n", 1)
+	}
+	held := func(group, allowed string) string {
+		return "---\nkind: MachineHealthCheck\nmetadata: {name: check, namespace: prod}\nspec: {selector: {matchLabels: {group: " + group + "}}}\n" +
+			`status: {conditions: [{type: RemediationAllowed, status: "` + allowed + `", reason: TooManyUnhealthy, message: "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy (total: 3, unhealthy: 2, maxUnhealthy: 1)", lastTransitionTime: "2026-01-02T09:00:00Z"}]}` + "\n"
 	}
 	leaving := func(text string) string {
 		return strings.Replace(text, "labels:", `deletionTimestamp: "2026-01-02T09:30:00Z", labels:`, 1)
@@ -28,12 +33,17 @@ func TestAHealthCheckRepairs(t *testing.T) {
 		ending  Ending
 		help    bool
 	}{
-		"a server, watched":            {machine(given, checked), &Cloud{At: now}, "server-deleted server w", Passing, false},
-		"a server that none watch":     {machine(given), &Cloud{At: now}, "server-deleted server w", Final, false},
-		"a node, watched":              {machine("{}", gone, checked), nil, "node-gone Machine w", Passing, false},
-		"a node that none watch":       {machine("{}", gone), nil, "node-gone Machine w", Outside, true},
-		"a summary of one that leaves": {leaving(machine("{}", `{type: Ready, status: "False", reason: NotReady, message: "* Deleting: Machine deletion in progress\n* HealthCheckSucceeded: Node w has been deleted", lastTransitionTime: "2026-01-02T09:40:00Z"}`)), nil, "", "", false},
-		"a node of one that leaves":    {leaving(machine("{}", gone)), nil, "", "", false},
+		"a server, watched":                              {machine(given, checked), &Cloud{At: now}, "server-deleted server w", Passing, false},
+		"a server that none watch":                       {machine(given), &Cloud{At: now}, "server-deleted server w", Final, false},
+		"a node, watched":                                {machine("{}", gone, checked), nil, "node-gone Machine w", Passing, false},
+		"a node that none watch":                         {machine("{}", gone), nil, "node-gone Machine w", Outside, true},
+		"a summary of one that leaves":                   {leaving(machine("{}", `{type: Ready, status: "False", reason: NotReady, message: "* Deleting: Machine deletion in progress\n* HealthCheckSucceeded: Node w has been deleted", lastTransitionTime: "2026-01-02T09:40:00Z"}`)), nil, "", "", false},
+		"a node of one that leaves":                      {leaving(machine("{}", gone)), nil, "", "", false},
+		"a server, watched by a check that is held back": {machine(given, checked) + held("w", "False"), &Cloud{At: now}, "server-deleted server w", Final, false},
+		"a server, watched by a check that may act":      {machine(given, checked) + held("w", "True"), &Cloud{At: now}, "server-deleted server w", Passing, false},
+		"a server, and a check of others is held back":   {machine(given, checked) + held("other", "False"), &Cloud{At: now}, "server-deleted server w", Passing, false},
+		"a check that is held back":                      {machine(given, strings.Replace(checked, "True", "False", 1)) + held("w", "False"), &Cloud{At: now}, "repair-held-back MachineHealthCheck check", Outside, true},
+		"a check that is held back while all is well":    {base + held("w", "False")[4:], &Cloud{At: now}, "", "", false},
 		"what no check sees": {machine(`{conditions: [{type: InstanceReady, status: "False", severity: Error, reason: InstanceCreateFailed, message: "Invalid key_name provided.", lastTransitionTime: "2026-01-02T09:00:00Z"}]}`, checked), nil,
 			"key-pair-missing OpenStackServer w", Outside, true},
 	} {
@@ -45,7 +55,7 @@ func TestAHealthCheckRepairs(t *testing.T) {
 				ending, help = f.Ending, f.NeedsHelp()
 			}
 		}
-		if got := reasons(a); !strings.Contains(got, test.want) || test.want == "" && strings.Contains(got, "node-gone") || ending != test.ending || help != test.help {
+		if got := reasons(a); !strings.Contains(got, test.want) || test.want == "" && (strings.Contains(got, "node-gone") || strings.Contains(got, "held-back")) || ending != test.ending || help != test.help {
 			t.Errorf("%s: %q, %s, needs help %t", name, got, ending, help)
 		}
 	}

@@ -46,6 +46,8 @@ type hit struct {
 	source   string
 	evidence []string
 	final    bool
+	// nodes, owners and consequences are those of pods, see Finding.
+	nodes, owners, consequences []string
 }
 
 // Rules are all rules, in the order in which they are tried: what is nearest to the
@@ -53,7 +55,7 @@ type hit struct {
 func Rules() []Rule { return slices.Clone(rules()) }
 
 var rules = sync.OnceValue(func() []Rule {
-	return slices.Concat(quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), bootRules(), deleteRules(), clusterRules(), nodeRules(), addonRules(), identityRules())
+	return slices.Concat(quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), bootRules(), deleteRules(), repairRules(), clusterRules(), apiRules(), nodeRules(), podRules(), addonRules(), identityRules())
 })
 
 // look runs the rules that look at objects and cloud.
@@ -80,7 +82,7 @@ func (v *scene) look() []Finding {
 
 func (v *scene) finding(r *Rule, h hit) Finding {
 	f := Finding{Reason: r.ID, Object: h.object, Cause: cmp.Or(h.cause, r.Meaning), Since: h.since, Source: cmp.Or(h.source, r.Layer), Ending: r.Ending,
-		Evidence: h.evidence, Fix: r.Fix, rule: r}
+		Evidence: h.evidence, Fix: r.Fix, Consequences: h.consequences, rule: r, nodes: h.nodes, owners: h.owners}
 	if h.final {
 		f.Ending = Final
 	}
@@ -194,6 +196,8 @@ func speaker(kind string) string {
 		return "the OpenStack resource controller"
 	case "HelmRelease", "Manifests":
 		return "the addon provider"
+	case "Node":
+		return "the cluster's Kubernetes"
 	}
 	return "Cluster API"
 }

@@ -7,11 +7,12 @@ const layerAddons = "addons"
 // addonRules are about what runs on a cluster, as its releases tell.
 func addonRules() []Rule {
 	return []Rule{
-		{ID: "image-pull", Layer: layerAddons, Ending: Outside, Meaning: "A node cannot pull a container image: it does not exist, or needs a login.",
-			Fix: "correct the image or its registry; on clusters without internet, add it to the bundle", words: regexp.MustCompile(`ErrImagePull|ImagePullBackOff|manifest unknown|pull access denied|failed to resolve reference`)},
 		{ID: "registry-unreachable", Layer: layerAddons, Ending: Outside, Meaning: "A container registry cannot be reached.",
 			Fix:   "see whether nodes reach it (curl -v https://REGISTRY/v2/), or set spec.registries to a mirror",
-			words: regexp.MustCompile(`(?i)(registry|/v2/)\S*"?: (dial tcp|.*(no such host|connection refused|i/o timeout))`)},
+			find:  unreached,
+			words: regexp.MustCompile(`(?i)(registry|/v2/|pull)\S*"?.*: (dial tcp|.*(no such host|connection refused|i/o timeout))`)},
+		{ID: "image-pull", Layer: layerAddons, Ending: Outside, Meaning: "A node cannot pull a container image: it does not exist, or needs a login.",
+			Fix: "correct the image or its registry; on clusters without internet, add it to the bundle", find: unpulled, words: regexp.MustCompile(`ErrImagePull|ImagePullBackOff|manifest unknown|pull access denied|failed to resolve reference`)},
 		{ID: "chart-failed", Layer: layerAddons, Ending: Outside, Meaning: "The chart of an addon cannot be installed.", Fix: "read the words of Helm, and correct the addon's values",
 			words: regexp.MustCompile(`(?i)unable to build kubernetes objects|chart .*not (be )?found|execution error at|values don't meet the specifications|cannot patch|rendered manifests contain`)},
 		{ID: "addon-failed", Layer: layerAddons, Ending: Passing, Meaning: "An addon of the cluster failed.", Fix: "see its pods on the cluster; its controller tries again by itself",

@@ -27,7 +27,7 @@ func bootRules() []Rule {
 		{ID: "cloud-init-failed", Layer: "machine", Ending: Outside, Meaning: "cloud-init could not run the machine's configuration.",
 			Fix: "read the lines; see the whole console with openstack console log show SERVER" + again, console: lines(`Failed to run module scripts-user.*|.*Failed loading yaml blob.*|.*cloud-init.*Unhandled non-multipart.*`)},
 		{ID: "disk-full", Layer: "machine", Ending: Outside, Meaning: "The disk of the machine is full.",
-			Fix: "choose a flavor or root volume with more disk, or free space on the node", console: lines(`.*No space left on device.*`), words: regexp.MustCompile(`(?i)no space left on device|Node\.DiskPressure: .*|kubelet has disk pressure`)},
+			Fix: "choose a flavor or root volume with more disk, or free space on the node", find: fullDisks, console: lines(`.*No space left on device.*`), words: regexp.MustCompile(`(?i)no space left on device|Node\.DiskPressure: .*|kubelet has disk pressure`)},
 		{ID: "machine-no-node", Layer: "machine", Ending: Passing, Meaning: "The server runs, but has not become a node, and nobody says why.",
 			Fix:  "see its console with openstack console log show SERVER: cloud-init, kubeadm and the kubelet write there",
 			find: silent},

@@ -20,8 +20,11 @@ func nodeRules() []Rule {
 		{ID: "node-gone", Layer: k, Ending: Outside, healthCheck: true, Meaning: "The node was deleted from the cluster, but its Machine is there.",
 			Fix: "delete the Machine so that Cluster API creates another: kubectl delete machine NAME", words: regexp.MustCompile(`(?i)node \S+ (does not exist|has been deleted)|NodeDeleted`),
 			not: func(v *scene, c complaint, _ string) bool {
+				if c.object.Kind != "Machine" {
+					return c.object.Kind != "Node" // others only repeat what a Machine says, and may do so late
+				}
 				machine := find(v.Objects["Machine"], c.object.Name)
-				return machine != nil && machine.GetDeletionTimestamp() != nil // its node goes first
+				return machine != nil && (machine.GetDeletionTimestamp() != nil || text(machine, "status", "nodeRef", "name") == "") // its node goes first; it was never there
 			}},
 	}
 }

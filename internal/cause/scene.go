@@ -53,6 +53,7 @@ func newScene(s Snapshot) *scene {
 		}
 	}
 	v.spoken = append(v.spoken, v.events()...)
+	v.spoken = append(v.spoken, v.inner()...)
 	return v
 }
 

@@ -56,7 +56,7 @@ func (v *scene) well(found []Finding) []string {
 			lines = append(lines, fmt.Sprintf("quotas that are used up, which matters only for what is new: %v", full))
 		}
 	}
-	return lines
+	return append(lines, v.wellInside(found)...)
 }
 
 // full are the quotas without room.
@@ -68,4 +68,53 @@ func (v *scene) full() []string {
 		}
 	}
 	return names
+}
+
+// wellInside says what the cluster itself shows and is well.
+func (v *scene) wellInside(found []Finding) []string {
+	i := v.Inside
+	if i == nil || i.Unreachable != nil {
+		return nil
+	}
+	var lines []string
+	if len(i.Failing) == 0 {
+		line := "the Kubernetes API at " + i.Address + " answers and is ready"
+		if !i.Expires.IsZero() {
+			line += ", its certificate is valid until " + i.Expires.UTC().Format("2006-01-02")
+		}
+		lines = append(lines, line)
+	}
+	if i.knows(ListNodes) {
+		ready := 0
+		for _, n := range i.Nodes {
+			if n.condition("Ready").Status == "True" {
+				ready++
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%d of %d nodes are ready", ready, len(i.Nodes)))
+	}
+	if i.knows(ListPods) {
+		lines = append(lines, fmt.Sprintf("%d of %d pods of its system and addons are well", i.Seen-len(i.Pods), i.Seen))
+	}
+	if i.knows(ListHooks) && !slices.ContainsFunc(found, func(f Finding) bool { return f.Object.Kind == "webhook" }) {
+		lines = append(lines, fmt.Sprintf("%d webhooks in the cluster have a pod that answers, or are not required", len(i.Hooks)))
+	}
+	return lines
+}
+
+// dark is what could not be looked at inside the cluster. An API server that only this
+// machine does not reach is no cause, so it is told here.
+func (v *scene) dark() []Unseen {
+	i := v.Inside
+	switch {
+	case i == nil:
+		return nil
+	case i.Unreachable == nil:
+		unseen := slices.Clone(i.Missing)
+		if len(i.Pods) > 0 {
+			unseen = append(unseen, Unseen{"the MTU of the pod network", "nothing in Kubernetes shows it; test it with ping -M do -s SIZE between two nodes"})
+		}
+		return unseen
+	}
+	return []Unseen{{"inside the cluster", "its API at " + i.Address + ", asked from " + i.From + ": " + oneLine(i.Unreachable.Words)}}
 }

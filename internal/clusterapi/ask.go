@@ -68,6 +68,11 @@ func (all Clusters) Ask(ctx context.Context, client dynamic.Interface, cache *lo
 // ok is false if there is none or it cannot be read.
 func (all Clusters) Login(ctx context.Context, client dynamic.Interface, namespace, name string) (cloud.Options, bool) {
 	secret, entry := all.Identity(namespace, name)
+	return login(ctx, client, namespace, secret, entry)
+}
+
+// login reads a login from a Secret.
+func login(ctx context.Context, client dynamic.Interface, namespace, secret, entry string) (cloud.Options, bool) {
 	if secret == "" {
 		return cloud.Options{}, false
 	}
@@ -95,6 +100,8 @@ type asker struct {
 	client          dynamic.Interface
 	namespace, name string
 	cache           *look.Cache
+	// find returns the Secret of the credential, and the entry in its clouds.yaml.
+	find func(objects) (secret, entry string)
 	// login was read at the time in at.
 	login cloud.Options
 	known bool
@@ -102,14 +109,16 @@ type asker struct {
 }
 
 func newAsker(client dynamic.Interface, namespace, name string) *asker {
-	return &asker{client: client, namespace: namespace, name: name, cache: look.NewCache(time.Now).Every(askEvery)}
+	return &asker{client: client, namespace: namespace, name: name, cache: look.NewCache(time.Now).Every(askEvery),
+		find: func(o objects) (string, string) { return Clusters{namespace: o}.Identity(namespace, name) }}
 }
 
 // said returns what the cluster's cloud last said; nil as long as there is no credential
 // or no answer.
 func (a *asker) said(ctx context.Context, o objects) *cause.Cloud {
 	if time.Since(a.at) > askEvery {
-		a.login, a.known = Clusters{a.namespace: o}.Login(ctx, a.client, a.namespace, a.name)
+		secret, entry := a.find(o)
+		a.login, a.known = login(ctx, a.client, a.namespace, secret, entry)
 		a.at = time.Now()
 	}
 	if !a.known {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/internal/cause"
@@ -40,8 +42,8 @@ func (all Clusters) Scene(namespace, name string) cause.Objects {
 	return all[namespace].scene(name)
 }
 
-// warnings reads the warning events of the namespaces that hold clusters; none if they
-// cannot be read, because causes are found without them too.
+// warnings reads the warning events of the namespaces that hold clusters, and the events
+// that take one back; none if they cannot be read, because causes are found without them too.
 func (all Clusters) warnings(ctx context.Context, client dynamic.Interface, namespace string) {
 	ctx, cancel := context.WithTimeout(ctx, eventTime)
 	defer cancel()
@@ -49,10 +51,22 @@ func (all Clusters) warnings(ctx context.Context, client dynamic.Interface, name
 	if err != nil {
 		return
 	}
-	for i := range list.Items {
-		item := &list.Items[i]
-		if o := all[item.GetNamespace()]; o != nil && len(o[clusters]) > 0 {
-			o[eventKind] = append(o[eventKind], item)
+	failed := map[string]bool{}
+	keep := func(items []unstructured.Unstructured) {
+		for i := range items {
+			item := &items[i]
+			if o := all[item.GetNamespace()]; o != nil && len(o[clusters]) > 0 {
+				o[eventKind] = append(o[eventKind], item)
+				if what, ok := strings.CutPrefix(text(item, "reason"), "Failed"); ok {
+					failed[what] = true
+				}
+			}
+		}
+	}
+	keep(list.Items)
+	for _, what := range slices.Sorted(maps.Keys(failed)) { // what succeeded later takes a failure back
+		if list, err = client.Resource(eventKind).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=Successful" + what}); err == nil {
+			keep(list.Items)
 		}
 	}
 }

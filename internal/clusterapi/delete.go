@@ -1,43 +1,15 @@
 package clusterapi
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 )
-
-// AwaitServerGroups waits until a cluster's server groups, which are deleted with its
-// release, are also gone from OpenStack. Until then their controller and its
-// credential are needed.
-func AwaitServerGroups(ctx context.Context, client dynamic.Interface, namespace, name string) error {
-	left := "server groups"
-	err := wait.PollUntilContextCancel(ctx, groupPause, true, func(ctx context.Context) (bool, error) {
-		list, err := client.Resource(serverGroups).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: Label + "=" + name})
-		if apierrors.IsNotFound(err) || err == nil && len(list.Items) == 0 {
-			return true, nil
-		}
-		if err == nil {
-			part := serverGroupPart(&list.Items[0])
-			left = fmt.Sprintf("ServerGroup %s: %s %s", part.Name, part.State, part.Cause)
-		}
-		return false, err
-	})
-	if err != nil {
-		return fmt.Errorf("deleting %s: %w", left, cmp.Or(context.Cause(ctx), err))
-	}
-	return nil
-}
-
-// groupPause is the time between two checks of deleted server groups.
-const groupPause = time.Second
 
 // Delete deletes a cluster with its machines and waits until it is gone; it is no
 // error if the cluster does not exist. First it sets the annotations on the

@@ -19,6 +19,7 @@ var (
 	clusters           = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "clusters"}
 	machines           = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "machines"}
 	machineDeployments = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "machinedeployments"}
+	healthChecks       = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "machinehealthchecks"}
 	controlPlanes      = schema.GroupVersionResource{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Resource: "kubeadmcontrolplanes"}
 	openStackClusters  = schema.GroupVersionResource{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Resource: "openstackclusters"}
 	openStackMachines  = schema.GroupVersionResource{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Resource: "openstackmachines"}
@@ -31,7 +32,7 @@ var (
 
 // resources lists the kinds.
 func resources() []schema.GroupVersionResource {
-	return []schema.GroupVersionResource{clusters, machines, machineDeployments, controlPlanes, openStackClusters, openStackMachines, openStackServers, helmReleases, manifests, serverGroups}
+	return []schema.GroupVersionResource{clusters, machines, machineDeployments, controlPlanes, openStackClusters, openStackMachines, openStackServers, helmReleases, manifests, serverGroups, healthChecks}
 }
 
 // objects are those of a namespace, by kind.
@@ -98,7 +99,7 @@ func (o objects) scene(name string) cause.Objects {
 		add("OpenStackCluster", infrastructure)
 	}
 	for kind, resource := range map[string]schema.GroupVersionResource{"KubeadmControlPlane": controlPlanes, "MachineDeployment": machineDeployments,
-		"ServerGroup": serverGroups, "HelmRelease": helmReleases, "Manifests": manifests} {
+		"MachineHealthCheck": healthChecks, "ServerGroup": serverGroups, "HelmRelease": helmReleases, "Manifests": manifests} {
 		add(kind, o.of(resource, name)...)
 	}
 	for _, machine := range o.of(machines, name) {

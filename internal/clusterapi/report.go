@@ -39,6 +39,8 @@ type Part struct {
 	// or a node group; current is that there are no others, and none is outdated.
 	wanted, readyMachines, withoutNetwork int64
 	current                               bool
+	// fix is what to do about the cause, if it is not the same for all.
+	fix string
 	// told is set once a cause was given to the part.
 	told bool
 }

@@ -1,9 +1,11 @@
 package clusterapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -100,6 +103,28 @@ type goal struct {
 	of func(Report) Report
 	// ends reports whether waiting for the part is hopeless.
 	ends func(Part) bool
+	// ask returns what the cluster's cloud said; nil means with the cluster's credential.
+	ask func(context.Context, objects) *cause.Cloud
+}
+
+// vain returns why waiting is hopeless: because of the part that is waited for, or of what
+// keeps every part from becoming ready, or from being deleted.
+func (g goal) vain(r Report, waiting Part) (Part, bool) {
+	if g.ends(waiting) {
+		return waiting, true
+	}
+	for _, f := range r.Findings {
+		if slices.Contains(blocks(), f.Reason) && f.Ending != cause.Passing {
+			return Part{Kind: f.Object.Kind, Name: f.Object.Name, Cause: f.Cause, Hopeless: true, fix: f.Fix}, true
+		}
+	}
+	return Part{}, false
+}
+
+// blocks are the reasons for which nothing of a cluster can be created or deleted, and
+// which do not end by themselves. A Keystone that is down comes back.
+func blocks() []string {
+	return []string{"credential-expired", "credential-revoked", "credential-refused", "credential-without-role", "keystone-absent", "cloud-ca-changed"}
 }
 
 // waiting returns the part of a report that is waited for.
@@ -115,7 +140,11 @@ func await(ctx context.Context, client dynamic.Interface, namespace, name string
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	f := &follower{changed: make(chan struct{}, 1), listers: map[schema.GroupVersionResource]cache.GenericLister{}, namespace: namespace}
-	asked := newAsker(client, namespace, name)
+	ask := g.ask
+	if ask == nil {
+		ask = newAsker(client, namespace, name).said
+	}
+	heard := &hearer{client: client, namespace: namespace}
 	if err := f.start(watching, client); err != nil {
 		return Report{}, err
 	}
@@ -125,7 +154,8 @@ func await(ctx context.Context, client dynamic.Interface, namespace, name string
 	defer tick.Stop()
 	for {
 		known := f.read()
-		report := assess(known, name, asked.said(ctx, known), time.Now())
+		heard.add(ctx, known)
+		report := assess(known, name, ask(ctx, known), time.Now())
 		report.Namespace = namespace
 		if g.done(report) {
 			return report, nil
@@ -135,12 +165,12 @@ func await(ctx context.Context, client dynamic.Interface, namespace, name string
 			said = text
 			progress(report)
 		}
-		if !g.ends(part) {
+		if why, vain := g.vain(report, part); !vain {
 			since = time.Time{}
 		} else if since.IsZero() {
 			since = time.Now()
 		} else if time.Since(since) > patience {
-			return report, refusal(part, details(ctx, client, namespace, f.read(), part))
+			return report, refusal(why, details(ctx, client, namespace, f.read(), why))
 		}
 		select {
 		case <-ctx.Done():
@@ -153,7 +183,7 @@ func await(ctx context.Context, client dynamic.Interface, namespace, name string
 }
 
 func refusal(p Part, details string) error {
-	return fault.New(p.Kind+" "+p.Name, errors.New(p.Cause+details), "fix the cause, then run the same command again to resume")
+	return fault.New(p.Kind+" "+p.Name, errors.New(p.Cause+details), cmp.Or(p.fix, "fix the cause")+", then run the same command again to resume")
 }
 
 func late(ctx context.Context, p Part, details string) error {
@@ -166,6 +196,27 @@ func late(ctx context.Context, p Part, details string) error {
 		what += ": " + p.Cause
 	}
 	return fault.New(p.Kind+" "+p.Name, fmt.Errorf("%w; last seen: %s%s", err, what, details), "see the details with slipway status")
+}
+
+// hearEvery is how often the events of a namespace are read while a cluster is waited for.
+const hearEvery = 10 * time.Second
+
+// hearer reads events while a cluster is waited for: CAPO writes some failures nowhere else.
+type hearer struct {
+	client    dynamic.Interface
+	namespace string
+	at        time.Time
+	events    []*unstructured.Unstructured
+}
+
+// add adds the events to what is known.
+func (h *hearer) add(ctx context.Context, known objects) {
+	if h.at.IsZero() || time.Since(h.at) >= hearEvery {
+		fresh := Clusters{h.namespace: objects{clusters: known[clusters]}}
+		fresh.warnings(ctx, h.client, h.namespace)
+		h.at, h.events = time.Now(), fresh[h.namespace][eventKind]
+	}
+	known[eventKind] = h.events
 }
 
 // follower caches the objects of a namespace with watches.

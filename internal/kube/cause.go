@@ -37,7 +37,8 @@ const (
 	crashes = 4
 	// stuck is how long a pod may wait for a node or an image before the wait counts as
 	// hopeless.
-	stuck = time.Minute
+	// A wait ends within 45 s of a cause that does not pass.
+	stuck = 40 * time.Second
 )
 
 // available reports whether a Deployment has what its current spec asks for, by its

@@ -253,9 +253,12 @@ func TestAnArchiveAnswersAsTheClusterDid(t *testing.T) {
 		"KubeadmControlPlane": {object(map[string]any{"kind": "KubeadmControlPlane", "metadata": map[string]any{"name": "shop"},
 			"spec": map[string]any{"kubeadmConfigSpec": map[string]any{"files": []any{map[string]any{"path": "/x", "content": "hidden-in-a-file"}}}}})},
 	}
+	inside := &cause.Inside{At: now, Address: "203.0.113.7:6443", From: "the seed", Seen: 3, Ahead: time.Second, Nodes: []cause.Node{{Name: "n", Conditions: []cause.NodeCondition{{Type: "Ready", Status: "True"}}}},
+		Pods: []cause.Pod{{Namespace: "kube-system", Name: "dns-1", Owner: cause.Ref{Kind: "Deployment", Name: "dns"}, Created: now.Add(-time.Hour), Node: "n", Containers: []cause.Container{{Name: "dns", Image: "example.com/dns:1",
+			Reason: "CrashLoopBackOff", Restarts: 4, Exit: "Error, exit code 1", Words: "cannot log in with password=hidden-in-a-log"}}}}}
 	s := Snapshots{Environment: "prod", At: now, Scenes: []Scene{
 		{On: "cloud", Snapshot: cause.Snapshot{Now: now, Servers: []cause.Ref{{Kind: "server", Name: "seed", ID: "s1"}}}},
-		{On: "management", Namespace: "prod", Cluster: "shop", Snapshot: cause.Snapshot{Objects: objects, Cloud: said, Now: now}},
+		{On: "management", Namespace: "prod", Cluster: "shop", Snapshot: cause.Snapshot{Objects: objects, Cloud: said, Inside: inside, Now: now}},
 		{On: "management", Namespace: "prod", Cluster: "well", Snapshot: cause.Snapshot{Objects: cause.Objects{"Cluster": {object(map[string]any{"kind": "Cluster", "metadata": map[string]any{"name": "well"}})}}, Cloud: said, Now: now}},
 	}, Unseen: []cause.Unseen{{What: "the seed", Why: "down"}}}
 	text, err := json.Marshal(s)
@@ -269,6 +272,10 @@ func TestAnArchiveAnswersAsTheClusterDid(t *testing.T) {
 	if err := json.Unmarshal((&redact.Known{}).Scrub(text), &again); err != nil {
 		t.Fatal(err)
 	}
+	if told := again.Explain("shop", "").Text(); strings.Contains(told, "hidden-in-a-log") || !strings.Contains(told, "Deployment kube-system/dns: its container dns ended 4 times, last with Error, exit code 1") {
+		t.Errorf("what the cluster itself said: %s", told)
+	}
+	inside.Pods[0].Containers[0].Words = "cannot log in with password=" + redact.Mark
 	for _, asked := range []string{"", "shop", "shop-w1", "well", "nobody"} {
 		before, _ := json.Marshal(s.Explain(asked, ""))
 		after, _ := json.Marshal(again.Explain(asked, ""))

@@ -131,6 +131,7 @@ func (p *project) serveTenants(identity string) {
 	p.firstWorker()
 	p.timed("another credential", p.rotate)
 	p.balance()
+	p.timed("support bundle", p.expectSupport)
 	p.refuseToGo()
 
 	p.asked("cluster", "resize", "shop", "2")

@@ -21,6 +21,8 @@ type planted struct {
 	run     func(*world) string
 	objects string
 	said    *cause.Cloud
+	// inside is what the cluster itself says; nil means it was not asked.
+	inside *cause.Inside
 	// reason and object are the first finding's.
 	reason, object string
 	// ending is the first finding's; empty means any.
@@ -51,7 +53,7 @@ func (p planted) ask(t *testing.T) one {
 	if w != nil {
 		said, now = w.ask(all), time.Now().Add(w.later)
 	}
-	answer := cause.Explain(cause.Snapshot{Objects: all, Cloud: said, Now: now})
+	answer := cause.Explain(cause.Snapshot{Objects: all, Cloud: said, Inside: p.inside, Now: now})
 	return one{p, answer, said, time.Since(began)}
 }
 
@@ -112,6 +114,9 @@ func TestNothingIsMadeUp(t *testing.T) {
 	w := newWorld(t)
 	all := objects(t, "")
 	for name, said := range map[string]*cause.Cloud{"no cloud": nil, "a cloud": w.ask(all), "an empty cloud": {}} {
+		if a := cause.Explain(cause.Snapshot{Objects: all, Cloud: said, Inside: inside(), Now: asked}); len(a.Findings) > 0 || len(a.Well) < 4 {
+			t.Errorf("%s, and the cluster is asked: %v, well %v", name, a.Findings, a.Well)
+		}
 		a := cause.Explain(cause.Snapshot{Objects: all, Cloud: said, Now: asked})
 		if len(a.Findings) > 0 {
 			t.Errorf("%s: %v", name, a.Findings)
@@ -157,10 +162,12 @@ How a fault is shown: **run** plants it in the sandbox's OpenStack API, without 
 that cloud as ` + "`slipway why`" + ` does; the objects of Cluster API are written as its controllers write
 them then, with the errors that the cloud returned. **objects** means that objects, and sometimes
 the cloud's answer or a console, are written by the test in the words of the source code of
-Cluster API, its OpenStack provider and Kubernetes: no controller and no machine ran.
+Cluster API, its OpenStack provider and Kubernetes: no controller and no machine ran. **inside**
+means the same of what the cluster's own API server says: its nodes, pods, webhooks and leases.
+Tenants never read those, because the cluster is asked for operators only; their column shows
+what they would read. How a real API server is asked is tested in ` + "`internal/cause/inside`" + `.
 
-Not planted, because no answer of the cloud or of Cluster API shows them: MTU black holes, the
-attach limit of volumes, and a wrong clock that breaks no certificate.
+Not planted, because nothing shows it: an MTU that is too large for the network.
 
 | fault | shown by | reason | object | what the tenant reads in status_reason |
 |---|---|---|---|---|
@@ -169,6 +176,9 @@ attach limit of volumes, and a wrong clock that breaks no certificate.
 		how := "objects"
 		if o.run != nil {
 			how = "run"
+		}
+		if o.inside != nil {
+			how = "inside"
 		}
 		f := o.answer.Findings[0]
 		object, words := f.ForTenant(o.cloud)

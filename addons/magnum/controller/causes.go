@@ -39,4 +39,5 @@ func (p *pass) judge(ctx context.Context) {
 		p.state = observe.Of(p.objects)
 	}
 	p.forgetUndated(p.state.Causes)
+	p.tell()
 }

@@ -28,6 +28,7 @@ func (k kind) list() *unstructured.UnstructuredList {
 func capiCluster() kind { return kind{"cluster.x-k8s.io", "v1beta2", "Cluster"} }
 func deployment() kind  { return kind{"cluster.x-k8s.io", "v1beta2", "MachineDeployment"} }
 func machine() kind     { return kind{"cluster.x-k8s.io", "v1beta2", "Machine"} }
+func healthCheck() kind { return kind{"cluster.x-k8s.io", "v1beta2", "MachineHealthCheck"} }
 func controlPlane() kind {
 	return kind{"controlplane.cluster.x-k8s.io", "v1beta2", "KubeadmControlPlane"}
 }
@@ -44,7 +45,7 @@ func serverGroup() kind { return kind{"openstack.k-orc.cloud", "v1alpha1", "Serv
 
 // watched are the kinds whose changes are news of a cluster.
 func watched() []kind {
-	return []kind{capiCluster(), deployment(), machine(), controlPlane(), infrastructure(), server(), instance(), serverGroup(), release(), manifests()}
+	return []kind{capiCluster(), deployment(), machine(), controlPlane(), infrastructure(), server(), instance(), serverGroup(), release(), manifests(), healthCheck()}
 }
 
 // leftBehind are kinds that the chart keeps when it is uninstalled, because

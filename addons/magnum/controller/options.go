@@ -17,6 +17,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/slipway-sh/slipway/addons/magnum/driver"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
@@ -130,5 +131,8 @@ func Setup(mgr manager.Manager, options Options) error {
 	}
 	r := newReconciler(objects, reader.live, o)
 	r.events = mgr.GetEventRecorderFor("magnum")
+	if err := r.known.register(metrics.Registry); err != nil {
+		return err
+	}
 	return r.watch(mgr, reader.cache)
 }

@@ -26,7 +26,7 @@ func several(o *observe.Objects) []struct {
 	}{
 		{deployment(), observe.LabelStack, &o.Deployments}, {machine(), v1alpha1.LabelStack, &o.Machines},
 		{server(), v1alpha1.LabelStack, &o.Servers}, {instance(), v1alpha1.LabelStack, &o.Servers},
-		{serverGroup(), observe.LabelStack, &o.ServerGroups},
+		{serverGroup(), observe.LabelStack, &o.ServerGroups}, {healthCheck(), observe.LabelStack, &o.HealthChecks},
 		{release(), observe.LabelStack, &o.Addons}, {manifests(), observe.LabelStack, &o.Addons},
 	}
 }

@@ -29,6 +29,8 @@ type reconciler struct {
 
 	// first is when what is not well was first met: trouble, and causes without a time.
 	first memory
+	// known is what is wrong with each cluster.
+	known *causes
 
 	mu sync.Mutex
 	// seen are generations that were written and the cache has yet to show.
@@ -36,7 +38,7 @@ type reconciler struct {
 }
 
 func newReconciler(c client.Client, live client.Reader, o Options) *reconciler {
-	return &reconciler{Options: o, client: c, live: live, events: record.NewFakeRecorder(0),
+	return &reconciler{Options: o, client: c, live: live, events: record.NewFakeRecorder(0), known: newCauses(),
 		seen: map[types.NamespacedName]map[string]int64{}}
 }
 
@@ -105,6 +107,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 func (r *reconciler) forget(key types.NamespacedName) {
 	r.first.forget(key)
+	r.known.learn(key, nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.seen, key)

@@ -19,7 +19,7 @@ func (s *State) causes(o Objects) {
 		}
 	}
 	add(o.Cluster, o.Infrastructure, o.ControlPlane)
-	for _, list := range [][]*unstructured.Unstructured{o.Deployments, o.Machines, o.Servers, o.ServerGroups, o.Addons} {
+	for _, list := range [][]*unstructured.Unstructured{o.Deployments, o.Machines, o.Servers, o.ServerGroups, o.HealthChecks, o.Addons} {
 		add(list...)
 	}
 	s.Findings = cause.Explain(cause.Snapshot{Objects: all, Cloud: o.Cloud, Now: o.Now}).Findings

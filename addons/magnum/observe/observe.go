@@ -38,6 +38,8 @@ type Objects struct {
 	Servers []*unstructured.Unstructured
 	// ServerGroups are the resource controller's.
 	ServerGroups []*unstructured.Unstructured
+	// HealthChecks are MachineHealthChecks.
+	HealthChecks []*unstructured.Unstructured
 	// Addons are HelmReleases and Manifests.
 	Addons []*unstructured.Unstructured
 	// Cloud is what the cluster's project said lately; nil means it was not asked.

@@ -101,8 +101,11 @@ func (c *Cache) Ask(ctx context.Context, o cloud.Options, booting func(*cause.Cl
 		return &cause.Cloud{Refused: Refusal(err)}
 	}
 	defer opened.Close()
-	taken := c.shared(ctx, opened)
-	if taken == nil || booting == nil {
+	taken, err := c.Read(ctx, opened)
+	if err != nil {
+		return nil
+	}
+	if booting == nil {
 		return taken
 	}
 	own := *taken // others read what is shared
@@ -111,11 +114,12 @@ func (c *Cache) Ask(ctx context.Context, o cloud.Options, booting func(*cause.Cl
 	return &own
 }
 
-// shared reads the project of a login, unless another credential of it did lately.
-func (c *Cache) shared(ctx context.Context, opened *cloud.Cloud) *cause.Cloud {
+// Read returns what the project of a login says: what another credential of it read lately,
+// or what it says now.
+func (c *Cache) Read(ctx context.Context, opened *cloud.Cloud) (*cause.Cloud, error) {
 	token, err := opened.Token()
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	key := opened.Endpoint.Region + " " + opened.Provider.IdentityEndpoint + " " + token.ProjectID
 	c.mu.Lock()
@@ -128,12 +132,12 @@ func (c *Cache) shared(ctx context.Context, opened *cloud.Cloud) *cause.Cloud {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.taken != nil && c.now().Sub(p.at) < c.fresh {
-		return p.taken
+		return p.taken, nil
 	}
 	taken, err := Take(ctx, opened)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	p.at, p.taken = c.now(), taken
-	return taken
+	return taken, nil
 }

@@ -73,7 +73,7 @@ status: {conditions: [{type: InstanceReady, status: "False", severity: Info, rea
 func cluster(t *testing.T, box *sandboxtest.Cloud) witness.Place {
 	t.Helper()
 	lists := map[schema.GroupVersionResource]string{{Version: "v1", Resource: "events"}: "EventList", {Version: "v1", Resource: "secrets"}: "SecretList"}
-	for group, names := range map[string]string{"cluster.x-k8s.io/v1beta2": "clusters machines machinedeployments", "controlplane.cluster.x-k8s.io/v1beta2": "kubeadmcontrolplanes",
+	for group, names := range map[string]string{"cluster.x-k8s.io/v1beta2": "clusters machines machinedeployments machinehealthchecks", "controlplane.cluster.x-k8s.io/v1beta2": "kubeadmcontrolplanes",
 		"infrastructure.cluster.x-k8s.io/v1beta1": "openstackclusters openstackmachines", "infrastructure.cluster.x-k8s.io/v1alpha1": "openstackservers",
 		"addons.stackhpc.com/v1alpha1": "helmreleases manifests", "openstack.k-orc.cloud/v1alpha1": "servergroups"} {
 		for _, name := range strings.Fields(names) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/internal/cause"
@@ -47,6 +48,8 @@ type Witness struct {
 	mu    sync.Mutex
 	leave []func()
 	now   time.Time
+	// clouds reads each project once, whoever asks.
+	clouds *look.Cache
 }
 
 // Open reads the environment file; everything else is opened when it is needed, and lasts
@@ -56,7 +59,7 @@ func Open(ctx context.Context, from environment.Flags) (*Witness, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Witness{Loaded: loaded, now: time.Now()}
+	w := &Witness{Loaded: loaded, now: time.Now(), clouds: look.NewCache(time.Now)}
 	w.Target = once(ctx, func(ctx context.Context) (*target.Target, error) {
 		t, err := target.Open(ctx, from, event.Discard{})
 		if err == nil {
@@ -69,7 +72,7 @@ func Open(ctx context.Context, from environment.Flags) (*Witness, error) {
 		if err != nil {
 			return &cause.Cloud{Refused: look.Refusal(err), Login: loaded.Environment.Spec.Cloud}, nil
 		}
-		return look.Take(ctx, t.Cloud)
+		return w.clouds.Read(ctx, t.Cloud)
 	})
 	w.Seed = once(ctx, func(ctx context.Context) (*target.Seed, error) {
 		seed, _, err := target.OpenSeed(ctx, from)
@@ -145,6 +148,8 @@ type Place struct {
 	// Name is "seed" or "management".
 	Name   string
 	Client dynamic.Interface
+	// Way leads to the clusters themselves; nil means that they are not asked.
+	Way Way
 }
 
 // Snapshots asks about all clusters, or about those that may have to do with an object of
@@ -160,7 +165,6 @@ func (w *Witness) Snapshots(ctx context.Context, asked, namespace string) suppor
 	if noSeed != nil {
 		miss("the seed", noSeed)
 	}
-	cache := look.NewCache(time.Now)
 	for _, way := range []struct {
 		name, unseen string
 		open         func() (*kube.Cluster, error)
@@ -173,13 +177,13 @@ func (w *Witness) Snapshots(ctx context.Context, asked, namespace string) suppor
 		case err != nil:
 			miss(way.unseen, err)
 		case cluster != nil:
-			place := Place{way.name, cluster.Dynamic}
+			place := Place{way.name, cluster.Dynamic, w.way(cluster)}
 			all, err := clusterapi.ReadAll(ctx, place.Client, metav1.NamespaceAll)
 			if err != nil {
 				miss("the clusters on the "+way.name+" cluster", err)
 				continue
 			}
-			s.Scenes = append(s.Scenes, Scenes(ctx, place, all, cache, asked, namespace, w.now)...)
+			s.Scenes = append(s.Scenes, Scenes(ctx, place, all, w.clouds, asked, namespace, w.now)...)
 		}
 	}
 	if seed != nil && seed.ServerID != "" && namespace == "" {
@@ -205,13 +209,22 @@ func Scenes(ctx context.Context, p Place, all clusterapi.Clusters, cache *look.C
 		// What no object names may be a resource of the cloud: all clusters are asked then.
 		wanted = func(r clusterapi.Report) bool { return in(r) && (len(exact) == 0 || exact[r.Namespace+"/"+r.Name]) }
 	}
-	said := all.Ask(ctx, p.Client, cache, true, wanted)
+	var themselves said
+	var group sync.WaitGroup
+	group.Go(func() { themselves = p.ask(ctx, all, wanted, reports) })
+	clouds := all.Ask(ctx, p.Client, cache, true, wanted)
+	group.Wait()
 	var scenes []support.Scene
 	for _, r := range reports {
-		if wanted(r) {
-			scenes = append(scenes, support.Scene{On: p.Name, Namespace: r.Namespace, Cluster: r.Name,
-				Snapshot: cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Cloud: said.Of(r.Namespace, r.Name), Now: now}})
+		if !wanted(r) {
+			continue
 		}
+		key := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+		snapshot := cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Cloud: clouds.Of(r.Namespace, r.Name), Inside: themselves.inside[key], Now: now}
+		if why := themselves.unseen[key]; why != "" {
+			snapshot.Unseen = []cause.Unseen{{What: "inside the cluster", Why: why}}
+		}
+		scenes = append(scenes, support.Scene{On: p.Name, Namespace: r.Namespace, Cluster: r.Name, Snapshot: snapshot})
 	}
 	return scenes
 }

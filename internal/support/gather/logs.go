@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/support"
 )
 
@@ -22,13 +23,6 @@ const (
 	atOnce = 8
 )
 
-// system are the namespaces of a tenant's cluster in which addons run; those of the
-// tenant's own workloads are not read.
-func system(namespace string) bool {
-	return strings.HasPrefix(namespace, "kube-") || strings.HasSuffix(namespace, "-system") || slices.Contains([]string{"tigera-operator", "calico-apiserver", "cert-manager", "node-feature-discovery",
-		"gpu-operator", "network-operator", "node-problem-detector", "ingress-nginx", "traefik"}, namespace)
-}
-
 // Logs collects the ends of the logs of all containers of a cluster, of a tenant's
 // cluster those of its addons, and of containers that were started again also the log
 // from before. Pods that are not well come first.
@@ -38,7 +32,7 @@ func Logs(client kubernetes.Interface, tenant bool, lines int64) func(context.Co
 		if err != nil {
 			return fmt.Errorf("listing pods: %w", err)
 		}
-		items := slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return tenant && !system(p.Namespace) })
+		items := slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return tenant && !cause.System(p.Namespace) })
 		slices.SortStableFunc(items, func(a, b corev1.Pod) int { return well(a) - well(b) })
 		room := make(chan struct{}, atOnce)
 		ended := make(chan struct{}, len(items))

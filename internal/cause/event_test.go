@@ -1,0 +1,41 @@
+package cause
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestEventsAreJudged: one that the state of its object, a later event or its kind
+// contradicts, loses; one that is as new as the state counts.
+func TestEventsAreJudged(t *testing.T) {
+	t.Parallel()
+	event := func(kind, reason, message, at string) string {
+		return "---\nkind: Event\nmetadata: {name: " + reason + at + ", namespace: prod}\ntype: Warning\nreason: " + reason + "\nmessage: '" + message +
+			"'\ninvolvedObject: {kind: " + kind + "}\nlastTimestamp: \"2026-01-02T" + at + "Z\"\n"
+	}
+	plane := func(status, since string) string {
+		return base + "kind: KubeadmControlPlane\nmetadata: {name: p, namespace: prod, creationTimestamp: \"2026-01-02T08:00:00Z\"}\n" +
+			"status: {conditions: [{type: Available, status: \"" + status + "\", lastTransitionTime: \"2026-01-02T" + since + "Z\"}]}\n"
+	}
+	const of, no = "KubeadmControlPlane, name: p", "clock: x509: certificate has expired or is not yet valid: current time x is before y"
+	server := base + worker("w", "{}", "{}")
+	const port = "No more IP addresses available on network x."
+	for name, test := range map[string]struct{ objects, want string }{
+		"newer than the state":             {plane("False", "09:30:00") + event(of, "Unhealthy", no, "09:45:00"), "clock-skew KubeadmControlPlane p"},
+		"of the same pass as the state":    {plane("False", "09:45:05") + event(of, "Unhealthy", no, "09:45:00"), "clock-skew KubeadmControlPlane p"},
+		"older than the state":             {plane("False", "09:50:00") + event(of, "Unhealthy", no, "09:45:00"), ""},
+		"of what is well":                  {plane("True", "09:30:00") + event(of, "Unhealthy", no, "09:45:00"), ""},
+		"of a node that never was":         {plane("False", "09:30:00") + event(of, "ControlPlaneUnhealthy", "Node n does not exist", "09:45:00"), ""},
+		"a port that failed":               {server + event("OpenStackServer, name: w", "FailedCreatePort", port, "09:45:00"), "address-pool-empty network x"},
+		"a port that was created later":    {server + event("OpenStackServer, name: w", "FailedCreatePort", port, "09:45:00") + event("OpenStackServer, name: w", "SuccessfulCreatePort", "", "09:46:00"), ""},
+		"a port that was created earlier":  {server + event("OpenStackServer, name: w", "FailedCreatePort", port, "09:45:00") + event("OpenStackServer, name: w", "SuccessfulCreatePort", "", "09:44:00"), "address-pool-empty network x"},
+		"a port of another was created":    {server + event("OpenStackServer, name: w", "FailedCreatePort", port, "09:45:00") + event("OpenStackServer, name: v", "SuccessfulCreatePort", "", "09:46:00"), "address-pool-empty network x"},
+		"something else succeeded later":   {server + event("OpenStackServer, name: w", "FailedCreatePort", port, "09:45:00") + event("OpenStackServer, name: w", "SuccessfulCreateServer", "", "09:46:00"), "address-pool-empty network x"},
+		"longer ago than it would be told": {server + event("OpenStackServer, name: w", "FailedCreatePort", port, "09:15:00"), ""},
+	} {
+		a := Explain(Snapshot{Objects: read(t, test.objects), Now: now})
+		if got := reasons(a); strings.TrimSpace(got) != test.want {
+			t.Errorf("%s: %q instead of %q", name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package cause
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// connected is a cluster whose API Cluster API reaches, with a worker that is a node.
+const connected = `kind: Cluster
+metadata: {name: c, namespace: prod}
+status: {conditions: [{type: RemoteConnectionProbe, status: "True"}, {type: ControlPlaneInitialized, status: "True"}]}
+---
+kind: Machine
+metadata: {name: w, namespace: prod}
+status: {nodeRef: {name: w}, conditions: [{type: Ready, status: "True"}]}
+`
+
+// TestTheClusterIsJudged: what is as it should be, or not for long enough, or only so from
+// here, is no cause.
+func TestTheClusterIsJudged(t *testing.T) {
+	t.Parallel()
+	pod := func(p Pod) *Inside {
+		p.Namespace, p.Name, p.Owner = "kube-system", "p-1", Ref{Kind: "Deployment", Name: "p"}
+		if p.Created.IsZero() {
+			p.Created = now.Add(-time.Hour)
+		}
+		return &Inside{Pods: []Pod{p}}
+	}
+	hook := func(h Hook) *Inside {
+		h.Name, h.Service = "h", "a/b"
+		return &Inside{Hooks: []Hook{h}}
+	}
+	node := func(n Node) *Inside {
+		n.Name = "w"
+		return &Inside{At: now, Version: "v1.34.4", Nodes: []Node{n}, Leaders: []Lease{{Name: "l", Renewed: now}}}
+	}
+	ready := []NodeCondition{{Type: "Ready", Status: "True"}}
+	old := now.Add(-time.Hour)
+	for name, test := range map[string]struct {
+		inside *Inside
+		want   string
+	}{
+		"only this machine does not reach it":      {&Inside{Unreachable: &Unreachable{Way: WayNoAnswer}}, ""},
+		"only this machine is refused":             {&Inside{Unreachable: &Unreachable{Way: WayRefused}}, ""},
+		"nobody is to accept an old certificate":   {&Inside{Unreachable: &Unreachable{Way: WayExpired}}, "certificate-expired Cluster c"},
+		"a pod that was just made":                 {pod(Pod{Waits: "1 Insufficient cpu", Created: now.Add(-time.Minute)}), ""},
+		"a pod that waits for nodes to be ready":   {pod(Pod{Waits: "0/1 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }"}), ""},
+		"a pod that waits for room":                {pod(Pod{Waits: "0/1 nodes are available: 1 Insufficient cpu"}), "pod-unschedulable Deployment kube-system/p"},
+		"a container that is being created":        {pod(Pod{Containers: []Container{{Name: "x", Reason: "ContainerCreating"}}}), ""},
+		"an image that is not there":               {pod(Pod{Containers: []Container{{Name: "x", Image: "a/b:1", Reason: "ErrImagePull", Message: "not found"}}}), "image-pull container image a/b:1"},
+		"a registry of Docker that is not there":   {pod(Pod{Containers: []Container{{Name: "x", Image: "a/b:1", Reason: "ErrImagePull", Message: "dial tcp 1.2.3.4:443: i/o timeout"}}}), "registry-unreachable registry docker.io"},
+		"a webhook that is not required":           {hook(Hook{Created: old}), ""},
+		"a webhook that was just made":             {hook(Hook{Required: true, Created: now.Add(-time.Minute)}), ""},
+		"a webhook with a pod":                     {hook(Hook{Required: true, Ready: 1, Created: old}), ""},
+		"a webhook without one":                    {hook(Hook{Required: true, Created: old}), "cluster-webhook-down webhook h"},
+		"a clock that is a little ahead":           {node(Node{Conditions: ready, Renewed: now.Add(20 * time.Second)}), ""},
+		"a clock that is much ahead":               {node(Node{Conditions: ready, Renewed: now.Add(40 * time.Second)}), "clock-skew Node w"},
+		"a clock that is behind":                   {node(Node{Conditions: ready, Renewed: old}), "clock-skew Node w"},
+		"a kubelet that is not there":              {node(Node{Conditions: []NodeCondition{{Type: "Ready", Status: "Unknown", Message: "Kubelet stopped posting node status."}}, Renewed: old}), "node-silent Node w"},
+		"a kubelet of the API server's version":    {node(Node{Conditions: ready, Version: "v1.34.0"}), ""},
+		"the oldest kubelet":                       {node(Node{Conditions: ready, Version: "v1.31.0"}), ""},
+		"a kubelet that is older":                  {node(Node{Conditions: ready, Version: "v1.30.9"}), "version-skew Node w"},
+		"a kubelet that is newer":                  {node(Node{Conditions: ready, Version: "v1.35.0"}), "version-skew Node w"},
+		"a condition that need not be there":       {node(Node{Conditions: append(ready, NodeCondition{Type: "DiskPressure", Status: "False"})}), ""},
+		"a volume that is attached":                {&Inside{Attachments: []Attachment{{Node: "w", Volume: "v"}}}, ""},
+		"a warning of an hour ago":                 {&Inside{Warnings: []Warning{{Reason: "FailedScheduling", Message: "exceed max volume count", Last: old}}}, ""},
+		"leaders that renew while kubelets do not": {&Inside{At: now, Leaders: []Lease{{Renewed: now}}, Nodes: []Node{{Name: "w", Conditions: []NodeCondition{{Type: "Ready", Status: "Unknown", Message: "Kubelet stopped posting node status."}}, Renewed: old}}}, "node-silent Node w"},
+	} {
+		if a := Explain(Snapshot{Objects: read(t, connected), Cloud: &Cloud{}, Inside: test.inside, Now: now}); reasons(a) != test.want {
+			t.Errorf("%s: %q instead of %q", name, reasons(a), test.want)
+		}
+	}
+}
+
+// TestWhatIsDarkIsTold: an API that does not answer, and lists that could not be read.
+func TestWhatIsDarkIsTold(t *testing.T) {
+	t.Parallel()
+	for want, inside := range map[string]*Inside{
+		"inside the cluster: its API at a:1, asked from the seed: no route": {Address: "a:1", From: "the seed", Unreachable: &Unreachable{Way: WayNoAnswer, Words: "no route"}},
+		"nodes: too slow": {Missing: []Unseen{{ListNodes, "too slow"}}},
+	} {
+		a := Explain(Snapshot{Objects: read(t, connected), Cloud: &Cloud{}, Inside: inside, Now: now})
+		if len(a.Unseen) != 1 || a.Unseen[0].What+": "+a.Unseen[0].Why != want {
+			t.Errorf("not seen: %v instead of %s", a.Unseen, want)
+		}
+		if strings.Contains(strings.Join(a.Well, " "), "nodes are ready") {
+			t.Errorf("well: %v", a.Well)
+		}
+	}
+}
+
+// TestOnlyClustersThatWereUpAreAsked and none that is being deleted.
+func TestOnlyClustersThatWereUpAreAsked(t *testing.T) {
+	t.Parallel()
+	going := strings.Replace(connected, "name: c,", `name: c, deletionTimestamp: "2026-01-02T09:00:00Z",`, 1)
+	for text, want := range map[string]bool{connected: true, base + connected[strings.Index(connected, "kind: Machine"):]: false, going: false} {
+		if got := Answers(read(t, text)); got != want {
+			t.Errorf("%t of %s", got, text)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package clusterapi
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic/fake"
+
+	"github.com/slipway-sh/slipway/internal/cause"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// soon is how long a wait may last once a cause that does not pass is known.
+const soon = 45 * time.Second
+
+// refusedLogin is a cloud that refuses the cluster's credential.
+func refusedLogin(context.Context, objects) *cause.Cloud {
+	return &cause.Cloud{Refused: &cause.Refusal{Status: 404, Words: "Could not find Application Credential: 5a1f."}}
+}
+
+// sound is a cluster whose infrastructure is ready, so that no part of it has a cause of
+// its own.
+const sound = cluster + network + plane
+
+// TestEveryWaitEndsWithItsCause within 45 s after it is known: a credential that is revoked
+// while a cluster is created or deleted, and when only its server groups are left; a Keystone
+// that is down ends no wait, because it comes back.
+func TestEveryWaitEndsWithItsCause(t *testing.T) {
+	t.Parallel()
+	down := func(context.Context, objects) *cause.Cloud {
+		return &cause.Cloud{Refused: &cause.Refusal{Status: 503, Words: "Service Unavailable"}}
+	}
+	waits := map[string]func(ctx context.Context, t *testing.T, ask func(context.Context, objects) *cause.Cloud) error{
+		"creation": func(ctx context.Context, t *testing.T, ask func(context.Context, objects) *cause.Cloud) error {
+			_, err := await(ctx, parent(t, sound), in, "c", goal{done: func(Report) bool { return false }, ends: func(p Part) bool { return p.Hopeless }, ask: ask}, func(Report) {})
+			return err
+		},
+		"deletion": func(ctx context.Context, t *testing.T, ask func(context.Context, objects) *cause.Cloud) error {
+			_, err := await(ctx, parent(t, sound), in, "c", goal{done: func(r Report) bool { return !r.Exists }, ends: stuck, ask: ask}, func(Report) {})
+			return err
+		},
+		"server groups": func(ctx context.Context, t *testing.T, ask func(context.Context, objects) *cause.Cloud) error {
+			return awaitGroups(ctx, parent(t, "servergroups\nmetadata: {name: c-md, labels: {cluster.x-k8s.io/cluster-name: c}}\n"), in, "c", ask)
+		},
+	}
+	for name, wait := range waits {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				err := wait(t.Context(), t, refusedLogin)
+				if took := time.Since(begun); err == nil || took > soon || took < patience || !strings.Contains(err.Error(), "Could not find Application Credential") || !strings.Contains(fault.Remedy(err), "credential") {
+					t.Errorf("after %s: %v (%s)", took, err, fault.Remedy(err))
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+				defer cancel()
+				begun = time.Now()
+				if err := wait(ctx, t, down); err == nil || time.Since(begun) < 5*time.Minute {
+					t.Errorf("Keystone is down, and after %s: %v", time.Since(begun), err)
+				}
+			})
+		})
+	}
+}
+
+// TestWhatOnlyAnEventTellsEndsTheWait: CAPO leaves no condition when a network has no
+// address for a port.
+func TestWhatOnlyAnEventTellsEndsTheWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := parent(t, twoMachines)
+		const late = time.Minute
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer cancel()
+		group.Go(func() { // CAPO tries on and says so each time
+			for n, pause := 0, late; ; n, pause = n+1, 10*time.Second {
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(pause):
+					warn(t, client, "c-1", "No more IP addresses available on network 5a1f.", n)
+				}
+			}
+		})
+		begun := time.Now()
+		_, err := await(ctx, client, in, "c", goal{done: Report.Ready, ends: func(p Part) bool { return p.Hopeless }, ask: func(context.Context, objects) *cause.Cloud { return nil }}, func(Report) {})
+		if took := time.Since(begun); err == nil || took > late+soon || !strings.Contains(err.Error(), "No more IP addresses available") {
+			t.Errorf("after %s: %v", took, err)
+		}
+	})
+}
+
+// warn is a warning event about a machine, the n-th of its kind.
+func warn(t *testing.T, client *fake.FakeDynamicClient, about, message string, n int) {
+	t.Helper()
+	create(t, client, corev1.SchemeGroupVersion.WithResource("events"), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Event", "metadata": map[string]any{"name": about + "." + strconv.Itoa(n), "namespace": in}, "type": "Warning", "reason": "FailedCreatePort", "message": message,
+		"involvedObject": map[string]any{"kind": "OpenStackMachine", "name": about}, "lastTimestamp": time.Now().UTC().Format(time.RFC3339)}})
+}
