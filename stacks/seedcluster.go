@@ -162,7 +162,7 @@ func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, erro
 	if err != nil {
 		return seedCluster{}, err
 	}
-	own, err := e.controllers(ctx, StepControllers, login, k3s.Kubeconfig, s.Server.ID(), 1, e.onSeed())
+	own, err := e.controllers(ctx, StepControllers, login, k3s.Kubeconfig, s.Server.ID(), 1, e.onSeed(), nil)
 	if err != nil {
 		return seedCluster{}, err
 	}
@@ -174,10 +174,10 @@ func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, erro
 }
 
 // controllers are Slipway's own, on the seed or on the management cluster.
-func (e Environment) controllers(ctx *pulumi.Context, step string, login kubernetes.LoginRefs, kubeconfig, on pulumi.StringInput, replicas int, environment map[string]string,
+func (e Environment) controllers(ctx *pulumi.Context, step string, login kubernetes.LoginRefs, kubeconfig, on pulumi.StringInput, replicas int, environment map[string]string, fence pulumi.StringInput,
 	options ...pulumi.ResourceOption) (*kubernetes.Controllers, error) {
 	return kubernetes.NewControllers(ctx, step, kubernetes.ControllersRefs{LoginRefs: login, Kubeconfig: kubeconfig, ServerID: on,
-		Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: component.SlipwayVersion(), Replicas: replicas, Environment: environment}, options...)
+		Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: component.SlipwayVersion(), Replicas: replicas, Environment: environment, Fence: fence}, options...)
 }
 
 // trustBundle are the private authorities.

@@ -115,10 +115,21 @@ type Options struct {
 	TrustBundle string
 	// Environment are variables of all containers, such as those of a proxy.
 	Environment map[string]string
+	// Fence, if set, keeps the controllers from writing once a newer management cluster
+	// has taken over.
+	Fence *Fence
 	// Magnum, if set, is installed instead of the addon provider and the janitor.
 	Magnum *Magnum
 	// Values are more of the chart's, by the paths of its values.yaml.
 	Values map[string]any
+}
+
+// Fence is what the controllers need to look at the fence.
+type Fence struct {
+	// Environment is its name.
+	Environment string `json:"environment"`
+	// Clouds is a clouds.yaml with an entry `openstack`. It is secret.
+	Clouds string `json:"clouds"`
 }
 
 func (o Options) values() (map[string]any, error) {
@@ -135,6 +146,9 @@ func (o Options) values() (map[string]any, error) {
 			variables[name] = value
 		}
 		values["env"] = variables
+	}
+	if o.Fence != nil {
+		values["fence"] = map[string]any{"environment": o.Fence.Environment, "clouds": o.Fence.Clouds}
 	}
 	if o.Magnum != nil {
 		settings, err := o.Magnum.values()

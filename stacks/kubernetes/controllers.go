@@ -2,6 +2,8 @@ package kubernetes
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/pulumi/pulumi-go-provider/infer"
@@ -28,6 +30,8 @@ type ControllersInputs struct {
 	// Version is the version of this binary, which contains their manifests. The
 	// provider library reserves the name "version".
 	Version string `pulumi:"slipwayVersion"`
+	// Fence is controllers.Fence as JSON; empty is none. It contains a login.
+	Fence string `pulumi:"fence,optional" provider:"secret"`
 }
 
 // ControllersState is the state of Slipway's own controllers.
@@ -44,6 +48,8 @@ type ControllersRefs struct {
 	Image, TrustBundle, Version string
 	Replicas                    int
 	Environment                 map[string]string
+	// Fence is nil if there is none.
+	Fence pulumi.StringInput
 }
 
 // NewControllers adds the controllers to the program.
@@ -57,6 +63,9 @@ func NewControllers(ctx *pulumi.Context, name string, refs ControllersRefs, opti
 	properties["replicas"] = pulumi.Int(refs.Replicas)
 	if len(refs.Environment) > 0 {
 		properties["environment"] = pulumi.ToStringMap(refs.Environment)
+	}
+	if refs.Fence != nil {
+		properties["fence"] = pulumi.ToSecret(refs.Fence)
 	}
 	r := &Controllers{}
 	return r, ctx.RegisterResource("slipway:kubernetes:Controllers", name, properties, r, options...)
@@ -83,6 +92,10 @@ func (controllersKind) id(ControllersInputs) string { return "controllers" }
 func (controllersKind) blank(in ControllersInputs) ControllersState { return ControllersState{in} }
 
 func (k controllersKind) settle(ctx context.Context, in ControllersInputs) (ControllersState, error) {
+	fence, err := readFence(in.Fence)
+	if err != nil {
+		return k.blank(in), err
+	}
 	machine, err := in.open(ctx)
 	if err != nil {
 		return k.blank(in), err
@@ -92,7 +105,19 @@ func (k controllersKind) settle(ctx context.Context, in ControllersInputs) (Cont
 	if err != nil {
 		return k.blank(in), err
 	}
-	return k.blank(in), applyControllers(ctx, on, controllers.Options{Image: in.Image, Replicas: in.Replicas, TrustBundle: in.TrustBundle, Environment: in.Environment})
+	return k.blank(in), applyControllers(ctx, on, controllers.Options{Image: in.Image, Replicas: in.Replicas, TrustBundle: in.TrustBundle, Environment: in.Environment, Fence: fence})
+}
+
+// readFence reads what an input of the name fence has; nil is none.
+func readFence(text string) (*controllers.Fence, error) {
+	if text == "" {
+		return nil, nil
+	}
+	fence := &controllers.Fence{}
+	if err := json.Unmarshal([]byte(text), fence); err != nil {
+		return nil, errors.New("reading the settings of the fence: they are not JSON") // the library's error could quote the login
+	}
+	return fence, nil
 }
 
 // applyControllers applies them and waits until they are available.

@@ -21,7 +21,9 @@ type set struct {
 	// validate checks the values of the flags.
 	validate func() error
 	scheme   func(*runtime.Scheme) error
-	setup    func(manager.Manager) error
+	// setup adds the controllers to a manager. wrap, unless nil, goes around their
+	// transports to OpenStack and to workload clusters.
+	setup func(m manager.Manager, wrap wrapper) error
 }
 
 func allSets() []set { return []set{addonSet(), janitorSet(), prunerSet(), magnumSet()} }
@@ -50,7 +52,10 @@ func addonSet() set {
 		},
 		validate: func() error { return nil }, // Setup says what is missing
 		scheme:   janitor.AddToScheme,
-		setup:    func(m manager.Manager) error { return addonprovider.Setup(m, o) },
+		setup: func(m manager.Manager, wrap wrapper) error {
+			o.Wrap = wrap
+			return addonprovider.Setup(m, o)
+		},
 	}
 }
 
@@ -66,7 +71,10 @@ func janitorSet() set {
 		},
 		validate: func() error { return o.Validate() },
 		scheme:   janitor.AddToScheme,
-		setup:    func(m manager.Manager) error { return janitor.Setup(m, o) },
+		setup: func(m manager.Manager, wrap wrapper) error {
+			o.Wrap = wrap
+			return janitor.Setup(m, o)
+		},
 	}
 }
 
@@ -76,6 +84,6 @@ func prunerSet() set {
 		flags:    func(*pflag.FlagSet) {},
 		validate: func() error { return nil },
 		scheme:   prune.AddToScheme,
-		setup:    prune.Setup,
+		setup:    func(m manager.Manager, _ wrapper) error { return prune.Setup(m) }, // it writes to this cluster alone
 	}
 }
