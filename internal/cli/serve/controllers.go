@@ -31,6 +31,7 @@ type options struct {
 	electionNamespace string
 	shutdown          time.Duration
 	fence             fenceOptions
+	sameNames         bool // of a test that runs a set twice in its process
 }
 
 func newControllers(streams ui.Streams, sets []set) *cobra.Command {

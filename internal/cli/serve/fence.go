@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
@@ -29,7 +30,11 @@ type wrapper = func(http.RoundTripper) http.RoundTripper
 
 // fenceOptions are the flags of the fence: which environment this management cluster
 // serves, and the login that reads its generation in the cloud.
-type fenceOptions struct{ environment, clouds, entry string }
+type fenceOptions struct {
+	environment, clouds, entry string
+
+	every, patience time.Duration // 0: the usual ones
+}
 
 func (o *fenceOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.environment, "fence-environment", "", "environment of this management cluster: its controllers write only while no newer management cluster has taken it over (default: no fence)")
@@ -65,7 +70,7 @@ func (o fenceOptions) open(config *rest.Config, log logger) (*barrier, error) {
 	}
 	at := lazyCloud{options: cloud.Options{Cloud: o.entry, CloudsYAML: text, Env: environment.System(), UserAgent: environment.UserAgent() + " (fence)"}, environment: o.environment}
 	b := &barrier{log: log}
-	b.watch = &fence.Watch{Read: at.read, Ours: func(ctx context.Context, now int) (int, error) { return restore.Join(ctx, client, now) }, Changed: b.changed}
+	b.watch = &fence.Watch{Every: o.every, Patience: o.patience, Read: at.read, Ours: func(ctx context.Context, now int) (int, error) { return restore.Join(ctx, client, now) }, Changed: b.changed}
 	return b, nil
 }
 
@@ -105,9 +110,8 @@ func (b *barrier) wrap() wrapper {
 	return b.watch.Wrap
 }
 
-// run looks for the first time before anything starts, and then regularly until ctx
-// ends. A cloud that does not answer does not end the process: it stays without a right
-// to write.
+// run looks at once, and then regularly until ctx ends; wait waits for its end. A cloud
+// that does not answer does not end the process, which may not write meanwhile.
 func (b *barrier) run(ctx context.Context) (wait func()) {
 	if b == nil {
 		return func() {}

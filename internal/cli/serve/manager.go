@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -34,6 +35,7 @@ func (o options) manager(config *rest.Config, s set, log logger, first bool, wra
 		LeaderElection: o.election, LeaderElectionID: "slipway-" + s.name, LeaderElectionNamespace: o.electionNamespace,
 		LeaderElectionReleaseOnCancel: true, GracefulShutdownTimeout: &o.shutdown,
 		Metrics: server.Options{BindAddress: noServer}, HealthProbeBindAddress: noServer,
+		Controller: controllerconfig.Controller{SkipNameValidation: &o.sameNames},
 	}
 	if first {
 		settings.Metrics.BindAddress, settings.HealthProbeBindAddress = o.metricsAddress, o.healthAddress

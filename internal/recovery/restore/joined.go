@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -59,6 +60,23 @@ func Current(ctx context.Context, on kubernetes.Interface) (int, error) {
 	}
 	ours, _, err := generationIn(record.Data)
 	return ours, err
+}
+
+// Complete is nil unless a rebuild of this management cluster is not complete: it has
+// taken a generation, and has not restored everything. A backup of that would be the
+// newest one, and lack most clusters.
+func Complete(ctx context.Context, on kubernetes.Interface) error {
+	record, err := on.CoreV1().ConfigMaps(recordNamespace).Get(ctx, recordName, metav1.GetOptions{})
+	if kube.Absent(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the record of recovery: %w", err)
+	}
+	if record.Data[recordGeneration] != "" && record.Data[recordBackup] == "" {
+		return errors.New("the rebuild of this management cluster is not complete")
+	}
+	return nil
 }
 
 func generationIn(data map[string]string) (ours int, known bool, err error) {
