@@ -30,8 +30,9 @@ type runner struct {
 	// load and save keep the record.
 	load func(context.Context) (record.State, error)
 	save func(context.Context, record.Schedule) error
-	// tell is told how an attempt ended, or why none was made.
+	// tell is told how an attempt ended, or why none was made; show sees the record first.
 	tell func(s record.Schedule, err error)
+	show func(s record.Schedule)
 }
 
 // Start implements manager.Runnable.
@@ -77,7 +78,7 @@ func (r *runner) remember(ctx context.Context) (record.Schedule, error) {
 				s = *state.Schedule
 			}
 			s.Every = r.every.Seconds()
-			r.tell(s, nil)
+			r.show(s)
 			return s, nil
 		}
 		r.tell(record.Schedule{Every: r.every.Seconds()}, err)

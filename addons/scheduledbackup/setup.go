@@ -42,8 +42,8 @@ func Setup(mgr manager.Manager, o Options) error {
 	m := maker{settings: o.Settings, config: mgr.GetConfig(), client: client, userAgent: o.UserAgent, wrap: o.Wrap}
 	events, log := mgr.GetEventRecorderFor("slipway-backup"), mgr.GetLogger()
 	about := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.Name}}
-	known := ""
 	return mgr.Add(&runner{
+		show:  measured.show,
 		every: o.Settings.interval(), make: m.make, prune: m.prune,
 		load: func(ctx context.Context) (record.State, error) { return record.Load(ctx, client) },
 		save: func(ctx context.Context, s record.Schedule) error { return record.SaveSchedule(ctx, client, s) },
@@ -57,15 +57,13 @@ func Setup(mgr manager.Manager, o Options) error {
 		},
 		tell: func(s record.Schedule, err error) {
 			measured.show(s)
-			switch {
-			case err != nil:
+			if err != nil {
 				log.Error(err, "no backup", "failures", s.Failures, "remedy", fault.Remedy(err))
 				events.Event(about, corev1.EventTypeWarning, "BackupFailed", shortened(err))
-			case s.Backup != known:
-				log.Info("backup made", "backup", s.Backup, "seconds", s.Duration, "pruneError", s.PruneError)
-				events.Event(about, corev1.EventTypeNormal, "BackupMade", fmt.Sprintf("backup %s in %.0f s", s.Backup, s.Duration))
+				return
 			}
-			known = s.Backup
+			log.Info("backup made", "backup", s.Backup, "seconds", s.Duration, "pruneError", s.PruneError)
+			events.Event(about, corev1.EventTypeNormal, "BackupMade", fmt.Sprintf("backup %s in %.0f s", s.Backup, s.Duration))
 		},
 	})
 }

@@ -96,7 +96,7 @@ func (o options) run(ctx context.Context, streams ui.Streams, all []set) error {
 	}
 	managers := make([]manager.Manager, len(sets))
 	for i, s := range sets {
-		if managers[i], err = o.manager(config, s, log, i == 0, guard.wrap()); err != nil {
+		if managers[i], err = o.manager(config, s, log, i == 0, guard); err != nil {
 			return err
 		}
 	}

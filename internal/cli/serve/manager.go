@@ -23,7 +23,7 @@ const noServer = "0"
 
 // manager creates the manager of a set. The first one serves metrics and health
 // for all, because the metrics registry belongs to the process.
-func (o options) manager(config *rest.Config, s set, log logger, first bool, wrap wrapper) (manager.Manager, error) {
+func (o options) manager(config *rest.Config, s set, log logger, first bool, g *barrier) (manager.Manager, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = fmt.Sprintf("slipway/%s (%s)", component.SlipwayVersion(), s.name)
 	scheme := runtime.NewScheme()
@@ -44,7 +44,7 @@ func (o options) manager(config *rest.Config, s set, log logger, first bool, wra
 	if err != nil {
 		return nil, fault.New("controllers "+s.name, err, "check that the cluster answers; outside a pod give --leader-election-namespace or --leader-election=false")
 	}
-	if err := s.setup(m, wrap); err != nil {
+	if err := s.setup(m, g); err != nil {
 		return nil, fmt.Errorf("setting up %s: %w", s.name, err)
 	}
 	return m, nil

@@ -21,12 +21,12 @@ type set struct {
 	// validate checks the values of the flags.
 	validate func() error
 	scheme   func(*runtime.Scheme) error
-	// setup adds the controllers to a manager. wrap, unless nil, goes around their
-	// transports to OpenStack and to workload clusters.
-	setup func(m manager.Manager, wrap wrapper) error
+	// setup adds the controllers to a manager. The wrapper of the fence goes around their
+	// transports to OpenStack and to workload clusters; a nil fence has none.
+	setup func(m manager.Manager, g *barrier) error
 }
 
-func allSets() []set { return []set{addonSet(), janitorSet(), prunerSet(), magnumSet()} }
+func allSets() []set { return []set{addonSet(), janitorSet(), prunerSet(), magnumSet(), backupSet()} }
 
 // chartFolder is the folder of the bundle's charts in Slipway's image.
 const chartFolder = "/usr/share/slipway/charts"
@@ -52,8 +52,8 @@ func addonSet() set {
 		},
 		validate: func() error { return nil }, // Setup says what is missing
 		scheme:   janitor.AddToScheme,
-		setup: func(m manager.Manager, wrap wrapper) error {
-			o.Wrap = wrap
+		setup: func(m manager.Manager, g *barrier) error {
+			o.Wrap = g.wrap()
 			return addonprovider.Setup(m, o)
 		},
 	}
@@ -71,8 +71,8 @@ func janitorSet() set {
 		},
 		validate: func() error { return o.Validate() },
 		scheme:   janitor.AddToScheme,
-		setup: func(m manager.Manager, wrap wrapper) error {
-			o.Wrap = wrap
+		setup: func(m manager.Manager, g *barrier) error {
+			o.Wrap = g.wrap()
 			return janitor.Setup(m, o)
 		},
 	}
@@ -84,6 +84,6 @@ func prunerSet() set {
 		flags:    func(*pflag.FlagSet) {},
 		validate: func() error { return nil },
 		scheme:   prune.AddToScheme,
-		setup:    func(m manager.Manager, _ wrapper) error { return prune.Setup(m) }, // it writes to this cluster alone
+		setup:    func(m manager.Manager, _ *barrier) error { return prune.Setup(m) }, // it writes to this cluster alone
 	}
 }
