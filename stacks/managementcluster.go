@@ -49,8 +49,12 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) (managemen
 		return management{}, err
 	}
 	fence := e.fence(p.seed.Credential)
+	backup, err := e.backup(ctx)
+	if err != nil {
+		return management{}, err
+	}
 	// Their replicas are spread over nodes, which must be there.
-	own, err := e.controllers(ctx, StepManagementControllers, p.on.login, cluster.AdminKubeconfig, cluster.ID(), replicasOn(e.Config.Spec.ManagementCluster), e.onManagement(), fence,
+	own, err := e.controllers(ctx, StepManagementControllers, p.on.login, cluster.AdminKubeconfig, cluster.ID(), replicasOn(e.Config.Spec.ManagementCluster), e.onManagement(), fence, backup,
 		pulumi.DependsOn([]pulumi.Resource{ready}))
 	if err != nil {
 		return management{}, err

@@ -47,6 +47,8 @@ const (
 	MagnumControllersName  = "slipway-magnum-controllers"
 	BackupNamespace        = "slipway-system"
 	BackupName             = "slipway-backup"
+	// BackupSettings is the Secret with the settings of backups.
+	BackupSettings = "slipway-backup-settings"
 	// MagnumAuthority is the Secret of the API's own authority.
 	MagnumAuthority = "slipway-magnum-authority"
 )
