@@ -214,7 +214,8 @@ func (r *rebuild) prove(ctx context.Context, on *kube.Cluster, step *event.Step)
 		return nil, "", err
 	}
 	plan := r.plan.Without(recovery.Released(r.plan, live)) // a former run has unpaused these
-	seen, err := site.Open(ctx, recovery.Logins(plan, live), environment.UserAgent(), func(n, total int) { step.Count(int64(n), int64(total), "clusters") })
+	logins := recovery.Logins(plan, live)
+	seen, err := site.Open(ctx, logins, environment.UserAgent(), func(n, total int) { step.Count(int64(n), int64(total), "clusters") })
 	if err != nil {
 		return nil, "", err
 	}
@@ -223,6 +224,9 @@ func (r *rebuild) prove(ctx context.Context, on *kube.Cluster, step *event.Step)
 		return seen, "", err
 	}
 	checks := recovery.Prove(recovery.Evidence{Snapshot: r.snapshot, Plan: plan, Live: live, Cloud: seen.Cloud(), Controllers: controllers, Now: time.Now()})
+	if r.cluster == "" {
+		checks = append(checks, recovery.Shared(logins))
+	}
 	r.result.Checks = recovery.Leave(checks, r.leave)
 	r.plan, r.result.Waves = plan, recovery.Waves(plan, r.leave)
 	return seen, fmt.Sprintf("%d checks passed", len(checks)), recovery.Err(r.result.Checks)

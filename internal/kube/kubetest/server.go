@@ -68,7 +68,7 @@ func Run(m *testing.M, set func(*Server)) int {
 
 // begin starts a server.
 func begin(k3s, data string) (*Server, func(), error) {
-	server, stop, err := throwaway.Start(context.Background(), k3s, data)
+	server, stop, err := throwaway.Start(context.Background(), k3s, data, os.Environ())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -48,14 +49,14 @@ type Server struct {
 }
 
 // Start runs k3s with its data in a folder, and returns what ends it. k3s is the path
-// of its program.
-func Start(ctx context.Context, k3s, data string) (*Server, func(), error) {
+// of its program, environ the variables of its process.
+func Start(ctx context.Context, k3s, data string, environ []string) (*Server, func(), error) {
 	path, err := filepath.Abs(k3s)
 	if err != nil {
 		return nil, nil, fmt.Errorf("finding k3s: %w", err)
 	}
 	for attempt := 1; ; attempt++ {
-		server, stop, err := startOnce(ctx, path, data)
+		server, stop, err := startOnce(ctx, path, data, environ)
 		if err == nil || attempt == startAttempts || !bytes.Contains(LastWords(data), []byte(portTaken)) {
 			return server, stop, err
 		}
@@ -63,7 +64,7 @@ func Start(ctx context.Context, k3s, data string) (*Server, func(), error) {
 }
 
 // startOnce starts k3s on ports that were free a moment ago.
-func startOnce(ctx context.Context, path, data string) (*Server, func(), error) {
+func startOnce(ctx context.Context, path, data string, environ []string) (*Server, func(), error) {
 	ports, err := freePorts()
 	if err != nil {
 		return nil, nil, err
@@ -82,7 +83,7 @@ func startOnce(ctx context.Context, path, data string) (*Server, func(), error) 
 	command.Stdout, command.Stderr = log, log
 	// The server goes with the test, also when that is killed.
 	command.SysProcAttr.Setpgid, command.SysProcAttr.Pdeathsig = true, syscall.SIGKILL
-	command.Env = append(os.Environ(), "HOME="+data, "NOTIFY_SOCKET=")
+	command.Env = append(slices.Clone(environ), "HOME="+data, "NOTIFY_SOCKET=")
 	if err := command.Start(); err != nil {
 		return nil, nil, fmt.Errorf("starting k3s: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -139,28 +140,76 @@ func projects(plan *recovery.Plan, s *snapshot.Snapshot) map[string]string {
 // define makes the kinds of the plan from the definitions of the backup, without the
 // webhooks that would convert: everything is restored in the version it was stored in.
 func (d Drill) define(ctx context.Context, on *kube.Cluster, plan *recovery.Plan) error {
-	wanted := map[schema.GroupKind]bool{}
+	wanted := map[schema.GroupKind]*unstructured.Unstructured{}
 	for _, step := range plan.Steps {
 		for _, o := range step {
-			wanted[o.GroupVersionKind().GroupKind()] = true
+			wanted[o.GroupVersionKind().GroupKind()] = o
 		}
 	}
-	var all []*unstructured.Unstructured
+	all, err := d.definitions(wanted)
+	if err != nil {
+		return err
+	}
+	if err := on.ApplyObjects(ctx, all); err != nil {
+		return fmt.Errorf("defining the kinds of the backup: %w", err)
+	}
+	return served(ctx, on, plan)
+}
+
+// definitions are those of the wanted kinds, each given with one of its objects. It is an
+// error if the backup lacks one.
+func (d Drill) definitions(wanted map[schema.GroupKind]*unstructured.Unstructured) (all []*unstructured.Unstructured, err error) {
+	defined := map[schema.GroupKind]bool{}
 	for _, o := range d.Snapshot.Objects {
 		if o.GroupVersionKind().Group != apiextensionsv1.GroupName {
 			continue
 		}
 		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
 		kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
-		if !wanted[schema.GroupKind{Group: group, Kind: kind}] {
+		defined[schema.GroupKind{Group: group, Kind: kind}] = true
+		if wanted[schema.GroupKind{Group: group, Kind: kind}] == nil {
 			continue
 		}
 		o = recovery.Prepare(o, nil)
 		unstructured.RemoveNestedField(o.Object, "spec", "conversion")
 		all = append(all, o)
 	}
-	if err := on.ApplyObjects(ctx, all); err != nil {
-		return fmt.Errorf("defining the kinds of the backup: %w", err)
+	var wrong []error
+	for kind, o := range wanted {
+		// Kubernetes' own groups have no dot, or end in k8s.io, which Cluster API's do not
+		// alone.
+		own := !strings.Contains(kind.Group, ".") || strings.HasSuffix(kind.Group, ".k8s.io") && !strings.HasSuffix(kind.Group, "x-k8s.io")
+		if !own && !defined[kind] {
+			wrong = append(wrong, fault.New(recovery.Describe(o), fmt.Errorf("the backup has no definition of its kind %s", kind), "make a new backup; if it has the same fault, look at the CustomResourceDefinition on the management cluster"))
+		}
+	}
+	return all, errors.Join(wrong...)
+}
+
+// servedTime bounds the wait for new kinds.
+const servedTime = time.Minute
+
+// served waits until all kinds of the plan are. One that has no definition never is.
+func served(ctx context.Context, on *kube.Cluster, plan *recovery.Plan) error {
+	ctx, cancel := context.WithTimeout(ctx, servedTime)
+	defer cancel()
+	seen := map[schema.GroupVersionKind]bool{}
+	for _, step := range plan.Steps {
+		for _, o := range step {
+			kind := o.GroupVersionKind()
+			for !seen[kind] {
+				_, err := on.Everywhere(kind)
+				if err == nil {
+					seen[kind] = true
+					break
+				}
+				select {
+				case <-ctx.Done():
+					return fault.New(recovery.Describe(o), fmt.Errorf("its kind %s is not served by the definitions of the backup: %w", kind, err), "make a new backup; if it has the same fault, look at the CustomResourceDefinition on the management cluster")
+				case <-time.After(200 * time.Millisecond):
+				}
+			}
+		}
 	}
 	return nil
 }
