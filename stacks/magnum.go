@@ -52,7 +52,7 @@ func (e Environment) magnum(ctx *pulumi.Context, on management) error {
 		return err
 	}
 	api, err := kubernetes.NewMagnum(ctx, StepMagnum, kubernetes.MagnumRefs{LoginRefs: on.login, Kubeconfig: on.cluster.AdminKubeconfig, ServerID: on.cluster.ID(),
-		Settings: settings, Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: component.SlipwayVersion(), Environment: e.onManagement()},
+		Settings: settings, Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: component.SlipwayVersion(), Environment: e.onManagement(), Fence: on.fence},
 		pulumi.DependsOn(on.ready))
 	if err != nil {
 		return err

@@ -48,8 +48,13 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) (managemen
 	if err != nil {
 		return management{}, err
 	}
+	fence := e.fence(p.seed.Credential)
+	backup, err := e.backup(ctx)
+	if err != nil {
+		return management{}, err
+	}
 	// Their replicas are spread over nodes, which must be there.
-	own, err := e.controllers(ctx, StepManagementControllers, p.on.login, cluster.AdminKubeconfig, cluster.ID(), replicasOn(e.Config.Spec.ManagementCluster), e.onManagement(),
+	own, err := e.controllers(ctx, StepManagementControllers, p.on.login, cluster.AdminKubeconfig, cluster.ID(), replicasOn(e.Config.Spec.ManagementCluster), e.onManagement(), fence, backup,
 		pulumi.DependsOn([]pulumi.Resource{ready}))
 	if err != nil {
 		return management{}, err
@@ -62,7 +67,7 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) (managemen
 		}
 	}
 	ctx.Export(OutputManagementKubeconfig, pulumi.ToSecret(cluster.AdminKubeconfig))
-	return management{p.on.login, cluster, image, []pulumi.Resource{clusterAPI, own}}, nil
+	return management{p.on.login, cluster, image, fence, []pulumi.Resource{clusterAPI, own}}, nil
 }
 
 // onceComplete is when Cluster API goes on the management cluster: as soon as a
@@ -88,6 +93,8 @@ type management struct {
 	cluster *kubernetes.Cluster
 	// image is the ID of the nodes' image.
 	image pulumi.StringInput
+	// fence is for the controllers on it.
+	fence pulumi.StringInput
 	// ready are what the Magnum API needs on it.
 	ready []pulumi.Resource
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/slipway-sh/slipway/addons/clusterctl"
+	"github.com/slipway-sh/slipway/addons/scheduledbackup"
 	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 	"github.com/slipway-sh/slipway/stacks/openstack"
@@ -33,6 +34,9 @@ type Equipment struct {
 	Chart string
 	// Magnum is what the Magnum-compatible API is given from files.
 	Magnum MagnumFiles
+	// Backup are the settings of the management cluster's own backups, without their login
+	// to the cloud; nil if it makes none.
+	Backup *scheduledbackup.Settings
 	// Cloud is how clusters log in to OpenStack; the credential comes from the
 	// program.
 	Cloud Cloud
@@ -162,7 +166,7 @@ func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, erro
 	if err != nil {
 		return seedCluster{}, err
 	}
-	own, err := e.controllers(ctx, StepControllers, login, k3s.Kubeconfig, s.Server.ID(), 1, e.onSeed())
+	own, err := e.controllers(ctx, StepControllers, login, k3s.Kubeconfig, s.Server.ID(), 1, e.onSeed(), nil, nil)
 	if err != nil {
 		return seedCluster{}, err
 	}
@@ -174,10 +178,10 @@ func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, erro
 }
 
 // controllers are Slipway's own, on the seed or on the management cluster.
-func (e Environment) controllers(ctx *pulumi.Context, step string, login kubernetes.LoginRefs, kubeconfig, on pulumi.StringInput, replicas int, environment map[string]string,
+func (e Environment) controllers(ctx *pulumi.Context, step string, login kubernetes.LoginRefs, kubeconfig, on pulumi.StringInput, replicas int, environment map[string]string, fence, backup pulumi.StringInput,
 	options ...pulumi.ResourceOption) (*kubernetes.Controllers, error) {
 	return kubernetes.NewControllers(ctx, step, kubernetes.ControllersRefs{LoginRefs: login, Kubeconfig: kubeconfig, ServerID: on,
-		Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: component.SlipwayVersion(), Replicas: replicas, Environment: environment}, options...)
+		Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: component.SlipwayVersion(), Replicas: replicas, Environment: environment, Fence: fence, Backup: backup}, options...)
 }
 
 // trustBundle are the private authorities.

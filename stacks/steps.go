@@ -40,6 +40,8 @@ const (
 	// StepManagementMove is there while the management cluster looks after
 	// itself: without it the seed does.
 	StepManagementMove = "management-move"
+	// StepBackupCredential is what the management cluster's own backups log in with.
+	StepBackupCredential = "backup-credential"
 )
 
 // The steps of the Magnum-compatible API: in OpenStack, then on the management
@@ -60,7 +62,7 @@ const (
 // Steps lists the steps that make things in OpenStack.
 func Steps() []string {
 	return []string{StepNetwork, StepSubnet, StepRouter, StepRouterInterface, StepAccess, StepSSHKey, StepKeyPair,
-		StepImage, StepNodeImage, StepProvisioningPort, StepPort, StepAddress, StepData, StepCredential, StepHostKey, StepSeed,
+		StepImage, StepNodeImage, StepProvisioningPort, StepPort, StepAddress, StepData, StepCredential, StepBackupCredential, StepHostKey, StepSeed,
 		StepMagnumAddress, StepMagnumProject, StepMagnumUser, StepMagnumAdministrator, StepMagnumCatalog}
 }
 

@@ -2,6 +2,7 @@ package addonprovider
 
 import (
 	"errors"
+	"net/http"
 	"time"
 )
 
@@ -43,6 +44,8 @@ type Options struct {
 	HistoryMax int
 	// RequestTimeout is of a single request to a target cluster. 0: 30 s.
 	RequestTimeout time.Duration
+	// Wrap is put around the transport to target clusters. Nil: nothing is.
+	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
 // complete returns the options with defaults filled in.

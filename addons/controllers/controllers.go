@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"embed"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -29,6 +30,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/controller"
 	magnumv1alpha1 "github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/addons/openstackcluster/prune"
+	"github.com/slipway-sh/slipway/addons/scheduledbackup"
 	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
@@ -43,6 +45,10 @@ const (
 	MagnumNamespace        = "slipway-system"
 	MagnumName             = "slipway-magnum"
 	MagnumControllersName  = "slipway-magnum-controllers"
+	BackupNamespace        = "slipway-system"
+	BackupName             = "slipway-backup"
+	// BackupSettings is the Secret with the settings of backups.
+	BackupSettings = "slipway-backup-settings"
 	// MagnumAuthority is the Secret of the API's own authority.
 	MagnumAuthority = "slipway-magnum-authority"
 )
@@ -92,7 +98,7 @@ func Chart() (*chart.Chart, error) {
 // rulesOf are the rules of each ClusterRole, by the name of their file.
 func rulesOf() map[string][]rbacv1.PolicyRule {
 	return map[string][]rbacv1.PolicyRule{"addon-provider": addonprovider.Rules(), "janitor": slices.Concat(janitor.Rules(), prune.Rules()),
-		"magnum": controller.Rules(), "magnum-api": api.AccessRules()}
+		"magnum": controller.Rules(), "magnum-api": api.AccessRules(), "backup": scheduledbackup.Rules()}
 }
 
 // chartVersion is a version as Helm wants it, "devel" as one before all others.
@@ -115,10 +121,23 @@ type Options struct {
 	TrustBundle string
 	// Environment are variables of all containers, such as those of a proxy.
 	Environment map[string]string
+	// Fence, if set, keeps the controllers from writing once a newer management cluster
+	// has taken over.
+	Fence *Fence
+	// Backup, if set, makes backups of this cluster.
+	Backup *scheduledbackup.Settings
 	// Magnum, if set, is installed instead of the addon provider and the janitor.
 	Magnum *Magnum
 	// Values are more of the chart's, by the paths of its values.yaml.
 	Values map[string]any
+}
+
+// Fence is what the controllers need to look at the fence.
+type Fence struct {
+	// Environment is its name.
+	Environment string `json:"environment"`
+	// Clouds is a clouds.yaml with an entry `openstack`. It is secret.
+	Clouds string `json:"clouds"`
 }
 
 func (o Options) values() (map[string]any, error) {
@@ -135,6 +154,20 @@ func (o Options) values() (map[string]any, error) {
 			variables[name] = value
 		}
 		values["env"] = variables
+	}
+	if o.Backup != nil {
+		settings, err := json.Marshal(o.Backup)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the settings of backups: %w", err)
+		}
+		groups := []any{}
+		for _, one := range o.Backup.Groups {
+			groups = append(groups, one)
+		}
+		values["backup"] = map[string]any{"enabled": true, "settings": string(settings), "groups": groups}
+	}
+	if o.Fence != nil {
+		values["fence"] = map[string]any{"environment": o.Fence.Environment, "clouds": o.Fence.Clouds}
 	}
 	if o.Magnum != nil {
 		settings, err := o.Magnum.values()
@@ -211,8 +244,12 @@ func (o Options) Deployments() []types.NamespacedName {
 	if o.Magnum != nil {
 		return []types.NamespacedName{{Namespace: MagnumNamespace, Name: MagnumName}, {Namespace: MagnumNamespace, Name: MagnumControllersName}}
 	}
-	return []types.NamespacedName{
+	all := []types.NamespacedName{
 		{Namespace: AddonProviderNamespace, Name: AddonProviderName},
 		{Namespace: JanitorNamespace, Name: JanitorName},
 	}
+	if o.Backup != nil {
+		all = append(all, types.NamespacedName{Namespace: BackupNamespace, Name: BackupName})
+	}
+	return all
 }

@@ -188,7 +188,7 @@ func TestObjectsAreAcceptedByAnAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		all := append(objects(t, controllers.Options{TrustBundle: "x"}), withoutCertificates(objects(t, magnumOptions()))...)
+		all := append(objects(t, controllers.Options{TrustBundle: "x", Fence: &controllers.Fence{Environment: "demo", Clouds: "x"}}), withoutCertificates(objects(t, magnumOptions()))...)
 		if err := cluster.ApplyObjects(t.Context(), all); err != nil {
 			t.Fatal(err)
 		}
@@ -319,5 +319,53 @@ func TestTheMagnumAPIWithoutNames(t *testing.T) {
 	args := find[appsv1.Deployment](t, all, "Deployment")[controllers.MagnumName].Spec.Template.Spec.Containers[0].Args
 	if !slices.Contains(args, "--network-drivers=calico,cilium") || !slices.Contains(args, "--default-quota=20") {
 		t.Errorf("arguments %v", args)
+	}
+}
+
+// Each controller that writes has the fence, and a right to no more than its record; the
+// API, which tenants reach, has no login of the environment.
+func TestTheFenceReachesTheControllers(t *testing.T) {
+	t.Parallel()
+	const login = "secret-of-the-environment"
+	withFence := func(clouds string) []*unstructured.Unstructured {
+		magnum := magnumOptions()
+		magnum.Fence = &controllers.Fence{Environment: "demo", Clouds: clouds}
+		return append(objects(t, controllers.Options{Fence: magnum.Fence}), objects(t, magnum)...)
+	}
+	all := withFence(login)
+	roles, secrets, bindings := find[rbacv1.Role](t, all, "Role"), find[corev1.Secret](t, all, "Secret"), find[rbacv1.RoleBinding](t, all, "RoleBinding")
+	other := find[appsv1.Deployment](t, withFence("another"), "Deployment")
+	for name, d := range find[appsv1.Deployment](t, all, "Deployment") {
+		pod := d.Spec.Template.Spec
+		args := strings.Join(pod.Containers[0].Args, " ")
+		mounted := slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == name+"-fence" }) &&
+			slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/etc/slipway/fence" })
+		has := strings.Contains(args, "--fence-environment=demo --fence-clouds=/etc/slipway/fence/clouds.yaml")
+		if wanted := name != controllers.MagnumName; mounted != wanted || has != wanted {
+			t.Errorf("%s: mounted %t, arguments %s", name, mounted, args)
+		}
+		if name == controllers.MagnumName {
+			continue
+		}
+		if role := roles[name+"-fence"]; role == nil || len(role.Rules) != 1 || role.Namespace != "kube-system" || !slices.Equal(role.Rules[0].ResourceNames, []string{"slipway-recovery"}) {
+			t.Errorf("%s: role %+v", name, role)
+		}
+		if b := bindings[name+"-fence"]; b == nil || b.Subjects[0].Name != name || b.Subjects[0].Namespace != d.Namespace {
+			t.Errorf("%s: binding %+v", name, b)
+		}
+		if s := secrets[name+"-fence"]; s == nil || s.Namespace != d.Namespace || string(s.Data["clouds.yaml"]) != login {
+			t.Errorf("%s: Secret %+v", name, s)
+		}
+		if strings.Contains(args, login) || d.Spec.Template.Annotations["slipway.sh/fence"] == other[name].Spec.Template.Annotations["slipway.sh/fence"] {
+			t.Errorf("%s: another login does not start it anew, or it is shown", name)
+		}
+	}
+	if record := find[corev1.ConfigMap](t, all, "ConfigMap")["slipway-recovery"]; record == nil || record.Namespace != "kube-system" || len(record.Data) != 0 {
+		t.Errorf("record %+v: what is in it belongs to recovery", record)
+	}
+	for _, o := range objects(t, controllers.Options{}) {
+		if strings.Contains(o.GetName(), "fence") || o.GetNamespace() == "kube-system" {
+			t.Errorf("without a fence: %s", kube.Describe(o))
+		}
 	}
 }

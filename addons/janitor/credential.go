@@ -66,7 +66,7 @@ func (r *reconciler) credential(ctx context.Context, t target) (*credential, err
 	if err != nil {
 		return nil, missing("Secret %s: %w", at, err)
 	}
-	c.options.UserAgent = r.options.UserAgent
+	c.options.UserAgent, c.options.Wrap = r.options.UserAgent, r.options.Wrap
 	if own {
 		c.secret = secret
 	}

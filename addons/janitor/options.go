@@ -3,6 +3,7 @@ package janitor
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -25,6 +26,8 @@ type Options struct {
 	DryRun bool
 	// UserAgent goes before gophercloud's.
 	UserAgent string
+	// Wrap, if set, is put around the transport of all calls to clouds.
+	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
 // DefaultOptions are those of upstream, where it has them.

@@ -40,7 +40,14 @@ func (r *Repository) Read(ctx context.Context, id string, identities ...age.Iden
 	if err != nil {
 		return nil, err
 	}
-	return assemble(b, t, contents)
+	s, err := assemble(b, t, contents)
+	if err != nil {
+		return nil, err
+	}
+	if err := unseal(s, b.Recipients, identities); err != nil {
+		return nil, fmt.Errorf("reading backup %s: %w", b.ID, err)
+	}
+	return s, nil
 }
 
 // unlock decrypts the key of a backup's writer.

@@ -38,6 +38,7 @@ func Open(ctx context.Context, o Options) (*Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
+	login.wrap = o.Wrap
 	return login.Open(ctx, o.UserAgent)
 }
 
@@ -54,6 +55,9 @@ func (l *Login) Open(ctx context.Context, userAgent string) (*Cloud, error) {
 	c := &Cloud{Name: l.Name, Insecure: l.Insecure, Provider: provider, Endpoint: l.endpoint, clock: &clock{below: transport, now: time.Now},
 		secrets: []string{l.auth.Password, l.auth.ApplicationCredentialSecret, l.auth.TokenID}, clients: map[Service]*gophercloud.ServiceClient{}}
 	provider.HTTPClient = http.Client{Transport: c.clock}
+	if l.wrap != nil {
+		provider.HTTPClient.Transport = l.wrap(c.clock)
+	}
 	if userAgent != "" {
 		provider.UserAgent.Prepend(userAgent)
 	}

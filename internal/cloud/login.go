@@ -30,6 +30,8 @@ type Options struct {
 	UserAgent string
 	// CloudsYAML, if set, is the content of the clouds.yaml to use instead of files.
 	CloudsYAML []byte
+	// Wrap, if set, is put around the transport of all calls.
+	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
 // Login holds everything that is needed to log in to one cloud. It contains secrets.
@@ -45,6 +47,7 @@ type Login struct {
 	auth     gophercloud.AuthOptions
 	endpoint gophercloud.EndpointOpts
 	tls      *tls.Config
+	wrap     func(http.RoundTripper) http.RoundTripper
 }
 
 // Region is the requested region, else that of the entry; it may be empty.

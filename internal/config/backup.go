@@ -18,6 +18,17 @@ type Backup struct {
 	CAFile File `json:"caFile,omitempty"`
 	// Which backups `slipway backup prune` keeps. The newest always stays.
 	Keep Keep `json:"keep"`
+	// Backups that the management cluster makes by itself, also when no machine of yours is on. Empty: only `slipway backup create` makes any.
+	Schedule *BackupSchedule `json:"schedule,omitempty"`
+}
+
+// BackupSchedule is when the management cluster makes backups by itself. It also prunes them, as `keep` says.
+type BackupSchedule struct {
+	// Time between two backups, and so the most that is lost; at least 5m.
+	Every Duration `json:"every" default:"1h" schema:"format=duration"`
+	// File with the login of S3 that the management cluster gets, as AWS's tools write it: `[default]`, `aws_access_key_id` and
+	// `aws_secret_access_key`. Give it no more rights than to read, write, list and delete in its prefix. Required for s3://.
+	S3CredentialsFile File `json:"s3CredentialsFile,omitempty"`
 }
 
 // Keep is which backups stay; a backup that one of the rules wants stays.

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/slipway-sh/slipway/internal/backup/location"
 )
 
 // management checks the rules that span several settings of the management cluster.
@@ -38,6 +40,28 @@ func (v *validator) management(e *Environment) {
 func (v *validator) role(e *Environment) {
 	if e.Spec.Seed.Role == RolePivot && e.Spec.ManagementCluster == nil {
 		v.add(field.NewPath("spec", "seed", "role"), "add spec.managementCluster, or set the role to permanent", "there is no management cluster to pivot to")
+	}
+}
+
+// backup refuses a schedule that no management cluster can keep.
+func (v *validator) backup(e *Environment) {
+	if e.Spec.Backup == nil || e.Spec.Backup.Schedule == nil {
+		return
+	}
+	at, s := field.NewPath("spec", "backup", "schedule"), e.Spec.Backup.Schedule
+	if e.Spec.ManagementCluster == nil {
+		v.add(at, "add spec.managementCluster, or leave out the schedule", "the management cluster makes the backups, but there is none")
+	}
+	if every := time.Duration(s.Every); every < 5*time.Minute {
+		v.add(at.Child("every"), "write 5m or more", "%s is too short", every)
+	}
+	target, err := location.Parse(e.Spec.Backup.Target)
+	switch {
+	case err != nil: // told by its format
+	case target.Scheme == location.Folder:
+		v.add(at, "name a target in Swift or S3", "the management cluster cannot write to a folder of this machine")
+	case target.Scheme == location.S3 && s.S3CredentialsFile == "":
+		v.add(at.Child("s3CredentialsFile"), "name a file with a login of S3 for the management cluster", "this is required for a target in S3")
 	}
 }
 

@@ -2,12 +2,17 @@ package kubernetes
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-sh/slipway/addons/controllers"
+	"github.com/slipway-sh/slipway/addons/scheduledbackup"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
@@ -28,6 +33,11 @@ type ControllersInputs struct {
 	// Version is the version of this binary, which contains their manifests. The
 	// provider library reserves the name "version".
 	Version string `pulumi:"slipwayVersion"`
+	// Fence is controllers.Fence as JSON; empty is none. It contains a login.
+	Fence string `pulumi:"fence,optional" provider:"secret"`
+	// Backup is scheduledbackup.Settings as JSON; empty is none. It contains a login and
+	// the writer's key.
+	Backup string `pulumi:"backup,optional" provider:"secret"`
 }
 
 // ControllersState is the state of Slipway's own controllers.
@@ -44,6 +54,8 @@ type ControllersRefs struct {
 	Image, TrustBundle, Version string
 	Replicas                    int
 	Environment                 map[string]string
+	// Fence and Backup are nil if there is none.
+	Fence, Backup pulumi.StringInput
 }
 
 // NewControllers adds the controllers to the program.
@@ -57,6 +69,12 @@ func NewControllers(ctx *pulumi.Context, name string, refs ControllersRefs, opti
 	properties["replicas"] = pulumi.Int(refs.Replicas)
 	if len(refs.Environment) > 0 {
 		properties["environment"] = pulumi.ToStringMap(refs.Environment)
+	}
+	if refs.Fence != nil {
+		properties["fence"] = pulumi.ToSecret(refs.Fence)
+	}
+	if refs.Backup != nil {
+		properties["backup"] = pulumi.ToSecret(refs.Backup)
 	}
 	r := &Controllers{}
 	return r, ctx.RegisterResource("slipway:kubernetes:Controllers", name, properties, r, options...)
@@ -83,6 +101,18 @@ func (controllersKind) id(ControllersInputs) string { return "controllers" }
 func (controllersKind) blank(in ControllersInputs) ControllersState { return ControllersState{in} }
 
 func (k controllersKind) settle(ctx context.Context, in ControllersInputs) (ControllersState, error) {
+	fence, err := readFence(in.Fence)
+	if err != nil {
+		return k.blank(in), err
+	}
+	var backup *scheduledbackup.Settings
+	if in.Backup != "" {
+		settings, err := scheduledbackup.ParseSettings([]byte(in.Backup))
+		if err != nil {
+			return k.blank(in), err
+		}
+		backup = &settings
+	}
 	machine, err := in.open(ctx)
 	if err != nil {
 		return k.blank(in), err
@@ -92,7 +122,36 @@ func (k controllersKind) settle(ctx context.Context, in ControllersInputs) (Cont
 	if err != nil {
 		return k.blank(in), err
 	}
-	return k.blank(in), applyControllers(ctx, on, controllers.Options{Image: in.Image, Replicas: in.Replicas, TrustBundle: in.TrustBundle, Environment: in.Environment})
+	if backup == nil {
+		if err := withoutBackup(ctx, on); err != nil {
+			return k.blank(in), err
+		}
+	}
+	return k.blank(in), applyControllers(ctx, on, controllers.Options{Image: in.Image, Replicas: in.Replicas, TrustBundle: in.TrustBundle, Environment: in.Environment, Fence: fence, Backup: backup})
+}
+
+// withoutBackup removes what makes backups, with its key and login. The record stays.
+func withoutBackup(ctx context.Context, on *kube.Cluster) error {
+	err := on.Typed.AppsV1().Deployments(controllers.BackupNamespace).Delete(ctx, controllers.BackupName, metav1.DeleteOptions{})
+	if err == nil || kube.Absent(err) {
+		err = on.Typed.CoreV1().Secrets(controllers.BackupNamespace).Delete(ctx, controllers.BackupSettings, metav1.DeleteOptions{})
+	}
+	if err != nil && !kube.Absent(err) {
+		return fmt.Errorf("removing the scheduled backups: %w", err)
+	}
+	return nil
+}
+
+// readFence reads what an input of the name fence has; nil is none.
+func readFence(text string) (*controllers.Fence, error) {
+	if text == "" {
+		return nil, nil
+	}
+	fence := &controllers.Fence{}
+	if err := json.Unmarshal([]byte(text), fence); err != nil {
+		return nil, errors.New("reading the settings of the fence: they are not JSON") // the library's error could quote the login
+	}
+	return fence, nil
 }
 
 // applyControllers applies them and waits until they are available.

@@ -29,6 +29,8 @@ type MagnumInputs struct {
 	Environment map[string]string `pulumi:"environment,optional" provider:"secret"`
 	// Settings is controllers.Magnum as JSON. It contains passwords.
 	Settings string `pulumi:"settings" provider:"secret"`
+	// Fence is controllers.Fence as JSON; empty is none. It contains a login.
+	Fence string `pulumi:"fence,optional" provider:"secret"`
 }
 
 // MagnumState is the state of the API.
@@ -52,6 +54,8 @@ type MagnumRefs struct {
 	Kubeconfig, ServerID, Settings pulumi.StringInput
 	Image, TrustBundle, Version    string
 	Environment                    map[string]string
+	// Fence is nil if there is none.
+	Fence pulumi.StringInput
 }
 
 // NewMagnum adds the API to the program.
@@ -65,6 +69,9 @@ func NewMagnum(ctx *pulumi.Context, name string, refs MagnumRefs, options ...pul
 	properties["slipwayVersion"] = pulumi.String(refs.Version)
 	if len(refs.Environment) > 0 {
 		properties["environment"] = pulumi.ToStringMap(refs.Environment)
+	}
+	if refs.Fence != nil {
+		properties["fence"] = pulumi.ToSecret(refs.Fence)
 	}
 	r := &Magnum{}
 	return r, ctx.RegisterResource("slipway:kubernetes:Magnum", name, properties, r, options...)
@@ -93,6 +100,10 @@ func (k magnumKind) settle(ctx context.Context, in MagnumInputs) (MagnumState, e
 	if err := json.Unmarshal([]byte(in.Settings), settings); err != nil {
 		return state, fmt.Errorf("reading the settings: %w", err)
 	}
+	fence, err := readFence(in.Fence)
+	if err != nil {
+		return state, err
+	}
 	machine, err := in.open(ctx)
 	if err != nil {
 		return state, err
@@ -102,7 +113,7 @@ func (k magnumKind) settle(ctx context.Context, in MagnumInputs) (MagnumState, e
 	if err != nil {
 		return state, err
 	}
-	if err := applyControllers(ctx, on, controllers.Options{Image: in.Image, TrustBundle: in.TrustBundle, Environment: in.Environment, Magnum: settings}); err != nil {
+	if err := applyControllers(ctx, on, controllers.Options{Image: in.Image, TrustBundle: in.TrustBundle, Environment: in.Environment, Fence: fence, Magnum: settings}); err != nil {
 		return state, err
 	}
 	if err := awaitBalancer(ctx, on); err != nil {

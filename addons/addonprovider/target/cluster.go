@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
@@ -34,6 +35,10 @@ type Cluster struct {
 // that would run programs or read files here is refused: who may write one is
 // not who may act as this program.
 func Connect(kubeconfig []byte, timeout time.Duration) (*Cluster, error) {
+	return connect(kubeconfig, timeout, nil)
+}
+
+func connect(kubeconfig []byte, timeout time.Duration, wrap transport.WrapperFunc) (*Cluster, error) {
 	parsed, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading kubeconfig: %w", err)
@@ -44,6 +49,9 @@ func Connect(kubeconfig []byte, timeout time.Duration) (*Cluster, error) {
 	config, err := clientcmd.NewDefaultClientConfig(*parsed, nil).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	if wrap != nil {
+		config.Wrap(wrap)
 	}
 	return New(config, timeout)
 }
@@ -72,13 +80,13 @@ func New(config *rest.Config, timeout time.Duration) (*Cluster, error) {
 	config.UserAgent = "slipway-addon-provider"
 	config.QPS, config.Burst = 50, 100
 	config.WarningHandler = rest.NoWarnings{} // of charts' old APIs: nobody reads them here
-	transport, err := ownTransport(config)
+	own, err := ownTransport(config)
 	if err != nil {
 		return nil, err
 	}
-	config.Transport = transport
+	config.Transport = own
 	config.TLSClientConfig = rest.TLSClientConfig{}
-	c := &Cluster{Config: config, transport: transport}
+	c := &Cluster{Config: config, transport: own}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making clients of a cluster: %w", err)

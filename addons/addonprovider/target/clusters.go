@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"crypto/sha256"
+	"net/http"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ type Clusters struct {
 	timeout    time.Duration
 	perCluster int
 	places     *gate
+	wrap       func(http.RoundTripper) http.RoundTripper
 
 	mu      sync.Mutex
 	entries map[types.NamespacedName]*entry
@@ -32,6 +34,13 @@ type entry struct {
 func NewClusters(timeout time.Duration, perCluster, all int) *Clusters {
 	return &Clusters{timeout: timeout, perCluster: perCluster, places: newGate(all),
 		entries: map[types.NamespacedName]*entry{}}
+}
+
+// Wrapped puts a transport around those of the clusters that are connected to from now
+// on; nil puts none.
+func (c *Clusters) Wrapped(wrap func(http.RoundTripper) http.RoundTripper) *Clusters {
+	c.wrap = wrap
+	return c
 }
 
 func (c *Clusters) entry(key types.NamespacedName) *entry {
@@ -54,7 +63,7 @@ func (c *Clusters) Connect(key types.NamespacedName, kubeconfig []byte) (*Cluste
 	if e.cluster != nil && e.sum == sum {
 		return e.cluster, nil
 	}
-	cluster, err := Connect(kubeconfig, c.timeout)
+	cluster, err := connect(kubeconfig, c.timeout, c.wrap)
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,16 @@ func Groups() []string {
 	return []string{".cluster.x-k8s.io", "cluster.x-k8s.io", "openstack.k-orc.cloud", "addons.stackhpc.com", "magnum.slipway.sh", "cert-manager.io"}
 }
 
+// Known are the groups of Groups by their full names, for rules of Kubernetes, which know
+// no wildcards. A group that is not here and is found all the same must be given.
+func Known() []string {
+	all := []string{"openstack.k-orc.cloud", "addons.stackhpc.com", "magnum.slipway.sh", "cert-manager.io", "cluster.x-k8s.io"}
+	for _, one := range []string{"addons", "bootstrap", "clusterctl", "controlplane", "infrastructure", "ipam", "operator", "runtime"} {
+		all = append(all, one+".cluster.x-k8s.io")
+	}
+	return all
+}
+
 func (o Options) wants(group string) bool {
 	return slices.ContainsFunc(append(Groups(), o.Groups...), func(one string) bool {
 		return one == group || strings.HasPrefix(one, ".") && strings.HasSuffix(group, one)

@@ -24,7 +24,7 @@ their status, the environment file, the state, and what the cloud had at that mo
 is encrypted to spec.backup.recipients: only their private keys, which nobody needs on
 the cluster or for these commands, read it.`,
 	}
-	cmd.AddCommand(newCreate(streams), newList(streams), newShow(streams), newVerify(streams), newPrune(streams))
+	cmd.AddCommand(newCreate(streams), newList(streams), newShow(streams), newVerify(streams), newPrune(streams), newDrill(streams))
 	return cmd
 }
 

@@ -4,17 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/backup/capture"
 	"github.com/slipway-sh/slipway/internal/backup/snapshot"
+	"github.com/slipway-sh/slipway/internal/backup/tenants"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/cli/vault"
@@ -22,6 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/recovery/restore"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
@@ -98,21 +100,30 @@ func (o createOptions) create(ctx context.Context, loaded *config.Loaded, r *bac
 	if err != nil {
 		return backup.Backup{}, err
 	}
-	read, err := readObjects(ctx, cluster, loaded, w, events)
+	client, err := kubernetes.NewForConfig(cluster)
+	if err != nil {
+		w.Abort()
+		return backup.Backup{}, err
+	}
+	into := &objects{Writer: w}
+	read, err := readObjects(ctx, cluster, loaded, into, events)
 	if err != nil {
 		w.Abort()
 		return backup.Backup{}, err
 	}
 	s := &snapshot.Snapshot{Environment: loaded.Environment.Metadata.Name, Taken: read.Ended, Revision: read.Revision,
 		Slipway: strings.TrimPrefix(environment.UserAgent(), "slipway/"), Kubernetes: read.Kubernetes, Controllers: read.Controllers}
-	if s.File, err = files(o.from.Files, o.from.Name != "", loaded); err == nil {
+	if s.File, err = target.EnvironmentFile(o.from.Files, o.from.Name != "", loaded); err == nil {
 		s.State, err = state(ctx, e)
 	}
 	if err == nil && len(s.State) > 0 {
 		s.StatePassphrase, err = target.Passphrase(loaded)(ctx, false)
 	}
 	if err == nil {
-		s.Cloud, err = inventory(ctx, loaded, events)
+		s.Generation, err = restore.Current(ctx, client)
+	}
+	if err == nil {
+		s.Cloud, err = inventory(ctx, loaded, &into.logins, events)
 	}
 	if err != nil {
 		w.Abort()
@@ -148,12 +159,28 @@ func (o createOptions) reach(ctx context.Context, loaded *config.Loaded, e *engi
 }
 
 // objects is the sink of a capture into a backup.
-type objects struct{ *backup.Writer }
+type objects struct {
+	*backup.Writer
+	// logins are those of the clusters among the objects.
+	logins tenants.Logins
+}
 
 // Begin forgets what was added.
-func (o objects) Begin(context.Context) error { o.Restart(); return nil }
+func (o *objects) Begin(context.Context) error {
+	o.Restart()
+	o.logins.Reset()
+	return nil
+}
 
-func readObjects(ctx context.Context, cluster *rest.Config, loaded *config.Loaded, w *backup.Writer, events event.Sink) (capture.Result, error) {
+// Add adds an object.
+func (o *objects) Add(ctx context.Context, object backup.Object) error {
+	if err := o.logins.Note(object); err != nil {
+		return err
+	}
+	return o.Writer.Add(ctx, object)
+}
+
+func readObjects(ctx context.Context, cluster *rest.Config, loaded *config.Loaded, into *objects, events event.Sink) (capture.Result, error) {
 	options := capture.Options{}
 	if spec := loaded.Environment.Spec.Backup; spec != nil {
 		options.Groups = spec.Groups
@@ -164,21 +191,9 @@ func readObjects(ctx context.Context, cluster *rest.Config, loaded *config.Loade
 		count += more
 		step.Count(int64(count), 0, "items")
 	}
-	result, err := capture.Read(ctx, cluster, options, objects{w})
+	result, err := capture.Read(ctx, cluster, options, into)
 	step.End(fmt.Sprintf("%d objects at revision %s", result.Objects, result.Revision), err)
 	return result, err
-}
-
-// files is the environment file as it is written; of several, what they say together.
-func files(paths []string, layered bool, loaded *config.Loaded) ([]byte, error) {
-	if len(paths) == 1 && !layered {
-		text, err := os.ReadFile(paths[0])
-		if err != nil {
-			return nil, fault.Usage(paths[0], err, "")
-		}
-		return text, nil
-	}
-	return loaded.YAML(false)
 }
 
 // state is the state of the environment; empty if there is none, as of a cluster that
@@ -193,7 +208,7 @@ func state(ctx context.Context, e *engine.Engine) ([]byte, error) {
 
 // inventory lists what the cloud has. Without an answer of the cloud the objects are
 // worth a backup all the same, and the backup says what it lacks.
-func inventory(ctx context.Context, loaded *config.Loaded, events event.Sink) (snapshot.Inventory, error) {
+func inventory(ctx context.Context, loaded *config.Loaded, logins *tenants.Logins, events event.Sink) (snapshot.Inventory, error) {
 	step := event.Start(events, "cloud", "listing what the cloud has")
 	all, err := func() (snapshot.Inventory, error) {
 		c, err := cloud.Open(ctx, environment.CloudOptions(loaded))
@@ -209,6 +224,10 @@ func inventory(ctx context.Context, loaded *config.Loaded, events event.Sink) (s
 	}
 	if err != nil {
 		all.Missing = []string{err.Error()}
+	}
+	if err := logins.Add(ctx, &all, environment.UserAgent()); err != nil {
+		step.End("", err)
+		return all, err
 	}
 	step.End(fmt.Sprintf("%d servers, %d volumes", len(all.Servers), len(all.Volumes)), nil)
 	for _, cause := range all.Missing {

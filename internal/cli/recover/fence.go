@@ -51,13 +51,13 @@ func (r *rebuild) revoke(ctx context.Context, step *event.Step) error {
 	if err != nil {
 		return err
 	}
-	ours := ""
+	ours := map[string]string{}
 	for _, one := range resources {
-		if one.Name == stacks.StepCredential {
-			ours = one.ID
+		if revocable(one.Name) {
+			ours[one.Name] = one.ID
 		}
 	}
-	if ours == "" {
+	if ours[stacks.StepCredential] == "" {
 		return fmt.Errorf("revoking former credentials: the state does not know our own")
 	}
 	things, err := r.t.Inventory.List(ctx, r.t.Name())
@@ -77,10 +77,16 @@ func (r *rebuild) revoke(ctx context.Context, step *event.Step) error {
 	return nil
 }
 
-// former are the credentials of the environment itself but ours.
-func former(things []openstack.Resource, ours string) (list []openstack.Resource) {
+// revocable reports whether a step makes a credential of the management cluster itself.
+func revocable(step string) bool {
+	return step == stacks.StepCredential || step == stacks.StepBackupCredential
+}
+
+// former are the credentials of the environment itself but ours, which are given by
+// their step.
+func former(things []openstack.Resource, ours map[string]string) (list []openstack.Resource) {
 	for _, thing := range things {
-		if thing.Type == openstack.TypeCredential && thing.Step == stacks.StepCredential && thing.ID != ours {
+		if thing.Type == openstack.TypeCredential && revocable(thing.Step) && thing.ID != ours[thing.Step] {
 			list = append(list, thing)
 		}
 	}

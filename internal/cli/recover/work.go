@@ -8,6 +8,7 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/magnum"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
@@ -98,6 +99,12 @@ func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
 	if !known[stacks.StepMagnum] && !known[stacks.StepMagnumAddress] {
 		without := *program.Config
 		without.Spec.Magnum = nil
+		// A backup of what is not restored yet would be the newest one.
+		if b := without.Spec.Backup; b != nil {
+			unscheduled := *b
+			unscheduled.Schedule = nil
+			without.Spec.Backup = &unscheduled
+		}
 		program.Config = &without
 	}
 	if _, err := r.t.Engine.Up(ctx, program.Program); err != nil {
@@ -134,6 +141,13 @@ func (r *rebuild) complete(ctx context.Context, _ *event.Step) (string, error) {
 		return "", err
 	}
 	if _, err := r.t.WriteKubeconfigs(ctx); err != nil {
+		return "", err
+	}
+	file, err := target.EnvironmentFile(r.environment.Files, r.environment.Name != "", r.t.Loaded)
+	if err == nil {
+		err = r.t.StoreEnvironment(ctx, file)
+	}
+	if err != nil {
 		return "", err
 	}
 	m, err := r.t.WriteMagnum(ctx)
@@ -200,7 +214,8 @@ func (r *rebuild) prove(ctx context.Context, on *kube.Cluster, step *event.Step)
 		return nil, "", err
 	}
 	plan := r.plan.Without(recovery.Released(r.plan, live)) // a former run has unpaused these
-	seen, err := site.Open(ctx, recovery.Logins(plan, live), environment.UserAgent(), func(n, total int) { step.Count(int64(n), int64(total), "clusters") })
+	logins := recovery.Logins(plan, live)
+	seen, err := site.Open(ctx, logins, environment.UserAgent(), func(n, total int) { step.Count(int64(n), int64(total), "clusters") })
 	if err != nil {
 		return nil, "", err
 	}
@@ -209,6 +224,9 @@ func (r *rebuild) prove(ctx context.Context, on *kube.Cluster, step *event.Step)
 		return seen, "", err
 	}
 	checks := recovery.Prove(recovery.Evidence{Snapshot: r.snapshot, Plan: plan, Live: live, Cloud: seen.Cloud(), Controllers: controllers, Now: time.Now()})
+	if r.cluster == "" {
+		checks = append(checks, recovery.Shared(logins))
+	}
 	r.result.Checks = recovery.Leave(checks, r.leave)
 	r.plan, r.result.Waves = plan, recovery.Waves(plan, r.leave)
 	return seen, fmt.Sprintf("%d checks passed", len(checks)), recovery.Err(r.result.Checks)

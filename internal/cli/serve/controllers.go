@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -29,6 +30,8 @@ type options struct {
 	election          bool
 	electionNamespace string
 	shutdown          time.Duration
+	fence             fenceOptions
+	sameNames         bool // of a test that runs a set twice in its process
 }
 
 func newControllers(streams ui.Streams, sets []set) *cobra.Command {
@@ -57,6 +60,7 @@ interfere. Logs go to standard error, one JSON object per line.`,
 	flags.BoolVar(&o.election, "leader-election", true, "act only while holding a set's lease; turn it off for a single process")
 	flags.StringVar(&o.electionNamespace, "leader-election-namespace", "", "namespace of the leases (default: the pod's)")
 	flags.DurationVar(&o.shutdown, "shutdown-timeout", 30*time.Second, "how long current work may take to finish after a signal")
+	o.fence.flags(flags)
 	for _, s := range sets {
 		s.flags(flags)
 	}
@@ -86,19 +90,24 @@ func (o options) run(ctx context.Context, streams ui.Streams, all []set) error {
 	if err != nil {
 		return err
 	}
+	guard, err := o.fence.open(config, log)
+	if err != nil {
+		return err
+	}
 	managers := make([]manager.Manager, len(sets))
 	for i, s := range sets {
-		if managers[i], err = o.manager(config, s, log, i == 0); err != nil {
+		if managers[i], err = o.manager(config, s, log, i == 0, guard); err != nil {
 			return err
 		}
 	}
-	if err := healthOf(managers[0], managers); err != nil {
+	if err := errors.Join(healthOf(managers[0], managers), guard.attach(managers[0], o.electionNamespace, metrics.Registry)); err != nil {
 		return err
 	}
 	if err := forgetStart(); err != nil {
 		log.Info("memory of the start is not released", "error", err.Error())
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	defer guard.run(ctx)()
 	for i, m := range managers {
 		group.Go(func() error {
 			if err := m.Start(ctx); err != nil {

@@ -43,10 +43,10 @@ func magnumSet() set {
 			return err
 		},
 		scheme: func(*runtime.Scheme) error { return nil }, // they bring their own
-		setup: func(m manager.Manager) error {
+		setup: func(m manager.Manager, g *barrier) error {
 			o.Log = slog.New(logr.ToSlogHandler(m.GetLogger()))
 			if login != "" {
-				o.Revoker = controller.AdminRevoker{Cloud: cloud.Options{Cloud: login, Env: environment.System(), UserAgent: environment.UserAgent()}}
+				o.Revoker = controller.AdminRevoker{Cloud: cloud.Options{Cloud: login, Env: environment.System(), UserAgent: environment.UserAgent(), Wrap: g.wrap()}}
 			}
 			return controller.Setup(m, o)
 		},

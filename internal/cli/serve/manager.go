@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -22,7 +23,7 @@ const noServer = "0"
 
 // manager creates the manager of a set. The first one serves metrics and health
 // for all, because the metrics registry belongs to the process.
-func (o options) manager(config *rest.Config, s set, log logger, first bool) (manager.Manager, error) {
+func (o options) manager(config *rest.Config, s set, log logger, first bool, g *barrier) (manager.Manager, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = fmt.Sprintf("slipway/%s (%s)", component.SlipwayVersion(), s.name)
 	scheme := runtime.NewScheme()
@@ -34,6 +35,7 @@ func (o options) manager(config *rest.Config, s set, log logger, first bool) (ma
 		LeaderElection: o.election, LeaderElectionID: "slipway-" + s.name, LeaderElectionNamespace: o.electionNamespace,
 		LeaderElectionReleaseOnCancel: true, GracefulShutdownTimeout: &o.shutdown,
 		Metrics: server.Options{BindAddress: noServer}, HealthProbeBindAddress: noServer,
+		Controller: controllerconfig.Controller{SkipNameValidation: &o.sameNames},
 	}
 	if first {
 		settings.Metrics.BindAddress, settings.HealthProbeBindAddress = o.metricsAddress, o.healthAddress
@@ -42,7 +44,7 @@ func (o options) manager(config *rest.Config, s set, log logger, first bool) (ma
 	if err != nil {
 		return nil, fault.New("controllers "+s.name, err, "check that the cluster answers; outside a pod give --leader-election-namespace or --leader-election=false")
 	}
-	if err := s.setup(m); err != nil {
+	if err := s.setup(m, g); err != nil {
 		return nil, fmt.Errorf("setting up %s: %w", s.name, err)
 	}
 	return m, nil

@@ -105,5 +105,5 @@ func TestLogsAreLinesOfJSON(t *testing.T) {
 // quiet is a set without controllers.
 func quiet(name string) set {
 	return set{name: name, flags: func(*pflag.FlagSet) {}, validate: func() error { return nil },
-		scheme: func(*runtime.Scheme) error { return nil }, setup: func(manager.Manager) error { return nil }}
+		scheme: func(*runtime.Scheme) error { return nil }, setup: func(manager.Manager, *barrier) error { return nil }}
 }

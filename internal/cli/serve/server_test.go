@@ -84,7 +84,7 @@ func TestServing(t *testing.T) {
 	metrics, health := freeAddress(t), freeAddress(t)
 	ended := make(chan struct{})
 	second := quiet("second")
-	second.setup = func(m manager.Manager) error {
+	second.setup = func(m manager.Manager, _ *barrier) error {
 		return m.Add(manager.RunnableFunc(func(ctx context.Context) error { <-ctx.Done(); close(ended); return nil }))
 	}
 	o := options{kubeconfig: kubeconfig, metricsAddress: metrics, healthAddress: health, logLevel: "info", logFormat: "json",
@@ -138,7 +138,7 @@ func TestOneSetThatFailsEndsAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := quiet("broken")
-	broken.setup = func(m manager.Manager) error {
+	broken.setup = func(m manager.Manager, _ *barrier) error {
 		return m.Add(manager.RunnableFunc(func(context.Context) error { return errors.New("out of luck") }))
 	}
 	o := options{kubeconfig: kubeconfig, metricsAddress: noServer, healthAddress: noServer, logLevel: "error", logFormat: "text", shutdown: time.Second}

@@ -21,10 +21,12 @@ type set struct {
 	// validate checks the values of the flags.
 	validate func() error
 	scheme   func(*runtime.Scheme) error
-	setup    func(manager.Manager) error
+	// setup adds the controllers to a manager. The wrapper of the fence goes around their
+	// transports to OpenStack and to workload clusters; a nil fence has none.
+	setup func(m manager.Manager, g *barrier) error
 }
 
-func allSets() []set { return []set{addonSet(), janitorSet(), prunerSet(), magnumSet()} }
+func allSets() []set { return []set{addonSet(), janitorSet(), prunerSet(), magnumSet(), backupSet()} }
 
 // chartFolder is the folder of the bundle's charts in Slipway's image.
 const chartFolder = "/usr/share/slipway/charts"
@@ -50,7 +52,10 @@ func addonSet() set {
 		},
 		validate: func() error { return nil }, // Setup says what is missing
 		scheme:   janitor.AddToScheme,
-		setup:    func(m manager.Manager) error { return addonprovider.Setup(m, o) },
+		setup: func(m manager.Manager, g *barrier) error {
+			o.Wrap = g.wrap()
+			return addonprovider.Setup(m, o)
+		},
 	}
 }
 
@@ -66,7 +71,10 @@ func janitorSet() set {
 		},
 		validate: func() error { return o.Validate() },
 		scheme:   janitor.AddToScheme,
-		setup:    func(m manager.Manager) error { return janitor.Setup(m, o) },
+		setup: func(m manager.Manager, g *barrier) error {
+			o.Wrap = g.wrap()
+			return janitor.Setup(m, o)
+		},
 	}
 }
 
@@ -76,6 +84,6 @@ func prunerSet() set {
 		flags:    func(*pflag.FlagSet) {},
 		validate: func() error { return nil },
 		scheme:   prune.AddToScheme,
-		setup:    prune.Setup,
+		setup:    func(m manager.Manager, _ *barrier) error { return prune.Setup(m) }, // it writes to this cluster alone
 	}
 }

@@ -16,7 +16,7 @@ import (
 // grouped are the lines of the table for people: what is well a line for each
 // kind, what is not with all there is to say.
 func (r result) grouped(now time.Time) [][]string {
-	return slices.Concat(r.resourceLines(), r.seedLines(now), r.clusterLines(now))
+	return slices.Concat(r.resourceLines(), r.seedLines(now), r.clusterLines(now), r.backupLines(now))
 }
 
 // resourceLines are the resources of the cloud, those that are well by type.

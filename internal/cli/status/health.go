@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 
+	"github.com/slipway-sh/slipway/internal/backup/record"
 	"github.com/slipway-sh/slipway/internal/cause/look"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
@@ -47,6 +48,7 @@ type facts struct {
 	access   *target.Access
 	seed     []component
 	clusters []cluster
+	backups  record.State
 }
 
 // cluster is a cluster of Cluster API.
@@ -94,6 +96,9 @@ func health(ctx context.Context, t *target.Target, shelved bool) (facts, error) 
 	}
 	more, err := clusters(ctx, on, "management")
 	f.clusters = append(f.clusters, more...)
+	if err == nil {
+		f.backups, err = record.Load(ctx, on.Typed)
+	}
 	return f, err
 }
 
@@ -107,7 +112,9 @@ func (f *facts) direct(ctx context.Context, t *target.Target, seed *target.Seed)
 	if err != nil {
 		return err
 	}
-	f.clusters, err = clusters(ctx, on, "management")
+	if f.clusters, err = clusters(ctx, on, "management"); err == nil {
+		f.backups, err = record.Load(ctx, on.Typed)
+	}
 	return errors.Join(errShelved, err)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/internal/backup/record"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
@@ -64,8 +65,10 @@ type result struct {
 	Seed        []component `json:"seed,omitempty"`
 	Unreachable string      `json:"unreachable,omitempty"`
 	// Clusters are the management cluster and its workload clusters.
-	Clusters []cluster       `json:"clusters,omitempty"`
-	Drift    []engine.Change `json:"drift,omitempty"`
+	Clusters []cluster `json:"clusters,omitempty"`
+	// Backups is how the scheduled backups and the last drill went.
+	Backups record.State    `json:"backups,omitzero"`
+	Drift   []engine.Change `json:"drift,omitempty"`
 
 	shelved bool // and nothing else keeps the seed from being asked
 }
@@ -84,6 +87,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if len(things) > 0 {
 		known, err := health(ctx, t, target.ShelvedSeed(things))
 		r.Seed, r.Clusters, r.SSH = known.seed, known.clusters, known.access
+		r.Backups = known.backups
 		if err != nil {
 			r.Unreachable = err.Error()
 			r.shelved = r.Unreachable == errShelved.Error()
@@ -118,7 +122,7 @@ func (r result) table(wide, drift bool, now time.Time) ui.Table {
 	if drift && len(r.Drift) == 0 {
 		table.Footer = append(table.Footer, "no drift")
 	}
-	table.Footer = append(table.Footer, r.verdict())
+	table.Footer = append(table.Footer, r.verdict(now))
 	return table
 }
 
@@ -132,5 +136,5 @@ func (r result) everything(now time.Time) [][]string {
 	for _, c := range r.Clusters {
 		lines = append(lines, target.Tree(c.Report, " (on the "+c.On+")", now, target.MostOfCause)...)
 	}
-	return lines
+	return append(lines, r.backupLines(now)...)
 }

@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
@@ -36,8 +37,8 @@ func judge(t openstack.Resource) condition {
 
 // verdict is one sentence: whether all is well, and if not the first cause and
 // what to do.
-func (r result) verdict() string {
-	switch cause, fix := r.trouble(); {
+func (r result) verdict(now time.Time) string {
+	switch cause, fix := r.trouble(now); {
 	case len(r.Resources) == 0:
 		return fmt.Sprintf("Cloud %[2]s has nothing of %[1]s. Run slipway up to create it.", r.Environment, r.Cloud)
 	case cause != "":
@@ -50,7 +51,7 @@ func (r result) verdict() string {
 
 // trouble is the first cause, from what others stand on to what stands on them,
 // and what to do about it; "" is none.
-func (r result) trouble() (trouble, fix string) {
+func (r result) trouble(now time.Time) (trouble, fix string) {
 	const more = "Run slipway status --wide to see the rest"
 	for _, t := range r.Resources {
 		if judge(t) == broken {
@@ -79,6 +80,9 @@ func (r result) trouble() (trouble, fix string) {
 				return f.Line(), "Run slipway why to see what to do"
 			}
 		}
+	}
+	if trouble, fix := r.backupTrouble(now); trouble != "" {
+		return trouble, fix
 	}
 	for _, t := range r.Resources {
 		if judge(t) == changing {

@@ -60,6 +60,11 @@ func (t *Target) equipment(projectID string) (stacks.Equipment, error) {
 			return e, err
 		}
 	}
+	if b := spec.Backup; b != nil && b.Schedule != nil {
+		if e.Backup, err = scheduled(t.Loaded, strings.Join(e.Authorities, "\n")); err != nil {
+			return e, err
+		}
+	}
 	for host, r := range spec.Registries {
 		if e.Registries[host], err = registry(r); err != nil {
 			return e, err

@@ -103,6 +103,9 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
+	if err := o.store(ctx, t); err != nil {
+		return err
+	}
 	magnum, err := t.WriteMagnum(ctx)
 	if err != nil {
 		return err
@@ -117,6 +120,15 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		fmt.Fprintf(streams.Out, "Magnum API: %s\n%sopenstack --os-cloud %s coe cluster template list\n", magnum.URL, trusting(magnum), t.Cloud.Name)
 	}
 	return nil
+}
+
+// store leaves the environment with the management cluster, for its own backups.
+func (o options) store(ctx context.Context, t *target.Target) error {
+	file, err := target.EnvironmentFile(o.from.Files, o.from.Name != "", t.Loaded)
+	if err != nil {
+		return err
+	}
+	return t.StoreEnvironment(ctx, file)
 }
 
 // trusting sets the variable that makes OpenStack's clients trust the API.

@@ -6,10 +6,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 
 	"filippo.io/age"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
@@ -56,7 +53,7 @@ func OpenToWrite(ctx context.Context, loaded *config.Loaded, url string, recipie
 		return nil, fault.Usage("spec.backup.recipients", errors.New("nobody could read the backup"), "make a key with age-keygen, keep it away from the cloud, and write its public key into the file, or give it by --recipient")
 	}
 	var err error
-	if o.Key, err = writerKey(filepath.Join(loaded.SecretsDir(), "backup.key")); err != nil {
+	if o.Key, err = target.WriterKey(loaded); err != nil {
 		return nil, err
 	}
 	return open(ctx, loaded, url, o)
@@ -122,31 +119,6 @@ func access(ctx context.Context, loaded *config.Loaded, at location.Location, ca
 		return a, fault.Usage("spec.backup.caFile", errors.New("it contains no certificate"), "name a PEM file")
 	}
 	return a, nil
-}
-
-// writerKey reads the writer's key, or makes one.
-func writerKey(path string) (backup.Key, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		key, err := backup.NewKey()
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(path), 0o700)
-		}
-		if err == nil {
-			err = target.WriteSecret(path, string(key[:]))
-		}
-		if err != nil {
-			return key, fmt.Errorf("making the key of backups: %w", err)
-		}
-		return key, nil
-	}
-	if err != nil {
-		return backup.Key{}, fault.Usage(path, err, "make the file readable for your user")
-	}
-	if len(text) != backup.KeySize {
-		return backup.Key{}, fault.Usage(path, fmt.Errorf("it has %d bytes instead of %d", len(text), backup.KeySize), "restore the file; if it is lost, remove it: the next backup makes a new key, stores everything again, and has another signer")
-	}
-	return backup.Key(text), nil
 }
 
 // Identities reads files of age-keygen.

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
@@ -150,47 +151,146 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestTheGuardRemembersForAWhile: a controller that runs on stops within fifteen
-// seconds, and asks the cloud no more often than that.
-func TestTheGuardRemembersForAWhile(t *testing.T) {
+// world is a cloud and a cluster whose generations a test sets.
+type world struct {
+	cloud, ours   int
+	away          error
+	looks, passed int
+	states        []fence.State
+	watch         *fence.Watch
+	wire          http.RoundTripper
+}
+
+func newWorld() *world {
+	w := &world{}
+	w.watch = &fence.Watch{
+		Read:    func(context.Context) (int, error) { w.looks++; return w.cloud, w.away },
+		Ours:    func(context.Context, int) (int, error) { return w.ours, nil },
+		Changed: func(s fence.State) { w.states = append(w.states, s) },
+	}
+	w.wire = w.watch.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+		w.passed++
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	}))
+	return w
+}
+
+func (w *world) try(t *testing.T, method, path string, want bool) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, "https://cloud"+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := w.passed
+	response, err := w.wire.RoundTrip(r)
+	if err == nil {
+		_ = response.Body.Close()
+	}
+	if (w.passed > before) != want || (err == nil) != want {
+		t.Errorf("%s %s after %d looks: %v", method, path, w.looks, err)
+	}
+}
+
+func (w *world) writes(t *testing.T, want bool) {
+	t.Helper()
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		w.try(t, method, "/x", want)
+	}
+	w.try(t, http.MethodGet, "/x", true)
+	w.try(t, http.MethodPost, "/identity/v3/auth/tokens", true)
+}
+
+// run runs the watch in a bubble of a test, until that ends.
+func (w *world) run(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); w.watch.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	synctest.Wait()
+}
+
+// TestAProcessStopsWhenAnotherTookOver: within half a minute, and for good.
+func TestAProcessStopsWhenAnotherTookOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var looks, passed int
-		var closed error
-		g := &fence.Guard{Below: roundTripper(func(*http.Request) (*http.Response, error) {
-			passed++
-			return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
-		}),
-			Check: func(context.Context) error { looks++; return closed }}
-		try := func(method, path string, want bool) {
-			t.Helper()
-			r, err := http.NewRequestWithContext(t.Context(), method, "https://cloud"+path, http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
-			before := passed
-			response, err := g.RoundTrip(r)
-			if err == nil {
-				_ = response.Body.Close()
-			}
-			if (passed > before) != want || (err == nil) != want {
-				t.Errorf("%s %s: %v", method, path, err)
-			}
+		w := newWorld()
+		w.writes(t, false) // before it has looked
+		w.run(t)
+		w.writes(t, true)
+		if w.looks != 1 {
+			t.Errorf("%d looks for %d requests", w.looks, w.passed)
 		}
-		try(http.MethodPost, "/v2.1/servers", true)
-		try(http.MethodDelete, "/v2.1/servers/x", true)
-		if looks != 1 {
-			t.Errorf("%d looks for two requests", looks)
+		w.cloud = 1
+		time.Sleep(fence.UsualEvery + time.Second)
+		w.writes(t, false)
+		w.away = errors.New("the cloud does not answer")
+		time.Sleep(time.Hour)
+		w.writes(t, false)
+		if err := w.watch.Allowed(t.Context()); !errors.Is(err, fence.ErrFenced) {
+			t.Errorf("it forgot why: %v", err)
 		}
-		closed = fence.ErrFenced
-		try(http.MethodPut, "/x", true) // what it remembers
-		time.Sleep(15 * time.Second)
-		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
-			try(method, "/x", false)
+		if len(w.states) != 2 || !w.states[0].Open || w.states[1].Open || w.states[1].Cloud != 1 {
+			t.Errorf("told %+v", w.states)
 		}
-		try(http.MethodGet, "/x", true)
-		try(http.MethodPost, "/v3/auth/tokens", true)
-		closed = nil
-		try(http.MethodPost, "/x", true) // a refusal is not remembered: the cloud may just not have answered
 	})
+}
+
+// TestAPartitionedProcessStops: after a stated time without an answer, and it goes on
+// when the cloud answers that nobody took over.
+func TestAPartitionedProcessStops(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.run(t)
+		w.away = errors.New("no route to host")
+		time.Sleep(fence.UsualPatience - fence.UsualEvery)
+		w.writes(t, true)
+		time.Sleep(fence.UsualEvery + time.Second)
+		w.writes(t, false)
+		if s := w.watch.State(); s.Open || s.Err == nil {
+			t.Errorf("state %+v", s)
+		}
+		w.away = nil
+		time.Sleep(fence.UsualEvery)
+		w.writes(t, true)
+		w.away, w.cloud = errors.New("no route to host"), 1 // cut off, and replaced meanwhile
+		time.Sleep(fence.UsualPatience + time.Second)
+		w.writes(t, false)
+		w.away = nil
+		time.Sleep(fence.UsualEvery)
+		w.writes(t, false)
+		if err := w.watch.Allowed(t.Context()); !errors.Is(err, fence.ErrFenced) {
+			t.Errorf("replaced while it was away: %v", err)
+		}
+	})
+}
+
+// TestARevokedCredentialFences: at once, since only a rebuild or the end of the
+// environment revokes it.
+func TestARevokedCredentialFences(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			w.run(t)
+			w.away = gophercloud.ErrUnexpectedResponseCode{Actual: code}
+			time.Sleep(fence.UsualEvery)
+			w.writes(t, false)
+			if err := w.watch.Allowed(t.Context()); !errors.Is(err, fence.ErrFenced) {
+				t.Errorf("%d: %v", code, err)
+			}
+		})
+	}
+}
+
+// TestARebuildInProgressIsNotFenced: it notes its generation first, and a look may come
+// between a look at the cluster and one at the cloud.
+func TestARebuildInProgressIsNotFenced(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	w := newWorld()
+	w.cloud = 1
+	w.watch.Ours = func(context.Context, int) (int, error) { asked++; return asked - 1, nil }
+	w.watch.Look(t.Context())
+	w.writes(t, true)
 }

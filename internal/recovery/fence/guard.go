@@ -4,53 +4,45 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync"
-	"time"
+	"strings"
 )
 
-// memory is how long a look at the fence counts: a fenced controller stops writing
-// within this time.
-const memory = 15 * time.Second
-
-// Guard lets reading requests to the cloud pass, and writing ones only while nobody
-// has taken over. It looks at most once in a while.
+// Guard lets reading requests pass, to the cloud or to a workload cluster, and writing
+// ones only while nobody has taken over.
 type Guard struct {
 	// Below makes the requests.
 	Below http.RoundTripper
-	// Check is Fence.Check of our generation.
+	// Check is asked before each writing request: Watch.Allowed, which remembers, or
+	// Fence.Check, which asks the cloud each time.
 	Check func(context.Context) error
-
-	mu   sync.Mutex
-	at   time.Time
-	last error
 }
 
 // RoundTrip implements http.RoundTripper. A login is a POST that changes nothing.
 func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	reads := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions || r.Method == http.MethodPost && isLogin(r)
-	if !reads {
-		if err := g.allowed(r.Context()); err != nil {
+	if !reads(r) {
+		if err := g.Check(r.Context()); err != nil {
 			if r.Body != nil {
 				_ = r.Body.Close() // as RoundTrip must
 			}
-			return nil, fmt.Errorf("not writing to the cloud: %w", err)
+			return nil, fmt.Errorf("writing is not allowed: %w", err)
 		}
 	}
 	return g.Below.RoundTrip(r)
 }
 
-func isLogin(r *http.Request) bool {
-	const path = "/v3/auth/tokens"
-	return len(r.URL.Path) >= len(path) && r.URL.Path[len(r.URL.Path)-len(path):] == path
+// CloseIdleConnections lets http.Client close the connections below.
+func (g *Guard) CloseIdleConnections() {
+	if below, ok := g.Below.(interface{ CloseIdleConnections() }); ok {
+		below.CloseIdleConnections()
+	}
 }
 
-// allowed looks at the fence, unless that was just done and it was open.
-func (g *Guard) allowed(ctx context.Context) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.last == nil && !g.at.IsZero() && time.Since(g.at) < memory {
-		return nil
+func reads(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, "": // net/http sends GET for none
+		return true
+	case http.MethodPost:
+		return strings.HasSuffix(r.URL.Path, "/v3/auth/tokens")
 	}
-	g.last, g.at = g.Check(ctx), time.Now()
-	return g.last
+	return false
 }

@@ -74,6 +74,37 @@ data:
   ca.crt: {{ .root.Values.trustBundle | quote }}
 {{- end }}
 
+{{- /* The fence: the login that reads the generation in the cloud, and the right to read and note that of this cluster. */ -}}
+{{- define "fence" }}
+apiVersion: v1
+kind: Secret
+metadata:
+  name: {{ .name }}-fence
+  namespace: {{ .values.namespace }}
+  labels: {{- include "labels" . | nindent 4 }}
+data:
+  clouds.yaml: {{ .root.Values.fence.clouds | b64enc }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ .name }}-fence
+  namespace: kube-system
+  labels: {{- include "labels" . | nindent 4 }}
+rules:
+  - {apiGroups: [""], resources: [configmaps], resourceNames: [slipway-recovery], verbs: [get, patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ .name }}-fence
+  namespace: kube-system
+  labels: {{- include "labels" . | nindent 4 }}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: {{ .name }}-fence}
+subjects:
+  - {kind: ServiceAccount, name: {{ .name }}, namespace: {{ .values.namespace }}}
+{{- end }}
+
 {{- define "availability" }}
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -134,6 +165,9 @@ spec:
         {{- with .settings }}
         slipway.sh/settings: {{ sha256sum . }}
         {{- end }}
+        {{- if and .root.Values.fence.environment (not .api) }}
+        slipway.sh/fence: {{ sha256sum (toJson .root.Values.fence) }}
+        {{- end }}
     spec: {{- include "pod" . | nindent 6 }}
 {{- end }}
 
@@ -174,6 +208,12 @@ containers:
       {{- else }}
       - controllers
       - --only={{ concat (list .set) (.more | default list) | join "," }}
+      {{- end }}
+      {{- with .root.Values.fence.environment }}
+      {{- if not $.api }}
+      - --fence-environment={{ . }}
+      - --fence-clouds=/etc/slipway/fence/clouds.yaml
+      {{- end }}
       {{- end }}
       - --log-level={{ .root.Values.logLevel }}
       {{- range concat .args .values.args }}
@@ -225,6 +265,9 @@ containers:
       {{- range $name, $folder := merge (dict) (.mounts | default dict) (.configs | default dict) }}
       - {name: {{ $name }}, mountPath: {{ $folder }}, readOnly: true}
       {{- end }}
+      {{- if and .root.Values.fence.environment (not .api) }}
+      - {name: fence, mountPath: /etc/slipway/fence, readOnly: true}
+      {{- end }}
       {{- if .root.Values.trustBundle }}
       - {name: trust, mountPath: /etc/slipway/trust, readOnly: true}
       {{- end }}
@@ -236,6 +279,9 @@ volumes:
   {{- end }}
   {{- range $name, $folder := .configs }}
   - {name: {{ $name }}, configMap: {name: {{ $name }}}}
+  {{- end }}
+  {{- if and .root.Values.fence.environment (not .api) }}
+  - {name: fence, secret: {secretName: {{ .name }}-fence, defaultMode: 0440}}
   {{- end }}
   {{- if .root.Values.trustBundle }}
   - {name: trust, configMap: {name: {{ .name }}-trust}}

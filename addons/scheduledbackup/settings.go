@@ -1,0 +1,65 @@
+// Package scheduledbackup makes backups of the management cluster from inside it, at a
+// fixed interval, also when no other machine is on (docs/design/0031-scheduled-backups.md).
+package scheduledbackup
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/backup"
+)
+
+// Settings are what the management cluster is given for its backups. They contain the
+// writer's key and logins, and no key that reads a backup.
+type Settings struct {
+	Environment string   `json:"environment"`
+	Target      string   `json:"target"`
+	Recipients  []string `json:"recipients"`
+	Signers     []string `json:"signers,omitempty"`
+	// Groups are API groups besides those that every backup has.
+	Groups []string    `json:"groups,omitempty"`
+	Keep   backup.Keep `json:"keep"`
+	// Every is the time between two backups, in Go's notation.
+	Every string `json:"every"`
+	// Key is the writer's (backup.Key).
+	Key []byte `json:"key"`
+	// Clouds is a clouds.yaml with an entry `openstack`: it writes to Swift, and lists
+	// what the environment's project has.
+	Clouds string `json:"clouds"`
+	// CA are PEM certificates by which the S3 server is trusted besides the system's.
+	CA string `json:"ca,omitempty"`
+	// S3 is the login of S3.
+	S3 *S3 `json:"s3,omitempty"`
+}
+
+// S3 is a login.
+type S3 struct {
+	AccessKeyID     string `json:"accessKeyID"`
+	SecretAccessKey string `json:"secretAccessKey"`
+}
+
+// ParseSettings reads settings and checks them.
+func ParseSettings(text []byte) (Settings, error) {
+	var s Settings
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, errors.New("reading the settings of backups: they are not JSON") // the library's error could quote a key
+	}
+	every, err := time.ParseDuration(s.Every)
+	switch {
+	case err != nil || every < time.Second:
+		return s, fmt.Errorf("reading the settings of backups: every is %q, not a duration of a second or more", s.Every)
+	case s.Environment == "" || s.Target == "" || len(s.Recipients) == 0:
+		return s, errors.New("reading the settings of backups: the environment, the target or the recipients are missing")
+	case len(s.Key) != backup.KeySize:
+		return s, fmt.Errorf("reading the settings of backups: the key has %d bytes instead of %d", len(s.Key), backup.KeySize)
+	}
+	return s, nil
+}
+
+// interval is Every, which ParseSettings has checked.
+func (s Settings) interval() time.Duration {
+	every, _ := time.ParseDuration(s.Every)
+	return every
+}

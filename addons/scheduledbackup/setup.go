@@ -1,0 +1,109 @@
+package scheduledbackup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/slipway-sh/slipway/internal/backup/record"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/recovery/restore"
+)
+
+// Options are how the backups are made.
+type Options struct {
+	Settings  Settings
+	UserAgent string
+	// Wrap, if set, is put around the transport to the cloud.
+	Wrap func(http.RoundTripper) http.RoundTripper
+	// Allowed, if set, is why no backup may be made now: a management cluster that was
+	// replaced must not put one among those of the new one.
+	Allowed func(context.Context) error
+}
+
+// Setup adds the backups to a manager. They run where it is the leader.
+func Setup(mgr manager.Manager, o Options) error {
+	client, err := kubernetes.NewForConfig(mgr.GetConfig())
+	if err != nil {
+		return fmt.Errorf("client of backups: %w", err)
+	}
+	measured, err := newMeters(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	m := maker{settings: o.Settings, config: mgr.GetConfig(), client: client, userAgent: o.UserAgent, wrap: o.Wrap}
+	events, log := mgr.GetEventRecorderFor("slipway-backup"), mgr.GetLogger()
+	about := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.Name}}
+	return mgr.Add(&runner{
+		show:  measured.show,
+		every: o.Settings.interval(), make: m.make, prune: m.prune,
+		load: func(ctx context.Context) (record.State, error) { return record.Load(ctx, client) },
+		save: func(ctx context.Context, s record.Schedule) error { return record.SaveSchedule(ctx, client, s) },
+		allowed: func(ctx context.Context) error {
+			if o.Allowed != nil {
+				if err := o.Allowed(ctx); err != nil {
+					return err
+				}
+			}
+			return restore.Complete(ctx, client)
+		},
+		tell: func(s record.Schedule, err error) {
+			measured.show(s)
+			if err != nil {
+				log.Error(err, "no backup", "failures", s.Failures, "remedy", fault.Remedy(err))
+				events.Event(about, corev1.EventTypeWarning, "BackupFailed", shortened(err))
+				return
+			}
+			log.Info("backup made", "backup", s.Backup, "seconds", s.Duration, "pruneError", s.PruneError)
+			events.Event(about, corev1.EventTypeNormal, "BackupMade", fmt.Sprintf("backup %s in %.0f s", s.Backup, s.Duration))
+		},
+	})
+}
+
+// shortened is a cause that fits an event, which has room for 1024 characters.
+func shortened(err error) string {
+	text := []rune(err.Error())
+	return string(text[:min(len(text), 1000)])
+}
+
+type meters struct{ last, duration, failures, every prometheus.Gauge }
+
+// newMeters registers the metrics. The count of failures is kept in the record, so that
+// it outlives the process: a gauge shows it.
+func newMeters(registry prometheus.Registerer) (meters, error) {
+	var wrong []error
+	gauge := func(name, help string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+		err := registry.Register(g)
+		if already := (prometheus.AlreadyRegisteredError{}); errors.As(err, &already) {
+			return already.ExistingCollector.(prometheus.Gauge)
+		}
+		wrong = append(wrong, err)
+		return g
+	}
+	m := meters{
+		last:     gauge("slipway_backup_last_success_timestamp_seconds", "When the last scheduled backup was made; 0 if none was."),
+		duration: gauge("slipway_backup_last_duration_seconds", "How long the last scheduled backup took."),
+		failures: gauge("slipway_backup_failures_total", "Attempts of scheduled backups that failed."),
+		every:    gauge("slipway_backup_interval_seconds", "Time between two scheduled backups."),
+	}
+	return m, errors.Join(wrong...)
+}
+
+func (m meters) show(s record.Schedule) {
+	m.last.Set(0)
+	if !s.LastSuccess.IsZero() {
+		m.last.Set(float64(s.LastSuccess.UnixNano()) / 1e9)
+	}
+	m.duration.Set(s.Duration)
+	m.failures.Set(float64(s.Failures))
+	m.every.Set(s.Every)
+}

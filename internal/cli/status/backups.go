@@ -1,0 +1,52 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// backupLines are how the scheduled backups and the last drill went.
+func (r result) backupLines(now time.Time) (lines [][]string) {
+	if s := r.Backups.Schedule; s != nil {
+		state := fmt.Sprintf("made every %s, took %.0f s", duration.HumanDuration(time.Duration(s.Every*float64(time.Second))), s.Duration)
+		if s.Late(now) {
+			state = "late: " + cmp.Or(s.Error, "none was made in time")
+		} else if s.Error != "" {
+			state += "; the last attempt failed: " + s.Error
+		} else if s.PruneError != "" {
+			state += "; old ones are not removed: " + s.PruneError
+		}
+		lines = append(lines, []string{"Backup", cmp.Or(s.Backup, "none"), state, ago(s.LastSuccess, now)})
+	}
+	if d := r.Backups.Drill; d != nil {
+		state := "passed"
+		if !d.Passed {
+			state = "failed: " + strings.Join(d.Failed, "; ")
+		}
+		lines = append(lines, []string{"Drill", d.Backup, state, "passed " + ago(d.LastPassed, now)})
+	}
+	return lines
+}
+
+func ago(at, now time.Time) string {
+	if at.IsZero() {
+		return "never"
+	}
+	return duration.HumanDuration(now.Sub(at)) + " ago"
+}
+
+// backupTrouble is what is wrong with the backups, "" if nothing is.
+func (r result) backupTrouble(now time.Time) (trouble, fix string) {
+	if s := r.Backups.Schedule; s != nil && s.Late(now) {
+		return "the last backup was made " + ago(s.LastSuccess, now) + ": " + cmp.Or(s.Error, "the management cluster made none since then"),
+			"Make one with slipway backup create, and look at the Deployment slipway-backup in slipway-system"
+	}
+	if d := r.Backups.Drill; d != nil && !d.Passed {
+		return "backup " + d.Backup + " cannot be restored: " + strings.Join(d.Failed, "; "), "Make another with slipway backup create, and drill it"
+	}
+	return "", ""
+}

@@ -1,0 +1,95 @@
+package restore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-sh/slipway/internal/kube"
+)
+
+// recordJoined is the generation that the cloud had when the controllers of a cluster
+// that no rebuild made looked for the first time. It is not a generation that a rebuild
+// has taken: a rebuild into this cluster takes the next one.
+const recordJoined = "joined"
+
+// RecordName and RecordNamespace name the ConfigMap that controllers may read and patch.
+const (
+	RecordNamespace = recordNamespace
+	RecordName      = recordName
+)
+
+// Join is the generation of a management cluster: the one that a rebuild has taken for
+// it, else the one that it found in the cloud when it was new, which is noted now if it
+// never was. The ConfigMap must be there. It changes only what nobody changed meanwhile.
+func Join(ctx context.Context, on kubernetes.Interface, cloud int) (int, error) {
+	maps := on.CoreV1().ConfigMaps(recordNamespace)
+	record, err := maps.Get(ctx, recordName, metav1.GetOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("reading the generation of this management cluster: %w", err)
+	}
+	if ours, known, err := generationIn(record.Data); err != nil || known {
+		return ours, err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": record.ResourceVersion},
+		"data": map[string]string{recordJoined: strconv.Itoa(cloud)}})
+	if err != nil {
+		return 0, err
+	}
+	if _, err := maps.Patch(ctx, recordName, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager}); err != nil {
+		return 0, fmt.Errorf("noting the generation of this management cluster: %w", err)
+	}
+	return cloud, nil
+}
+
+// Current is the generation of a management cluster as far as it is noted; 0 if it is
+// not.
+func Current(ctx context.Context, on kubernetes.Interface) (int, error) {
+	record, err := on.CoreV1().ConfigMaps(recordNamespace).Get(ctx, recordName, metav1.GetOptions{})
+	if kube.Absent(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading the generation of this management cluster: %w", err)
+	}
+	ours, _, err := generationIn(record.Data)
+	return ours, err
+}
+
+// Complete is nil unless a rebuild of this management cluster is not complete: it has
+// taken a generation, and has not restored everything. A backup of that would be the
+// newest one, and lack most clusters.
+func Complete(ctx context.Context, on kubernetes.Interface) error {
+	record, err := on.CoreV1().ConfigMaps(recordNamespace).Get(ctx, recordName, metav1.GetOptions{})
+	if kube.Absent(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the record of recovery: %w", err)
+	}
+	if record.Data[recordGeneration] != "" && record.Data[recordBackup] == "" {
+		return errors.New("the rebuild of this management cluster is not complete")
+	}
+	return nil
+}
+
+func generationIn(data map[string]string) (ours int, known bool, err error) {
+	for _, key := range []string{recordGeneration, recordJoined} {
+		text := data[key]
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return 0, false, fmt.Errorf("reading the record of recovery: %s %q is not a number", key, text)
+		}
+		ours, known = max(ours, n), true
+	}
+	return ours, known, nil
+}

@@ -1,0 +1,31 @@
+package stacks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/addons/controllers"
+	"github.com/slipway-sh/slipway/stacks/openstack"
+)
+
+// fence is what Slipway's controllers on the management cluster look at the fence with,
+// as JSON: the environment's own credential, which a rebuild revokes. The seed's have
+// none: they look after the management cluster alone, with that credential.
+func (e Environment) fence(credential *openstack.ApplicationCredential) pulumi.StringOutput {
+	text := pulumi.All(credential.ID(), credential.Secret).ApplyT(func(known []any) (string, error) {
+		login, err := yaml.Marshal(map[string]any{"clouds": e.Equipment.Cloud.Clouds(word(known[0]), word(known[1]))})
+		if err != nil {
+			return "", errors.New("writing the clouds.yaml of the fence")
+		}
+		text, err := json.Marshal(controllers.Fence{Environment: e.Config.Metadata.Name, Clouds: string(login)})
+		if err != nil {
+			return "", fmt.Errorf("encoding the fence: %w", err)
+		}
+		return string(text), nil
+	}).(pulumi.StringOutput)
+	return pulumi.ToSecret(text).(pulumi.StringOutput)
+}
