@@ -10,6 +10,7 @@ import (
 
 	p "github.com/pulumi/pulumi-go-provider"
 
+	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/stacks/seed"
@@ -34,17 +35,28 @@ const (
 	restarts = 3
 )
 
-// settle waits for the first boot, and then reconciles the files and the file system.
-func (h host) settle(ctx context.Context, files []seed.File, volumeGiB int) error {
-	if err := h.booted(ctx); err != nil {
+// settle waits for the first boot, brings what the image does not have, and then reconciles
+// the files and the file system.
+func (h host) settle(ctx context.Context, in K3sInputs, files []seed.File, folder *bundle.Folder) error {
+	if err := h.booted(ctx, in.User); err != nil {
+		return err
+	}
+	facts, brought, err := h.equip(ctx, folder, in.Networks)
+	if err != nil {
 		return err
 	}
 	restart, err := h.write(ctx, files)
 	if err != nil {
 		return err
 	}
-	if err := h.grow(ctx, volumeGiB); err != nil {
+	if err := h.grow(ctx, in.VolumeGiB); err != nil {
 		return err
+	}
+	if !facts.Own {
+		if err := h.start(ctx, restart || brought); err != nil {
+			return err
+		}
+		return h.denied(ctx, facts, h.active(ctx))
 	}
 	if restart {
 		status(ctx, "restarting k3s with its new settings")
@@ -76,7 +88,11 @@ func (h host) look(ctx context.Context, program string, args ...string) (string,
 }
 
 // booted waits for cloud-init, which writes the files and starts the units.
-func (h host) booted(ctx context.Context) error {
+func (h host) booted(ctx context.Context, user string) error {
+	if _, err := h.look(ctx, "true"); failed(err) {
+		return fault.New("user "+user+" of the seed's image", fmt.Errorf("it cannot become root: %w", err),
+			"use an image whose login user may run sudo without a password and without a terminal, or name that user in spec.seed.ssh.user")
+	}
 	status(ctx, "waiting for cloud-init")
 	out, err := h.look(ctx, "cloud-init", "status", "--wait", "--long")
 	var failure *remote.Failure
