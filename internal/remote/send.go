@@ -102,7 +102,7 @@ func (m *Machine) sendOnce(ctx context.Context, u Upload, how Sending, answers f
 		return false, fmt.Errorf("reading the state of %s: %w", u.Path, err)
 	}
 	if missing := u.Size - offset; missing>>10 >= free {
-		return false, noRoom(u.Path, fmt.Errorf("%d MiB are missing, but only %d MiB are free", missing>>20+1, free>>10))
+		return false, noRoom(u.Path, fmt.Errorf("%d MiB are missing, but only %d MiB are free", (missing+1<<20-1)>>20, free>>10))
 	}
 	if offset < u.Size {
 		if err := m.appendFrom(ctx, u, offset, how, answers); err != nil {

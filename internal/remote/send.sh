@@ -49,6 +49,7 @@ append)
 	exec cat >>"$part"
 	;;
 place)
+	touch "$part" # an empty file was never appended to
 	if [ "$(digest "$part")" != "$sha" ]; then
 		rm -f "$part" "$part.writer"
 		exit 65 # EX_DATAERR
