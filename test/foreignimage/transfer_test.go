@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/remote"
+	"github.com/slipway-sh/slipway/stacks/seed"
+	"github.com/slipway-sh/slipway/test/foreignimage/image"
+)
+
+// serve is what starts Debian's sshd in a root folder of its own: mounts and processes end
+// with it, and it sees nothing of the host's files.
+const serve = `
+mount --make-rprivate /
+mount -t proc proc "$1/proc"
+mount --bind /dev "$1/dev"
+mkdir -p "$1/run/sshd" "$1/usr/share/slipway"
+mount -t tmpfs -o size=16m tmpfs "$1/usr/share/slipway"
+exec chroot "$1" /usr/sbin/sshd -D -e -f /etc/ssh/test_config
+`
+
+// keyPair is a new key: its private part in PEM, its public part as a line.
+func keyPair(t *testing.T) (private, public string) {
+	t.Helper()
+	_, secret, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(secret, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(block)), string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
+}
+
+// debian runs sshd of Debian in a throw-away root and returns how to log in.
+func debian(t *testing.T) remote.Target {
+	t.Helper()
+	if os.Getenv("SLIPWAY_PROOFS") == "" {
+		t.Skip("SLIPWAY_PROOFS is not set")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("a root folder of Debian needs root")
+	}
+	file, err := image.Given(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(t.TempDir(), "root")
+	if err := image.Unpack(t.Context(), file, root); err != nil {
+		t.Fatal(err)
+	}
+	hostPrivate, hostPublic := keyPair(t)
+	private, public := keyPair(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	_, port, _ := net.SplitHostPort(address)
+	for name, text := range map[string]string{
+		"etc/ssh/test_key": hostPrivate, "etc/sudoers.d/90-debian": "debian ALL=(ALL) NOPASSWD:ALL\n", "etc/ssh/authorized": public,
+		"etc/ssh/test_config": "ListenAddress 127.0.0.1\nPort " + port + "\nHostKey /etc/ssh/test_key\nUsePAM no\nAuthorizedKeysFile /etc/ssh/authorized\nPidFile none\n",
+	} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(root, "etc/ssh/authorized"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// "*" is a password that nobody has, and no locked account.
+	if out, err := exec.CommandContext(t.Context(), "chroot", root, "useradd", "--create-home", "--shell", "/bin/sh", "--password", "*", "debian").CombinedOutput(); err != nil {
+		t.Fatalf("useradd: %v\n%s", err, out)
+	}
+	start(t, root)
+	return remote.Target{Address: address, User: "debian", HostKey: hostPublic, Key: private}
+}
+
+func start(t *testing.T, root string) {
+	t.Helper()
+	var said bytes.Buffer
+	cmd := exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", serve, "serve", root)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("sshd said:\n%s", said.String())
+		}
+	})
+}
+
+// cutting is a connection that ends after so many bytes were written to it.
+type cutting struct {
+	net.Conn
+	left *atomic.Int64
+}
+
+func (c cutting) Write(p []byte) (int, error) {
+	if c.left.Add(-int64(len(p))) < 0 {
+		c.Close()
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(p)
+}
+
+// file is an upload of random bytes.
+func file(path string, size int) remote.Upload {
+	content := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{byte(size)}).Read(content)
+	return remote.Upload{Path: path, Mode: "0755", Size: int64(size), SHA256: fmt.Sprintf("%x", sha256.Sum256(content)),
+		From: func(_ context.Context, offset int64) (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(content[offset:])), nil
+		}}
+}
+
+// TestTransferToDebian sends files to Debian's own sshd, sudo and coreutils: over a
+// connection that is cut, with a digest that is wrong, and to a disk that fills up. The
+// check of the machine finds every program that it asks for there.
+func TestTransferToDebian(t *testing.T) {
+	target := debian(t)
+	var left atomic.Int64
+	left.Store(1 << 40)
+	target.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return cutting{c, &left}, err
+	}
+	m, err := remote.Await(t.Context(), target, remote.Patience{Refused: time.Minute, Silent: time.Minute}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+
+	const size = 40 << 20
+	u := file("/usr/local/bin/k3s", size)
+	left.Store(size / 2)
+	var offsets []int64
+	from := u.From
+	u.From = func(ctx context.Context, offset int64) (io.ReadCloser, error) {
+		offsets = append(offsets, offset)
+		return from(ctx, offset)
+	}
+	how := remote.Sending{Lost: time.Minute, Pause: 50 * time.Millisecond, Again: func(error) { left.Store(1 << 40) }}
+	if sent, err := m.Send(t.Context(), u, how); err != nil || !sent || len(offsets) != 2 || offsets[1] < size/8 {
+		t.Errorf("over a connection that is cut: sent %t from %v: %v", sent, offsets, err)
+	}
+	if out, err := m.Run(t.Context(), "stat", "--format", "%s %a %U:%G", u.Path); err != nil || strings.TrimSpace(out) != fmt.Sprintf("%d 755 root:root", size) {
+		t.Errorf("the file is %q: %v", out, err)
+	}
+	if sent, err := m.Send(t.Context(), u, how); err != nil || sent {
+		t.Errorf("again: sent %t, %v", sent, err)
+	}
+
+	wrong := file("/usr/local/bin/wrong", 100000)
+	wrong.SHA256 = strings.Repeat("0", 64)
+	if _, err := m.Send(t.Context(), wrong, how); err == nil || !strings.Contains(err.Error(), "another digest") || fault.Remedy(err) == "" {
+		t.Errorf("with a wrong digest: %v", err)
+	}
+	fillUp(t, m, how)
+	if out, err := m.Run(t.Context(), "find", "/usr/local/bin", "/usr/share/slipway", "-type", "f", "-name", "*.part*"); err != nil || strings.Contains(out, "wrong") || strings.Contains(out, "k3s") {
+		t.Errorf("left behind: %q, %v", out, err)
+	}
+	checkMachine(t, m)
+}
+
+// fillUp sends more than the disk has, and then what fits until another fills it.
+func fillUp(t *testing.T, m *remote.Machine, how remote.Sending) {
+	t.Helper()
+	for name, u := range map[string]remote.Upload{"before": file("/usr/share/slipway/large.tar", 20<<20), "during": file("/usr/share/slipway/small.tar", 10<<20)} {
+		from := u.From
+		u.From = func(ctx context.Context, offset int64) (io.ReadCloser, error) {
+			if name == "before" {
+				t.Error("it was sent although the disk is too small")
+			}
+			_, err := m.Run(ctx, "sh", "-c", "head -c 12000000 /dev/zero >/usr/share/slipway/filler")
+			if err != nil {
+				return nil, err
+			}
+			return from(ctx, offset)
+		}
+		_, err := m.Send(t.Context(), u, how)
+		if err == nil || !strings.Contains(err.Error(), "disk of the machine at /usr/share/slipway") || !strings.Contains(fault.Remedy(err), "larger disk") {
+			t.Errorf("%s: %v (%s)", name, err, fault.Remedy(err))
+		}
+	}
+	// With room again the next run goes on.
+	u := file("/usr/share/slipway/small.tar", 10<<20)
+	if _, err := m.Run(t.Context(), "rm", "/usr/share/slipway/filler"); err != nil {
+		t.Fatal(err)
+	}
+	var offset int64
+	from := u.From
+	u.From = func(ctx context.Context, o int64) (io.ReadCloser, error) { offset = o; return from(ctx, o) }
+	if sent, err := m.Send(t.Context(), u, how); err != nil || !sent || offset == 0 {
+		t.Errorf("with room again: sent %t from %d: %v", sent, offset, err)
+	}
+}
+
+// checkMachine asks the machine what a seed must have.
+func checkMachine(t *testing.T, m *remote.Machine) {
+	t.Helper()
+	args := append([]string{"-c", seed.MachineFacts, "machine-facts", "", "10.42.0.0/16", "10.43.0.0/16"}, seed.NeededPrograms(true)...)
+	out, err := m.Run(t.Context(), "sh", args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts, err := seed.ParseFacts(out)
+	if err != nil || facts.Own || len(facts.Lacks)+len(facts.Denied)+len(facts.NoExec)+len(facts.Blocks)+len(facts.Rivals) > 0 || !strings.HasPrefix(facts.System, "Debian") {
+		t.Errorf("%v of %+v from\n%s", err, facts, out)
+	}
+	_, err = m.Run(t.Context(), "rm", "/usr/sbin/iptables-restore")
+	out, again := m.Run(t.Context(), "sh", args...)
+	facts, parse := seed.ParseFacts(out)
+	if err := errors.Join(err, again, parse); err != nil || strings.Join(facts.Lacks, " ") != "iptables-restore" {
+		t.Errorf("without iptables-restore it lacks %q: %v", facts.Lacks, err)
+	}
+}
