@@ -91,9 +91,8 @@ func (h host) look(ctx context.Context, program string, args ...string) (string,
 // to which all is brought (brings), it may fail at what Slipway does not need: another's
 // image may configure clocks and packages, and what is needed is settled over SSH.
 func (h host) booted(ctx context.Context, user string, brings bool) error {
-	if _, err := h.look(ctx, "true"); failed(err) {
-		return fault.New("user "+user+" of the seed's image", fmt.Errorf("it cannot become root: %w", err),
-			"use an image whose login user may run sudo without a password and without a terminal, or name that user in spec.seed.ssh.user")
+	if _, err := h.look(ctx, "true"); err != nil {
+		return rootless(user, err)
 	}
 	status(ctx, "waiting for cloud-init")
 	out, err := h.look(ctx, "cloud-init", "status", "--wait", "--long")
@@ -113,6 +112,15 @@ func (h host) booted(ctx context.Context, user string, brings bool) error {
 		return fault.New("seed image", errors.New("it has no cloud-init"), "choose another image, or leave spec.seed.image empty to use the bundle's")
 	}
 	return err
+}
+
+// rootless explains a login that works and a sudo that does not; other errors stay.
+func rootless(user string, err error) error {
+	if !failed(err) {
+		return err
+	}
+	return fault.New("user "+user+" of the seed's image", fmt.Errorf("it cannot become root: %w", err),
+		"use an image whose login user may run sudo without a password and without a terminal, or name that user in spec.seed.ssh.user")
 }
 
 // write writes the files that differ, and reports whether k3s must be restarted to read

@@ -25,7 +25,7 @@ const tellEvery = 2 * time.Second
 // the facts of the machine, and whether anything was brought that k3s reads at its start.
 func (h host) equip(ctx context.Context, folder *bundle.Folder, networks []string) (facts seed.Facts, brought bool, err error) {
 	brings, missing := payload.Of(folder)
-	facts, err = h.facts(ctx, networks, seed.NeededPrograms(missing == nil && brings.NeedsIptables()))
+	facts, err = h.facts(ctx, networks, seed.NeededPrograms())
 	if err != nil || facts.Own {
 		return facts, false, err
 	}
@@ -50,6 +50,11 @@ func (h host) equip(ctx context.Context, folder *bundle.Folder, networks []strin
 			return facts, false, err
 		}
 		brought = brought || sent
+	}
+	if brings.BringsIptables() {
+		if _, err := h.Run(ctx, "sh", "-c", payload.UnpackIptables); err != nil {
+			return facts, false, fmt.Errorf("unpacking iptables: %w", err)
+		}
 	}
 	return facts, brought, nil
 }

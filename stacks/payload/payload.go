@@ -45,7 +45,11 @@ func Of(folder *bundle.Folder) (Payload, error) {
 		return slices.Contains(parts.Tools(), item) && p.bill.Item(item) == nil
 	})
 	var missing []error
-	for _, name := range p.parts.Items() {
+	items := p.parts.Items()
+	if p.BringsIptables() {
+		items = append(items, proxyItem)
+	}
+	for _, name := range items {
 		if p.bill.Item(name) == nil {
 			missing = append(missing, fault.New("bundle "+folder.Dir(), fmt.Errorf("it contains no %s", name), "complete it with slipway bundle ensure --dir "+folder.Dir()))
 		}
@@ -67,12 +71,18 @@ func (p Payload) ID() string {
 			fmt.Fprintf(hash, "image %s %s\n", path, p.bill.Item(name).SHA256)
 		}
 	}
+	if p.BringsIptables() {
+		fmt.Fprintf(hash, "iptables %s %x\n", p.bill.Item(proxyItem).SHA256, sha256.Sum256([]byte(wrapper+pathUnit)))
+	}
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// NeedsIptables tells whether the machine must have iptables: the k3s that its project
-// publishes carries its own, that which the bundle builds does not.
-func (p Payload) NeedsIptables() bool { return p.bill.Item(k3sItem).Recipe != "" }
+// BringsIptables tells whether iptables is brought, for machines that have none: the k3s
+// that its project publishes carries its own, that which the bundle builds does not.
+func (p Payload) BringsIptables() bool {
+	k3s := p.bill.Item(k3sItem)
+	return k3s != nil && k3s.Recipe != ""
+}
 
 // Files are the small files, with the digest by which k3s' unit knows its program, and
 // the mark of a machine to which they were brought.
@@ -83,19 +93,33 @@ func (p Payload) Files() []seed.File {
 	for _, text := range p.parts.Texts {
 		files = append(files, seed.File{Path: text.Path, Mode: fmt.Sprintf("%04o", text.Mode), Content: text.Content, Restarts: true})
 	}
+	if p.BringsIptables() {
+		files = append(files, iptablesFiles()...)
+	}
 	return files
 }
 
-// Uploads are the programs and the archives of images, the largest last. Archives are
-// made twice, once for their digest: they are in no file here.
+// Uploads are iptables, the programs and the archives of images, the largest last.
+// Archives are made twice, once for their digest: they are in no file here.
 func (p Payload) Uploads(ctx context.Context) ([]remote.Upload, error) {
 	var all []remote.Upload
+	if p.BringsIptables() {
+		upload, err := p.archive(IptablesArchive, func(w io.Writer) error { return writeIptables(p.folder, *p.bill.Item(proxyItem), w) })
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, upload)
+	}
 	for _, path := range slices.Sorted(maps.Keys(p.parts.Programs)) {
 		item := p.bill.Item(p.parts.Programs[path])
 		all = append(all, remote.Upload{Path: path, Mode: "0755", Size: item.Size, SHA256: item.SHA256, From: p.fileFrom(*item)})
 	}
 	for _, path := range slices.Sorted(maps.Keys(p.parts.Archives)) {
-		upload, err := p.archive(ctx, path)
+		var items []bundle.Item
+		for _, name := range p.parts.Archives[path] {
+			items = append(items, *p.bill.Item(name))
+		}
+		upload, err := p.archive(path, func(w io.Writer) error { return p.folder.WriteImageArchive(ctx, w, items) })
 		if err != nil {
 			return nil, err
 		}
@@ -118,12 +142,7 @@ func (p Payload) fileFrom(item bundle.Item) func(context.Context, int64) (io.Rea
 	}
 }
 
-func (p Payload) archive(ctx context.Context, path string) (remote.Upload, error) {
-	var items []bundle.Item
-	for _, name := range p.parts.Archives[path] {
-		items = append(items, *p.bill.Item(name))
-	}
-	write := func(w io.Writer) error { return p.folder.WriteImageArchive(ctx, w, items) }
+func (p Payload) archive(path string, write func(io.Writer) error) (remote.Upload, error) {
 	sum := &summer{hash: sha256.New()}
 	if err := write(sum); err != nil {
 		return remote.Upload{}, fault.New("bundle "+p.folder.Dir(), fmt.Errorf("reading images: %w", err), "check it with slipway bundle verify")

@@ -33,7 +33,7 @@ func filled(t *testing.T, without ...string) *bundle.Folder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range parts.Items() {
+	for _, name := range append(parts.Items(), proxyItem) {
 		if !slices.Contains(without, name) {
 			put(t, folder, name, "first")
 		}
@@ -219,19 +219,42 @@ func TestWhatABundleLacks(t *testing.T) {
 	}
 }
 
-// Only the k3s that its project publishes carries iptables.
+// Only the k3s that its project publishes carries iptables. With another it comes out of
+// the image of kube-proxy, and nothing but it.
 func TestWhoBringsIptables(t *testing.T) {
 	t.Parallel()
 	folder := filled(t)
-	if of(t, folder).NeedsIptables() {
-		t.Error("a k3s that was pulled needs iptables")
+	if of(t, folder).BringsIptables() {
+		t.Error("a k3s that was pulled comes with the bundle's iptables")
 	}
 	built := *folder.Bill().Item("k3s")
 	built.Recipe = "abc"
 	if err := folder.Record(built); err != nil {
 		t.Fatal(err)
 	}
-	if !of(t, folder).NeedsIptables() {
-		t.Error("a k3s that was built needs no iptables")
+	p := of(t, folder)
+	if _, err := p.Uploads(t.Context()); err == nil || !strings.Contains(err.Error(), "kube-proxy has no iptables") {
+		t.Errorf("of an image without it: %v", err)
+	}
+	files := map[string]bool{}
+	for _, f := range p.Files() {
+		files[f.Path] = true
+	}
+	if !files["/usr/libexec/slipway/sbin/ip6tables-restore"] || !files["/etc/systemd/system/k3s.service.d/iptables.conf"] {
+		t.Errorf("the files are %v", files)
+	}
+}
+
+func TestWhatBelongsToIptables(t *testing.T) {
+	t.Parallel()
+	for name, belongs := range map[string]bool{
+		"usr/sbin/xtables-nft-multi": true, "usr/lib/x86_64-linux-gnu/xtables/libxt_comment.so": true, "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2": true,
+		"usr/lib/aarch64-linux-gnu/libmnl.so.0.2.0": true, "lib/x86_64-linux-gnu/libc.so.6": true, "usr/lib/x86_64-linux-gnu/libc.so.6": true,
+		"usr/sbin/xtables-legacy-multi": false, "usr/local/bin/kube-proxy": false, "usr/lib/x86_64-linux-gnu/libgmp.so.10": false, "usr/lib/libc.so.6": false,
+		"etc/x86_64-linux-gnu/libc.so.6": false, "usr/lib/x86_64-linux-gnu/other/libc.so.6": false,
+	} {
+		if got := ofIptables(name); got != belongs {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

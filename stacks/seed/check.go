@@ -25,6 +25,7 @@ const BroughtMark = "/etc/slipway/brought"
 // them; other distributions name them alike.
 func programs() map[string][]string {
 	return map[string][]string{
+		"tar":        {"tar"},
 		"coreutils":  {"sha256sum", "cut", "df", "install", "tail", "wc", "sync", "readlink"},
 		"util-linux": {"blkid", "findmnt", "flock", "mountpoint"},
 		"mount":      {"mount"},
@@ -34,18 +35,14 @@ func programs() map[string][]string {
 		"procps":     {"sysctl"},
 		"iproute2":   {"ip"},
 		"systemd":    {"systemctl", "journalctl", "systemd-tmpfiles"},
-		"iptables":   {"iptables", "iptables-save", "iptables-restore"},
 	}
 }
 
-// NeededPrograms are the programs without which a seed does not work. withIptables says
-// that k3s carries no iptables of its own.
-func NeededPrograms(withIptables bool) []string {
+// NeededPrograms are the programs without which a seed does not work. iptables is not one:
+// k3s has its own, or it is brought.
+func NeededPrograms() []string {
 	var all []string
-	for name, list := range programs() {
-		if name == "iptables" && !withIptables {
-			continue
-		}
+	for _, list := range programs() {
 		all = append(all, list...)
 	}
 	slices.Sort(all)

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"maps"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 
@@ -165,13 +164,5 @@ func TestHalfAnAnswerIsRefused(t *testing.T) {
 		if _, err := ParseFacts(out); err == nil {
 			t.Errorf("%q is taken", out)
 		}
-	}
-}
-
-func TestNeededPrograms(t *testing.T) {
-	t.Parallel()
-	with, without := NeededPrograms(true), NeededPrograms(false)
-	if !slices.Contains(with, "iptables-restore") || slices.Contains(without, "iptables") || !slices.Contains(without, "mkfs.ext4") {
-		t.Errorf("with iptables %q, without %q", with, without)
 	}
 }

@@ -125,16 +125,16 @@ func (p *project) expectBrought() {
 func (p *project) refuseUnfit() {
 	p.t.Helper()
 	pid := p.do("ssh", "--", "systemctl", "show", "--property", "MainPID", "k3s")
-	p.do("ssh", "--", "sudo", "mv", "/usr/sbin/iptables-restore", "/usr/sbin/away")
+	p.do("ssh", "--", "sudo", "mv", "/usr/bin/cmp", "/usr/bin/away")
 	p.replace("sizeGiB: 60", "sizeGiB: 61")
 	out, err := p.command("up", "--yes", "--progress", "plain").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "it has no iptables-restore") || !strings.Contains(string(out), "install the packages into the image (on Debian: iptables)") {
-		p.t.Errorf("up on a machine without iptables-restore: %v\n%s", err, out)
+	if err == nil || !strings.Contains(string(out), "it has no cmp") || !strings.Contains(string(out), "install the packages into the image (on Debian: diffutils)") {
+		p.t.Errorf("up on a machine without cmp: %v\n%s", err, out)
 	}
 	if now := p.do("ssh", "--", "systemctl", "show", "--property", "MainPID", "k3s"); now != pid {
 		p.t.Errorf("k3s was process %s, is %s", pid, now)
 	}
-	p.do("ssh", "--", "sudo", "mv", "/usr/sbin/away", "/usr/sbin/iptables-restore")
+	p.do("ssh", "--", "sudo", "mv", "/usr/bin/away", "/usr/bin/cmp")
 	p.timed("up with the program again", func() { p.up() })
 }
 

@@ -22,8 +22,10 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/remote"
+	"github.com/slipway-sh/slipway/stacks/payload"
 	"github.com/slipway-sh/slipway/stacks/seed"
 	"github.com/slipway-sh/slipway/test/foreignimage/image"
 )
@@ -191,6 +193,56 @@ func TestTransferToDebian(t *testing.T) {
 		t.Errorf("left behind: %q, %v", out, err)
 	}
 	checkMachine(t, m)
+	bringIptables(t, m, how)
+}
+
+// bringIptables brings the bundle's iptables to a machine that has none, and uses it in a
+// network of its own.
+func bringIptables(t *testing.T, m *remote.Machine, how remote.Sending) {
+	t.Helper()
+	dir := os.Getenv("SLIPWAY_BUNDLE")
+	if dir == "" {
+		t.Log("SLIPWAY_BUNDLE names no bundle: iptables is not tried")
+		return
+	}
+	folder, err := bundle.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	brings, err := payload.Of(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uploads, err := brings.Uploads(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uploads[0].Path != payload.IptablesArchive {
+		t.Fatalf("the first upload is %s", uploads[0].Path)
+	}
+	if _, err := m.Send(t.Context(), uploads[0], how); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range brings.Files() {
+		if err := m.Pipe(t.Context(), strings.NewReader(f.Content), nil, "install", "-D", "-m", f.Mode, "/dev/stdin", f.Path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const use = `rm -f /usr/sbin/*tables* /usr/lib/x86_64-linux-gnu/libxtables* /usr/lib/x86_64-linux-gnu/libnftnl* /usr/lib/x86_64-linux-gnu/libmnl*
+export PATH=/usr/sbin:/usr/bin:/usr/libexec/slipway/sbin
+exec unshare --net sh -ec 'iptables --version
+iptables --table nat --append POSTROUTING --match comment --comment "of a test" --source 10.42.0.0/16 --jump MASQUERADE
+iptables-save --table nat >/run/rules; iptables --table nat --flush; iptables-restore </run/rules
+iptables-save --table nat; ip6tables --version'`
+	for range 2 { // the second finds it unpacked
+		if out, err := m.Run(t.Context(), "sh", "-c", payload.UnpackIptables); err != nil {
+			t.Fatalf("unpacking: %v\n%s", err, out)
+		}
+	}
+	out, err := m.Run(t.Context(), "sh", "-c", use)
+	if err != nil || !strings.Contains(out, `--comment "of a test" -j MASQUERADE`) || !strings.Contains(out, "ip6tables v") {
+		t.Errorf("iptables of the bundle: %v\n%s", err, out)
+	}
 }
 
 // fillUp sends more than the disk has, and then what fits until another fills it.
@@ -229,7 +281,7 @@ func fillUp(t *testing.T, m *remote.Machine, how remote.Sending) {
 // checkMachine asks the machine what a seed must have.
 func checkMachine(t *testing.T, m *remote.Machine) {
 	t.Helper()
-	args := append([]string{"-c", seed.MachineFacts, "machine-facts", "", "10.42.0.0/16", "10.43.0.0/16"}, seed.NeededPrograms(true)...)
+	args := append([]string{"-c", seed.MachineFacts, "machine-facts", "", "10.42.0.0/16", "10.43.0.0/16"}, seed.NeededPrograms()...)
 	out, err := m.Run(t.Context(), "sh", args...)
 	if err != nil {
 		t.Fatal(err)
@@ -238,10 +290,10 @@ func checkMachine(t *testing.T, m *remote.Machine) {
 	if err != nil || facts.Own || len(facts.Lacks)+len(facts.Denied)+len(facts.NoExec)+len(facts.Blocks)+len(facts.Rivals) > 0 || !strings.HasPrefix(facts.System, "Debian") {
 		t.Errorf("%v of %+v from\n%s", err, facts, out)
 	}
-	_, err = m.Run(t.Context(), "rm", "/usr/sbin/iptables-restore")
+	_, err = m.Run(t.Context(), "rm", "/usr/bin/cmp")
 	out, again := m.Run(t.Context(), "sh", args...)
 	facts, parse := seed.ParseFacts(out)
-	if err := errors.Join(err, again, parse); err != nil || strings.Join(facts.Lacks, " ") != "iptables-restore" {
-		t.Errorf("without iptables-restore it lacks %q: %v", facts.Lacks, err)
+	if err := errors.Join(err, again, parse); err != nil || strings.Join(facts.Lacks, " ") != "cmp" {
+		t.Errorf("without cmp it lacks %q: %v", facts.Lacks, err)
 	}
 }

@@ -32,7 +32,7 @@ type Options struct {
 // Packages are those of the image.
 func Packages() []string {
 	return strings.Fields("systemd systemd-sysv dbus libpam-systemd udev cloud-init cloud-guest-utils openssh-server sudo ca-certificates " +
-		"iproute2 iptables kmod mount util-linux e2fsprogs procps")
+		"iproute2 kmod mount util-linux e2fsprogs procps")
 }
 
 // limit is the longest that Build takes unless Options say otherwise. On a quiet machine
