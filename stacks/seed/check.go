@@ -51,7 +51,7 @@ func NeededPrograms() []string {
 
 // Facts are what MachineFacts found.
 type Facts struct {
-	// Own says that the machine was made with the bundle's image.
+	// Own says that the machine was made with the bundle's image; then nothing else is known.
 	Own          bool
 	Architecture string
 	// System is the distribution's name, for people.
@@ -83,6 +83,9 @@ func ParseFacts(out string) (Facts, error) {
 		}
 		values[key] = value
 	}
+	if values["image"] == "own" {
+		return Facts{Own: true}, nil
+	}
 	for _, key := range []string{"image", "architecture", "init", "lacks", "cgroup", "modules", "denied", "noexec", "selinux", "firewall", "blocks", "rivals"} {
 		if _, ok := values[key]; !ok {
 			return Facts{}, fmt.Errorf("the check of the machine did not say %s", key)
@@ -90,7 +93,7 @@ func ParseFacts(out string) (Facts, error) {
 	}
 	list := func(key string) []string { return strings.Fields(values[key]) }
 	return Facts{
-		Own: values["image"] == "own", Architecture: values["architecture"], System: values["system"], Init: values["init"],
+		Architecture: values["architecture"], System: values["system"], Init: values["init"],
 		Lacks: list("lacks"), Modules: list("modules"), CgroupVersion: values["cgroup"], Controllers: list("controllers"),
 		Denied: list("denied"), NoExec: list("noexec"), SELinux: values["selinux"], Firewall: values["firewall"], Blocks: list("blocks"), Rivals: list("rivals"),
 	}, nil

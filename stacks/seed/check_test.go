@@ -160,7 +160,7 @@ func TestWhoseImageAMachineIs(t *testing.T) {
 
 func TestHalfAnAnswerIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, out := range []string{"", "image=own\narchitecture=x86_64\n", "sh: not found\n"} {
+	for _, out := range []string{"", "image=other\narchitecture=x86_64\n", "architecture=x86_64\n", "sh: not found\n"} {
 		if _, err := ParseFacts(out); err == nil {
 			t.Errorf("%q is taken", out)
 		}

@@ -23,7 +23,8 @@ type Options struct {
 	Suite, Mirror string
 	// Packages are installed besides Packages().
 	Packages []string
-	// Spare is how many bytes are left free; 0 means 2 GiB. The file is sparse.
+	// Spare is how many bytes are left free; 0 means 256 MiB. A container's
+	// disk is the host's, whatever its size.
 	Spare int64
 	// Limit bounds the whole; 0 means 20 minutes.
 	Limit time.Duration
@@ -132,7 +133,7 @@ func (o Options) write(ctx context.Context, root string) error {
 		return err
 	}
 	if o.Spare == 0 {
-		o.Spare = 2 << 30
+		o.Spare = 256 << 20
 	}
 	const mib = 1 << 20
 	size = (size + size/10 + 64*mib + o.Spare) / mib
