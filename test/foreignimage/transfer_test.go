@@ -3,124 +3,25 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/ed25519"
 	"crypto/sha256"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/crypto/ssh"
 
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/stacks/payload"
 	"github.com/slipway-sh/slipway/stacks/seed"
-	"github.com/slipway-sh/slipway/test/foreignimage/image"
+	"github.com/slipway-sh/slipway/test/foreignimage/machine"
 )
-
-// serve is what starts Debian's sshd in a root folder of its own: mounts and processes end
-// with it, and it sees nothing of the host's files.
-const serve = `
-mount --make-rprivate /
-mount -t proc proc "$1/proc"
-mount --bind /dev "$1/dev"
-mkdir -p "$1/run/sshd" "$1/usr/share/slipway"
-mount -t tmpfs -o size=16m tmpfs "$1/usr/share/slipway"
-exec chroot "$1" /usr/sbin/sshd -D -e -f /etc/ssh/test_config
-`
-
-// keyPair is a new key: its private part in PEM, its public part as a line.
-func keyPair(t *testing.T) (private, public string) {
-	t.Helper()
-	_, secret, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, err := ssh.MarshalPrivateKey(secret, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := ssh.NewSignerFromKey(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(block)), string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
-}
-
-// debian runs sshd of Debian in a throw-away root and returns how to log in.
-func debian(t *testing.T) remote.Target {
-	t.Helper()
-	if os.Getenv("SLIPWAY_PROOFS") == "" {
-		t.Skip("SLIPWAY_PROOFS is not set")
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("a root folder of Debian needs root")
-	}
-	file, err := image.Given(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := filepath.Join(t.TempDir(), "root")
-	if err := image.Unpack(t.Context(), file, root); err != nil {
-		t.Fatal(err)
-	}
-	hostPrivate, hostPublic := keyPair(t)
-	private, public := keyPair(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
-	_, port, _ := net.SplitHostPort(address)
-	for name, text := range map[string]string{
-		"etc/ssh/test_key": hostPrivate, "etc/sudoers.d/90-debian": "debian ALL=(ALL) NOPASSWD:ALL\n", "etc/ssh/authorized": public,
-		"etc/ssh/test_config": "ListenAddress 127.0.0.1\nPort " + port + "\nHostKey /etc/ssh/test_key\nUsePAM no\nAuthorizedKeysFile /etc/ssh/authorized\nPidFile none\n",
-	} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Chmod(filepath.Join(root, "etc/ssh/authorized"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	// "*" is a password that nobody has, and no locked account.
-	if out, err := exec.CommandContext(t.Context(), "chroot", root, "useradd", "--create-home", "--shell", "/bin/sh", "--password", "*", "debian").CombinedOutput(); err != nil {
-		t.Fatalf("useradd: %v\n%s", err, out)
-	}
-	start(t, root)
-	return remote.Target{Address: address, User: "debian", HostKey: hostPublic, Key: private}
-}
-
-func start(t *testing.T, root string) {
-	t.Helper()
-	var said bytes.Buffer
-	cmd := exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", serve, "serve", root)
-	cmd.Stdout, cmd.Stderr = &said, &said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("sshd said:\n%s", said.String())
-		}
-	})
-}
 
 // cutting is a connection that ends after so many bytes were written to it.
 type cutting struct {
@@ -150,7 +51,7 @@ func file(path string, size int) remote.Upload {
 // connection that is cut, with a digest that is wrong, and to a disk that fills up. The
 // check of the machine finds every program that it asks for there.
 func TestTransferToDebian(t *testing.T) {
-	target := debian(t)
+	target := machine.Start(t, "16m", nil)
 	var left atomic.Int64
 	left.Store(1 << 40)
 	target.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
