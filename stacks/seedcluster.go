@@ -21,6 +21,8 @@ import (
 type Equipment struct {
 	// K3sDigest is the SHA-256 of the bundle's k3s, in hexadecimal.
 	K3sDigest string
+	// Payload identifies what is brought to a seed of another's image (package payload).
+	Payload string
 	// Versions are the bundle's.
 	Versions component.Versions
 	// Authorities are PEM certificates that the seed trusts.
@@ -53,7 +55,7 @@ func (e Environment) boot(s Seed, data *openstack.Volume) boot {
 			settings.Access = access(values[0].(string), values[1].(string))
 			settings.HostKey = seed.HostKey{Private: values[2].(string), Public: values[3].(string)}
 			settings.DataVolumeID = string(values[4].(pulumi.ID))
-			return bootTexts(settings)
+			return bootTexts(settings, e.Choices.BringPayload)
 		}).(pulumi.StringArrayOutput)
 	secret := pulumi.ToSecret(texts).(pulumi.StringArrayOutput)
 	return boot{secret.Index(pulumi.Int(0)), secret.Index(pulumi.Int(1))}
@@ -69,7 +71,9 @@ func access(addresses ...string) []string {
 	return different
 }
 
-func bootTexts(settings seed.Settings) ([]string, error) {
+// bootTexts are the user data and the files that are kept as they are here, as JSON. What
+// goes with the image changes with it, unless the image has none of it.
+func bootTexts(settings seed.Settings, brings bool) ([]string, error) {
 	userData, err := seed.UserData(settings)
 	if err != nil {
 		return nil, err
@@ -80,7 +84,7 @@ func bootTexts(settings seed.Settings) ([]string, error) {
 	}
 	var later []seed.File
 	for _, f := range files {
-		if !f.OfImage { // goes with the image that the server was made with
+		if !f.OfImage || brings {
 			later = append(later, f)
 		}
 	}
@@ -91,10 +95,10 @@ func bootTexts(settings seed.Settings) ([]string, error) {
 	return []string{userData, string(text)}, nil
 }
 
-// k3sRelease is the version of k3s in an image whose bytes are known: k3s starts
-// only if it is the bundle's.
+// k3sRelease is the version of k3s that is brought, or in an image whose bytes are known:
+// k3s starts only if it is the bundle's.
 func (e Environment) k3sRelease() string {
-	if e.seedDigest() == "" {
+	if e.seedDigest() == "" && !e.Choices.BringPayload {
 		return ""
 	}
 	return e.Equipment.Versions.K3s
@@ -156,8 +160,13 @@ type seedCluster struct {
 // its providers.
 func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, error) {
 	login := kubernetes.LoginRefs{Address: s.Address, HostKey: s.HostKey.PublicKey, PrivateKey: s.PrivateKey, User: pulumi.String(e.Choices.SSHUser)}
-	k3s, err := kubernetes.NewK3s(ctx, StepK3s, kubernetes.K3sRefs{LoginRefs: login, ServerID: s.Server.ID(), Files: s.files,
-		VolumeGiB: e.Config.Spec.Seed.DataVolume.SizeGiB, Node: e.Config.ResourceName(StepSeed), Release: e.k3sRelease()})
+	refs := kubernetes.K3sRefs{LoginRefs: login, ServerID: s.Server.ID(), Files: s.files,
+		VolumeGiB: e.Config.Spec.Seed.DataVolume.SizeGiB, Node: e.Config.ResourceName(StepSeed), Release: e.k3sRelease()}
+	if e.Choices.BringPayload {
+		k3s := e.Config.Spec.Seed.K3s
+		refs.Payload, refs.Networks = e.Equipment.Payload, []string{k3s.PodCIDR.String(), k3s.ServiceCIDR.String()}
+	}
+	k3s, err := kubernetes.NewK3s(ctx, StepK3s, refs)
 	if err != nil {
 		return seedCluster{}, err
 	}

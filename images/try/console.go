@@ -24,6 +24,7 @@ type console struct {
 	loginSince                                      time.Duration
 	rootBytes                                       int64
 	failedUnits                                     []string
+	node                                            Node
 }
 
 func newConsole(i image) *console { return &console{image: i, reached: map[Milestone]time.Duration{}} }
@@ -96,7 +97,7 @@ var (
 	noSource    = regexp.MustCompile(`Datasource DataSourceNone|No instance datasource found|did not find any data source|Used fallback datasource`)
 	cloudInit   = regexp.MustCompile(`Cloud-init v\. |cloud-init\[\d+\]`)
 	loginPrompt = regexp.MustCompile(`\w login:`)
-	markerLine  = regexp.MustCompile(`slipway-report root_kib=(\d{1,15}) failed=(\S*) end`)
+	markerLine  = regexp.MustCompile(`slipway-report root_kib=(\d{1,15}) failed=(\S*)(?: kubeadm=(\S*) kubelet=(\S*) runtime=(\S*))? end`)
 )
 
 // read looks at a line, or at what there is of one.
@@ -107,6 +108,7 @@ func (c *console) read(line string, at time.Duration) {
 	if m := markerLine.FindStringSubmatch(line); m != nil {
 		kib, _ := strconv.ParseInt(m[1], 10, 64) // digits
 		c.marker, c.rootBytes = true, kib<<10
+		c.node = Node{Kubeadm: m[3], Kubelet: m[4], Runtime: m[5]}
 		c.failedUnits = strings.FieldsFunc(m[2], func(r rune) bool { return r == ',' })
 		return
 	}

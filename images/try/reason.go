@@ -38,6 +38,7 @@ const (
 	NoUserData        Reason = "user data not run"
 	NoSSH             Reason = "no SSH"
 	RootNotGrown      Reason = "root did not grow"
+	IncompleteNode    Reason = "incomplete node"
 	TimedOut          Reason = "timed out"
 	EmulatorFailed    Reason = "QEMU ended"
 )
@@ -45,7 +46,7 @@ const (
 // Reasons lists all of them.
 func Reasons() []Reason {
 	return []Reason{NoBootLoader, WrongArchitecture, LoaderStopped, NoRoot, KernelPanic, EmergencyMode, Restarted, NoSerialConsole, NoDataSource,
-		NoCloudInit, NoUserData, NoSSH, RootNotGrown, TimedOut, EmulatorFailed}
+		NoCloudInit, NoUserData, NoSSH, RootNotGrown, IncompleteNode, TimedOut, EmulatorFailed}
 }
 
 // remedies say what to do about each.
@@ -64,6 +65,7 @@ func remedy(r Reason) string {
 		NoUserData:        "let cloud_final_modules in /etc/cloud/cloud.cfg have scripts-user: nodes are set up by user data",
 		NoSSH:             "install an SSH server, let it start at boot, and open its port in the image's firewall",
 		RootNotGrown:      "install growpart (cloud-guest-utils or cloud-utils-growpart), make the root the last partition, and leave growpart and resizefs in cloud_init_modules",
+		IncompleteNode:    "build the image with kubeadm and kubelet of one version and containerd, as image-builder does",
 		TimedOut:          "read the end of the console (-o json); if the machine was only slow, use a longer --timeout",
 		EmulatorFailed:    "fix what QEMU says, or choose another --accelerator",
 	}[r]

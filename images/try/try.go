@@ -64,6 +64,8 @@ type Boot struct {
 	Remedy string `json:"remedy,omitempty"`
 	// RootBytes is the size of the root file system in the machine.
 	RootBytes int64 `json:"rootBytes,omitempty"`
+	// Node is what the image has of a node of Kubernetes.
+	Node Node `json:"node"`
 	// FailedUnits are systemd's; they do not fail the trial.
 	FailedUnits []string `json:"failedUnits,omitempty"`
 	// Console is the end of what the machine printed, if it did not pass.

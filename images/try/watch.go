@@ -158,6 +158,8 @@ func (c *console) judge() Reason {
 		return NoUserData
 	case c.rootBytes <= c.image.size:
 		return RootNotGrown // a file system that has not grown is smaller than the image
+	case c.node.lack() != "":
+		return IncompleteNode
 	}
 	return ""
 }
@@ -166,6 +168,7 @@ func (c *console) judge() Reason {
 func (w *watch) result(b *Boot, i image) {
 	c := w.console
 	b.Milestones, b.RootBytes, b.FailedUnits = c.milestones(), c.rootBytes, c.failedUnits
+	b.Node = c.node
 	b.Reason, b.Passed = w.reason, w.reason == "" && w.end > 0
 	if b.Passed {
 		return
@@ -187,6 +190,8 @@ func (c *console) explain(r Reason, firmware Firmware, ended error) (reason Reas
 		}
 	case RootNotGrown:
 		cause = fmt.Sprintf("the root file system has %d MiB on a disk of %d MiB", c.rootBytes>>20, c.image.bootSize()>>20)
+	case IncompleteNode:
+		cause = c.node.lack()
 	case Restarted:
 		cause = fmt.Sprintf("the machine restarted or switched itself off before: %s", c.next())
 	case EmulatorFailed:

@@ -162,11 +162,13 @@ func (f *Folder) WriteImageArchive(ctx context.Context, w io.Writer, images []It
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string]string{layoutFile: layoutText, indexFile: string(index)} {
-		if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}); err != nil {
+	// In this order each time: equal images give equal bytes, so that a copy that was
+	// interrupted can go on where it stopped.
+	for _, file := range [][2]string{{layoutFile, layoutText}, {indexFile, string(index)}} {
+		if err := tw.WriteHeader(&tar.Header{Name: file[0], Mode: 0o644, Size: int64(len(file[1]))}); err != nil {
 			return err
 		}
-		if _, err := io.WriteString(tw, text); err != nil {
+		if _, err := io.WriteString(tw, file[1]); err != nil {
 			return err
 		}
 	}

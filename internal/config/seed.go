@@ -14,7 +14,7 @@ type Seed struct {
 	// Cluster API objects are pivoted to the management cluster, which is then self-managed, and the seed can be shelved. You can change this later; the
 	// objects are then pivoted, or pivoted back.
 	Role string `json:"role" default:"permanent" schema:"enum=permanent|pivot"`
-	// Image of the server, by name or ID; if several active images have the name, the newest is used. Empty: the bundle's own image, uploaded once as a private image.
+	// Image of the server, by name or ID; if several active images have the name, the newest is used. Any cloud image with systemd and cloud-init will do: what it lacks is brought over SSH. Empty: the bundle's own image, uploaded once as a private image.
 	Image string `json:"image,omitempty"`
 	// Flavor, by name or ID. Empty: the flavor with the least memory that has at least 2 vCPUs, 8 GiB of memory and, without
 	// `rootVolume`, 20 GB of disk.

@@ -32,6 +32,13 @@ func CheckUpgrade(from, to string) error {
 	return nil
 }
 
+// AtLeast tells whether a version is of this minor version or a later one. One that cannot
+// be read is not.
+func AtLeast(given string, major, minor uint) bool {
+	v, err := version.ParseGeneric(given)
+	return err == nil && (v.Major() > major || v.Major() == major && v.Minor() >= minor)
+}
+
 // CheckSkew checks whether a cluster of one version may have kubelets of another.
 func CheckSkew(cluster, group string) error {
 	plane, err := version.ParseGeneric(cluster)

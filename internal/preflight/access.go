@@ -119,6 +119,10 @@ func checkBundle(r *run) {
 		return
 	}
 	for _, name := range r.Bundle.Missing {
-		r.find(Error, "bundle "+r.Bundle.Dir, "run `slipway bundle build --only "+name+"`, or slipway bundle pull", "%s is missing from it", name)
+		remedy := "run `slipway bundle build --only " + name + "`, or slipway bundle pull"
+		if name == "seed" { // a bundle that was pulled has none
+			remedy = "name a cloud image with systemd and cloud-init in spec.seed.image, or run `slipway bundle build --only seed`"
+		}
+		r.find(Error, "bundle "+r.Bundle.Dir, remedy, "%s is missing from it", name)
 	}
 }

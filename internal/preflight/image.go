@@ -3,6 +3,7 @@ package preflight
 import (
 	"cmp"
 	"errors"
+	"strings"
 
 	"github.com/slipway-sh/slipway/images"
 	"github.com/slipway-sh/slipway/images/manifest"
@@ -47,12 +48,24 @@ func (r *run) nodeImage(m *config.ManagementCluster, chosen *ManagementChoices) 
 }
 
 // seedImage refuses an image that a seed cannot use: one of another architecture,
-// or a node image.
+// or a node image. One that the bundle was not made into gets k3s over SSH.
 func (r *run) seedImage(image cloud.ImageInfo) {
 	r.disagreements(image, images.Wanted{Architecture: r.Bundle.Architecture})
-	if version := image.Properties[manifest.PropertyKubeVersion]; version != "" {
-		r.find(Error, "image "+image.Name+": "+manifest.PropertyKubeVersion, "leave spec.seed.image empty to use the bundle's image, or name an image with k3s", "it is %s: this is a node image, but the seed runs k3s", version)
+	version := image.Properties[manifest.PropertyKubeVersion]
+	switch {
+	case ownSeed(image.Properties):
+	case version != "":
+		r.find(Error, "image "+image.Name+": "+manifest.PropertyKubeVersion, "leave spec.seed.image empty to use the bundle's image, or name a cloud image of a distribution", "it is %s: this is a node image, but the seed runs k3s", version)
+	default:
+		r.result.Choices.BringPayload = true
+		r.find(Info, "image "+image.Name, "", "it is not the bundle's: slipway up brings k3s, container images and tools to the seed over SSH, about 500 MB")
 	}
+}
+
+// ownSeed tells the bundle's seed image by the properties that an upload sets: that by up
+// has the version of Slipway, that by image sync the version of k3s.
+func ownSeed(properties map[string]string) bool {
+	return properties["slipway_version"] != "" || strings.Contains(properties[manifest.PropertyKubeVersion], "+k3s")
 }
 
 // disagreements adds a finding for each property that does not match.

@@ -29,19 +29,21 @@ func TestImagesWhosePropertiesDisagreeAreRefused(t *testing.T) {
 		level      Level
 		want       string
 	}{
-		"fits":               {node, map[string]string{"kube_version": "v1.34.4", "kubernetes_version": "1.34.4", "architecture": "x86_64"}, 0, "", ""},
-		"SCS's alone":        {node, map[string]string{"kubernetes_version": "v1.34.4"}, 0, "", ""},
-		"other version":      {node, map[string]string{"kube_version": "v1.33.1"}, 0, Error, "management-cluster image node (n1): kube_version: it is v1.33.1, expected v1.34.4"},
-		"other SCS's":        {node, map[string]string{"kubernetes_version": "v1.33.1"}, 0, Error, "management-cluster image node (n1): kubernetes_version: it is v1.33.1, expected v1.34.4"},
-		"the file's version": {"managementCluster: {image: node, kubernetesVersion: v1.33.1}", map[string]string{"kube_version": "v1.34.4"}, 0, Error, "kube_version: it is v1.34.4, expected v1.33.1"},
-		"versions disagree":  {node, map[string]string{"kube_version": "v1.34.4", "kubernetes_version": "v1.33.1"}, 0, Error, "kubernetes_version: it is v1.33.1, but kube_version is v1.34.4"},
-		"architecture":       {node, map[string]string{"kube_version": "v1.34.4", "architecture": "aarch64"}, 0, Error, "image node (n1): architecture: it is aarch64, expected x86_64"},
-		"disk":               {node, map[string]string{"kube_version": "v1.34.4"}, 100, Error, "image node (n1): min_disk: the image needs 100 GiB of disk, but the machines have 80"},
-		"disk of a volume":   {"managementCluster: {image: node, controlPlane: {rootVolume: {sizeGiB: 120}}}", map[string]string{"kube_version": "v1.34.4"}, 100, "", ""},
-		"no version":         {node, nil, 0, Warning, "kube_version: it is not set"},
-		"seed":               {seed, map[string]string{"architecture": "x86_64"}, 0, "", ""},
-		"seed architecture":  {seed, map[string]string{"architecture": "aarch64"}, 0, Error, "image image node (n1): architecture: it is aarch64"},
-		"seed of nodes":      {seed, map[string]string{"kube_version": "v1.34.4"}, 0, Error, "image image node: kube_version: it is v1.34.4: this is a node image"},
+		"fits":                     {node, map[string]string{"kube_version": "v1.34.4", "kubernetes_version": "1.34.4", "architecture": "x86_64"}, 0, "", ""},
+		"SCS's alone":              {node, map[string]string{"kubernetes_version": "v1.34.4"}, 0, "", ""},
+		"other version":            {node, map[string]string{"kube_version": "v1.33.1"}, 0, Error, "management-cluster image node (n1): kube_version: it is v1.33.1, expected v1.34.4"},
+		"other SCS's":              {node, map[string]string{"kubernetes_version": "v1.33.1"}, 0, Error, "management-cluster image node (n1): kubernetes_version: it is v1.33.1, expected v1.34.4"},
+		"the file's version":       {"managementCluster: {image: node, kubernetesVersion: v1.33.1}", map[string]string{"kube_version": "v1.34.4"}, 0, Error, "kube_version: it is v1.34.4, expected v1.33.1"},
+		"versions disagree":        {node, map[string]string{"kube_version": "v1.34.4", "kubernetes_version": "v1.33.1"}, 0, Error, "kubernetes_version: it is v1.33.1, but kube_version is v1.34.4"},
+		"architecture":             {node, map[string]string{"kube_version": "v1.34.4", "architecture": "aarch64"}, 0, Error, "image node (n1): architecture: it is aarch64, expected x86_64"},
+		"disk":                     {node, map[string]string{"kube_version": "v1.34.4"}, 100, Error, "image node (n1): min_disk: the image needs 100 GiB of disk, but the machines have 80"},
+		"disk of a volume":         {"managementCluster: {image: node, controlPlane: {rootVolume: {sizeGiB: 120}}}", map[string]string{"kube_version": "v1.34.4"}, 100, "", ""},
+		"no version":               {node, nil, 0, Warning, "kube_version: it is not set"},
+		"seed":                     {seed, map[string]string{"architecture": "x86_64"}, 0, "", ""},
+		"seed architecture":        {seed, map[string]string{"architecture": "aarch64"}, 0, Error, "image image node (n1): architecture: it is aarch64"},
+		"seed of the bundle":       {seed, map[string]string{"slipway_version": "v1.34.1+k3s1"}, 0, "", ""},
+		"seed of the bundle, list": {seed, map[string]string{"kube_version": "v1.34.1+k3s1"}, 0, "", ""},
+		"seed of nodes":            {seed, map[string]string{"kube_version": "v1.34.4"}, 0, Error, "image image node: kube_version: it is v1.34.4: this is a node image"},
 	} {
 		s := healthy()
 		described(c.properties, c.minDisk)(s)
@@ -73,5 +75,29 @@ func TestImagesOfTheListAreChosen(t *testing.T) {
 	r = run("managementCluster: {image: ubuntu-1.34, kubernetesVersion: v1.33.1}")
 	if found := told(r, Error); len(found) != 1 || !strings.Contains(found[0], "image ubuntu-1.34: kube_version: it is v1.34.4, expected v1.33.1") {
 		t.Errorf("found %q", found)
+	}
+}
+
+// Whoever made the image decides whether k3s is in it, and preflight tells what is brought.
+func TestWhatIsBroughtToASeed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spec       string
+		properties map[string]string
+		brings     bool
+	}{
+		"no image named":         {"seed: {}", nil, false},
+		"a distribution's":       {"seed: {image: node}", map[string]string{"os_distro": "debian", "architecture": "x86_64"}, true},
+		"uploaded by up":         {"seed: {image: node}", map[string]string{"os_distro": "debian", "slipway_version": "v1.34.1+k3s1"}, false},
+		"uploaded by image sync": {"seed: {image: node}", map[string]string{"os_distro": "debian", "kube_version": "v1.34.1+k3s1"}, false},
+		"a node's":               {"seed: {image: node}", map[string]string{"os_distro": "debian", "kube_version": "v1.34.1"}, false},
+	} {
+		s := healthy()
+		described(c.properties, 0)(s)
+		r := Run(Input{Environment: environment(t, c.spec), Snapshot: s, Steps: []string{"seed"}, Now: now})
+		said := slices.ContainsFunc(told(r, Info), func(text string) bool { return strings.Contains(text, "over SSH") })
+		if r.Choices.BringPayload != c.brings || said != c.brings {
+			t.Errorf("%s: brings %t, said %t", name, r.Choices.BringPayload, said)
+		}
 	}
 }

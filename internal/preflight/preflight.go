@@ -89,6 +89,9 @@ type Choices struct {
 	// uploaded: the one of spec.images named ListedImage, or the bundle's.
 	ImageID     string `json:"imageID,omitempty"`
 	ListedImage string `json:"listedImage,omitempty"`
+	// BringPayload says that the seed's image is not the bundle's: k3s, images and tools
+	// are brought to the machine.
+	BringPayload bool `json:"bringPayload,omitempty"`
 	// SSHUser is the login user of the seed's image.
 	SSHUser string `json:"sshUser"`
 	// Roles of the application credential.

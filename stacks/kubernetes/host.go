@@ -10,6 +10,7 @@ import (
 
 	p "github.com/pulumi/pulumi-go-provider"
 
+	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/stacks/seed"
@@ -34,17 +35,28 @@ const (
 	restarts = 3
 )
 
-// settle waits for the first boot, and then reconciles the files and the file system.
-func (h host) settle(ctx context.Context, files []seed.File, volumeGiB int) error {
-	if err := h.booted(ctx); err != nil {
+// settle waits for the first boot, brings what the image does not have, and then reconciles
+// the files and the file system.
+func (h host) settle(ctx context.Context, in K3sInputs, files []seed.File, folder *bundle.Folder) error {
+	if err := h.booted(ctx, in.User, in.Payload != ""); err != nil {
+		return err
+	}
+	facts, brought, err := h.equip(ctx, folder, in.Networks)
+	if err != nil {
 		return err
 	}
 	restart, err := h.write(ctx, files)
 	if err != nil {
 		return err
 	}
-	if err := h.grow(ctx, volumeGiB); err != nil {
+	if err := h.grow(ctx, in.VolumeGiB); err != nil {
 		return err
+	}
+	if !facts.Own {
+		if err := h.start(ctx, restart || brought); err != nil {
+			return err
+		}
+		return h.denied(ctx, facts, h.active(ctx))
 	}
 	if restart {
 		status(ctx, "restarting k3s with its new settings")
@@ -75,8 +87,13 @@ func (h host) look(ctx context.Context, program string, args ...string) (string,
 	}
 }
 
-// booted waits for cloud-init, which writes the files and starts the units.
-func (h host) booted(ctx context.Context) error {
+// booted waits for cloud-init, which writes the files and starts the units. On a machine
+// to which all is brought (brings), it may fail at what Slipway does not need: another's
+// image may configure clocks and packages, and what is needed is settled over SSH.
+func (h host) booted(ctx context.Context, user string, brings bool) error {
+	if _, err := h.look(ctx, "true"); err != nil {
+		return rootless(user, err)
+	}
 	status(ctx, "waiting for cloud-init")
 	out, err := h.look(ctx, "cloud-init", "status", "--wait", "--long")
 	var failure *remote.Failure
@@ -85,12 +102,25 @@ func (h host) booted(ctx context.Context) error {
 		return nil
 	case failure != nil && strings.Contains(out, "status: error"):
 		_, detail, _ := strings.Cut(out, "detail:")
+		if brings {
+			p.GetLogger(ctx).Warning("cloud-init on the seed failed at something; Slipway goes on without it: " + strings.Join(strings.Fields(detail), " "))
+			return nil
+		}
 		return fault.New("cloud-init", fmt.Errorf("the first boot failed: %s", strings.Join(strings.Fields(detail), " ")),
 			"see slipway ssh -- sudo cat /var/log/cloud-init-output.log")
 	case failure != nil && failure.Status == 127: // an image without cloud-init is refused earlier
 		return fault.New("seed image", errors.New("it has no cloud-init"), "choose another image, or leave spec.seed.image empty to use the bundle's")
 	}
 	return err
+}
+
+// rootless explains a login that works and a sudo that does not; other errors stay.
+func rootless(user string, err error) error {
+	if !failed(err) {
+		return err
+	}
+	return fault.New("user "+user+" of the seed's image", fmt.Errorf("it cannot become root: %w", err),
+		"use an image whose login user may run sudo without a password and without a terminal, or name that user in spec.seed.ssh.user")
 }
 
 // write writes the files that differ, and reports whether k3s must be restarted to read

@@ -1,9 +1,14 @@
 package kubernetes
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/remote"
 )
 
 // A k3s that only takes its time is waited for; one that cannot start is not.
@@ -31,6 +36,31 @@ func TestUnitsOfTheSeed(t *testing.T) {
 		}
 		if (err == nil) != (test.failure == "") || err != nil && !strings.Contains(err.Error(), test.failure) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Whoever logs in without sudo is told so; a lost connection is something else.
+func TestAUserWhoCannotBecomeRoot(t *testing.T) {
+	t.Parallel()
+	err := rootless("rocky", &remote.Failure{Program: "true", Status: 1, Said: "sudo: a password is required"})
+	if err == nil || !strings.Contains(err.Error(), "user rocky of the seed's image: it cannot become root: true: sudo: a password is required") ||
+		!strings.Contains(fault.Remedy(err), "spec.seed.ssh.user") {
+		t.Errorf("got %v", err)
+	}
+	if lost := errors.New("connection lost"); !errors.Is(rootless("rocky", lost), lost) || fault.Remedy(rootless("rocky", lost)) != "" {
+		t.Error("a lost connection is explained by sudo")
+	}
+}
+
+// From Kubernetes 1.35 on kubelet does not start with version 1 of cgroups.
+func TestWhatTheBundleNeedsOfAMachine(t *testing.T) {
+	t.Parallel()
+	for version, v2 := range map[string]bool{"v1.34.1+k3s1": false, "v1.35.0+k3s1": true, "v2.0.0+k3s1": true} {
+		bill := bundle.NewBill("linux/amd64")
+		bill.Set(bundle.Item{Name: "k3s", Kind: bundle.Binary, Version: version})
+		if got := needs(bill); got.CgroupV2 != v2 || got.Architecture != "x86_64" {
+			t.Errorf("%s: %+v", version, got)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kubeversion"
@@ -28,6 +29,12 @@ type K3sInputs struct {
 	Files string `pulumi:"files" provider:"secret"`
 	// VolumeGiB is the size of the data volume; its file system grows with it.
 	VolumeGiB int `pulumi:"volumeGiB"`
+	// Payload identifies what is brought to a server of another's image: a newer bundle
+	// has another. "" is a server of the bundle's image.
+	Payload string `pulumi:"payload,optional"`
+	// Networks are those of pods and of Services, which a firewall in another's image must
+	// let pass.
+	Networks []string `pulumi:"networks,optional"`
 	// Release is the version of k3s that the server is created with, if it is known
 	// beforehand.
 	Release string `pulumi:"release,optional"`
@@ -55,6 +62,8 @@ type K3sRefs struct {
 	ServerID, Files pulumi.StringInput
 	VolumeGiB       int
 	Node, Release   string
+	Payload         string
+	Networks        []string
 }
 
 // LoginRefs is a Login whose fields come from other resources.
@@ -73,6 +82,10 @@ func NewK3s(ctx *pulumi.Context, name string, refs K3sRefs, options ...pulumi.Re
 	properties["serverID"] = refs.ServerID
 	properties["files"] = pulumi.ToSecret(refs.Files)
 	properties["volumeGiB"] = pulumi.Int(refs.VolumeGiB)
+	if refs.Payload != "" {
+		properties["payload"] = pulumi.String(refs.Payload)
+		properties["networks"] = pulumi.ToStringArray(refs.Networks)
+	}
 	if refs.Release != "" {
 		properties["release"] = pulumi.String(refs.Release)
 	}
@@ -110,6 +123,7 @@ func (c *k3s) Diff(ctx context.Context, r infer.DiffRequest[K3sInputs, K3sState]
 type k3sKind struct {
 	watch   Watch
 	console Console
+	bundle  *bundle.Folder
 }
 
 func (k3sKind) object(in K3sInputs) string { return "k3s on " + in.Node }
@@ -138,7 +152,7 @@ func (k k3sKind) settle(ctx context.Context, in K3sInputs) (K3sState, error) {
 	}
 	defer machine.Close()
 	host := host{machine}
-	if err := host.settle(ctx, files, in.VolumeGiB); err != nil {
+	if err := host.settle(ctx, in, files, k.bundle); err != nil {
 		return state, err
 	}
 	if state.Kubeconfig, err = host.kubeconfig(ctx, in.Address); err != nil {

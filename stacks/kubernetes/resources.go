@@ -14,7 +14,7 @@ import (
 // nothing is created, as in down.
 func Resources(folder *bundle.Folder, watch Watch, console Console) []infer.InferredResource {
 	return []infer.InferredResource{
-		infer.Resource(&k3s{controller[K3sInputs, K3sState]{k3sKind{watch, console}}}),
+		infer.Resource(&k3s{controller[K3sInputs, K3sState]{k3sKind{watch, console, folder}}}),
 		infer.Resource(&clusterAPI{controller[ClusterAPIInputs, ClusterAPIState]{clusterAPIKind{folder}}}),
 		infer.Resource(&ownControllers{controller[ControllersInputs, ControllersState]{controllersKind{}}}),
 		infer.Resource(&magnum{controller[MagnumInputs, MagnumState]{magnumKind{}}}),

@@ -26,8 +26,8 @@ func UserData(s Settings) (string, error) {
 		"runcmd": [][]string{
 			{"systemctl", "daemon-reload"},
 			{"sysctl", "--quiet", "--ignore", "--load", "/etc/sysctl.d/90-slipway-seed.conf"},
-			{"systemctl", "enable", "slipway-data.service", "k3s.service"},
-			{"systemctl", "start", "--no-block", "k3s.service"},
+			{"systemctl", "enable", "slipway-data.service"},
+			{"sh", "-c", startK3s},
 		},
 	}
 	if len(s.AuthorizedKeys) > 0 {
@@ -42,6 +42,9 @@ func UserData(s Settings) (string, error) {
 	}
 	return "#cloud-config\n" + string(text), nil
 }
+
+// startK3s starts k3s if the image has it; else it is brought over SSH.
+const startK3s = "if [ -e /etc/systemd/system/k3s.service ]; then systemctl enable k3s.service && systemctl start --no-block k3s.service; fi"
 
 func entries(files []File) []map[string]string {
 	list := make([]map[string]string, len(files))

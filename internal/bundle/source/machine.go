@@ -210,8 +210,7 @@ func replaceByLink(name, target string) error {
 	return os.Symlink(target, name)
 }
 
-// copyTexts writes embedded files into the root. embed keeps no modes: what
-// begins as a script is executable.
+// copyTexts writes embedded files into the root.
 func copyTexts(files fs.FS, root string) error {
 	return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -225,11 +224,7 @@ func copyTexts(files fs.FS, root string) error {
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return err
 		}
-		mode := fs.FileMode(0o644)
-		if bytes.HasPrefix(text, []byte("#!")) {
-			mode = 0o755
-		}
-		return os.WriteFile(target, fillRefs(text), mode)
+		return os.WriteFile(target, fillRefs(text), textMode(text))
 	})
 }
 

@@ -73,13 +73,11 @@ func machineRecipes() map[string]recipe {
 			Room: ownRoom,
 		},
 		seedSystem: machine{
-			Base: baseMachine, Boot: machineBoot, Processor: p, Folders: []string{"common", "seed"}, Version: component.K3sVersion,
-			// Those that ask Kubernetes have a script of their name in usr/local/bin.
-			Programs: map[string]string{"usr/local/bin/k3s": "k3s", "usr/local/bin/kustomize": "kustomize",
-				"usr/libexec/slipway/helm": "helm", "usr/libexec/slipway/k9s": "k9s"},
-			Images: map[string][]string{"management": append([]string{"coredns", "pause"}, managementImages()...)},
-			Enable: units,
-			Room:   ownRoom,
+			Base: baseMachine, Boot: machineBoot, Processor: p, Folders: []string{"common", seedFolder}, Version: component.K3sVersion,
+			Programs: seedPrograms(),
+			Images:   map[string][]string{"management": seedImages()},
+			Enable:   units,
+			Room:     ownRoom,
 		},
 	}
 }

@@ -85,6 +85,11 @@ func tryTable(report try.Report) ui.Table {
 			table.Footer = append(table.Footer, fmt.Sprintf("%s: units that failed: %s", b.Firmware, strings.Join(b.FailedUnits, ", ")))
 		}
 	}
+	for _, b := range report.Boots {
+		if b.Passed || b.Node.Kubeadm != "" {
+			table.Footer = append(table.Footer, fmt.Sprintf("%s: %s", b.Firmware, b.Node))
+		}
+	}
 	for _, m := range try.Milestones() {
 		row := []string{string(m)}
 		for _, b := range report.Boots {

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
+	"github.com/slipway-sh/slipway/stacks/payload"
 	"github.com/slipway-sh/slipway/stacks/seed"
 )
 
@@ -32,6 +33,13 @@ func (t *Target) equipment(projectID string) (stacks.Equipment, error) {
 		return stacks.Equipment{}, fault.New("bundle "+string(spec.Bundle), errors.New("it contains no k3s"), "run slipway bundle build --dir "+string(spec.Bundle))
 	}
 	e := stacks.Equipment{K3sDigest: k3s.SHA256, Versions: component.VersionsIn(bill), Registries: map[string]seed.Registry{}}
+	if spec.Seed.Image != "" {
+		brings, err := payload.Of(folder)
+		if err != nil {
+			return e, err
+		}
+		e.Payload = brings.ID()
+	}
 	if text, err := read(spec.CABundle); err != nil {
 		return e, err
 	} else if text != "" {
