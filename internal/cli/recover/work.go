@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/slipway-sh/slipway/addons/magnum"
@@ -37,6 +38,11 @@ func (r *rebuild) work(ctx context.Context) error {
 	on := m.Kube
 	if err := r.admit(ctx, on); err != nil {
 		return err
+	}
+	if r.cluster != "" {
+		if err := r.part(ctx, "servers", "looking for the cluster's servers", r.alive); err != nil {
+			return err
+		}
 	}
 	if r.cluster == "" {
 		if err := r.part(ctx, "fence", "taking the next generation", func(ctx context.Context, _ *event.Step) (string, error) { return r.fence(ctx, on) }); err != nil {
@@ -75,6 +81,9 @@ func (r *rebuild) onManagement(ctx context.Context, on *kube.Cluster) error {
 // all is proved: they know no pause, and tenants would miss their clusters. On a run
 // that goes on they may be there already, and stay.
 func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
+	if err := r.forget(ctx); err != nil {
+		return "", err
+	}
 	resources, err := r.t.Engine.Resources(ctx)
 	if err != nil {
 		return "", err
@@ -105,6 +114,27 @@ func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
 	}
 	_, err = r.t.WriteKubeconfigs(ctx)
 	return "the management cluster is there", err
+}
+
+// forget takes out of a state that was not lost what is gone from the cloud, and the
+// management cluster if no server of its control plane is left.
+func (r *rebuild) forget(ctx context.Context) error {
+	resources, err := r.t.Engine.Resources(ctx)
+	if err != nil {
+		return err
+	}
+	things, err := r.t.Inventory.List(ctx, r.t.Name())
+	if err != nil {
+		return err
+	}
+	seen := seenIn(r.t.Name(), resources, things)
+	if !seen.Known || len(seen.ControlPlanes) > 0 { // or a former run has made it
+		return nil
+	}
+	if _, err := r.t.Engine.Refresh(ctx, true); err != nil {
+		return err
+	}
+	return r.t.Engine.Forget(ctx, stacks.StepManagementCluster, true)
 }
 
 // remains refuses a rebuild beside servers of the former management cluster: they
@@ -141,6 +171,48 @@ func (r *rebuild) complete(ctx context.Context, _ *event.Step) (string, error) {
 		return "the environment is complete", err
 	}
 	return "Magnum API: " + m.URL, nil
+}
+
+// alive refuses to restore one cluster whose servers are gone, before anything is written:
+// its controllers would make others.
+func (r *rebuild) alive(ctx context.Context, step *event.Step) (string, error) {
+	objects := slices.Concat(r.plan.Steps...)
+	seen, err := site.Open(ctx, recovery.Logins(r.plan, objects), environment.UserAgent(), func(n, total int) { step.Count(int64(n), int64(total), "clusters") })
+	if err != nil {
+		return "", err
+	}
+	defer seen.Close()
+	checks := recovery.Prove(recovery.Evidence{Snapshot: r.snapshot, Plan: r.plan, Live: objects, Cloud: seen.Cloud(), Now: time.Now()})
+	checks = slices.DeleteFunc(checks, func(c recovery.Check) bool { return c.ID != "machines" && c.ID != "cloud" })
+	r.result.Checks = recovery.Leave(checks, r.leave)
+	if err := recovery.Err(r.result.Checks); err != nil {
+		return "", &fault.Fault{Exit: fault.ExitUsage, Err: err} // nothing was changed
+	}
+	return "its servers are there", nil
+}
+
+// absent are the clusters of the backup that the management cluster does not have.
+func (r *rebuild) absent(ctx context.Context) ([]string, error) {
+	seed, err := r.t.Seed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	on, leave, err := r.onItself(ctx, seed)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	live, err := restore.Live(ctx, on, r.plan)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for _, o := range live {
+		if o.GetKind() == "Cluster" && o.GroupVersionKind().Group == "cluster.x-k8s.io" {
+			there[o.GetNamespace()+"/"+o.GetName()] = true
+		}
+	}
+	return slices.DeleteFunc(r.plan.Clusters(), func(name string) bool { return there[name] }), nil
 }
 
 // admit refuses to restore everything into a management cluster that is alive: its

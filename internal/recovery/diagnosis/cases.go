@@ -29,6 +29,10 @@ func (s Seen) seedless(v Verdict) (Verdict, error) {
 	case s.Datastore && len(running) > 0:
 		return v.as(Datastore, make+", with a new data volume", "put the datastore of the backup on it before its controllers start", "wait until the management cluster is ready"), nil
 	}
+	if !s.Backup {
+		return v, ask("seed", errors.New("it is gone with its data volume, which had the objects of the management cluster, and no backup was read that could have a copy"),
+			"name the private age key with --identity, then run the same command again")
+	}
 	return v, ask("seed", errors.New("it is gone with its data volume, which had the objects of the management cluster, and the backup has no copy of its datastore"),
 		"use a backup that has one with --at or --from; without one, slipway up would make a second management cluster: delete the servers of the first, and this command rebuilds everything from the backup")
 }

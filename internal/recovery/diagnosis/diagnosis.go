@@ -30,8 +30,8 @@ type Seen struct {
 	Volume bool
 	// SeedProblem is why the Kubernetes on the seed does not answer; "" if it does.
 	SeedProblem string
-	// Datastore says that the backup has the datastore of the seed.
-	Datastore bool
+	// Backup says that a backup was read, Datastore that it has the datastore of the seed.
+	Backup, Datastore bool
 	// ManagementProblem is why the management cluster's API does not answer; "" if it does.
 	ManagementProblem string
 	// ControlPlanes are the servers of the control plane that the cloud has; Wanted is

@@ -12,7 +12,7 @@ func server(name, state string) Server { return Server{name, name + "-id", state
 // whole is an environment of which nothing is lost.
 func whole() Seen {
 	seed := server("demo-seed", "ACTIVE")
-	return Seen{Environment: "demo", Known: true, Seed: &seed, Volume: true, Wanted: 3,
+	return Seen{Environment: "demo", Known: true, Seed: &seed, Volume: true, Backup: true, Wanted: 3,
 		ControlPlanes: []Server{server("cp-a", "ACTIVE"), server("cp-b", "ACTIVE"), server("cp-c", "ACTIVE")}}
 }
 
@@ -25,6 +25,7 @@ func TestTheSmallestRepairThatIsSafe(t *testing.T) {
 	silent := func(s *Seen) { s.ManagementProblem = "connection refused" }
 	keeps := func(n int) func(*Seen) { return func(s *Seen) { s.ControlPlanes = s.ControlPlanes[:n] } }
 	copied := func(s *Seen) { s.Datastore = true }
+	unread := func(s *Seen) { s.Backup = false }
 	wish := func(s *Seen) { s.FromSnapshot = true }
 	survivor := func(name string) func(*Seen) { return func(s *Seen) { s.Survivor = name } }
 	seedIs := func(state string) func(*Seen) {
@@ -49,6 +50,7 @@ func TestTheSmallestRepairThatIsSafe(t *testing.T) {
 		"the same, without a way to it":         {[]func(*Seen){noSeed, noVolume, pivoted, silent}, "", []string{"does not answer without it", "decide"}},
 		"seed and volume, with a copy":          {[]func(*Seen){noSeed, noVolume, copied}, Datastore, nil},
 		"seed and volume, without a copy":       {[]func(*Seen){noSeed, noVolume}, "", []string{"no copy of its datastore", "second management cluster"}},
+		"the same, and no backup was read":      {[]func(*Seen){noSeed, noVolume, unread}, "", []string{"no backup was read", "--identity"}},
 		"everything":                            {[]func(*Seen){noSeed, noVolume, silent, keeps(0)}, Rebuild, nil},
 		"everything, with a copy":               {[]func(*Seen){noSeed, noVolume, silent, keeps(0), copied}, Rebuild, nil},
 		"everything but the volume":             {[]func(*Seen){noSeed, silent, keeps(0)}, Rebuild, nil},
