@@ -62,6 +62,24 @@ func Take(ctx context.Context, h Host, folder string, to io.Writer) error {
 	return nil
 }
 
+// has prints what the datastore says of a key; kine adds a row for each change.
+const has = `
+import os, sqlite3, sys
+db = sqlite3.connect("file:" + os.path.join(sys.argv[1], "server/db/state.db") + "?mode=rw", uri=True, timeout=60)
+row = db.execute("SELECT deleted FROM kine WHERE name = ? ORDER BY id DESC LIMIT 1", (sys.argv[2],)).fetchone()
+print("yes" if row is not None and not row[0] else "no")
+`
+
+// Has reports whether the datastore of a running seed has an object by its key in etcd's
+// terms, such as /registry/cluster.x-k8s.io/clusters/default/demo.
+func Has(ctx context.Context, h Host, folder, key string) (bool, error) {
+	said, err := h.Run(ctx, "python3", "-c", has, folder, key)
+	if err != nil {
+		return false, fmt.Errorf("looking for %s in the datastore of the seed: %w", key, err)
+	}
+	return strings.TrimSpace(said) == "yes", nil
+}
+
 // The names beside k3s' own. A restored folder has mark with the ID of the backup; what
 // it replaced stays beside, for somebody to remove.
 const (

@@ -63,7 +63,8 @@ const (
 	fill = `
 import sqlite3, sys, os
 db = sqlite3.connect(sys.argv[1]); db.execute("PRAGMA journal_mode=WAL"); db.execute("PRAGMA wal_autocheckpoint=0")
-db.execute("CREATE TABLE kine (id INTEGER PRIMARY KEY, name TEXT)")
+db.execute("CREATE TABLE kine (id INTEGER PRIMARY KEY, name TEXT, deleted INTEGER DEFAULT 0)")
+db.execute("INSERT INTO kine(name) VALUES ('/registry/gone')"); db.execute("INSERT INTO kine(name, deleted) VALUES ('/registry/gone', 1)")
 db.executemany("INSERT INTO kine(name) VALUES (?)", [("/registry/%d" % n,) for n in range(5000)]); db.commit()
 db.execute("INSERT INTO kine(name) VALUES ('not committed')")
 os._exit(0)`
@@ -151,7 +152,7 @@ func TestANewSeedIsTheOldOne(t *testing.T) {
 
 func expect(t *testing.T, folder string) {
 	t.Helper()
-	if found := python(t, count, filepath.Join(folder, "server/db/state.db")); found != "(5000, 0) ok" {
+	if found := python(t, count, filepath.Join(folder, "server/db/state.db")); found != "(5002, 0) ok" {
 		t.Errorf("the database has %s", found)
 	}
 	for name, want := range map[string]string{"server/token": "old", "server/tls/server-ca.key": "key of old", "server/cred/encryption-config.json": "secret of old",
@@ -238,5 +239,19 @@ func TestADamagedDatabase(t *testing.T) {
 	err := Take(t.Context(), &host{}, old, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "datastore of the seed") || fault.Remedy(err) == "" {
 		t.Errorf("told %v", err)
+	}
+}
+
+// TestHas tells what is there from what was deleted.
+func TestHas(t *testing.T) {
+	t.Parallel()
+	folder := seed(t, "old")
+	for key, want := range map[string]bool{"/registry/17": true, "/registry/gone": false, "/registry/never": false, "not committed": false} {
+		if got, err := Has(t.Context(), &host{}, folder, key); err != nil || got != want {
+			t.Errorf("%s: %v, %v", key, got, err)
+		}
+	}
+	if _, err := Has(t.Context(), &host{}, t.TempDir(), "x"); err == nil {
+		t.Error("a datastore that is not there has been read")
 	}
 }

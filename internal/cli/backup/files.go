@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/cli/vault"
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/datastore"
@@ -19,6 +20,22 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
+
+// Before makes a backup of the environment that the flags name, before something changes
+// it, and returns its id.
+func Before(ctx context.Context, from environment.Flags, events event.Sink) (string, error) {
+	o := createOptions{from: vault.Flags{Flags: from}}
+	loaded, err := o.from.Load()
+	if err != nil {
+		return "", err
+	}
+	r, err := vault.OpenToWrite(ctx, loaded, "", nil, false)
+	if err != nil {
+		return "", err
+	}
+	b, err := o.create(ctx, loaded, r, events)
+	return b.ID, err
+}
 
 // copier writes a file of a backup.
 type copier func(ctx context.Context, to io.Writer) error

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,11 +51,7 @@ func (r *rebuild) repair(ctx context.Context) error {
 // seedAgain lets up make what is gone of the seed.
 func (r *rebuild) seedAgain(ctx context.Context, step *event.Step) (string, error) {
 	if r.result.Diagnosis.Repair == diagnosis.Datastore {
-		things, err := r.t.Inventory.List(ctx, r.t.Name())
-		if err == nil {
-			err = moved(r.t.Name(), r.snapshot.Cloud, things)
-		}
-		if err != nil {
+		if err := r.admitDatastore(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -65,10 +62,8 @@ func (r *rebuild) seedAgain(ctx context.Context, step *event.Step) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if r.result.Diagnosis.Repair == diagnosis.Datastore {
-		r.t.Datastore = func(ctx context.Context, seed *remote.Machine) error {
-			return datastore.Put(ctx, seed, datastore.Folder, r.result.Backup, r.snapshot.Datastore)
-		}
+	if !r.result.Diagnosis.Pivoted {
+		r.t.Datastore = r.putDatastore
 	}
 	step.Run("bringing the environment up")
 	if _, err := r.t.Engine.Up(ctx, program.Program); err != nil {
@@ -78,9 +73,43 @@ func (r *rebuild) seedAgain(ctx context.Context, step *event.Step) (string, erro
 	return "the seed is there", err
 }
 
+// putDatastore puts the datastore of the backup on a seed that does not know the management
+// cluster: one with a new volume, or whose volume a run that was ended had made.
+func (r *rebuild) putDatastore(ctx context.Context, seed *remote.Machine) error {
+	knows, err := datastore.Has(ctx, seed, datastore.Folder, "/registry/cluster.x-k8s.io/clusters/"+stacks.ManagementNamespace+"/"+r.t.Name())
+	if err != nil || knows {
+		return err
+	}
+	if r.snapshot == nil || len(r.snapshot.Datastore) == 0 {
+		return fault.New("seed", errors.New("its data volume does not have the objects of the management cluster, and no backup with its datastore was read"),
+			"run the same command with --identity, and --at if another backup has the datastore: slipway backup show says so")
+	}
+	if err := r.admitDatastore(ctx); err != nil {
+		return err
+	}
+	return datastore.Put(ctx, seed, datastore.Folder, r.result.Backup, r.snapshot.Datastore)
+}
+
+func (r *rebuild) admitDatastore(ctx context.Context) error {
+	things, err := r.t.Inventory.List(ctx, r.t.Name())
+	if err != nil {
+		return err
+	}
+	return moved(r.machineNames(), r.snapshot.Cloud, things)
+}
+
+// machineNames are what the names of the management cluster's servers begin with.
+func (r *rebuild) machineNames() []string {
+	names := []string{r.t.Name() + "-control-plane-"}
+	for _, group := range r.t.Environment.Spec.ManagementCluster.NodeGroups {
+		names = append(names, r.t.Name()+"-"+group.Name+"-")
+	}
+	return names
+}
+
 // moved refuses the datastore of another time: it would know other machines of the
 // management cluster than there are, and its controllers would delete and make some.
-func moved(environment string, backup snapshot.Inventory, things []openstack.Resource) error {
+func moved(names []string, backup snapshot.Inventory, things []openstack.Resource) error {
 	if len(backup.Missing) > 0 {
 		return fault.Usage("backup", errors.New("it does not know which servers there were: "+backup.Missing[0]), "use another one with --at")
 	}
@@ -97,7 +126,7 @@ func moved(environment string, backup snapshot.Inventory, things []openstack.Res
 		}
 	}
 	for _, s := range backup.Servers {
-		if strings.HasPrefix(s.Name, environment+"-") && s.Name != environment+"-"+stacks.StepSeed && !is[s.ID] {
+		if !is[s.ID] && slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(s.Name, name) }) {
 			wrong = append(wrong, fault.Usage("server "+s.Name, fmt.Errorf("the backup has it (%s), and it is gone", s.ID), remedy))
 		}
 	}
@@ -108,7 +137,7 @@ func moved(environment string, backup snapshot.Inventory, things []openstack.Res
 func (r *rebuild) etcd(ctx context.Context, step *event.Step) (string, error) {
 	fix := quorum.Repair{Progress: step.Wait}
 	if r.result.Diagnosis.Repair == diagnosis.Snapshot {
-		if err := r.admitSnapshot(ctx); err != nil {
+		if err := r.admitSnapshot(ctx, step); err != nil {
 			return "", err
 		}
 		fix.Snapshot = bytes.NewReader(r.snapshot.Etcd)
@@ -139,42 +168,14 @@ func (r *rebuild) etcd(ctx context.Context, step *event.Step) (string, error) {
 	return fmt.Sprintf("etcd member %s is a cluster of one; its former data are in %s", did.Member, did.Before), nil
 }
 
-// admitSnapshot refuses a snapshot of another time: controllers would miss the servers
-// that went since then, and make new ones.
-func (r *rebuild) admitSnapshot(ctx context.Context) error {
+// admitSnapshot refuses a snapshot of another time: the controllers of clusters would miss
+// the servers that went since then, and make new ones.
+func (r *rebuild) admitSnapshot(ctx context.Context, step *event.Step) error {
 	if len(r.snapshot.Etcd) == 0 {
 		return fault.Usage("backup "+r.result.Backup, errors.New("it has no etcd snapshot"), "use another one with --at (slipway backup show says which have one), or delete the last control plane server: slipway recover then rebuilds everything")
 	}
-	if len(r.snapshot.Cloud.Missing) > 0 {
-		return fault.Usage("backup "+r.result.Backup, errors.New("it does not know which servers there were: "+r.snapshot.Cloud.Missing[0]), "use another one with --at")
-	}
-	now, err := r.t.Cloud.Running(ctx)
-	if err != nil {
-		return err
-	}
-	for _, m := range now.Missing {
-		if !m.Absent {
-			return fault.New("cloud", errors.New(m.Cause), "nothing is proved without the list of servers: run the same command again when the cloud answers")
-		}
-	}
-	there := map[string]bool{}
-	for _, s := range now.Servers {
-		there[s.ID] = true
-	}
-	return missed(r.t.Name(), r.snapshot.Cloud.Servers, there)
-}
-
-// missed tells every server of the backup that is gone, but for the control plane's own
-// and the seed.
-func missed(environment string, backup []snapshot.Resource, there map[string]bool) error {
-	var gone []error
-	for _, s := range backup {
-		if !there[s.ID] && !strings.HasPrefix(s.Name, environment+"-control-plane-") && s.Name != environment+"-"+stacks.StepSeed {
-			gone = append(gone, fault.Usage("server "+s.Name, fmt.Errorf("the backup has it (%s), and it is gone: after the snapshot its cluster would get a new one", s.ID),
-				"use a later backup with --at; or delete the last control plane server, and slipway recover rebuilds everything, with --leave for this cluster"))
-		}
-	}
-	return errors.Join(gone...)
+	_, err := r.alive(ctx, step)
+	return err
 }
 
 // forgetDead deletes the Machines whose server the cloud does not have, so that the

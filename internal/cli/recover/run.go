@@ -120,6 +120,9 @@ func (r *rebuild) decide(ctx context.Context, source Source, wanted Wanted, now 
 		noBackup = r.read(ctx, source, wanted, now)
 	}
 	r.result.Environment = r.t.Name()
+	if r.result.Checks == nil {
+		r.result.Checks, r.result.Waves, r.result.Clusters = []recovery.Check{}, []recovery.Wave{}, []string{}
+	}
 	if r.cluster != "" {
 		return noBackup
 	}

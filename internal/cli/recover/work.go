@@ -173,8 +173,8 @@ func (r *rebuild) complete(ctx context.Context, _ *event.Step) (string, error) {
 	return "Magnum API: " + m.URL, nil
 }
 
-// alive refuses to restore one cluster whose servers are gone, before anything is written:
-// its controllers would make others.
+// alive refuses clusters whose servers are gone, before anything is written: their
+// controllers would make others.
 func (r *rebuild) alive(ctx context.Context, step *event.Step) (string, error) {
 	objects := slices.Concat(r.plan.Steps...)
 	seen, err := site.Open(ctx, recovery.Logins(r.plan, objects), environment.UserAgent(), func(n, total int) { step.Count(int64(n), int64(total), "clusters") })
@@ -188,7 +188,7 @@ func (r *rebuild) alive(ctx context.Context, step *event.Step) (string, error) {
 	if err := recovery.Err(r.result.Checks); err != nil {
 		return "", &fault.Fault{Exit: fault.ExitUsage, Err: err} // nothing was changed
 	}
-	return "its servers are there", nil
+	return "all servers are there", nil
 }
 
 // absent are the clusters of the backup that the management cluster does not have.

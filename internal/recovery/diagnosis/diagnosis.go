@@ -72,6 +72,8 @@ const (
 // Verdict is the end of a diagnosis.
 type Verdict struct {
 	Repair Repair `json:"repair"`
+	// Pivoted is that of Seen.
+	Pivoted bool `json:"pivoted"`
 	// Found is what is lost and what is there, Will what the repair does, in order.
 	Found []string `json:"found"`
 	Will  []string `json:"will"`
@@ -82,7 +84,7 @@ type Verdict struct {
 // Judge chooses the repair. It is an error, with what to do or decide, if nothing can
 // be done safely: causes that look the same need different repairs.
 func (s Seen) Judge() (Verdict, error) {
-	v := Verdict{Found: s.found()}
+	v := Verdict{Found: s.found(), Pivoted: s.Pivoted}
 	if !s.Known {
 		return v.as(Rebuild, rebuilding()...), nil
 	}
