@@ -46,6 +46,8 @@ type node struct {
 	before func(n int, program string) error
 	after  func(n int, program string) error
 	ran    []string
+	// mounted says that the image of etcd is.
+	mounted bool
 }
 
 // nodes are the machines of one cluster, whose kubelets run.
@@ -203,15 +205,13 @@ func (n *node) exec(ctx context.Context, in io.Reader, out io.Writer, program st
 		}
 		program, args = n.ctl, args[5:]
 	case "ctr":
-		if args[1] != "run" {
-			return &remote.Failure{Program: program, Status: 1, Said: "not found"}
+		n.mounted = args[2] == "mount" && args[3] == "registry.k8s.io/etcd:x" && args[4] == filepath.Join(n.root, imageFolder)
+		return nil
+	case filepath.Join(n.root, imageFolder, "usr/local/bin/etcdutl"):
+		if !n.mounted {
+			return &remote.Failure{Program: program, Status: 127, Said: "not found"}
 		}
-		for i, word := range args {
-			if word == containerName {
-				program, args = n.utl, args[i+2:]
-				break
-			}
-		}
+		program = n.utl
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	var said bytes.Buffer

@@ -18,8 +18,9 @@ const (
 	snapshotFile = "slipway-snapshot.db"
 )
 
-// containerName is of the container that writes the new data.
-const containerName = "slipway-etcd"
+// imageFolder is where the image of etcd is mounted while its etcdutl, a static program, is
+// run: that needs no container, whose settings differ from node to node.
+const imageFolder = "/var/lib/slipway-etcd-image"
 
 // replace puts data of a cluster of one in the place of the member's, which stay in the
 // folder that it returns. etcd does not run meanwhile.
@@ -73,7 +74,8 @@ func (r Repair) renew(ctx context.Context, m Member, data, database string) erro
 	if err := r.clear(ctx, data); err != nil {
 		return err
 	}
-	words := []string{"/usr/local/bin/etcdutl", "snapshot", "restore"}
+	image := r.at(imageFolder)
+	words := []string{"snapshot", "restore"}
 	if r.Snapshot == nil {
 		r.Progress("making a cluster of one of the data on the machine")
 		// The database of a member has no digest at its end, as a snapshot has.
@@ -89,10 +91,15 @@ func (r Repair) renew(ctx context.Context, m Member, data, database string) erro
 		words = append(words, file, "--bump-revision=1000000000", "--mark-compacted")
 	}
 	words = append(words, "--name="+m.Name, "--initial-cluster="+m.Name+"="+m.PeerURL, "--initial-advertise-peer-urls="+m.PeerURL, "--data-dir="+path.Join(data, newFolder))
-	// One that a former run left, which was cut off.
-	_, _ = r.Host.Run(ctx, "ctr", "--namespace=k8s.io", "task", "rm", "--force", containerName)
-	_, _ = r.Host.Run(ctx, "ctr", "--namespace=k8s.io", "container", "rm", containerName)
-	_, err := r.Host.Run(ctx, "ctr", append([]string{"--namespace=k8s.io", "run", "--rm", "--mount", "type=bind,src=" + data + ",dst=" + data + ",options=rbind:rw", m.Image, containerName}, words...)...)
+	if err := r.run(ctx, "mkdir", "-p", image); err != nil {
+		return err
+	}
+	if err := r.run(ctx, "ctr", "--namespace=k8s.io", "images", "mount", m.Image, image); err != nil {
+		return err
+	}
+	_, err := r.Host.Run(ctx, path.Join(image, "usr/local/bin/etcdutl"), words...)
+	// What is left mounted changes nothing, and the next run mounts over it.
+	_, _ = r.Host.Run(context.WithoutCancel(ctx), "ctr", "--namespace=k8s.io", "images", "unmount", "--rm", image)
 	if err != nil {
 		return fault.New("etcd member "+m.Name, fmt.Errorf("its data cannot be read: %w", err), "nothing was replaced; if the data are damaged, use a snapshot: slipway recover --etcd-snapshot")
 	}
