@@ -117,9 +117,11 @@ func seenIn(environment string, resources []engine.Resource, things []openstack.
 		case thing.Type == openstack.TypeServer && thing.Step == stacks.StepSeed:
 			seen.Seed = &server
 		case thing.Type == openstack.TypeVolume && thing.Step == stacks.StepData:
-			seen.Volume = true
+			seen.Volume, seen.VolumeID = true, thing.ID
 		case thing.Type == openstack.TypeServer && thing.Step == stacks.StepManagementCluster && strings.HasPrefix(thing.Name, environment+"-control-plane-"):
 			seen.ControlPlanes = append(seen.ControlPlanes, server)
+		case thing.Type == openstack.TypeServer && thing.Step == stacks.StepManagementCluster:
+			seen.Workers = append(seen.Workers, server)
 		}
 	}
 	return seen

@@ -7,10 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/slipway-sh/slipway/internal/backup/snapshot"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/recovery"
 	"github.com/slipway-sh/slipway/internal/recovery/diagnosis"
+	"github.com/slipway-sh/slipway/internal/recovery/recoverytest"
 	"github.com/slipway-sh/slipway/stacks/engine"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
@@ -27,6 +31,9 @@ func TestWhatStateAndCloudSay(t *testing.T) {
 		{Type: "server", ID: "t", Name: "shop-control-plane-a", Step: "cluster-shop-0123abcd"}, {Type: "port", ID: "p", Name: "demo-control-plane-a", Step: "management-cluster"}}
 	seen := seenIn("demo", []engine.Resource{ready, {Name: "management-move"}}, things)
 	if !seen.Known || !seen.Pivoted || !seen.Volume || seen.Seed == nil || seen.Seed.State != "SHUTOFF" || !slices.Equal(seen.ControlPlanes, []diagnosis.Server{{Name: "demo-control-plane-a", ID: "a", State: "ACTIVE"}}) {
+		t.Errorf("seen %+v", seen)
+	}
+	if seen.VolumeID != "v" || len(seen.Workers) != 1 || seen.Workers[0].ID != "w" {
 		t.Errorf("seen %+v", seen)
 	}
 	if seen := seenIn("demo", []engine.Resource{{Name: "management-cluster"}}, nil); seen.Known || seen.Pivoted || seen.Seed != nil || seen.Volume {
@@ -94,5 +101,31 @@ func TestFlagsOfTheRepair(t *testing.T) {
 		if (err == nil) != (test.want == "") || err != nil && !strings.HasPrefix(err.Error(), test.want) || len(w.Identities) > 0 {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestOneClusterWithoutItsServersIsRefused before anything is written.
+func TestOneClusterWithoutItsServersIsRefused(t *testing.T) {
+	t.Parallel()
+	g := recoverytest.New("a", "b")
+	plan, err := recovery.NewPlan(g.Snapshot, recovery.Scope{Cluster: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := recovery.Cloud{Inventory: g.Snapshot.Cloud, Projects: map[string]string{"a/a": recoverytest.Project}, Unread: map[string]string{}}
+	checks := serverChecks(g.Snapshot, plan, seen)
+	if err := recovery.Err(checks); err != nil || len(checks) != 2 || checks[0].Checked+checks[1].Checked < 3 {
+		t.Errorf("with all servers: %+v, %v", checks, err)
+	}
+	machine := g.Find("Machine", "a-md-1")
+	id, _, _ := unstructured.NestedString(machine.Object, "spec", "providerID")
+	seen.Servers = slices.DeleteFunc(slices.Clone(seen.Servers), func(s snapshot.Resource) bool { return s.ID == recovery.ServerID(id) })
+	err = recovery.Err(serverChecks(g.Snapshot, plan, seen))
+	if all := fault.All(err); len(all) != 1 || !strings.Contains(err.Error(), "Machine a/a-md-1: its server "+recovery.ServerID(id)+" is gone") || fault.Remedy(err) == "" {
+		t.Errorf("without one: %v", err)
+	}
+	seen.Unread["a/a"] = "the credential is gone"
+	if err := recovery.Err(serverChecks(g.Snapshot, plan, seen)); err == nil || !strings.Contains(err.Error(), "the credential is gone") {
+		t.Errorf("without a login: %v", err)
 	}
 }

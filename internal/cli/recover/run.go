@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -84,7 +85,13 @@ func (o options) run(ctx context.Context, streams ui.Streams, source Source) err
 		r.result.DryRun = o.dry
 		return ui.Output(streams.Out, o.format, r.result, r.result.table())
 	}
-	if !o.yes {
+	if o.yes {
+		var said strings.Builder
+		r.result.tell(&said)
+		for line := range strings.Lines(said.String()) {
+			progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: strings.TrimRight(line, "\n")})
+		}
+	} else {
 		finish()
 		r.result.summary(streams.Err)
 		if err := target.Confirm(streams, r.question()); err != nil {

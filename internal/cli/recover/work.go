@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/slipway-sh/slipway/addons/magnum"
+	"github.com/slipway-sh/slipway/internal/backup/snapshot"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
@@ -116,8 +119,8 @@ func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
 	return "the management cluster is there", err
 }
 
-// forget takes out of a state that was not lost what is gone from the cloud, and the
-// management cluster if no server of its control plane is left.
+// forget puts a state aside that was not lost and whose management cluster is gone: what is
+// left in the cloud is found by its ownership tags, as after a loss of the state.
 func (r *rebuild) forget(ctx context.Context) error {
 	resources, err := r.t.Engine.Resources(ctx)
 	if err != nil {
@@ -127,14 +130,18 @@ func (r *rebuild) forget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seen := seenIn(r.t.Name(), resources, things)
-	if !seen.Known || len(seen.ControlPlanes) > 0 { // or a former run has made it
+	if seen := seenIn(r.t.Name(), resources, things); !seen.Known || len(seen.ControlPlanes) > 0 { // or a former run has made it
 		return nil
 	}
-	if _, err := r.t.Engine.Refresh(ctx, true); err != nil {
+	text, err := r.t.Engine.Export(ctx)
+	if err != nil {
 		return err
 	}
-	return r.t.Engine.Forget(ctx, stacks.StepManagementCluster, true)
+	path := filepath.Join(r.t.SecretsDir(), "state-before-rebuild-"+time.Now().UTC().Format("20060102t150405z")+".json")
+	if err := target.WriteSecret(path, string(text)); err != nil {
+		return fmt.Errorf("keeping the former state: %w", err)
+	}
+	return r.t.Engine.Discard(ctx)
 }
 
 // remains refuses a rebuild beside servers of the former management cluster: they
@@ -182,13 +189,17 @@ func (r *rebuild) alive(ctx context.Context, step *event.Step) (string, error) {
 		return "", err
 	}
 	defer seen.Close()
-	checks := recovery.Prove(recovery.Evidence{Snapshot: r.snapshot, Plan: r.plan, Live: objects, Cloud: seen.Cloud(), Now: time.Now()})
-	checks = slices.DeleteFunc(checks, func(c recovery.Check) bool { return c.ID != "machines" && c.ID != "cloud" })
-	r.result.Checks = recovery.Leave(checks, r.leave)
+	r.result.Checks = recovery.Leave(serverChecks(r.snapshot, r.plan, seen.Cloud()), r.leave)
 	if err := recovery.Err(r.result.Checks); err != nil {
 		return "", &fault.Fault{Exit: fault.ExitUsage, Err: err} // nothing was changed
 	}
 	return "all servers are there", nil
+}
+
+// serverChecks are the proofs about servers, of objects that are not restored yet.
+func serverChecks(s *snapshot.Snapshot, plan *recovery.Plan, cloud recovery.Cloud) []recovery.Check {
+	checks := recovery.Prove(recovery.Evidence{Snapshot: s, Plan: plan, Live: slices.Concat(plan.Steps...), Cloud: cloud, Now: s.Taken})
+	return slices.DeleteFunc(checks, func(c recovery.Check) bool { return c.ID != "machines" && c.ID != "cloud" })
 }
 
 // absent are the clusters of the backup that the management cluster does not have.

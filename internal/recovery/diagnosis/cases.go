@@ -15,7 +15,7 @@ func (s Seen) seedless(v Verdict) (Verdict, error) {
 	case s.FromSnapshot:
 		return v, ask("--etcd-snapshot", errors.New("the seed is gone, and etcd is reached through it"), "run slipway recover without the flag first: it brings the seed back")
 	case len(s.ControlPlanes) == 0 && !answers:
-		return v.as(Rebuild, rebuilding()...), nil
+		return s.headless(v)
 	case s.Volume && (answers || len(running) == s.Wanted):
 		return v.as(Seed, make+"; its data volume has all that it knew", "wait until the management cluster is ready"), nil
 	case s.Volume:
@@ -37,6 +37,27 @@ func (s Seen) seedless(v Verdict) (Verdict, error) {
 		"use a backup that has one with --at or --from; without one, slipway up would make a second management cluster: delete the servers of the first, and this command rebuilds everything from the backup")
 }
 
+// headless judges an environment without a control plane server. What is left of it knows the
+// dead cluster and would go on waiting for it, or has the names of what a rebuild makes.
+func (s Seen) headless(v Verdict) (Verdict, error) {
+	left := s.Workers
+	if s.Seed != nil {
+		left = append([]Server{*s.Seed}, left...)
+	}
+	var commands []string
+	if len(left) > 0 {
+		commands = append(commands, "openstack server delete --wait "+ids(left))
+	}
+	if s.Volume {
+		commands = append(commands, "openstack volume delete "+s.VolumeID)
+	}
+	if len(commands) > 0 {
+		return v, ask("management cluster", errors.New("no control plane server is left, so only a full rebuild from the backup helps, and the seed or machines of the former management cluster are still there"),
+			"workload clusters do not need them: check that you have a backup, delete them with "+strings.Join(commands, " and ")+", then run the same command again")
+	}
+	return v.as(Rebuild, rebuilding()...), nil
+}
+
 // silentSeed judges a seed that is there and does not answer.
 func (s Seen) silentSeed() error {
 	object, cause := "seed "+s.Seed.Name, errors.New(s.SeedProblem)
@@ -55,7 +76,7 @@ func (s Seen) silentSeed() error {
 func (s Seen) silentManagement(v Verdict) (Verdict, error) {
 	running, stopped := s.alive()
 	if len(s.ControlPlanes) == 0 {
-		return v.as(Rebuild, rebuilding()...), nil
+		return s.headless(v)
 	}
 	if len(stopped) > 0 {
 		return v, ask("control plane", fmt.Errorf("%s", counted(stopped)), "start them with openstack server start "+ids(stopped)+", then run the same command again; a server that cannot be started counts as lost when you have deleted it")

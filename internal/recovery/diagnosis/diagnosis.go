@@ -26,8 +26,9 @@ type Seen struct {
 	// Pivoted says that the management cluster's objects are on itself.
 	Pivoted bool
 	// Seed is the seed's server, nil if it is gone; Volume says that its data volume is there.
-	Seed   *Server
-	Volume bool
+	Seed     *Server
+	Volume   bool
+	VolumeID string
 	// SeedProblem is why the Kubernetes on the seed does not answer; "" if it does.
 	SeedProblem string
 	// Backup says that a backup was read, Datastore that it has the datastore of the seed.
@@ -38,6 +39,8 @@ type Seen struct {
 	// how many there should be.
 	ControlPlanes []Server
 	Wanted        int
+	// Workers are the management cluster's other servers.
+	Workers []Server
 	// Dead are Machines whose server the cloud does not have, by name; Unready is what
 	// the management cluster waits for, "" if nothing.
 	Dead    []string

@@ -12,7 +12,7 @@ func server(name, state string) Server { return Server{name, name + "-id", state
 // whole is an environment of which nothing is lost.
 func whole() Seen {
 	seed := server("demo-seed", "ACTIVE")
-	return Seen{Environment: "demo", Known: true, Seed: &seed, Volume: true, Backup: true, Wanted: 3,
+	return Seen{Environment: "demo", Known: true, Seed: &seed, Volume: true, VolumeID: "vol", Backup: true, Wanted: 3,
 		ControlPlanes: []Server{server("cp-a", "ACTIVE"), server("cp-b", "ACTIVE"), server("cp-c", "ACTIVE")}}
 }
 
@@ -53,7 +53,8 @@ func TestTheSmallestRepairThatIsSafe(t *testing.T) {
 		"the same, and no backup was read":      {[]func(*Seen){noSeed, noVolume, unread}, "", []string{"no backup was read", "--identity"}},
 		"everything":                            {[]func(*Seen){noSeed, noVolume, silent, keeps(0)}, Rebuild, nil},
 		"everything, with a copy":               {[]func(*Seen){noSeed, noVolume, silent, keeps(0), copied}, Rebuild, nil},
-		"everything but the volume":             {[]func(*Seen){noSeed, silent, keeps(0)}, Rebuild, nil},
+		"everything but the volume":             {[]func(*Seen){noSeed, silent, keeps(0)}, "", []string{"full rebuild", "volume delete vol"}},
+		"everything but a worker":               {[]func(*Seen){noSeed, noVolume, silent, keeps(0), func(s *Seen) { s.Workers = []Server{server("md", "ACTIVE")} }}, "", []string{"server delete --wait md-id"}},
 		"seed and quorum":                       {[]func(*Seen){noSeed, silent, keeps(1)}, "", []string{"only 1 of 3", "decide"}},
 		"seed, and a snapshot is wished":        {[]func(*Seen){noSeed, silent, keeps(1), wish}, "", []string{"through it", "without the flag"}},
 		"shelved seed":                          {[]func(*Seen){seedIs("SHELVED_OFFLOADED")}, "", []string{"shelved", "slipway seed wake"}},
@@ -65,7 +66,7 @@ func TestTheSmallestRepairThatIsSafe(t *testing.T) {
 		"two of three":                          {[]func(*Seen){silent, keeps(1)}, Quorum, nil},
 		"two of three, pivoted":                 {[]func(*Seen){silent, keeps(1), pivoted}, Quorum, nil},
 		"two of three, with a snapshot":         {[]func(*Seen){silent, keeps(1), wish}, Snapshot, nil},
-		"three of three":                        {[]func(*Seen){silent, keeps(0)}, Rebuild, nil},
+		"three of three":                        {[]func(*Seen){silent, keeps(0)}, "", []string{"full rebuild", "server delete --wait demo-seed-id and openstack volume delete vol"}},
 		"two are stopped only":                  {[]func(*Seen){silent, state(1, "SHUTOFF"), state(2, "SHUTOFF")}, "", []string{"cp-b is SHUTOFF", "server start cp-b-id cp-c-id"}},
 		"one gone, one stopped":                 {[]func(*Seen){silent, keeps(2), state(1, "SHUTOFF")}, "", []string{"cp-b is SHUTOFF"}},
 		"the last is stopped":                   {[]func(*Seen){silent, keeps(1), state(0, "ERROR")}, "", []string{"cp-a is ERROR"}},
@@ -125,7 +126,7 @@ func TestNothingIsRepairedWhileServersCouldComeBack(t *testing.T) {
 				if (v.Repair == Quorum) != alone {
 					t.Errorf("%s %s %s: %q, %v", a, b, c, v.Repair, err)
 				}
-				if (v.Repair == Rebuild) != (len(s.ControlPlanes) == 0) {
+				if v.Repair == Rebuild {
 					t.Errorf("%s %s %s: %q, %v", a, b, c, v.Repair, err)
 				}
 			}
