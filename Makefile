@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down build deps test e2e magnumclient upgrade-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck clean
+.PHONY: up down build deps test e2e magnumclient upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -91,6 +91,10 @@ OLDER ?= older
 upgrade-test: bundle
 	GONOSUMDB=k8s.io/* go run ./test/e2e/older -dir $(OLDER) -bundle $(BUNDLE)
 	SLIPWAY_OLDER=$(abspath $(OLDER)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -run TestUpgrade -v ./test/e2e
+
+# Parts of an environment are lost one after the other, and come back by slipway recover.
+disaster-test: bundle
+	SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -run TestDisasters -v ./test/e2e
 
 gophercloud-acceptance:
 	go run ./test/acceptance gophercloud

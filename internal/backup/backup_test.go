@@ -3,11 +3,14 @@ package backup_test
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"filippo.io/age"
@@ -262,4 +265,54 @@ func TestANewerSlipway(t *testing.T) {
 // names of the objects in a folder.
 func names(w *world, folder string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.memory.Objects())), func(name string) bool { return !strings.HasPrefix(name, folder) })
+}
+
+// TestFiles come back as they were, and a database of which one page changed adds
+// little.
+//
+// proves: F57
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := backuptest.Snapshot(1, begin)
+	s.Etcd, s.Datastore = []byte(backuptest.Noise(1, "etcd", 3<<20)), []byte(backuptest.Noise(2, "datastore", 100_001))
+	first := w.write(t, s)
+	if first.Etcd != 3<<20 || first.Datastore != 100_001 {
+		t.Errorf("the backup says %d and %d bytes", first.Etcd, first.Datastore)
+	}
+	read, err := w.open(t).Read(t.Context(), first.ID, w.first)
+	if err != nil || !bytes.Equal(read.Etcd, s.Etcd) || !bytes.Equal(read.Datastore, s.Datastore) {
+		t.Fatalf("read %d and %d bytes, %v", len(read.Etcd), len(read.Datastore), err)
+	}
+	s.Etcd[1<<20] ^= 1
+	w.pass(time.Hour)
+	if second := w.write(t, s); second.Written > 200<<10 {
+		t.Errorf("one page more added %d bytes", second.Written)
+	}
+}
+
+// TestAFileThatBreaksOff leaves the rest of the backup whole.
+func TestAFileThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := backuptest.Snapshot(1, begin)
+	writer, err := w.open(t).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := io.MultiReader(strings.NewReader(backuptest.Noise(1, "etcd", 200_000)), iotest.ErrReader(errors.New("connection lost")))
+	if _, err := writer.AddFile(backup.FileEtcd, broken); err == nil || !strings.Contains(err.Error(), "connection lost") {
+		t.Errorf("told %v", err)
+	}
+	if _, err := writer.AddFile("passwd", strings.NewReader("x")); err == nil {
+		t.Error("a file of any name is taken")
+	}
+	b, err := writer.Commit(t.Context(), s)
+	if err != nil || b.Etcd != 0 {
+		t.Fatalf("%d bytes, %v", b.Etcd, err)
+	}
+	read, err := w.open(t).Read(t.Context(), b.ID, w.other)
+	if err != nil || len(read.Etcd) != 0 || !bytes.Equal(read.State, s.State) {
+		t.Errorf("read %d bytes, %v", len(read.Etcd), err)
+	}
 }

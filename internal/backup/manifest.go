@@ -26,6 +26,10 @@ type Backup struct {
 	// Objects and Bytes count the cluster's objects; bytes are before compression.
 	Objects int   `json:"objects"`
 	Bytes   int64 `json:"bytes"`
+	// Etcd and Datastore are the sizes of the snapshot of the management cluster's etcd
+	// and of the archive of the seed's datastore, in bytes; 0 is none.
+	Etcd      int64 `json:"etcd,omitempty"`
+	Datastore int64 `json:"datastore,omitempty"`
 	// Cloud counts the resources of the cloud, by kind.
 	Cloud map[string]int `json:"cloud,omitempty"`
 	// Written are the bytes that this backup added to the target, without this object.

@@ -176,6 +176,12 @@ func assemble(b Backup, t table, contents map[address][]byte) (*snapshot.Snapsho
 	for _, one := range t.Sections[sectionState] {
 		s.State = append(s.State, contents[one.ID]...)
 	}
+	for _, one := range t.Sections[sectionEtcd] {
+		s.Etcd = append(s.Etcd, contents[one.ID]...)
+	}
+	for _, one := range t.Sections[sectionDatastore] {
+		s.Datastore = append(s.Datastore, contents[one.ID]...)
+	}
 	for _, one := range t.Sections[sectionCloud] {
 		if err := json.Unmarshal(contents[one.ID], &s.Cloud); err != nil {
 			return nil, fmt.Errorf("reading backup %s: %w", b.ID, err)

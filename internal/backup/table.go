@@ -18,6 +18,9 @@ const (
 	sectionState   = "state"
 	sectionCloud   = "cloud"
 	sectionObjects = "objects"
+	// The files of AddFile.
+	sectionEtcd      = FileEtcd
+	sectionDatastore = FileDatastore
 )
 
 // table says where each chunk of a backup is.

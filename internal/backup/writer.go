@@ -48,6 +48,7 @@ type Writer struct {
 	chunk    []byte
 	objects  int
 	bytes    int64
+	files    map[string]int64 // the sizes of files by section
 
 	sending *errgroup.Group
 	ctx     context.Context //nolint:containedctx // of the sending of this writer
@@ -72,7 +73,7 @@ func (r *Repository) Begin(ctx context.Context) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{r: r, begun: r.options.Now(), k: r.options.Key.derive(), to: to, domain: domain(r.options.Key.Signer(), to.names),
-		known: map[address]place{}, own: map[address]reference{}, sections: map[string][]reference{}, index: map[string]int{}}
+		known: map[address]place{}, own: map[address]reference{}, sections: map[string][]reference{}, index: map[string]int{}, files: map[string]int64{}}
 	var suffix [4]byte
 	if _, err := rand.Read(suffix[:]); err != nil {
 		return nil, err
@@ -225,6 +226,15 @@ func (r *Repository) Write(ctx context.Context, s *snapshot.Snapshot) (Backup, e
 			err = w.Add(ctx, Object{o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(), o.GetName(), text})
 		}
 		if err != nil {
+			w.Abort()
+			return Backup{}, err
+		}
+	}
+	for name, content := range map[string][]byte{FileEtcd: s.Etcd, FileDatastore: s.Datastore} {
+		if len(content) == 0 {
+			continue
+		}
+		if _, err := w.AddFile(name, bytes.NewReader(content)); err != nil {
 			w.Abort()
 			return Backup{}, err
 		}

@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 )
 
 // Client is an etcd cluster that is reached by its members' client URLs.
@@ -19,6 +22,8 @@ type Client struct {
 	api *clientv3.Client
 	// tls is nil for clusters without it.
 	tls *tls.Config
+	// dial connects; nil is directly.
+	dial func(ctx context.Context, address string) (net.Conn, error)
 	// call and defragment bound one call, and one that rewrites a database.
 	call, defragment time.Duration
 }
@@ -26,14 +31,23 @@ type Client struct {
 // Dial makes a client by the address of one member. defragment bounds the
 // defragmentation of one member. Nothing is connected yet.
 func Dial(endpoint string, config *tls.Config, defragment time.Duration) (*Client, error) {
-	c := &Client{tls: config, call: 10 * time.Second, defragment: defragment}
+	return DialBy(nil, endpoint, config, defragment)
+}
+
+// DialBy is Dial with connections that dial makes, as through a machine beside the members.
+func DialBy(dial func(ctx context.Context, address string) (net.Conn, error), endpoint string, config *tls.Config, defragment time.Duration) (*Client, error) {
+	c := &Client{tls: config, dial: dial, call: 10 * time.Second, defragment: defragment}
 	api, err := c.connect(endpoint)
 	c.api = api
 	return c, err
 }
 
 func (c *Client) connect(endpoint string) (*clientv3.Client, error) {
-	api, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, TLS: c.tls, DialTimeout: c.call, Logger: zap.NewNop()})
+	options := clientv3.Config{Endpoints: []string{endpoint}, TLS: c.tls, DialTimeout: c.call, Logger: zap.NewNop()}
+	if c.dial != nil {
+		options.DialOptions = []grpc.DialOption{grpc.WithContextDialer(c.dial)}
+	}
+	api, err := clientv3.New(options)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to etcd at %s: %w", endpoint, err)
 	}
@@ -62,7 +76,7 @@ func (c *Client) Members(ctx context.Context) ([]Member, error) {
 		case len(one.ClientURLs) == 0:
 			m.Problem = errors.New("it has not started")
 		case corrupt[one.ID]:
-			m.Problem = errors.New("its data are corrupt")
+			m.Problem = ErrCorrupt
 		default:
 			m.Endpoint = one.ClientURLs[0]
 			c.look(ctx, &m)
@@ -138,4 +152,19 @@ func (c *Client) MoveLeader(ctx context.Context, from, to Member) error {
 		_, err := api.MoveLeader(ctx, to.ID)
 		return err
 	})
+}
+
+// Snapshot implements [Copier]. The stream ends with the digest that etcdutl checks.
+func (c *Client) Snapshot(ctx context.Context, m Member, to io.Writer) (int64, error) {
+	api, err := c.connect(m.Endpoint)
+	if err != nil {
+		return 0, err
+	}
+	defer api.Close()
+	from, err := api.Snapshot(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer from.Close()
+	return io.Copy(to, from)
 }

@@ -48,6 +48,16 @@ func (e *Engine) Remove(ctx context.Context) error {
 	return nil
 }
 
+// Discard removes a state with all that it knows, and deletes nothing else. It is no error
+// if there is none.
+func (e *Engine) Discard(ctx context.Context) error {
+	_, err := e.pulumi(ctx, nil, "stack", "rm", "--yes", "--force", "--stack", e.options.Environment)
+	if err != nil && !errors.Is(err, errNoStack) {
+		return fmt.Errorf("discarding the state: %w", err)
+	}
+	return nil
+}
+
 // Outputs returns what the program exported in the last Up, including secrets; it is
 // empty if there was none.
 func (e *Engine) Outputs(ctx context.Context) (map[string]any, error) {

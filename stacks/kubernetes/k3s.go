@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kubeversion"
+	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/stacks/seed"
 )
 
@@ -120,10 +121,15 @@ func (c *k3s) Diff(ctx context.Context, r infer.DiffRequest[K3sInputs, K3sState]
 	return c.controller.Diff(ctx, r)
 }
 
+// Datastore puts a former datastore on a seed whose k3s runs with a new one, before
+// anything is made there; nil puts none.
+type Datastore func(ctx context.Context, seed *remote.Machine) error
+
 type k3sKind struct {
-	watch   Watch
-	console Console
-	bundle  *bundle.Folder
+	watch     Watch
+	console   Console
+	bundle    *bundle.Folder
+	datastore Datastore
 }
 
 func (k3sKind) object(in K3sInputs) string { return "k3s on " + in.Node }
@@ -154,6 +160,15 @@ func (k k3sKind) settle(ctx context.Context, in K3sInputs) (K3sState, error) {
 	host := host{machine}
 	if err := host.settle(ctx, in, files, k.bundle); err != nil {
 		return state, err
+	}
+	if k.datastore != nil {
+		status(ctx, "putting the former datastore on the seed")
+		if err := k.datastore(ctx, machine); err != nil {
+			return state, err
+		}
+		if err := host.active(ctx); err != nil {
+			return state, err
+		}
 	}
 	if state.Kubeconfig, err = host.kubeconfig(ctx, in.Address); err != nil {
 		return state, err

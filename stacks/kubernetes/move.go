@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -233,7 +234,10 @@ func locate(ctx context.Context, machine *remote.Machine, in ClusterInputs, befo
 	if there {
 		return itself, nil
 	}
-	return seed, nil
+	// It was made from here, runs, and nobody has its objects: making them again would make
+	// another cluster beside it.
+	return seed, fault.New("cluster "+in.Name, errors.New("it runs, but neither the seed nor the cluster itself has its objects: the seed lost its data"),
+		"run slipway recover, which puts the seed's datastore of a backup back")
 }
 
 func reach(machine *remote.Machine, kubeconfig string) (location, error) {

@@ -12,9 +12,9 @@ import (
 
 // Resources are the resources of this package, for the engine. The bundle may be nil if
 // nothing is created, as in down.
-func Resources(folder *bundle.Folder, watch Watch, console Console) []infer.InferredResource {
+func Resources(folder *bundle.Folder, watch Watch, console Console, datastore Datastore) []infer.InferredResource {
 	return []infer.InferredResource{
-		infer.Resource(&k3s{controller[K3sInputs, K3sState]{k3sKind{watch, console, folder}}}),
+		infer.Resource(&k3s{controller[K3sInputs, K3sState]{k3sKind{watch, console, folder, datastore}}}),
 		infer.Resource(&clusterAPI{controller[ClusterAPIInputs, ClusterAPIState]{clusterAPIKind{folder}}}),
 		infer.Resource(&ownControllers{controller[ControllersInputs, ControllersState]{controllersKind{}}}),
 		infer.Resource(&magnum{controller[MagnumInputs, MagnumState]{magnumKind{}}}),

@@ -30,6 +30,10 @@ type Snapshot struct {
 	// CustomResourceDefinitions, namespaces, objects of Cluster API's graph, Magnum's and the addon provider's resources,
 	// Secrets, ConfigMaps, Helm releases. Sorted by group, kind, namespace and name.
 	Objects []*unstructured.Unstructured `json:"-"`
+	// Etcd is a snapshot of the management cluster's etcd, as etcdutl restores it; Datastore
+	// is the archive of the seed's datastore (package datastore). Both may be empty.
+	Etcd      []byte `json:"-"`
+	Datastore []byte `json:"-"`
 	// Cloud is what the project had at that moment.
 	Cloud Inventory `json:"cloud"`
 }

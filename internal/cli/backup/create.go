@@ -33,6 +33,7 @@ type createOptions struct {
 	recipients       []string
 	kubeconfig       string
 	full             bool
+	skip             []string
 	format, progress string
 }
 
@@ -46,9 +47,14 @@ state and a list of what the cloud has, and stores them encrypted at spec.backup
 What former backups stored already is not stored again. A backup is listed when it is
 whole. If the command is ended, run it again: it continues from what is stored.
 
+It also takes a snapshot of the management cluster's etcd, on its leader and only if most
+members are healthy, and a copy of the seed's datastore. If one of them cannot be had, the
+backup is made without it and says so. --skip leaves them out.
+
 If the environment has no management cluster, Kubernetes on the seed is backed up.`,
 		Example: `  slipway backup create
   slipway backup create --target file:///mnt/backups --recipient age1…
+  slipway backup create --skip etcd
   slipway backup create -o json | jq -r .id`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
@@ -57,12 +63,18 @@ If the environment has no management cluster, Kubernetes on the seed is backed u
 	cmd.Flags().StringArrayVar(&o.recipients, "recipient", nil, "public key of age (age1…) that can read the backup, instead of spec.backup.recipients; can be repeated")
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; default: the one in the state")
 	cmd.Flags().BoolVar(&o.full, "full", false, "store everything again, without relying on former backups")
+	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "leave out: etcd, datastore")
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	ui.ProgressFlag(cmd.Flags(), &o.progress)
 	return cmd
 }
 
 func (o createOptions) run(ctx context.Context, streams ui.Streams) error {
+	for _, name := range o.skip {
+		if name != backup.FileEtcd && name != backup.FileDatastore {
+			return fault.Usage("--skip "+name, errors.New("a backup has no such part"), "name etcd, datastore or both")
+		}
+	}
 	loaded, err := o.from.Load()
 	if err != nil {
 		return err
@@ -126,6 +138,10 @@ func (o createOptions) create(ctx context.Context, loaded *config.Loaded, r *bac
 		s.Cloud, err = inventory(ctx, loaded, &into.logins, events)
 	}
 	if err != nil {
+		w.Abort()
+		return backup.Backup{}, err
+	}
+	if err := o.addFiles(ctx, loaded, e, w, events); err != nil {
 		w.Abort()
 		return backup.Backup{}, err
 	}

@@ -21,6 +21,14 @@ func showTable(b backup.Backup) ui.Table {
 		rows = append(rows, []string{name, b.Controllers[name]})
 	}
 	rows = append(rows, []string{"objects", strconv.Itoa(b.Objects) + ", " + mib(b.Bytes)})
+	for _, file := range []struct {
+		what string
+		size int64
+	}{{"etcd snapshot", b.Etcd}, {"seed's datastore", b.Datastore}} {
+		if file.size > 0 {
+			rows = append(rows, []string{file.what, mib(file.size)})
+		}
+	}
 	for _, kind := range slices.Sorted(maps.Keys(b.Cloud)) {
 		rows = append(rows, []string{kind, strconv.Itoa(b.Cloud[kind])})
 	}

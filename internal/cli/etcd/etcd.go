@@ -25,7 +25,7 @@ func New(streams ui.Streams) *cobra.Command {
 		Short: "Maintain the etcd of a control plane, on one of its nodes",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(newDefrag(streams))
+	cmd.AddCommand(newDefrag(streams), newSnapshot(streams))
 	return cmd
 }
 
@@ -58,14 +58,19 @@ every night on a control plane (addons.etcdDefrag).`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}
+	o.add(cmd)
+	cmd.Flags().DurationVar(&o.timeout, "member-timeout", 5*time.Minute, "how long to wait for one member")
+	return cmd
+}
+
+// add adds the flags that name a member and how to log in.
+func (o *options) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.endpoint, "endpoint", "https://127.0.0.1:2379", "client URL of one member; it names the others")
 	flags.StringVar(&o.ca, "cacert", authority, "file with the CA of the members' certificates")
 	flags.StringVar(&o.cert, "cert", certificate, "file with the client certificate")
 	flags.StringVar(&o.key, "key", key, "file with the key of the client certificate")
-	flags.DurationVar(&o.timeout, "member-timeout", 5*time.Minute, "how long to wait for one member")
 	ui.FormatFlag(flags, &o.format)
-	return cmd
 }
 
 func (o options) run(ctx context.Context, streams ui.Streams) error {

@@ -5,11 +5,15 @@ import (
 	"io"
 	"time"
 
+	"github.com/slipway-sh/slipway/internal/recovery/diagnosis"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
 // table shows the checks with what they found, then the times.
 func (r result) table() ui.Table {
+	if r.Diagnosis.Repair != "" && r.Diagnosis.Repair != diagnosis.Rebuild {
+		return r.repaired()
+	}
 	table := ui.Table{Header: []string{"CHECK", "STATE", "OBJECTS", "WHAT"}}
 	for _, c := range r.Checks {
 		table.Rows = append(table.Rows, []string{c.ID, string(c.State), fmt.Sprint(c.Checked), c.Claim})
@@ -41,8 +45,55 @@ func (r result) table() ui.Table {
 
 func seconds(n float64) string { return ui.Duration(time.Duration(n * float64(time.Second))) }
 
+// repaired shows a repair that is not the rebuild.
+func (r result) repaired() ui.Table {
+	table := ui.Table{Header: []string{"PART", "TOOK"}}
+	for _, p := range r.Parts {
+		table.Rows = append(table.Rows, []string{p.Name, seconds(p.Seconds)})
+	}
+	if len(r.Parts) == 0 {
+		table = ui.Table{Header: []string{"FOUND"}}
+		for _, line := range r.Diagnosis.Found {
+			table.Rows = append(table.Rows, []string{line})
+		}
+	}
+	table.Footer = append(table.Footer, "", "repair: "+string(r.Diagnosis.Repair))
+	for _, name := range r.Absent {
+		table.Footer = append(table.Footer, "the backup has "+name+", the management cluster has not; if it was deleted by mistake: slipway recover --cluster "+name)
+	}
+	if len(r.Parts) == 0 {
+		for _, line := range r.Diagnosis.Will {
+			table.Footer = append(table.Footer, "  would "+line)
+		}
+		return table
+	}
+	table.Footer = append(table.Footer, "RTO "+seconds(r.RTO))
+	return table
+}
+
+// tell prints the diagnosis.
+func (r result) tell(w io.Writer) {
+	if len(r.Diagnosis.Found) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "found:")
+	for _, line := range r.Diagnosis.Found {
+		fmt.Fprintln(w, "  "+line)
+	}
+	if len(r.Diagnosis.Will) > 0 {
+		fmt.Fprintf(w, "repair: %s\n", r.Diagnosis.Repair)
+	}
+	for n, line := range r.Diagnosis.Will {
+		fmt.Fprintf(w, "  %d. %s\n", n+1, line)
+	}
+}
+
 // summary says what is about to be done.
 func (r result) summary(w io.Writer) {
+	r.tell(w)
+	if r.Diagnosis.Repair != "" && r.Diagnosis.Repair != diagnosis.Rebuild {
+		return
+	}
 	fmt.Fprintf(w, "backup %s of environment %s, taken %s (%s ago)\n", r.Backup, r.Environment, r.Taken.UTC().Format(time.RFC3339), seconds(r.RPO))
 	fmt.Fprintf(w, "%d objects of %d clusters are restored, paused, and proved before anything is unpaused\n", r.Objects, len(r.Clusters))
 	for _, wave := range r.Waves {

@@ -10,6 +10,7 @@ import (
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/slipway-sh/slipway/internal/backup/snapshot"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
@@ -41,10 +42,13 @@ type options struct {
 	identity    string
 	cluster     string
 	leave       []string
-	watch       time.Duration
-	yes, dry    bool
-	progress    string
-	format      string
+	// fromSnapshot, survivor and hostKey are for the repair of etcd.
+	fromSnapshot      bool
+	survivor, hostKey string
+	watch             time.Duration
+	yes, dry          bool
+	progress          string
+	format            string
 }
 
 // New returns the command; source reads backups.
@@ -52,9 +56,21 @@ func New(streams ui.Streams, source Source) *cobra.Command {
 	o := options{progress: "auto", format: "table", watch: recovery.UsualWatch}
 	cmd := &cobra.Command{
 		Use:   "recover",
-		Short: "Rebuild a lost management cluster from a backup, and prove it",
-		Long: `Brings the environment up again, restores the objects of a backup with their status, and
-proves that nothing in the cloud changes, before any controller may act:
+		Short: "Find out what of an environment is lost, and repair it",
+		Long: `Asks the cloud and, where they can be reached, the clusters what is lost. It prints what it
+found and what it will do, and does the smallest repair that is safe:
+
+  seed lost                   makes it again, on its data volume or with the datastore of
+                              the backup
+  one control plane lost      waits while Cluster API replaces it
+  two of three lost           makes etcd on the last one a cluster of its own; others join it
+  everything lost             rebuilds it from the backup
+
+If it cannot tell causes apart it stops with a question. --dry-run shows the diagnosis.
+With --etcd-snapshot the last control plane server gets the backup's etcd snapshot.
+
+A rebuild brings the environment up again, restores the objects of a backup with their
+status, and proves that nothing in the cloud changes, before any controller may act:
 
   1. up        makes the seed and the management cluster, as slipway up does
   2. fence     counts the rebuild in the cloud; servers of the former one must be gone
@@ -66,19 +82,21 @@ proves that nothing in the cloud changes, before any controller may act:
 If a server or load balancer of a cluster comes or goes meanwhile, all clusters are paused
 again, and the error names it. Clusters of tenants run on all the while.
 
-It needs the environment file, clouds.yaml and the private age key. You can run it again
-at any time: it goes on where it ended. With --cluster it restores one cluster that was
+It needs the environment file, clouds.yaml, the state if there is one, and for what comes
+from a backup the private age key. You can run it again at any time: it goes on where it
+ended. With --cluster it restores one cluster that was
 deleted by mistake into the management cluster that is there; its servers must still be
 there.
 
-Exit codes: 0 all is unpaused and proved; 2 the command line, the file or the backup is
-wrong, and nothing was changed; 4 a check failed or the cloud changed, and everything that
+Exit codes: 0 all is repaired and proved; 2 the command line, the file or the backup is
+wrong, or you have to decide, and nothing was changed; 4 a check failed or the cloud changed, and everything that
 was restored is paused: fix the cause and run the same command again.`,
 		Example: `  slipway recover --dry-run
   slipway recover --identity key.txt
   slipway recover --from swift://backups/prod --at 2026-03-01T04:00:00Z --yes
   slipway recover --leave tenant/broken
-  slipway recover --cluster shop`,
+  slipway recover --cluster shop
+  slipway recover --etcd-snapshot --at 2026-03-01T04:00:00Z`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.timeout.Run(cmd.Context(), func(ctx context.Context) error { return o.run(ctx, streams, source) })
@@ -92,6 +110,9 @@ was restored is paused: fix the cause and run the same command again.`,
 	flags.StringVarP(&o.identity, "identity", "i", "", "file of the private age key (default: $SLIPWAY_AGE_KEY_FILE)")
 	flags.StringVar(&o.cluster, "cluster", "", "restore one cluster only: its name, namespace/name, or Magnum UUID")
 	flags.StringSliceVar(&o.leave, "leave", nil, "leave these clusters (namespace/name) paused: their failed checks stop nobody else")
+	flags.BoolVar(&o.fromSnapshot, "etcd-snapshot", false, "give the last control plane server the etcd snapshot of the backup, instead of its own data")
+	flags.StringVar(&o.survivor, "survivor", "", "the control plane server, by name or ID, whose etcd has the newest data, if several are left without a quorum")
+	flags.StringVar(&o.hostKey, "host-key", "", "SSH host key of that server, as a line of authorized_keys (default: what is on its console)")
 	flags.DurationVar(&o.watch, "watch", o.watch, "how long the cloud is watched after each wave")
 	flags.StringSliceVar(&o.skip, "skip-check", nil, "ids of preflight checks to skip")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
@@ -115,12 +136,19 @@ func (o options) wanted() (Wanted, error) {
 	if o.watch <= 0 {
 		wrong = append(wrong, fault.Usage("--watch", errors.New("it is not a positive duration"), "give a duration such as 1m"))
 	}
+	if o.cluster != "" && (o.fromSnapshot || o.survivor != "") {
+		wrong = append(wrong, fault.Usage("--cluster", errors.New("--etcd-snapshot and --survivor are of a repair of the whole management cluster"), "give one of them"))
+	}
+	if o.hostKey != "" {
+		if _, _, _, _, err := ssh.ParseAuthorizedKey([]byte(o.hostKey)); err != nil {
+			wrong = append(wrong, fault.Usage("--host-key", errors.New("it is no line of authorized_keys"), "give the content of /etc/ssh/ssh_host_ed25519_key.pub on the machine"))
+		}
+	}
 	path := o.identity
 	if path == "" {
 		path = os.Getenv("SLIPWAY_AGE_KEY_FILE")
 	}
-	if path == "" {
-		wrong = append(wrong, fault.Usage("--identity", errors.New("no private age key is named"), "give the file of the key that spec.backup.recipients names the public part of"))
+	if path == "" { // a repair that needs no backup needs no key
 		return w, errors.Join(wrong...)
 	}
 	file, err := os.Open(path)
@@ -133,6 +161,11 @@ func (o options) wanted() (Wanted, error) {
 		wrong = append(wrong, fault.Usage("--identity "+path, errors.New("it is no file of age keys"), "give a file that age-keygen wrote"))
 	}
 	return w, errors.Join(wrong...)
+}
+
+// errNoIdentity is that of what needs a backup.
+func errNoIdentity() error {
+	return fault.Usage("--identity", errors.New("no private age key is named"), "give the file of the key that spec.backup.recipients names the public part of")
 }
 
 // partly is an error after something was restored, which stays paused.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/recovery"
+	"github.com/slipway-sh/slipway/internal/recovery/diagnosis"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks"
 )
@@ -41,6 +43,10 @@ type result struct {
 	RPO   float64 `json:"rpoSeconds"`
 	RTO   float64 `json:"rtoSeconds"`
 	Parts []Part  `json:"parts"`
+	// Diagnosis is what is lost and what is done about it; empty with --cluster.
+	Diagnosis diagnosis.Verdict `json:"diagnosis,omitzero"`
+	// Absent are clusters of the backup that the management cluster does not have.
+	Absent []string `json:"absent,omitempty"`
 }
 
 // rebuild is one run.
@@ -69,18 +75,26 @@ func (o options) run(ctx context.Context, streams ui.Streams, source Source) err
 	if r.t, err = target.Open(ctx, o.environment, progress); err != nil {
 		return err
 	}
-	if err := r.read(ctx, source, wanted, began); err != nil {
+	if err := r.decide(ctx, source, wanted, began); err != nil {
+		finish()
+		r.result.tell(streams.Err)
 		return err
 	}
-	if o.dry {
+	if o.dry || r.result.Diagnosis.Repair == diagnosis.Nothing {
 		finish()
-		r.result.DryRun = true
+		r.result.DryRun = o.dry
 		return ui.Output(streams.Out, o.format, r.result, r.result.table())
 	}
-	if !o.yes {
+	if o.yes {
+		var said strings.Builder
+		r.result.tell(&said)
+		for line := range strings.Lines(said.String()) {
+			progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: strings.TrimRight(line, "\n")})
+		}
+	} else {
 		finish()
 		r.result.summary(streams.Err)
-		if err := target.Confirm(streams, "restore this backup?"); err != nil {
+		if err := target.Confirm(streams, r.question()); err != nil {
 			return err
 		}
 		if progress, err = ui.NewProgress(o.progress, streams); err != nil {
@@ -92,13 +106,56 @@ func (o options) run(ctx context.Context, streams ui.Streams, source Source) err
 			return err
 		}
 	}
-	failed := r.work(ctx)
+	do := r.work
+	if r.partial() {
+		do = r.repair
+	}
+	failed := do(ctx)
 	finish()
 	r.result.RTO = time.Since(began).Seconds()
-	if len(r.result.Checks) == 0 {
+	if len(r.result.Checks) == 0 && !r.partial() {
 		return failed
 	}
 	return errors.Join(failed, ui.Output(streams.Out, o.format, r.result, r.result.table()))
+}
+
+// decide finds out what is to be done: with --cluster, what of the backup; else what the
+// diagnosis says. The backup is needed only for some of it.
+func (r *rebuild) decide(ctx context.Context, source Source, wanted Wanted, now time.Time) error {
+	noBackup := errNoIdentity()
+	if len(wanted.Identities) > 0 {
+		noBackup = r.read(ctx, source, wanted, now)
+	}
+	r.result.Environment = r.t.Name()
+	if r.result.Checks == nil {
+		r.result.Checks, r.result.Waves, r.result.Clusters = []recovery.Check{}, []recovery.Wave{}, []string{}
+	}
+	if r.cluster != "" {
+		return noBackup
+	}
+	verdict, err := r.diagnose(ctx)
+	r.result.Diagnosis = verdict
+	switch verdict.Repair {
+	case diagnosis.Rebuild, diagnosis.Datastore, diagnosis.Snapshot:
+		return errors.Join(err, noBackup)
+	case diagnosis.Nothing:
+		if noBackup == nil && err == nil {
+			r.result.Absent, err = r.absent(ctx)
+		}
+	}
+	return err
+}
+
+// partial reports whether the repair is not the rebuild, nor of one cluster.
+func (r *rebuild) partial() bool {
+	return r.cluster == "" && r.result.Diagnosis.Repair != diagnosis.Rebuild
+}
+
+func (r *rebuild) question() string {
+	if r.partial() {
+		return "do this?"
+	}
+	return "restore this backup?"
 }
 
 // read reads the backup and makes the plan. Nothing is changed.

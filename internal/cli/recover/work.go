@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/slipway-sh/slipway/addons/magnum"
+	"github.com/slipway-sh/slipway/internal/backup/snapshot"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
@@ -38,6 +41,11 @@ func (r *rebuild) work(ctx context.Context) error {
 	on := m.Kube
 	if err := r.admit(ctx, on); err != nil {
 		return err
+	}
+	if r.cluster != "" {
+		if err := r.part(ctx, "servers", "looking for the cluster's servers", r.alive); err != nil {
+			return err
+		}
 	}
 	if r.cluster == "" {
 		if err := r.part(ctx, "fence", "taking the next generation", func(ctx context.Context, _ *event.Step) (string, error) { return r.fence(ctx, on) }); err != nil {
@@ -76,6 +84,9 @@ func (r *rebuild) onManagement(ctx context.Context, on *kube.Cluster) error {
 // all is proved: they know no pause, and tenants would miss their clusters. On a run
 // that goes on they may be there already, and stay.
 func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
+	if err := r.forget(ctx); err != nil {
+		return "", err
+	}
 	resources, err := r.t.Engine.Resources(ctx)
 	if err != nil {
 		return "", err
@@ -112,6 +123,31 @@ func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
 	}
 	_, err = r.t.WriteKubeconfigs(ctx)
 	return "the management cluster is there", err
+}
+
+// forget puts a state aside that was not lost and whose management cluster is gone: what is
+// left in the cloud is found by its ownership tags, as after a loss of the state.
+func (r *rebuild) forget(ctx context.Context) error {
+	resources, err := r.t.Engine.Resources(ctx)
+	if err != nil {
+		return err
+	}
+	things, err := r.t.Inventory.List(ctx, r.t.Name())
+	if err != nil {
+		return err
+	}
+	if seen := seenIn(r.t.Name(), resources, things); !seen.Known || len(seen.ControlPlanes) > 0 { // or a former run has made it
+		return nil
+	}
+	text, err := r.t.Engine.Export(ctx)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(r.t.SecretsDir(), "state-before-rebuild-"+time.Now().UTC().Format("20060102t150405z")+".json")
+	if err := target.WriteSecret(path, string(text)); err != nil {
+		return fmt.Errorf("keeping the former state: %w", err)
+	}
+	return r.t.Engine.Discard(ctx)
 }
 
 // remains refuses a rebuild beside servers of the former management cluster: they
@@ -155,6 +191,52 @@ func (r *rebuild) complete(ctx context.Context, _ *event.Step) (string, error) {
 		return "the environment is complete", err
 	}
 	return "Magnum API: " + m.URL, nil
+}
+
+// alive refuses clusters whose servers are gone, before anything is written: their
+// controllers would make others.
+func (r *rebuild) alive(ctx context.Context, step *event.Step) (string, error) {
+	objects := slices.Concat(r.plan.Steps...)
+	seen, err := site.Open(ctx, recovery.Logins(r.plan, objects), environment.UserAgent(), func(n, total int) { step.Count(int64(n), int64(total), "clusters") })
+	if err != nil {
+		return "", err
+	}
+	defer seen.Close()
+	r.result.Checks = recovery.Leave(serverChecks(r.snapshot, r.plan, seen.Cloud()), r.leave)
+	if err := recovery.Err(r.result.Checks); err != nil {
+		return "", &fault.Fault{Exit: fault.ExitUsage, Err: err} // nothing was changed
+	}
+	return "all servers are there", nil
+}
+
+// serverChecks are the proofs about servers, of objects that are not restored yet.
+func serverChecks(s *snapshot.Snapshot, plan *recovery.Plan, cloud recovery.Cloud) []recovery.Check {
+	checks := recovery.Prove(recovery.Evidence{Snapshot: s, Plan: plan, Live: slices.Concat(plan.Steps...), Cloud: cloud, Now: s.Taken})
+	return slices.DeleteFunc(checks, func(c recovery.Check) bool { return c.ID != "machines" && c.ID != "cloud" })
+}
+
+// absent are the clusters of the backup that the management cluster does not have.
+func (r *rebuild) absent(ctx context.Context) ([]string, error) {
+	seed, err := r.t.Seed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	on, leave, err := r.onItself(ctx, seed)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	live, err := restore.Live(ctx, on, r.plan)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for _, o := range live {
+		if o.GetKind() == "Cluster" && o.GroupVersionKind().Group == "cluster.x-k8s.io" {
+			there[o.GetNamespace()+"/"+o.GetName()] = true
+		}
+	}
+	return slices.DeleteFunc(r.plan.Clusters(), func(name string) bool { return there[name] }), nil
 }
 
 // admit refuses to restore everything into a management cluster that is alive: its

@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/preflight"
+	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/catalog"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -35,6 +36,17 @@ type Target struct {
 	Engine    *engine.Engine
 
 	administrator administrator
+
+	// Datastore is put on a seed before anything is made there; nil puts none. It is set
+	// before the engine runs.
+	Datastore kubernetes.Datastore
+}
+
+func (t *Target) putDatastore(ctx context.Context, seed *remote.Machine) error {
+	if t.Datastore == nil {
+		return nil
+	}
+	return t.Datastore(ctx, seed)
 }
 
 // Open opens everything; events receives the progress.
@@ -55,7 +67,7 @@ func Open(ctx context.Context, from environment.Flags, events event.Sink) (*Targ
 	t.administrator = newAdministrator(loaded)
 	folder, _ := bundle.Open(string(loaded.Environment.Spec.Bundle)) // preflight reports one that is needed and missing
 	t.Engine, err = Engine(loaded, events, func() []infer.InferredResource {
-		return slices.Concat(openstack.Resources(c, user, t.Keys(), openstack.Administrator(t.administrator)), kubernetes.Resources(folder, kubernetes.WatchServer(c.Compute), kubernetes.ReadConsole(c.Compute)),
+		return slices.Concat(openstack.Resources(c, user, t.Keys(), openstack.Administrator(t.administrator)), kubernetes.Resources(folder, kubernetes.WatchServer(c.Compute), kubernetes.ReadConsole(c.Compute), t.putDatastore),
 			catalog.Resources(catalog.Options{Cloud: c, Source: source.Opener{Bundle: string(loaded.Environment.Spec.Bundle)}, MemberLogin: environment.MemberLogin}))
 	})
 	return t, err

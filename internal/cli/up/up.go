@@ -12,24 +12,30 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
+// Backup makes a backup of the management cluster of an environment, and returns its id.
+type Backup func(ctx context.Context, from environment.Flags, events event.Sink) (id string, err error)
+
 type options struct {
-	from     environment.Flags
-	timeout  target.Timeout
-	skip     []string
-	yes      bool
-	progress string
-	format   string
+	backup     Backup
+	skipBackup bool
+	from       environment.Flags
+	timeout    target.Timeout
+	skip       []string
+	yes        bool
+	progress   string
+	format     string
 }
 
 // New returns the command.
-func New(streams ui.Streams) *cobra.Command {
-	o := options{progress: "auto", format: "table"}
+func New(streams ui.Streams, backup Backup) *cobra.Command {
+	o := options{backup: backup, progress: "auto", format: "table"}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Create the environment, or update it to match its file",
@@ -37,6 +43,9 @@ func New(streams ui.Streams) *cobra.Command {
 You can run it again at any time: it leaves correct resources alone and adopts what a
 killed run created. If the state is lost, it finds the environment's resources by their
 ownership tags. While the seed is shelved it changes nothing.
+
+If the file has spec.backup, it makes a backup before it changes controllers or Kubernetes
+of a management cluster that is there. --skip-backup leaves it out.
 
 Ctrl-C ends it within ten seconds with exit code 130; run it again to resume. --timeout
 ends it with exit code 5, and the error names what it was waiting for and the cause.`,
@@ -52,6 +61,7 @@ ends it with exit code 5, and the error names what it was waiting for and the ca
 	o.from.Add(cmd.Flags())
 	o.timeout.Add(cmd.Flags())
 	cmd.Flags().StringSliceVar(&o.skip, "skip-check", nil, "ids of preflight checks to skip")
+	cmd.Flags().BoolVar(&o.skipBackup, "skip-backup", false, "make no backup before controllers or Kubernetes are changed")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	ui.ProgressFlag(cmd.Flags(), &o.progress)
 	ui.FormatFlag(cmd.Flags(), &o.format)
@@ -65,6 +75,8 @@ type result struct {
 	Seconds     float64       `json:"seconds"`
 	// Kubeconfigs are the files that were written.
 	Kubeconfigs target.Kubeconfigs `json:"kubeconfigs"`
+	// Backup is the id of the backup that was made first; empty if none was needed.
+	Backup string `json:"backup,omitempty"`
 	// Magnum is the Magnum-compatible API, if the environment has one.
 	Magnum target.Magnum `json:"magnum,omitzero"`
 }
@@ -94,6 +106,10 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 			return err
 		}
 	}
+	saved, err := o.save(ctx, t, program, progress)
+	if err != nil {
+		return err
+	}
 	report, err := t.Engine.Up(ctx, program.Program)
 	finish()
 	if err != nil {
@@ -111,7 +127,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	if o.format != "table" {
-		return ui.Output(streams.Out, o.format, result{t.Name(), report, time.Since(start).Seconds(), paths, magnum}, ui.Table{})
+		return ui.Output(streams.Out, o.format, result{t.Name(), report, time.Since(start).Seconds(), paths, saved, magnum}, ui.Table{})
 	}
 	target.WriteReport(streams.Out, report)
 	fmt.Fprintf(streams.Out, "%s is up (%s)\n", t.Name(), ui.Duration(time.Since(start)))

@@ -1,0 +1,257 @@
+package recover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/recovery/diagnosis"
+	"github.com/slipway-sh/slipway/internal/recovery/restore"
+	"github.com/slipway-sh/slipway/stacks"
+	"github.com/slipway-sh/slipway/stacks/engine"
+	"github.com/slipway-sh/slipway/stacks/kubernetes"
+	"github.com/slipway-sh/slipway/stacks/openstack"
+)
+
+// How long an API may not answer before it counts as lost: API servers restart, and load
+// balancers notice late.
+const (
+	silentTime = time.Minute
+	askTime    = 10 * time.Second
+	askEvery   = 3 * time.Second
+)
+
+// diagnose asks the cloud and, where they are reached, the clusters. What was found is in
+// the verdict also with an error.
+func (r *rebuild) diagnose(ctx context.Context) (diagnosis.Verdict, error) {
+	step := event.Start(r.progress, "diagnosis", "asking the cloud and the clusters")
+	seen, err := r.look(ctx, step)
+	if err != nil {
+		step.End("", err)
+		return diagnosis.Verdict{}, err
+	}
+	verdict, err := seen.Judge()
+	if err == nil && verdict.Repair != diagnosis.Rebuild && seen.Known {
+		var rebuilt bool
+		if rebuilt, err = r.rebuilt(ctx, seen); rebuilt {
+			verdict.Repair, verdict.Will = diagnosis.Rebuild, []string{"go on with the rebuild that a former run began"}
+		}
+	}
+	step.End(string(verdict.Repair), err)
+	return verdict, err
+}
+
+// look collects what is judged.
+func (r *rebuild) look(ctx context.Context, step *event.Step) (diagnosis.Seen, error) {
+	resources, err := r.t.Engine.Resources(ctx)
+	if err != nil {
+		return diagnosis.Seen{}, err
+	}
+	things, err := r.t.Inventory.List(ctx, r.t.Name())
+	if err != nil {
+		return diagnosis.Seen{}, err
+	}
+	seen := seenIn(r.t.Name(), resources, things)
+	seen.FromSnapshot, seen.Survivor = r.fromSnapshot, r.survivor
+	seen.Backup = r.snapshot != nil
+	seen.Datastore = r.snapshot != nil && len(r.snapshot.Datastore) > 0
+	if m := r.t.Environment.Spec.ManagementCluster; m != nil {
+		seen.Wanted = m.ControlPlane.Count
+	}
+	if !seen.Known {
+		seen.SeedProblem, seen.ManagementProblem = "", "it is not in the state"
+		return seen, nil
+	}
+	seed, err := r.t.Seed(ctx)
+	if err != nil { // a former run has seen that it is gone
+		seen.Seed, seen.ManagementProblem = nil, err.Error()
+		return seen, nil
+	}
+	if seen.Seed != nil {
+		step.Wait("asking the seed")
+		seen.SeedProblem = problem(ctx, func(ctx context.Context) (*kube.Cluster, func(), error) { return onSeed(ctx, seed) })
+	}
+	step.Wait("asking the management cluster")
+	seen.ManagementProblem = problem(ctx, func(ctx context.Context) (*kube.Cluster, func(), error) { return r.onItself(ctx, seed) })
+	if err := ctx.Err(); err != nil {
+		return seen, context.Cause(ctx)
+	}
+	if seen.SeedProblem != "" || seen.ManagementProblem != "" || seen.Seed == nil {
+		return seen, nil
+	}
+	report, dead, err := r.report(ctx, seed, seen.Pivoted)
+	if err != nil {
+		return seen, err
+	}
+	seen.Dead = dead
+	if part, waiting := report.Waiting(); waiting {
+		seen.Unready = strings.TrimSuffix(part.Kind+" "+part.Name+": "+part.State+": "+part.Cause, ": ")
+	}
+	return seen, nil
+}
+
+// seenIn is what the state and the cloud say. The state counts as knowing a management
+// cluster that was ready once.
+func seenIn(environment string, resources []engine.Resource, things []openstack.Resource) diagnosis.Seen {
+	seen := diagnosis.Seen{Environment: environment}
+	for _, one := range resources {
+		switch one.Name {
+		case stacks.StepManagementCluster:
+			seen.Known = one.Text("adminKubeconfig") != ""
+		case stacks.StepManagementMove:
+			seen.Pivoted = true
+		}
+	}
+	for _, thing := range things {
+		server := diagnosis.Server{Name: thing.Name, ID: thing.ID, State: thing.State}
+		switch {
+		case thing.Type == openstack.TypeServer && thing.Step == stacks.StepSeed:
+			seen.Seed = &server
+		case thing.Type == openstack.TypeVolume && thing.Step == stacks.StepData:
+			seen.Volume, seen.VolumeID = true, thing.ID
+		case thing.Type == openstack.TypeServer && thing.Step == stacks.StepManagementCluster && strings.HasPrefix(thing.Name, environment+"-control-plane-"):
+			seen.ControlPlanes = append(seen.ControlPlanes, server)
+		case thing.Type == openstack.TypeServer && thing.Step == stacks.StepManagementCluster:
+			seen.Workers = append(seen.Workers, server)
+		}
+	}
+	return seen
+}
+
+// opener connects to a cluster.
+type opener func(context.Context) (on *kube.Cluster, leave func(), err error)
+
+// problem is why a cluster does not answer for silentTime; "" if it does.
+func problem(ctx context.Context, open opener) string {
+	last := ""
+	for end := time.Now().Add(silentTime); ; {
+		err := answers(ctx, open)
+		if err == nil {
+			return ""
+		}
+		last = err.Error()
+		if ctx.Err() != nil || time.Now().After(end) {
+			return last
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(askEvery):
+		}
+	}
+}
+
+// answers asks once whether a cluster is ready to serve, with its etcd.
+func answers(ctx context.Context, open opener) error {
+	ctx, stop := context.WithTimeout(ctx, 3*askTime)
+	defer stop()
+	on, leave, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	asking, stopAsking := context.WithTimeout(ctx, askTime)
+	defer stopAsking()
+	_, err = on.Typed.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(asking)
+	return err
+}
+
+// onSeed connects to Kubernetes on the seed.
+func onSeed(ctx context.Context, seed *target.Seed) (*kube.Cluster, func(), error) {
+	if seed.Kubeconfig == "" {
+		return nil, nil, errors.New("the state has no kubeconfig of it")
+	}
+	machine, err := seed.Login(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	on, err := kubernetes.Reach(machine, seed.Kubeconfig)
+	if err != nil {
+		machine.Close()
+		return nil, nil, err
+	}
+	return on, func() { machine.Close() }, nil
+}
+
+// onItself connects to the management cluster.
+func (r *rebuild) onItself(ctx context.Context, seed *target.Seed) (*kube.Cluster, func(), error) {
+	m, leave, err := seed.OpenManagement(ctx, r.t.Loaded)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m.Kube, leave, nil
+}
+
+// holder connects to the cluster that has the management cluster's objects.
+func (r *rebuild) holder(ctx context.Context, seed *target.Seed, pivoted bool) (*kube.Cluster, func(), error) {
+	if pivoted {
+		return r.onItself(ctx, seed)
+	}
+	return onSeed(ctx, seed)
+}
+
+// report reads the management cluster's objects. dead are its Machines whose server is not
+// among those of the cloud, which are listed completely or not at all.
+func (r *rebuild) report(ctx context.Context, seed *target.Seed, pivoted bool) (report clusterapi.Report, dead []string, err error) {
+	on, leave, err := r.holder(ctx, seed, pivoted)
+	if err != nil {
+		return report, nil, err
+	}
+	defer leave()
+	reports, err := clusterapi.Read(ctx, on.Dynamic, stacks.ManagementNamespace)
+	if err != nil {
+		return report, nil, err
+	}
+	at := slices.IndexFunc(reports, func(one clusterapi.Report) bool { return one.Name == r.t.Name() })
+	if at < 0 {
+		return report, nil, fmt.Errorf("reading the management cluster: its Cluster %s/%s is not there", stacks.ManagementNamespace, r.t.Name())
+	}
+	things, err := r.t.Inventory.List(ctx, r.t.Name())
+	if err != nil {
+		return report, nil, err
+	}
+	return reports[at], deadIn(reports[at].Machines, things), nil
+}
+
+// deadIn are the Machines that had a server which is gone.
+func deadIn(machines []clusterapi.Machine, things []openstack.Resource) (dead []string) {
+	for _, m := range machines {
+		if m.Server != "" && !slices.ContainsFunc(things, func(t openstack.Resource) bool { return t.Type == openstack.TypeServer && t.ID == m.Server }) {
+			dead = append(dead, m.Name)
+		}
+	}
+	return dead
+}
+
+// rebuilt reports whether the management cluster is not the one of the backup, but one that
+// a former run made and has not completed.
+func (r *rebuild) rebuilt(ctx context.Context, seen diagnosis.Seen) (bool, error) {
+	if r.snapshot == nil || seen.ManagementProblem != "" || seen.Seed == nil {
+		return false, nil
+	}
+	seed, err := r.t.Seed(ctx)
+	if err != nil {
+		return false, err
+	}
+	on, leave, err := r.onItself(ctx, seed)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	for _, o := range r.snapshot.Objects {
+		if o.GetKind() == "Namespace" && o.GetName() == metav1.NamespaceSystem {
+			live, err := on.Typed.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+			return err == nil && live.UID != o.GetUID(), err
+		}
+	}
+	generation, err := restore.Generation(ctx, on)
+	return generation > 0, err
+}

@@ -1,0 +1,101 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/remote"
+)
+
+// Node logs in to a machine of the management cluster through a connection to the seed. Its
+// host key is hostKey, a line of authorized_keys; if that is empty, what cloud-init wrote on
+// the machine's console, which the cloud shows to its project.
+func (s *Seed) Node(ctx context.Context, c *cloud.Cloud, through *remote.Machine, serverID, hostKey string) (*remote.Machine, error) {
+	compute, err := c.Compute()
+	if err != nil {
+		return nil, err
+	}
+	server, err := servers.Get(ctx, compute, serverID).Extract()
+	if err != nil {
+		return nil, c.Fault("server "+serverID, err)
+	}
+	address := fixedAddress(server.Addresses)
+	if address == "" {
+		return nil, fault.New("server "+server.Name, errors.New("the cloud knows no address of it"), "see its ports with openstack port list --server "+server.ID)
+	}
+	if hostKey == "" {
+		text, err := servers.ShowConsoleOutput(ctx, compute, server.ID, servers.ShowConsoleOutputOpts{}).Extract()
+		if err != nil {
+			return nil, c.Fault("console of server "+server.Name, err)
+		}
+		if hostKey = hostKeyIn(text); hostKey == "" {
+			return nil, fault.Usage("server "+server.Name, errors.New("its SSH host key is not known: its console no longer has what cloud-init wrote there"),
+				"read /etc/ssh/ssh_host_ed25519_key.pub on the machine's console, and give the line with --host-key")
+		}
+	}
+	m, err := remote.Open(ctx, remote.Target{Address: net.JoinHostPort(address, "22"), User: s.user, HostKey: hostKey, Key: s.privateKey, Dial: through.DialContext})
+	if err != nil {
+		return nil, fault.New("server "+server.Name, err, "see its console with openstack console log show "+server.ID+", and that its security group lets the seed reach port 22")
+	}
+	return m, nil
+}
+
+// hostKeyIn is the last host key on a console, Ed25519 before others; "" is none.
+func hostKeyIn(console string) string {
+	_, block, ok := cutLast(console, "-----BEGIN SSH HOST KEY KEYS-----")
+	block, _, ends := strings.Cut(block, "-----END SSH HOST KEY KEYS-----")
+	if !ok || !ends {
+		return ""
+	}
+	found := ""
+	for line := range strings.Lines(block) {
+		line = strings.TrimSpace(line)
+		if _, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line)); err != nil {
+			continue
+		}
+		if strings.HasPrefix(line, ssh.KeyAlgoED25519+" ") {
+			return line
+		}
+		if found == "" {
+			found = line
+		}
+	}
+	return found
+}
+
+func cutLast(text, mark string) (before, after string, found bool) {
+	at := strings.LastIndex(text, mark)
+	if at < 0 {
+		return text, "", false
+	}
+	return text[:at], text[at+len(mark):], true
+}
+
+// fixedAddress is the first fixed IPv4 address of a server, else an IPv6 one.
+func fixedAddress(networks map[string]any) string {
+	other := ""
+	for _, list := range networks {
+		ports, _ := list.([]any)
+		for _, one := range ports {
+			port, _ := one.(map[string]any)
+			address, _ := port["addr"].(string)
+			if kind := port["OS-EXT-IPS:type"]; kind != nil && kind != "fixed" {
+				continue
+			}
+			if ip := net.ParseIP(address); ip == nil {
+				continue
+			} else if ip.To4() != nil {
+				return address
+			}
+			other = address
+		}
+	}
+	return other
+}
