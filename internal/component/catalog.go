@@ -136,6 +136,7 @@ func cloudImages(v Versions) []Component {
 
 func addonImages(v Versions) []Component {
 	return []Component{
+		imageAs(KindNode, v.Kubernetes, "slipway.sh/kind-node:"+v.Kubernetes, "Apache-2.0 AND LicenseRef-Debian"),
 		imageAs(SlipwayImage, SlipwayVersion(), "ghcr.io/slipway-sh/slipway:"+SlipwayVersion(), apache),
 		image("metrics-server", v.MetricsServer, "registry.k8s.io/metrics-server/metrics-server", apache),
 		image("flannel", v.Flannel, "ghcr.io/flannel-io/flannel", gplTool),

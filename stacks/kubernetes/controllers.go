@@ -83,7 +83,7 @@ func (controllersKind) id(ControllersInputs) string { return "controllers" }
 func (controllersKind) blank(in ControllersInputs) ControllersState { return ControllersState{in} }
 
 func (k controllersKind) settle(ctx context.Context, in ControllersInputs) (ControllersState, error) {
-	machine, err := in.open(ctx)
+	machine, err := in.reach(ctx)
 	if err != nil {
 		return k.blank(in), err
 	}
@@ -99,6 +99,11 @@ func (k controllersKind) settle(ctx context.Context, in ControllersInputs) (Cont
 func applyControllers(ctx context.Context, on *kube.Cluster, options controllers.Options) error {
 	ctx, tell, stop := patient(ctx, controllersTime, "they are not available")
 	defer stop()
+	return applyControllersTelling(ctx, on, options, tell)
+}
+
+// applyControllersTelling is applyControllers with another's patience.
+func applyControllersTelling(ctx context.Context, on *kube.Cluster, options controllers.Options, tell func(string)) error {
 	objects, err := controllers.Objects(options)
 	if err != nil {
 		return err

@@ -93,7 +93,7 @@ func (k magnumKind) settle(ctx context.Context, in MagnumInputs) (MagnumState, e
 	if err := json.Unmarshal([]byte(in.Settings), settings); err != nil {
 		return state, fmt.Errorf("reading the settings: %w", err)
 	}
-	machine, err := in.open(ctx)
+	machine, err := in.reach(ctx)
 	if err != nil {
 		return state, err
 	}
