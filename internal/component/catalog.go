@@ -159,6 +159,13 @@ func SeedComponents() []Component {
 	return append(all, machine("seed", v.K3s), binary("k3s", v.K3s, apache))
 }
 
+// LocalSeedComponents are what a local seed needs instead.
+func LocalSeedComponents() []Component {
+	v := DefaultVersions()
+	node, _ := Find(KindNode)
+	return append(append(clusterAPIImages(v), providerManifests(v)...), node)
+}
+
 // NodeComponents are what nodes of clusters need that boot the bundle's image.
 func NodeComponents() []Component {
 	return []Component{machine("node", DefaultVersions().Kubernetes)}

@@ -79,7 +79,7 @@ func NewLooker(wanted Runtime) Looker {
 
 // Look looks for a runtime, and what a cluster of the name finds there.
 func (l Looker) Look(ctx context.Context, name string) Host {
-	h := l.runtime(ctx)
+	h := l.Runtime(ctx)
 	if h.Runtime == "" || h.Problem != "" {
 		return h
 	}
@@ -96,9 +96,9 @@ func (l Looker) Look(ctx context.Context, name string) Host {
 	return h
 }
 
-// runtime returns the first runtime that works; else the first that is there, with what
+// Runtime returns the first runtime that works; else the first that is there, with what
 // keeps it from working.
-func (l Looker) runtime(ctx context.Context) Host {
+func (l Looker) Runtime(ctx context.Context) Host {
 	candidates := runtimes()
 	if l.Wanted != "" {
 		candidates = []Runtime{l.Wanted}
