@@ -43,15 +43,7 @@ func (e Environment) Program(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	group, err := e.securityGroup(ctx)
-	if err != nil {
-		return err
-	}
 	login, err := e.keyPair(ctx)
-	if err != nil {
-		return err
-	}
-	image, err := e.image(ctx, StepImage, e.Choices.ImageID, e.Image)
 	if err != nil {
 		return err
 	}
@@ -59,11 +51,7 @@ func (e Environment) Program(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	seed, err := e.seed(ctx, network, group, login, image, credential)
-	if err != nil {
-		return err
-	}
-	clusterAPI, err := e.seedCluster(ctx, seed)
+	seed, clusterAPI, err := e.anySeed(ctx, network, login, credential)
 	if err != nil || e.Config.Spec.ManagementCluster == nil {
 		return err
 	}
@@ -72,6 +60,28 @@ func (e Environment) Program(ctx *pulumi.Context) error {
 		return err
 	}
 	return e.magnum(ctx, management)
+}
+
+// anySeed is the seed that the environment file asks for, with Cluster API on it: a server, or
+// a container on this machine.
+func (e Environment) anySeed(ctx *pulumi.Context, network networkRefs, login login, credential *openstack.ApplicationCredential) (Seed, seedCluster, error) {
+	if e.Config.Spec.Seed.IsLocal() {
+		return e.localSeed(ctx, credential)
+	}
+	group, err := e.securityGroup(ctx)
+	if err != nil {
+		return Seed{}, seedCluster{}, err
+	}
+	image, err := e.image(ctx, StepImage, e.Choices.ImageID, e.Image)
+	if err != nil {
+		return Seed{}, seedCluster{}, err
+	}
+	seed, err := e.seed(ctx, network, group, login, image, credential)
+	if err != nil {
+		return Seed{}, seedCluster{}, err
+	}
+	clusterAPI, err := e.seedCluster(ctx, seed)
+	return seed, clusterAPI, err
 }
 
 // owned says that a resource belongs to a step of the environment, and adds the

@@ -32,7 +32,7 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) (managemen
 		return management{}, err
 	}
 	refs := kubernetes.ClusterRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
-		ServerID: p.seed.Server.ID(), Name: e.Config.Metadata.Name, Namespace: ManagementNamespace, Chart: e.Equipment.Chart,
+		ServerID: p.on.on, Name: e.Config.Metadata.Name, Namespace: ManagementNamespace, Chart: e.Equipment.Chart,
 		Version: word(e.Values(Made{})["kubernetesVersion"]), VolumesPolicy: e.Config.Spec.VolumesPolicy, Values: e.clusterValues(p, image)}
 	cluster, err := kubernetes.NewCluster(ctx, StepManagementCluster, refs, pulumi.DependsOn(p.on.ready))
 	if err != nil {
@@ -59,9 +59,9 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) (managemen
 	if err != nil {
 		return management{}, err
 	}
-	if e.Config.Spec.Seed.Role == config.RolePivot {
+	if seed := e.Config.Spec.Seed; seed.Role == config.RolePivot || seed.IsLocal() {
 		if _, err := kubernetes.NewManagementMove(ctx, StepManagementMove, kubernetes.ManagementMoveRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
-			ServerID: p.seed.Server.ID(), ManagementKubeconfig: cluster.AdminKubeconfig, Name: e.Config.Metadata.Name, Namespace: ManagementNamespace},
+			ServerID: p.on.on, ManagementKubeconfig: cluster.AdminKubeconfig, Name: e.Config.Metadata.Name, Namespace: ManagementNamespace},
 			pulumi.DependsOn(append([]pulumi.Resource{ready, clusterAPI, own}, p.on.ready...))); err != nil {
 			return management{}, err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/clusterctl"
 	"github.com/slipway-sh/slipway/addons/scheduledbackup"
 	"github.com/slipway-sh/slipway/internal/component"
+	"github.com/slipway-sh/slipway/internal/localseed"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 	"github.com/slipway-sh/slipway/stacks/seed"
@@ -30,6 +31,8 @@ type Equipment struct {
 	Registries  map[string]seed.Registry
 	// PrivateKey belongs to the operator's own key pair, if there is one.
 	PrivateKey string
+	// Local are the settings of a local seed, but for what is on every seed.
+	Local localseed.Settings
 	// ControllersImage is the reference of the image of Slipway's own controllers.
 	ControllersImage string
 	// Chart is the kubernetes.ChartID of the management cluster's chart.
@@ -152,6 +155,8 @@ func (e Environment) onManagement() map[string]string {
 type seedCluster struct {
 	login      kubernetes.LoginRefs
 	kubeconfig pulumi.StringOutput
+	// on is the ID of what it runs on.
+	on pulumi.StringInput
 	// ready are what clusters need before they can be made.
 	ready []pulumi.Resource
 }
@@ -183,7 +188,7 @@ func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, erro
 	ctx.Export(OutputHostKey, s.HostKey.PublicKey)
 	ctx.Export(OutputPrivateKey, pulumi.ToSecret(s.PrivateKey))
 	ctx.Export(OutputKubeconfig, pulumi.ToSecret(k3s.Kubeconfig))
-	return seedCluster{login, k3s.Kubeconfig, []pulumi.Resource{clusterAPI, own}}, nil
+	return seedCluster{login, k3s.Kubeconfig, s.Server.ID(), []pulumi.Resource{clusterAPI, own}}, nil
 }
 
 // controllers are Slipway's own, on the seed or on the management cluster.

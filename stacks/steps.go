@@ -25,6 +25,8 @@ const (
 
 // The steps on the seed.
 const (
+	// StepLocalSeed is a seed on the operator's machine, with all that runs on it.
+	StepLocalSeed  = "local-seed"
 	StepK3s        = "k3s"
 	StepClusterAPI = "cluster-api"
 	// StepControllers are Slipway's own: addon provider and janitor.

@@ -136,6 +136,7 @@ func cloudImages(v Versions) []Component {
 
 func addonImages(v Versions) []Component {
 	return []Component{
+		imageAs(KindNode, v.Kubernetes, "slipway.sh/kind-node:"+v.Kubernetes, "Apache-2.0 AND LicenseRef-Debian"),
 		imageAs(SlipwayImage, SlipwayVersion(), "ghcr.io/slipway-sh/slipway:"+SlipwayVersion(), apache),
 		image("metrics-server", v.MetricsServer, "registry.k8s.io/metrics-server/metrics-server", apache),
 		image("flannel", v.Flannel, "ghcr.io/flannel-io/flannel", gplTool),
@@ -156,6 +157,13 @@ func SeedComponents() []Component {
 	v := DefaultVersions()
 	all := append(clusterAPIImages(v), providerManifests(v)...)
 	return append(all, machine("seed", v.K3s), binary("k3s", v.K3s, apache))
+}
+
+// LocalSeedComponents are what a local seed needs instead.
+func LocalSeedComponents() []Component {
+	v := DefaultVersions()
+	node, _ := Find(KindNode)
+	return append(append(clusterAPIImages(v), providerManifests(v)...), node)
 }
 
 // NodeComponents are what nodes of clusters need that boot the bundle's image.

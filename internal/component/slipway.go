@@ -8,6 +8,9 @@ import (
 // SlipwayImage is the name of the image of Slipway's own controllers.
 const SlipwayImage = "slipway"
 
+// KindNode is the name of the node image of local seeds.
+const KindNode = "kind-node"
+
 // SlipwayVersion is the version of this binary as a tag of an image may be
 // written: that of the module, with its commit, or "devel" when it was built
 // without one.

@@ -8,13 +8,24 @@ const (
 	RolePivot     = "pivot"
 )
 
-// Seed is the server that runs Cluster API first.
+// The providers of the seed.
+const (
+	ProviderOpenStack = "openstack"
+	ProviderKind      = "kind"
+)
+
+// Seed is what runs Cluster API first.
 type Seed struct {
+	// What the seed is. `openstack`: a server in the project. `kind`: a container on your machine, made by the library of kind with Docker, Podman or
+	// nerdctl. It creates the management cluster, moves all Cluster API objects there and is deleted; `up` and `down` make it again when they need it. The
+	// environment then has no seed server, so the settings of that server are refused. You cannot change it for an existing environment.
+	Provider string `json:"provider" default:"openstack" schema:"enum=openstack|kind"`
 	// Role of the seed once the management cluster is ready. `permanent`: Cluster API on the seed keeps managing the management cluster. `pivot`: the
 	// Cluster API objects are pivoted to the management cluster, which is then self-managed, and the seed can be shelved. You can change this later; the
 	// objects are then pivoted, or pivoted back.
 	Role string `json:"role" default:"permanent" schema:"enum=permanent|pivot"`
 	// Image of the server, by name or ID; if several active images have the name, the newest is used. Any cloud image with systemd and cloud-init will do: what it lacks is brought over SSH. Empty: the bundle's own image, uploaded once as a private image.
+	// With `provider: kind` it is the node image, such as `kindest/node:v1.34.3`, which Docker or Podman fetches. Empty: the bundle's own.
 	Image string `json:"image,omitempty"`
 	// Flavor, by name or ID. Empty: the flavor with the least memory that has at least 2 vCPUs, 8 GiB of memory and, without
 	// `rootVolume`, 20 GB of disk.
@@ -144,3 +155,6 @@ type K3s struct {
 	// `kubelet-arg: ["max-pods=200"]`. Settings that Slipway makes itself (`data-dir`, `tls-san`, `token` and others) are refused.
 	Config map[string]any `json:"config,omitempty"`
 }
+
+// IsLocal reports whether the seed is a container on the operator's machine.
+func (s Seed) IsLocal() bool { return s.Provider == ProviderKind }

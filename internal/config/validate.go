@@ -28,6 +28,7 @@ func Validate(e *Environment, given func(path string) bool) []Problem {
 	v.magnum(e)
 	v.backup(e)
 	v.role(e)
+	v.localSeed(e)
 	for host, registry := range e.Spec.Registries {
 		v.registry(field.NewPath("spec", "registries").Key(host), registry)
 	}

@@ -54,3 +54,16 @@ func CheckSkew(cluster, group string) error {
 	}
 	return nil
 }
+
+// Older reports whether a version is older than another.
+func Older(one, other string) (bool, error) {
+	a, err := version.ParseGeneric(one)
+	if err != nil {
+		return false, fmt.Errorf("reading version %q: %w", one, err)
+	}
+	b, err := version.ParseGeneric(other)
+	if err != nil {
+		return false, fmt.Errorf("reading version %q: %w", other, err)
+	}
+	return a.LessThan(b), nil
+}

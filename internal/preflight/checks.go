@@ -21,6 +21,7 @@ func Checks() []Check {
 		{"network", "Do the named networks and subnets exist?", checkNetwork},
 		{"floating-ip", "Can the seed be reached from outside?", checkFloatingIP},
 		{"availability-zone", "Do the named availability zones exist?", checkZones},
+		{"local-seed", "Can this machine run the local seed?", checkLocalSeed},
 		{"flavor", "Is there a large enough flavor, or the named one?", checkFlavor},
 		{"image", "Is there an active image with the name, and is it fit for the seed?", checkImage},
 		{"volume-type", "Do the named volume types exist?", checkVolumeTypes},

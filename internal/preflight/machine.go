@@ -21,7 +21,7 @@ const seedStep = "seed"
 // checkFlavor takes the named flavor, or the large enough one with the least memory
 // (F22). The flavor's disk does not matter if the server boots from a volume.
 func checkFlavor(r *run) {
-	if !r.Snapshot.Known(cloud.Compute, cloud.ListFlavors) {
+	if r.seed.IsLocal() || !r.Snapshot.Known(cloud.Compute, cloud.ListFlavors) {
 		return
 	}
 	if wanted := r.seed.Flavor; wanted != "" {
@@ -96,6 +96,9 @@ const bundleUser = "debian"
 
 // checkImage takes the newest active image with the name (S-13), and its login user.
 func checkImage(r *run) {
+	if r.seed.IsLocal() { // its image is none of the cloud
+		return
+	}
 	c := &r.result.Choices
 	if r.seed.Image == "" {
 		c.SSHUser = firstOf(r.seed.SSH.User, bundleUser)
@@ -174,7 +177,7 @@ func loginOf(text string) string {
 }
 
 func checkVolumeTypes(r *run) {
-	if !r.Snapshot.Known(cloud.Volume, cloud.ListVolumeTypes) {
+	if r.seed.IsLocal() || !r.Snapshot.Known(cloud.Volume, cloud.ListVolumeTypes) {
 		return
 	}
 	wanted := map[string]string{"spec.seed.dataVolume.type": r.seed.DataVolume.Type}

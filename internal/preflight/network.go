@@ -159,6 +159,8 @@ func checkFloatingIP(r *run) {
 		c.FloatingCIDRs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.ranges(c.FloatingNetworkID), r.ranges(c.ExternalNetworkID)))))
 	}()
 	switch {
+	case r.seed.IsLocal():
+		return
 	case !r.seed.WantsFloatingIP():
 		if r.seed.ProvisioningNetwork == "" && r.seed.MakesNetwork() {
 			r.find(Warning, "seed", "give the seed a floating IP, a provisioning network, or an existing network that you can reach", "it has no floating IP, so your machine must reach the addresses of %s directly", r.seed.Network.CIDR)
@@ -195,10 +197,8 @@ func (r *run) fixedAddress(address string) {
 // checkZones refuses zones that do not exist. Hints for the network are left out if
 // the cloud does not have the extension (S-10).
 func checkZones(r *run) {
-	r.zone("spec.seed.availabilityZone", cloud.Compute, cloud.ComputeZones, r.seed.AvailabilityZone)
-	r.zone("spec.seed.dataVolume.availabilityZone", cloud.Volume, cloud.VolumeZones, r.seed.DataVolume.AvailabilityZone)
-	if root := r.seed.RootVolume; root != nil {
-		r.zone("spec.seed.rootVolume.availabilityZone", cloud.Volume, cloud.VolumeZones, root.AvailabilityZone)
+	if !r.seed.IsLocal() {
+		r.seedZones()
 	}
 	hints := r.seed.Network.AvailabilityZoneHints
 	if len(hints) == 0 {
@@ -221,4 +221,13 @@ func (r *run) zone(key string, service cloud.Service, kind, name string) {
 		return
 	}
 	r.find(Error, "availability zone "+name, "choose "+choices(zones)+" in "+key, "there is no available %s zone with this name", kind)
+}
+
+// seedZones are those of the seed's server and volumes.
+func (r *run) seedZones() {
+	r.zone("spec.seed.availabilityZone", cloud.Compute, cloud.ComputeZones, r.seed.AvailabilityZone)
+	r.zone("spec.seed.dataVolume.availabilityZone", cloud.Volume, cloud.VolumeZones, r.seed.DataVolume.AvailabilityZone)
+	if root := r.seed.RootVolume; root != nil {
+		r.zone("spec.seed.rootVolume.availabilityZone", cloud.Volume, cloud.VolumeZones, root.AvailabilityZone)
+	}
 }

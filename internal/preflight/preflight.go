@@ -43,6 +43,8 @@ type Input struct {
 	Environment *config.Environment
 	Snapshot    *cloud.Snapshot
 	Bundle      Bundle
+	// LocalSeed is what this machine has for a local seed; nil if that was not asked.
+	LocalSeed *LocalSeed
 	// Images are the images of spec.images.
 	Images []manifest.Image
 	// Steps are the steps that create resources; names derive from them.

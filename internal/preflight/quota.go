@@ -53,6 +53,19 @@ func (m machines) add(needs map[resource]int) {
 // server is deleted before the new one is created.
 func (r *run) needs() map[resource]int {
 	needs := map[resource]int{}
+	if !r.seed.IsLocal() {
+		r.serverNeeds(needs)
+	}
+	if r.seed.SSH.KeyPair == "" && !r.begun() {
+		needs[resource{cloud.Compute, "key_pairs"}]++
+	}
+	r.networkNeeds(needs)
+	r.clusterNeeds(needs)
+	return needs
+}
+
+// serverNeeds adds the seed's server with all that goes with it.
+func (r *run) serverNeeds(needs map[resource]int) {
 	if !r.exists("server") {
 		seed := machines{count: 1, ports: 1}
 		if r.seed.ProvisioningNetwork != "" {
@@ -73,16 +86,10 @@ func (r *run) needs() map[resource]int {
 	if r.seed.WantsFloatingIP() && !r.seed.FloatingIP.Address.IsValid() && !r.exists("floating IP") {
 		needs[resource{cloud.Network, "floating_ips"}]++
 	}
-	if r.seed.SSH.KeyPair == "" && !r.begun() {
-		needs[resource{cloud.Compute, "key_pairs"}]++
-	}
 	if !r.exists("security group") {
 		needs[resource{cloud.Network, "security_groups"}]++
 		needs[resource{cloud.Network, "security_group_rules"}] += r.rules()
 	}
-	r.networkNeeds(needs)
-	r.clusterNeeds(needs)
-	return needs
 }
 
 // networkNeeds adds network, subnet and router, with the ports of the router and

@@ -116,7 +116,10 @@ func versionIn(values string) string {
 	return known.KubernetesVersion
 }
 
-type clusterKind struct{ console Console }
+type clusterKind struct {
+	console Console
+	seeds   *LocalSeeds
+}
 
 func (clusterKind) object(in ClusterInputs) string { return "cluster " + in.Name }
 
@@ -137,12 +140,12 @@ func (k clusterKind) update(ctx context.Context, old ClusterState, in ClusterInp
 	if err := json.Unmarshal([]byte(in.Values), &values); err != nil {
 		return state, fmt.Errorf("reading the values: %w", err)
 	}
-	machine, err := in.open(ctx)
+	machine, err := in.reach(ctx)
 	if err != nil {
 		return state, err
 	}
 	defer machine.Close()
-	at, err := locate(ctx, machine, in, old)
+	at, err := locate(ctx, machine, k.seeds, in, old)
 	if err != nil {
 		return state, err
 	}

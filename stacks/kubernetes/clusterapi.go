@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/kube"
-	"github.com/slipway-sh/slipway/internal/remote"
 )
 
 // ClusterAPIInputs are the inputs of Cluster API with its providers.
@@ -116,17 +115,23 @@ func (k clusterAPIKind) settle(ctx context.Context, in ClusterAPIInputs) (Cluste
 }
 
 func (k clusterAPIKind) install(ctx context.Context, in ClusterAPIInputs) error {
-	var settings map[string]clusterctl.Settings
-	if err := json.Unmarshal([]byte(in.Settings), &settings); err != nil {
-		return fmt.Errorf("reading the provider settings: %w", err)
-	}
 	ctx, tell, stop := patient(ctx, installTime, "not all controllers are available")
 	defer stop()
-	machine, err := in.open(ctx)
+	machine, err := in.reach(ctx)
 	if err != nil {
 		return err
 	}
 	defer machine.Close()
+	return installClusterAPI(ctx, machine, k.bundle, in, tell)
+}
+
+// installClusterAPI installs Cluster API on the cluster of the inputs, and waits until its
+// webhooks answer.
+func installClusterAPI(ctx context.Context, machine Way, from *bundle.Folder, in ClusterAPIInputs, tell func(string)) error {
+	var settings map[string]clusterctl.Settings
+	if err := json.Unmarshal([]byte(in.Settings), &settings); err != nil {
+		return fmt.Errorf("reading the provider settings: %w", err)
+	}
 	onSeed, _, err := cluster(machine, in.Kubeconfig)
 	if err != nil {
 		return err
@@ -136,7 +141,7 @@ func (k clusterAPIKind) install(ctx context.Context, in ClusterAPIInputs) error 
 		return err
 	}
 	defer remove()
-	installation := clusterctl.Installation{Bundle: k.bundle, Cluster: onSeed, Kubeconfig: path, Settings: settings, TrustBundle: in.TrustBundle, Environment: in.Environment,
+	installation := clusterctl.Installation{Bundle: from, Cluster: onSeed, Kubeconfig: path, Settings: settings, TrustBundle: in.TrustBundle, Environment: in.Environment,
 		Progress: tell}
 	if err := insist(ctx, installation.Run, installation.Progress); err != nil {
 		return err
@@ -163,7 +168,7 @@ func insist(ctx context.Context, do func(context.Context) error, tell func(strin
 
 // local writes a kubeconfig file, mode 0600, that connects through the machine until ctx
 // ends; the clusterctl library accepts only a file.
-func local(ctx context.Context, m *remote.Machine, kubeconfig string) (path string, remove func(), err error) {
+func local(ctx context.Context, m Way, kubeconfig string) (path string, remove func(), err error) {
 	config, err := clientcmd.Load([]byte(kubeconfig))
 	if err != nil {
 		return "", nil, fmt.Errorf("reading the kubeconfig: %w", err)

@@ -60,7 +60,10 @@ type readyCluster struct {
 // Annotate names the resource's type.
 func (*readyCluster) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "ReadyCluster") }
 
-type readyClusterKind struct{ console Console }
+type readyClusterKind struct {
+	console Console
+	seeds   *LocalSeeds
+}
 
 func (readyClusterKind) object(in ReadyClusterInputs) string { return "cluster " + in.Name }
 
@@ -69,13 +72,13 @@ func (readyClusterKind) id(in ReadyClusterInputs) string { return in.Namespace +
 func (readyClusterKind) blank(in ReadyClusterInputs) ReadyClusterState { return ReadyClusterState{in} }
 
 func (k readyClusterKind) settle(ctx context.Context, in ReadyClusterInputs) (ReadyClusterState, error) {
-	machine, err := in.open(ctx)
+	machine, err := in.reach(ctx)
 	if err != nil {
 		return k.blank(in), err
 	}
 	defer machine.Close()
-	cluster := ClusterInputs{Kubeconfig: in.Kubeconfig, Name: in.Name, Namespace: in.Namespace}
-	at, err := locate(ctx, machine, cluster, ClusterState{AdminKubeconfig: in.AdminKubeconfig})
+	cluster := ClusterInputs{Login: in.Login, Kubeconfig: in.Kubeconfig, Name: in.Name, Namespace: in.Namespace}
+	at, err := locate(ctx, machine, k.seeds, cluster, ClusterState{AdminKubeconfig: in.AdminKubeconfig})
 	if err != nil {
 		return k.blank(in), err
 	}

@@ -94,19 +94,28 @@ func await(ctx context.Context, parent *kube.Cluster, in ClusterInputs, console 
 
 // remove deletes the cluster and waits until it is gone from the cloud; then it deletes the
 // release, whose charts keep what Cluster API must delete in order.
-func (clusterKind) remove(ctx context.Context, state ClusterState) error {
+func (k clusterKind) remove(ctx context.Context, state ClusterState) error {
 	in := state.ClusterInputs
-	machine, err := in.openNow(ctx)
+	machine, err := in.reachNow(ctx)
 	if err != nil {
 		return fault.New("seed at "+in.Address, err, "run slipway down, which deletes all resources with the environment's ownership tag")
 	}
 	defer machine.Close()
-	at, err := locate(ctx, machine, in, ClusterState{}) // a seed that does not answer counts as gone
+	if in.Local != "" {
+		seed, err := k.seeds.Find(ctx, in.Local, func(text string) { status(ctx, text) })
+		if err != nil {
+			return err
+		}
+		if seed == "" {
+			return selfManaged(ctx, machine, state) // else it went with its seed
+		}
+	}
+	at, err := locate(ctx, machine, k.seeds, in, ClusterState{}) // a seed that does not answer counts as gone
 	if err != nil {
 		return err
 	}
 	if at.place == move.Management {
-		return fault.New("cluster "+in.Name, errors.New("it is self-managed and cannot delete itself"), "run slipway down, which deletes all resources with the environment's ownership tag")
+		return errSelfManaged(in.Name)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, removeTime, fmt.Errorf("it still exists after %s", removeTime))
 	defer cancel()
@@ -122,4 +131,17 @@ func (clusterKind) remove(ctx context.Context, state ClusterState) error {
 		return err
 	}
 	return clusterapi.AwaitServerGroups(ctx, at.Kube.Dynamic, in.Namespace, in.Name)
+}
+
+// errSelfManaged is the error about a cluster that nothing but itself could delete.
+func errSelfManaged(name string) error {
+	return fault.New("cluster "+name, errors.New("it is self-managed and cannot delete itself"), "run slipway down, which deletes all resources with the environment's ownership tag")
+}
+
+// selfManaged is errSelfManaged if a cluster has its own objects.
+func selfManaged(ctx context.Context, w Way, state ClusterState) error {
+	if there, err := itselfHas(ctx, w, state.AdminKubeconfig, state.Namespace, state.Name); err == nil && there {
+		return errSelfManaged(state.Name)
+	}
+	return nil
 }

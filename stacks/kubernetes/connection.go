@@ -28,6 +28,9 @@ type Login struct {
 	HostKey string `pulumi:"hostKey"`
 	// PrivateKey is the login key in OpenSSH's PEM format.
 	PrivateKey string `pulumi:"privateKey" provider:"secret"`
+	// Local are the LocalSettings, as JSON, of an environment whose seed is a local one;
+	// the fields above are empty then.
+	Local string `pulumi:"local,optional" provider:"secret"`
 }
 
 // The patience with a machine: cloud-init creates the user after sshd answers, and even
@@ -53,14 +56,14 @@ func status(ctx context.Context, text string) { p.GetLogger(ctx).InfoStatus(text
 // apiAddress is the address of the Kubernetes API on the seed itself.
 const apiAddress = "127.0.0.1:6443"
 
-// Reach connects to a Kubernetes API through the machine.
-func Reach(m *remote.Machine, kubeconfig string) (*kube.Cluster, error) {
+// Reach connects to a Kubernetes API.
+func Reach(m Way, kubeconfig string) (*kube.Cluster, error) {
 	c, _, err := cluster(m, kubeconfig)
 	return c, err
 }
 
-// cluster connects to a Kubernetes API through the machine.
-func cluster(m *remote.Machine, kubeconfig string) (*kube.Cluster, *rest.Config, error) {
+// cluster connects to a Kubernetes API.
+func cluster(m Way, kubeconfig string) (*kube.Cluster, *rest.Config, error) {
 	config, err := Through(m, kubeconfig)
 	if err != nil {
 		return nil, nil, err
@@ -69,9 +72,8 @@ func cluster(m *remote.Machine, kubeconfig string) (*kube.Cluster, *rest.Config,
 	return c, config, err
 }
 
-// Through returns the client configuration of a kubeconfig, with connections through the
-// machine.
-func Through(m *remote.Machine, kubeconfig string) (*rest.Config, error) {
+// Through returns the client configuration of a kubeconfig, with connections by the way.
+func Through(m Way, kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(kubeconfig))
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
@@ -93,7 +95,7 @@ type way struct{ dial, serverName string }
 // apiFor returns how a machine reaches the API of a kubeconfig: its own over loopback,
 // because its public address need not be reachable from itself; that of another cluster
 // unchanged.
-func apiFor(m *remote.Machine, server string) (way, error) {
+func apiFor(m Way, server string) (way, error) {
 	u, err := url.Parse(server)
 	if err != nil {
 		return way{}, fmt.Errorf("reading the server's URL: %w", err)

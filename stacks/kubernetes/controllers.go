@@ -113,7 +113,7 @@ func (k controllersKind) settle(ctx context.Context, in ControllersInputs) (Cont
 		}
 		backup = &settings
 	}
-	machine, err := in.open(ctx)
+	machine, err := in.reach(ctx)
 	if err != nil {
 		return k.blank(in), err
 	}
@@ -158,6 +158,11 @@ func readFence(text string) (*controllers.Fence, error) {
 func applyControllers(ctx context.Context, on *kube.Cluster, options controllers.Options) error {
 	ctx, tell, stop := patient(ctx, controllersTime, "they are not available")
 	defer stop()
+	return applyControllersTelling(ctx, on, options, tell)
+}
+
+// applyControllersTelling is applyControllers with another's patience.
+func applyControllersTelling(ctx context.Context, on *kube.Cluster, options controllers.Options, tell func(string)) error {
 	objects, err := controllers.Objects(options)
 	if err != nil {
 		return err

@@ -70,9 +70,16 @@ type K3sRefs struct {
 // LoginRefs is a Login whose fields come from other resources.
 type LoginRefs struct {
 	Address, HostKey, PrivateKey, User pulumi.StringInput
+	// Local are the LocalSettings, as JSON, instead of all others; empty for a seed that is
+	// a server.
+	Local string
 }
 
 func (l LoginRefs) properties() pulumi.Map {
+	if l.Local != "" {
+		none := pulumi.String("")
+		return pulumi.Map{"address": none, "user": none, "hostKey": none, "privateKey": none, "local": pulumi.ToSecret(pulumi.String(l.Local))}
+	}
 	return pulumi.Map{"address": l.Address, "user": l.User, "hostKey": l.HostKey, "privateKey": pulumi.ToSecret(l.PrivateKey)}
 }
 

@@ -104,7 +104,7 @@ func (k magnumKind) settle(ctx context.Context, in MagnumInputs) (MagnumState, e
 	if err != nil {
 		return state, err
 	}
-	machine, err := in.open(ctx)
+	machine, err := in.reach(ctx)
 	if err != nil {
 		return state, err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/addons/clusterctl/move"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/remote"
 )
 
 // ManagementMoveInputs are the inputs of the pivot of a cluster's objects to the cluster
@@ -82,7 +81,7 @@ const (
 	askTime = 10 * time.Second
 )
 
-type managementMoveKind struct{}
+type managementMoveKind struct{ seeds *LocalSeeds }
 
 func (managementMoveKind) object(in ManagementMoveInputs) string {
 	return "pivot of cluster " + in.Name
@@ -100,11 +99,25 @@ func (k managementMoveKind) settle(ctx context.Context, in ManagementMoveInputs)
 	state := k.blank(in)
 	ctx, cancel := context.WithTimeoutCause(ctx, moveTime, fmt.Errorf("it is not done after %s", moveTime))
 	defer cancel()
-	machine, err := in.open(ctx)
+	machine, err := in.reach(ctx)
 	if err != nil {
 		return state, err
 	}
 	defer machine.Close()
+	if in.Local != "" {
+		if in.Kubeconfig, err = k.seeds.forMove(ctx, machine, in); err != nil || in.Kubeconfig == "" {
+			return state, err
+		}
+	}
+	if state, err = in.pivot(ctx, machine, state); err != nil || in.Local == "" {
+		return state, err
+	}
+	status(ctx, "deleting the local seed")
+	return state, k.seeds.Remove(ctx, in.Local)
+}
+
+// pivot is settle once there is a seed.
+func (in ManagementMoveInputs) pivot(ctx context.Context, machine Way, state ManagementMoveState) (ManagementMoveState, error) {
 	m, err := in.move(ctx, machine)
 	if err != nil {
 		return state, err
@@ -128,19 +141,24 @@ func (k managementMoveKind) settle(ctx context.Context, in ManagementMoveInputs)
 }
 
 // remove pivots the objects back to the seed.
-func (managementMoveKind) remove(ctx context.Context, state ManagementMoveState) error {
+func (k managementMoveKind) remove(ctx context.Context, state ManagementMoveState) error {
 	in := state.ManagementMoveInputs
-	machine, err := in.openNow(ctx)
+	machine, err := in.reachNow(ctx)
 	if err != nil {
 		return fault.New("seed at "+in.Address, err, "run slipway down, which deletes all resources with the environment's ownership tag")
 	}
 	defer machine.Close()
+	if in.Local != "" {
+		if in.Kubeconfig, err = k.seeds.ForMoveBack(ctx, machine, in, func(text string) { status(ctx, text) }); err != nil || in.Kubeconfig == "" {
+			return err
+		}
+	}
 	_, err = MoveBack(ctx, machine, in, func(text string) { status(ctx, text) })
 	return err
 }
 
 // move returns what to move, with connections through the machine.
-func (in ManagementMoveInputs) move(ctx context.Context, machine *remote.Machine) (move.Move, error) {
+func (in ManagementMoveInputs) move(ctx context.Context, machine Way) (move.Move, error) {
 	m := move.Move{Cluster: types.NamespacedName{Namespace: in.Namespace, Name: in.Name}, Kubeconfig: in.ManagementKubeconfig,
 		Seed: move.Side{Name: "seed"}, Management: move.Side{Name: "management cluster"}, Progress: func(text string) { status(ctx, text) }}
 	var err error
@@ -154,7 +172,7 @@ func (in ManagementMoveInputs) move(ctx context.Context, machine *remote.Machine
 // MoveBack pivots a cluster's objects back to the seed, so that the cluster does not have
 // to delete itself; it returns false if they were there already. It gives the controllers
 // on the seed some time to read the cloud.
-func MoveBack(ctx context.Context, machine *remote.Machine, in ManagementMoveInputs, progress func(string)) (bool, error) {
+func MoveBack(ctx context.Context, machine Way, in ManagementMoveInputs, progress func(string)) (bool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, moveTime, fmt.Errorf("it is not done after %s", moveTime))
 	defer cancel()
 	m, err := in.move(ctx, machine)
@@ -201,7 +219,16 @@ type location struct {
 // locate finds the objects of a cluster: where the record on the seed says; without a
 // record, on the seed. A replaced seed has no record: then the cluster itself is asked,
 // with the last known kubeconfig, because it may be self-managed.
-func locate(ctx context.Context, machine *remote.Machine, in ClusterInputs, before ClusterState) (location, error) {
+func locate(ctx context.Context, machine Way, seeds *LocalSeeds, in ClusterInputs, before ClusterState) (location, error) {
+	if in.Local != "" {
+		var err error
+		if in.Kubeconfig, err = seeds.forCluster(ctx, machine, in, before); err != nil {
+			return location{}, err
+		}
+		if in.Kubeconfig == "" {
+			return reach(machine, before.AdminKubeconfig)
+		}
+	}
 	seed := location{Side: move.Side{Name: "seed"}, place: move.Seed}
 	var err error
 	if seed.Kube, seed.Config, err = cluster(machine, in.Kubeconfig); err != nil {
@@ -240,7 +267,7 @@ func locate(ctx context.Context, machine *remote.Machine, in ClusterInputs, befo
 		"run slipway recover, which puts the seed's datastore of a backup back")
 }
 
-func reach(machine *remote.Machine, kubeconfig string) (location, error) {
+func reach(machine Way, kubeconfig string) (location, error) {
 	l := location{Side: move.Side{Name: "management cluster"}, place: move.Management}
 	var err error
 	l.Kube, l.Config, err = cluster(machine, kubeconfig)

@@ -11,16 +11,17 @@ import (
 )
 
 // Resources are the resources of this package, for the engine. The bundle may be nil if
-// nothing is created, as in down.
-func Resources(folder *bundle.Folder, watch Watch, console Console, datastore Datastore) []infer.InferredResource {
+// nothing is created, as in down; seeds are the local ones.
+func Resources(folder *bundle.Folder, watch Watch, console Console, datastore Datastore, seeds *LocalSeeds) []infer.InferredResource {
 	return []infer.InferredResource{
 		infer.Resource(&k3s{controller[K3sInputs, K3sState]{k3sKind{watch, console, folder, datastore}}}),
 		infer.Resource(&clusterAPI{controller[ClusterAPIInputs, ClusterAPIState]{clusterAPIKind{folder}}}),
 		infer.Resource(&ownControllers{controller[ControllersInputs, ControllersState]{controllersKind{}}}),
 		infer.Resource(&magnum{controller[MagnumInputs, MagnumState]{magnumKind{}}}),
-		infer.Resource(&workloadCluster{controller[ClusterInputs, ClusterState]{clusterKind{console}}}),
-		infer.Resource(&readyCluster{controller[ReadyClusterInputs, ReadyClusterState]{readyClusterKind{console}}}),
-		infer.Resource(&managementMove{controller[ManagementMoveInputs, ManagementMoveState]{managementMoveKind{}}}),
+		infer.Resource(&workloadCluster{controller[ClusterInputs, ClusterState]{clusterKind{console, seeds}}}),
+		infer.Resource(&readyCluster{controller[ReadyClusterInputs, ReadyClusterState]{readyClusterKind{console, seeds}}}),
+		infer.Resource(&localSeed{controller[LocalSeedInputs, LocalSeedState]{localSeedKind{seeds}}}),
+		infer.Resource(&managementMove{controller[ManagementMoveInputs, ManagementMoveState]{managementMoveKind{seeds}}}),
 	}
 }
 

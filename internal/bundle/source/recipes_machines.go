@@ -72,6 +72,18 @@ func machineRecipes() map[string]recipe {
 				"slipway-images@management.service", "slipway-images@"+ownArchive+".service", "kubelet.service"),
 			Room: ownRoom,
 		},
+		component.KindNode: kindNode{Module: "kind", machine: machine{
+			Base: baseMachine, Folders: []string{"common", "kind"}, Version: component.KubernetesVersion,
+			Programs: map[string]string{
+				"usr/local/bin/containerd": "containerd", "usr/local/bin/containerd-shim-runc-v2": "containerd-shim-runc-v2",
+				"usr/local/bin/ctr": "ctr", "usr/local/sbin/runc": "runc", "usr/local/bin/crictl": "crictl",
+				// kind's unit starts the kubelet from here.
+				"usr/bin/kubelet": "kubelet", "usr/bin/kubeadm": "kubeadm", "usr/bin/kubectl": "kubectl",
+			},
+			Archives: map[string]string{"opt/cni/bin": "cni-plugins"},
+			Images:   map[string][]string{"cluster": kindImages()},
+			Enable:   []string{"slipway-container.service", "containerd.service", "kubelet.service", "undo-mount-hacks.service", "slipway-images.service"},
+		}},
 		seedSystem: machine{
 			Base: baseMachine, Boot: machineBoot, Processor: p, Folders: []string{"common", seedFolder}, Version: component.K3sVersion,
 			Programs: seedPrograms(),

@@ -37,6 +37,9 @@ func run(ctx context.Context, streams ui.Streams, from environment.Flags, lines 
 	if err != nil {
 		return err
 	}
+	if seed.Local != "" {
+		return target.ErrNoSeed()
+	}
 	c, err := cloud.Open(ctx, environment.CloudOptions(loaded))
 	if err != nil {
 		return err

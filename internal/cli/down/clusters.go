@@ -20,7 +20,6 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
-	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 )
@@ -52,12 +51,14 @@ type parent struct {
 // sweep deletes what is left.
 func (o options) clusters(ctx context.Context, t *target.Target, progress event.Sink) error {
 	seed, err := t.Seed(ctx)
-	if err != nil || seed.Kubeconfig == "" {
+	if err != nil || seed.Kubeconfig == "" && seed.Local == "" {
 		return nil
 	}
-	machine, err := seed.Login(ctx)
-	if err != nil {
-		return nil
+	var machine kubernetes.Way = kubernetes.Direct{}
+	if seed.Local == "" {
+		if machine, err = seed.Login(ctx); err != nil {
+			return nil
+		}
 	}
 	defer machine.Close()
 	parents, err := look(ctx, machine, map[string]string{onSeed: seed.Kubeconfig, onManagement: seed.Management})
@@ -85,13 +86,37 @@ func (o options) clusters(ctx context.Context, t *target.Target, progress event.
 	if err := forget(t, tenants); err != nil {
 		return err
 	}
+	if seed.Local != "" {
+		if own, err = bring(ctx, t, seed, machine, progress); err != nil {
+			return err
+		}
+	}
 	return deleteAll(ctx, home(ctx, t, seed, machine, own, progress), policy, progress)
+}
+
+// bring brings a local seed back if the management cluster manages itself, and returns what
+// can delete it: the seed, with the clusters that are on it.
+func bring(ctx context.Context, t *target.Target, seed *target.Seed, machine kubernetes.Way, progress event.Sink) ([]parent, error) {
+	step := event.Start(progress, stacks.StepLocalSeed, "looking for the local seed")
+	kubeconfig, err := t.BringSeed(ctx, seed, step.Wait)
+	if err == nil && kubeconfig == "" {
+		step.End("not needed", nil)
+		return nil, nil
+	}
+	step.End("ready", err)
+	if err != nil {
+		return nil, err
+	}
+	seed.Kubeconfig = kubeconfig
+	parents, err := look(ctx, machine, map[string]string{onSeed: kubeconfig})
+	own, _ := divide(parents, stacks.ManagementNamespace, t.Name())
+	return own, err
 }
 
 // home pivots a self-managed management cluster back to the seed, and returns the
 // parent that can delete it. If the pivot fails nothing can: its step says why,
 // and the sweep deletes what is left.
-func home(ctx context.Context, t *target.Target, seed *target.Seed, machine *remote.Machine, own []parent, progress event.Sink) []parent {
+func home(ctx context.Context, t *target.Target, seed *target.Seed, machine kubernetes.Way, own []parent, progress event.Sink) []parent {
 	on := slices.IndexFunc(own, func(p parent) bool { return p.name == onSeed })
 	if on < 0 || seed.Management == "" {
 		return own
@@ -119,7 +144,7 @@ func home(ctx context.Context, t *target.Target, seed *target.Seed, machine *rem
 
 // look asks Cluster API on the cluster of each kubeconfig; an empty kubeconfig is
 // no cluster.
-func look(ctx context.Context, machine *remote.Machine, kubeconfigs map[string]string) ([]parent, error) {
+func look(ctx context.Context, machine kubernetes.Way, kubeconfigs map[string]string) ([]parent, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("no answer in %s", lookTime))
 	defer cancel()
 	var parents []parent

@@ -8,7 +8,6 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
-	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 	"github.com/slipway-sh/slipway/stacks/workload"
 )
@@ -16,7 +15,7 @@ import (
 // deleteWorkloads deletes the clusters of `slipway cluster create` in parallel, as
 // `slipway cluster delete` does: with their releases, which have server groups in
 // the cloud, and their credentials.
-func deleteWorkloads(ctx context.Context, t *target.Target, seed *target.Seed, machine *remote.Machine, progress event.Sink) error {
+func deleteWorkloads(ctx context.Context, t *target.Target, seed *target.Seed, machine kubernetes.Way, progress event.Sink) error {
 	config, err := kubernetes.Through(machine, seed.Management)
 	if err != nil {
 		return err

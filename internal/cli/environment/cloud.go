@@ -57,6 +57,9 @@ func Check(ctx context.Context, c *cloud.Cloud, loaded *config.Loaded, steps, sk
 	}
 	input := preflight.Input{Environment: loaded.Environment, Snapshot: snapshot, Bundle: lookAtBundle(loaded.Environment),
 		Steps: steps, Now: time.Now(), Skip: skip}
+	if loaded.Environment.Spec.Seed.IsLocal() {
+		input.LocalSeed = lookAtMachine(ctx, loaded.Environment.Metadata.Name, c.Provider.IdentityEndpoint, snapshot.Token.ProjectID)
+	}
 	for _, listed := range list {
 		input.Images = append(input.Images, listed.Manifest.Spec.Images[0])
 	}
@@ -87,11 +90,14 @@ func lookAtBundle(e *config.Environment) preflight.Bundle {
 		facts.NodeImage = node.SHA256
 	}
 	needed := component.SeedComponents()
+	if e.Spec.Seed.IsLocal() {
+		needed = component.LocalSeedComponents()
+	}
 	if m := e.Spec.ManagementCluster; m != nil && m.Image == "" {
 		needed = append(needed, component.NodeComponents()...)
 	}
 	for _, c := range needed {
-		ownImage := c.Name == "seed" && e.Spec.Seed.Image != ""
+		ownImage := (c.Name == "seed" || c.Name == component.KindNode) && e.Spec.Seed.Image != ""
 		if bill.Item(c.Name) == nil && !ownImage {
 			facts.Missing = append(facts.Missing, c.Name)
 		}

@@ -78,7 +78,10 @@ func (o options) text(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if seed.Kubeconfig == "" {
+	if seed.Local != "" && o.cluster == onSeed {
+		return "", target.ErrNoSeed()
+	}
+	if seed.Kubeconfig == "" && seed.Management == "" {
 		return "", fault.New("seed "+seed.Name, errors.New("its Kubernetes was not ready yet"), "run slipway up to go on")
 	}
 	if seed.Management == "" && o.cluster == management {

@@ -66,6 +66,9 @@ func (o options) run(ctx context.Context, streams ui.Streams, do func(context.Co
 	if err != nil {
 		return err
 	}
+	if seed.Local != "" {
+		return target.ErrNoSeed()
+	}
 	state, err := do(ctx, t, seed, progress)
 	finish()
 	if err != nil {

@@ -49,6 +49,8 @@ type facts struct {
 	seed     []component
 	clusters []cluster
 	backups  record.State
+	// note says why there is no seed, which is no fault.
+	note string
 }
 
 // cluster is a cluster of Cluster API.
@@ -69,6 +71,14 @@ func health(ctx context.Context, t *target.Target, shelved bool) (facts, error) 
 		return facts{}, err
 	}
 	f := facts{access: seed.Access(t.Loaded)}
+	if seed.Local != "" {
+		f.note = target.NoSeed
+		if seed.Management == "" {
+			f.note = "the local seed is at work, or waits for the next slipway up"
+			return f, nil
+		}
+		return f, f.itself(ctx, seed)
+	}
 	if seed.Kubeconfig == "" {
 		return f, nil
 	}
@@ -100,6 +110,21 @@ func health(ctx context.Context, t *target.Target, shelved bool) (facts, error) 
 		f.backups, err = record.Load(ctx, on.Typed)
 	}
 	return f, err
+}
+
+// itself asks a management cluster that has no seed.
+func (f *facts) itself(ctx context.Context, seed *target.Seed) error {
+	config, leave, err := seed.Reach(ctx, seed.Management)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	on, err := kube.New(config)
+	if err != nil {
+		return err
+	}
+	f.clusters, err = clusters(ctx, on, "management")
+	return err
 }
 
 // direct asks the management cluster without going through the seed.

@@ -64,6 +64,8 @@ type result struct {
 	// Seed is what runs on the seed; Unreachable says why that is unknown.
 	Seed        []component `json:"seed,omitempty"`
 	Unreachable string      `json:"unreachable,omitempty"`
+	// Note says why there is no seed, if that is no fault.
+	Note string `json:"note,omitempty"`
 	// Clusters are the management cluster and its workload clusters.
 	Clusters []cluster `json:"clusters,omitempty"`
 	// Backups is how the scheduled backups and the last drill went.
@@ -86,7 +88,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	r.Resources = append(r.Resources, things...)
 	if len(things) > 0 {
 		known, err := health(ctx, t, target.ShelvedSeed(things))
-		r.Seed, r.Clusters, r.SSH = known.seed, known.clusters, known.access
+		r.Seed, r.Clusters, r.SSH, r.Note = known.seed, known.clusters, known.access, known.note
 		r.Backups = known.backups
 		if err != nil {
 			r.Unreachable = err.Error()
@@ -110,6 +112,9 @@ func (r result) table(wide, drift bool, now time.Time) ui.Table {
 	}
 	if r.Unreachable != "" && !r.shelved {
 		table.Footer = append(table.Footer, "incomplete: "+r.Unreachable)
+	}
+	if r.Note != "" {
+		table.Footer = append(table.Footer, r.Note)
 	}
 	for _, change := range r.Drift {
 		for _, p := range change.Properties {

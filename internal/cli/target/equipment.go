@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/localseed"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 	"github.com/slipway-sh/slipway/stacks/payload"
@@ -29,11 +30,14 @@ func (t *Target) equipment(projectID string) (stacks.Equipment, error) {
 	}
 	bill := folder.Bill()
 	k3s := bill.Item("k3s")
-	if k3s == nil {
+	if k3s == nil && !spec.Seed.IsLocal() {
 		return stacks.Equipment{}, fault.New("bundle "+string(spec.Bundle), errors.New("it contains no k3s"), "run slipway bundle build --dir "+string(spec.Bundle))
 	}
-	e := stacks.Equipment{K3sDigest: k3s.SHA256, Versions: component.VersionsIn(bill), Registries: map[string]seed.Registry{}}
-	if spec.Seed.Image != "" {
+	e := stacks.Equipment{Versions: component.VersionsIn(bill), Registries: map[string]seed.Registry{}}
+	if k3s != nil {
+		e.K3sDigest = k3s.SHA256
+	}
+	if spec.Seed.Image != "" && !spec.Seed.IsLocal() {
 		brings, err := payload.Of(folder)
 		if err != nil {
 			return e, err
@@ -58,6 +62,12 @@ func (t *Target) equipment(projectID string) (stacks.Equipment, error) {
 		e.ControllersImage = own.Ref
 	}
 	e.Cloud = t.login(projectID, e.Authorities)
+	if spec.Seed.IsLocal() {
+		e.Local = localseed.Settings{Name: localseed.Name(t.Name()), Owner: localseed.Owner(t.Name(), t.Cloud.Provider.IdentityEndpoint, projectID), Image: spec.Seed.Image}
+		if own := bill.Item(component.KindNode); own != nil && e.Local.Image == "" {
+			e.Local.Image = own.Ref
+		}
+	}
 	if m := spec.ManagementCluster; m != nil {
 		if e.Chart, err = kubernetes.ChartID(m.Chart); err != nil {
 			return e, err

@@ -46,6 +46,13 @@ func (s *Seed) OpenManagement(ctx context.Context, loaded *config.Loaded) (m *wo
 // Reach returns the client configuration of a kubeconfig of the environment: through
 // the seed, or directly if the seed does not answer. leave closes the connection.
 func (s *Seed) Reach(ctx context.Context, kubeconfig string) (config *rest.Config, leave func(), err error) {
+	if s.Local != "" {
+		config, err := direct(ctx, kubeconfig)
+		if err != nil {
+			return nil, nil, fault.New("management cluster", fmt.Errorf("its API does not answer this machine: %w", err), "see its servers with slipway status; it has no seed to go through, so this machine must reach its address")
+		}
+		return config, func() {}, nil
+	}
 	machine, noLogin := s.Login(ctx)
 	if noLogin != nil {
 		config, err := direct(ctx, kubeconfig)

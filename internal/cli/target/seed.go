@@ -27,6 +27,9 @@ type Seed struct {
 	// ManagementValues are the values of its chart, as JSON.
 	ManagementValues string
 
+	// Local are the settings of a local seed, as JSON; empty if the seed is a server.
+	Local string
+
 	user, hostKey, privateKey string
 	// keyName is the name of the private key that Slipway generated.
 	keyName string
@@ -74,6 +77,8 @@ func SeedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (
 			s.hostKey = r.Text("publicKey")
 		case stacks.StepSSHKey:
 			s.privateKey, s.keyName = r.Text("privateKey"), r.ID
+		case stacks.StepLocalSeed:
+			s.Local = r.Text("local")
 		case stacks.StepK3s:
 			s.user, s.Kubeconfig = r.Text("user"), r.Text("kubeconfig")
 		case stacks.StepManagementCluster:
@@ -84,6 +89,9 @@ func SeedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (
 	}
 	s.Address = cmp.Or(s.Address, internal)
 	s.user = cmp.Or(loaded.Environment.Spec.Seed.SSH.User, s.user, defaultUser)
+	if s.Local != "" {
+		return s, nil
+	}
 	if s.ServerID == "" {
 		return nil, fault.New("seed of "+loaded.Environment.Metadata.Name, errors.New("there is no seed in the state"), "create it with slipway up")
 	}
@@ -97,6 +105,9 @@ func SeedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (
 
 // Login opens an SSH connection to the seed, whose host key is in the state.
 func (s *Seed) Login(ctx context.Context) (*remote.Machine, error) {
+	if s.Local != "" {
+		return nil, ErrNoSeed()
+	}
 	m, err := remote.Open(ctx, remote.Target{Address: net.JoinHostPort(s.Address, "22"), User: s.user, HostKey: s.hostKey, Key: s.privateKey})
 	if err != nil {
 		return nil, fault.New("seed "+s.Name, err, "see with slipway status whether it is running, and its console log with slipway console")

@@ -35,6 +35,9 @@ type Target struct {
 	Inventory openstack.Inventory
 	Engine    *engine.Engine
 
+	// Seeds are the local seeds of this machine.
+	Seeds *kubernetes.LocalSeeds
+
 	administrator administrator
 
 	// Datastore is put on a seed before anything is made there; nil puts none. It is set
@@ -66,8 +69,9 @@ func Open(ctx context.Context, from environment.Flags, events event.Sink) (*Targ
 	t := &Target{Loaded: loaded, Cloud: c, Inventory: openstack.Inventory{Clients: c, UserID: user, KeyPairs: []string{stacks.StepKeyPair}}}
 	t.administrator = newAdministrator(loaded)
 	folder, _ := bundle.Open(string(loaded.Environment.Spec.Bundle)) // preflight reports one that is needed and missing
+	t.Seeds = &kubernetes.LocalSeeds{Provider: environment.LocalSeeds, Dir: loaded.SecretsDir(), Bundle: folder}
 	t.Engine, err = Engine(loaded, events, func() []infer.InferredResource {
-		return slices.Concat(openstack.Resources(c, user, t.Keys(), openstack.Administrator(t.administrator)), kubernetes.Resources(folder, kubernetes.WatchServer(c.Compute), kubernetes.ReadConsole(c.Compute), t.putDatastore),
+		return slices.Concat(openstack.Resources(c, user, t.Keys(), openstack.Administrator(t.administrator)), kubernetes.Resources(folder, kubernetes.WatchServer(c.Compute), kubernetes.ReadConsole(c.Compute), t.putDatastore, t.Seeds),
 			catalog.Resources(catalog.Options{Cloud: c, Source: source.Opener{Bundle: string(loaded.Environment.Spec.Bundle)}, MemberLogin: environment.MemberLogin}))
 	})
 	return t, err
@@ -100,7 +104,7 @@ func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment
 	if program.Images, err = environment.Images(t.Loaded); err != nil {
 		return program, result, err
 	}
-	if result.Choices.ImageID == "" && program.Image.Listed == "" {
+	if !t.Environment.Spec.Seed.IsLocal() && result.Choices.ImageID == "" && program.Image.Listed == "" {
 		if program.Image, err = stacks.BundleImage(string(t.Environment.Spec.Bundle), stacks.SeedImage); err != nil {
 			return program, result, err
 		}
@@ -123,6 +127,9 @@ func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment
 		if err := t.administrator.check(ctx); err != nil {
 			return program, result, err
 		}
+	}
+	if err := t.sameProvider(ctx); err != nil {
+		return program, result, err
 	}
 	return program, result, program.CheckValues()
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
-	"github.com/slipway-sh/slipway/stacks/kubernetes"
 )
 
 // The service account of the token kubeconfig on the management cluster.
@@ -40,12 +39,12 @@ func WriteTokenKubeconfig(ctx context.Context, seed *Seed, loaded *config.Loaded
 	if _, err := os.Stat(path); seed.Management == "" || wanted == nil && err != nil {
 		return "", nil
 	}
-	machine, err := seed.Login(ctx)
+	config, leave, err := seed.Reach(ctx, seed.Management)
 	if err != nil {
 		return "", err
 	}
-	defer machine.Close()
-	cluster, err := kubernetes.Reach(machine, seed.Management)
+	defer leave()
+	cluster, err := kube.New(config)
 	if err != nil {
 		return "", err
 	}
