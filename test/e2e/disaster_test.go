@@ -41,6 +41,7 @@ func TestDisasters(t *testing.T) {
 		return
 	}
 	p := newProject(t)
+	p.append(managementCluster)
 	identity := p.backedUp()
 	defer p.tell()
 	p.timed("up", func() { p.up() })

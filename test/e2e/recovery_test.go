@@ -95,6 +95,25 @@ func (p *project) backedUp() string {
 	return path
 }
 
+// keep copies a kubeconfig out of the folder that is lost, and returns its path as by
+// wants it.
+func (p *project) keep(name string) string {
+	p.t.Helper()
+	text, err := os.ReadFile(filepath.Join(p.folder, ".slipway", name))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	path := filepath.Join(p.t.TempDir(), "kept.kubeconfig")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	relative, err := filepath.Rel(filepath.Join(p.folder, ".slipway"), path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return relative
+}
+
 // tenant is when the nodes and the pods of the tenant's cluster began, with how often
 // their containers were started again.
 func (p *project) tenant(kubeconfig string) []string {

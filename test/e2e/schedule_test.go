@@ -28,6 +28,7 @@ func TestScheduledBackup(t *testing.T) {
 		return
 	}
 	p := newProject(t)
+	p.append(managementCluster)
 	identity := p.backedUp()
 	defer p.tell()
 	p.schedule()
