@@ -60,18 +60,19 @@ func (i Installation) Run(ctx context.Context) error {
 		return err
 	}
 	group, making := errgroup.WithContext(ctx)
+	work := &work{objects: len(p.certManager) + len(p.orc) + len(p.objects) + len(p.late), tell: i.Progress}
 	for _, objects := range [][]*unstructured.Unstructured{p.certManager, p.orc, p.objects} {
-		group.Go(func() error { return i.Cluster.ApplyObjects(making, objects) })
+		group.Go(func() error { return i.Cluster.ApplyEach(making, objects, work.applied) })
 	}
 	for _, late := range p.late {
 		group.Go(func() error {
 			if err := i.Cluster.AwaitSecrets(making, late.deployment.GetNamespace(), late.secrets); err != nil {
 				return err
 			}
-			return i.Cluster.ApplyObjects(making, []*unstructured.Unstructured{late.deployment})
+			return i.Cluster.ApplyEach(making, []*unstructured.Unstructured{late.deployment}, work.applied)
 		})
 	}
-	group.Go(func() error { return i.Cluster.WaitAvailable(making, p.deployments(), i.Progress) })
+	group.Go(func() error { return i.Cluster.WaitAvailable(making, p.deployments(), work.waits) })
 	if err := group.Wait(); err != nil {
 		return err
 	}

@@ -58,8 +58,13 @@ func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 // ApplyObjects is Apply for decoded objects. It retries objects whose webhook is not
 // ready yet, and kinds that are just being defined.
 func (c *Cluster) ApplyObjects(ctx context.Context, objects []*unstructured.Unstructured) error {
+	return c.ApplyEach(ctx, objects, func() {})
+}
+
+// ApplyEach is ApplyObjects that calls applied after each object, from several goroutines.
+func (c *Cluster) ApplyEach(ctx context.Context, objects []*unstructured.Unstructured, applied func()) error {
 	for _, wave := range waves(objects) {
-		if err := c.applyAll(ctx, wave); err != nil {
+		if err := c.applyAll(ctx, wave, applied); err != nil {
 			return err
 		}
 	}
@@ -107,11 +112,17 @@ func definedGroups(objects []*unstructured.Unstructured) map[string]bool {
 	return groups
 }
 
-func (c *Cluster) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+func (c *Cluster) applyAll(ctx context.Context, objects []*unstructured.Unstructured, applied func()) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(applyParallel)
 	for _, object := range objects {
-		group.Go(func() error { return c.apply(ctx, object) })
+		group.Go(func() error {
+			if err := c.apply(ctx, object); err != nil {
+				return err
+			}
+			applied()
+			return nil
+		})
 	}
 	return group.Wait()
 }

@@ -119,7 +119,7 @@ func podCause(pod *corev1.Pod, now time.Time) (Cause, bool) {
 			c.Message = strings.TrimSpace(status.Image + " " + waiting.Message)
 			c.Hopeless = age > stuck
 		case "InvalidImageName", "CreateContainerConfigError", "CreateContainerError":
-			c.Hopeless = age > stuck
+			c.Hopeless = age > stuck && !slowRuntime(waiting.Message)
 		}
 		return c, true
 	}
@@ -127,6 +127,13 @@ func podCause(pod *corev1.Pod, now time.Time) (Cause, bool) {
 		return Cause{Object: name, Reason: "Pending", Message: fmt.Sprintf("for %s; its volumes or its network are not ready", age.Round(time.Second))}, true
 	}
 	return Cause{}, false
+}
+
+// slowRuntime tells whether the kubelet only gave up waiting for the container runtime: it
+// tries again, and the runtime goes on meanwhile with what it had begun. An emulated
+// machine that unpacks images was seen to take more than the kubelet's two minutes.
+func slowRuntime(message string) bool {
+	return strings.Contains(message, "context deadline exceeded") || strings.Contains(message, "is reserved for")
 }
 
 // ended is how a container ended last.

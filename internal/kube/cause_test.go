@@ -48,6 +48,8 @@ func TestCauses(t *testing.T) {
 		"first crash":        {[]*corev1.Pod{pod(time.Minute, waiting("CrashLoopBackOff", "back-off", 1, 2))}, "CrashLoopBackOff", false},
 		"image missing":      {[]*corev1.Pod{pod(2*time.Minute, waiting("ImagePullBackOff", "not found", 0, 0))}, "example.org/capi:v1 not found", true},
 		"image just missing": {[]*corev1.Pod{pod(time.Second, waiting("ErrImagePull", "not found", 0, 0))}, "ErrImagePull", false},
+		"slow runtime":       {[]*corev1.Pod{pod(9*time.Minute, waiting("CreateContainerError", "context deadline exceeded", 0, 0))}, "CreateContainerError", false},
+		"no such command":    {[]*corev1.Pod{pod(9*time.Minute, waiting("CreateContainerError", "no command specified", 0, 0))}, "no command specified", true},
 		"unschedulable":      {[]*corev1.Pod{pod(2*time.Minute, unschedulable)}, "Insufficient memory", true},
 		"just created":       {[]*corev1.Pod{pod(time.Second, waiting("ContainerCreating", "", 0, 0))}, "", false},
 		"worst first":        {[]*corev1.Pod{pod(time.Second, waiting("ErrImagePull", "x", 0, 0)), pod(2*time.Minute, unschedulable)}, "Insufficient memory", true},
