@@ -82,14 +82,16 @@ func TestRefusals(t *testing.T) {
 		args          []string
 		cause, remedy string
 	}{
-		"no target":          {bare, []string{"list"}, "no target", "spec.backup"},
-		"no recipients":      {bare, []string{"create", "--target", "file:///nowhere"}, "nobody could read", "age-keygen"},
-		"a wrong target":     {e, []string{"list", "--target", "ftp://x"}, "ftp://x", "s3://"},
-		"no backups":         {e, []string{"show"}, "no backups", "slipway backup create"},
-		"no such backup":     {e, []string{"show", "2020"}, "no such backup", "slipway backup list"},
-		"no identity":        {e, []string{"verify", "--identity", e.file}, "no file with an age identity", "age-keygen"},
-		"all and one":        {e, []string{"verify", "--all", "2020"}, "named too", "one of the two"},
-		"no such kubeconfig": {e, []string{"create", "--kubeconfig", "/nowhere"}, "/nowhere", "kubectl"},
+		"no target":           {bare, []string{"list"}, "no target", "spec.backup"},
+		"no recipients":       {bare, []string{"create", "--target", "file:///nowhere"}, "nobody could read", "age-keygen"},
+		"a wrong target":      {e, []string{"list", "--target", "ftp://x"}, "ftp://x", "s3://"},
+		"no backups":          {e, []string{"show"}, "no backups", "slipway backup create"},
+		"no such backup":      {e, []string{"show", "2020"}, "no such backup", "slipway backup list"},
+		"no identity":         {e, []string{"verify", "--identity", e.file}, "no file with an age identity", "age-keygen"},
+		"all and one":         {e, []string{"verify", "--all", "2020"}, "named too", "one of the two"},
+		"a drill without key": {e, []string{"drill"}, "no private age key", "age"},
+		"no bundle":           {e, []string{"drill", "--identity", e.identity}, "no such file", "spec.bundle"},
+		"no such kubeconfig":  {e, []string{"create", "--kubeconfig", "/nowhere"}, "/nowhere", "kubectl"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,9 +136,38 @@ func TestBackupOfARealCluster(t *testing.T) {
 	if pruned := e.must(t, "prune"); !strings.Contains(pruned, first.ID) || !strings.Contains(pruned, "removed") {
 		t.Errorf("pruned\n%s", pruned)
 	}
+	drill(t, e, second)
 	damage(t, e)
+	if out, err := e.run(t, "drill", "--identity", e.identity, "--record=false"); err == nil || !strings.Contains(err.Error(), "digest") {
+		t.Errorf("a drill of a forged byte: %v\n%s", err, out)
+	}
 	if out, err := e.run(t, "verify"); err == nil || !strings.Contains(out, "digest") {
 		t.Errorf("a forged byte: %v\n%s", err, out)
+	}
+}
+
+// drill restores the backup into another API server.
+func drill(t *testing.T, e environment, b store.Backup) {
+	t.Helper()
+	bundle, err := filepath.Abs(os.Getenv("SLIPWAY_BUNDLE"))
+	if err == nil {
+		err = os.Symlink(bundle, filepath.Join(e.dir, "bundle"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, failed := e.run(t, "drill", "--identity", e.identity, "--record=false", "-o", "json")
+	var result struct {
+		Backup     string
+		Passed     bool
+		Clusters   []string
+		Checks     []struct{ ID, State string }
+		Parts      []struct{ Name string }
+		RTOSeconds float64 `json:"rtoSeconds"`
+	}
+	decode(t, out, &result)
+	if result.Backup != b.ID || strings.Join(result.Clusters, " ") != "default/c" || len(result.Checks) != 7 || len(result.Parts) != 6 || result.RTOSeconds <= 0 || result.Passed != (failed == nil) {
+		t.Errorf("drill: %v\n%s", failed, out)
 	}
 }
 
