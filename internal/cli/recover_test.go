@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,7 +38,14 @@ func TestRecoverAsksTheCloud(t *testing.T) {
 	}
 	diagnosed("never ready", fault.ExitUsage, "the state knows no management cluster", "--identity")
 
-	withManagement(t, file)
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, append(text, "  managementCluster: {controlPlane: {count: 3}}\n"...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	withManagement(t, file, []byte("none"))
 	shelve(t, compute, data[statusData](t, "status", "-f", file, "-o", "json"))
 	diagnosed("shelved", fault.ExitUsage, "prod-seed is SHELVED_OFFLOADED", "slipway seed wake", "the seed's data volume is there")
 
@@ -59,7 +64,7 @@ func TestRecoverAsksTheCloud(t *testing.T) {
 	deleted(t, compute, plane)
 	diagnosed("without servers", fault.ExitUsage, "control plane servers: 0 of 3", "only a full rebuild", "openstack volume delete ")
 
-	storage := cloud.Member.Volume(t)
+	storage := cloud.Member.BlockStorage(t)
 	pages, err := volumes.List(storage, nil).AllPages(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -97,50 +102,4 @@ func deleted(t *testing.T, compute *gophercloud.ServiceClient, id string) {
 		}
 	}
 	t.Fatalf("server %s is there", id)
-}
-
-// withManagement makes the state and the file of an environment with a management cluster,
-// as if it had been ready once.
-func withManagement(t *testing.T, file string) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = os.WriteFile(file, append(text, "  managementCluster: {controlPlane: {count: 3}}\n"...), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, stdout, stderr := run(t.Context(), "state", "export", "-f", file)
-	if code != fault.ExitOK {
-		t.Fatalf("exporting: %d\n%s", code, stderr)
-	}
-	var state map[string]any
-	if err := json.Unmarshal([]byte(stdout), &state); err != nil {
-		t.Fatal(err)
-	}
-	deployment, _ := state["deployment"].(map[string]any)
-	resources, _ := deployment["resources"].([]any)
-	for _, one := range resources {
-		r, _ := one.(map[string]any)
-		urn, _ := r["urn"].(string)
-		if !strings.HasSuffix(urn, "::seed") {
-			continue
-		}
-		parts := strings.Split(urn, "::")
-		resources = append(resources, map[string]any{"urn": strings.Join([]string{parts[0], parts[1], "slipway:kubernetes:Cluster", "management-cluster"}, "::"), "custom": true, "id": "default/prod",
-			"type": "slipway:kubernetes:Cluster", "provider": r["provider"], "inputs": map[string]any{}, "outputs": map[string]any{"adminKubeconfig": "none"}})
-		break
-	}
-	deployment["resources"] = resources
-	changed, err := json.Marshal(state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "state.json")
-	if err := os.WriteFile(path, changed, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, stderr := run(t.Context(), "state", "import", path, "-f", file); code != fault.ExitOK {
-		t.Fatalf("importing: %d\n%s", code, stderr)
-	}
 }
