@@ -271,3 +271,27 @@ func TestStateCanBeMovedAndNeedsItsPassphrase(t *testing.T) {
 		t.Errorf("the moved state differs: %v", report.Changes)
 	}
 }
+
+// TestADiscardedStateLeavesTheCloud: what it knew is there still.
+func TestADiscardedStateLeavesTheCloud(t *testing.T) {
+	t.Parallel()
+	c, folder := newCloud(), t.TempDir()
+	e := newEngine(t, c, folder, nil)
+	up(t, e, "a")
+	if err := e.Discard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now, _ := c.count(); now != 1 {
+		t.Errorf("%d things are left", now)
+	}
+	if resources, err := e.Resources(t.Context()); err != nil || len(resources) != 0 {
+		t.Errorf("the state has %v, %v", resources, err)
+	}
+	if err := e.Discard(t.Context()); err != nil {
+		t.Errorf("without a state: %v", err)
+	}
+	up(t, e, "a")
+	if resources, err := e.Resources(t.Context()); err != nil || len(resources) == 0 {
+		t.Errorf("made again: %v, %v", resources, err)
+	}
+}

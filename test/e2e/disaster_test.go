@@ -136,6 +136,13 @@ func (p *project) loseObjects(identity string) {
 	})
 	kubectl("-n", "shop", "patch", "clusters.cluster.x-k8s.io", "shop", "--type", "merge", "-p", `{"spec":{"paused":true}}`)
 	time.Sleep(5 * time.Second) // a reconcile that had begun
+	// As long as the Cluster is there, its pause holds for what stands for servers.
+	for _, kind := range []string{"openstackservers.infrastructure.cluster.x-k8s.io", "openstackmachines.infrastructure.cluster.x-k8s.io", "openstackclusters.infrastructure.cluster.x-k8s.io"} {
+		for name := range strings.FieldsSeq(kubectl("-n", "shop", "get", kind, "-o", "name")) {
+			kubectl("-n", "shop", "patch", name, "--type", "merge", "-p", `{"metadata":{"finalizers":null}}`)
+			kubectl("-n", "shop", "delete", name, "--wait=false")
+		}
+	}
 	kubectl("delete", "namespace", "shop", "--wait=false")
 	var kinds []string
 	for _, kind := range strings.Fields(kubectl("api-resources", "--namespaced", "--verbs=delete", "-o", "name")) {
@@ -150,6 +157,9 @@ func (p *project) loseObjects(identity string) {
 		}
 		left, _ := p.on("", "-n", "shop", "get", strings.Join(kinds, ","), "-o", "name", "--ignore-not-found")
 		for object := range strings.FieldsSeq(left) {
+			if strings.HasPrefix(object, "cluster.cluster.x-k8s.io/") && strings.Count(left, "/") > 1 {
+				continue // it is last
+			}
 			_, _ = p.on("", "-n", "shop", "patch", object, "--type", "merge", "-p", `{"metadata":{"finalizers":null}}`)
 		}
 		return left + "\n" + out, false

@@ -76,16 +76,26 @@ func (r *rebuild) look(ctx context.Context, step *event.Step) (diagnosis.Seen, e
 		seen.Seed, seen.ManagementProblem = nil, err.Error()
 		return seen, nil
 	}
-	if seen.Seed != nil {
+	patience := silentTime
+	switch {
+	case seen.Seed == nil: // then it is asked directly, which often no way leads to
+		patience = askTime
+	case seen.Seed.State != "ACTIVE":
+		seen.SeedProblem = "its server is " + seen.Seed.State
+	default:
 		step.Wait("asking the seed")
-		seen.SeedProblem = problem(ctx, func(ctx context.Context) (*kube.Cluster, func(), error) { return onSeed(ctx, seed) })
+		seen.SeedProblem = problem(ctx, patience, func(ctx context.Context) (*kube.Cluster, func(), error) { return onSeed(ctx, seed) })
+	}
+	if seen.SeedProblem != "" {
+		seen.ManagementProblem = "it was not asked, because the way to it is through the seed"
+		return seen, context.Cause(ctx)
 	}
 	step.Wait("asking the management cluster")
-	seen.ManagementProblem = problem(ctx, func(ctx context.Context) (*kube.Cluster, func(), error) { return r.onItself(ctx, seed) })
+	seen.ManagementProblem = problem(ctx, patience, func(ctx context.Context) (*kube.Cluster, func(), error) { return r.onItself(ctx, seed) })
 	if err := ctx.Err(); err != nil {
 		return seen, context.Cause(ctx)
 	}
-	if seen.SeedProblem != "" || seen.ManagementProblem != "" || seen.Seed == nil {
+	if seen.ManagementProblem != "" || seen.Seed == nil {
 		return seen, nil
 	}
 	report, dead, err := r.report(ctx, seed, seen.Pivoted)
@@ -130,10 +140,10 @@ func seenIn(environment string, resources []engine.Resource, things []openstack.
 // opener connects to a cluster.
 type opener func(context.Context) (on *kube.Cluster, leave func(), err error)
 
-// problem is why a cluster does not answer for silentTime; "" if it does.
-func problem(ctx context.Context, open opener) string {
+// problem is why a cluster does not answer for so long; "" if it does.
+func problem(ctx context.Context, patience time.Duration, open opener) string {
 	last := ""
-	for end := time.Now().Add(silentTime); ; {
+	for end := time.Now().Add(patience); ; {
 		err := answers(ctx, open)
 		if err == nil {
 			return ""

@@ -81,6 +81,10 @@ func (r Repair) Run(ctx context.Context) (Result, error) {
 	if err := r.run(ctx, "mv", "-T", r.at(held), r.at(manifest)); err != nil {
 		return result, err
 	}
+	// It forgets how often the API server has failed without etcd, and starts it at once.
+	if err := r.run(ctx, "systemctl", "restart", "kubelet.service"); err != nil {
+		return result, err
+	}
 	r.Progress("starting etcd")
 	return result, r.started(ctx, m)
 }
@@ -145,7 +149,7 @@ func (r Repair) healthy(ctx context.Context, m Member) (bool, error) {
 	if err != nil || id == "" {
 		return false, err
 	}
-	words := []string{"--runtime-endpoint", socket, "exec", id, "etcdctl", "--command-timeout=10s", "--endpoints=" + m.ClientURL}
+	words := []string{"--runtime-endpoint", socket, "exec", "--sync", id, "etcdctl", "--command-timeout=10s", "--endpoints=" + m.ClientURL}
 	if m.Authority != "" {
 		words = append(words, "--cacert="+m.Authority, "--cert="+m.Certificate, "--key="+m.Key)
 	}
