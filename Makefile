@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down build deps test e2e magnumclient upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -16,6 +16,8 @@ SANDBOX := $(abspath $(DEMO))/cloud
 # What stands behind servers: auto, container, or qemu for virtual machines, which need KVM
 # to be fast enough for an environment.
 DRIVER ?= auto
+# What the seed is: openstack, or kind for a container on this machine.
+SEED ?= openstack
 
 up: deps build
 	$(SLIPWAY) bundle ensure --own --dir $(BUNDLE)
@@ -23,6 +25,7 @@ up: deps build
 	$(SLIPWAY) sandbox start --dir $(SANDBOX) --bundle $(BUNDLE) --driver $(DRIVER) --factor 0
 	cd $(DEMO) && ln -sfn $(SANDBOX)/clouds.yaml clouds.yaml && ln -sfn $(abspath $(BUNDLE)) bundle && \
 		{ test -e slipway.yaml || $(abspath $(SLIPWAY)) init --cloud sandbox --name demo --magnum-admin-cloud sandbox-admin; } && \
+		{ test $(SEED) = openstack || grep -q 'provider: $(SEED)' slipway.yaml || printf '  seed: {provider: $(SEED)}\n' >> slipway.yaml; } && \
 		$(abspath $(SLIPWAY)) up --yes && $(abspath $(SLIPWAY)) status
 	@echo; echo "Go on in the folder $(DEMO):  cd $(DEMO); KUBECONFIG=.slipway/management.kubeconfig bundle/bin/kubectl get nodes"
 	@echo "End all of it:  make down"
@@ -95,6 +98,17 @@ upgrade-test: bundle
 # Parts of an environment are lost one after the other, and come back by slipway recover.
 disaster-test: bundle
 	SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -run TestDisasters -v ./test/e2e
+
+# An environment whose seed is a container of Podman. CI has no time for another one, and
+# no room for a second set of images.
+kind-deps:
+	@missing=$$(for p in $$(grep -v '^#' test/e2e/kindpackages.txt); do \
+		dpkg-query -W -f '$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^ii' || echo $$p; done); \
+	if [ -n "$$missing" ]; then apt-get update -q && apt-get install -q -y --no-install-recommends $$missing; fi
+
+kind-test: bundle kind-deps
+	SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 20m -run TestARealLocalSeed -v ./internal/localseed
+	SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -run TestKind -v ./test/e2e
 
 gophercloud-acceptance:
 	go run ./test/acceptance gophercloud
