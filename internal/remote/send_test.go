@@ -275,3 +275,21 @@ func TestTheWriterOfALostConnectionEnds(t *testing.T) {
 		t.Error("the writer of the lost connection lives on")
 	}
 }
+
+// A part that is not as long as the sender believes is left as it is: it asks again.
+func TestAPartOfAnotherLengthIsNotAppendedTo(t *testing.T) {
+	t.Parallel()
+	c := open(t, shell(t, ""))
+	u, _ := upload(t, 5000)
+	part := filepath.Join(filepath.Dir(u.Path), ".k3s's."+u.SHA256+".part")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(part), 0o755), os.WriteFile(part, make([]byte, 100), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	err := c.appendFrom(t.Context(), u, 50, Sending{}, func() {})
+	if !errors.Is(err, errPart) {
+		t.Errorf("appending at 50 to 100 bytes: %v", err)
+	}
+	if info, err := os.Stat(part); err != nil || info.Size() != 100 {
+		t.Errorf("the part: %v, %v", info, err)
+	}
+}

@@ -114,15 +114,6 @@ func (h host) booted(ctx context.Context, user string, brings bool) error {
 	return err
 }
 
-// rootless explains a login that works and a sudo that does not; other errors stay.
-func rootless(user string, err error) error {
-	if !failed(err) {
-		return err
-	}
-	return fault.New("user "+user+" of the seed's image", fmt.Errorf("it cannot become root: %w", err),
-		"use an image whose login user may run sudo without a password and without a terminal, or name that user in spec.seed.ssh.user")
-}
-
 // write writes the files that differ, and reports whether k3s must be restarted to read
 // them.
 func (h host) write(ctx context.Context, files []seed.File) (restart bool, err error) {

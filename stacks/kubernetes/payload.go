@@ -132,6 +132,15 @@ func failed(err error) bool {
 	return errors.As(err, &failure)
 }
 
+// rootless explains a login that works and a sudo that does not; other errors stay.
+func rootless(user string, err error) error {
+	if !failed(err) {
+		return err
+	}
+	return fault.New("user "+user+" of the seed's image", fmt.Errorf("it cannot become root: %w", err),
+		"use an image whose login user may run sudo without a password and without a terminal, or name that user in spec.seed.ssh.user")
+}
+
 // denied adds to the error of k3s what SELinux refused, which k3s' own log does not tell.
 func (h host) denied(ctx context.Context, facts seed.Facts, err error) error {
 	if err == nil || facts.SELinux != "enforcing" {

@@ -45,21 +45,19 @@ var wrapper string
 //go:embed files/path.conf
 var pathUnit string
 
-// iptablesFiles are the commands by which k3s finds iptables.
+// iptablesFiles are the commands by which k3s finds iptables and ipset.
 func iptablesFiles() []seed.File {
 	files := []seed.File{{Path: "/etc/systemd/system/k3s.service.d/iptables.conf", Mode: "0644", Content: pathUnit, Restarts: true}}
-	for _, family := range []string{"iptables", "ip6tables"} {
-		for _, suffix := range []string{"", "-save", "-restore"} {
-			files = append(files, seed.File{Path: wrapperFolder + family + suffix, Mode: "0755", Content: wrapper})
-		}
+	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore", "ipset"} {
+		files = append(files, seed.File{Path: wrapperFolder + name, Mode: "0755", Content: wrapper})
 	}
 	return files
 }
 
-// ofIptables tells whether a file of the image belongs to iptables: its program, its
-// modules, the libraries of both and the loader.
+// ofIptables tells whether a file of the image belongs to iptables or to ipset, without
+// which k3s enforces no network policies: programs, modules, libraries and the loader.
 func ofIptables(name string) bool {
-	if name == "usr/sbin/xtables-nft-multi" {
+	if name == "usr/sbin/xtables-nft-multi" || name == "usr/sbin/ipset" {
 		return true
 	}
 	folder, base := path.Split(name)
@@ -71,7 +69,7 @@ func ofIptables(name string) bool {
 	if inside == "xtables/" {
 		return true
 	}
-	for _, prefix := range []string{"ld-linux-", "libc.so.", "libm.so.", "libmnl.so.", "libnftnl.so.", "libxtables.so."} {
+	for _, prefix := range []string{"ld-linux-", "libc.so.", "libm.so.", "libmnl.so.", "libnftnl.so.", "libxtables.so.", "libipset.so."} {
 		if inside == "" && strings.HasPrefix(base, prefix) {
 			return true
 		}

@@ -248,7 +248,7 @@ func TestWhoBringsIptables(t *testing.T) {
 func TestWhatBelongsToIptables(t *testing.T) {
 	t.Parallel()
 	for name, belongs := range map[string]bool{
-		"usr/sbin/xtables-nft-multi": true, "usr/lib/x86_64-linux-gnu/xtables/libxt_comment.so": true, "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2": true,
+		"usr/sbin/xtables-nft-multi": true, "usr/sbin/ipset": true, "usr/lib/x86_64-linux-gnu/xtables/libxt_comment.so": true, "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2": true,
 		"usr/lib/aarch64-linux-gnu/libmnl.so.0.2.0": true, "lib/x86_64-linux-gnu/libc.so.6": true, "usr/lib/x86_64-linux-gnu/libc.so.6": true,
 		"usr/sbin/xtables-legacy-multi": false, "usr/local/bin/kube-proxy": false, "usr/lib/x86_64-linux-gnu/libgmp.so.10": false, "usr/lib/libc.so.6": false,
 		"etc/x86_64-linux-gnu/libc.so.6": false, "usr/lib/x86_64-linux-gnu/other/libc.so.6": false,

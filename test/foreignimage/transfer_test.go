@@ -134,14 +134,14 @@ export PATH=/usr/sbin:/usr/bin:/usr/libexec/slipway/sbin
 exec unshare --net sh -ec 'iptables --version
 iptables --table nat --append POSTROUTING --match comment --comment "of a test" --source 10.42.0.0/16 --jump MASQUERADE
 iptables-save --table nat >/run/rules; iptables --table nat --flush; iptables-restore </run/rules
-iptables-save --table nat; ip6tables --version'`
+iptables-save --table nat; ip6tables --version; ipset version || true'`
 	for range 2 { // the second finds it unpacked
 		if out, err := m.Run(t.Context(), "sh", "-c", payload.UnpackIptables); err != nil {
 			t.Fatalf("unpacking: %v\n%s", err, out)
 		}
 	}
 	out, err := m.Run(t.Context(), "sh", "-c", use)
-	if err != nil || !strings.Contains(out, `--comment "of a test" -j MASQUERADE`) || !strings.Contains(out, "ip6tables v") {
+	if err != nil || !strings.Contains(out, `--comment "of a test" -j MASQUERADE`) || !strings.Contains(out, "ip6tables v") || !strings.Contains(out, "ipset v") {
 		t.Errorf("iptables of the bundle: %v\n%s", err, out)
 	}
 }
