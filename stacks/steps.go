@@ -43,7 +43,7 @@ const (
 	// itself: without it the seed does.
 	StepManagementMove = "management-move"
 	// StepBackupCredential is what the management cluster's own backups log in with.
-	StepBackupCredential = "backup-credential"
+	StepBackupCredential = "backup-login"
 )
 
 // The steps of the Magnum-compatible API: in OpenStack, then on the management

@@ -89,7 +89,7 @@ func TestRefusals(t *testing.T) {
 		"no such backup":      {e, []string{"show", "2020"}, "no such backup", "slipway backup list"},
 		"no identity":         {e, []string{"verify", "--identity", e.file}, "no file with an age identity", "age-keygen"},
 		"all and one":         {e, []string{"verify", "--all", "2020"}, "named too", "one of the two"},
-		"a drill without key": {e, []string{"drill"}, "no private age key", "age"},
+		"a drill without key": {e, []string{"drill"}, "no private age key", "spec.backup.recipients"},
 		"no bundle":           {e, []string{"drill", "--identity", e.identity}, "no such file", "spec.bundle"},
 		"no such kubeconfig":  {e, []string{"create", "--kubeconfig", "/nowhere"}, "/nowhere", "kubectl"},
 	} {
