@@ -16,6 +16,9 @@ func onSeed() []infer.InferredResource {
 		infer.Resource(&k3s{stand[kubernetes.K3sInputs, kubernetes.K3sState]{func(in kubernetes.K3sInputs) kubernetes.K3sState {
 			return kubernetes.K3sState{K3sInputs: in, Kubeconfig: "secret-kubeconfig"}
 		}}}),
+		infer.Resource(&localSeed{stand[kubernetes.LocalSeedInputs, kubernetes.LocalSeedState]{func(in kubernetes.LocalSeedInputs) kubernetes.LocalSeedState {
+			return kubernetes.LocalSeedState{LocalSeedInputs: in}
+		}}}),
 		infer.Resource(&clusterAPI{stand[kubernetes.ClusterAPIInputs, kubernetes.ClusterAPIState]{func(in kubernetes.ClusterAPIInputs) kubernetes.ClusterAPIState {
 			return kubernetes.ClusterAPIState{ClusterAPIInputs: in}
 		}}}),
@@ -62,6 +65,12 @@ type k3s struct {
 }
 
 func (*k3s) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "K3s") }
+
+type localSeed struct {
+	stand[kubernetes.LocalSeedInputs, kubernetes.LocalSeedState]
+}
+
+func (*localSeed) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "LocalSeed") }
 
 type clusterAPI struct {
 	stand[kubernetes.ClusterAPIInputs, kubernetes.ClusterAPIState]

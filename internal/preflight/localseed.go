@@ -2,6 +2,8 @@ package preflight
 
 import (
 	"fmt"
+	"net"
+	"net/url"
 	"strings"
 
 	"github.com/slipway-sh/slipway/internal/kubeversion"
@@ -13,6 +15,8 @@ type LocalSeed struct {
 	localseed.Host
 	// Name is the cluster's, Owner the mark of this environment.
 	Name, Owner string
+	// AuthURL is the cloud's.
+	AuthURL string
 }
 
 // The minimum for a local seed: kubeadm's control plane with Cluster API uses about 2 GiB; a
@@ -44,6 +48,9 @@ func checkLocalSeed(r *run) {
 	default:
 		r.find(Info, object, "", "chosen: it runs the local seed")
 		r.localLimits(h)
+	}
+	if u, err := url.Parse(h.AuthURL); err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()) {
+		r.find(Error, "auth_url "+h.AuthURL, "use an address of the cloud that is reached from elsewhere", "the local seed is a container, where this address is the container itself")
 	}
 	if h.Cluster != "" && h.Cluster != h.Owner {
 		err := localseed.Foreign(h.Name, strings.TrimPrefix(h.Cluster, "-"), h.Owner)

@@ -87,3 +87,17 @@ func TestALocalSeedUsesNoQuota(t *testing.T) {
 		t.Errorf("a server needs %v, a local seed %v", server, local)
 	}
 }
+
+// What listens on loopback is not there for a container.
+func TestALocalSeedWantsACloudThatItReaches(t *testing.T) {
+	t.Parallel()
+	for at, refused := range map[string]bool{"http://127.0.0.1:5000/v3": true, "http://localhost/v3": true, "http://[::1]:5000": true, "https://10.0.0.1:5000/v3": false, "https://cloud.example": false, "": false} {
+		r := &run{Input: Input{Environment: environment(t, "seed: {provider: kind}, managementCluster: {}"), Bundle: Bundle{Kubernetes: "v1.34.4"},
+			LocalSeed: &LocalSeed{Host: localseed.Host{Runtime: localseed.Docker, CgroupV2: true}, AuthURL: at}}}
+		r.spec, r.seed = &r.Environment.Spec, &r.Environment.Spec.Seed
+		checkLocalSeed(r)
+		if got := slices.ContainsFunc(r.result.Findings, func(f Finding) bool { return f.Level == Error }); got != refused {
+			t.Errorf("%q: refused %t", at, got)
+		}
+	}
+}

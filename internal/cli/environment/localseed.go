@@ -16,7 +16,7 @@ const runtimeVariable = "KIND_EXPERIMENTAL_PROVIDER"
 // lookAtMachine reports what this machine has for a local seed.
 func lookAtMachine(ctx context.Context, environment, authURL, projectID string) *preflight.LocalSeed {
 	name := localseed.Name(environment)
-	return &preflight.LocalSeed{Host: looker().Look(ctx, name), Name: name, Owner: localseed.Owner(environment, authURL, projectID)}
+	return &preflight.LocalSeed{Host: looker().Look(ctx, name), Name: name, AuthURL: authURL, Owner: localseed.Owner(environment, authURL, projectID)}
 }
 
 func looker() localseed.Looker {

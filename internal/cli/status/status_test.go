@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/slipway-sh/slipway/internal/cause"
+	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -148,5 +149,17 @@ func TestManyClusters(t *testing.T) {
 	lines := printed(t, r.table(false, false, now()))
 	if text := strings.Join(lines, "\n"); len(lines) > 40 || !strings.Contains(text, "81 more") {
 		t.Errorf("%d lines:\n%s", len(lines), text)
+	}
+}
+
+// A management cluster without a seed is not trouble; one that is not there yet is.
+func TestNoSeedIsNoTrouble(t *testing.T) {
+	t.Parallel()
+	some := []openstack.Resource{{Type: "network", State: "ACTIVE"}}
+	for note, well := range map[string]bool{target.NoSeed: true, "the local seed is at work": false, "": false} {
+		r := result{Environment: "demo", Resources: some, Note: note}
+		if said := r.verdict(); strings.HasPrefix(said, "All is well: 1 resource, 0 clusters.") != well {
+			t.Errorf("%q: %s", note, said)
+		}
 	}
 }

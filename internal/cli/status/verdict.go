@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/cause"
+	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
@@ -45,6 +46,8 @@ func (r result) verdict(now time.Time) string {
 		return "Not all is well: " + strings.TrimSuffix(cause, ".") + ". " + fix + "."
 	case r.shelved:
 		return "All that can be checked is well. The seed is shelved: wake it with slipway seed wake."
+	case r.Note == target.NoSeed:
+		return fmt.Sprintf("All is well: %s, %s.", counted(len(r.Resources), "resource"), counted(len(r.Clusters), "cluster"))
 	}
 	return fmt.Sprintf("All is well: %s, %s on the seed, %s.", counted(len(r.Resources), "resource"), counted(len(r.Seed)-nodes(r.Seed), "Deployment"), counted(len(r.Clusters), "cluster"))
 }
@@ -61,7 +64,7 @@ func (r result) trouble(now time.Time) (trouble, fix string) {
 	if r.Unreachable != "" && !r.shelved {
 		return "Kubernetes does not answer: " + r.Unreachable, "Look at the seed with slipway logs"
 	}
-	if len(r.Resources) > 0 && len(r.Seed) == 0 && !r.shelved {
+	if len(r.Resources) > 0 && len(r.Seed) == 0 && !r.shelved && r.Note != target.NoSeed {
 		return "Kubernetes on the seed is not set up yet", "Run slipway up to continue"
 	}
 	for _, c := range r.Seed {
