@@ -158,7 +158,7 @@ func TestNoSeedIsNoTrouble(t *testing.T) {
 	some := []openstack.Resource{{Type: "network", State: "ACTIVE"}}
 	for note, well := range map[string]bool{target.NoSeed: true, "the local seed is at work": false, "": false} {
 		r := result{Environment: "demo", Resources: some, Note: note}
-		if said := r.verdict(); strings.HasPrefix(said, "All is well: 1 resource, 0 clusters.") != well {
+		if said := r.verdict(time.Now()); strings.HasPrefix(said, "All is well: 1 resource, 0 clusters.") != well {
 			t.Errorf("%q: %s", note, said)
 		}
 	}
