@@ -33,6 +33,8 @@ type Made struct {
 	ImageID, KeyPair, NetworkID, SubnetID, CredentialID, CredentialSecret string
 	// SeedAddress is what the load balancer of the API sees the seed as.
 	SeedAddress string
+	// SeedGroupID is the seed's security group; empty without a seed server.
+	SeedGroupID string
 	// NetworkMTU is the network's in bytes; 0 is not known.
 	NetworkMTU int
 }
@@ -89,7 +91,7 @@ func (e Environment) CheckValues() error {
 		return nil
 	}
 	const later = "known-later"
-	made := Made{ImageID: later, KeyPair: later, NetworkID: later, SubnetID: later, CredentialID: later, CredentialSecret: later, SeedAddress: "192.0.2.1"}
+	made := Made{ImageID: later, KeyPair: later, NetworkID: later, SubnetID: later, CredentialID: later, CredentialSecret: later, SeedAddress: "192.0.2.1", SeedGroupID: later}
 	var errs []error
 	for _, err := range fault.All(openstackcluster.Check(e.Values(made))) {
 		if known := (*fault.Fault)(nil); errors.As(err, &known) {
@@ -133,7 +135,18 @@ func (e Environment) networking(made Made) map[string]any {
 	if made.NetworkMTU > 0 {
 		internal["mtu"] = made.NetworkMTU
 	}
-	return withText(map[string]any{"internalNetwork": internal}, "externalNetworkId", e.Choices.ExternalNetworkID)
+	values := map[string]any{"internalNetwork": internal}
+	if made.SeedGroupID != "" {
+		values["allNodesSecurityGroupRules"] = []any{fromSeed(made.SeedGroupID)}
+	}
+	return withText(values, "externalNetworkId", e.Choices.ExternalNetworkID)
+}
+
+// fromSeed lets the seed, and nothing else, log in to nodes: etcd's snapshots, the repair
+// of its quorum, and `slipway ssh --forward` go that way.
+func fromSeed(groupID string) map[string]any {
+	return map[string]any{"name": "ssh-from-seed", "description": "SSH from the seed", "direction": "ingress", "etherType": "IPv4",
+		"protocol": "tcp", "portRangeMin": 22, "portRangeMax": 22, "remoteGroupID": groupID}
 }
 
 func (e Environment) apiServer(a config.APIServer, made Made) map[string]any {

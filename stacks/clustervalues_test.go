@@ -133,3 +133,20 @@ func TestMisspeltValuesAreToldWithTheirPaths(t *testing.T) {
 		t.Errorf("told %v", err)
 	}
 }
+
+// The seed logs in to nodes, and nobody else does; without a seed server nobody does.
+func TestNodesLetTheSeedIn(t *testing.T) {
+	t.Parallel()
+	e := managed(t, "managementCluster: {}")
+	none := e.Values(made())
+	if got := lookUp(t, none, "clusterNetworking.allNodesSecurityGroupRules"); got != "null" {
+		t.Errorf("without a seed: %s", got)
+	}
+	with := made()
+	with.SeedGroupID = "group"
+	for key, want := range map[string]string{"remoteGroupID": "group", "portRangeMin": "22", "portRangeMax": "22", "direction": "ingress", "remoteIPPrefix": "null"} {
+		if got := lookUp(t, e.Values(with), "clusterNetworking.allNodesSecurityGroupRules."+key); got != want {
+			t.Errorf("%s: %s, want %s", key, got, want)
+		}
+	}
+}

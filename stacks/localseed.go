@@ -22,7 +22,7 @@ func (e Environment) localSeed(ctx *pulumi.Context, credential *openstack.Applic
 		return Seed{}, seedCluster{}, err
 	}
 	none := pulumi.String("").ToStringOutput()
-	return Seed{Address: none, InternalAddress: none, Credential: credential},
+	return Seed{Address: none, InternalAddress: none, Access: none, Credential: credential},
 		seedCluster{kubernetes.LoginRefs{Local: settings}, none, seed.ID(), []pulumi.Resource{seed}}, nil
 }
 

@@ -11,6 +11,8 @@ type Seed struct {
 	Server *openstack.Server
 	// Address is where the seed is reached from here.
 	Address pulumi.StringOutput
+	// Access is the ID of its security group; empty for a local seed.
+	Access pulumi.StringOutput
 	// InternalAddress is its address in its network.
 	InternalAddress pulumi.StringOutput
 	Credential      *openstack.ApplicationCredential
@@ -30,7 +32,7 @@ func (e Environment) seed(ctx *pulumi.Context, network networkRefs, group *opens
 		return Seed{}, err
 	}
 	ports := pulumi.StringArray{port.ID()}
-	seed := Seed{Address: port.Address, InternalAddress: port.Address, Credential: credential, PrivateKey: login.privateKey}
+	seed := Seed{Address: port.Address, InternalAddress: port.Address, Access: group.ID().ToStringOutput(), Credential: credential, PrivateKey: login.privateKey}
 	if e.Choices.ProvisioningNetworkID != "" { // the first card (F13)
 		first, err := openstack.NewPort(ctx, openstack.PortInputs{Ownership: e.ownership(StepProvisioningPort)}, pulumi.String(e.Choices.ProvisioningNetworkID), nil, groups)
 		if err != nil {

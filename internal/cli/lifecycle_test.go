@@ -64,7 +64,8 @@ func project(t *testing.T) (cloud *sandboxtest.Cloud, file string) {
 	t.Helper()
 	cloud = sandboxtest.Start(t)
 	client := cloud.Member.Image(t)
-	image, err := images.Create(t.Context(), client, images.CreateOpts{Name: "debian", DiskFormat: "raw", ContainerFormat: "bare"}).Extract()
+	image, err := images.Create(t.Context(), client, images.CreateOpts{Name: "debian", DiskFormat: "raw", ContainerFormat: "bare",
+		Properties: map[string]string{"slipway_version": "v1.34.4+k3s1"}}).Extract()
 	if err != nil {
 		t.Fatal(err)
 	}

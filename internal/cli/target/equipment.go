@@ -21,8 +21,8 @@ import (
 )
 
 // equipment reads what goes onto the seed from the files that the environment
-// names.
-func (t *Target) equipment(projectID string) (stacks.Equipment, error) {
+// names. bring says that the seed's image is not the bundle's.
+func (t *Target) equipment(projectID string, bring bool) (stacks.Equipment, error) {
 	spec := t.Environment.Spec
 	folder, err := bundle.Open(string(spec.Bundle))
 	if err != nil {
@@ -37,7 +37,7 @@ func (t *Target) equipment(projectID string) (stacks.Equipment, error) {
 	if k3s != nil {
 		e.K3sDigest = k3s.SHA256
 	}
-	if spec.Seed.Image != "" && !spec.Seed.IsLocal() {
+	if bring {
 		brings, err := payload.Of(folder)
 		if err != nil {
 			return e, err

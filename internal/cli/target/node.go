@@ -3,8 +3,10 @@ package target
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"golang.org/x/crypto/ssh"
@@ -13,6 +15,10 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/remote"
 )
+
+// loginTime is how long a machine may take to answer the seed: packets that its security
+// group drops are waited for by TCP for two minutes.
+const loginTime = 20 * time.Second
 
 // Node logs in to a machine of the management cluster through a connection to the seed. Its
 // host key is hostKey, a line of authorized_keys; if that is empty, what cloud-init wrote on
@@ -40,6 +46,8 @@ func (s *Seed) Node(ctx context.Context, c *cloud.Cloud, through *remote.Machine
 				"read /etc/ssh/ssh_host_ed25519_key.pub on the machine's console, and give the line with --host-key")
 		}
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, loginTime, fmt.Errorf("it did not answer for %s", loginTime))
+	defer cancel()
 	m, err := remote.Open(ctx, remote.Target{Address: net.JoinHostPort(address, "22"), User: s.user, HostKey: hostKey, Key: s.privateKey, Dial: through.DialContext})
 	if err != nil {
 		return nil, fault.New("server "+server.Name, err, "see its console with openstack console log show "+server.ID+", and that its security group lets the seed reach port 22")

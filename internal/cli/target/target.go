@@ -120,7 +120,7 @@ func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment
 	if err != nil {
 		return program, result, err
 	}
-	if program.Equipment, err = t.equipment(project); err != nil {
+	if program.Equipment, err = t.equipment(project, result.Choices.BringPayload); err != nil {
 		return program, result, err
 	}
 	if t.Environment.Spec.Magnum != nil {

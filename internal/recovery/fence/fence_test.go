@@ -222,9 +222,11 @@ func TestAProcessStopsWhenAnotherTookOver(t *testing.T) {
 		}
 		w.cloud = 1
 		time.Sleep(fence.UsualEvery + time.Second)
+		synctest.Wait()
 		w.writes(t, false)
 		w.away = errors.New("the cloud does not answer")
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		w.writes(t, false)
 		if err := w.watch.Allowed(t.Context()); !errors.Is(err, fence.ErrFenced) {
 			t.Errorf("it forgot why: %v", err)
@@ -244,20 +246,25 @@ func TestAPartitionedProcessStops(t *testing.T) {
 		w.run(t)
 		w.away = errors.New("no route to host")
 		time.Sleep(fence.UsualPatience - fence.UsualEvery)
+		synctest.Wait()
 		w.writes(t, true)
 		time.Sleep(fence.UsualEvery + time.Second)
+		synctest.Wait()
 		w.writes(t, false)
 		if s := w.watch.State(); s.Open || s.Err == nil {
 			t.Errorf("state %+v", s)
 		}
 		w.away = nil
 		time.Sleep(fence.UsualEvery)
+		synctest.Wait()
 		w.writes(t, true)
 		w.away, w.cloud = errors.New("no route to host"), 1 // cut off, and replaced meanwhile
 		time.Sleep(fence.UsualPatience + time.Second)
+		synctest.Wait()
 		w.writes(t, false)
 		w.away = nil
 		time.Sleep(fence.UsualEvery)
+		synctest.Wait()
 		w.writes(t, false)
 		if err := w.watch.Allowed(t.Context()); !errors.Is(err, fence.ErrFenced) {
 			t.Errorf("replaced while it was away: %v", err)
@@ -275,6 +282,7 @@ func TestARevokedCredentialFences(t *testing.T) {
 			w.run(t)
 			w.away = gophercloud.ErrUnexpectedResponseCode{Actual: code}
 			time.Sleep(fence.UsualEvery)
+			synctest.Wait()
 			w.writes(t, false)
 			if err := w.watch.Allowed(t.Context()); !errors.Is(err, fence.ErrFenced) {
 				t.Errorf("%d: %v", code, err)
