@@ -2,6 +2,7 @@ package cause
 
 import (
 	"regexp"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -67,6 +68,11 @@ func (v *scene) heldBack(machine *unstructured.Unstructured) bool {
 	return false
 }
 
+// etcdJoins is how long a member of etcd may be unhealthy before waiting counts as vain:
+// while another one joins, on machines that start much at once, it was seen not to answer
+// for more than a minute, and to be well afterwards.
+const etcdJoins = 5 * time.Minute
+
 // repairs reports whether a MachineHealthCheck replaces a machine that is not well. It
 // marks every machine that it looks after with the condition HealthCheckSucceeded, True or
 // False; the machine's owner says in OwnerRemediated if it cannot replace it
@@ -94,7 +100,7 @@ func (v *scene) repairs(machine *unstructured.Unstructured) bool {
 // a machine that it replaces what it would be without the machine: one that the next
 // machine does not have passes, others stay.
 func (v *scene) repair(f *Finding) {
-	if v.needless(f.Reason) {
+	if v.needless(f.Reason) || f.Reason == "etcd-unhealthy" && v.Now.Sub(f.Since) < etcdJoins {
 		f.Ending = Passing
 		return
 	}

@@ -3,6 +3,7 @@ package cause
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestAHealthCheckRepairs: what a machine health check has replaced is no reason to end a
@@ -78,6 +79,18 @@ func TestTheLifeInsideAClusterThatGoes(t *testing.T) {
 			if f.NeedsHelp() != help {
 				t.Errorf("%s: %s needs help: %t", metadata, f.Reason, f.NeedsHelp())
 			}
+		}
+	}
+}
+
+// A member of etcd that has just become unhealthy is waited for: others join.
+func TestEtcdIsGivenTime(t *testing.T) {
+	t.Parallel()
+	for since, help := range map[string]bool{"2026-01-02T09:40:00Z": true, now.Add(-time.Minute).UTC().Format(time.RFC3339): false} {
+		a := Explain(Snapshot{Objects: read(t, base+"kind: Machine\nmetadata: {name: c, namespace: prod, labels: {cluster.x-k8s.io/control-plane: \"\"}}\n"+
+			`status: {conditions: [{type: EtcdMemberHealthy, status: Unknown, reason: InspectionFailed, message: "Failed to connect to etcd: failed to get etcd status: context deadline exceeded", lastTransitionTime: "`+since+`"}]}`), Now: now})
+		if len(a.Findings) != 1 || a.Findings[0].Reason != "etcd-unhealthy" || a.Findings[0].NeedsHelp() != help || (a.Findings[0].Ending == Passing) == help {
+			t.Errorf("since %s: %+v", since, a.Findings)
 		}
 	}
 }
