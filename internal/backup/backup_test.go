@@ -269,8 +269,6 @@ func names(w *world, folder string) []string {
 
 // TestFiles come back as they were, and a database of which one page changed adds
 // little.
-//
-// proves: F57
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -109,8 +109,6 @@ func text(t *testing.T, folder, name string) string {
 
 // TestANewSeedIsTheOldOne: the copy has all that was committed, also what is only in the
 // log, and nothing else; on another seed it takes the place of what k3s made there.
-//
-// proves: F57
 func TestANewSeedIsTheOldOne(t *testing.T) {
 	t.Parallel()
 	old, fresh := seed(t, "old"), seed(t, "fresh")

@@ -118,8 +118,6 @@ func (m *machine) kubectl(kubeconfig string, args ...string) string {
 
 // TestK3s on a new machine is the old cluster: its objects, its Secrets, which are
 // encrypted, and its authority, by which former clients log in.
-//
-// proves: F57
 func TestK3s(t *testing.T) {
 	old := newMachine(t, "old")
 	old.kubectl(old.folder+".yaml", "create", "configmap", "kept", "--from-literal=a=b")

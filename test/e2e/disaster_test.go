@@ -31,8 +31,6 @@ type recovered struct {
 // the same command: a tenant's objects, two of three control planes with the quorum of
 // etcd, the seed with its data volume, and one control plane. No server that was not lost
 // is replaced.
-//
-// proves: F57, S-53
 func TestDisasters(t *testing.T) {
 	if os.Getenv("SLIPWAY_PROOFS") == "" {
 		t.Skip("SLIPWAY_PROOFS is not set")
