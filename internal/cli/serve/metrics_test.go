@@ -28,7 +28,8 @@ func kubeconfigOf(t *testing.T, url string) string {
 
 // TestTheJanitorsCountersAreServed asks the janitor as it is by default for its
 // metrics, before it has anything to count: a counter that is not there cannot be
-// alerted on. The API server knows no kinds, which is nothing to metrics.
+// alerted on. The API server knows no kinds, which is nothing to metrics. Another test of
+// the process may have counted already: its registry is the process'.
 //
 // proves: F152
 func TestTheJanitorsCountersAreServed(t *testing.T) {
@@ -51,7 +52,7 @@ func TestTheJanitorsCountersAreServed(t *testing.T) {
 	for end := time.Now().Add(30 * time.Second); status != http.StatusOK && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		status, text = get("http://" + o.metricsAddress + "/metrics")
 	}
-	for _, want := range []string{"# TYPE capi_janitor_cleanups_total counter", `capi_janitor_cleanups_total{result="success"} 0`, `capi_janitor_cleanups_total{result="failure"} 0`} {
+	for _, want := range []string{"# TYPE capi_janitor_cleanups_total counter", `capi_janitor_cleanups_total{result="success"} `, `capi_janitor_cleanups_total{result="failure"} `} {
 		if !strings.Contains(text, want) {
 			t.Errorf("status %d, no %q among the metrics\n%s", status, want, log.String())
 		}
