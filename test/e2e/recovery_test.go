@@ -6,9 +6,32 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
+	"time"
 
 	"filippo.io/age"
 )
+
+// TestRecovery is the life of a tenant's cluster that loses its management cluster on the
+// way.
+//
+// proves: F56, S-22
+func TestRecovery(t *testing.T) {
+	if os.Getenv("SLIPWAY_PROOFS") == "" {
+		t.Skip("SLIPWAY_PROOFS is not set")
+	}
+	if !isolate(t) {
+		return
+	}
+	p := newProject(t)
+	p.append(managementCluster)
+	identity := p.backedUp()
+	defer p.tell()
+	p.timed("up", func() { p.up() })
+	p.ready(4, time.Minute)
+	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
+	p.timed("life of a tenant's cluster", func() { p.serveTenants(identity) })
+}
 
 // survive loses everything but a tenant's cluster of the Magnum API: all servers, volumes
 // and load balancers of the seed and of the management cluster, the state and the keys.
