@@ -14,8 +14,6 @@ import (
 
 // TestRecovery is the life of a tenant's cluster that loses its management cluster on the
 // way.
-//
-// proves: F56, S-22
 func TestRecovery(t *testing.T) {
 	if os.Getenv("SLIPWAY_PROOFS") == "" {
 		t.Skip("SLIPWAY_PROOFS is not set")
