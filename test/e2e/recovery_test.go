@@ -25,10 +25,24 @@ func TestRecovery(t *testing.T) {
 	p.append(managementCluster)
 	identity := p.backedUp()
 	defer p.tell()
-	p.timed("up", func() { p.up() })
-	p.ready(4, time.Minute)
-	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
+	p.upForTenants()
 	p.timed("life of a tenant's cluster", func() { p.serveTenants(identity) })
+}
+
+// upForTenants brings the management cluster up, with quota for clusters of tenants.
+func (p *project) upForTenants() {
+	p.t.Helper()
+	p.timed("up", func() { p.up() })
+	p.ready(4, 2*time.Minute)
+	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
+}
+
+// operatorsCluster is a cluster named shop with a control plane and a worker.
+func (p *project) operatorsCluster() {
+	p.t.Helper()
+	p.timed("a tenant's cluster", func() {
+		p.do("cluster", "create", "shop", "--wait", "ready", "--set", "controlPlane.machineCount=1", "--set", "nodeGroups[0].name=md-0,nodeGroups[0].machineCount=1")
+	})
 }
 
 // survive loses everything but a tenant's cluster of the Magnum API: all servers, volumes

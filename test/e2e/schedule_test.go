@@ -32,11 +32,8 @@ func TestScheduledBackup(t *testing.T) {
 	identity := p.backedUp()
 	defer p.tell()
 	p.schedule()
-	p.timed("up", func() { p.up() })
-	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
-	p.timed("a tenant's cluster", func() {
-		p.do("cluster", "create", "shop", "--wait", "ready", "--set", "controlPlane.machineCount=1", "--set", "nodeGroups[0].name=md-0,nodeGroups[0].machineCount=1")
-	})
+	p.upForTenants()
+	p.operatorsCluster()
 	before := p.backups()
 	// From here on nothing of this machine runs but looks at the target.
 	p.eventually("a backup that the management cluster made", 12*time.Minute, func() (string, bool) {

@@ -155,7 +155,7 @@ func (s Seen) found() []string {
 	for _, one := range s.ControlPlanes {
 		names = append(names, one.Name+" "+one.State)
 	}
-	say("control plane servers: %d of %d %s", len(s.ControlPlanes), s.Wanted, strings.Join(names, ", "))
+	say("%s", strings.TrimSpace(fmt.Sprintf("control plane servers: %d of %d %s", len(s.ControlPlanes), s.Wanted, strings.Join(names, ", "))))
 	if len(s.Dead) > 0 {
 		say("Machines without a server: %s", strings.Join(s.Dead, ", "))
 	}
