@@ -176,12 +176,14 @@ func (s *site) smallBundle(name string) {
 	}
 }
 
-// cloud is a sandbox without machines, with an image for the seed.
+// cloud is a sandbox without machines, with an image for the seed. The image says that k3s
+// is in it, because the small bundle has nothing to bring.
 func (s *site) cloud() *sandboxtest.Cloud {
 	s.t.Helper()
 	c := sandboxtest.Start(s.t)
 	client := c.Member.Image(s.t)
-	image, err := images.Create(s.t.Context(), client, images.CreateOpts{Name: "debian", DiskFormat: "raw", ContainerFormat: "bare"}).Extract()
+	image, err := images.Create(s.t.Context(), client, images.CreateOpts{Name: "debian", DiskFormat: "raw", ContainerFormat: "bare",
+		Properties: map[string]string{"slipway_version": "v1.34.1+k3s1"}}).Extract()
 	if err == nil {
 		err = imagedata.Upload(s.t.Context(), client, image.ID, strings.NewReader("image")).ExtractErr()
 	}
