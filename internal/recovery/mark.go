@@ -18,6 +18,10 @@ const (
 	AnnotationPaused = "cluster.x-k8s.io/paused"
 )
 
+// annotationCreated is that of the Magnum API's objects, which shows when they were made
+// first (v1alpha1.AnnotationFirstCreatedAt).
+const annotationCreated = groupMagnum + "/first-created-at"
+
 // The groups of the kinds that recovery knows.
 const (
 	groupClusterAPI   = "cluster.x-k8s.io"

@@ -4,11 +4,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/recovery"
 	"github.com/slipway-sh/slipway/internal/recovery/recoverytest"
@@ -154,6 +156,20 @@ func TestDamagedBackups(t *testing.T) {
 		_, err := recovery.NewPlan(g.Snapshot, recovery.Scope{})
 		if err == nil || !strings.Contains(err.Error(), test.cause) || fault.Remedy(err) == "" {
 			t.Errorf("%s: %v, %q", name, err, fault.Remedy(err))
+		}
+	}
+}
+
+// The Magnum API tells of the first creation, also after a second restore.
+func TestAClusterKeepsTheTimeOfItsCreation(t *testing.T) {
+	t.Parallel()
+	o := recoverytest.New("a").Find("ClusterTemplate", "a-template")
+	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for n := range 2 {
+		o.SetCreationTimestamp(metav1.NewTime(first.AddDate(0, n, 0)))
+		o = recovery.Prepare(o, nil)
+		if at := v1alpha1.Created(o); !at.Time.Equal(first) {
+			t.Errorf("after restore %d it was created at %s", n+1, at)
 		}
 	}
 }

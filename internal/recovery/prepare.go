@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,7 +17,7 @@ type UIDs map[types.UID]types.UID
 // new UID are left out. Finalizers stay: what they stand for in the cloud is there.
 // An object that was being deleted is created as one that is not; Pending tells of it.
 func Prepare(o *unstructured.Unstructured, uids UIDs) *unstructured.Unstructured {
-	old := o.GetUID()
+	old, created := o.GetUID(), o.GetCreationTimestamp()
 	o = o.DeepCopy()
 	for _, field := range []string{"resourceVersion", "uid", "managedFields", "creationTimestamp", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"} {
 		unstructured.RemoveNestedField(o.Object, "metadata", field)
@@ -25,6 +26,9 @@ func Prepare(o *unstructured.Unstructured, uids UIDs) *unstructured.Unstructured
 	// What a former recovery wrote is of that one.
 	unannotate(o, AnnotationHeld)
 	annotate(o, AnnotationUID, string(old))
+	if _, known := o.GetAnnotations()[annotationCreated]; o.GroupVersionKind().Group == groupMagnum && !known && !created.IsZero() {
+		annotate(o, annotationCreated, created.UTC().Format(time.RFC3339)) // Kubernetes sets that of the restore
+	}
 	var owners []metav1.OwnerReference
 	for _, r := range o.GetOwnerReferences() {
 		if uid, known := uids[r.UID]; known {

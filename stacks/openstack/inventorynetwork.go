@@ -2,7 +2,10 @@ package openstack
 
 import (
 	"context"
+	"slices"
+	"strings"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
@@ -59,6 +62,37 @@ func (i Inventory) ports(ctx context.Context, environment string, seen *exposed)
 		list = appendOwned(list, environment, TypePort, p.ID, p.Name, p.Status, p.Tags, nil, p.Description)
 	}
 	return list, err
+}
+
+// LoosePorts are the ports of a step of the environment that no server has: their machines
+// were lost. Nova does not delete ports that it did not create.
+func (i Inventory) LoosePorts(ctx context.Context, environment, step string) (list []Resource, err error) {
+	compute, err := i.Compute()
+	if err != nil {
+		return nil, err
+	}
+	var seen exposed
+	own, err := i.ports(ctx, environment, &seen)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := servers.List(compute, servers.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	live, err := servers.ExtractServers(pages)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range own {
+		at := slices.IndexFunc(seen.ports, func(p ports.Port) bool { return p.ID == one.ID })
+		device, owner := seen.ports[at].DeviceID, seen.ports[at].DeviceOwner
+		used := device != "" && (!strings.HasPrefix(owner, "compute:") || slices.ContainsFunc(live, func(s servers.Server) bool { return s.ID == device }))
+		if one.Step == step && !used {
+			list = append(list, one)
+		}
+	}
+	return list, nil
 }
 
 func (i Inventory) subnets(ctx context.Context, environment string) (list []Resource, err error) {

@@ -64,7 +64,7 @@ func TestDisasters(t *testing.T) {
 	p.timed("backup", p.wholeBackup)
 	p.timed("the seed with its volume", func() { p.loseSeed(identity); same("the loss of the seed") })
 	p.timed("one control plane", func() { p.loseOne(); same("the loss of a control plane") })
-	p.timed("down", func() { p.do("down", "--delete-clusters", "--yes") })
+	p.timed("down", func() { p.goDown("--delete-clusters") })
 }
 
 // recover runs the command, which must choose a repair, and tells what it found.

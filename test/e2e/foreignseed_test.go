@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bufio"
 	"os"
 	"strings"
 	"testing"
@@ -46,7 +45,7 @@ func TestForeignSeed(t *testing.T) {
 	if said := p.do("preflight", "-o", "json"); !strings.Contains(said, `"bringPayload": true`) || !strings.Contains(said, "over SSH") {
 		t.Errorf("preflight does not say what is brought:\n%s", said)
 	}
-	p.timed("up, killed while k3s is brought", func() { p.killAt("bringing k3s") })
+	p.timed("up, killed while k3s is brought", func() { p.killAt(saying("bringing k3s"), "up", "--yes") })
 	p.timed("up", func() { p.up() })
 	p.expectProviders()
 	p.expectBrought()
@@ -75,36 +74,6 @@ func TestForeignSeed(t *testing.T) {
 	if left := p.openstack("image", "list", "-f", "value", "-c", "Name"); left != "plain-debian" {
 		t.Errorf("images after down: %q; the operator's must stay", left)
 	}
-}
-
-// killAt kills a run when its progress says the words.
-func (p *project) killAt(words string) {
-	p.t.Helper()
-	cmd := p.command("up", "--yes", "--progress", "json")
-	progress, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
-	end := time.AfterFunc(15*time.Minute, func() { _ = cmd.Process.Kill() })
-	defer end.Stop()
-	var said strings.Builder
-	lines := bufio.NewScanner(progress)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		said.WriteString(lines.Text() + "\n")
-		if strings.Contains(lines.Text(), words) {
-			return
-		}
-	}
-	text := said.String()
-	p.t.Errorf("the run ended before %q:\n%s", words, text[max(0, len(text)-6000):])
 }
 
 // expectBrought wants on the machine what the bundle's image has, whole and from nowhere

@@ -31,8 +31,8 @@ func TestKind(t *testing.T) {
 	p := newProject(t)
 	t.Cleanup(p.tellKind)
 	p.append("  seed: {provider: kind}\n" + strings.Split(managementCluster, "  magnum:")[0])
-	p.timed("killed while the seed is made", func() { p.crashAt("local-seed") })
-	p.timed("killed while objects move", func() { p.crashAt("management-move") })
+	p.timed("killed while the seed is made", func() { p.killAt(inStep("local-seed"), "up", "--yes") })
+	p.timed("killed while objects move", func() { p.killAt(inStep("management-move"), "up", "--yes") })
 	p.timed("up", func() { p.up() })
 	p.expectNoContainers()
 	if again := p.up(); len(again.Report.Changes) != 0 {

@@ -122,7 +122,7 @@ func (p *project) serveTenants(identity string) {
 	if !strings.HasPrefix(template, "kubernetes-1.") || strings.Contains(template, "\n") {
 		p.t.Fatalf("cluster templates: %q", template)
 	}
-	before, credentials := p.servers(), p.openstack("application", "credential", "list", "-f", "value", "-c", "ID")
+	before, credentials := p.servers(), p.credentials()
 	p.asked("cluster", "create", "shop", "--cluster-template", template, "--master-count", "1", "--node-count", "0")
 	p.timed("creation", func() { p.settled("CREATE_COMPLETE", 15*time.Minute) })
 	if err := os.Mkdir(filepath.Join(p.folder, "shop"), 0o700); err != nil {
@@ -164,9 +164,18 @@ func (p *project) serveTenants(identity string) {
 	if after := p.servers(); len(after) != len(before) {
 		p.t.Errorf("servers were %v, are %v", before, after)
 	}
-	if after := p.openstack("application", "credential", "list", "-f", "value", "-c", "ID"); after != credentials {
-		p.t.Errorf("application credentials were %s, are %s", credentials, after)
+	if after := p.credentials(); !slices.Equal(after, credentials) {
+		p.t.Errorf("application credentials were %q, are %q", credentials, after)
 	}
+}
+
+// credentials are what the application credentials of the project are for: a rebuild revokes
+// those of the environment and makes others.
+func (p *project) credentials() []string {
+	p.t.Helper()
+	all := strings.Split(p.openstack("application", "credential", "list", "-f", "value", "-c", "Description"), "\n")
+	slices.Sort(all)
+	return all
 }
 
 // firstWorker resizes the tenant's cluster, which is complete without workers and

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -15,7 +13,7 @@ func (p *project) pivot() {
 	p.t.Helper()
 	before := p.servers()
 	p.append("  seed: {role: pivot}\n")
-	p.crashAt("management-move")
+	p.killAt(inStep("management-move"), "up", "--yes")
 	p.up()
 	if again := p.up(); len(again.Report.Changes) != 0 {
 		p.t.Errorf("after the move a second run changed %v", again.Report.Changes)
@@ -58,31 +56,4 @@ func (p *project) scaleAlone() {
 		}
 		return fmt.Sprint(workers), workers == 1
 	})
-}
-
-// crashAt kills a run a moment after it began with a step.
-func (p *project) crashAt(step string) {
-	p.t.Helper()
-	cmd := p.command("up", "--yes", "--progress", "json")
-	progress, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
-	var said strings.Builder
-	for lines := bufio.NewScanner(progress); lines.Scan(); {
-		said.WriteString(lines.Text() + "\n")
-		var event struct{ Step string }
-		if json.Unmarshal(lines.Bytes(), &event) == nil && event.Step == step {
-			time.Sleep(time.Second)
-			return
-		}
-	}
-	p.t.Errorf("the run ended before %s:\n%s", step, said.String())
 }

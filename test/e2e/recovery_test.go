@@ -27,6 +27,7 @@ func TestRecovery(t *testing.T) {
 	defer p.tell()
 	p.upForTenants()
 	p.timed("life of a tenant's cluster", func() { p.serveTenants(identity) })
+	p.timed("down", func() { p.goDown() })
 }
 
 // upForTenants brings the management cluster up, with quota for clusters of tenants.
@@ -63,6 +64,7 @@ func (p *project) survive(identity string) {
 	if after := p.tenant(kubeconfig); !slices.Equal(before, after) {
 		p.t.Errorf("without a management cluster the tenant's cluster was\n%v, is\n%v", before, after)
 	}
+	p.killWhen("demo-control-plane-", "recover", "--yes", "--identity", identity)
 	p.rebuild(identity)
 	if after := p.of("shop-"); !slices.Equal(servers, after) {
 		p.t.Errorf("the tenant's servers were %v, are %v", servers, after)

@@ -145,7 +145,7 @@ func TestUp(t *testing.T) {
 	}
 	p.listImage()
 	p.interrupt()
-	p.crash()
+	p.killWhen("demo-seed", "up", "--yes")
 	p.up()
 	p.expectProviders()
 	if whole {
@@ -196,13 +196,19 @@ func TestUp(t *testing.T) {
 	}
 	p.expectProviders()
 
-	p.do("down", "--yes", "--images")
+	p.goDown("--images")
+}
+
+// goDown deletes the environment, and wants nothing left in the project.
+func (p *project) goDown(args ...string) {
+	p.t.Helper()
+	p.do(append([]string{"down", "--yes"}, args...)...)
 	if left := p.ids(); len(left) != 0 {
-		t.Errorf("down left %v", left)
+		p.t.Errorf("down left %v", left)
 	}
-	for _, kind := range []string{"server", "volume", "router", "floating ip", "port", "image", "keypair", "application credential"} {
+	for _, kind := range []string{"server", "volume", "loadbalancer", "router", "floating ip", "port", "image", "keypair", "application credential"} {
 		if left := p.openstack(append(strings.Fields(kind), "list", "-f", "value")...); left != "" {
-			t.Errorf("down left of %s: %s", kind, left)
+			p.t.Errorf("down left of %s: %s", kind, left)
 		}
 	}
 }
@@ -222,21 +228,6 @@ func (p *project) interrupt() {
 	if code := cmd.ProcessState.ExitCode(); code != 130 || time.Since(start) > 10*time.Second {
 		p.t.Errorf("Ctrl-C: exit code %d after %s", code, time.Since(start))
 	}
-}
-
-// crash kills the process while the seed boots.
-func (p *project) crash() {
-	p.t.Helper()
-	cmd := p.command("up", "--yes", "--progress", "plain")
-	if err := cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
-	eventually(p.t, 2*time.Minute, func() (string, bool) {
-		list := p.openstack("server", "list", "-f", "value", "-c", "Name")
-		return list, list == "demo-seed"
-	})
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
 }
 
 // expectProviders wants every controller there, and available: at once, but for

@@ -132,7 +132,7 @@ func (c *call) remove(o client.Object) error {
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05-07:00") }
 
 // created is created_at of an object.
-func created(o metav1.Object) any { return timeText(o.GetCreationTimestamp().Time) }
+func created(o metav1.Object) any { return timeText(v1alpha1.Created(o).Time) }
 
 // updated is updated_at: the later of the endpoint's and the controllers'
 // last change, null before the first.

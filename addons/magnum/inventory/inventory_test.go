@@ -109,6 +109,12 @@ func TestOrder(t *testing.T) {
 			t.Errorf("the id %d has more than 53 bits", v.ID)
 		}
 	}
+	restored := cluster("c9", "p")
+	restored.Annotations = map[string]string{v1alpha1.AnnotationFirstCreatedAt: restored.CreationTimestamp.Format(time.RFC3339)}
+	restored.CreationTimestamp = metav1.NewTime(restored.CreationTimestamp.AddDate(1, 0, 0))
+	if SortID(restored) != SortID(cluster("c9", "p")) {
+		t.Error("a cluster that was restored has another place")
+	}
 	far := cluster("c9", "p")
 	far.Annotations = map[string]string{v1alpha1.AnnotationCreatedAt: "2099-01-01T00:00:00Z"}
 	if SortID(far) != SortID(cluster("c9", "p")) {

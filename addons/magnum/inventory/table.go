@@ -69,7 +69,7 @@ const clocksApart = 5 * time.Second
 // endpoint did not create those of the same second are in an order of their own
 // that does not change.
 func SortID(o metav1.Object) int64 {
-	created := o.GetCreationTimestamp()
+	created := v1alpha1.Created(o)
 	if at, err := time.Parse(time.RFC3339Nano, o.GetAnnotations()[v1alpha1.AnnotationCreatedAt]); err == nil && at.Sub(created.Time).Abs() < clocksApart {
 		return at.Unix()<<20 | int64(at.Nanosecond()/int(time.Microsecond))
 	}

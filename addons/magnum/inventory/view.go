@@ -63,15 +63,15 @@ func (v *View) Counts() (masters, workers int32) {
 // whenever the controllers wrote it.
 func (v *View) Created(g *v1alpha1.NodeGroup) metav1.Time {
 	if g.Spec.IsDefault {
-		return v.Cluster.CreationTimestamp
+		return v1alpha1.Created(v.Cluster)
 	}
-	return g.CreationTimestamp
+	return v1alpha1.Created(g)
 }
 
 // GroupID is the number that Magnum calls id of a group, see [SortID].
 func (v *View) GroupID(g *v1alpha1.NodeGroup) int64 {
 	if g.Spec.IsDefault {
-		return sortID(v.Cluster.CreationTimestamp, g.UUID())
+		return sortID(v1alpha1.Created(v.Cluster), g.UUID())
 	}
 	return SortID(g)
 }

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"maps"
 	"strings"
+	"time"
 	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,9 @@ const (
 	// AnnotationCreatedAt is when the endpoint created the object, RFC 3339 with
 	// a fraction, which Kubernetes does not keep: lists are in this order.
 	AnnotationCreatedAt = Group + "/created-at"
+	// AnnotationFirstCreatedAt is when the object was created first, RFC 3339, if Kubernetes
+	// does not know it: it came from a backup or from elsewhere, see [Created].
+	AnnotationFirstCreatedAt = Group + "/first-created-at"
 	// LabelProject, LabelUser and LabelCluster are put on namespaces and
 	// Secrets as magnum-capi-helm does; values are cut to 63 characters.
 	LabelProject = "magnum.openstack.org/project-id"
@@ -41,6 +45,15 @@ const (
 	// ResourceCluster is the one resource quotas count.
 	ResourceCluster = "Cluster"
 )
+
+// Created is when an object was created, also one that was restored since: Kubernetes
+// gives those the time of the restore.
+func Created(o metav1.Object) metav1.Time {
+	if at, err := time.Parse(time.RFC3339, o.GetAnnotations()[AnnotationFirstCreatedAt]); err == nil {
+		return metav1.NewTime(at)
+	}
+	return o.GetCreationTimestamp()
+}
 
 // Namespace is the namespace of a project: magnum- and its id, of which only
 // lower-case letters and digits are kept.

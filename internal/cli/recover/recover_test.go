@@ -13,8 +13,10 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/recovery"
+	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
@@ -87,6 +89,29 @@ func TestOnlyFormerCredentialsOfTheEnvironmentAreRevoked(t *testing.T) {
 	}
 	if !slices.Equal(ids, []string{"old", "backups"}) {
 		t.Errorf("revoked %v", ids)
+	}
+}
+
+func TestARunThatGoesOnKnowsItsOwnMachines(t *testing.T) {
+	t.Parallel()
+	taken := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		one  clusterapi.Report
+		want bool
+	}{
+		"made since":          {clusterapi.Report{Name: "prod", Exists: true, Created: taken.Add(time.Hour)}, true},
+		"that of the backup":  {clusterapi.Report{Name: "prod", Exists: true, Created: taken.Add(-time.Hour)}, false},
+		"its Cluster is gone": {clusterapi.Report{Name: "prod", Created: taken.Add(time.Hour)}, false},
+		"another":             {clusterapi.Report{Name: "shop", Exists: true, Created: taken.Add(time.Hour)}, false},
+	} {
+		if got := young([]clusterapi.Report{test.one}, "prod", taken); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	err := remains([]openstack.Resource{{Type: openstack.TypeServer, Name: "prod-md-0-a", ID: "1", Step: stacks.StepManagementCluster},
+		{Type: openstack.TypeServer, Name: "prod-seed", Step: stacks.StepSeed}, {Type: openstack.TypePort, Name: "prod-md-0-b", Step: stacks.StepManagementCluster}})
+	if all := fault.All(err); len(all) != 1 || !strings.Contains(fault.Remedy(all[0]), "openstack server delete 1") {
+		t.Errorf("servers of the former cluster: %v", err)
 	}
 }
 

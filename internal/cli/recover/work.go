@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/internal/recovery/restore"
 	"github.com/slipway-sh/slipway/internal/recovery/site"
 	"github.com/slipway-sh/slipway/stacks"
-	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
 // work does all parts. From the first object on, an error is one of ExitPartial.
@@ -96,7 +95,7 @@ func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
 		known[one.Name] = true
 	}
 	if !known[stacks.StepManagementCluster] {
-		if err := r.remains(ctx); err != nil {
+		if err := r.makeRoom(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -148,23 +147,6 @@ func (r *rebuild) forget(ctx context.Context) error {
 		return fmt.Errorf("keeping the former state: %w", err)
 	}
 	return r.t.Engine.Discard(ctx)
-}
-
-// remains refuses a rebuild beside servers of the former management cluster: they
-// have the names of the new ones, are behind the same load balancer, and may wake up.
-func (r *rebuild) remains(ctx context.Context) error {
-	things, err := r.t.Inventory.List(ctx, r.t.Name())
-	if err != nil {
-		return err
-	}
-	var left []error
-	for _, thing := range things {
-		if thing.Step == stacks.StepManagementCluster && thing.Type == openstack.TypeServer {
-			left = append(left, fault.Usage("server "+thing.Name, fmt.Errorf("it is of the former management cluster and still there (%s, %s)", thing.ID, thing.State),
-				"if that cluster still works, use slipway status; if it is lost, delete the server with openstack server delete "+thing.ID+", then run the same command again"))
-		}
-	}
-	return errors.Join(left...)
 }
 
 // complete brings what up left out: the Magnum API.
