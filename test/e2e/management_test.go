@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +135,9 @@ func TestManagementCluster(t *testing.T) {
 	p.timed("scaling", p.scale)
 	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
 	p.timed("life of an operator's cluster", p.operateCluster)
+	if of := p.balancers(); !slices.Equal(of, []string{"demo"}) { // which serveTenants must leave alone
+		t.Errorf("load balancers of Services: %q", of)
+	}
 	p.timed("life of a tenant's cluster", func() { p.serveTenants("") })
 	p.timed("moving of the cluster onto itself", p.pivot)
 	p.timed("fewer workers without a seed", p.scaleAlone)
