@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -74,7 +73,9 @@ func (e Environment) Values(made Made) map[string]any {
 	if own, err := name.NewTag(e.Equipment.ControllersImage, name.StrictValidation); err == nil { // the one that the node image has
 		values["addons"].(map[string]any)["etcdDefrag"] = map[string]any{"image": map[string]any{"repository": own.Context().Name(), "tag": own.TagStr()}}
 	}
-	return chartutil.MergeTables(copied(m.Values), values)
+	theirs := copied(m.Values)
+	keepSeedRule(theirs, made)
+	return chartutil.MergeTables(theirs, values)
 }
 
 // kubernetesVersion is the version of the management cluster.
@@ -123,61 +124,6 @@ func (c Cloud) options() map[string]any {
 		entry["verify"] = false
 	}
 	return entry
-}
-
-// networking puts the nodes beside the seed, so that one reaches the other
-// whatever the cloud's networks are.
-func (e Environment) networking(made Made) map[string]any {
-	internal := map[string]any{"networkFilter": map[string]any{"id": made.NetworkID}}
-	if made.SubnetID != "" {
-		internal["subnetFilter"] = map[string]any{"id": made.SubnetID}
-	}
-	if made.NetworkMTU > 0 {
-		internal["mtu"] = made.NetworkMTU
-	}
-	values := map[string]any{"internalNetwork": internal}
-	if made.SeedGroupID != "" {
-		values["allNodesSecurityGroupRules"] = []any{fromSeed(made.SeedGroupID)}
-	}
-	return withText(values, "externalNetworkId", e.Choices.ExternalNetworkID)
-}
-
-// fromSeed lets the seed, and nothing else, log in to nodes: etcd's snapshots, the repair
-// of its quorum, and `slipway ssh --forward` go that way.
-func fromSeed(groupID string) map[string]any {
-	return map[string]any{"name": "ssh-from-seed", "description": "SSH from the seed", "direction": "ingress", "etherType": "IPv4",
-		"protocol": "tcp", "portRangeMin": 22, "portRangeMax": 22, "remoteGroupID": groupID}
-}
-
-func (e Environment) apiServer(a config.APIServer, made Made) map[string]any {
-	values := map[string]any{"enableLoadBalancer": true, "associateFloatingIP": a.FloatingIP}
-	// amphora is the default of every chart and driver; naming it would differ
-	// from the clusters that they made (azimuth-ops leaves it out too).
-	if provider := e.Choices.LoadBalancerProvider; provider != "amphora" {
-		withText(values, "loadBalancerProvider", provider)
-	}
-	if len(a.AllowedCIDRs) > 0 {
-		values["allowedCIDRs"] = prefixes(append(slices.Clone(a.AllowedCIDRs), e.needed(made)...))
-	}
-	return values
-}
-
-// needed are the ranges that must reach the API whatever is allowed: the nodes,
-// and the seed, which has a floating IP of its own that its router translates to.
-func (e Environment) needed(made Made) []netip.Prefix {
-	ranges := e.inside()
-	if seed, err := netip.ParseAddr(made.SeedAddress); err == nil && !slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(seed) }) {
-		ranges = append(ranges, netip.PrefixFrom(seed, seed.BitLen()))
-	}
-	return ranges
-}
-
-// inside are the ranges of the nodes and the seed.
-func (e Environment) inside() []netip.Prefix {
-	if e.Config.Spec.Seed.MakesNetwork() {
-		return []netip.Prefix{e.Config.Spec.Seed.Network.CIDR}
-	}
-	return nil
 }
 
 func (e Environment) controlPlane(m *config.ManagementCluster) map[string]any {

@@ -150,3 +150,17 @@ func TestNodesLetTheSeedIn(t *testing.T) {
 		}
 	}
 }
+
+// Rules of the operator are beside the seed's, which a list of values would replace.
+func TestRulesOfTheOperatorKeepTheSeedsRule(t *testing.T) {
+	t.Parallel()
+	e := managed(t, "managementCluster: {values: {clusterNetworking: {allNodesSecurityGroupRules: [{name: bgp, direction: ingress, protocol: tcp, portRangeMin: 179, portRangeMax: 179}]}}}")
+	with := made()
+	with.SeedGroupID = "group"
+	for range 2 { // the environment's own values stay as they are
+		rules := e.Values(with)["clusterNetworking"].(map[string]any)["allNodesSecurityGroupRules"].([]any)
+		if len(rules) != 2 || rules[0].(map[string]any)["name"] != "bgp" || rules[1].(map[string]any)["remoteGroupID"] != "group" {
+			t.Errorf("rules: %v", rules)
+		}
+	}
+}
