@@ -150,7 +150,7 @@ func (o *options) run(ctx context.Context, streams ui.Streams) error {
 		err := do(func(what string, changed bool) {
 			if changed {
 				written++
-				step.Progress(what)
+				step.Run(what)
 			}
 		})
 		step.End(end, err)
