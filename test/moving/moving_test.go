@@ -213,7 +213,7 @@ func plain(value any, host string, except []string) any {
 }
 
 // TestMoveIn: a cluster of magnum-capi-helm is copied, shown as Magnum shows it,
-// taken over without a write to anything of Cluster API, and resized.
+// adopted without a write to anything of Cluster API, and resized.
 func TestMoveIn(t *testing.T) {
 	server := kubetest.Start(t)
 	config := server.Config
@@ -249,7 +249,7 @@ func TestMoveIn(t *testing.T) {
 		return p
 	}
 	p := plan()
-	if found := p.Find(uuid); len(found) != 1 || found[0].Verdict != moving.Take || found[0].Rolls != 0 {
+	if found := p.Find(uuid); len(found) != 1 || found[0].Verdict != moving.Adopt || found[0].Rolls != 0 {
 		t.Fatalf("%+v", p.Refused())
 	}
 	for range 2 {
@@ -264,7 +264,7 @@ func TestMoveIn(t *testing.T) {
 		t.Errorf("the import wrote: %s", diff)
 	}
 
-	s.must(p.TakeOver(t.Context(), to, func(string, bool) {}))
+	s.must(p.Adopt(t.Context(), to, func(string, bool) {}))
 	until(t, "the controllers", func() bool {
 		now := seen(t, c)
 		return now.Status.Release != nil && now.Status.Release.Digest != "" && len(now.Status.Conditions) > 0
@@ -273,7 +273,7 @@ func TestMoveIn(t *testing.T) {
 	// What Magnum never fills in is filled in now, and health is looked at by Slipway.
 	compare(t, address, "node_addresses", "master_addresses", "container_version", "version", "health_status", "health_status_reason")
 	if diff := cmp.Diff(before, s.versions()); diff != "" {
-		t.Errorf("taking over wrote: %s", diff)
+		t.Errorf("adopting wrote: %s", diff)
 	}
 	s.kubeconfig(cluster)
 	s.resize(cluster, before)

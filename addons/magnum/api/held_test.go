@@ -31,8 +31,12 @@ func TestHeld(t *testing.T) {
 		b.must(b.kube.Update(t.Context(), o))
 	}
 	one := clusters + "/" + uuid
-	b.await(func() bool { return b.do(member, http.MethodGet, one, nil).want(200).str("created_at") == "2020-02-03T04:05:06+00:00" })
-	b.await(func() bool { return b.do(admin, http.MethodGet, "/quotas/"+b.project+"/Cluster", nil).want(200).body["id"] == 17.0 })
+	b.await(func() bool {
+		return b.do(member, http.MethodGet, one, nil).want(200).str("created_at") == "2020-02-03T04:05:06+00:00"
+	})
+	b.await(func() bool {
+		return b.do(admin, http.MethodGet, "/quotas/"+b.project+"/Cluster", nil).want(200).body["id"] == 17.0
+	})
 	patch := []object{{"op": "replace", "path": "/node_count", "value": 2}}
 	for _, request := range []struct {
 		who, method, path string

@@ -55,7 +55,7 @@ func (c *call) unheld(o metav1.Object) error {
 	case "":
 		return nil
 	case v1alpha1.HeldByMagnum:
-		return conflict("It is still managed by OpenStack's Magnum and can only be read here: it is not yet taken over.")
+		return conflict("It is still managed by OpenStack's Magnum and can only be read here: it is not yet adopted.")
 	case v1alpha1.HeldByHeat:
 		return conflict("It was made by Magnum's Heat driver and can only be read here: an operator changes or deletes it in Heat.")
 	}

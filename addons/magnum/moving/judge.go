@@ -45,8 +45,8 @@ func (j *judge) project(i *Item) error {
 	return nil
 }
 
-// taken says whether Slipway manages an object already.
-func (j *judge) taken(o client.Object) (bool, error) {
+// adopted says whether Slipway manages an object already.
+func (j *judge) adopted(o client.Object) (bool, error) {
 	err := j.site.Client.Get(j.ctx, client.ObjectKeyFromObject(o), o)
 	if apierrors.IsNotFound(err) {
 		return false, nil
@@ -58,7 +58,7 @@ func (j *judge) taken(o client.Object) (bool, error) {
 }
 
 func (j *judge) template(t database.Template) (Item, error) {
-	i := Item{UUID: t.UUID, Name: t.Name, ProjectID: t.ProjectID, Verdict: Take}
+	i := Item{UUID: t.UUID, Name: t.Name, ProjectID: t.ProjectID, Verdict: Adopt}
 	if n := count(j.db.Templates, func(o database.Template) bool { return o.UUID == t.UUID }); n > 1 {
 		i.problem(fmt.Sprintf("%d templates have its UUID", n), dumpAgain)
 	}
@@ -76,7 +76,7 @@ func (j *judge) template(t database.Template) (Item, error) {
 			i.problem(check.what, "it cannot be used for new clusters; delete it in Magnum, or leave it behind")
 		}
 	}
-	ours, err := j.taken(templateKey(t))
+	ours, err := j.adopted(templateKey(t))
 	if err != nil || ours {
 		i.Verdict = Ours
 		return i, err
@@ -85,12 +85,12 @@ func (j *judge) template(t database.Template) (Item, error) {
 }
 
 func (j *judge) quota(q database.Quota) (Item, error) {
-	i := Item{Name: q.Resource, ProjectID: q.ProjectID, Verdict: Take}
+	i := Item{Name: q.Resource, ProjectID: q.ProjectID, Verdict: Adopt}
 	if q.Resource != v1alpha1.ResourceCluster {
 		i.problem("quotas on "+q.Resource+" do not exist", "delete it in Magnum")
 		return i, nil
 	}
-	ours, err := j.taken(quotaKey(q))
+	ours, err := j.adopted(quotaKey(q))
 	if err != nil || ours {
 		i.Verdict = Ours
 		return i, err
@@ -117,7 +117,7 @@ func driverOf(stack string) string {
 }
 
 func (j *judge) cluster(row database.Cluster) (*Cluster, error) {
-	c := &Cluster{Item: Item{UUID: row.UUID, Name: row.Name, ProjectID: row.ProjectID, Verdict: Take}, Driver: driverOf(row.StackID),
+	c := &Cluster{Item: Item{UUID: row.UUID, Name: row.Name, ProjectID: row.ProjectID, Verdict: Adopt}, Driver: driverOf(row.StackID),
 		StackID: row.StackID, Status: row.Status, row: row}
 	c.groups = slices.Collect(func(yield func(database.NodeGroup) bool) {
 		for _, g := range j.db.Groups {
@@ -135,7 +135,7 @@ func (j *judge) cluster(row database.Cluster) (*Cluster, error) {
 		c.problem("it has no stack: Magnum never began to build it", "delete it in Magnum")
 		return c, nil
 	}
-	ours, err := j.taken(clusterKey(row))
+	ours, err := j.adopted(clusterKey(row))
 	if err != nil || ours {
 		c.Verdict, c.Problems = Ours, nil
 		return c, err

@@ -1,8 +1,8 @@
 // Package moving brings what OpenStack's Magnum has in its database onto the
 // management cluster that its clusters already run on, without touching a
 // machine. Everything is first copied as held (see v1alpha1.Held): it is shown
-// by the API, nobody changes it, and it can be copied again until it is taken
-// over. docs/guides/migrating.md is the operator's view.
+// by the API, nobody changes it, and it can be copied again until it is
+// adopted. docs/guides/migrating.md is the operator's view.
 package moving
 
 import (
@@ -53,11 +53,11 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Take is copied and can be taken over.
-	Take Verdict = "take"
+	// Adopt is copied and can be adopted.
+	Adopt Verdict = "adopt"
 	// Show is copied to be read: Slipway cannot manage it.
 	Show Verdict = "show"
-	// Ours has been taken over before and is left alone.
+	// Ours has been adopted before and is left alone.
 	Ours Verdict = "ours"
 	// Refuse is left out for its problems.
 	Refuse Verdict = "refuse"
@@ -101,7 +101,7 @@ type Cluster struct {
 	// Groups is the number of node groups, Machines that of machines wanted.
 	Groups   int `json:"nodeGroups"`
 	Machines int `json:"machines"`
-	// Rolls is how many machines taking over would make or delete. It is 0, or
+	// Rolls is how many machines adopting would make or delete. It is 0, or
 	// the cluster is refused.
 	Rolls int `json:"rolls"`
 	// AtUpgrade are the values that the next upgrade to another template changes,

@@ -35,8 +35,8 @@ func TestPlan(t *testing.T) {
 	for _, c := range p.Clusters {
 		got[c.Name+" "+c.StackID] = c.Verdict
 	}
-	want := map[string]Verdict{"k8s-1-34": Take, "old": Take, "swarm": Refuse, "Cluster": Take, "shop-prod " + stack: Take,
-		"old-heat 7e5c4b7d-9d0d-4e0b-8a7f-9c113f1d5a0b": Show, "vex kube-abc12": Show, "twin twin-aaaaaaaaaaaa": Take, "twin twin-bbbbbbbbbbbb": Refuse,
+	want := map[string]Verdict{"k8s-1-34": Adopt, "old": Adopt, "swarm": Refuse, "Cluster": Adopt, "shop-prod " + stack: Adopt,
+		"old-heat 7e5c4b7d-9d0d-4e0b-8a7f-9c113f1d5a0b": Show, "vex kube-abc12": Show, "twin twin-aaaaaaaaaaaa": Adopt, "twin twin-bbbbbbbbbbbb": Refuse,
 		"orphan orphan-cccccccccccc": Refuse, "half ": Refuse}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -292,14 +292,14 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestTakeOver: the hold goes, the generation stays, and what was taken over is
+// TestAdopt: the hold goes, the generation stays, and what was adopted is
 // left alone by later imports.
-func TestTakeOver(t *testing.T) {
+func TestAdopt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.imported()
 	canary := w.find(p, "shop-prod")
-	if err := p.TakeOverOne(t.Context(), w.site(), canary, func(string, bool) {}); err != nil {
+	if err := p.AdoptOne(t.Context(), w.site(), canary, func(string, bool) {}); err != nil {
 		t.Fatal(err)
 	}
 	c := &v1alpha1.Cluster{}
@@ -314,7 +314,7 @@ func TestTakeOver(t *testing.T) {
 	if canary = w.find(p, shopProd); canary.Verdict != Ours {
 		t.Errorf("verdict %s", canary.Verdict)
 	}
-	if err := p.TakeOver(t.Context(), w.site(), func(string, bool) {}); err != nil {
+	if err := p.Adopt(t.Context(), w.site(), func(string, bool) {}); err != nil {
 		t.Fatal(err)
 	}
 	list := &v1alpha1.ClusterList{}
@@ -330,11 +330,11 @@ func TestTakeOver(t *testing.T) {
 	}
 	before := w.written()
 	p = w.imported()
-	if err := p.TakeOver(t.Context(), w.site(), func(string, bool) {}); err != nil {
+	if err := p.Adopt(t.Context(), w.site(), func(string, bool) {}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, w.written()); diff != "" {
-		t.Errorf("taking over twice wrote: %s", diff)
+		t.Errorf("adopting twice wrote: %s", diff)
 	}
 }
 
@@ -354,7 +354,7 @@ func TestStoreDoesNotAnswer(t *testing.T) {
 	if c.Verdict != Refuse || !strings.Contains(c.Problems[0].What, "connection refused") {
 		t.Errorf("%s %v", c.Verdict, c.Problems)
 	}
-	if w.find(p, "shop-prod").Verdict != Take {
+	if w.find(p, "shop-prod").Verdict != Adopt {
 		t.Error("a cluster that does not need the store is left out")
 	}
 }

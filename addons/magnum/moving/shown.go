@@ -102,7 +102,7 @@ func (d inDatabase) Pair(_ context.Context, reference string) (database.KeyPair,
 
 // show makes the cluster one that is only shown.
 func (c *Cluster) show(why string) {
-	if c.Verdict == Take {
+	if c.Verdict == Adopt {
 		c.Verdict = Show
 	}
 	c.Notes = append(c.Notes, why)

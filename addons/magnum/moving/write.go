@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
-// Import writes what a plan takes and shows. Clusters are written one after the
+// Import writes what a plan adopts and shows. Clusters are written one after the
 // other; one that cannot be written does not keep the others from it. What is
 // there already is compared and written only where it differs, so that an import
 // can be interrupted and repeated. done is told of each object.
@@ -24,17 +24,17 @@ func (p *Plan) Import(ctx context.Context, site Site, done func(what string, cha
 	w := &writer{ctx: ctx, client: site.Client, done: done, namespaces: map[string]bool{}}
 	var errs []error
 	for i, item := range p.Templates {
-		if item.Verdict == Take {
+		if item.Verdict == Adopt {
 			errs = append(errs, w.keep("template "+item.Name, copyTemplate(p.db.Templates[i])))
 		}
 	}
 	for i, item := range p.Quotas {
-		if item.Verdict == Take {
+		if item.Verdict == Adopt {
 			errs = append(errs, w.keep("quota of project "+item.ProjectID, copyQuota(p.db.Quotas[i])))
 		}
 	}
 	for i := range p.Clusters {
-		if c := &p.Clusters[i]; c.Verdict == Take || c.Verdict == Show {
+		if c := &p.Clusters[i]; c.Verdict == Adopt || c.Verdict == Show {
 			errs = append(errs, w.cluster(c))
 		}
 	}
@@ -57,7 +57,7 @@ func (p *Plan) ImportOne(ctx context.Context, site Site, c *Cluster, done func(w
 
 func (p *Plan) templateOf(c *Cluster) (database.Template, bool) {
 	for i, t := range p.db.Templates {
-		if t.UUID == c.row.TemplateID && p.Templates[i].Verdict == Take {
+		if t.UUID == c.row.TemplateID && p.Templates[i].Verdict == Adopt {
 			return t, true
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // The values of [AnnotationHeld]: who looks after the object.
 const (
 	// HeldByMagnum is a copy of what OpenStack's Magnum still manages, until it is
-	// taken over.
+	// adopted.
 	HeldByMagnum = "magnum"
 	// HeldByHeat is a cluster of Magnum's Heat drivers, which Slipway cannot manage.
 	HeldByHeat = "heat"

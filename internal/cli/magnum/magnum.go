@@ -35,7 +35,7 @@ type options struct {
 	labels                                map[string]string
 	format, progress                      string
 	canary                                string
-	takeOver                              bool
+	adopt                                 bool
 }
 
 func (o *options) add(flags *pflag.FlagSet) {
@@ -53,7 +53,7 @@ func newPlan(streams ui.Streams) *cobra.Command {
 		Use:   "plan",
 		Short: "Show what an import would take, and what keeps it from it",
 		Long: `Reads Magnum's database and the management cluster and changes neither. For every
-cluster it says what is taken, how many machines would be made or deleted (0, or the
+cluster it says what becomes of it, how many machines would be made or deleted (0, or the
 cluster is refused), and with -o json which values of its release the next upgrade
 would change. The exit code is 4 if something is refused.`,
 		Example: `  slipway magnum plan --from-database /etc/magnum/magnum.conf --cloud admin
@@ -69,24 +69,24 @@ func newImport(streams ui.Streams) *cobra.Command {
 	o := &options{format: "table", progress: "auto"}
 	cmd := &cobra.Command{
 		Use:   "import",
-		Short: "Copy what Magnum has; on request take it over",
+		Short: "Copy what Magnum has, and adopt it on request",
 		Long: `Copies templates, quotas and clusters with their node groups. Copies can only be read
 through the API, and Magnum still manages the clusters: run it again whenever you like,
-it brings the copies in line with the database. With --take-over, Slipway manages all
-that can be taken from then on: stop Magnum first. --canary takes over one cluster.
+it brings the copies in line with the database. With --adopt, Slipway manages from
+then on all that it can: stop Magnum first. --canary adopts one cluster.
 
 What is refused is left out and does not keep the rest from being copied; the exit code
 is then 4.`,
 		Example: `  slipway magnum import --from-database /etc/magnum/magnum.conf --cloud admin
   slipway magnum import --from-database magnum.sql --canary shop-test
-  slipway magnum import --from-database /etc/magnum/magnum.conf --take-over`,
+  slipway magnum import --from-database /etc/magnum/magnum.conf --adopt`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}
 	o.add(cmd.Flags())
-	cmd.Flags().StringVar(&o.canary, "canary", "", "name or UUID of one cluster: copy and take over it alone")
-	cmd.Flags().BoolVar(&o.takeOver, "take-over", false, "give everything that can be taken to Slipway's controllers")
-	cmd.MarkFlagsMutuallyExclusive("canary", "take-over")
+	cmd.Flags().StringVar(&o.canary, "canary", "", "name or UUID of one cluster: copy and adopt it alone")
+	cmd.Flags().BoolVar(&o.adopt, "adopt", false, "have Slipway's controllers manage everything that they can")
+	cmd.MarkFlagsMutuallyExclusive("canary", "adopt")
 	ui.ProgressFlag(cmd.Flags(), &o.progress)
 	return cmd
 }
@@ -103,7 +103,7 @@ func (o *options) read(ctx context.Context) (*moving.Plan, moving.Site, func(), 
 	}
 	if prefix := source.Settings.NamespacePrefix; prefix != "" && prefix != "magnum" {
 		return nil, moving.Site{}, none, fault.New(o.from, errors.New("[capi_helm] namespace_prefix is "+prefix+", and Slipway's namespaces begin with magnum-"),
-			"clusters in other namespaces cannot be taken over")
+			"clusters in other namespaces cannot be adopted")
 	}
 	site, leave, err := o.site(ctx, source.Settings)
 	if err != nil {
@@ -126,7 +126,7 @@ func (o *options) plan(ctx context.Context, streams ui.Streams) error {
 	return o.show(streams, plan, "")
 }
 
-// run imports, and takes over what was asked for.
+// run imports, and adopts what was asked for.
 func (o *options) run(ctx context.Context, streams ui.Streams) error {
 	plan, site, leave, err := o.read(ctx)
 	defer leave()
@@ -158,16 +158,16 @@ func (o *options) run(ctx context.Context, streams ui.Streams) error {
 	}
 	switch {
 	case canary != nil:
-		err = work("canary", "taking over cluster "+canary.Name, "taken over", func(done func(string, bool)) error {
+		err = work("canary", "adopting cluster "+canary.Name, "adopted", func(done func(string, bool)) error {
 			if err := plan.ImportOne(ctx, site, canary, done); err != nil {
 				return err
 			}
-			return plan.TakeOverOne(ctx, site, canary, done)
+			return plan.AdoptOne(ctx, site, canary, done)
 		})
 	default:
 		err = work("import", "copying what Magnum has", "copied", func(done func(string, bool)) error { return plan.Import(ctx, site, done) })
-		if err == nil && o.takeOver {
-			err = work("take over", "giving clusters to Slipway's controllers", "taken over", func(done func(string, bool)) error { return plan.TakeOver(ctx, site, done) })
+		if err == nil && o.adopt {
+			err = work("adopt", "giving clusters to Slipway's controllers", "adopted", func(done func(string, bool)) error { return plan.Adopt(ctx, site, done) })
 		}
 	}
 	if err != nil {
@@ -190,10 +190,10 @@ func chosen(plan *moving.Plan, ident string) (*moving.Cluster, error) {
 		return nil, fault.Usage("--canary", errors.New("several clusters have the name "+ident+": "+strings.Join(ids, ", ")), "name one by its UUID")
 	}
 	switch c := found[0]; c.Verdict {
-	case moving.Take:
+	case moving.Adopt:
 		return c, nil
 	case moving.Ours:
-		return nil, fault.New("cluster "+ident, errors.New("it has been taken over before"), "choose another, or leave --canary out")
+		return nil, fault.New("cluster "+ident, errors.New("it has been adopted before"), "choose another, or leave --canary out")
 	case moving.Show:
 		return nil, fault.New("cluster "+ident, errors.New("Slipway can only show it"), strings.Join(c.Notes, "; "))
 	default:

@@ -15,12 +15,12 @@ func (o *options) next(written int) string {
 	switch {
 	case o.canary != "":
 		return "Slipway manages this cluster now: do not change it with Magnum any more."
-	case o.takeOver:
-		return "Slipway manages what is taken. Now let the catalog's endpoint container-infra lead to Slipway."
+	case o.adopt:
+		return "Slipway manages what it could adopt. Now let the catalog's endpoint container-infra lead to Slipway."
 	case written == 0:
 		return "All copies were in line with the database."
 	}
-	return fmt.Sprintf("%d objects written. Magnum still manages the clusters: run this again until you take over with --take-over.", written)
+	return fmt.Sprintf("%d objects written. Magnum still manages the clusters: run this again until you adopt with --adopt.", written)
 }
 
 // show prints a plan and returns a fault where something is refused.
@@ -50,7 +50,7 @@ func (o *options) show(streams ui.Streams, plan *moving.Plan, last string) error
 	for _, key := range plan.Gone {
 		t.Footer = append(t.Footer, "cluster "+key+": Magnum has it no more; its copy is removed")
 	}
-	t.Footer = append(t.Footer, fmt.Sprintf("Magnum %s: %d to take, %d to show, %d ours, %d refused", plan.Magnum, counts[moving.Take], counts[moving.Show], counts[moving.Ours], counts[moving.Refuse]))
+	t.Footer = append(t.Footer, fmt.Sprintf("Magnum %s: %d to adopt, %d to show, %d ours, %d refused", plan.Magnum, counts[moving.Adopt], counts[moving.Show], counts[moving.Ours], counts[moving.Refuse]))
 	if last != "" {
 		t.Footer = append(t.Footer, last)
 	}

@@ -14,46 +14,46 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
-// TakeOver gives what was imported to Slipway's controllers. A cluster is theirs
+// Adopt gives what was imported to Slipway's controllers. A cluster is theirs
 // with one write, the last of its own: the groups come before it, and are nobody's
 // as long as their cluster is held.
-func (p *Plan) TakeOver(ctx context.Context, site Site, done func(what string, changed bool)) error {
+func (p *Plan) Adopt(ctx context.Context, site Site, done func(what string, changed bool)) error {
 	w := &writer{ctx: ctx, client: site.Client, done: done}
 	var errs []error
 	for i := range p.Clusters {
-		if c := &p.Clusters[i]; c.Verdict == Take {
-			errs = append(errs, w.takeOver(c))
+		if c := &p.Clusters[i]; c.Verdict == Adopt {
+			errs = append(errs, w.adopt(c))
 		}
 	}
 	for i, item := range p.Templates {
-		if item.Verdict == Take {
+		if item.Verdict == Adopt {
 			errs = append(errs, w.release("template "+item.Name, templateKey(p.db.Templates[i])))
 		}
 	}
 	for i, item := range p.Quotas {
-		if item.Verdict == Take {
+		if item.Verdict == Adopt {
 			errs = append(errs, w.release("quota of project "+item.ProjectID, quotaKey(p.db.Quotas[i])))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// TakeOverOne gives one cluster, which was imported, to the controllers.
-func (p *Plan) TakeOverOne(ctx context.Context, site Site, c *Cluster, done func(what string, changed bool)) error {
-	return (&writer{ctx: ctx, client: site.Client, done: done}).takeOver(c)
+// AdoptOne gives one cluster, which was imported, to the controllers.
+func (p *Plan) AdoptOne(ctx context.Context, site Site, c *Cluster, done func(what string, changed bool)) error {
+	return (&writer{ctx: ctx, client: site.Client, done: done}).adopt(c)
 }
 
-func (w *writer) takeOver(c *Cluster) error {
+func (w *writer) adopt(c *Cluster) error {
 	for _, g := range c.copies.groups {
 		if controllerutil.ContainsFinalizer(g, v1alpha1.FinalizerNodeGroup) {
 			continue
 		}
 		if err := w.let(g, v1alpha1.FinalizerNodeGroup); err != nil {
-			return fmt.Errorf("taking over node group %s of cluster %s: %w", g.Title(), c.Name, err)
+			return fmt.Errorf("adopting node group %s of cluster %s: %w", g.Title(), c.Name, err)
 		}
 	}
 	if err := w.let(c.copies.cluster, v1alpha1.FinalizerCluster); err != nil {
-		return fmt.Errorf("taking over cluster %s (%s): %w", c.Name, c.UUID, err)
+		return fmt.Errorf("adopting cluster %s (%s): %w", c.Name, c.UUID, err)
 	}
 	w.done("cluster "+c.Name, true)
 	return nil
@@ -67,7 +67,7 @@ func (w *writer) release(what string, o client.Object) error {
 		return nil
 	}
 	if err := w.let(o, ""); err != nil {
-		return fmt.Errorf("taking over %s: %w", what, err)
+		return fmt.Errorf("adopting %s: %w", what, err)
 	}
 	w.done(what, true)
 	return nil
