@@ -6,9 +6,11 @@ sets.
 """
 import json
 import sys
+import tempfile
 
 import magnum.conf
 import webob
+from oslo_log import log
 from magnum.api import app
 from magnum.common import rpc
 
@@ -16,10 +18,11 @@ CONF = magnum.conf.CONF
 
 
 def main():
-    CONF([], project="magnum", default_config_files=[])
-    CONF.set_override("connection", sys.argv[1], "database")
-    CONF.set_override("transport_url", "fake://")
-    CONF.set_override("api_paste_config", "/etc/magnum/api-paste.ini", "api")
+    log.register_options(CONF)
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+        file.write("[DEFAULT]\ntransport_url = fake://\n[database]\nconnection = %s\n" % sys.argv[1])
+        file.flush()
+        CONF(["--config-file", file.name], project="magnum")
     rpc.init(CONF)
     api = app.setup_app()
     answers = {}

@@ -48,10 +48,10 @@ class Filler:
         self.meta.reflect(self.engine)
         self.next = {}
 
-    def row(self, connection, name, **values):
-        table = self.meta.tables[name]
-        values.setdefault("id", self.next.setdefault(name, 17))
-        self.next[name] = values["id"] + 1
+    def row(self, connection, into, /, **values):
+        table = self.meta.tables[into]
+        values.setdefault("id", self.next.setdefault(into, 17))
+        self.next[into] = values["id"] + 1
         encoded = {}
         for key, value in values.items():
             if key not in table.c:
@@ -96,7 +96,7 @@ def main():
         template(f, c, 1, "k8s-1-34", public=True, tags="a,b")
         template(f, c, 2, "old", hidden=True, cluster_distro="fedora-coreos", image_id="fcos-38", network_driver="flannel",
                  driver="k8s_fedora_coreos_v1", master_lb_enabled=False, updated_at=at(5))
-        template(f, c, 3, "swarm", coe="swarm")
+        template(f, c, 3, "swarm", project=OTHER, coe="swarm")  # the API answers 500 to its owner
         cluster(f, c, 1, "shop-prod", "shop-prod-k3v9x2m4q7zd", 1, groups=[
             ("default-master", "master", 3, {}), ("default-worker", "worker", 2, {"max_node_count": 5, "min_node_count": 1, "updated_at": at(30)}),
             ("gpu_1", "worker", 1, {"flavor_id": "g1.large", "max_node_count": 3, "node_labels": {"example.org/pool": "gpu"},

@@ -34,7 +34,11 @@ func paths() []string {
 func TestSchemas(t *testing.T) {
 	r := start(t)
 	for _, s := range r.servers() {
-		for _, revision := range []string{"7da8489d6a68", "c0f832afc4fd", "d7e6a4d39fe4", newest} {
+		revisions := []string{"7da8489d6a68", "c0f832afc4fd", "d7e6a4d39fe4", newest}
+		if s.name == "postgresql" {
+			revisions = revisions[3:] // see fromModels
+		}
+		for _, revision := range revisions {
 			s.make("magnum_"+revision, revision)
 			read := live(t, s, "magnum_"+revision)
 			text := s.dump("magnum_" + revision)

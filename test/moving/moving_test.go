@@ -17,6 +17,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -166,12 +167,15 @@ func reference(t *testing.T) map[string]map[string]any {
 	return all
 }
 
-// compare takes the host out of links, leaves out what is not there yet, and
-// compares.
+// compare compares what both answer. Magnum's list of node groups has constant
+// bounds, whatever they are.
 func compare(t *testing.T, address string, except ...string) {
 	t.Helper()
 	for path, want := range reference(t) {
-		diff := "?"
+		except, diff := slices.Clone(except), "?"
+		if strings.HasSuffix(path, "/nodegroups") {
+			except = append(except, "min_node_count", "max_node_count")
+		}
 		for end := time.Now().Add(10 * time.Second); diff != "" && time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // informers follow
 			got := ask(t, http.MethodGet, address+path, nil, http.StatusOK)
 			diff = cmp.Diff(plain(want, "http://magnum", except), plain(got, address, except))
@@ -185,6 +189,8 @@ func compare(t *testing.T, address string, except ...string) {
 // notMoved are clusters and templates of the dump that are refused.
 var notMoved = []string{"half", "swarm"}
 
+// plain takes the host out of links, and leaves out what is not to be compared. A
+// group without labels or taints has null here, and in Magnum null or an empty list.
 func plain(value any, host string, except []string) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -192,6 +198,9 @@ func plain(value any, host string, except []string) any {
 		for key, member := range value {
 			if !slices.Contains(except, key) {
 				all[key] = plain(member, host, except)
+			}
+			if (key == "node_labels" || key == "node_taints") && reflect.ValueOf(member).IsValid() && reflect.ValueOf(member).Len() == 0 {
+				all[key] = nil
 			}
 		}
 		return all

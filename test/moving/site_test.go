@@ -69,7 +69,7 @@ func upstream(t *testing.T) *chart.Chart {
 		t.Fatal(err)
 	}
 	made, metadata := *c, *c.Metadata
-	made.Metadata = &metadata
+	made.Metadata, made.Schema = &metadata, nil // upstream's has no schema either
 	metadata.Version, metadata.Dependencies = "0.23.0", []*chart.Dependency{{Name: "cluster-addons", Version: "0.23.0", Repository: "file://../cluster-addons"}}
 	made.SetDependencies(&chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "cluster-addons", Version: "0.23.0"}})
 	return &made

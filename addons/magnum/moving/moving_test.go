@@ -193,7 +193,7 @@ func TestHandChanges(t *testing.T) {
 		}, "another authority than the cluster trusts", 0},
 		"no credential":            {func(w *world) { w.put(namespace, stack+"-cloud-credentials", "clouds.yaml", "{") }, "names no application credential", 0},
 		"half-copied: no template": {func(w *world) { w.db.Templates = w.db.Templates[1:] }, "its template 0b7a9e0c-0d3c-4a51-8a41-000000000001 is missing", 0},
-		"half-copied: no groups":   {func(w *world) { w.db.Groups = nil }, "its node group default-master is missing", 0},
+		"half-copied: no groups":   {func(w *world) { w.db.Groups = nil }, "its node group default-master is missing", 3},
 		"same stack": {func(w *world) {
 			w.row("6c9f3a52-5c0e-4b9f-9a5c-000000000007", func(c *database.Cluster) { c.StackID = stack })
 		}, "2 clusters have its stack id", 0},
