@@ -221,9 +221,9 @@ func plain(value any, host string, except []string) any {
 	return value
 }
 
-// TestMoveIn: a cluster of magnum-capi-helm is copied, shown as Magnum shows it,
-// adopted without a write to anything of Cluster API, and resized.
-func TestMoveIn(t *testing.T) {
+// manage is a management cluster without any cluster.
+func manage(t *testing.T) *site {
+	t.Helper()
 	server := kubetest.Start(t)
 	config := server.Config
 	config.QPS = -1
@@ -241,7 +241,13 @@ func TestMoveIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t, config, c}
+	return &site{t, config, c}
+}
+
+// TestMoveIn: a cluster of magnum-capi-helm is copied, shown as Magnum shows it,
+// adopted without a write to anything of Cluster API, and resized.
+func TestMoveIn(t *testing.T) {
+	s := manage(t)
 	s.build()
 	address := endpoint(t, s)
 	before := s.versions()
@@ -251,6 +257,7 @@ func TestMoveIn(t *testing.T) {
 	s.must(err)
 	db, err := source.Read(t.Context())
 	s.must(err)
+	c := s.client
 	to := moving.Site{Client: c, Releases: s, Projects: caller{}}
 	plan := func() *moving.Plan {
 		p, err := moving.New(t.Context(), db, to)
