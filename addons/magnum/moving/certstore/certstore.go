@@ -3,6 +3,7 @@
 package certstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/pem"
@@ -74,6 +75,16 @@ func (f Folder) Pair(_ context.Context, ref string) (database.KeyPair, error) {
 // Barbican is Magnum's store "barbican": containers of secrets.
 type Barbican struct{ Client *gophercloud.ServiceClient }
 
+// payload is a secret in the type that it was stored in: text, or bytes by older
+// releases.
+func (b Barbican) payload(ctx context.Context, id string) ([]byte, error) {
+	metadata, err := secrets.Get(ctx, b.Client, id).Extract()
+	if err != nil {
+		return nil, err
+	}
+	return secrets.GetPayload(ctx, b.Client, id, secrets.GetPayloadOpts{PayloadContentType: cmp.Or(metadata.ContentTypes["default"], "text/plain")}).Extract()
+}
+
 const notReadable = "use a login that may read the secrets of Magnum's users: an administrator with the role that Barbican's policy asks for"
 
 // Pair reads a container's secrets. A reference is the container's address.
@@ -86,7 +97,7 @@ func (b Barbican) Pair(ctx context.Context, ref string) (database.KeyPair, error
 	values := map[string]string{}
 	for _, s := range container.SecretRefs {
 		secret := s.SecretRef[strings.LastIndexByte(s.SecretRef, '/')+1:]
-		payload, err := secrets.GetPayload(ctx, b.Client, secret, secrets.GetPayloadOpts{PayloadContentType: "*/*"}).Extract()
+		payload, err := b.payload(ctx, secret)
 		if err != nil {
 			return database.KeyPair{}, fault.New("secret "+secret+" of Barbican", err, notReadable)
 		}

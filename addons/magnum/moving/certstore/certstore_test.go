@@ -3,13 +3,18 @@ package certstore
 import (
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"encoding/pem"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/keymanager/v1/containers"
+	"github.com/gophercloud/gophercloud/v2/openstack/keymanager/v1/secrets"
+
 	"github.com/slipway-sh/slipway/addons/magnum/moving/database"
+	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 )
 
 const ref = "5a1b1f4f-6a2f-4c10-8000-000000000001"
@@ -58,6 +63,37 @@ func TestOpen(t *testing.T) {
 		if _, _, err := Open(wrong); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
+	}
+}
+
+// TestBarbican reads a container as Magnum makes it: text, or bytes by older releases.
+func TestBarbican(t *testing.T) {
+	t.Parallel()
+	pair, barbican := made(t), sandboxtest.Start(t).Admin.KeyManager(t)
+	for _, kind := range []string{"text/plain", "application/octet-stream"} {
+		var refs []containers.SecretRef
+		for name, text := range map[string]string{"certificate": pair.Certificate, "private_key": pair.PrivateKey, "private_key_passphrase": pair.Passphrase} {
+			o := secrets.CreateOpts{Name: name, Payload: text, PayloadContentType: kind}
+			if kind != "text/plain" {
+				o.Payload, o.PayloadContentEncoding = base64.StdEncoding.EncodeToString([]byte(text)), "base64"
+			}
+			secret, err := secrets.Create(t.Context(), barbican, o).Extract()
+			if err != nil {
+				t.Fatal(err)
+			}
+			refs = append(refs, containers.SecretRef{Name: name, SecretRef: secret.SecretRef})
+		}
+		container, err := containers.Create(t.Context(), barbican, containers.CreateOpts{Type: containers.CertificateContainer, Name: "c", SecretRefs: refs}).Extract()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Barbican{barbican}.Pair(t.Context(), container.ContainerRef)
+		if err != nil || got != pair {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	if _, err := (Barbican{barbican}).Pair(t.Context(), "https://b/v1/containers/"+ref); err == nil || !strings.Contains(err.Error(), "container "+ref) {
+		t.Errorf("a container that is not there: %v", err)
 	}
 }
 
