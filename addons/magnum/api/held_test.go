@@ -27,7 +27,7 @@ func TestHeld(t *testing.T) {
 	quotas := &v1alpha1.QuotaList{}
 	b.must(b.kube.List(t.Context(), quotas))
 	for _, o := range []client.Object{&c.Items[0], &templates.Items[0], &quotas.Items[0]} {
-		o.SetAnnotations(map[string]string{v1alpha1.AnnotationHeld: v1alpha1.HeldByHeat, v1alpha1.AnnotationFormerID: "17", v1alpha1.AnnotationFormerCreatedAt: "2020-02-03T04:05:06Z"})
+		o.SetAnnotations(map[string]string{v1alpha1.AnnotationHeld: v1alpha1.HeldByHeat, v1alpha1.AnnotationFormerID: "17", v1alpha1.AnnotationFirstCreatedAt: "2020-02-03T04:05:06Z"})
 		b.must(b.kube.Update(t.Context(), o))
 	}
 	one := clusters + "/" + uuid
