@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -65,6 +65,7 @@ e2e: bundle magnumclient
 	SLIPWAY_S3_SERVER=$(abspath bin/versitygw) go test -count=1 -run S3 ./stacks/engine ./internal/backup/target
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 $(REAL)
 	OS_CLOUD= SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/devcloud/capo
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/moving
 	SLIPWAY_CLIENTS=1 SLIPWAY_MAGNUMCLIENT=$(abspath bin/magnumclient) go test -count=1 -run TestOpenStackClient ./addons/magnum/api
 	SLIPWAY_CLIENTS=1 go test -count=1 ./stacks/devstack ./test/ansible
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 120m -v ./test/e2e
@@ -85,6 +86,21 @@ bin/magnumclient/magnumclient:
 	cd $(APT_NEWEST) && apt-get $(NEWEST) download -q python3-magnumclient && dpkg-deb -x python3-magnumclient_*.deb x
 	mv $(APT_NEWEST)/x/usr/lib/python3/dist-packages/* bin/magnumclient/
 	rm -r $(APT_NEWEST)
+
+# Databases of Magnum, made by Magnum itself on MariaDB and PostgreSQL, are read. As root.
+# SLIPWAY_UPDATE=1 writes the dumps and answers that other tests use anew.
+MAGNUM_ROOT = bin/magnum-root
+
+magnum-databases: $(MAGNUM_ROOT).made
+	SLIPWAY_MAGNUM_ROOT=$(abspath $(MAGNUM_ROOT)) go test -count=1 -timeout 30m -v ./test/magnumdb
+
+$(MAGNUM_ROOT).made:
+	rm -rf $(MAGNUM_ROOT)
+	mkdir -p bin
+	mmdebstrap --mode=root --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' --dpkgopt='path-exclude=/usr/share/doc/*' \
+		--dpkgopt='path-exclude=/usr/share/locale/*' --include=python3-magnum,python3-pymysql,python3-psycopg2,mariadb-server,postgresql sid $(MAGNUM_ROOT) \
+		"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian sid main"
+	touch $@
 
 # An environment and a tenant's cluster go from an older Slipway to this one, on
 # machines. Kubernetes of a minor version before is compiled for it; the module

@@ -23,6 +23,7 @@ func parts() []part {
 		{"opentofu", "opentofu-acceptance", "those of OpenTofu's provider, and its Magnum resources", false},
 		{"mutate", "mutate", "changed conditions and results must be noticed by tests", false},
 		{"fleet", "bench-fleet", "the Magnum endpoint, its controllers and the addon provider with many clusters", false},
+		{"magnum-databases", "magnum-databases", "databases that Magnum itself makes, and what its API answers on them", false},
 		{"upgrade", "upgrade-test", "an environment of an older Slipway becomes this one, on machines", false},
 		{"machines", "devcloud-machines", "a seed in a guest of a real Nova", false},
 		{"devcloud", "devcloud-test", "the contract suite, an environment and Magnum on a real OpenStack", false},

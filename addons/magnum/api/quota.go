@@ -141,6 +141,9 @@ func patchQuota(c *call) error {
 	if q == nil {
 		return notFound("Quota of project %s on %s could not be found.", project, resource)
 	}
+	if err := c.unheld(q); err != nil {
+		return err
+	}
 	if !d.given("hard_limit") {
 		return badRequest("The attribute hard_limit is mandatory.")
 	}
@@ -164,6 +167,9 @@ func deleteQuota(c *call) error {
 	}
 	if q == nil {
 		return notFound("Quota of project %s on %s could not be found.", c.ident("project"), c.ident("resource"))
+	}
+	if err := c.unheld(q); err != nil {
+		return err
 	}
 	if err := c.remove(q); err != nil {
 		return err

@@ -1,7 +1,10 @@
 package api
 
 import (
+	"net/http"
 	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-sh/slipway/addons/magnum/inventory"
 	"github.com/slipway-sh/slipway/addons/magnum/policy"
@@ -36,7 +39,27 @@ func (c *call) cluster(ident, rule string, everywhere bool) (*inventory.View, er
 	if err != nil {
 		return nil, err
 	}
-	return v, c.allow(rule, target(v))
+	if err := c.allow(rule, target(v)); err != nil {
+		return nil, err
+	}
+	return v, c.unheld(v.Cluster)
+}
+
+// unheld refuses changes of what somebody else looks after. Certificates are
+// signed all the same: that changes nothing.
+func (c *call) unheld(o metav1.Object) error {
+	if c.r.Method == http.MethodGet {
+		return nil
+	}
+	switch v1alpha1.Held(o) {
+	case "":
+		return nil
+	case v1alpha1.HeldByMagnum:
+		return conflict("It is still managed by OpenStack's Magnum and can only be read here: it is not yet adopted.")
+	case v1alpha1.HeldByHeat:
+		return conflict("It was made by Magnum's Heat driver and can only be read here: an operator changes or deletes it in Heat.")
+	}
+	return conflict("It was made by another driver of Magnum and can only be read here: an operator changes or deletes it on its management cluster.")
 }
 
 // findGroup finds a node group of a cluster by uuid or name.

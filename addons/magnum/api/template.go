@@ -109,6 +109,9 @@ func patchTemplate(c *call) error {
 	if err := c.allow("clustertemplate:update", c.templateTarget(t, false)); err != nil {
 		return err
 	}
+	if err := c.unheld(t); err != nil {
+		return err
+	}
 	t, err = update(c, t, func(t *v1alpha1.ClusterTemplate) error { return c.changeTemplate(t, operations) })
 	if err != nil {
 		return err
@@ -184,6 +187,9 @@ func deleteTemplate(c *call) error {
 	}
 	c.object = "clustertemplate " + t.UUID()
 	if err := c.allow("clustertemplate:delete", c.templateTarget(t, false)); err != nil {
+		return err
+	}
+	if err := c.unheld(t); err != nil {
 		return err
 	}
 	if c.s.o.Inventory.TemplateInUse(t) {

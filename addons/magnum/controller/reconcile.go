@@ -88,6 +88,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading cluster: %w", err)
 	}
+	if v1alpha1.Held(p.cluster) != "" {
+		// Somebody else looks after it. It has no finalizer, and may be deleted.
+		r.forget(request.NamespacedName)
+		return reconcile.Result{}, nil
+	}
 	p.cluster = p.cluster.DeepCopy()
 	p.stored = p.cluster.Status.DeepCopy()
 	if err := p.readGroups(ctx); err != nil {

@@ -44,6 +44,11 @@ func (p *pass) bringInLine(ctx context.Context) error {
 		return err
 	}
 	p.warnings = append(p.warnings, out.Warnings...)
+	if known != nil && known.Foreign && known.Digest == "" && !p.upgrading {
+		// It was just moved in: as it is, it is what is asked for.
+		known.Digest = digest(out.Values, known.Chart, true)
+		return nil
+	}
 	if known != nil && !p.upgrading && p.state.Exists && known.Digest == digest(out.Values, known.Chart, known.Foreign) {
 		return nil
 	}

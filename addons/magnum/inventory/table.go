@@ -68,7 +68,12 @@ const clocksApart = 5 * time.Second
 // creation, stays the same for ever and fits into 53 bits. Of objects that the
 // endpoint did not create those of the same second are in an order of their own
 // that does not change.
+//
+// Objects that were moved in keep their ids, which are lower than all of these.
 func SortID(o metav1.Object) int64 {
+	if id := v1alpha1.FormerID(o); id > 0 {
+		return id
+	}
 	created := v1alpha1.Created(o)
 	if at, err := time.Parse(time.RFC3339Nano, o.GetAnnotations()[v1alpha1.AnnotationCreatedAt]); err == nil && at.Sub(created.Time).Abs() < clocksApart {
 		return at.Unix()<<20 | int64(at.Nanosecond()/int(time.Microsecond))

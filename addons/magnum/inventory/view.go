@@ -62,7 +62,7 @@ func (v *View) Counts() (masters, workers int32) {
 // Created is when a group was created. A default group is as old as its cluster,
 // whenever the controllers wrote it.
 func (v *View) Created(g *v1alpha1.NodeGroup) metav1.Time {
-	if g.Spec.IsDefault {
+	if g.Spec.IsDefault && v1alpha1.FormerID(g) == 0 {
 		return v1alpha1.Created(v.Cluster)
 	}
 	return v1alpha1.Created(g)
@@ -70,7 +70,7 @@ func (v *View) Created(g *v1alpha1.NodeGroup) metav1.Time {
 
 // GroupID is the number that Magnum calls id of a group, see [SortID].
 func (v *View) GroupID(g *v1alpha1.NodeGroup) int64 {
-	if g.Spec.IsDefault {
+	if g.Spec.IsDefault && v1alpha1.FormerID(g) == 0 {
 		return sortID(v1alpha1.Created(v.Cluster), g.UUID())
 	}
 	return SortID(g)

@@ -27,6 +27,11 @@ const (
 	// AnnotationFirstCreatedAt is when the object was created first, RFC 3339, if Kubernetes
 	// does not know it: it came from a backup or from elsewhere, see [Created].
 	AnnotationFirstCreatedAt = Group + "/first-created-at"
+	// AnnotationHeld is on objects that somebody else looks after: Slipway shows
+	// them and touches nothing. See [Held].
+	AnnotationHeld = Group + "/held"
+	// AnnotationFormerID is Magnum's id of an object that was moved in.
+	AnnotationFormerID = Group + "/former-id"
 	// LabelProject, LabelUser and LabelCluster are put on namespaces and
 	// Secrets as magnum-capi-helm does; values are cut to 63 characters.
 	LabelProject = "magnum.openstack.org/project-id"

@@ -1,0 +1,107 @@
+package moving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+)
+
+// Adopt gives what was imported to Slipway's controllers. A cluster is theirs
+// with one write, the last of its own: the groups come before it, and are nobody's
+// as long as their cluster is held.
+func (p *Plan) Adopt(ctx context.Context, site Site, done func(what string, changed bool)) error {
+	w := &writer{ctx: ctx, client: site.Client, done: done}
+	var errs []error
+	for i := range p.Clusters {
+		if c := &p.Clusters[i]; c.Verdict == Adopt {
+			errs = append(errs, w.adopt(c))
+		}
+	}
+	for i, item := range p.Templates {
+		if item.Verdict == Adopt {
+			errs = append(errs, w.release("template "+item.Name, templateKey(p.db.Templates[i])))
+		}
+	}
+	for i, item := range p.Quotas {
+		if item.Verdict == Adopt {
+			errs = append(errs, w.release("quota of project "+item.ProjectID, quotaKey(p.db.Quotas[i])))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// AdoptOne gives one cluster, which was imported, to the controllers.
+func (p *Plan) AdoptOne(ctx context.Context, site Site, c *Cluster, done func(what string, changed bool)) error {
+	return (&writer{ctx: ctx, client: site.Client, done: done}).adopt(c)
+}
+
+func (w *writer) adopt(c *Cluster) error {
+	for _, g := range c.copies.groups {
+		if controllerutil.ContainsFinalizer(g, v1alpha1.FinalizerNodeGroup) {
+			continue
+		}
+		if err := w.let(g, v1alpha1.FinalizerNodeGroup); err != nil {
+			return fmt.Errorf("adopting node group %s of cluster %s: %w", g.Title(), c.Name, err)
+		}
+	}
+	if err := w.let(c.copies.cluster, v1alpha1.FinalizerCluster); err != nil {
+		return fmt.Errorf("adopting cluster %s (%s): %w", c.Name, c.UUID, err)
+	}
+	w.done("cluster "+c.Name, true)
+	return nil
+}
+
+func (w *writer) release(what string, o client.Object) error {
+	if err := w.client.Get(w.ctx, client.ObjectKeyFromObject(o), o); err != nil {
+		return fmt.Errorf("reading %s: %w", what, err)
+	}
+	if v1alpha1.Held(o) == "" {
+		return nil
+	}
+	if err := w.let(o, ""); err != nil {
+		return fmt.Errorf("adopting %s: %w", what, err)
+	}
+	w.done(what, true)
+	return nil
+}
+
+// let takes the hold from an object and adds the finalizer. Somebody who wrote it
+// since it was imported is a conflict. Metadata has no generation: for the
+// controllers nothing has changed.
+func (w *writer) let(o client.Object, finalizer string) error {
+	before, ok := o.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is no object", o)
+	}
+	annotations := o.GetAnnotations()
+	delete(annotations, v1alpha1.AnnotationHeld)
+	o.SetAnnotations(annotations)
+	if finalizer != "" {
+		controllerutil.AddFinalizer(o, finalizer)
+	}
+	return w.client.Patch(w.ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// gone removes the copy of a cluster that Magnum has no more; its groups go with it.
+func (w *writer) gone(key string) error {
+	namespace, name, _ := strings.Cut(key, "/")
+	o := &v1alpha1.Cluster{}
+	err := w.client.Get(w.ctx, types.NamespacedName{Namespace: namespace, Name: name}, o)
+	if err == nil && v1alpha1.Held(o) != "" && !slices.Contains(o.Finalizers, v1alpha1.FinalizerCluster) {
+		uid := o.UID
+		err = w.client.Delete(w.ctx, o, client.Preconditions{UID: &uid})
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing the copy of cluster %s: %w", key, err)
+	}
+	w.done("copy of cluster "+key+", which Magnum has no more", true)
+	return nil
+}

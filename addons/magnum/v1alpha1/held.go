@@ -1,0 +1,30 @@
+package v1alpha1
+
+import (
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The values of [AnnotationHeld]: who looks after the object.
+const (
+	// HeldByMagnum is a copy of what OpenStack's Magnum still manages, until it is
+	// adopted.
+	HeldByMagnum = "magnum"
+	// HeldByHeat is a cluster of Magnum's Heat drivers, which Slipway cannot manage.
+	HeldByHeat = "heat"
+	// HeldByClusterAPI is a cluster of magnum-cluster-api, of a ClusterClass.
+	HeldByClusterAPI = "magnum-cluster-api"
+)
+
+// Held says who looks after an object instead of Slipway; empty is Slipway.
+func Held(o metav1.Object) string { return o.GetAnnotations()[AnnotationHeld] }
+
+// FormerID is Magnum's id of an object that was moved in, 0 for others.
+func FormerID(o metav1.Object) int64 {
+	id, err := strconv.ParseInt(o.GetAnnotations()[AnnotationFormerID], 10, 64)
+	if err != nil || id < 0 {
+		return 0
+	}
+	return id
+}

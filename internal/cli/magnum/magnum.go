@@ -1,0 +1,209 @@
+// Package magnum is `slipway magnum`: moving in from OpenStack's Magnum.
+package magnum
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/addons/magnum/moving"
+	"github.com/slipway-sh/slipway/addons/magnum/moving/database"
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+// New returns the command with its sub-commands.
+func New(streams ui.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "magnum",
+		Short: "Move in from OpenStack's Magnum",
+		Long: `Moves clusters, node groups, templates and quotas from the database of OpenStack's
+Magnum to Slipway's Magnum-compatible API. Clusters of magnum-capi-helm keep their
+machines, names, releases and Secrets. See docs/guides/migrating.md.`,
+	}
+	cmd.AddCommand(newPlan(streams), newImport(streams))
+	return cmd
+}
+
+// options are the flags that the commands share.
+type options struct {
+	from, kubeconfig, cloud, certificates string
+	labels                                map[string]string
+	format, progress                      string
+	canary                                string
+	adopt                                 bool
+}
+
+func (o *options) add(flags *pflag.FlagSet) {
+	flags.StringVar(&o.from, "from-database", "", "Magnum's database: URL without a password, magnum.conf, a file with a URL, or a plain dump (required)")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster that Magnum's clusters are on (default: KUBECONFIG, else ~/.kube/config)")
+	flags.StringVar(&o.cloud, "cloud", "", "entry of clouds.yaml of an administrator, to check projects and to read Barbican; without one neither is asked")
+	flags.StringVar(&o.certificates, "certificates", "", "Magnum's certificate store, for clusters of Heat: x509keypair, barbican, or a folder (default: as magnum.conf says, else x509keypair)")
+	flags.StringToStringVar(&o.labels, "magnum-label", nil, "the same as for slipway serve controllers: default of a label that neither the cluster nor its template sets")
+	ui.FormatFlag(flags, &o.format)
+}
+
+func newPlan(streams ui.Streams) *cobra.Command {
+	o := &options{format: "table", progress: "auto"}
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Show what an import would take, and what keeps it from it",
+		Long: `Reads Magnum's database and the management cluster and changes neither. For every
+cluster it says what becomes of it, how many machines would be made or deleted (0, or the
+cluster is refused), and with -o json which values of its release the next upgrade
+would change. The exit code is 4 if something is refused.`,
+		Example: `  slipway magnum plan --from-database /etc/magnum/magnum.conf --cloud admin
+  slipway magnum plan --from-database magnum.sql -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.plan(cmd.Context(), streams) },
+	}
+	o.add(cmd.Flags())
+	return cmd
+}
+
+func newImport(streams ui.Streams) *cobra.Command {
+	o := &options{format: "table", progress: "auto"}
+	cmd := &cobra.Command{
+		Use:   "import",
+		Short: "Copy what Magnum has, and adopt it on request",
+		Long: `Copies templates, quotas and clusters with their node groups. Copies can only be read
+through the API, and Magnum still manages the clusters: run it again whenever you like,
+it brings the copies in line with the database. With --adopt, Slipway manages from
+then on all that it can: stop Magnum first. --canary adopts one cluster.
+
+What is refused is left out and does not keep the rest from being copied; the exit code
+is then 4.`,
+		Example: `  slipway magnum import --from-database /etc/magnum/magnum.conf --cloud admin
+  slipway magnum import --from-database magnum.sql --canary shop-test
+  slipway magnum import --from-database /etc/magnum/magnum.conf --adopt`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
+	}
+	o.add(cmd.Flags())
+	cmd.Flags().StringVar(&o.canary, "canary", "", "name or UUID of one cluster: copy and adopt it alone")
+	cmd.Flags().BoolVar(&o.adopt, "adopt", false, "have Slipway's controllers manage everything that they can")
+	cmd.MarkFlagsMutuallyExclusive("canary", "adopt")
+	ui.ProgressFlag(cmd.Flags(), &o.progress)
+	return cmd
+}
+
+// read reads the database and judges it.
+func (o *options) read(ctx context.Context) (*moving.Plan, moving.Site, func(), error) {
+	none := func() {}
+	if o.from == "" {
+		return nil, moving.Site{}, none, fault.Usage("--from-database", errors.New("it is required"), "name Magnum's database, magnum.conf or a dump")
+	}
+	source, err := database.Find(o.from)
+	if err != nil {
+		return nil, moving.Site{}, none, err
+	}
+	if prefix := source.Settings.NamespacePrefix; prefix != "" && prefix != "magnum" {
+		return nil, moving.Site{}, none, fault.New(o.from, errors.New("[capi_helm] namespace_prefix is "+prefix+", and Slipway's namespaces begin with magnum-"),
+			"clusters in other namespaces cannot be adopted")
+	}
+	site, leave, err := o.site(ctx, source.Settings)
+	if err != nil {
+		return nil, site, leave, err
+	}
+	db, err := source.Read(ctx)
+	if err != nil {
+		return nil, site, leave, err
+	}
+	plan, err := moving.New(ctx, db, site)
+	return plan, site, leave, err
+}
+
+func (o *options) plan(ctx context.Context, streams ui.Streams) error {
+	plan, _, leave, err := o.read(ctx)
+	defer leave()
+	if err != nil {
+		return err
+	}
+	return o.show(streams, plan, "")
+}
+
+// run imports, and adopts what was asked for.
+func (o *options) run(ctx context.Context, streams ui.Streams) error {
+	plan, site, leave, err := o.read(ctx)
+	defer leave()
+	if err != nil {
+		return err
+	}
+	var canary *moving.Cluster
+	if o.canary != "" {
+		if canary, err = chosen(plan, o.canary); err != nil {
+			return err
+		}
+	}
+	progress, err := ui.NewProgress(o.progress, streams)
+	if err != nil {
+		return err
+	}
+	defer progress.Close()
+	written := 0
+	work := func(name, message, end string, do func(func(string, bool)) error) error {
+		step := event.Start(progress, name, message)
+		err := do(func(what string, changed bool) {
+			if changed {
+				written++
+				step.Run(what)
+			}
+		})
+		step.End(end, err)
+		return err
+	}
+	switch {
+	case canary != nil:
+		err = work("canary", "adopting cluster "+canary.Name, "adopted", func(done func(string, bool)) error {
+			if err := plan.ImportOne(ctx, site, canary, done); err != nil {
+				return err
+			}
+			return plan.AdoptOne(ctx, site, canary, done)
+		})
+	default:
+		err = work("import", "copying what Magnum has", "copied", func(done func(string, bool)) error { return plan.Import(ctx, site, done) })
+		if err == nil && o.adopt {
+			err = work("adopt", "giving clusters to Slipway's controllers", "adopted", func(done func(string, bool)) error { return plan.Adopt(ctx, site, done) })
+		}
+	}
+	if err != nil {
+		return &fault.Fault{Exit: fault.ExitPartial, Err: err, Remedy: "correct the cause and run the command again: what is copied is not copied twice, and copies change nothing"}
+	}
+	if canary != nil {
+		plan.Templates, plan.Quotas, plan.Clusters, plan.Gone = []moving.Item{}, []moving.Item{}, []moving.Cluster{*canary}, nil
+	}
+	return o.show(streams, plan, o.next(written))
+}
+
+// chosen is the one cluster that was named.
+func chosen(plan *moving.Plan, ident string) (*moving.Cluster, error) {
+	found := plan.Find(ident)
+	switch {
+	case len(found) == 0:
+		return nil, fault.Usage("--canary", errors.New("there is no cluster "+ident+" in the database"), "see slipway magnum plan")
+	case len(found) > 1:
+		var ids []string
+		for _, c := range found {
+			ids = append(ids, c.UUID)
+		}
+		return nil, fault.Usage("--canary", errors.New("several clusters have the name "+ident+": "+strings.Join(ids, ", ")), "name one by its UUID")
+	}
+	switch c := found[0]; c.Verdict {
+	case moving.Adopt:
+		return c, nil
+	case moving.Ours:
+		return nil, fault.New("cluster "+ident, errors.New("it has been adopted before"), "choose another, or leave --canary out")
+	case moving.Show:
+		return nil, fault.New("cluster "+ident, errors.New("Slipway can only show it"), strings.Join(c.Notes, "; "))
+	default:
+		var all []error
+		for _, p := range c.Problems {
+			all = append(all, fault.New("cluster "+ident, errors.New(p.What), p.Remedy))
+		}
+		return nil, errors.Join(all...)
+	}
+}
