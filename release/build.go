@@ -30,7 +30,7 @@ func (r *release) build(ctx context.Context) error {
 // compile leaves out all that depends on the folder and on the machine: paths,
 // the build id, the state of the repository. Version and commit are linked in.
 func (r *release) compile(ctx context.Context, p platform, path string) error {
-	versions := "-X main.release=" + r.version + " -X main.commit=" + r.source.commit
+	versions := "-X " + r.versions + ".releaseVersion=" + r.version + " -X " + r.versions + ".releaseCommit=" + r.source.commit
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly",
 		"-ldflags=-s -w -buildid= "+versions, "-o", path, "./cmd/"+r.program)
 	cmd.Dir = r.root

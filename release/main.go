@@ -44,7 +44,7 @@ func run(ctx context.Context, o options, twice bool, rest []string) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("%q is not understood: see -help", rest[0])
 	}
-	o.program = "slipway"
+	o.program, o.versions = "slipway", "github.com/slipway-sh/slipway/internal/component"
 	if err := o.validate(); err != nil {
 		return err
 	}

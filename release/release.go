@@ -19,15 +19,16 @@ import (
 type options struct {
 	// root is the repository, out the folder of the files.
 	root, out string
-	// program is the name of the command in cmd.
-	program         string
-	version         string
-	platforms       string
-	key, password   string
-	unsigned, dirty bool
-	targets         []platform
-	signer          *minisign.PrivateKey
-	log             io.Writer
+	// program is the name of the command in cmd, versions the package that the
+	// linker tells version and commit.
+	program, versions string
+	version           string
+	platforms         string
+	key, password     string
+	unsigned, dirty   bool
+	targets           []platform
+	signer            *minisign.PrivateKey
+	log               io.Writer
 }
 
 // platform is what a program runs on, in Go's words.

@@ -21,7 +21,7 @@ const small = `package main
 
 import "os"
 
-var release, commit string
+var releaseVersion, releaseCommit string
 
 func main() {
 	switch os.Args[1] {
@@ -31,7 +31,7 @@ func main() {
 		os.MkdirAll(os.Args[3], 0o755)
 		os.WriteFile(os.Args[3]+"/slipway.1", []byte(".TH slipway 1 "+os.Getenv("SOURCE_DATE_EPOCH")+"\n"), 0o644)
 	case "version":
-		os.Stdout.WriteString(release + " " + commit + "\n")
+		os.Stdout.WriteString(releaseVersion + " " + releaseCommit + "\n")
 	}
 }
 `
@@ -78,7 +78,7 @@ func testOptions(t *testing.T) (options, minisign.PublicKey) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return options{root: repository(t), program: "slipway", version: "v0.1.0", platforms: "linux/amd64,linux/arm64,darwin/arm64", key: string(secret), log: io.Discard}, public
+	return options{root: repository(t), program: "slipway", versions: "main", version: "v0.1.0", platforms: "linux/amd64,linux/arm64,darwin/arm64", key: string(secret), log: io.Discard}, public
 }
 
 // TestTwoFoldersGiveTheSameBytes makes whole releases in folders of other names and
