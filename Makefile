@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -52,6 +52,7 @@ bundle: deps build
 test:
 	go vet ./...
 	go test ./...
+	cd release && go vet ./... && go test ./...
 
 # Packages with tests that skip without a bundle: on a real API server, a real
 # etcd or real machines. `make verify` finds tests that nothing here runs.
@@ -199,8 +200,9 @@ mutate:
 	go run ./test/mutate
 
 verify: build
-	@test -z "$$(gofmt -l cmd internal addons images stacks test)" || { echo "not gofmt'ed:"; gofmt -l cmd internal addons images stacks test; exit 1; }
+	@test -z "$$(gofmt -l cmd internal addons images release stacks test)" || { echo "not gofmt'ed:"; gofmt -l cmd internal addons images release stacks test; exit 1; }
 	go mod tidy -diff
+	cd release && go mod tidy -diff
 	go test ./test/docs
 	go test -run TestDocs ./internal/cli
 	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r -x gophercloud.md -x opentofu.md -x causes.md $$dir docs/reference && rm -r $$dir \
@@ -225,5 +227,24 @@ reference: build
 faults:
 	go test -count=1 ./test/faults -update
 
+# Releasing
+
+# The files of a release, in the folder dist. SLIPWAY_RELEASE_KEY is the file or the
+# text of a secret key of minisign, SLIPWAY_RELEASE_KEY_PASSWORD its password.
+PLATFORMS ?= linux/amd64,linux/arm64,darwin/arm64
+RELEASE = cd release && go run . -version "$(VERSION)" -platforms "$(PLATFORMS)" $(if $(UNSIGNED),-unsigned)
+
+release:
+	$(RELEASE) $(if $(DIRTY),-dirty)
+
+# The release in two clones of this repository, which must be the same byte for byte.
+reproducible:
+	$(RELEASE) -twice
+
+# What makes the program large: the modules in it, largest first.
+size:
+	go build -o bin/slipway-symbols ./cmd/slipway
+	cd release && go run ./size ../bin/slipway-symbols
+
 clean:
-	rm -rf bin $(BUNDLE)
+	rm -rf bin dist $(BUNDLE)
