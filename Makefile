@@ -12,27 +12,17 @@ SLIPWAY := bin/slipway
 # Trying: an OpenStack in a box, and an environment on it
 
 DEMO ?= demo
-SANDBOX := $(abspath $(DEMO))/cloud
-# What stands behind servers: auto, container, or qemu for virtual machines, which need KVM
+# What stands behind servers: container, or qemu for virtual machines, which need KVM
 # to be fast enough for an environment.
-DRIVER ?= auto
+DRIVER ?= container
 # What the seed is: openstack, or kind for a container on this machine.
 SEED ?= openstack
 
 up: deps build
-	$(SLIPWAY) bundle ensure --own --dir $(BUNDLE)
-	mkdir -p $(DEMO)
-	$(SLIPWAY) sandbox start --dir $(SANDBOX) --bundle $(BUNDLE) --driver $(DRIVER) --factor 0
-	cd $(DEMO) && ln -sfn $(SANDBOX)/clouds.yaml clouds.yaml && ln -sfn $(abspath $(BUNDLE)) bundle && \
-		{ test -e slipway.yaml || $(abspath $(SLIPWAY)) init --cloud sandbox --name demo --magnum-admin-cloud sandbox-admin; } && \
-		{ test $(SEED) = openstack || grep -q 'provider: $(SEED)' slipway.yaml || printf '  seed: {provider: $(SEED)}\n' >> slipway.yaml; } && \
-		$(abspath $(SLIPWAY)) up --yes && $(abspath $(SLIPWAY)) status
-	@echo; echo "Go on in the folder $(DEMO):  cd $(DEMO); KUBECONFIG=.slipway/management.kubeconfig bundle/bin/kubectl get nodes"
-	@echo "End all of it:  make down"
+	$(SLIPWAY) demo --yes --own --dir $(DEMO) --bundle $(BUNDLE) --driver $(DRIVER) --seed $(SEED)
 
 down: build
-	$(SLIPWAY) sandbox reset --dir $(SANDBOX)
-	rm -rf $(DEMO)
+	$(SLIPWAY) demo --down --yes --dir $(DEMO) --bundle $(BUNDLE)
 
 # Building
 
