@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -230,6 +230,11 @@ release:
 # The release in two clones of this repository, which must be the same byte for byte.
 reproducible:
 	$(RELEASE) -twice
+
+# Digests of what upstream publishes for the versions of the catalogue. It needs the
+# internet; read the change before you commit it.
+pins: build
+	$(SLIPWAY) bundle pin --add --file internal/component/upstream.yaml
 
 # What makes the program large: the modules in it, largest first.
 size:

@@ -10,6 +10,7 @@ require (
 	github.com/google/licensecheck v0.3.1
 	github.com/goreleaser/nfpm/v2 v2.43.4
 	github.com/spdx/tools-golang v0.5.5
+	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20260209214922-2f26647a795e
 )
 
@@ -56,7 +57,6 @@ require (
 	github.com/vbatts/tar-split v0.12.1 // indirect
 	github.com/xanzy/ssh-agent v0.3.3 // indirect
 	gitlab.com/digitalxero/go-conventional-commit v1.0.7 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sync v0.15.0 // indirect

@@ -190,6 +190,7 @@ func TestACutArtifactGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
 			folder := newFolder(t)
 			var then func()
 			if ended {

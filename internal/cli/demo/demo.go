@@ -28,10 +28,10 @@ const (
 )
 
 type options struct {
-	dir, bundle, from, driver, seed string
-	keys                            []string
-	unsigned, own, down, yes        bool
-	controlPlanes                   int
+	dir, bundle, from, driver, seed, listen string
+	keys                                    []string
+	unsigned, own, down, yes                bool
+	controlPlanes                           int
 }
 
 // run starts a command of slipway in a folder and waits for it.
@@ -52,7 +52,7 @@ command again after an interruption: it continues. --down deletes everything, ex
 the bundle.`,
 		Example: `  sudo slipway demo
   sudo slipway demo --from oci://registry.example.org/slipway/bundle:v0.1.0 --key bundle.pub
-  slipway demo --driver none --yes   # all APIs, but no machines: ends with the plan
+  slipway demo --driver none --yes   # all APIs, but no machines
   sudo slipway demo --down`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams, child(streams)) },
@@ -66,6 +66,7 @@ the bundle.`,
 	flags.BoolVar(&o.own, "own", false, "rebuild the items of the bundle that contain the controllers of another slipway binary")
 	ui.ChoiceFlag(flags, &o.driver, "driver", []string{driverContainer, "qemu", driverNone}, "what servers are: containers, virtual machines (which need KVM to be fast enough), or nothing")
 	ui.ChoiceFlag(flags, &o.seed, "seed", []string{seedOpenStack, seedKind}, "what the seed is: a server of the sandbox, or a container of Docker or Podman on this machine")
+	flags.StringVar(&o.listen, "listen", "", "loopback address of the sandbox's APIs, if another sandbox has the usual one; port 0 chooses a free port")
 	flags.IntVar(&o.controlPlanes, "control-planes", 0, "machines of the control plane: 1 or 3 (default: 3 if this machine has the memory)")
 	flags.BoolVar(&o.down, "down", false, "delete the demo")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask before a bundle is built or the demo is deleted")

@@ -62,20 +62,20 @@ func (o options) try(t *testing.T, r *recorder, in string) (string, error) {
 func TestADemoContinues(t *testing.T) {
 	t.Parallel()
 	o, r := demo(t), &recorder{}
-	for _, failing := range []string{"sandbox", "init", "plan"} {
+	for _, failing := range []string{"sandbox", "init"} {
 		r.fail = failing
 		if _, err := o.try(t, r, ""); err == nil {
 			t.Errorf("%s failed, and the demo did not", failing)
 		}
-		if _, err := os.Stat(filepath.Join(o.dir, "slipway.yaml")); (err == nil) != (failing == "plan") {
+		if _, err := os.Stat(filepath.Join(o.dir, "slipway.yaml")); err == nil {
 			t.Errorf("after %s, the environment file: %v", failing, err)
 		}
 	}
 	said, err := o.try(t, r, "")
-	if err != nil || r.verbs() != "sandbox sandbox init sandbox init plan sandbox plan" {
+	if err != nil || r.verbs() != "sandbox sandbox init sandbox init sandbox" {
 		t.Errorf("%v: %s", err, r.verbs())
 	}
-	for _, want := range []string{"bundle       not needed", "$ cd " + o.dir + " && slipway plan", "slipway demo --down --dir " + o.dir} {
+	for _, want := range []string{"bundle       not needed", "$ cd " + o.dir + " && slipway sandbox status --dir " + o.cloud(), "slipway demo --down --dir " + o.dir} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it did not say %q:\n%s", want, said)
 		}

@@ -39,7 +39,9 @@ type estimate struct {
 	memory        uint64
 	controlPlanes int
 	machines      bool
-	dir           string
+	// empty says that there is no bundle at all.
+	empty bool
+	dir   string
 }
 
 func (o options) estimate() (estimate, error) {
@@ -55,13 +57,14 @@ func (o options) estimate() (estimate, error) {
 		return e, err
 	}
 	all := len(component.All())
+	e.empty = missing == all
 	switch {
 	case missing == 0:
 		e.bundle = o.bundle + ", which is complete"
 	case o.from != "":
 		e.bundle = "pulled from " + o.from + " into " + o.bundle
 	case !e.machines:
-		e.bundle = "not needed without machines"
+		e.bundle = "not needed without machines, but there is no plan without one"
 	default:
 		e.build = buildTime * time.Duration(missing) / time.Duration(all) / time.Duration(e.cpus)
 		e.bundle = fmt.Sprintf("%s; %d of %d items are missing there, and are pulled or built", o.bundle, missing, all)
@@ -114,7 +117,7 @@ func (e estimate) print(w io.Writer) {
 		fmt.Fprintf(w, "               building takes up to %s and 25 GB of disk, with Go and Debian's packages\n", ui.Duration(e.build))
 	}
 	if !e.machines {
-		fmt.Fprintln(w, "  environment  all APIs, but no machines: it ends with the plan, in seconds")
+		fmt.Fprintln(w, "  environment  all APIs, but no machines: a file and a plan, in seconds")
 		return
 	}
 	need := int64(e.servers()) * perMachine

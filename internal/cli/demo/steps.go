@@ -29,7 +29,11 @@ func (o options) create(ctx context.Context, streams ui.Streams, do run, e estim
 	if err := os.WriteFile(filepath.Join(o.dir, marker), []byte("slipway demo --down deletes this folder\n"), 0o644); err != nil {
 		return fault.Usage("--dir", err, "name a folder that you may write to")
 	}
-	for _, s := range append(o.bundleSteps(e), step{o.dir, []string{"sandbox", "start", "--dir", o.cloud(), "--bundle", o.bundle, "--driver", o.driver, "--factor", "0"}}) {
+	start := []string{"sandbox", "start", "--dir", o.cloud(), "--bundle", o.bundle, "--driver", o.driver, "--factor", "0"}
+	if o.listen != "" {
+		start = append(start, "--listen", o.listen)
+	}
+	for _, s := range append(o.bundleSteps(e), step{o.dir, start}) {
 		if err := o.do(ctx, streams, do, s); err != nil {
 			return err
 		}
@@ -40,17 +44,25 @@ func (o options) create(ctx context.Context, streams ui.Streams, do run, e estim
 	if err := o.environment(ctx, streams, do, e); err != nil {
 		return err
 	}
-	last := []step{{o.dir, []string{"up", "--yes"}}, {o.dir, []string{"status"}}}
-	if o.driver == driverNone {
-		last = []step{{o.dir, []string{"plan"}}}
-	}
-	for _, s := range last {
+	for _, s := range o.last(e) {
 		if err := o.do(ctx, streams, do, s); err != nil {
 			return err
 		}
 	}
 	o.next(streams)
 	return nil
+}
+
+// last are the steps on the environment. Without machines it cannot come up, and
+// without a bundle there is nothing to plan with.
+func (o options) last(e estimate) []step {
+	switch {
+	case e.machines:
+		return []step{{o.dir, []string{"up", "--yes"}}, {o.dir, []string{"status"}}}
+	case e.empty && o.from == "":
+		return []step{{o.dir, []string{"sandbox", "status", "--dir", o.cloud()}}}
+	}
+	return []step{{o.dir, []string{"plan"}}}
 }
 
 func (o options) bundleSteps(e estimate) []step {
@@ -102,34 +114,38 @@ func (o options) links() error {
 }
 
 // environment writes the environment file, unless it is there: you may have
-// changed it. It is written under another name first, so that a killed run leaves
-// no file without its seed's provider.
+// changed it. One with a seed on this machine is written under another name first,
+// so that a killed run leaves no file without the seed's provider.
 func (o options) environment(ctx context.Context, streams ui.Streams, do run, e estimate) error {
 	path := filepath.Join(o.dir, config.DefaultFile)
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
-	draft := ".draft.yaml"
+	draft := config.DefaultFile
+	if o.seed == seedKind {
+		draft = ".draft.yaml"
+	}
 	args := []string{"init", "--cloud", "sandbox", "--name", "demo", "--magnum-admin-cloud", "sandbox-admin", "--control-planes", strconv.Itoa(e.controlPlanes), "--force", "--file", draft}
 	if err := o.do(ctx, streams, do, step{o.dir, args}); err != nil {
 		return err
 	}
-	if o.seed == seedKind {
-		text, err := os.ReadFile(filepath.Join(o.dir, draft))
-		if err != nil {
-			return err
-		}
-		changed := strings.Replace(string(text), "\n  seed:\n", "\n  seed:\n    provider: kind\n", 1)
-		if err := os.WriteFile(filepath.Join(o.dir, draft), []byte(changed), 0o644); err != nil {
-			return err
-		}
+	if o.seed != seedKind {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(o.dir, draft))
+	if err != nil {
+		return err
+	}
+	changed := strings.Replace(string(text), "\n  seed:\n", "\n  seed:\n    provider: kind\n", 1)
+	if err := os.WriteFile(filepath.Join(o.dir, draft), []byte(changed), 0o644); err != nil {
+		return err
 	}
 	return os.Rename(filepath.Join(o.dir, draft), path)
 }
 
 func (o options) next(streams ui.Streams) {
 	if o.driver == driverNone {
-		fmt.Fprintf(streams.Out, "\nThe sandbox runs without machines. Look around in %s: slipway preflight, slipway plan.\n", o.dir)
+		fmt.Fprintf(streams.Out, "\nThe sandbox runs without machines. Look around in %s: slipway config show, slipway preflight.\n", o.dir)
 	} else {
 		fmt.Fprintf(streams.Out, "\nContinue in %s:\n  KUBECONFIG=.slipway/management.kubeconfig %s get nodes\n", o.dir, filepath.Join(o.bundle, "bin", "kubectl"))
 	}
@@ -156,6 +172,6 @@ func (o options) remove(ctx context.Context, streams ui.Streams, do run) error {
 	if err := os.RemoveAll(o.dir); err != nil {
 		return fault.New(o.dir, err, "run the same command again as the user who created the demo")
 	}
-	fmt.Fprintf(streams.Out, "The demo is deleted; the bundle is still in %s.\n", o.bundle)
+	fmt.Fprintln(streams.Out, "The demo is deleted; its bundle stays.")
 	return nil
 }
