@@ -20,7 +20,7 @@ func (o pullOptions) whole(ctx context.Context, streams ui.Streams, address stri
 	if err != nil {
 		return err
 	}
-	folder, err := bundle.Create(o.dir, o.platform)
+	folder, err := create(o.dir, o.platform)
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func (o loadOptions) run(ctx context.Context, streams ui.Streams, file string) e
 		return err
 	}
 	defer content.Close()
-	folder, err := bundle.Create(o.dir, o.platform)
+	folder, err := create(o.dir, o.platform)
 	if err != nil {
 		return err
 	}

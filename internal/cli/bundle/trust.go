@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"errors"
 	"os"
 
@@ -33,7 +34,12 @@ func (o trustOptions) trust() (artifact.Trust, error) { return artifact.NewTrust
 
 // platformFlag adds --platform.
 func platformFlag(flags *pflag.FlagSet, platform *string) {
-	flags.StringVar(platform, "platform", source.Platform(), "architecture of the machines that the bundle must be for")
+	flags.StringVar(platform, "platform", "", "machines that the bundle must be for, such as linux/arm64 (default: Linux with this machine's architecture)")
+}
+
+// create opens a folder for a bundle of a platform, "" being this machine's.
+func create(dir, platform string) (*bundle.Folder, error) {
+	return bundle.Create(dir, cmp.Or(platform, source.Platform()))
 }
 
 // openSigned opens a bundle that is to be given to others. It must be signed,
