@@ -99,7 +99,7 @@ func identifier(text string) string {
 	return fmt.Sprintf("%s-%x", notInIdentifier.ReplaceAllString(text, "-"), sha256.Sum256([]byte(text)))[:min(len(text)+9, 120)]
 }
 
-var licenseName = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying)(\.(md|txt|rst))?$`)
+var licenseName = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying)([.-].*)?$`)
 
 // license reads the licence's text of a module, which is in Go's cache since it
 // was compiled. NOASSERTION is what SPDX says for a text that nobody knows.
