@@ -30,7 +30,7 @@ func (r *recorder) run(_ context.Context, dir string, args ...string) error {
 		return errors.New("it failed")
 	}
 	if args[0] == "init" {
-		return os.WriteFile(filepath.Join(dir, args[len(args)-1]), []byte("spec:\n  cloud: sandbox\n\n  seed:\n    flavor: m1.seed\n"), 0o644)
+		return os.WriteFile(filepath.Join(dir, args[len(args)-1]), []byte("spec:\n  cloud: sandbox\n\n  seed:\n    flavor: m1.seed\n\n    network:\n      # Chosen.\n      cidr: 192.168.100.0/24\n    access:\n      sshCIDRs: [0.0.0.0/0]\n\n  # More.\n  bundle: bundle\n"), 0o644)
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func TestTheSeedOnThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(o.dir, "slipway.yaml"))
-	if err != nil || !strings.Contains(string(text), "  seed:\n    provider: kind\n    flavor:") {
+	if err != nil || !strings.Contains(string(text), "  seed:\n    provider: kind\n    network:\n      cidr: 192.168.100.0/24\n  # More.\n  bundle:") {
 		t.Errorf("%v\n%s", err, text)
 	}
 }

@@ -136,11 +136,32 @@ func (o options) environment(ctx context.Context, streams ui.Streams, do run, e 
 	if err != nil {
 		return err
 	}
-	changed := strings.Replace(string(text), "\n  seed:\n", "\n  seed:\n    provider: kind\n", 1)
-	if err := os.WriteFile(filepath.Join(o.dir, draft), []byte(changed), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(o.dir, draft), []byte(kindSeed(string(text))), 0o644); err != nil {
 		return err
 	}
 	return os.Rename(filepath.Join(o.dir, draft), path)
+}
+
+// kindSeed makes the seed of an environment file a container on this machine. Of
+// the settings of a seed server only the network has an effect then.
+func kindSeed(text string) string {
+	var out strings.Builder
+	inside := false
+	for line := range strings.Lines(text) {
+		setting := len(line) > 2 && strings.HasPrefix(line, "  ") && line[2] != ' '
+		switch {
+		case line == "  seed:\n":
+			inside = true
+			out.WriteString(line + "    provider: kind\n    network:\n")
+			continue
+		case setting:
+			inside = false
+		}
+		if !inside || strings.HasPrefix(line, "      cidr:") {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
 }
 
 func (o options) next(streams ui.Streams) {
