@@ -7,32 +7,22 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
 DEMO ?= demo
-SANDBOX := $(abspath $(DEMO))/cloud
-# What stands behind servers: auto, container, or qemu for virtual machines, which need KVM
+# What stands behind servers: container, or qemu for virtual machines, which need KVM
 # to be fast enough for an environment.
-DRIVER ?= auto
+DRIVER ?= container
 # What the seed is: openstack, or kind for a container on this machine.
 SEED ?= openstack
 
 up: deps build
-	$(SLIPWAY) bundle ensure --own --dir $(BUNDLE)
-	mkdir -p $(DEMO)
-	$(SLIPWAY) sandbox start --dir $(SANDBOX) --bundle $(BUNDLE) --driver $(DRIVER) --factor 0
-	cd $(DEMO) && ln -sfn $(SANDBOX)/clouds.yaml clouds.yaml && ln -sfn $(abspath $(BUNDLE)) bundle && \
-		{ test -e slipway.yaml || $(abspath $(SLIPWAY)) init --cloud sandbox --name demo --magnum-admin-cloud sandbox-admin; } && \
-		{ test $(SEED) = openstack || grep -q 'provider: $(SEED)' slipway.yaml || printf '  seed: {provider: $(SEED)}\n' >> slipway.yaml; } && \
-		$(abspath $(SLIPWAY)) up --yes && $(abspath $(SLIPWAY)) status
-	@echo; echo "Go on in the folder $(DEMO):  cd $(DEMO); KUBECONFIG=.slipway/management.kubeconfig bundle/bin/kubectl get nodes"
-	@echo "End all of it:  make down"
+	$(SLIPWAY) demo --yes --own --dir $(DEMO) --bundle $(BUNDLE) --driver $(DRIVER) --seed $(SEED)
 
 down: build
-	$(SLIPWAY) sandbox reset --dir $(SANDBOX)
-	rm -rf $(DEMO)
+	$(SLIPWAY) demo --down --yes --dir $(DEMO) --bundle $(BUNDLE)
 
 # Building
 
@@ -52,6 +42,7 @@ bundle: deps build
 test:
 	go vet ./...
 	go test ./...
+	cd release && go vet ./... && go test ./...
 
 # Packages with tests that skip without a bundle: on a real API server, a real
 # etcd or real machines. `make verify` finds tests that nothing here runs.
@@ -215,8 +206,9 @@ mutate:
 	go run ./test/mutate
 
 verify: build
-	@test -z "$$(gofmt -l cmd internal addons images stacks test)" || { echo "not gofmt'ed:"; gofmt -l cmd internal addons images stacks test; exit 1; }
+	@test -z "$$(gofmt -l cmd internal addons images release stacks test)" || { echo "not gofmt'ed:"; gofmt -l cmd internal addons images release stacks test; exit 1; }
 	go mod tidy -diff
+	cd release && go mod tidy -diff
 	go test ./test/docs
 	go test -run TestDocs ./internal/cli
 	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r -x gophercloud.md -x opentofu.md -x causes.md $$dir docs/reference && rm -r $$dir \
@@ -241,5 +233,29 @@ reference: build
 faults:
 	go test -count=1 ./test/faults -update
 
+# Releasing
+
+# The files of a release, in the folder dist. SLIPWAY_RELEASE_KEY is the file or the
+# text of a secret key of minisign, SLIPWAY_RELEASE_KEY_PASSWORD its password.
+PLATFORMS ?= linux/amd64,linux/arm64,darwin/arm64
+RELEASE = cd release && go run . -version "$(VERSION)" -platforms "$(PLATFORMS)" $(if $(UNSIGNED),-unsigned)
+
+release:
+	$(RELEASE) $(if $(DIRTY),-dirty)
+
+# The release in two clones of this repository, which must be the same byte for byte.
+reproducible:
+	$(RELEASE) -twice
+
+# Digests of what upstream publishes for the versions of the catalogue. It needs the
+# internet; read the change before you commit it.
+pins: build
+	$(SLIPWAY) bundle pin --add --file internal/component/upstream.yaml
+
+# What makes the program large: the modules in it, largest first.
+size:
+	go build -o bin/slipway-symbols ./cmd/slipway
+	cd release && go run ./size ../bin/slipway-symbols
+
 clean:
-	rm -rf bin $(BUNDLE)
+	rm -rf bin dist $(BUNDLE)

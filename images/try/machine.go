@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/process"
 	"github.com/slipway-sh/slipway/internal/qemu"
 )
 
@@ -59,7 +59,7 @@ func (h host) start(ctx context.Context, dir string, i image, firmware Firmware,
 	m.cmd = exec.Command(h.tools.System, args...) //nolint:noctx // stop ends it, whatever ends the trial
 	m.cmd.Stderr = &m.errors
 	// QEMU does not outlive this process, however that ends.
-	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	m.cmd.SysProcAttr = process.Bound(true)
 	serial, err := m.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -159,19 +159,7 @@ func (f *Folder) TempFile() (*os.File, error) { return os.CreateTemp(f.work("tmp
 
 // Put stores what r yields as a blob. The blob appears whole or not at all.
 func (f *Folder) Put(ctx context.Context, r io.Reader) (Digest, error) {
-	tmp, err := f.TempFile()
-	if err != nil {
-		return Digest{}, full(f.dir, err)
-	}
-	defer os.Remove(tmp.Name())
-	defer tmp.Close()
-	hash := sha256.New()
-	size, err := io.Copy(io.MultiWriter(tmp, hash), contextReader{ctx, r})
-	if err != nil {
-		return Digest{}, full(f.dir, err)
-	}
-	d := Digest{hex.EncodeToString(hash.Sum(nil)), size}
-	return d, f.place(tmp, d)
+	return f.PutExpected(ctx, r, "")
 }
 
 // place syncs a temporary file and renames it to the blob of its digest.
@@ -217,15 +205,8 @@ func (f *Folder) PutFile(ctx context.Context, path string) (Digest, error) {
 func (f *Folder) Record(item Item) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if item.Kind == Binary {
-		if err := os.Chmod(f.Blob(item.SHA256), 0o755); err != nil {
-			return err
-		}
-	}
-	if item.Path != "" {
-		if err := f.link(item); err != nil {
-			return err
-		}
+	if err := f.name(item); err != nil {
+		return err
 	}
 	f.bill.Set(item)
 	return f.save()
@@ -268,6 +249,10 @@ func (f *Folder) save() error {
 	}
 	if err := f.writeIndex(); err != nil {
 		return fmt.Errorf("writing image index: %w", err)
+	}
+	// The signature goes first: it must never stand beside a bill that nobody signed.
+	if err := f.dropSignature(); err != nil {
+		return err
 	}
 	return f.writeFile(BillFile, text)
 }

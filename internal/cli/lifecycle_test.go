@@ -7,10 +7,12 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,8 +28,15 @@ import (
 	"github.com/slipway-sh/slipway/stacks/engine/pulumi"
 )
 
-// TestMain lets the test's binary be the engine, as main does.
+// TestMain lets the test's binary be the engine, as main does, and slipway itself
+// where a command starts others.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		streams := ui.SystemStreams()
+		os.Exit(int(Report(streams, Run(ctx, streams, os.Args[1:]))))
+	}
 	if filepath.Base(os.Args[0]) == pulumi.Name {
 		os.Exit(pulumi.Main(context.Background(), os.Args[1:]))
 	}

@@ -11,8 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/slipway-sh/slipway/internal/process"
 )
 
 // The accelerators: how a machine's processor is made.
@@ -111,7 +112,7 @@ func (t Tools) probe(ctx context.Context, accelerator, cpu string) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, t.System, "-nodefaults", "-no-user-config", "-display", "none", "-accel", accelerator, "-cpu", cpu,
 		"-m", "64", "-drive", "if=ide,format=raw,file="+Escape(file), "-monitor", "none", "-serial", "stdio", "-no-reboot")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = process.Bound(false)
 	var words strings.Builder
 	cmd.Stderr = &words
 	serial, err := cmd.StdoutPipe()

@@ -12,9 +12,10 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/slipway-sh/slipway/internal/process"
 )
 
 // Store keeps files. Names have slashes.
@@ -88,25 +89,10 @@ func (r Record) Now(now time.Time) Outcome {
 		return r.Outcome
 	}
 	host, _ := os.Hostname()
-	if host == r.Host && !alive(r) || now.Sub(r.Beat) > silent {
+	if host == r.Host && !process.Alive(r.PID, r.Started) || now.Sub(r.Beat) > silent {
 		return Interrupted
 	}
 	return Running
-}
-
-// alive reports whether the process of a run is there. One that started after the run
-// only has the same PID.
-func alive(r Record) bool {
-	info, err := os.Stat("/proc/" + strconv.Itoa(r.PID))
-	if err != nil {
-		return false
-	}
-	if state, err := os.ReadFile("/proc/" + strconv.Itoa(r.PID) + "/stat"); err == nil {
-		if _, after, ok := strings.Cut(string(state), ") "); ok && strings.HasPrefix(after, "Z") {
-			return false // dead, and not yet waited for
-		}
-	}
-	return !info.ModTime().After(r.Started.Add(2 * time.Second))
 }
 
 func folder(environment string) string { return path.Join("runs", environment) }

@@ -37,18 +37,19 @@ type page struct {
 	NetworkCIDR                                           string
 	CIDRWhy                                               string
 	MagnumAdmin                                           string
+	ControlPlanes                                         int
 }
 
 // File is a commented environment file for the project of a snapshot, and the
 // choices in it. It loads and validates. magnumAdmin is who puts the Magnum API
 // into the catalog; without one the API is not part of the environment.
-func File(name, magnumAdmin string, s *cloud.Snapshot) ([]byte, []Choice, error) {
+func File(name, magnumAdmin string, controlPlanes int, s *cloud.Snapshot) ([]byte, []Choice, error) {
 	draft, err := config.Parse(config.Source{Name: config.DefaultFile, Text: fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nmetadata: {name: %q}\n", config.APIVersion, config.Kind, name)})
 	if err != nil {
 		return nil, nil, err
 	}
 	result := preflight.Run(preflight.Input{Environment: draft.Environment, Snapshot: s, Now: time.Now()})
-	p := page{Name: name, MagnumAdmin: magnumAdmin, Cloud: s.Cloud, Types: s.VolumeTypes, Zones: s.Zones[cloud.ComputeZones], VolumeZones: s.Zones[cloud.VolumeZones], Providers: s.Providers}
+	p := page{Name: name, MagnumAdmin: magnumAdmin, ControlPlanes: controlPlanes, Cloud: s.Cloud, Types: s.VolumeTypes, Zones: s.Zones[cloud.ComputeZones], VolumeZones: s.Zones[cloud.VolumeZones], Providers: s.Providers}
 	p.External = external(s, &p)
 	p.Flavor = flavor(s, result, &p)
 	p.Image = image(s, &p)

@@ -32,7 +32,7 @@ func TestFileLoadsWhateverTheCloudHas(t *testing.T) {
 		"range taken":   {cloud.Snapshot{Subnets: []cloud.SubnetInfo{subnet("192.168.100.0/23"), subnet("fd00::/64")}}, []string{"earlier ranges overlap subnets that the project sees, such as 192.168.100.0/23"}, "", "192.168.102.0/24"},
 		"all taken":     {cloud.Snapshot{Subnets: []cloud.SubnetInfo{subnet("192.168.0.0/16")}}, []string{"choose another one"}, "", "192.168.100.0/24"},
 	} {
-		text, chosen, err := File("prod", "", &test.snapshot)
+		text, chosen, err := File("prod", "", 3, &test.snapshot)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

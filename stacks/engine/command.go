@@ -4,19 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/blang/semver"
 	"github.com/pulumi/pulumi/sdk/v3"
-	"golang.org/x/sys/unix"
 
+	"github.com/slipway-sh/slipway/internal/process"
 	enginecmd "github.com/slipway-sh/slipway/stacks/engine/pulumi"
 )
 
@@ -52,7 +50,7 @@ func (c command) Run(ctx context.Context, dir string, stdin io.Reader, outputs, 
 }
 
 func (c command) run(ctx context.Context, dir string, stdin io.Reader, outputs, errorOutputs []io.Writer, environ []string, args ...string) (string, string, int, error) {
-	secret, err := passphraseFile(c.passphrase)
+	secret, path, err := process.Secret(c.passphrase)
 	if err != nil {
 		return "", "", -1, err
 	}
@@ -62,7 +60,7 @@ func (c command) run(ctx context.Context, dir string, stdin io.Reader, outputs, 
 	cmd.Dir = dir
 	cmd.Env = slices.Concat(c.environ, environ, []string{
 		"PULUMI_AUTOMATION_API=true",
-		"PULUMI_CONFIG_PASSPHRASE_FILE=/proc/self/fd/3", // the first of ExtraFiles
+		"PULUMI_CONFIG_PASSPHRASE_FILE=" + path, // the first of ExtraFiles
 	})
 	cmd.ExtraFiles = []*os.File{secret}
 	cmd.Stdin = stdin
@@ -71,7 +69,7 @@ func (c command) run(ctx context.Context, dir string, stdin io.Reader, outputs, 
 	cmd.Stderr = io.MultiWriter(append(errorOutputs, &stderr)...)
 	// A process group of its own: Ctrl-C at the terminal goes to this process only,
 	// which passes it on.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = process.Bound(true)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = cancelDelay
 	err = runOnOneThread(cmd)
@@ -97,18 +95,4 @@ func runOnOneThread(cmd *exec.Cmd) error {
 		ended <- cmd.Run()
 	}()
 	return <-ended
-}
-
-// passphraseFile is a file without a name, in memory only.
-func passphraseFile(passphrase []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate("passphrase", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("creating a file in memory: %w", err)
-	}
-	file := os.NewFile(uintptr(fd), "passphrase")
-	if _, err := file.Write(passphrase); err != nil {
-		file.Close()
-		return nil, fmt.Errorf("writing the passphrase to memory: %w", err)
-	}
-	return file, nil
 }

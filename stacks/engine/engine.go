@@ -22,6 +22,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/process"
 )
 
 // Project is the name of the Pulumi project in every state.
@@ -72,7 +73,11 @@ func New(options Options) (*Engine, error) {
 		options.Events = event.Discard{}
 	}
 	if options.Executable == "" {
-		options.Executable = "/proc/self/exe"
+		program, err := process.Self()
+		if err != nil {
+			return nil, fmt.Errorf("finding slipway's own binary: %w", err)
+		}
+		options.Executable = program
 	}
 	folder, err := filepath.Abs(options.Folder)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/process"
 )
 
 // Holder is a process that holds the lock of a state.
@@ -58,26 +59,11 @@ func (l *Locked) stale() bool {
 		return false
 	}
 	for _, h := range l.Holders {
-		if h.Host != host || alive(h) {
+		if h.Host != host || process.Alive(h.PID, h.Since) {
 			return false
 		}
 	}
 	return true
-}
-
-// alive reports whether the process is running. A process that started after the lock was
-// taken only has the same PID.
-func alive(h Holder) bool {
-	info, err := os.Stat("/proc/" + strconv.Itoa(h.PID))
-	if err != nil {
-		return false
-	}
-	if state, err := os.ReadFile("/proc/" + strconv.Itoa(h.PID) + "/stat"); err == nil {
-		if _, after, ok := strings.Cut(string(state), ") "); ok && strings.HasPrefix(after, "Z") {
-			return false // dead, and not yet waited for
-		}
-	}
-	return !info.ModTime().After(h.Since.Add(2 * time.Second))
 }
 
 // unlock removes the lock and drops the pending operations.

@@ -27,6 +27,9 @@ type Registry struct {
 	repositories map[string]map[string]manifest
 	// blobs are paths by digest, as sha256:…
 	blobs map[string]string
+	// texts are bills and their signatures by digest: the files may change while
+	// this serves what they were.
+	texts map[string][]byte
 }
 
 type manifest struct {
@@ -39,7 +42,7 @@ type manifest struct {
 // that of the first. An image that is not whole is an error, so that machines do
 // not find out one by one; digests are verified by those who pull.
 func New(folders ...*bundle.Folder) (*Registry, error) {
-	r := &Registry{repositories: map[string]map[string]manifest{}, blobs: map[string]string{}}
+	r := &Registry{repositories: map[string]map[string]manifest{}, blobs: map[string]string{}, texts: map[string][]byte{}}
 	var wrong []error
 	for _, folder := range folders {
 		for _, item := range folder.Bill().Items {
@@ -49,6 +52,9 @@ func New(folders ...*bundle.Folder) (*Registry, error) {
 			if err := r.add(folder, item); err != nil {
 				wrong = append(wrong, fault.New("image "+item.Name+" of "+folder.Dir(), err, "check the whole bundle with slipway bundle verify --dir "+folder.Dir()))
 			}
+		}
+		if len(wrong) == 0 {
+			wrong = append(wrong, r.addBundle(folder))
 		}
 	}
 	r.mux = r.routes()
@@ -97,7 +103,10 @@ func cutTag(reference string) (repository, tag string, ok bool) {
 // Images is how many images there are, by digest.
 func (r *Registry) Images() int {
 	digests := map[string]bool{}
-	for _, manifests := range r.repositories {
+	for repository, manifests := range r.repositories {
+		if repository == BundleRepository {
+			continue
+		}
 		for _, m := range manifests {
 			digests[m.digest] = true
 		}
@@ -110,6 +119,9 @@ func (r *Registry) Images() int {
 func (r *Registry) Hosts() []string {
 	var hosts []string
 	for repository := range r.repositories {
+		if repository == BundleRepository {
+			continue
+		}
 		host, _, _ := strings.Cut(repository, "/")
 		hosts = append(hosts, host)
 	}

@@ -207,6 +207,7 @@ func TestListsComeInPages(t *testing.T) {
 		bundletest.PutImage(t, folder, name, "quay.io/"+name)
 		want = append(want, "quay.io/"+name)
 	}
+	want = append(want, registry.BundleRepository)
 	address := serve(t, folder)
 	host, err := name.NewRegistry(address, name.Insecure)
 	if err != nil {

@@ -80,6 +80,12 @@ func (m manifest) serve(w http.ResponseWriter, req *http.Request) {
 
 // blob sends a file as it is, also a part of it; the kernel copies it.
 func (r *Registry) blob(w http.ResponseWriter, req *http.Request, digest string) {
+	if text, ok := r.texts[digest]; ok {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Docker-Content-Digest", digest)
+		http.ServeContent(w, req, "", time.Time{}, bytes.NewReader(text))
+		return
+	}
 	path, ok := r.blobs[digest]
 	if !ok {
 		refuse(w, http.StatusNotFound, codeBlob, "no image of the bundle has "+digest)

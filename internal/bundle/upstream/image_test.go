@@ -34,6 +34,7 @@ type hub struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []string
+	ranges   []string
 	before   func(path string, w http.ResponseWriter, next http.Handler, r *http.Request) bool
 }
 

@@ -1,4 +1,4 @@
-// Package bundle is `slipway bundle`: build, pull, verify, inspect, list.
+// Package bundle is `slipway bundle`: what makes, moves, signs and checks bundles.
 package bundle
 
 import (
@@ -11,14 +11,14 @@ import (
 func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bundle",
-		Short: "Build, pull, verify and serve the bundle: all that Slipway installs on machines",
+		Short: "Build, pull, sign, move, verify and serve the bundle: all that Slipway installs on machines",
 		Long: `A bundle is a folder with everything that Slipway installs on machines: binaries,
 container images, manifests, charts and machine images, and bundle.yaml, the bill
 of materials with a digest for every file. The folder is also an OCI layout, so any
 tool that reads OCI layouts can copy its images. At run time Slipway uses nothing
 from outside the bundle.`,
 	}
-	cmd.AddCommand(newEnsure(streams), newBuild(streams), newPull(streams), newPin(streams), newVerify(streams), newServe(streams), newInspect(streams), newList(streams))
+	cmd.AddCommand(newEnsure(streams), newBuild(streams), newPull(streams), newPin(streams), newSign(streams), newPush(streams), newSave(streams), newLoad(streams), newVerify(streams), newServe(streams), newInspect(streams), newList(streams))
 	return cmd
 }
 

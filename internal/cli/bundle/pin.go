@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/spf13/cobra"
@@ -17,6 +19,7 @@ import (
 type pinOptions struct {
 	file, progress string
 	set            map[string]string
+	add            bool
 	upstream.Options
 }
 
@@ -28,7 +31,8 @@ func newPin(streams ui.Streams) *cobra.Command {
 		Long: `Fetches items from upstream and writes their digests to a file that
 ` + "`slipway bundle pull --pins`" + ` reads. It trusts what it downloads this once: compare
 the digests with those that the projects publish before you use the file.
-Without arguments it pins every item that has no pin yet.`,
+Without arguments it pins every item that has no pin of its version yet. With --add, the
+pins that the file has stay.`,
 		Example: "  slipway bundle pin k3s --file pins.yaml\n  slipway bundle pull --pins pins.yaml",
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), streams, args) },
 	}
@@ -37,6 +41,7 @@ Without arguments it pins every item that has no pin yet.`,
 	flags.StringToStringVar(&o.set, "set", nil, "use other versions of parts, such as capo=v0.14.3; they must fit together")
 	flags.StringToStringVar(&o.Mirrors, "mirror", nil, "mirror to fetch from: URL prefix=URL prefix, or registry=registry")
 	flags.IntVar(&o.Jobs, "jobs", 4, "how many downloads to run at once")
+	flags.BoolVar(&o.add, "add", false, "add to the pins of the file, instead of replacing it")
 	ui.ProgressFlag(flags, &o.progress)
 	return cmd
 }
@@ -56,11 +61,7 @@ func (o pinOptions) run(ctx context.Context, streams ui.Streams, names []string)
 	if pins == nil || len(pins.Entries) == 0 {
 		return err
 	}
-	text, yamlErr := pins.YAML()
-	if yamlErr != nil {
-		return errors.Join(err, yamlErr)
-	}
-	if writeErr := os.WriteFile(o.file, text, 0o644); writeErr != nil {
+	if writeErr := o.write(pins); writeErr != nil {
 		return errors.Join(err, fmt.Errorf("writing pins: %w", writeErr))
 	}
 	fmt.Fprintf(streams.Out, "%d pins written to %s\n", len(pins.Entries), o.file)
@@ -84,9 +85,43 @@ func (o pinOptions) components(names []string) ([]component.Component, error) {
 	var components []component.Component
 	for _, c := range component.AllOf(versions) {
 		_, published := c.Upstream()
-		if _, pinned := pins.Pin(c.Name); published && !pinned {
+		pin, pinned := pins.Pin(c.Name)
+		if published && (!pinned || pin.Version != c.Version) {
 			components = append(components, c)
 		}
 	}
 	return components, nil
+}
+
+// write writes the pins, with --add after those that the file has, whose head of
+// comments stays.
+func (o pinOptions) write(pins *component.Pins) error {
+	var head string
+	if o.add {
+		old, err := os.ReadFile(o.file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err == nil {
+			all, err := component.ParsePins(o.file, old)
+			if err != nil {
+				return err
+			}
+			for _, pin := range pins.Entries {
+				all.Set(pin)
+			}
+			pins = all
+		}
+		for line := range strings.Lines(string(old)) {
+			if !strings.HasPrefix(line, "#") {
+				break
+			}
+			head += line
+		}
+	}
+	text, err := pins.YAML()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(o.file, append([]byte(head), text...), 0o644)
 }

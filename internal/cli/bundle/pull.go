@@ -19,27 +19,43 @@ import (
 )
 
 type pullOptions struct {
-	dir, pins, progress string
-	only                []string
-	set                 map[string]string
+	dir, pins, progress, platform string
+	only, reuse                   []string
+	set                           map[string]string
+	trustOptions
 	upstream.Options
 }
 
 func newPull(streams ui.Streams) *cobra.Command {
 	o := pullOptions{progress: "auto"}
 	cmd := &cobra.Command{
-		Use:   "pull",
-		Short: "Download a bundle from upstream or from mirrors",
-		Long: `Fetches release files and images from their projects' servers and registries, or
+		Use:   "pull [oci://REGISTRY/REPOSITORY:TAG]",
+		Short: "Download a bundle from a registry, from upstream or from mirrors",
+		Long: `With an address, fetches a whole bundle that ` + "`slipway bundle push`" + ` uploaded, or that
+` + "`slipway bundle serve`" + ` serves. Its signature is checked first, with --key. Only blobs that
+the folder does not have are fetched; --reuse takes them from other folders too, such
+as the bundle of the release before. The folder becomes that bundle.
+
+Without an address, fetches release files and images from their projects' servers and registries, or
 from mirrors. Only content whose digest is pinned is accepted. The pins are built
 into slipway; --pins adds others, such as those that ` + "`slipway bundle pin`" + `
 writes. Interrupted downloads resume where they stopped. The proxy comes from
 HTTPS_PROXY, registry credentials from the configuration of docker or podman.`,
-		Example: `  slipway bundle pull
+		Example: `  slipway bundle pull oci://registry.example.org/slipway/bundle:v0.1.0 --key bundle.pub
+  slipway bundle pull oci://192.0.2.10:5000/slipway/bundle:latest --key bundle.pub --dir new --reuse bundle
+  slipway bundle pull
   slipway bundle pull --only k3s --mirror https://github.com=https://mirror.example.org/github
   slipway bundle pull --pins pins.yaml --mirror registry.k8s.io=registry.example.org/k8s`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return o.whole(cmd.Context(), streams, args[0])
+			}
+			if err := o.upstreamOnly(); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), streams)
+		},
 	}
 	dirFlag(cmd, &o.dir)
 	flags := cmd.Flags()
@@ -48,6 +64,9 @@ HTTPS_PROXY, registry credentials from the configuration of docker or podman.`,
 	flags.StringVar(&o.pins, "pins", "", "file with more pins")
 	flags.StringToStringVar(&o.Mirrors, "mirror", nil, "mirror to fetch from: URL prefix=URL prefix, or registry=registry")
 	flags.IntVar(&o.Jobs, "jobs", 4, "how many downloads to run at once")
+	flags.StringSliceVar(&o.reuse, "reuse", nil, "folder of another bundle to take equal blobs from; can be repeated")
+	platformFlag(flags, &o.platform)
+	o.trustOptions.flags(flags)
 	ui.ProgressFlag(flags, &o.progress)
 	return cmd
 }

@@ -31,7 +31,8 @@ func newServe(streams ui.Streams) *cobra.Command {
 		Long: `Runs a read-only registry of the images of one or more bundles. Name it as a mirror
 in spec.registries of an environment file, for each registry that it lists when it
 starts. While an environment is upgraded from one bundle to the next, its machines
-need the images of both: give both folders.
+need the images of both: give both folders. It serves the bundles themselves too:
+pull oci://ADDRESS/slipway/bundle:latest is the first.
 
 Anyone who reaches the address can read the images; there is no login, and the images
 contain no secrets. Machines verify digests, but they cannot verify which digest a tag

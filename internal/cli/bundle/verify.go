@@ -8,11 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/bundle/artifact"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
 type verifyOptions struct {
 	dir, progress, format string
+	keys                  []string
 }
 
 func newVerify(streams ui.Streams) *cobra.Command {
@@ -22,10 +24,12 @@ func newVerify(streams ui.Streams) *cobra.Command {
 		Short: "Read every byte of a bundle and compare it with the bill of materials",
 		Example: `  slipway bundle verify
   slipway bundle verify k3s --dir /srv/bundle
+  slipway bundle verify --key bundle.pub
   slipway bundle verify -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), streams, args) },
 	}
 	dirFlag(cmd, &o.dir)
+	cmd.Flags().StringSliceVar(&o.keys, "key", nil, "check the signature too: public key of minisign, or its file; can be repeated")
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	ui.ProgressFlag(cmd.Flags(), &o.progress)
 	return cmd
@@ -45,6 +49,9 @@ func (o verifyOptions) run(ctx context.Context, streams ui.Streams, names []stri
 	}
 	items, err := folder.Bill().Select(names)
 	if err != nil {
+		return err
+	}
+	if err := o.signature(folder); err != nil {
 		return err
 	}
 	progress, err := ui.NewProgress(o.progress, streams)
@@ -70,4 +77,20 @@ func (o verifyOptions) run(ctx context.Context, streams ui.Streams, names []stri
 		errs = append(errs, finding.Fault())
 	}
 	return errors.Join(errs...)
+}
+
+// signature checks who signed the bundle, where keys are given.
+func (o verifyOptions) signature(folder *bundle.Folder) error {
+	if len(o.keys) == 0 {
+		return nil
+	}
+	trust, err := artifact.NewTrust(o.keys, false)
+	if err != nil {
+		return err
+	}
+	bill, signature, err := folder.BillText()
+	if err != nil {
+		return err
+	}
+	return trust.Check(o.dir, bill, signature)
 }

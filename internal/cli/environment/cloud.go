@@ -3,8 +3,8 @@ package environment
 import (
 	"context"
 	"os"
-	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/images/manifest"
@@ -34,11 +34,7 @@ func CloudOptions(loaded *config.Loaded) cloud.Options {
 
 // UserAgent is the User-Agent header for clouds, with the program's version.
 func UserAgent() string {
-	version := "devel"
-	if build, ok := debug.ReadBuildInfo(); ok && build.Main.Version != "" && build.Main.Version != "(devel)" {
-		version = build.Main.Version
-	}
-	return "slipway/" + version
+	return "slipway/" + strings.Trim(component.ThisBuild().Version, "()")
 }
 
 // Check takes one snapshot of the cloud and checks the environment against it.

@@ -22,8 +22,9 @@ import (
 type options struct {
 	file, name, cloud string
 	// admin is the entry of clouds.yaml that registers the Magnum API in the catalog.
-	admin string
-	force bool
+	admin         string
+	controlPlanes int
+	force         bool
 }
 
 // New returns the command.
@@ -61,6 +62,7 @@ what it chose, and why. Nothing in the cloud is changed.`,
 	cmd.Flags().StringVar(&o.name, "name", "slipway", "name of the environment")
 	cmd.Flags().StringVar(&o.cloud, "cloud", "", "entry of clouds.yaml (default: OS_CLOUD, else the only entry)")
 	cmd.Flags().StringVar(&o.admin, "magnum-admin-cloud", "", "entry of clouds.yaml of a Keystone administrator; adds the Magnum-compatible API to the environment")
+	cmd.Flags().IntVar(&o.controlPlanes, "control-planes", 3, "machines of the control plane of the management cluster: 1, 3, 5 or 7")
 	cmd.Flags().BoolVar(&o.force, "force", false, "overwrite an existing file")
 	ui.FormatFlag(cmd.Flags(), &format)
 	return cmd
@@ -79,7 +81,7 @@ func (o options) run(ctx context.Context) ([]scaffold.Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, chosen, err := scaffold.File(o.name, o.admin, snapshot)
+	text, chosen, err := scaffold.File(o.name, o.admin, o.controlPlanes, snapshot)
 	if err != nil {
 		return nil, err
 	}

@@ -13,19 +13,42 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/slipway-sh/slipway/internal/cause"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
 // New returns the command.
 func New() *cobra.Command {
-	return &cobra.Command{
+	man := false
+	cmd := &cobra.Command{
 		Use:    "reference DIR",
 		Short:  "Write the reference pages into a folder",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
-		RunE:   func(cmd *cobra.Command, args []string) error { return write(cmd.Root(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if man {
+				return manual(cmd.Root(), args[0])
+			}
+			return write(cmd.Root(), args[0])
+		},
 	}
+	cmd.Flags().BoolVar(&man, "man", false, "write manual pages of the commands instead")
+	return cmd
+}
+
+// manual writes the manual pages that packages have. cobra takes their date from
+// SOURCE_DATE_EPOCH.
+func manual(root *cobra.Command, dir string) error {
+	root.DisableAutoGenTag = true
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("creating folder of the manual pages: %w", err)
+	}
+	header := &doc.GenManHeader{Section: "1", Source: "slipway " + component.ThisBuild().Version, Manual: "Slipway"}
+	if err := doc.GenManTree(root, header, dir); err != nil {
+		return fmt.Errorf("writing the manual pages: %w", err)
+	}
+	return nil
 }
 
 func write(root *cobra.Command, dir string) error {

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package sandbox is `slipway sandbox`: start, stop, status, reset, faults.
 package sandbox
 

@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/cli/witness"
 	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/redact"
@@ -146,7 +147,7 @@ func (c collector) secrets(ctx context.Context, folder *support.Folder) error {
 }
 
 func (c collector) versions(_ context.Context, folder *support.Folder) error {
-	versions := map[string]any{"slipway": environment.UserAgent()}
+	versions := map[string]any{"slipway": environment.UserAgent(), "commit": component.ThisBuild().Commit}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		versions["go"] = build.GoVersion
 		for _, s := range build.Settings {

@@ -3,7 +3,6 @@ package version
 
 import (
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -40,23 +39,11 @@ func New(streams ui.Streams) *cobra.Command {
 	return cmd
 }
 
-// read reads the version and the commit that the Go linker recorded.
+// read reads the version and the commit that the linker recorded.
 func read() Info {
-	info := Info{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	build := component.ThisBuild()
+	return Info{Version: build.Version, Commit: build.Commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Kubernetes: component.KubernetesVersion, K3s: component.K3sVersion, ClusterAPI: component.ClusterAPIVersion, CAPO: component.CAPOVersion}
-	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		return info
-	}
-	if build.Main.Version != "" {
-		info.Version = build.Main.Version
-	}
-	for _, setting := range build.Settings {
-		if setting.Key == "vcs.revision" {
-			info.Commit = setting.Value
-		}
-	}
-	return info
 }
 
 func table(i Info) ui.Table {

@@ -1,0 +1,137 @@
+package demo
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/component"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+// What a demo takes. The processor time is that of a build from cold caches.
+const (
+	// perMachine is the memory that a machine of the environment uses, about.
+	perMachine = 1800 << 20
+	// enough is the memory of this machine with which a control plane of three
+	// leaves something for others.
+	enough = 14 << 30
+	// buildTime is processor time, of one processor.
+	buildTime = 50 * time.Minute
+	// upTime is how long an environment takes on two quiet processors.
+	upTime = 5 * time.Minute
+)
+
+// estimate is what a demo will take.
+type estimate struct {
+	// bundle says where the bundle comes from.
+	bundle string
+	// build is how long it takes to build what is missing; 0 if nothing is.
+	build         time.Duration
+	cpus          int
+	memory        uint64
+	controlPlanes int
+	machines      bool
+	// empty says that there is no bundle at all.
+	empty bool
+	dir   string
+}
+
+func (o options) estimate() (estimate, error) {
+	e := estimate{cpus: runtime.NumCPU(), memory: memory(), controlPlanes: o.controlPlanes, machines: o.driver != driverNone, dir: o.dir}
+	if e.controlPlanes == 0 {
+		e.controlPlanes = 3
+		if e.memory > 0 && e.memory < enough {
+			e.controlPlanes = 1
+		}
+	}
+	missing, err := missing(o.bundle)
+	if err != nil {
+		return e, err
+	}
+	all := len(component.All())
+	e.empty = missing == all
+	switch {
+	case missing == 0:
+		e.bundle = o.bundle + ", which is complete"
+	case o.from != "":
+		e.bundle = "pulled from " + o.from + " into " + o.bundle
+	case !e.machines:
+		e.bundle = "not needed without machines, but there is no plan without one"
+	default:
+		e.build = buildTime * time.Duration(missing) / time.Duration(all) / time.Duration(e.cpus)
+		e.bundle = fmt.Sprintf("%s; %d of %d items are missing there, and are pulled or built", o.bundle, missing, all)
+	}
+	return e, nil
+}
+
+// missing is how many items a bundle lacks.
+func missing(dir string) (int, error) {
+	folder, err := bundle.Open(dir)
+	if errors.Is(err, bundle.ErrNone) {
+		return len(component.All()), nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	lacks := 0
+	for _, c := range component.All() {
+		if folder.Bill().Item(c.Name) == nil {
+			lacks++
+		}
+	}
+	return lacks, nil
+}
+
+// memory is that of this machine in bytes, or 0 where it cannot be read.
+func memory() uint64 {
+	file, err := os.Open("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		var kib uint64
+		if n, _ := fmt.Sscanf(lines.Text(), "MemTotal: %d kB", &kib); n == 1 {
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// servers are the seed, the control plane and one worker.
+func (e estimate) servers() int { return 2 + e.controlPlanes }
+
+func (e estimate) print(w io.Writer) {
+	fmt.Fprintf(w, "A demo in %s, on %d processors and %s of memory:\n", e.dir, e.cpus, ui.Bytes(int64(e.memory)))
+	fmt.Fprintf(w, "  bundle       %s\n", e.bundle)
+	if e.build > 0 {
+		fmt.Fprintf(w, "               building takes up to %s and 25 GB of disk, with Go and Debian's packages\n", ui.Duration(e.build))
+	}
+	if !e.machines {
+		fmt.Fprintln(w, "  environment  all APIs, but no machines: a file and a plan, in seconds")
+		return
+	}
+	need := int64(e.servers()) * perMachine
+	fmt.Fprintf(w, "  environment  a seed, %d of a control plane, a worker: about %s of memory and %s\n", e.controlPlanes, ui.Bytes(need), ui.Duration(upTime*2/time.Duration(max(e.cpus, 2))*time.Duration(e.servers())/5))
+	if e.memory > 0 && uint64(need) > e.memory {
+		fmt.Fprintln(w, "  warning      this machine has less memory than that: close other programs, or expect waits")
+	}
+}
+
+func confirm(streams ui.Streams, question string) error {
+	fmt.Fprintf(streams.Err, "%s [y/N] ", question)
+	line, _ := bufio.NewReader(streams.In).ReadString('\n')
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer == "y" || answer == "yes" {
+		return nil
+	}
+	return fault.Usage("answer", errors.New("not confirmed: nothing was changed"), "answer y, or use --yes")
+}

@@ -1,0 +1,116 @@
+// Command size reports what makes a program large: the bytes of code and data of
+// each module, from the symbol table of an unstripped build of the same packages.
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"debug/buildinfo"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: size PROGRAM")
+		os.Exit(2)
+	}
+	if err := report(os.Args[1], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// report prints the modules of a program, largest first.
+func report(program string, w io.Writer) error {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	file, err := os.Stat(program)
+	if err != nil {
+		return err
+	}
+	modules := []string{info.Main.Path}
+	for _, dep := range info.Deps {
+		modules = append(modules, dep.Path)
+	}
+	nm := exec.Command("go", "tool", "nm", "-size", program)
+	nm.Stderr = os.Stderr
+	symbols, err := nm.Output()
+	if err != nil {
+		return fmt.Errorf("reading symbols: %w", err)
+	}
+	sizes := sum(strings.NewReader(string(symbols)), modules)
+	if len(sizes) == 0 {
+		return fmt.Errorf("%s has no symbols: build it without -ldflags -s", program)
+	}
+	print(w, sizes, file.Size())
+	return nil
+}
+
+// sum adds the sizes of symbols up by module. Symbols of no package are "(other)",
+// those of the standard library "std".
+func sum(symbols io.Reader, modules []string) map[string]int64 {
+	sizes := map[string]int64{}
+	lines := bufio.NewScanner(symbols)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text()) // address, size, kind, name
+		if len(fields) < 4 || strings.EqualFold(fields[2], "b") {
+			continue // bss takes no room in the file
+		}
+		if size, err := strconv.ParseInt(fields[1], 10, 64); err == nil {
+			sizes[owner(fields[3], modules)] += size
+		}
+	}
+	return sizes
+}
+
+// owner is the module of a symbol: the longest whose path begins the symbol's.
+func owner(symbol string, modules []string) string {
+	symbol = strings.ReplaceAll(symbol, "%2e", ".")
+	for _, kind := range []string{"type:", "go:itab."} { // of what follows
+		symbol = strings.TrimLeft(strings.TrimPrefix(symbol, kind), ".*")
+	}
+	if strings.HasPrefix(symbol, "go:") {
+		return "(other)"
+	}
+	best := ""
+	for _, m := range modules {
+		if strings.HasPrefix(symbol, m) && len(m) > len(best) && (len(symbol) == len(m) || strings.ContainsRune("/.", rune(symbol[len(m)]))) {
+			best = m
+		}
+	}
+	if best != "" {
+		return best
+	}
+	// Paths of the standard library have no dot before their first slash.
+	first, _, below := strings.Cut(symbol, "/")
+	if below && strings.Contains(first, ".") || !strings.Contains(symbol, ".") {
+		return "(other)"
+	}
+	return "std"
+}
+
+func print(w io.Writer, sizes map[string]int64, file int64) {
+	names := make([]string, 0, len(sizes))
+	total := int64(0)
+	for name, size := range sizes {
+		names = append(names, name)
+		total += size
+	}
+	slices.SortFunc(names, func(x, y string) int { return cmp.Or(cmp.Compare(sizes[y], sizes[x]), cmp.Compare(x, y)) })
+	fmt.Fprintf(w, "%10s  %5s  %s\n", "KIB", "SHARE", "MODULE")
+	for _, name := range names {
+		if share := float64(sizes[name]) / float64(total); share >= 0.002 {
+			fmt.Fprintf(w, "%10d  %4.1f%%  %s\n", sizes[name]>>10, 100*share, name)
+		}
+	}
+	fmt.Fprintf(w, "%10d         all symbols of %d modules; the file has %d KiB, the rest is tables for traces and reflection\n", total>>10, len(names), file>>10)
+}

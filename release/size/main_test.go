@@ -1,0 +1,30 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSymbolsHaveOwners covers each kind of name that the linker writes.
+func TestSymbolsHaveOwners(t *testing.T) {
+	t.Parallel()
+	modules := []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/slipway-sh/slipway", "github.com/aws/aws-sdk-go-v2", "github.com/aws/aws-sdk-go-v2/service/s3"}
+	for symbol, want := range map[string]string{
+		"k8s.io/apimachinery/pkg/runtime.(*Scheme).New":         "k8s.io/apimachinery",
+		"k8s.io/api/core/v1.(*Pod).Marshal":                     "k8s.io/api",
+		"github.com/aws/aws-sdk-go-v2/service/s3.New":           "github.com/aws/aws-sdk-go-v2/service/s3",
+		"type:*github.com/slipway-sh/slipway/internal/ui.Table": "github.com/slipway-sh/slipway",
+		"go:itab.*k8s.io/api/core/v1.Pod,runtime.Object":        "k8s.io/api",
+		"net/http.(*Client).Do":                                 "std",
+		"fmt.Println":                                           "std",
+		"github.com/other/module.Do":                            "(other)",
+	} {
+		if got := owner(symbol, modules); got != want {
+			t.Errorf("%s: %s, want %s", symbol, got, want)
+		}
+	}
+	sizes := sum(strings.NewReader("  401000  100 T fmt.Println\n  402000  50 B fmt.buffer\n  403000  30 T k8s.io/api/core/v1.X\n  404000  12 R go:string.*\nbroken\n"), modules)
+	if sizes["std"] != 100 || sizes["k8s.io/api"] != 30 || len(sizes) != 3 {
+		t.Errorf("%v", sizes)
+	}
+}
