@@ -113,6 +113,14 @@ func (f Finding) NeedsHelp() bool {
 	return f.Ending == Outside || f.Ending == Final && f.rule != nil && f.rule.Ending == Outside
 }
 
+// Layer is where the cause lies: "Nova", "Neutron", "Kubernetes".
+func (f Finding) Layer() string {
+	if f.rule == nil {
+		return ""
+	}
+	return f.rule.Layer
+}
+
 // Of returns the first object of a kind in the chain, the zero Ref if there is none.
 func (f Finding) Of(kind string) Ref {
 	if i := slices.IndexFunc(f.Chain, func(r Ref) bool { return r.Kind == kind }); i >= 0 {

@@ -181,6 +181,17 @@ func (v *scene) rest(known map[Ref]bool) []Finding {
 // is asked, not the moment.
 var stubborn = regexp.MustCompile(`(?i)\b40[0-689]\b|not found|could not find|unable to find|invalid|unauthorized|forbidden|in error state|exceed|insufficient|not enough|no availability zone`)
 
+// Lasting reports whether words of a controller are about what does not pass: what a rule
+// knows that says so, or what the cloud refuses.
+func Lasting(words string) bool {
+	for _, r := range rules() {
+		if r.words != nil && r.words.MatchString(words) {
+			return r.Ending != Passing
+		}
+	}
+	return stubborn.MatchString(words)
+}
+
 // controllerSays is the rule of last resort.
 func controllerSays() Rule {
 	return Rule{ID: "controller-says", Layer: "Cluster API", Meaning: "A controller reports an error that has no rule of its own; its words are the cause.", Ending: Passing,

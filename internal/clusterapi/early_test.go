@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/vain"
 )
 
 // soon is how long a wait may last once a cause that does not pass is known.
@@ -47,7 +48,10 @@ func TestEveryWaitEndsWithItsCause(t *testing.T) {
 			return err
 		},
 		"server groups": func(ctx context.Context, t *testing.T, ask func(context.Context, objects) *cause.Cloud) error {
-			return awaitGroups(ctx, parent(t, "servergroups\nmetadata: {name: c-md, labels: {cluster.x-k8s.io/cluster-name: c}}\n"), in, "c", ask)
+			return awaitGroups(ctx, parent(t, "servergroups\nmetadata: {name: c-md, labels: {cluster.x-k8s.io/cluster-name: c}}\n"), in, "c", &Leftover{ask: ask})
+		},
+		"what outlives a Cluster": func(ctx context.Context, t *testing.T, ask func(context.Context, objects) *cause.Cloud) error {
+			return leaveFor(ctx, &Leftover{ask: ask}, unstructured.Unstructured{Object: map[string]any{"kind": "OpenStackCluster", "metadata": map[string]any{"name": "c", "namespace": in}}})
 		},
 	}
 	for name, wait := range waits {
@@ -56,7 +60,7 @@ func TestEveryWaitEndsWithItsCause(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
 				err := wait(t.Context(), t, refusedLogin)
-				if took := time.Since(begun); err == nil || took > soon || took < patience || !strings.Contains(err.Error(), "Could not find Application Credential") || !strings.Contains(fault.Remedy(err), "credential") {
+				if took := time.Since(begun); err == nil || took > soon || took < vain.Patience || !strings.Contains(err.Error(), "Could not find Application Credential") || !strings.Contains(fault.Remedy(err), "credential") {
 					t.Errorf("after %s: %v (%s)", took, err, fault.Remedy(err))
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -105,4 +109,50 @@ func warn(t *testing.T, client *fake.FakeDynamicClient, about, message string, n
 	create(t, client, corev1.SchemeGroupVersion.WithResource("events"), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Event", "metadata": map[string]any{"name": about + "." + strconv.Itoa(n), "namespace": in}, "type": "Warning", "reason": "FailedCreatePort", "message": message,
 		"involvedObject": map[string]any{"kind": "OpenStackMachine", "name": about}, "lastTimestamp": time.Now().UTC().Format(time.RFC3339)}})
+}
+
+// leaveFor waits for an object that never goes.
+func leaveFor(ctx context.Context, l *Leftover, o unstructured.Unstructured) error {
+	for {
+		if err := l.Vain(ctx, []*unstructured.Unstructured{&o}); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// TestWhatKeepsAnObjectEndsItsWait: words of CAPO that do not pass, about an
+// OpenStackCluster that outlives its Cluster; and a wait without a cause goes on.
+func TestWhatKeepsAnObjectEndsItsWait(t *testing.T) {
+	t.Parallel()
+	left := func(message string) unstructured.Unstructured {
+		return unstructured.Unstructured{Object: map[string]any{"kind": "OpenStackCluster", "metadata": map[string]any{"name": "c", "namespace": in, "creationTimestamp": "2000-01-01T00:00:00Z"},
+			"status": map[string]any{"conditions": []any{map[string]any{"type": "NetworkReady", "status": "False", "severity": "Error", "reason": "NetworkReconcileFailed", "message": message,
+				"lastTransitionTime": "2000-01-01T00:00:00Z"}}}}}
+	}
+	ask := func(context.Context, objects) *cause.Cloud { return nil }
+	for name, test := range map[string]struct {
+		o    unstructured.Unstructured
+		ends bool
+	}{
+		"refused": {left("failed to delete router: Policy does not allow delete_router to be performed. (403)"), true},
+		"quiet":   {left(""), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+				defer cancel()
+				begun := time.Now()
+				err := leaveFor(ctx, &Leftover{ask: ask}, test.o)
+				if took := time.Since(begun); test.ends != (took <= soon) || test.ends && !strings.Contains(err.Error(), "Policy does not allow") {
+					t.Errorf("after %s: %v", took, err)
+				}
+			})
+		})
+	}
 }

@@ -19,7 +19,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-sh/slipway/internal/cause"
+	"github.com/slipway-sh/slipway/internal/cause/look"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/vain"
 )
 
 // Read returns reports on the clusters of a namespace, or of all with
@@ -31,6 +33,15 @@ func Read(ctx context.Context, client dynamic.Interface, namespace string) ([]Re
 		return nil, err
 	}
 	return all.Reports(nil, time.Now()), nil
+}
+
+// ReadAsking is Read, and asks the clouds of those clusters that are not ready.
+func ReadAsking(ctx context.Context, client dynamic.Interface, namespace string, cache *look.Cache) ([]Report, error) {
+	all, err := ReadAll(ctx, client, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return all.Reports(all.Ask(ctx, client, cache, false, Sick).Of, time.Now()), nil
 }
 
 // ReadAll reads the clusters of a namespace, or of all with metav1.NamespaceAll. Kinds
@@ -69,10 +80,6 @@ func Exists(ctx context.Context, client dynamic.Interface, namespace, name strin
 	}
 	return true, nil
 }
-
-// patience is how long a hopeless cause must last: starting controllers report causes
-// that go away a moment later.
-const patience = 30 * time.Second
 
 // settle is how long to wait for more events after one.
 const settle = 200 * time.Millisecond
@@ -148,7 +155,7 @@ func await(ctx context.Context, client dynamic.Interface, namespace, name string
 	if err := f.start(watching, client); err != nil {
 		return Report{}, err
 	}
-	var since time.Time
+	var hopeless vain.Watch
 	said := ""
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
@@ -165,11 +172,7 @@ func await(ctx context.Context, client dynamic.Interface, namespace, name string
 			said = text
 			progress(report)
 		}
-		if why, vain := g.vain(report, part); !vain {
-			since = time.Time{}
-		} else if since.IsZero() {
-			since = time.Now()
-		} else if time.Since(since) > patience {
+		if why, found := g.vain(report, part); hopeless.Over(found) {
 			return report, refusal(why, details(ctx, client, namespace, f.read(), why))
 		}
 		select {
