@@ -32,6 +32,8 @@ type Snapshot struct {
 	// Inside is what the cluster itself said; nil means it was not asked. Only operators'
 	// commands ask it.
 	Inside *Inside
+	// Controllers are those that look after the cluster; nil means they were not asked about.
+	Controllers []Controller
 	// Unseen is what could not be read, in addition to what the cloud did not tell.
 	Unseen []Unseen
 	// Now is the time of the snapshot.

@@ -156,3 +156,46 @@ func TestWhatKeepsAnObjectEndsItsWait(t *testing.T) {
 		})
 	}
 }
+
+// unrepaired is a worker that is not well, and a health check that may not replace it. No
+// part has a cause of its own.
+const unrepaired = cluster + network + plane + `---
+machinedeployments
+metadata: {name: c-md, generation: 1, labels: {cluster.x-k8s.io/cluster-name: c}}
+spec: {replicas: 1}
+status: {observedGeneration: 1, replicas: 1, readyReplicas: 0, upToDateReplicas: 1}
+---
+machines
+metadata: {name: c-w, labels: {cluster.x-k8s.io/cluster-name: c, cluster.x-k8s.io/deployment-name: c-md}}
+spec: {clusterName: c, infrastructureRef: {name: c-w}}
+status: {phase: Running, nodeRef: {name: c-w}, conditions: [{type: HealthCheckSucceeded, status: "False", reason: NodeUnhealthy}]}
+---
+machinehealthchecks
+metadata: {name: c-md, labels: {cluster.x-k8s.io/cluster-name: c}}
+spec: {clusterName: c, selector: {matchLabels: {cluster.x-k8s.io/deployment-name: c-md}}}
+status: {conditions: [{type: RemediationAllowed, status: "ALLOWED", reason: TooManyUnhealthy,
+  message: "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy (total: 1, unhealthy: 1, maxUnhealthy: 0)"}]}
+`
+
+// TestARepairThatIsHeldBackEndsTheWait, and one that may go on does not.
+func TestARepairThatIsHeldBackEndsTheWait(t *testing.T) {
+	t.Parallel()
+	for allowed, early := range map[string]bool{"False": true, "True": false} {
+		t.Run("allowed is "+allowed, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				text := strings.Replace(unrepaired, "ALLOWED", allowed, 1)
+				if !early {
+					text = strings.Replace(text, "Remediation is not allowed", "Remediation is allowed", 1)
+				}
+				begun := time.Now()
+				_, err := Await(ctx, parent(t, text), in, "c", Report.Ready, func(Report) {})
+				if took := time.Since(begun); (took <= soon) != early || early && !strings.Contains(err.Error(), "MachineHealthCheck c-md: Remediation is not allowed") {
+					t.Errorf("after %s: %v", took, err)
+				}
+			})
+		})
+	}
+}

@@ -94,7 +94,7 @@ const resync = 10 * time.Hour
 // last events. progress receives every report in which the part that is waited for,
 // or the number of ready machines and addons, changed.
 func Await(ctx context.Context, client dynamic.Interface, namespace, name string, done func(Report) bool, progress func(Report)) (Report, error) {
-	return await(ctx, client, namespace, name, goal{done: done, ends: func(p Part) bool { return p.Hopeless }}, progress)
+	return await(ctx, client, namespace, name, goal{done: done, ends: func(p Part) bool { return p.Hopeless }, also: []string{heldBack}}, progress)
 }
 
 // AwaitControlPlane is Await for the control plane alone: it ignores workers that
@@ -110,6 +110,8 @@ type goal struct {
 	of func(Report) Report
 	// ends reports whether waiting for the part is hopeless.
 	ends func(Part) bool
+	// also are reasons that end the wait besides blocks, whatever part is waited for.
+	also []string
 	// ask returns what the cluster's cloud said; nil means with the cluster's credential.
 	ask func(context.Context, objects) *cause.Cloud
 }
@@ -121,17 +123,21 @@ func (g goal) vain(r Report, waiting Part) (Part, bool) {
 		return waiting, true
 	}
 	for _, f := range r.Findings {
-		if slices.Contains(blocks(), f.Reason) && f.Ending != cause.Passing {
+		if (slices.Contains(blocks(), f.Reason) || slices.Contains(g.also, f.Reason)) && f.Ending != cause.Passing {
 			return Part{Kind: f.Object.Kind, Name: f.Object.Name, Cause: f.Cause, Hopeless: true, fix: f.Fix}, true
 		}
 	}
 	return Part{}, false
 }
 
+// heldBack is the reason of a health check that may replace no machine: those that it would
+// have replaced stay as they are, and no part says so.
+const heldBack = "repair-held-back"
+
 // blocks are the reasons for which nothing of a cluster can be created or deleted, and
 // which do not end by themselves. A Keystone that is down comes back.
 func blocks() []string {
-	return []string{"credential-expired", "credential-revoked", "credential-refused", "credential-without-role", "keystone-absent", "cloud-ca-changed"}
+	return []string{"credential-missing", "credential-expired", "credential-revoked", "credential-refused", "credential-without-role", "keystone-absent", "cloud-ca-changed"}
 }
 
 // waiting returns the part of a report that is waited for.

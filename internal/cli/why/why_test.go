@@ -72,7 +72,8 @@ status: {conditions: [{type: InstanceReady, status: "False", severity: Info, rea
 // cluster is a Kubernetes with those objects and the Secret of their credential.
 func cluster(t *testing.T, box *sandboxtest.Cloud) witness.Place {
 	t.Helper()
-	lists := map[schema.GroupVersionResource]string{{Version: "v1", Resource: "events"}: "EventList", {Version: "v1", Resource: "secrets"}: "SecretList"}
+	lists := map[schema.GroupVersionResource]string{{Version: "v1", Resource: "events"}: "EventList", {Version: "v1", Resource: "secrets"}: "SecretList", {Version: "v1", Resource: "pods"}: "PodList",
+		{Group: "apps", Version: "v1", Resource: "deployments"}: "DeploymentList"}
 	for group, names := range map[string]string{"cluster.x-k8s.io/v1beta2": "clusters machines machinedeployments machinehealthchecks", "controlplane.cluster.x-k8s.io/v1beta2": "kubeadmcontrolplanes",
 		"infrastructure.cluster.x-k8s.io/v1beta1": "openstackclusters openstackmachines", "infrastructure.cluster.x-k8s.io/v1alpha1": "openstackservers",
 		"addons.stackhpc.com/v1alpha1": "helmreleases manifests", "openstack.k-orc.cloud/v1alpha1": "servergroups"} {
