@@ -43,7 +43,11 @@ func TestControllersAreRead(t *testing.T) {
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{deployments: "DeploymentList", podKind: "PodList"})
 	for text, kind := range map[string]schema.GroupVersionResource{crashing: deployments, scaled: deployments, crashingPod: podKind} {
 		o := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		encoded, err := yaml.YAMLToJSON([]byte(text))
+		if err == nil {
+			err = o.UnmarshalJSON(encoded) // whole numbers as the API server's
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := client.Resource(kind).Namespace(o.GetNamespace()).Create(t.Context(), o, metav1.CreateOptions{}); err != nil {

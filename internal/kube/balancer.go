@@ -38,8 +38,7 @@ func (c *Cluster) AwaitBalancer(ctx context.Context, service types.NamespacedNam
 			if text := said(last); text != "" {
 				progress(text)
 			}
-			// The controller tells Ensuring… at the begin of each attempt, and a warning at its end.
-			if hopeless.Over(last.Type == corev1.EventTypeWarning && !last.LastTimestamp.Time.Before(began) && cause.Lasting(last.Message)) {
+			if hopeless.Over(refuses(last, began)) {
 				stop(errRefused)
 			}
 		}
@@ -57,6 +56,13 @@ func (c *Cluster) AwaitBalancer(ctx context.Context, service types.NamespacedNam
 		return fmt.Errorf("load balancer of service %s: %w: %s", service, err, text)
 	}
 	return fmt.Errorf("load balancer of service %s: %w", service, err)
+}
+
+// refuses reports whether the last event of a Service that is waited for since a time is a
+// refusal that does not pass. Its controller tells EnsuringLoadBalancer at the beginning of
+// each attempt, and a warning at its end.
+func refuses(last corev1.Event, since time.Time) bool {
+	return last.Type == corev1.EventTypeWarning && !last.LastTimestamp.Time.Before(since) && cause.Lasting(last.Message)
 }
 
 // errRefused is that the controller's last words do not pass.

@@ -47,8 +47,8 @@ type storedScene struct {
 	Servers   []cause.Ref    `json:"servers,omitempty"`
 	Unseen    []cause.Unseen `json:"unseen,omitempty"`
 	// Cloud is an index of Clouds; -1 means that it was not asked.
-	Cloud  int           `json:"cloud"`
-	Inside *cause.Inside `json:"inside,omitempty"`
+	Cloud       int                         `json:"cloud"`
+	Inside      *cause.Inside               `json:"inside,omitempty"`
 	Controllers []cause.Controller          `json:"controllers,omitempty"`
 	Objects     map[string][]map[string]any `json:"objects,omitempty"`
 }

@@ -1,5 +1,5 @@
 // Package vain tells whether a wait is in vain. A wait that is ends with its cause within 45
-// seconds, instead of at its time limit; docs/reference/waits.md lists the waits with what
+// seconds, instead of at its time limit; docs/operations/waits.md lists the waits with what
 // ends each of them.
 package vain
 

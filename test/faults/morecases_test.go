@@ -67,7 +67,8 @@ func moreCases() []planted {
 		{fault: "template of the machines deleted", reason: "controller-says", object: "KubeadmControlPlane shop-control-plane", objects: `
 kind: KubeadmControlPlane
 metadata: {name: shop-control-plane}
-status: {observedGeneration: 1, replicas: 0, conditions: [{type: Available, status: "False", reason: NotAvailable, message: "* Error cloning: failed to retrieve OpenStackMachineTemplate prod/shop-cp: not found", lastTransitionTime: "2026-01-02T09:00:00Z"}]}
+status: {observedGeneration: 1, replicas: 1, conditions: [{type: Available, status: "True"}], deprecated: {v1beta1: {conditions: [{type: MachinesCreated, status: "False", severity: Error,
+  reason: InfrastructureTemplateCloningFailed, message: 'failed to retrieve OpenStackMachineTemplate prod/shop-cp: openstackmachinetemplates.infrastructure.cluster.x-k8s.io "shop-cp" not found', lastTransitionTime: "2026-01-02T09:00:00Z"}]}}}
 `},
 		{fault: "registry that gives no more for now", reason: "registry-unreachable", object: "registry quay.io", inside: pods(limited)},
 		{fault: "cloud controller manager ends, and nodes stay tainted", reason: "pod-crash", object: "DaemonSet kube-system/openstack-cloud-controller-manager", inside: uninitialized},

@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/recovery/diagnosis"
 	"github.com/slipway-sh/slipway/internal/recovery/restore"
+	"github.com/slipway-sh/slipway/internal/vain"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
