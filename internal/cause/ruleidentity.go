@@ -59,7 +59,11 @@ func refused(way func(Refusal) bool) func(*scene) []hit {
 		}
 		r := *v.Cloud.Refused
 		object := Ref{Kind: "credential", Name: cmp.Or(text(v.infrastructure, "spec", "identityRef", "name"), v.Cloud.Login)}
-		return []hit{{object: v.under(v.infra(), object), cause: requestID.ReplaceAllString(r.Words, ""), since: v.Now, source: layerIdentity, evidence: []string{r.Words}}}
+		source := layerIdentity
+		if r.Absent {
+			source = "Kubernetes"
+		}
+		return []hit{{object: v.under(v.infra(), object), cause: requestID.ReplaceAllString(r.Words, ""), since: v.Now, source: source, evidence: []string{r.Words}}}
 	}
 }
 

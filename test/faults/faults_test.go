@@ -175,7 +175,8 @@ means the same of what the cluster's own API server says: its nodes, pods, webho
 Tenants never read those, because the cluster is asked for operators only; their column shows
 what they would read. How a real API server is asked is tested in ` + "`internal/cause/inside`" + `.
 
-**seconds** is how long it took to ask the cloud and to find the cause, once the cloud knew.
+**seconds** is how long it took to ask the cloud and to find the cause, once the cloud
+knew; 0.1 is the least that is shown.
 
 Not planted, because nothing shows it: an MTU that is too large for the network.
 
