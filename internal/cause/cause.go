@@ -32,6 +32,8 @@ type Snapshot struct {
 	// Inside is what the cluster itself said; nil means it was not asked. Only operators'
 	// commands ask it.
 	Inside *Inside
+	// Controllers are those that look after the cluster; nil means they were not asked about.
+	Controllers []Controller
 	// Unseen is what could not be read, in addition to what the cloud did not tell.
 	Unseen []Unseen
 	// Now is the time of the snapshot.
@@ -111,6 +113,14 @@ func (f Finding) Line() string {
 // controller has given up on it too.
 func (f Finding) NeedsHelp() bool {
 	return f.Ending == Outside || f.Ending == Final && f.rule != nil && f.rule.Ending == Outside
+}
+
+// Layer is where the cause lies: "Nova", "Neutron", "Kubernetes".
+func (f Finding) Layer() string {
+	if f.rule == nil {
+		return ""
+	}
+	return f.rule.Layer
 }
 
 // Of returns the first object of a kind in the chain, the zero Ref if there is none.

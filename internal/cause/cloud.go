@@ -54,6 +54,8 @@ const (
 type Refusal struct {
 	Status int    `json:"status,omitempty"`
 	Words  string `json:"words"`
+	// Absent is set if there is no credential to log in with.
+	Absent bool `json:"absent,omitempty"`
 }
 
 // Named is something of which only the name matters.

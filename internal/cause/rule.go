@@ -55,12 +55,13 @@ type hit struct {
 func Rules() []Rule { return slices.Clone(rules()) }
 
 var rules = sync.OnceValue(func() []Rule {
-	return slices.Concat(quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), bootRules(), deleteRules(), repairRules(), clusterRules(), apiRules(), nodeRules(), podRules(), addonRules(), identityRules())
+	return slices.Concat(quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), bootRules(), deleteRules(), repairRules(), controllerRules(), clusterRules(), apiRules(), nodeRules(), podRules(), serviceRules(), addonRules(), identityRules())
 })
 
 // look runs the rules that look at objects and cloud.
 func (v *scene) look() []Finding {
 	var found []Finding
+	printedOf := map[Ref]bool{}
 	for i := range v.rules {
 		r := &v.rules[i]
 		var hits []hit
@@ -71,7 +72,14 @@ func (v *scene) look() []Finding {
 			hits = append(hits, faulted(v, r.fault)...)
 		}
 		if r.console != nil {
-			hits = append(hits, printed(v, r.console)...)
+			// What a machine prints later follows from what an earlier rule knows: a full disk
+			// or kubeadm's preflight makes kubeadm and cloud-init fail too.
+			for _, h := range printed(v, r.console) {
+				if !printedOf[h.object] {
+					hits = append(hits, h)
+				}
+				printedOf[h.object] = true
+			}
 		}
 		for _, h := range hits {
 			found = append(found, v.finding(r, h))
@@ -180,6 +188,17 @@ func (v *scene) rest(known map[Ref]bool) []Finding {
 // stubborn are words after which trying again does not help: the cloud refuses what it
 // is asked, not the moment.
 var stubborn = regexp.MustCompile(`(?i)\b40[0-689]\b|not found|could not find|unable to find|invalid|unauthorized|forbidden|in error state|exceed|insufficient|not enough|no availability zone`)
+
+// Lasting reports whether words of a controller are about what does not pass: what a rule
+// knows that says so, or what the cloud refuses.
+func Lasting(words string) bool {
+	for _, r := range rules() {
+		if r.words != nil && r.words.MatchString(words) {
+			return r.Ending != Passing
+		}
+	}
+	return stubborn.MatchString(words)
+}
 
 // controllerSays is the rule of last resort.
 func controllerSays() Rule {

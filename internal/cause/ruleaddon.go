@@ -7,7 +7,7 @@ const layerAddons = "addons"
 // addonRules are about what runs on a cluster, as its releases tell.
 func addonRules() []Rule {
 	return []Rule{
-		{ID: "registry-unreachable", Layer: layerAddons, Ending: Outside, Meaning: "A container registry cannot be reached.",
+		{ID: "registry-unreachable", Layer: layerAddons, Ending: Outside, Meaning: "A container registry cannot be reached, or gives no more for now.",
 			Fix:   "see whether nodes reach it (curl -v https://REGISTRY/v2/), or set spec.registries to a mirror",
 			find:  unreached,
 			words: regexp.MustCompile(`(?i)(registry|/v2/|pull)\S*"?.*: (dial tcp|.*(no such host|connection refused|i/o timeout))`)},

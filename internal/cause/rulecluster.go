@@ -6,11 +6,11 @@ import "regexp"
 func clusterRules() []Rule {
 	const k = "Kubernetes"
 	return []Rule{
-		{ID: "paused", Layer: "Cluster API", Ending: Outside, Meaning: "The cluster is paused, so no controller acts on it.",
-			Fix: "end the pause when the work that needed it is done: kubectl patch cluster NAME --type merge -p '{\"spec\":{\"paused\":false}}'",
+		{ID: "paused", Layer: "Cluster API", Ending: Outside, Meaning: "The cluster or a part of it is paused, so no controller acts on it.",
+			Fix: "end the pause when the work that needed it is done: kubectl patch cluster NAME --type merge -p '{\"spec\":{\"paused\":false}}'; of a part, remove the annotation cluster.x-k8s.io/paused",
 			find: func(v *scene) []hit {
 				if !flag(v.cluster, "spec", "paused") {
-					return nil
+					return v.pausedParts()
 				}
 				return []hit{{object: refOf(v.cluster), cause: "spec.paused is set", evidence: []string{"Cluster " + v.cluster.GetName() + ": spec.paused is true"}}}
 			}},
@@ -34,4 +34,17 @@ func clusterRules() []Rule {
 			find:  reached(WayNoAnswer, WayNoName),
 			words: regexp.MustCompile(`(?i)remote connection (probe failed|down)|remote connection probe failed, probe last succeeded|lost connection to the workload cluster`)},
 	}
+}
+
+// pausedParts are objects of the cluster that somebody paused one by one.
+func (v *scene) pausedParts() []hit {
+	var hits []hit
+	for _, kind := range []string{"OpenStackCluster", "KubeadmControlPlane", "MachineDeployment", "Machine", "OpenStackMachine", "OpenStackServer"} {
+		for _, o := range v.Objects[kind] {
+			if _, paused := o.GetAnnotations()["cluster.x-k8s.io/paused"]; paused {
+				hits = append(hits, hit{object: refOf(o), cause: "it has the annotation cluster.x-k8s.io/paused", evidence: []string{refOf(o).String() + ": annotation cluster.x-k8s.io/paused"}})
+			}
+		}
+	}
+	return hits
 }

@@ -11,6 +11,9 @@ const layerIdentity = "Keystone"
 // identityRules are about the cluster's credential and the way to Keystone.
 func identityRules() []Rule {
 	return []Rule{
+		{ID: "credential-missing", Layer: layerIdentity, Ending: Outside, Meaning: "The Secret with the cluster's credential does not exist, or has no clouds.yaml.",
+			Fix:  "give the cluster a credential again: openstack coe credential rotate CLUSTER for clusters of the Magnum API, or run slipway cluster create again",
+			find: refused(func(r Refusal) bool { return r.Absent })},
 		{ID: "credential-expired", Layer: layerIdentity, Ending: Outside, Meaning: "The application credential of the cluster has expired.",
 			Fix:  "give the cluster a new credential: openstack coe credential rotate CLUSTER for clusters of the Magnum API, or run slipway cluster create again",
 			find: refused(func(r Refusal) bool { return r.Status > 0 && has(r.Words, "expired") })},
@@ -34,7 +37,7 @@ func identityRules() []Rule {
 		{ID: "keystone-down", Layer: layerIdentity, Ending: Outside, Meaning: "Keystone does not answer, or answers with an error of its own.",
 			Fix: "ask the cloud's operator about Keystone; everything resumes by itself when it is back",
 			find: refused(func(r Refusal) bool {
-				return r.Status >= 500 || r.Status == 0 && !has(r.Words, "x509", "certificate", "no such host")
+				return r.Status >= 500 || r.Status == 0 && !r.Absent && !has(r.Words, "x509", "certificate", "no such host")
 			})},
 		{ID: "cloud-ca-changed", Layer: layerIdentity, Ending: Outside, Meaning: "The certificate of the cloud's API is not signed by the CA that the cluster trusts.",
 			Fix:  "set spec.caBundle to the cloud's present CA certificates, then run slipway up",
@@ -56,7 +59,11 @@ func refused(way func(Refusal) bool) func(*scene) []hit {
 		}
 		r := *v.Cloud.Refused
 		object := Ref{Kind: "credential", Name: cmp.Or(text(v.infrastructure, "spec", "identityRef", "name"), v.Cloud.Login)}
-		return []hit{{object: v.under(v.infra(), object), cause: requestID.ReplaceAllString(r.Words, ""), since: v.Now, source: layerIdentity, evidence: []string{r.Words}}}
+		source := layerIdentity
+		if r.Absent {
+			source = "Kubernetes"
+		}
+		return []hit{{object: v.under(v.infra(), object), cause: requestID.ReplaceAllString(r.Words, ""), since: v.Now, source: source, evidence: []string{r.Words}}}
 	}
 }
 

@@ -16,7 +16,7 @@ const young = 2 * time.Minute
 // The words with which kubelets, containerd, the scheduler and CSI drivers tell what they
 // lack, and the names of pods of network plugins.
 var (
-	noRegistry = regexp.MustCompile(`(?i)dial tcp[^"]*(no such host|connection refused|i/o timeout|no route to host|network is unreachable)|TLS handshake timeout|(?:x509|tls): .*(certificate|verify)|context deadline exceeded|Client\.Timeout exceeded|server misbehaving|connection reset by peer|50[234] (Bad Gateway|Service Unavailable|Gateway)`)
+	noRegistry = regexp.MustCompile(`(?i)dial tcp[^"]*(no such host|connection refused|i/o timeout|no route to host|network is unreachable)|TLS handshake timeout|(?:x509|tls): .*(certificate|verify)|context deadline exceeded|Client\.Timeout exceeded|server misbehaving|connection reset by peer|toomanyrequests|429 Too Many Requests|50[234] (Bad Gateway|Service Unavailable|Gateway)`)
 	noImage    = regexp.MustCompile(`ErrImagePull|ImagePullBackOff|ErrImageNeverPull|InvalidImageName|RegistryUnavailable`)
 	noSpace    = regexp.MustCompile(`(?i)no space left on device|ephemeral-storage|DiskPressure`)
 	fullNode   = regexp.MustCompile(`(?i)exceed max volume count|maximum number of (volumes|attachments|disk devices)|maximum allowed number of disk devices|too many (disk devices|volumes)|attach(ment)? limit`)

@@ -69,6 +69,8 @@ type Missing struct {
 	// Absent reports whether the service is missing from the catalog.
 	Absent bool   `json:"absent,omitempty"`
 	Cause  string `json:"cause"`
+	// Status is the HTTP status of the answer; 0 if there was none.
+	Status int `json:"-"`
 }
 
 // Token describes the user who is logged in.
@@ -169,7 +171,11 @@ func (c *Cloud) take(ctx context.Context, wanted []listing) (*Snapshot, error) {
 }
 
 func (c *Cloud) missed(l listing, err error) Missing {
-	return Missing{Service: l.service, What: l.what, Absent: errors.Is(err, ErrNoService), Cause: c.Fault(l.what, err).Error()}
+	m := Missing{Service: l.service, What: l.what, Absent: errors.Is(err, ErrNoService), Cause: c.Fault(l.what, err).Error()}
+	if answer := c.answer(err); answer != nil {
+		m.Status = answer.Status
+	}
+	return m
 }
 
 // note keeps one line for a service that does not exist at all.

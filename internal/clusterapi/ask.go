@@ -3,9 +3,12 @@ package clusterapi
 import (
 	"context"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,8 +47,9 @@ func (all Clusters) Ask(ctx context.Context, client dynamic.Interface, cache *lo
 		group.Go(func() {
 			room <- struct{}{}
 			defer func() { <-room }()
-			o, ok := all.Login(ctx, client, r.Namespace, r.Name)
-			if !ok {
+			secret, entry := all.Identity(r.Namespace, r.Name)
+			o, err := login(ctx, client, r.Namespace, secret, entry)
+			if err != nil && absent(err) == nil {
 				return
 			}
 			var booting func(*cause.Cloud) []string
@@ -54,7 +58,10 @@ func (all Clusters) Ask(ctx context.Context, client dynamic.Interface, cache *lo
 					return cause.Booting(cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Cloud: c, Now: time.Now()})
 				}
 			}
-			answer := cache.Ask(ctx, o, booting)
+			answer := absent(err)
+			if answer == nil {
+				answer = cache.Ask(ctx, o, booting)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			said[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}] = answer
@@ -68,24 +75,42 @@ func (all Clusters) Ask(ctx context.Context, client dynamic.Interface, cache *lo
 // ok is false if there is none or it cannot be read.
 func (all Clusters) Login(ctx context.Context, client dynamic.Interface, namespace, name string) (cloud.Options, bool) {
 	secret, entry := all.Identity(namespace, name)
-	return login(ctx, client, namespace, secret, entry)
+	o, err := login(ctx, client, namespace, secret, entry)
+	return o, err == nil
+}
+
+var (
+	errUnnamed = errors.New("no Secret is named")
+	errEmpty   = errors.New("it has no clouds.yaml")
+)
+
+// absent is what stands for the answer of a cloud that cannot be asked because there is no
+// credential; nil if there may be one.
+func absent(err error) *cause.Cloud {
+	if !apierrors.IsNotFound(err) && !errors.Is(err, errEmpty) {
+		return nil
+	}
+	return &cause.Cloud{Refused: &cause.Refusal{Absent: true, Words: err.Error()}}
 }
 
 // login reads a login from a Secret.
-func login(ctx context.Context, client dynamic.Interface, namespace, secret, entry string) (cloud.Options, bool) {
+func login(ctx context.Context, client dynamic.Interface, namespace, secret, entry string) (cloud.Options, error) {
 	if secret == "" {
-		return cloud.Options{}, false
+		return cloud.Options{}, errUnnamed
 	}
 	object, err := client.Resource(secrets).Namespace(namespace).Get(ctx, secret, metav1.GetOptions{})
 	if err != nil {
-		return cloud.Options{}, false
+		return cloud.Options{}, err
 	}
 	decoded := func(key string) []byte {
 		value, _ := base64.StdEncoding.DecodeString(text(object, "data", key))
 		return value
 	}
 	o := cloud.Options{Cloud: entry, CloudsYAML: decoded("clouds.yaml"), CABundle: decoded("cacert")}
-	return o, len(o.CloudsYAML) > 0
+	if len(o.CloudsYAML) == 0 {
+		return o, fmt.Errorf("Secret %s: %w", secret, errEmpty)
+	}
+	return o, nil
 }
 
 // Sick reports whether a cluster is worth asking its cloud about.
@@ -103,9 +128,9 @@ type asker struct {
 	// find returns the Secret of the credential, and the entry in its clouds.yaml.
 	find func(objects) (secret, entry string)
 	// login was read at the time in at.
-	login cloud.Options
-	known bool
-	at    time.Time
+	login   cloud.Options
+	problem error
+	at      time.Time
 }
 
 func newAsker(client dynamic.Interface, namespace, name string) *asker {
@@ -118,11 +143,11 @@ func newAsker(client dynamic.Interface, namespace, name string) *asker {
 func (a *asker) said(ctx context.Context, o objects) *cause.Cloud {
 	if time.Since(a.at) > askEvery {
 		secret, entry := a.find(o)
-		a.login, a.known = login(ctx, a.client, a.namespace, secret, entry)
+		a.login, a.problem = login(ctx, a.client, a.namespace, secret, entry)
 		a.at = time.Now()
 	}
-	if !a.known {
-		return nil
+	if a.problem != nil {
+		return absent(a.problem)
 	}
 	said, _ := a.cache.Look(ctx, a.name, a.login)
 	return said

@@ -14,6 +14,11 @@ import (
 // assess builds the report of a cluster, with what the cloud says of it; said is nil if
 // the cloud was not asked. It is pure.
 func assess(o objects, name string, said *cause.Cloud, now time.Time) Report {
+	return judge(o, name, Known{Cloud: said}, now)
+}
+
+// judge builds the report of a cluster with what is known of it.
+func judge(o objects, name string, k Known, now time.Time) Report {
 	r := Report{Name: name}
 	cluster := o.named(clusters, name)
 	if cluster == nil {
@@ -61,7 +66,7 @@ func assess(o objects, name string, said *cause.Cloud, now time.Time) Report {
 	for _, addon := range o.of(manifests, name) {
 		r.Parts = append(r.Parts, addonPart(addon, "Manifests", r.Workers))
 	}
-	r.explain(cause.Explain(cause.Snapshot{Objects: o.scene(name), Cloud: said, Now: now}))
+	r.explain(cause.Explain(cause.Snapshot{Objects: o.scene(name), Cloud: k.Cloud, Inside: k.Inside, Controllers: k.Controllers, Unseen: k.Unseen, Now: now}))
 	r.bare(conditions(cluster))
 	return r
 }

@@ -17,16 +17,34 @@ import (
 // Clusters are the clusters of several namespaces with their objects, read once.
 type Clusters map[string]objects
 
+// Known is what is known of a cluster besides its objects.
+type Known struct {
+	// Cloud and Inside are what its cloud and the cluster itself say; nil means that they
+	// were not asked, and Unseen may say why.
+	Cloud  *cause.Cloud
+	Inside *cause.Inside
+	Unseen []cause.Unseen
+	// Controllers are those that look after it; nil means that nobody asked about them.
+	Controllers []cause.Controller
+}
+
 // Reports assesses the clusters, with what the cloud says of each: nothing if said is
 // nil or returns nil.
 func (all Clusters) Reports(said func(namespace, name string) *cause.Cloud, now time.Time) []Report {
-	if said == nil {
-		said = func(string, string) *cause.Cloud { return nil }
-	}
+	return all.Judge(func(namespace, name string) (k Known) {
+		if said != nil {
+			k.Cloud = said(namespace, name)
+		}
+		return k
+	}, now)
+}
+
+// Judge assesses the clusters with what is known of each.
+func (all Clusters) Judge(known func(namespace, name string) Known, now time.Time) []Report {
 	var reports []Report
 	for _, in := range slices.Sorted(maps.Keys(all)) {
 		for _, cluster := range all[in][clusters] {
-			report := assess(all[in], cluster.GetName(), said(in, cluster.GetName()), now)
+			report := judge(all[in], cluster.GetName(), known(in, cluster.GetName()), now)
 			report.Namespace = in
 			reports = append(reports, report)
 		}

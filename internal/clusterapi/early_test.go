@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/vain"
 )
 
 // soon is how long a wait may last once a cause that does not pass is known.
@@ -47,7 +48,10 @@ func TestEveryWaitEndsWithItsCause(t *testing.T) {
 			return err
 		},
 		"server groups": func(ctx context.Context, t *testing.T, ask func(context.Context, objects) *cause.Cloud) error {
-			return awaitGroups(ctx, parent(t, "servergroups\nmetadata: {name: c-md, labels: {cluster.x-k8s.io/cluster-name: c}}\n"), in, "c", ask)
+			return awaitGroups(ctx, parent(t, "servergroups\nmetadata: {name: c-md, labels: {cluster.x-k8s.io/cluster-name: c}}\n"), in, "c", &Leftover{ask: ask})
+		},
+		"what outlives a Cluster": func(ctx context.Context, t *testing.T, ask func(context.Context, objects) *cause.Cloud) error {
+			return leaveFor(ctx, &Leftover{ask: ask}, unstructured.Unstructured{Object: map[string]any{"kind": "OpenStackCluster", "metadata": map[string]any{"name": "c", "namespace": in}}})
 		},
 	}
 	for name, wait := range waits {
@@ -56,7 +60,7 @@ func TestEveryWaitEndsWithItsCause(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
 				err := wait(t.Context(), t, refusedLogin)
-				if took := time.Since(begun); err == nil || took > soon || took < patience || !strings.Contains(err.Error(), "Could not find Application Credential") || !strings.Contains(fault.Remedy(err), "credential") {
+				if took := time.Since(begun); err == nil || took > soon || took < vain.Patience || !strings.Contains(err.Error(), "Could not find Application Credential") || !strings.Contains(fault.Remedy(err), "credential") {
 					t.Errorf("after %s: %v (%s)", took, err, fault.Remedy(err))
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -105,4 +109,93 @@ func warn(t *testing.T, client *fake.FakeDynamicClient, about, message string, n
 	create(t, client, corev1.SchemeGroupVersion.WithResource("events"), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Event", "metadata": map[string]any{"name": about + "." + strconv.Itoa(n), "namespace": in}, "type": "Warning", "reason": "FailedCreatePort", "message": message,
 		"involvedObject": map[string]any{"kind": "OpenStackMachine", "name": about}, "lastTimestamp": time.Now().UTC().Format(time.RFC3339)}})
+}
+
+// leaveFor waits for an object that never goes.
+func leaveFor(ctx context.Context, l *Leftover, o unstructured.Unstructured) error {
+	for {
+		if err := l.Vain(ctx, []*unstructured.Unstructured{&o}); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// TestWhatKeepsAnObjectEndsItsWait: words of CAPO that do not pass, about an
+// OpenStackCluster that outlives its Cluster; and a wait without a cause goes on.
+func TestWhatKeepsAnObjectEndsItsWait(t *testing.T) {
+	t.Parallel()
+	left := func(message string) unstructured.Unstructured {
+		return unstructured.Unstructured{Object: map[string]any{"kind": "OpenStackCluster", "metadata": map[string]any{"name": "c", "namespace": in, "creationTimestamp": "2000-01-01T00:00:00Z"},
+			"status": map[string]any{"conditions": []any{map[string]any{"type": "NetworkReady", "status": "False", "severity": "Error", "reason": "NetworkReconcileFailed", "message": message,
+				"lastTransitionTime": "2000-01-01T00:00:00Z"}}}}}
+	}
+	ask := func(context.Context, objects) *cause.Cloud { return nil }
+	for name, test := range map[string]struct {
+		o    unstructured.Unstructured
+		ends bool
+	}{
+		"refused": {left("failed to delete router: Policy does not allow delete_router to be performed. (403)"), true},
+		"quiet":   {left(""), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+				defer cancel()
+				begun := time.Now()
+				err := leaveFor(ctx, &Leftover{ask: ask}, test.o)
+				if took := time.Since(begun); test.ends != (took <= soon) || test.ends && !strings.Contains(err.Error(), "Policy does not allow") {
+					t.Errorf("after %s: %v", took, err)
+				}
+			})
+		})
+	}
+}
+
+// unrepaired is a worker that is not well, and a health check that may not replace it. No
+// part has a cause of its own.
+const unrepaired = cluster + network + plane + `---
+machinedeployments
+metadata: {name: c-md, generation: 1, labels: {cluster.x-k8s.io/cluster-name: c}}
+spec: {replicas: 1}
+status: {observedGeneration: 1, replicas: 1, readyReplicas: 0, upToDateReplicas: 1}
+---
+machines
+metadata: {name: c-w, labels: {cluster.x-k8s.io/cluster-name: c, cluster.x-k8s.io/deployment-name: c-md}}
+spec: {clusterName: c, infrastructureRef: {name: c-w}}
+status: {phase: Running, nodeRef: {name: c-w}, conditions: [{type: HealthCheckSucceeded, status: "False", reason: NodeUnhealthy}]}
+---
+machinehealthchecks
+metadata: {name: c-md, labels: {cluster.x-k8s.io/cluster-name: c}}
+spec: {clusterName: c, selector: {matchLabels: {cluster.x-k8s.io/deployment-name: c-md}}}
+status: {conditions: [{type: RemediationAllowed, status: "ALLOWED", reason: TooManyUnhealthy,
+  message: "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy (total: 1, unhealthy: 1, maxUnhealthy: 0)"}]}
+`
+
+// TestARepairThatIsHeldBackEndsTheWait, and one that may go on does not.
+func TestARepairThatIsHeldBackEndsTheWait(t *testing.T) {
+	t.Parallel()
+	for allowed, early := range map[string]bool{"False": true, "True": false} {
+		t.Run("allowed is "+allowed, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				text := strings.Replace(unrepaired, "ALLOWED", allowed, 1)
+				if !early {
+					text = strings.Replace(text, "Remediation is not allowed", "Remediation is allowed", 1)
+				}
+				begun := time.Now()
+				_, err := Await(ctx, parent(t, text), in, "c", Report.Ready, func(Report) {})
+				if took := time.Since(begun); (took <= soon) != early || early && !strings.Contains(err.Error(), "MachineHealthCheck c-md: Remediation is not allowed") {
+					t.Errorf("after %s: %v", took, err)
+				}
+			})
+		})
+	}
 }

@@ -19,7 +19,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-sh/slipway/internal/cause"
+	"github.com/slipway-sh/slipway/internal/cause/look"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/vain"
 )
 
 // Read returns reports on the clusters of a namespace, or of all with
@@ -31,6 +33,15 @@ func Read(ctx context.Context, client dynamic.Interface, namespace string) ([]Re
 		return nil, err
 	}
 	return all.Reports(nil, time.Now()), nil
+}
+
+// ReadAsking is Read, and asks the clouds of those clusters that are not ready.
+func ReadAsking(ctx context.Context, client dynamic.Interface, namespace string, cache *look.Cache) ([]Report, error) {
+	all, err := ReadAll(ctx, client, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return all.Reports(all.Ask(ctx, client, cache, false, Sick).Of, time.Now()), nil
 }
 
 // ReadAll reads the clusters of a namespace, or of all with metav1.NamespaceAll. Kinds
@@ -70,10 +81,6 @@ func Exists(ctx context.Context, client dynamic.Interface, namespace, name strin
 	return true, nil
 }
 
-// patience is how long a hopeless cause must last: starting controllers report causes
-// that go away a moment later.
-const patience = 30 * time.Second
-
 // settle is how long to wait for more events after one.
 const settle = 200 * time.Millisecond
 
@@ -87,7 +94,7 @@ const resync = 10 * time.Hour
 // last events. progress receives every report in which the part that is waited for,
 // or the number of ready machines and addons, changed.
 func Await(ctx context.Context, client dynamic.Interface, namespace, name string, done func(Report) bool, progress func(Report)) (Report, error) {
-	return await(ctx, client, namespace, name, goal{done: done, ends: func(p Part) bool { return p.Hopeless }}, progress)
+	return await(ctx, client, namespace, name, goal{done: done, ends: func(p Part) bool { return p.Hopeless }, also: []string{heldBack}}, progress)
 }
 
 // AwaitControlPlane is Await for the control plane alone: it ignores workers that
@@ -103,6 +110,8 @@ type goal struct {
 	of func(Report) Report
 	// ends reports whether waiting for the part is hopeless.
 	ends func(Part) bool
+	// also are reasons that end the wait besides blocks, whatever part is waited for.
+	also []string
 	// ask returns what the cluster's cloud said; nil means with the cluster's credential.
 	ask func(context.Context, objects) *cause.Cloud
 }
@@ -114,17 +123,21 @@ func (g goal) vain(r Report, waiting Part) (Part, bool) {
 		return waiting, true
 	}
 	for _, f := range r.Findings {
-		if slices.Contains(blocks(), f.Reason) && f.Ending != cause.Passing {
+		if (slices.Contains(blocks(), f.Reason) || slices.Contains(g.also, f.Reason)) && f.Ending != cause.Passing {
 			return Part{Kind: f.Object.Kind, Name: f.Object.Name, Cause: f.Cause, Hopeless: true, fix: f.Fix}, true
 		}
 	}
 	return Part{}, false
 }
 
+// heldBack is the reason of a health check that may replace no machine: those that it would
+// have replaced stay as they are, and no part says so.
+const heldBack = "repair-held-back"
+
 // blocks are the reasons for which nothing of a cluster can be created or deleted, and
 // which do not end by themselves. A Keystone that is down comes back.
 func blocks() []string {
-	return []string{"credential-expired", "credential-revoked", "credential-refused", "credential-without-role", "keystone-absent", "cloud-ca-changed"}
+	return []string{"credential-missing", "credential-expired", "credential-revoked", "credential-refused", "credential-without-role", "keystone-absent", "cloud-ca-changed"}
 }
 
 // waiting returns the part of a report that is waited for.
@@ -148,7 +161,7 @@ func await(ctx context.Context, client dynamic.Interface, namespace, name string
 	if err := f.start(watching, client); err != nil {
 		return Report{}, err
 	}
-	var since time.Time
+	var hopeless vain.Watch
 	said := ""
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
@@ -165,11 +178,7 @@ func await(ctx context.Context, client dynamic.Interface, namespace, name string
 			said = text
 			progress(report)
 		}
-		if why, vain := g.vain(report, part); !vain {
-			since = time.Time{}
-		} else if since.IsZero() {
-			since = time.Now()
-		} else if time.Since(since) > patience {
+		if why, found := g.vain(report, part); hopeless.Over(found) {
 			return report, refusal(why, details(ctx, client, namespace, f.read(), why))
 		}
 		select {

@@ -20,6 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/vain"
 )
 
 const in = "clusters-of-c"
@@ -123,7 +124,7 @@ func TestChangesAreToldAndAFailureHasItsConditionsAndEvents(t *testing.T) {
 		if strings.Join(said, "\n") != strings.Join(want, "\n") {
 			t.Errorf("said\n%s\nwant\n%s", strings.Join(said, "\n"), strings.Join(want, "\n"))
 		}
-		if took := time.Since(begun); took < 2*time.Minute+patience || took > 2*time.Minute+patience+10*time.Second {
+		if took := time.Since(begun); took < 2*time.Minute+vain.Patience || took > 2*time.Minute+vain.Patience+10*time.Second {
 			t.Errorf("ended after %s", took)
 		}
 		told := fmt.Sprintf(`Machine c-1: No valid host was found

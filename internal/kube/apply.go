@@ -128,7 +128,7 @@ func (c *Cluster) applyAll(ctx context.Context, objects []*unstructured.Unstruct
 }
 
 func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) error {
-	what := Describe(object)
+	what, attempts := Describe(object), c.Attempts()
 	for patience := time.Now().Add(applyPatience); ; {
 		client, err := c.Resource(object)
 		if err == nil {
@@ -139,6 +139,9 @@ func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) 
 		}
 		if !passing(err) || time.Now().After(patience) || ctx.Err() != nil {
 			return fmt.Errorf("applying %s: %w", what, err)
+		}
+		if vain := attempts.Vain(ctx, err); vain != nil {
+			return fmt.Errorf("applying %s: %w", what, vain)
 		}
 		select {
 		case <-ctx.Done():
@@ -214,7 +217,8 @@ func (c *Cluster) Exists(group, kind string) (bool, error) {
 func Absent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
 // TryCreate creates the object of a manifest as a dry run, and retries until the
-// cluster accepts it. At the end of the context it returns the last refusal.
+// cluster accepts it. It ends early if what refuses it cannot run; at the end of the
+// context it returns the last refusal.
 func (c *Cluster) TryCreate(ctx context.Context, manifest []byte) error {
 	objects, err := Decode(bytes.NewReader(manifest))
 	if err != nil {
@@ -232,6 +236,7 @@ func (c *Cluster) TryCreate(ctx context.Context, manifest []byte) error {
 const tryAgain = 200 * time.Millisecond
 
 func (c *Cluster) tryCreate(ctx context.Context, object *unstructured.Unstructured) error {
+	attempts := c.Attempts()
 	for {
 		client, err := c.Resource(object)
 		if err == nil {
@@ -239,6 +244,9 @@ func (c *Cluster) tryCreate(ctx context.Context, object *unstructured.Unstructur
 		}
 		if err == nil || apierrors.IsAlreadyExists(err) {
 			return nil
+		}
+		if vain := attempts.Vain(ctx, err); vain != nil {
+			return vain
 		}
 		select {
 		case <-ctx.Done():

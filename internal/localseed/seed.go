@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/vain"
 )
 
 // Name is the name of an environment's local seed. It never changes: a seed that a killed
@@ -173,6 +174,7 @@ func (s Seed) await(ctx context.Context, kubeconfig string) error {
 	}
 	waiting, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
+	var hopeless vain.Watch
 	for {
 		err := ask(waiting, kubeconfig)
 		if err == nil {
@@ -180,6 +182,9 @@ func (s Seed) await(ctx context.Context, kubeconfig string) error {
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if hopeless.Over(vain.Refused(err)) {
+			return fault.New("kind cluster "+s.Name, err, "another cluster answers at its address: see kind get clusters, and delete it with kind delete cluster --name "+s.Name+"; then run the same command again")
 		}
 		s.Tell("waiting for Kubernetes on the local seed: " + err.Error())
 		select {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/backup/snapshot"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/vain"
 )
 
 // Wave is a group of clusters that are unpaused together.
@@ -128,7 +129,7 @@ type Gate interface {
 	Release(ctx context.Context, cluster string) error
 	Pause(ctx context.Context, cluster string) error
 	// Settled reports whether the controllers have seen that a cluster is released,
-	// and if not, what is missing.
+	// and if not, what is missing. An error that vain.Refused knows does not pass.
 	Settled(ctx context.Context, cluster string) (bool, string, error)
 }
 
@@ -137,7 +138,8 @@ type Unpause struct {
 	Gate  Gate
 	Waves []Wave
 	// Look lists the cloud. An error means that the list is not complete; nothing
-	// is concluded from it, but the next wave waits.
+	// is concluded from it, but the next wave waits. One that vain.Refused knows does not
+	// pass.
 	Look func(context.Context) (snapshot.Inventory, error)
 	// Before is the list from before the first wave.
 	Before   snapshot.Inventory
@@ -187,17 +189,22 @@ func (u Unpause) Run(ctx context.Context) error {
 // over. A list that failed counts for nothing: the last one must be complete.
 func (u Unpause) watch(ctx context.Context, wave Wave, what string) error {
 	began := time.Now()
+	var hopeless vain.Watch
 	for {
 		err, waiting := u.compare(ctx), ""
+		final := err
 		switch {
 		case errors.Is(err, errUnread):
 			waiting = err.Error()
 		case err != nil:
 			return err
 		default:
-			if waiting, err = u.missing(ctx, wave); err != nil {
-				waiting = err.Error()
+			if waiting, final = u.missing(ctx, wave); final != nil {
+				waiting = final.Error()
 			}
+		}
+		if hopeless.Over(vain.Refused(final)) {
+			return fault.New(what, fmt.Errorf("it cannot settle: %w", final), cmp.Or(fault.Remedy(final), "see why with slipway why")+"; then run the same command again")
 		}
 		switch age := time.Since(began); {
 		case waiting == "" && age >= u.Watch:

@@ -11,9 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2"
+
 	"github.com/slipway-sh/slipway/internal/backup/snapshot"
 	"github.com/slipway-sh/slipway/internal/recovery"
 	"github.com/slipway-sh/slipway/internal/recovery/recoverytest"
+	"github.com/slipway-sh/slipway/internal/vain"
 )
 
 func TestWavesAreACanaryATenthAndTheRest(t *testing.T) {
@@ -153,6 +156,17 @@ func TestTheRelease(t *testing.T) {
 			return snapshot.Inventory{}, errors.New("503")
 		},
 			nil, "did not settle within 10m0s; it waits for the cloud's list: 503", 1, 10 * time.Minute, 11 * time.Minute},
+		"the cloud refuses the login": {func(n int, was snapshot.Inventory) (snapshot.Inventory, error) {
+			if n > 2 {
+				return was, gophercloud.ErrUnexpectedResponseCode{Actual: 401, Body: []byte("revoked")}
+			}
+			return was, nil
+		}, nil, "it cannot settle: the cloud's list", 1, vain.Patience, time.Minute},
+		"the controller cannot run": {nil, func(g *gate) {
+			g.settled = func(string) (bool, string, error) {
+				return false, "it has not seen it", vain.Final(errors.New("its image does not exist"))
+			}
+		}, "its image does not exist", 1, vain.Patience, 45 * time.Second},
 		"a release is refused": {nil, func(g *gate) { g.refuse = "b/b" }, "refused", 2, time.Minute, 2 * time.Minute},
 		"controllers see nothing": {nil, func(g *gate) {
 			g.settled = func(string) (bool, string, error) { return false, "its controllers have not seen it", nil }

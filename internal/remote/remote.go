@@ -37,6 +37,7 @@ type Target struct {
 type Machine struct {
 	target Target
 	name   string
+	turns  turns
 
 	mu     sync.Mutex
 	client *ssh.Client
@@ -272,15 +273,11 @@ func (m *Machine) Run(ctx context.Context, program string, args ...string) (stri
 
 // Pipe runs a program as root between two streams; nil means none.
 func (m *Machine) Pipe(ctx context.Context, in io.Reader, out io.Writer, program string, args ...string) error {
-	client, err := m.connected(ctx)
+	session, leave, err := m.session(ctx, "running "+program)
 	if err != nil {
 		return err
 	}
-	session, err := client.NewSession()
-	if err != nil {
-		return fmt.Errorf("running %s on %s: %w", program, m.name, err)
-	}
-	defer session.Close()
+	defer leave()
 	said := &tail{limit: 2000}
 	session.Stdin, session.Stdout, session.Stderr = in, out, said
 	stop := context.AfterFunc(ctx, func() { session.Close() })

@@ -39,6 +39,10 @@ type machine struct {
 	host   ssh.Signer
 	client ssh.Signer
 	accept atomic.Bool
+	// most is how many sessions one connection may have; 0 means any number.
+	most int32
+	// refuses is that none is opened at all.
+	refuses atomic.Bool
 	// cuts is how many connections end when a channel to an address is asked for.
 	cuts     atomic.Int32
 	commands func(command string, in io.Reader, out, errs io.Writer) uint32
@@ -82,10 +86,19 @@ func (m *machine) serve(c net.Conn) {
 		return
 	}
 	go ssh.DiscardRequests(requests)
+	var sessions atomic.Int32
 	for channel := range channels {
 		switch channel.ChannelType() {
 		case "session":
-			go m.session(channel)
+			if n := sessions.Add(1); m.refuses.Load() || m.most > 0 && n > m.most {
+				sessions.Add(-1)
+				_ = channel.Reject(ssh.Prohibited, "open failed") // as OpenSSH with MaxSessions
+				continue
+			}
+			go func() {
+				defer sessions.Add(-1)
+				m.session(channel)
+			}()
 		case "direct-tcpip":
 			if m.cuts.Add(-1) >= 0 {
 				return

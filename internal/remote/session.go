@@ -30,15 +30,11 @@ type Size struct{ Width, Height int }
 // Session runs a command as the logged-in user, or a login shell if the command is
 // empty, and returns its exit status. With a terminal it is interactive.
 func (m *Machine) Session(ctx context.Context, streams Streams, terminal *Terminal, command string) (status int, err error) {
-	client, err := m.connected(ctx)
+	session, leave, err := m.session(ctx, "opening a session")
 	if err != nil {
 		return 0, err
 	}
-	session, err := client.NewSession()
-	if err != nil {
-		return 0, fmt.Errorf("opening a session on %s: %w", m.name, err)
-	}
-	defer session.Close()
+	defer leave()
 	session.Stdin, session.Stdout, session.Stderr = streams.In, streams.Out, streams.Err
 	stop := context.AfterFunc(ctx, func() { session.Close() })
 	defer stop()

@@ -47,16 +47,17 @@ type storedScene struct {
 	Servers   []cause.Ref    `json:"servers,omitempty"`
 	Unseen    []cause.Unseen `json:"unseen,omitempty"`
 	// Cloud is an index of Clouds; -1 means that it was not asked.
-	Cloud   int                         `json:"cloud"`
-	Inside  *cause.Inside               `json:"inside,omitempty"`
-	Objects map[string][]map[string]any `json:"objects,omitempty"`
+	Cloud       int                         `json:"cloud"`
+	Inside      *cause.Inside               `json:"inside,omitempty"`
+	Controllers []cause.Controller          `json:"controllers,omitempty"`
+	Objects     map[string][]map[string]any `json:"objects,omitempty"`
 }
 
 // MarshalJSON writes the snapshots without what holds secrets by its structure.
 func (s Snapshots) MarshalJSON() ([]byte, error) {
 	out := stored{Environment: s.Environment, At: s.At, Unseen: s.Unseen, Scenes: []storedScene{}}
 	for _, scene := range s.Scenes {
-		one := storedScene{On: scene.On, Namespace: scene.Namespace, Cluster: scene.Cluster, Now: scene.Now, Servers: scene.Servers, Unseen: scene.Unseen, Inside: scene.Inside, Cloud: -1}
+		one := storedScene{On: scene.On, Namespace: scene.Namespace, Cluster: scene.Cluster, Now: scene.Now, Servers: scene.Servers, Unseen: scene.Unseen, Inside: scene.Inside, Controllers: scene.Controllers, Cloud: -1}
 		if scene.Cloud != nil {
 			if one.Cloud = slices.Index(out.Clouds, scene.Cloud); one.Cloud < 0 {
 				one.Cloud = len(out.Clouds)
@@ -87,7 +88,7 @@ func (s *Snapshots) UnmarshalJSON(text []byte) error {
 	}
 	*s = Snapshots{Environment: in.Environment, At: in.At, Unseen: in.Unseen}
 	for _, one := range in.Scenes {
-		scene := Scene{On: one.On, Namespace: one.Namespace, Cluster: one.Cluster, Snapshot: cause.Snapshot{Now: one.Now, Servers: one.Servers, Unseen: one.Unseen, Inside: one.Inside}}
+		scene := Scene{On: one.On, Namespace: one.Namespace, Cluster: one.Cluster, Snapshot: cause.Snapshot{Now: one.Now, Servers: one.Servers, Unseen: one.Unseen, Inside: one.Inside, Controllers: one.Controllers}}
 		if one.Cloud >= len(in.Clouds) {
 			return fmt.Errorf("cluster %s names cloud %d of %d", one.Cluster, one.Cloud, len(in.Clouds))
 		}

@@ -31,6 +31,7 @@ func (i Inventory) removeBalancer(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	asked := false
 	return wait(ctx, func() (string, bool, error) {
 		b, err := loadbalancers.Get(ctx, client, id).Extract()
 		if err = gone(err); err != nil {
@@ -41,7 +42,12 @@ func (i Inventory) removeBalancer(ctx context.Context, id string) error {
 			return "", true, nil
 		case "ACTIVE", "ERROR": // in all other states Octavia answers 409
 			err := gone(loadbalancers.Delete(ctx, client, id, loadbalancers.DeleteOpts{Cascade: true}).ExtractErr())
-			return "deleting", err == errGone, skipGone(err)
+			status := "deleting"
+			if asked && b.ProvisioningStatus == "ERROR" { // each attempt ends there again
+				status = vainly + "the load balancer is in ERROR, and was not deleted"
+			}
+			asked = true
+			return status, err == errGone, skipGone(err)
 		}
 		return "load balancer is " + b.ProvisioningStatus, false, nil
 	})

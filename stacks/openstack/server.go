@@ -238,8 +238,10 @@ func (k serverKind) remove(ctx context.Context, id string, _ ServerState) error 
 			asked = true
 			err := gone(servers.Delete(ctx, client, id).ExtractErr())
 			return "deleting", err == errGone, skipGone(err)
-		case s.Status == "ERROR" && s.TaskState == "" && asked && s.Fault.Message != "":
-			return "still attached: " + s.Fault.Message, false, nil
+		case s.Status == "ERROR" && s.TaskState == "" && s.Fault.Message != "":
+			return vainly + "the server is in ERROR, and cannot be deleted: " + s.Fault.Message, false, nil
+		case s.TaskState == "":
+			return vainly + "the server is " + s.Status + ", although its deletion was accepted", false, nil
 		}
 		return "server is being deleted", false, nil
 	})

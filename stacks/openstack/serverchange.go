@@ -20,7 +20,7 @@ func (k serverKind) running(ctx context.Context, id string) (client *gophercloud
 			return "", false, err
 		}
 		if s.Status == asked {
-			return "server is " + s.Status, false, nil
+			return lazy(s), false, nil
 		}
 		asked = ""
 		switch s.Status {
@@ -31,6 +31,10 @@ func (k serverKind) running(ctx context.Context, id string) (client *gophercloud
 		case "SHELVED", "SHELVED_OFFLOADED":
 			if s.TaskState == "" {
 				return "", false, failed(s.Status, "the server is shelved", "run slipway seed wake, then the same command again")
+			}
+		case "PAUSED", "SUSPENDED", "RESCUE", "SOFT_DELETED", "DELETED":
+			if s.TaskState == "" {
+				return "", false, failed(s.Status, "somebody put the server into this state", "bring it back (openstack server unpause, resume, unrescue or restore), or delete it; then run the same command again")
 			}
 		case "SHUTOFF":
 			if s.TaskState == "" {
@@ -44,6 +48,15 @@ func (k serverKind) running(ctx context.Context, id string) (client *gophercloud
 		return describe(s), false, nil
 	})
 	return client, s, err
+}
+
+// lazy is the state of a server that was asked to leave it. Nova reports nothing if its host
+// cannot do so: then the server has no task.
+func lazy(s *servers.Server) string {
+	if s.TaskState == "" {
+		return vainly + describe(s)
+	}
+	return describe(s)
 }
 
 // describe returns a server's state and task in Nova's terms.

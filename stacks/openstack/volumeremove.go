@@ -3,6 +3,7 @@ package openstack
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
@@ -27,6 +28,8 @@ func (k volumeKind) remove(ctx context.Context, id string, _ VolumeState) error 
 			asked = true
 			err := gone(volumes.Delete(ctx, client, id, nil).ExtractErr())
 			return "deleting", err == errGone, skipGone(err)
+		case strings.HasPrefix(v.Status, "error"):
+			return vainly + "the volume is in state " + v.Status + ", and was not deleted: " + k.cause(ctx, client, id), false, nil
 		}
 		return "volume is " + v.Status, false, nil
 	})

@@ -3,6 +3,7 @@ package openstack
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	p "github.com/pulumi/pulumi-go-provider"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/vain"
 )
 
 // Polling starts fast, for fast clouds, and slows down.
@@ -28,23 +32,41 @@ const (
 	longestPause     = 5 * time.Second
 )
 
-// wait calls check until it is done or fails. status is shown meanwhile.
+// stall is how long a resource may stay as it is before waiting for it ends. It is for what
+// the cloud never finishes and says nothing about, such as a load balancer that stays in
+// PENDING_CREATE; the slowest step that is known to end is the deployment of bare metal.
+const stall = 30 * time.Minute
+
+// wait calls check until it is done or fails. status is shown meanwhile; one that begins with
+// vainly counts as a state that the resource does not leave by itself, and ends the wait with
+// its words if it lasts.
 func wait(ctx context.Context, check func() (status string, done bool, err error)) error {
-	shown := ""
+	shown, changed := "", time.Now()
+	var hopeless vain.Watch
 	for pause := firstPoll; ; pause = min(pause*3/2, lastPoll) {
 		status, done, err := check()
 		if done || err != nil {
 			return err
 		}
-		if status != shown {
-			p.GetLogger(ctx).InfoStatus(status)
-			shown = status
+		words, lasting := strings.CutPrefix(status, vainly)
+		if words != shown {
+			p.GetLogger(ctx).InfoStatus(words)
+			shown, changed = words, time.Now()
+		}
+		switch {
+		case hopeless.Over(lasting):
+			return &fault.Fault{Exit: fault.ExitFailure, Err: fmt.Errorf("%s; it stays so for %s, and the cloud does nothing more", words, vain.Patience), Remedy: "ask the cloud's operator why; then run the same command again"}
+		case time.Since(changed) > stall:
+			return &fault.Fault{Exit: fault.ExitFailure, Err: fmt.Errorf("%s, and has not changed for %s", words, stall), Remedy: "ask the cloud's operator why; then run the same command again"}
 		}
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
 }
+
+// vainly begins the words of a state in which the cloud may have given up. It is not shown.
+const vainly = "in vain: "
 
 func sleep(ctx context.Context, pause time.Duration) error {
 	timer := time.NewTimer(pause)

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -128,6 +129,7 @@ func (m *Management) deleteKept(ctx context.Context, key Key, progress func(stri
 	for _, kind := range kept() {
 		client := m.Kube.Dynamic.Resource(kind).Namespace(key.Namespace)
 		mine := metav1.ListOptions{LabelSelector: labelStack + "=" + key.Name}
+		leftover := clusterapi.NewLeftover(m.Kube.Dynamic, key.Namespace, key.Name)
 		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 			list, err := client.List(ctx, mine)
 			if kube.Absent(err) {
@@ -145,13 +147,24 @@ func (m *Management) deleteKept(ctx context.Context, key Key, progress func(stri
 					return false, err
 				}
 			}
-			return len(list.Items) == 0, nil
+			if len(list.Items) == 0 {
+				return true, nil
+			}
+			return false, leftover.Vain(ctx, pointers(list.Items))
 		})
 		if err != nil {
 			return fmt.Errorf("deleting %s: %w", kind.Resource, orCause(ctx, err))
 		}
 	}
 	return nil
+}
+
+func pointers(list []unstructured.Unstructured) []*unstructured.Unstructured {
+	all := make([]*unstructured.Unstructured, len(list))
+	for i := range list {
+		all[i] = &list[i]
+	}
+	return all
 }
 
 // orCause returns the cause of a context that ended a wait.

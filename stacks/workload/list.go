@@ -3,12 +3,15 @@ package workload
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/cause/look"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/clusterapi/within"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -24,21 +27,21 @@ type Summary struct {
 	Workers      clusterapi.Count `json:"workers"`
 	Created      time.Time        `json:"created"`
 	Ready        bool             `json:"ready"`
-	// Cause is the first cause if it is not ready, Reason its stable id.
+	// Cause is the first cause of what is not well, Reason its stable id.
 	Cause  string `json:"cause,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// Tenant is how the Magnum API calls it; nil for other clusters.
 	Tenant *Tenant `json:"magnum,omitempty"`
 }
 
-// List lists the workload clusters of the management cluster, by namespace. The clouds
-// of clusters that are not ready are asked why.
+// List lists the workload clusters of the management cluster, by namespace. Their clouds are
+// asked, once per project, and the clusters themselves.
 func (m *Management) List(ctx context.Context) ([]Summary, error) {
 	all, err := clusterapi.ReadAll(ctx, m.Kube.Dynamic, metav1.NamespaceAll)
 	if err != nil {
 		return nil, fmt.Errorf("listing clusters: %w", err)
 	}
-	reports := all.Reports(all.Ask(ctx, m.Kube.Dynamic, look.NewCache(time.Now), false, clusterapi.Sick).Of, time.Now())
+	reports := m.Reports(ctx, all, false, func(clusterapi.Report) bool { return true })
 	namespaces, err := m.Kube.Typed.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing namespaces: %w", err)
@@ -96,15 +99,32 @@ type Description struct {
 	Details string `json:"details,omitempty"`
 }
 
+// Reports are those of clusters, with all that their clouds and they themselves say of
+// those that wanted chooses: the same questions as of slipway why. closer adds what is asked
+// machine by machine, such as consoles.
+func (m *Management) Reports(ctx context.Context, all clusterapi.Clusters, closer bool, wanted func(clusterapi.Report) bool) []clusterapi.Report {
+	var themselves within.Said
+	var group sync.WaitGroup
+	group.Go(func() { themselves = within.Ask(ctx, m.Way, all, wanted) })
+	var controllers []cause.Controller
+	group.Go(func() { controllers = clusterapi.Controllers(ctx, m.Kube.Dynamic) })
+	clouds := all.Ask(ctx, m.Kube.Dynamic, look.NewCache(time.Now), closer, wanted)
+	group.Wait()
+	return all.Judge(func(namespace, name string) clusterapi.Known {
+		k := clusterapi.Known{Cloud: clouds.Of(namespace, name), Controllers: controllers}
+		k.Inside, k.Unseen = themselves.Of(namespace, name)
+		return k
+	}, time.Now())
+}
+
 // Describe returns everything that Cluster API reports about a cluster, and the causes
-// that the cloud knows.
+// that the cloud and the cluster itself know.
 func (m *Management) Describe(ctx context.Context, key Key) (Description, error) {
 	all, err := clusterapi.ReadAll(ctx, m.Kube.Dynamic, key.Namespace)
 	if err != nil {
 		return Description{}, err
 	}
-	said := all.Ask(ctx, m.Kube.Dynamic, look.NewCache(time.Now), true, func(r clusterapi.Report) bool { return r.Name == key.Name })
-	for _, r := range all.Reports(said.Of, time.Now()) {
+	for _, r := range m.Reports(ctx, all, true, func(r clusterapi.Report) bool { return r.Name == key.Name }) {
 		if r.Name != key.Name {
 			continue
 		}

@@ -2,10 +2,12 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 
+	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/vain"
 )
 
 // collectTime bounds the wait for the garbage collection of the cluster's dependents.
@@ -44,10 +48,18 @@ func (m *Management) deleteNamespace(ctx context.Context, key Key, progress func
 	if err := namespaces.Delete(ctx, key.Namespace, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(namespace.UID))}); err != nil && !apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("deleting namespace %s: %w", key.Namespace, err)
 	}
+	var hopeless vain.Watch
 	err = wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-		_, err := namespaces.Get(ctx, key.Namespace, metav1.GetOptions{})
+		left, err := namespaces.Get(ctx, key.Namespace, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		why := keeps(left)
+		if hopeless.Over(why != "") {
+			err = fault.New("namespace "+key.Namespace, errors.New("its deletion stands still: "+why), "remove what its conditions name, then run the same command again")
 		}
 		return false, err
 	})
@@ -55,6 +67,17 @@ func (m *Management) deleteNamespace(ctx context.Context, key Key, progress func
 		return "", fmt.Errorf("deleting namespace %s: %w", key.Namespace, orCause(ctx, err))
 	}
 	return "", nil
+}
+
+// keeps is what Kubernetes says of a namespace whose deletion stands still: an API that it
+// cannot ask (a dead extension server), or objects with finalizers that nobody removes.
+func keeps(n *corev1.Namespace) string {
+	for _, c := range n.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && c.Type != corev1.NamespaceContentRemaining {
+			return c.Message
+		}
+	}
+	return ""
 }
 
 // awaitEmpty waits a while for a namespace to become empty, and returns what is left.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/clusterapi/within"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/helm"
 	"github.com/slipway-sh/slipway/internal/kube"
@@ -53,7 +54,9 @@ type Management struct {
 	// Environment is the name of its environment, which is also its own.
 	Environment string
 	Kube        *kube.Cluster
-	config      *rest.Config
+	// Way leads to the clusters themselves, which List and Describe ask; nil asks none.
+	Way    within.Way
+	config *rest.Config
 }
 
 // New returns the management cluster of an environment. It sends no requests.
@@ -64,7 +67,7 @@ func New(environment string, config *rest.Config) (*Management, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Management{environment, cluster, config}, nil
+	return &Management{Environment: environment, Kube: cluster, config: config}, nil
 }
 
 // Key is the namespace and the name of a cluster.

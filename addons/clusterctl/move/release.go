@@ -1,9 +1,9 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -139,16 +139,20 @@ func copied(live *unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
-// goneTime is how long an object may take to go.
-const goneTime = time.Minute
+// goneTime is how long an object may take to go. Nothing of the cloud goes with it.
+const goneTime = 45 * time.Second
 
 func gone(ctx context.Context, client dynamic.ResourceInterface, name string) error {
+	var keeps []string
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, goneTime, true, func(ctx context.Context) (bool, error) {
-		_, err := client.Get(ctx, name, metav1.GetOptions{})
+		left, err := client.Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			keeps = left.GetFinalizers()
+		}
 		return kube.Absent(err), absentIsNil(err)
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return errors.New("it still exists after " + goneTime.String())
+		return fmt.Errorf("it still exists after %s; it waits for %s", goneTime, cmp.Or(strings.Join(keeps, ", "), "the garbage collector"))
 	}
 	return err
 }

@@ -97,7 +97,7 @@ func earliest(first, last time.Time) time.Time {
 
 // ours reports whether a warning may be looked at.
 func ours(e corev1.Event) bool {
-	return cause.System(e.InvolvedObject.Namespace) || e.InvolvedObject.Kind == "Node" || strings.Contains(e.Message, "failed calling webhook") || e.Reason == "FailedAttachVolume" ||
+	return cause.System(e.InvolvedObject.Namespace) || e.InvolvedObject.Kind == "Node" || strings.Contains(e.Message, "failed calling webhook") || e.Reason == "FailedAttachVolume" || e.Reason == "ProvisioningFailed" || e.Reason == "SyncLoadBalancerFailed" ||
 		e.Reason == "FailedScheduling" && strings.Contains(e.Message, "volume count") || strings.Contains(e.Message, "database space exceeded")
 }
 

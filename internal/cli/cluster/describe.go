@@ -27,8 +27,9 @@ func newDescribe(streams ui.Streams) *cobra.Command {
 		Use:   "describe NAME",
 		Short: "Show the objects of a workload cluster, and why they are not ready",
 		Long: `Shows a cluster as a tree of objects, each with its state. An object that is not ready
-has a cause. The cloud is asked too, so a load balancer in ERROR or a server without a
-host is named at once. For the object that the others wait for, conditions and recent
+has a cause. The cloud and the cluster itself are asked too, as slipway why does, so a load
+balancer in ERROR, a server without a host or a pod without its image is named at once.
+For the object that the others wait for, conditions and recent
 events follow. slipway why shows causes with their evidence and what to do.
 
 NAME is the name of the cluster or, for a cluster of the Magnum API, its name or UUID

@@ -23,7 +23,8 @@ func newList(streams ui.Streams) *cobra.Command {
 		Use:   "list",
 		Short: "List the workload clusters, including those of the Magnum API",
 		Long: `Lists all workload clusters of the management cluster, however they were created, with
-the first cause if one is not ready. For those it asks the cloud, once per project.`,
+the first cause if something of one is not well. It asks the cloud, once per project, and
+the clusters themselves, as slipway why does, but reads no consoles.`,
 		Example: `  slipway cluster list
   slipway cluster list -o json | jq -r '.[] | select(.ready | not) | .cause'`,
 		Args: cobra.NoArgs,

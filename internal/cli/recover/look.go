@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/recovery/diagnosis"
 	"github.com/slipway-sh/slipway/internal/recovery/restore"
+	"github.com/slipway-sh/slipway/internal/vain"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
@@ -28,6 +29,8 @@ const (
 	silentTime = time.Minute
 	askTime    = 10 * time.Second
 	askEvery   = 3 * time.Second
+	// cloudEvery is how often the cloud is asked why a machine does not come.
+	cloudEvery = 10 * time.Second
 )
 
 // diagnose asks the cloud and, where they are reached, the clusters. What was found is in
@@ -143,13 +146,14 @@ type opener func(context.Context) (on *kube.Cluster, leave func(), err error)
 // problem is why a cluster does not answer for so long; "" if it does.
 func problem(ctx context.Context, patience time.Duration, open opener) string {
 	last := ""
+	var hopeless vain.Watch
 	for end := time.Now().Add(patience); ; {
 		err := answers(ctx, open)
 		if err == nil {
 			return ""
 		}
 		last = err.Error()
-		if ctx.Err() != nil || time.Now().After(end) {
+		if ctx.Err() != nil || time.Now().After(end) || hopeless.Over(vain.Refused(err)) {
 			return last
 		}
 		select {
@@ -216,7 +220,7 @@ func (r *rebuild) report(ctx context.Context, seed *target.Seed, pivoted bool) (
 		return report, nil, err
 	}
 	defer leave()
-	reports, err := clusterapi.Read(ctx, on.Dynamic, stacks.ManagementNamespace)
+	reports, err := clusterapi.ReadAsking(ctx, on.Dynamic, stacks.ManagementNamespace, r.clouds)
 	if err != nil {
 		return report, nil, err
 	}

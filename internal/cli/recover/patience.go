@@ -8,6 +8,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/vain"
 	"github.com/slipway-sh/slipway/stacks"
 )
 
@@ -25,8 +26,10 @@ func (r *rebuild) place(ctx context.Context) (*target.Seed, bool, error) {
 	return seed, pivoted, err
 }
 
-// patiently does something until it succeeds; what it waits for is shown.
+// patiently does something until it succeeds; what it waits for is shown. An error that does
+// not pass ends it early.
 func patiently(ctx context.Context, limit time.Duration, step *event.Step, do func() error) error {
+	var hopeless vain.Watch
 	for end := time.Now().Add(limit); ; {
 		err := do()
 		if err == nil {
@@ -34,6 +37,9 @@ func patiently(ctx context.Context, limit time.Duration, step *event.Step, do fu
 		}
 		if ctx.Err() != nil {
 			return errors.Join(context.Cause(ctx), err)
+		}
+		if hopeless.Over(vain.Refused(err)) {
+			return err
 		}
 		if time.Now().After(end) {
 			return fmt.Errorf("after %s: %w", limit, err)

@@ -208,6 +208,15 @@ func (r *rebuild) forgetDead(ctx context.Context, step *event.Step) (string, err
 	return "deleted " + strings.Join(deleted, ", "), err
 }
 
+// replacing is what is waited for while machines are lost. It does not pass if the cloud
+// gives no other machine.
+func replacing(report clusterapi.Report, lost []string) error {
+	if err := report.Refusal(lost); err != nil {
+		return err
+	}
+	return errors.New("waiting until Cluster API replaces " + strings.Join(lost, ", "))
+}
+
 // whole waits until no Machine lacks its server and everything is ready.
 func (r *rebuild) whole(ctx context.Context, step *event.Step) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, wholeTime, fmt.Errorf("the management cluster is not ready after %s", wholeTime))
@@ -217,9 +226,9 @@ func (r *rebuild) whole(ctx context.Context, step *event.Step) (string, error) {
 		return "", err
 	}
 	if err := patiently(ctx, wholeTime, step, func() error {
-		_, dead, err := r.report(ctx, seed, pivoted)
+		report, dead, err := r.report(ctx, seed, pivoted)
 		if err == nil && len(dead) > 0 {
-			err = errors.New("waiting until Cluster API replaces " + strings.Join(dead, ", "))
+			err = replacing(report, dead)
 		}
 		return err
 	}); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/backup/snapshot"
+	"github.com/slipway-sh/slipway/internal/cause/look"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -57,6 +58,8 @@ type rebuild struct {
 	snapshot *snapshot.Snapshot
 	plan     *recovery.Plan
 	result   result
+	// clouds are asked why machines do not come.
+	clouds *look.Cache
 }
 
 func (o options) run(ctx context.Context, streams ui.Streams, source Source) error {
@@ -71,7 +74,7 @@ func (o options) run(ctx context.Context, streams ui.Streams, source Source) err
 	}
 	finish := sync.OnceFunc(func() { progress.Close() })
 	defer finish()
-	r := &rebuild{options: o, progress: progress}
+	r := &rebuild{options: o, progress: progress, clouds: look.NewCache(time.Now).Every(cloudEvery)}
 	if r.t, err = target.Open(ctx, o.environment, progress); err != nil {
 		return err
 	}

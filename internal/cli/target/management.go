@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 	"github.com/slipway-sh/slipway/stacks/openstack"
@@ -32,7 +33,7 @@ func (s *Seed) OpenManagement(ctx context.Context, loaded *config.Loaded) (m *wo
 		return nil, nil, fault.New("management cluster of "+loaded.Environment.Metadata.Name, errors.New("it is not ready yet, or the environment has none"),
 			"see its progress with slipway status; without spec.managementCluster there is none")
 	}
-	config, leave, err := s.Reach(ctx, s.Management)
+	config, machine, leave, err := s.reach(ctx, s.Management)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -40,32 +41,39 @@ func (s *Seed) OpenManagement(ctx context.Context, loaded *config.Loaded) (m *wo
 		leave()
 		return nil, nil, err
 	}
+	m.Way = Way(m.Kube, machine)
 	return m, leave, nil
 }
 
 // Reach returns the client configuration of a kubeconfig of the environment: through
 // the seed, or directly if the seed does not answer. leave closes the connection.
 func (s *Seed) Reach(ctx context.Context, kubeconfig string) (config *rest.Config, leave func(), err error) {
+	config, _, leave, err = s.reach(ctx, kubeconfig)
+	return config, leave, err
+}
+
+// reach is Reach, with the connection to the seed; nil if it is not needed.
+func (s *Seed) reach(ctx context.Context, kubeconfig string) (config *rest.Config, machine *remote.Machine, leave func(), err error) {
 	if s.Local != "" {
 		config, err := direct(ctx, kubeconfig)
 		if err != nil {
-			return nil, nil, fault.New("management cluster", fmt.Errorf("its API does not answer this machine: %w", err), "see its servers with slipway status; it has no seed to go through, so this machine must reach its address")
+			return nil, nil, nil, fault.New("management cluster", fmt.Errorf("its API does not answer this machine: %w", err), "see its servers with slipway status; it has no seed to go through, so this machine must reach its address")
 		}
-		return config, func() {}, nil
+		return config, nil, func() {}, nil
 	}
 	machine, noLogin := s.Login(ctx)
 	if noLogin != nil {
 		config, err := direct(ctx, kubeconfig)
 		if err != nil {
-			return nil, nil, fmt.Errorf("reaching the management cluster: %w", noLogin)
+			return nil, nil, nil, fmt.Errorf("reaching the management cluster: %w", noLogin)
 		}
-		return config, func() {}, nil
+		return config, nil, func() {}, nil
 	}
 	if config, err = kubernetes.Through(machine, kubeconfig); err != nil {
 		machine.Close()
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return config, func() { machine.Close() }, nil
+	return config, machine, func() { machine.Close() }, nil
 }
 
 // direct returns the client configuration of a kubeconfig whose server answers.

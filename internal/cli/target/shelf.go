@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/remote"
+	"github.com/slipway-sh/slipway/internal/vain"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 	"github.com/slipway-sh/slipway/stacks/openstack"
@@ -149,12 +150,16 @@ func (s *Seed) answers(ctx context.Context, step *event.Step) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("its Kubernetes does not answer after %s", answerTime))
 	defer cancel()
+	var hopeless vain.Watch
 	for {
 		asking, stop := context.WithTimeout(ctx, answerWithin)
 		_, err := on.Typed.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(asking)
 		stop()
 		if err == nil {
 			return nil
+		}
+		if hopeless.Over(vain.Refused(err)) {
+			return fault.New("seed "+s.Name, err, "run slipway up, which renews what the seed and the state know of each other")
 		}
 		step.Wait("waiting for Kubernetes: " + err.Error())
 		select {

@@ -72,7 +72,8 @@ status: {conditions: [{type: InstanceReady, status: "False", severity: Info, rea
 // cluster is a Kubernetes with those objects and the Secret of their credential.
 func cluster(t *testing.T, box *sandboxtest.Cloud) witness.Place {
 	t.Helper()
-	lists := map[schema.GroupVersionResource]string{{Version: "v1", Resource: "events"}: "EventList", {Version: "v1", Resource: "secrets"}: "SecretList"}
+	lists := map[schema.GroupVersionResource]string{{Version: "v1", Resource: "events"}: "EventList", {Version: "v1", Resource: "secrets"}: "SecretList", {Version: "v1", Resource: "pods"}: "PodList",
+		{Group: "apps", Version: "v1", Resource: "deployments"}: "DeploymentList"}
 	for group, names := range map[string]string{"cluster.x-k8s.io/v1beta2": "clusters machines machinedeployments machinehealthchecks", "controlplane.cluster.x-k8s.io/v1beta2": "kubeadmcontrolplanes",
 		"infrastructure.cluster.x-k8s.io/v1beta1": "openstackclusters openstackmachines", "infrastructure.cluster.x-k8s.io/v1alpha1": "openstackservers",
 		"addons.stackhpc.com/v1alpha1": "helmreleases manifests", "openstack.k-orc.cloud/v1alpha1": "servergroups"} {
@@ -207,18 +208,27 @@ func TestIndependentCausesAreAllTold(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSeenIsTold: the cloud away, and the credential's Secret gone.
+// TestWhatCannotBeSeenIsTold: a cloud that nobody names, and the seed. That the credential's
+// Secret is gone is no blind spot but a cause.
 func TestWhatCannotBeSeenIsTold(t *testing.T) {
 	t.Parallel()
 	box := sandboxtest.Start(t)
 	on := cluster(t, box)
+	remove := func(kind schema.GroupVersionResource, name string) {
+		t.Helper()
+		if err := on.Client.Resource(kind).Namespace("prod").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "shop-cloud-credentials")
+	remove(schema.GroupVersionResource{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Resource: "openstackclusters"}, "well")
 	all, err := clusterapi.ReadAll(t.Context(), on.Client, metav1.NamespaceAll)
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	if err := on.Client.Resource(secrets).Namespace("prod").Delete(t.Context(), "shop-cloud-credentials", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
+	gone := support.Snapshots{Environment: "prod", Scenes: witness.Scenes(t.Context(), on, all, look.NewCache(time.Now), "shop", "", time.Now())}.Explain("shop", "").Text()
+	if !strings.Contains(gone, `credential shop-cloud-credentials: secrets "shop-cloud-credentials" not found`) || !strings.Contains(gone, "credential-missing") || !strings.Contains(gone, "says Kubernetes") {
+		t.Errorf("without the Secret of the credential:\n%s", gone)
 	}
 	scenes := witness.Scenes(t.Context(), on, all, look.NewCache(time.Now), "well", "", time.Now())
 	r := support.Snapshots{Environment: "prod", Scenes: scenes, Unseen: []cause.Unseen{{What: "the seed", Why: "it is shelved"}}}.Explain("", "")

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/internal/cause"
@@ -18,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/clusterapi/within"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/kube"
@@ -149,7 +149,7 @@ type Place struct {
 	Name   string
 	Client dynamic.Interface
 	// Way leads to the clusters themselves; nil means that they are not asked.
-	Way Way
+	Way within.Way
 }
 
 // Snapshots asks about all clusters, or about those that may have to do with an object of
@@ -209,9 +209,11 @@ func Scenes(ctx context.Context, p Place, all clusterapi.Clusters, cache *look.C
 		// What no object names may be a resource of the cloud: all clusters are asked then.
 		wanted = func(r clusterapi.Report) bool { return in(r) && (len(exact) == 0 || exact[r.Namespace+"/"+r.Name]) }
 	}
-	var themselves said
+	var themselves within.Said
 	var group sync.WaitGroup
-	group.Go(func() { themselves = p.ask(ctx, all, wanted, reports) })
+	var controllers []cause.Controller
+	group.Go(func() { controllers = clusterapi.Controllers(ctx, p.Client) })
+	group.Go(func() { themselves = within.Ask(ctx, p.Way, all, wanted) })
 	clouds := all.Ask(ctx, p.Client, cache, true, wanted)
 	group.Wait()
 	var scenes []support.Scene
@@ -219,11 +221,8 @@ func Scenes(ctx context.Context, p Place, all clusterapi.Clusters, cache *look.C
 		if !wanted(r) {
 			continue
 		}
-		key := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
-		snapshot := cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Cloud: clouds.Of(r.Namespace, r.Name), Inside: themselves.inside[key], Now: now}
-		if why := themselves.unseen[key]; why != "" {
-			snapshot.Unseen = []cause.Unseen{{What: "inside the cluster", Why: why}}
-		}
+		snapshot := cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Cloud: clouds.Of(r.Namespace, r.Name), Controllers: controllers, Now: now}
+		snapshot.Inside, snapshot.Unseen = themselves.Of(r.Namespace, r.Name)
 		scenes = append(scenes, support.Scene{On: p.Name, Namespace: r.Namespace, Cluster: r.Name, Snapshot: snapshot})
 	}
 	return scenes

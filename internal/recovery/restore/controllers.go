@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/recovery"
 )
@@ -88,6 +90,20 @@ func deployments(ctx context.Context, on *kube.Cluster) (all []*unstructured.Uns
 	return all, nil
 }
 
+// overdue is the first pod that should have ended: its time of grace, which the timestamp of
+// its deletion includes, is over. Its kubelet does not answer.
+func overdue(pods []corev1.Pod, now time.Time) string {
+	for _, p := range pods {
+		if p.DeletionTimestamp != nil && now.After(p.DeletionTimestamp.Add(slack)) {
+			return fmt.Sprintf("pod %s does not end: the kubelet of node %s has not stopped it since %s", p.Name, p.Spec.NodeName, p.DeletionTimestamp.UTC().Format(time.RFC3339))
+		}
+	}
+	return ""
+}
+
+// slack is how late a kubelet may be with a pod that ends.
+const slack = 10 * time.Second
+
 // ended waits until no pod of a Deployment is left, also none that is terminating.
 func ended(ctx context.Context, on *kube.Cluster, d *unstructured.Unstructured) error {
 	labels, _, _ := unstructured.NestedStringMap(d.Object, "spec", "selector", "matchLabels")
@@ -99,6 +115,11 @@ func ended(ctx context.Context, on *kube.Cluster, d *unstructured.Unstructured) 
 		}
 		if err == nil && len(pods.Items) == 0 {
 			return nil
+		}
+		if err == nil {
+			if why := overdue(pods.Items, time.Now()); why != "" {
+				return fault.New(recovery.Describe(d), errors.New(why), "if the node is lost, delete its Machine or the pod (kubectl delete pod --force), then run the same command again")
+			}
 		}
 		select {
 		case <-ctx.Done():

@@ -57,7 +57,7 @@ func everyOf(ctx context.Context, on *kube.Cluster, kind schema.GroupVersionKind
 	}
 	for next := ""; ; {
 		var list *unstructured.UnstructuredList
-		err := patiently(ctx, func() (err error) {
+		err := patiently(ctx, on, func() (err error) {
 			list, err = resource.List(ctx, metav1.ListOptions{Limit: page, Continue: next})
 			return err
 		})

@@ -24,13 +24,17 @@ const (
 	requestTime = 30 * time.Second
 )
 
-// patiently does something until it succeeds or fails for a cause that does not pass.
-func patiently(ctx context.Context, do func() error) error {
-	end := time.Now().Add(patience)
+// patiently does something on a cluster until it succeeds or fails for a cause that does not
+// pass.
+func patiently(ctx context.Context, on *kube.Cluster, do func() error) error {
+	end, attempts := time.Now().Add(patience), on.Attempts()
 	for {
 		err := do()
 		if err == nil || !passing(err) || time.Now().After(end) {
 			return err
+		}
+		if vain := attempts.Vain(ctx, err); vain != nil {
+			return vain
 		}
 		select {
 		case <-ctx.Done():

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/recovery"
+	"github.com/slipway-sh/slipway/internal/vain"
 )
 
 // Release lets controllers act on an object that was held. It does nothing to one
@@ -28,7 +30,7 @@ func change(ctx context.Context, on *kube.Cluster, o *unstructured.Unstructured,
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", what, recovery.Describe(o), err)
 	}
-	err = patiently(ctx, func() error {
+	err = patiently(ctx, on, func() error {
 		live, err := client.Get(ctx, o.GetName(), metav1.GetOptions{})
 		if kube.Absent(err) {
 			return nil
@@ -45,8 +47,12 @@ func change(ctx context.Context, on *kube.Cluster, o *unstructured.Unstructured,
 	return nil
 }
 
+// controllerNamespace is that of Cluster API's own controllers.
+const controllerNamespace = "capi-system"
+
 // Unpaused reports whether Cluster API says of a Cluster that it is not paused, and if
-// not, what is missing. A Cluster that was paused before the backup stays so.
+// not, what is missing. A Cluster that was paused before the backup stays so. The error
+// does not pass if the Cluster is gone, or if its controller cannot run.
 func Unpaused(ctx context.Context, on *kube.Cluster, namespace, name string) (bool, string, error) {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion("cluster.x-k8s.io/v1beta2")
@@ -55,6 +61,9 @@ func Unpaused(ctx context.Context, on *kube.Cluster, namespace, name string) (bo
 	client, err := on.Resource(o)
 	if err == nil {
 		o, err = client.Get(ctx, name, metav1.GetOptions{})
+	}
+	if apierrors.IsNotFound(err) {
+		err = vain.Final(err)
 	}
 	if err != nil {
 		return false, "", fmt.Errorf("reading Cluster %s/%s: %w", namespace, name, err)
@@ -69,5 +78,5 @@ func Unpaused(ctx context.Context, on *kube.Cluster, namespace, name string) (bo
 			return true, "", nil
 		}
 	}
-	return false, "Cluster API has not seen that it is unpaused", nil
+	return false, "Cluster API has not seen that it is unpaused", on.Stuck(ctx, controllerNamespace)
 }

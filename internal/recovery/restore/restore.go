@@ -125,7 +125,7 @@ func (w *work) create(ctx context.Context, o *unstructured.Unstructured) error {
 	wanted := recovery.Prepare(o, w.uids)
 	w.mu.Unlock()
 	var live *unstructured.Unstructured
-	err = patiently(ctx, func() (err error) {
+	err = patiently(ctx, w.To, func() (err error) {
 		live, err = client.Create(ctx, wanted, metav1.CreateOptions{FieldManager: kube.FieldManager})
 		return err
 	})
@@ -151,7 +151,7 @@ func (w *work) create(ctx context.Context, o *unstructured.Unstructured) error {
 // a namespace; another one is left alone, and is an error.
 func (w *work) existing(ctx context.Context, client dynamic.ResourceInterface, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	var live *unstructured.Unstructured
-	err := patiently(ctx, func() (err error) {
+	err := patiently(ctx, w.To, func() (err error) {
 		live, err = client.Get(ctx, o.GetName(), metav1.GetOptions{})
 		return err
 	})
@@ -208,7 +208,7 @@ func (w *work) status(ctx context.Context, o *unstructured.Unstructured, subreso
 	live := w.live[o.GetUID()]
 	w.mu.Unlock()
 	written := false
-	err = patiently(ctx, func() error {
+	err = patiently(ctx, w.To, func() error {
 		wanted, ok := recovery.Status(o, live, w.uids)
 		if !ok || live.GetUID() == o.GetUID() { // the original was never gone, and has its own
 			return nil

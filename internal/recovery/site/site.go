@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/backup/snapshot"
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/recovery"
+	"github.com/slipway-sh/slipway/internal/vain"
 )
 
 // parallel is how many projects are read at once.
@@ -96,8 +97,8 @@ func (s *Site) read(ctx context.Context) error {
 		return err
 	}
 	for cluster, project := range s.seen.Projects {
-		if cause := failed[project]; cause != "" {
-			s.seen.Unread[cluster] = cause
+		if cause := failed[project]; cause != nil {
+			s.seen.Unread[cluster] = cause.Error()
 		}
 	}
 	for _, one := range seen {
@@ -144,7 +145,7 @@ func (s *Site) Running(ctx context.Context) (snapshot.Inventory, error) {
 		return now, err
 	}
 	for project, cause := range failed {
-		return now, fmt.Errorf("project %s: %s", project, cause)
+		return now, fmt.Errorf("project %s: %w", project, cause)
 	}
 	for _, one := range seen {
 		running(&now, one)
@@ -167,8 +168,8 @@ func named(r cloud.Resource, project, status string) snapshot.Resource {
 
 // each takes a snapshot of every project. failed are the causes by project where a
 // listing is missing. A cloud without load balancers has none to list.
-func (s *Site) each(ctx context.Context, take func(*cloud.Cloud, context.Context) (*cloud.Snapshot, error), wanted []string) (all []*cloud.Snapshot, failed map[string]string, err error) {
-	failed = map[string]string{}
+func (s *Site) each(ctx context.Context, take func(*cloud.Cloud, context.Context) (*cloud.Snapshot, error), wanted []string) (all []*cloud.Snapshot, failed map[string]error, err error) {
+	failed = map[string]error{}
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(parallel)
@@ -178,17 +179,22 @@ func (s *Site) each(ctx context.Context, take func(*cloud.Cloud, context.Context
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				failed[project] = err.Error()
+				failed[project] = err
 				return nil
 			}
 			var missing []string
+			refused := false
 			for _, m := range one.Missing {
 				if !m.Absent && contains(wanted, m.What) || m.Absent && m.Service != cloud.LoadBalancer {
 					missing = append(missing, m.Cause)
+					refused = refused || vain.RefusedStatus(m.Status)
 				}
 			}
 			if len(missing) > 0 {
-				failed[project] = strings.Join(missing, "; ")
+				failed[project] = errors.New(strings.Join(missing, "; "))
+				if refused {
+					failed[project] = vain.Final(failed[project])
+				}
 			}
 			all = append(all, one)
 			return nil

@@ -1,0 +1,54 @@
+package cause
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// Controller is a controller that looks after clusters, on the management cluster or the
+// seed.
+type Controller struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Wanted    int    `json:"wanted"`
+	Ready     int    `json:"ready"`
+	// Words are why its pods are not ready.
+	Words string `json:"words,omitempty"`
+	// Since is when it became so.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// restarts is how long a controller may be away: it is upgraded, or its leader changes.
+const restarts = 2 * time.Minute
+
+// controllerRules are about the controllers of the management cluster.
+func controllerRules() []Rule {
+	return []Rule{{ID: "controller-down", Layer: "Cluster API", Ending: Outside, Operator: true,
+		Meaning: "A controller of the management cluster does not run, so nothing that it looks after goes on.",
+		Fix:     "see why with kubectl describe deployment and kubectl logs --previous; if it is scaled to zero, scale it back, or run slipway up",
+		find:    idle}}
+}
+
+// idle are controllers without a pod that is ready.
+func idle(v *scene) []hit {
+	if v.cluster == nil {
+		return nil
+	}
+	var hits []hit
+	for _, c := range v.Controllers {
+		if c.Ready > 0 || v.Now.Sub(c.Since) < restarts {
+			continue
+		}
+		words := fmt.Sprintf("none of its %d pods is ready", c.Wanted)
+		if c.Wanted == 0 {
+			words = "it is scaled to zero"
+		}
+		if c.Words != "" {
+			words += ": " + oneLine(c.Words)
+		}
+		object := v.under(v.top(), Ref{Kind: "Deployment", Name: c.Namespace + "/" + c.Name})
+		hits = append(hits, hit{object: object, cause: words, since: c.Since, source: "Kubernetes", evidence: []string{cmp.Or(object.String(), c.Name) + ": " + words}})
+	}
+	return hits
+}

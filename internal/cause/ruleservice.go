@@ -1,0 +1,38 @@
+package cause
+
+import "regexp"
+
+// serviceRules are about what workloads ask of the cloud through the cluster: volumes, and
+// load balancers of Services. The cloud refuses them to the cluster, whoever's they are.
+func serviceRules() []Rule {
+	return []Rule{
+		{ID: "volume-not-provisioned", Layer: "Cinder CSI", Ending: Outside, Meaning: "The cloud does not give the cluster a volume that a workload asks for.",
+			Fix: "read Cinder's words: ask for more quota, or correct the volume type of the StorageClass", find: warned("volume claim", "ProvisioningFailed", refusals)},
+		{ID: "service-load-balancer-failed", Layer: "Octavia", Ending: Outside, Meaning: "The cloud does not give a Service of the cluster its load balancer.",
+			Fix: "read Octavia's words: ask for more quota, delete a load balancer in ERROR with openstack loadbalancer delete --cascade, or correct the Service's annotations", find: warned("Service", "SyncLoadBalancerFailed", nil)},
+	}
+}
+
+// refusals are what the cloud says, not the sidecar that only waits for a pod to be placed.
+var refusals = regexp.MustCompile(`(?i)rpc error|quota|\b4\d\d\b|\b5\d\d\b|not found`)
+
+// warned is a hit for each object of which the cluster warned lately, for a reason and in
+// certain words; nil is any.
+func warned(kind, reason string, words *regexp.Regexp) func(*scene) []hit {
+	return func(v *scene) []hit {
+		if v.Inside == nil || v.cluster == nil {
+			return nil
+		}
+		var hits []hit
+		at := map[string]bool{}
+		for _, w := range v.Inside.Warnings {
+			if w.Reason != reason || at[w.About.Name] || v.Now.Sub(w.Last) > recent || words != nil && !words.MatchString(w.Message) {
+				continue
+			}
+			at[w.About.Name] = true
+			object := v.under(v.top(), Ref{Kind: kind, Name: w.About.Name})
+			hits = append(hits, hit{object: object, cause: oneLine(w.Message), since: w.First, source: "Kubernetes", evidence: []string{w.About.String() + ": " + w.Reason + ": " + oneLine(w.Message)}})
+		}
+		return hits
+	}
+}

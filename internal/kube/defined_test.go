@@ -1,0 +1,79 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// definer is an API server that serves a kind once it is defined, and takes its objects.
+func definer(t *testing.T, defined *atomic.Bool) *Cluster {
+	t.Helper()
+	version := metav1.GroupVersionForDiscovery{GroupVersion: "example.org/v1", Version: "v1"}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		var answer any = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}}
+		switch {
+		case r.URL.Path == "/apis":
+			list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+			if defined.Load() {
+				list.Groups = []metav1.APIGroup{{Name: "example.org", Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}}
+			}
+			answer = list
+		case r.URL.Path == "/apis/example.org/v1":
+			answer = metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "example.org/v1",
+				APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing", Verbs: metav1.Verbs{"patch", "get"}}}}
+		case r.Method == http.MethodPatch:
+			answer = map[string]any{"apiVersion": "example.org/v1", "kind": "Thing", "metadata": map[string]any{"name": "custom"}}
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	t.Cleanup(s.Close)
+	c, err := New(&rest.Config{Host: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestAnObjectWaitsForItsDefinition until the deadline, which names the object and the kind
+// that is not defined; one that is defined meanwhile is applied.
+//
+// proves: S-26
+func TestAnObjectWaitsForItsDefinition(t *testing.T) {
+	t.Parallel()
+	objects, err := Decode(strings.NewReader("{apiVersion: example.org/v1, kind: Thing, metadata: {name: custom}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, later := range map[string]time.Duration{"never": 0, "meanwhile": 300 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var defined atomic.Bool
+			c := definer(t, &defined)
+			limit := time.Second
+			if later > 0 {
+				limit = time.Minute
+				time.AfterFunc(later, func() { defined.Store(true) })
+			}
+			ctx, cancel := context.WithTimeoutCause(t.Context(), limit, errors.New("not in time"))
+			defer cancel()
+			err := c.ApplyEach(ctx, objects, func() {})
+			switch {
+			case later > 0 && err != nil:
+				t.Errorf("defined meanwhile: %v", err)
+			case later == 0 && (err == nil || !strings.Contains(err.Error(), "Thing custom") || !strings.Contains(err.Error(), `no matches for kind "Thing"`)):
+				t.Errorf("never defined: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// sessions is how many sessions one connection has at once: sshd refuses more than
+// MaxSessions, which is 10 if nobody changed it (sshd_config(5)).
+const sessions = 8
+
+// turns bounds the sessions of a connection. If a server takes fewer, they are as many as it
+// took.
+type turns struct {
+	mu sync.Mutex
+	// most is how many may be open; 0 means sessions.
+	most, open int
+	// freed is closed when one ends; nil if nobody waits.
+	freed chan struct{}
+}
+
+// take waits until another session may be opened.
+func (t *turns) take(ctx context.Context) error {
+	for {
+		t.mu.Lock()
+		if t.most == 0 {
+			t.most = sessions
+		}
+		if t.open < t.most {
+			t.open++
+			t.mu.Unlock()
+			return nil
+		}
+		if t.freed == nil {
+			t.freed = make(chan struct{})
+		}
+		freed := t.freed
+		t.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-freed:
+		}
+	}
+}
+
+// give ends a session. refused says that the server did not open it: then no more are asked
+// for than the others that are open, and others reports whether there are any.
+func (t *turns) give(refused bool) (others bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open--
+	if refused {
+		t.most = max(1, t.open)
+	}
+	if t.freed != nil {
+		close(t.freed)
+		t.freed = nil
+	}
+	return t.open > 0
+}
+
+// A server may count a session a moment longer than we do: one that is refused without
+// others of ours is asked for again so often.
+const (
+	refusals    = 5
+	refusedWait = 100 * time.Millisecond
+)
+
+// session opens a session for what is being done; leave ends it.
+func (m *Machine) session(ctx context.Context, doing string) (session *ssh.Session, leave func(), err error) {
+	for refused := 0; ; {
+		client, err := m.connected(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := m.turns.take(ctx); err != nil {
+			return nil, nil, fmt.Errorf("%s on %s: waiting until other sessions end: %w", doing, m.name, err)
+		}
+		session, err := client.NewSession()
+		if err == nil {
+			return session, sync.OnceFunc(func() { session.Close(); m.turns.give(false) }), nil
+		}
+		others := m.turns.give(tooMany(err))
+		if !others {
+			refused++
+		}
+		if !tooMany(err) || refused > refusals || ctx.Err() != nil {
+			return nil, nil, fmt.Errorf("%s on %s: %w", doing, m.name, err)
+		}
+		if !others {
+			time.Sleep(refusedWait)
+		}
+	}
+}
+
+// tooMany tells whether the server opens no more sessions now: OpenSSH's words for that are
+// those for what is prohibited (session_open and channel_input_open of OpenSSH).
+func tooMany(err error) bool {
+	var failure *ssh.OpenChannelError
+	return errors.As(err, &failure) && (failure.Reason == ssh.Prohibited || failure.Reason == ssh.ResourceShortage)
+}
