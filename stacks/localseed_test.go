@@ -2,10 +2,14 @@ package stacks_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/gophercloud/gophercloud/v2"
 
 	"github.com/slipway-sh/slipway/internal/localseed"
 	"github.com/slipway-sh/slipway/internal/preflight"
+	"github.com/slipway-sh/slipway/internal/recovery/fence"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -25,10 +29,40 @@ func TestALocalSeedIsNoServer(t *testing.T) {
 		got = append(got, change.Name)
 	}
 	slices.Sort(got)
-	want := []string{stacks.StepCredential, stacks.StepKeyPair, stacks.StepLocalSeed, stacks.StepManagementCluster, stacks.StepManagementClusterAPI, stacks.StepManagementControllers,
+	want := []string{stacks.StepAccess, stacks.StepCredential, stacks.StepKeyPair, stacks.StepLocalSeed, stacks.StepManagementCluster, stacks.StepManagementClusterAPI, stacks.StepManagementControllers,
 		stacks.StepManagementMove, stacks.StepManagementReady, stacks.StepNetwork, stacks.StepNodeImage, stacks.StepRouter, stacks.StepRouterInterface, stacks.StepSSHKey, stacks.StepSubnet}
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("the plan makes %q, not %q", got, want)
+	}
+	for _, change := range plan.Changes {
+		if change.Name == stacks.StepAccess && slices.ContainsFunc(change.Properties, func(p engine.Property) bool { return strings.HasPrefix(p.Path, "rules[") }) {
+			t.Errorf("the group of the fence lets somebody in: %+v", change.Properties)
+		}
+	}
+	// A run comes as far as the seed, which this machine cannot make.
+	_, err := w.run(t).Up(t.Context(), w.env.Program)
+	if err == nil || !strings.Contains(err.Error(), "local seed") {
+		t.Fatalf("without a runtime: %v", err)
+	}
+	group := w.only(t, stacks.StepAccess)
+	if drift := must[engine.Plan](t)(w.run(t).Refresh(t.Context(), true)); !drift.Empty() {
+		t.Errorf("the cloud differs at once: %+v", drift.Changes)
+	}
+	plan = must[engine.Plan](t)(w.run(t).Preview(t.Context(), w.env.Program))
+	if slices.ContainsFunc(plan.Changes, func(c engine.Change) bool { return c.Name == stacks.StepAccess }) {
+		t.Errorf("the group changes in a second run: %+v", plan.Changes)
+	}
+	// A rebuild finds the fence in the cloud, without a state.
+	network := must[*gophercloud.ServiceClient](t)(w.clients.Network())
+	f := fence.Fence{Network: network, Environment: w.env.Config.Metadata.Name}
+	if err := f.Take(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.run(t).Up(t.Context(), w.env.Program); err == nil {
+		t.Fatal("the seed was made")
+	}
+	if now, err := f.Generation(t.Context()); err != nil || now != 2 || w.only(t, stacks.StepAccess).ID != group.ID {
+		t.Errorf("after another run the generation is %d, %v", now, err)
 	}
 }

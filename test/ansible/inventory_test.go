@@ -100,8 +100,9 @@ func (s *site) standIn(t *testing.T) func() string {
 
 // TestAnsibleInventory lists an environment with a moved management cluster, clusters of
 // operators and of a tenant, and machines that share a name.
-func TestAnsibleInventory(t *testing.T) {
-	s := newSite(t)
+func TestAnsibleInventory(t *testing.T) { onEach(t, testAnsibleInventory) }
+
+func testAnsibleInventory(t *testing.T, s *site) {
 	calls := s.standIn(t)
 	l, out, err := s.inventory(`files: [a.yaml]
 env: prod
@@ -163,8 +164,9 @@ compose: {short: slipway_node_group | upper}
 
 // TestAnsibleInventoryCache calls the program once until the cache is flushed, and keeps
 // nothing secret.
-func TestAnsibleInventoryCache(t *testing.T) {
-	s := newSite(t)
+func TestAnsibleInventoryCache(t *testing.T) { onEach(t, testAnsibleInventoryCache) }
+
+func testAnsibleInventoryCache(t *testing.T, s *site) {
 	calls := s.standIn(t)
 	cached := "cache: true\ncache_plugin: jsonfile\ncache_connection: " + s.path("cache") + "\n"
 	var hosts []int
@@ -194,8 +196,9 @@ func TestAnsibleInventoryCache(t *testing.T) {
 }
 
 // TestAnsibleInventoryFaults tells each fault with what to do.
-func TestAnsibleInventoryFaults(t *testing.T) {
-	s := newSite(t)
+func TestAnsibleInventoryFaults(t *testing.T) { onEach(t, testAnsibleInventoryFaults) }
+
+func testAnsibleInventoryFaults(t *testing.T, s *site) {
 	s.env = append(s.env, "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED=true")
 	empty := `{"environment": "prod", "cloud": "c", "resources": []}`
 	unreachable := `{"environment": "prod", "cloud": "c", "resources": [{"type": "server", "id": "1", "name": "prod-seed", "step": "seed", "state": "SHELVED"}], "unreachable": "the seed is shelved; wake it with slipway seed wake"}`
