@@ -92,8 +92,10 @@ func TestTheClusterOfModeKind(t *testing.T) {
 	if bundleDir == "" {
 		t.Skip("SLIPWAY_BUNDLE names no bundle: run make e2e")
 	}
-	dir := settings(t, map[string]string{"SLIPWAY_MODE": "kind", "SLIPWAY_BUNDLE_DIR": bundleDir})
-	s, err := devstack.Read(os.Getenv)
+	dir := t.TempDir()
+	variables := map[string]string{"SLIPWAY_MODE": "kind", "SLIPWAY_BIN": "/opt/stack/bin/slipway", "SLIPWAY_DIR": filepath.Join(dir, "slipway"), "SLIPWAY_BUNDLE_DIR": bundleDir,
+		"HOST_IP": "192.0.2.7", "SERVICE_HOST": "192.0.2.7", "REGION_NAME": "RegionOne", "KEYSTONE_SERVICE_URI": "http://192.0.2.7/identity"}
+	s, err := devstack.Read(func(name string) string { return variables[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
