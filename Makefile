@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient ansible magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -51,14 +51,14 @@ REAL = $(shell go run ./test/proofs -packages SLIPWAY_BUNDLE)
 # A real S3 server, for states and backups.
 S3_SERVER := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 
-e2e: bundle magnumclient
+e2e: bundle magnumclient ansible
 	GOBIN=$(abspath bin) go install $(S3_SERVER)
 	SLIPWAY_S3_SERVER=$(abspath bin/versitygw) go test -count=1 -run S3 ./stacks/engine ./internal/backup/target
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 $(REAL)
 	OS_CLOUD= SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/devcloud/capo
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/moving
 	SLIPWAY_CLIENTS=1 SLIPWAY_MAGNUMCLIENT=$(abspath bin/magnumclient) go test -count=1 -run TestOpenStackClient ./addons/magnum/api
-	SLIPWAY_CLIENTS=1 go test -count=1 ./stacks/devstack ./test/ansible
+	SLIPWAY_CLIENTS=1 SLIPWAY_ANSIBLE=$(abspath bin/ansible) go test -count=1 -timeout 30m ./stacks/devstack ./test/ansible
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 120m -v ./test/e2e
 
 # The newest magnumclient of Debian: that of the stable release cannot name a
@@ -92,6 +92,20 @@ $(MAGNUM_ROOT).made:
 		--dpkgopt='path-exclude=/usr/share/locale/*' --include=python3-magnum,python3-pymysql,python3-psycopg2,mariadb-server,postgresql sid $(MAGNUM_ROOT) \
 		"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian sid main"
 	touch $@
+
+# The ansible-core of the next stable release: the collection's tests run with this one and
+# with the one of the release that is installed.
+ansible: bin/ansible/ansible
+
+bin/ansible/ansible:
+	rm -rf $(APT_NEWEST) bin/ansible
+	mkdir -p $(APT_NEWEST)/lists/partial $(APT_NEWEST)/cache/archives/partial bin/ansible
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main" > $(APT_NEWEST)/sources.list
+	apt-get $(NEWEST) update -q
+	cd $(APT_NEWEST) && apt-get $(NEWEST) download -q ansible-core && dpkg-deb -x ansible-core_*.deb x
+	mv $(APT_NEWEST)/x/usr/lib/python3/dist-packages/* bin/ansible/
+	mv $(APT_NEWEST)/x/usr/bin bin/ansible/bin
+	rm -r $(APT_NEWEST)
 
 # An environment and a tenant's cluster go from an older Slipway to this one, on
 # machines. Kubernetes of a minor version before is compiled for it; the module

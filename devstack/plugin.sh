@@ -79,7 +79,7 @@ function slipway_pre_install {
     fi
     slipway_install_program
     slipway_devstack check
-    if [[ "$SLIPWAY_MODE" == "k3s" ]]; then
+    if [[ "$SLIPWAY_MODE" != "external" ]]; then
         sudo sysctl -q -w fs.inotify.max_user_instances=8192 fs.inotify.max_user_watches=524288
     fi
 }
@@ -107,6 +107,9 @@ function slipway_post_config {
     fi
     if is_service_enabled slipway-k3s; then
         slipway_run slipway-k3s root
+    fi
+    if [[ "$SLIPWAY_MODE" == "kind" ]]; then
+        slipway_devstack cluster --progress plain
     fi
 }
 

@@ -14,8 +14,12 @@ func (e Environment) securityGroup(ctx *pulumi.Context) (*openstack.SecurityGrou
 	return openstack.NewSecurityGroup(ctx, openstack.SecurityGroupInputs{Ownership: e.ownership(StepAccess), Rules: e.rules()})
 }
 
-// rules are all that may reach the seed (F14).
+// rules are all that may reach the seed (F14). A local seed is not in the cloud, and its
+// group only has the generation of the fence.
 func (e Environment) rules() []openstack.Rule {
+	if e.Config.Spec.Seed.IsLocal() {
+		return nil
+	}
 	access := e.Config.Spec.Seed.Access
 	var rules []openstack.Rule
 	for _, from := range access.SSHCIDRs {

@@ -65,12 +65,12 @@ func (e Environment) Program(ctx *pulumi.Context) error {
 // anySeed is the seed that the environment file asks for, with Cluster API on it: a server, or
 // a container on this machine.
 func (e Environment) anySeed(ctx *pulumi.Context, network networkRefs, login login, credential *openstack.ApplicationCredential) (Seed, seedCluster, error) {
-	if e.Config.Spec.Seed.IsLocal() {
-		return e.localSeed(ctx, credential)
-	}
 	group, err := e.securityGroup(ctx)
 	if err != nil {
 		return Seed{}, seedCluster{}, err
+	}
+	if e.Config.Spec.Seed.IsLocal() {
+		return e.localSeed(ctx, credential, group)
 	}
 	image, err := e.image(ctx, StepImage, e.Choices.ImageID, e.Image)
 	if err != nil {

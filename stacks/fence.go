@@ -13,12 +13,8 @@ import (
 
 // fence is what Slipway's controllers on the management cluster look at the fence with,
 // as JSON: the environment's own credential, which a rebuild revokes. The seed's have
-// none: they look after the management cluster alone, with that credential. There is no
-// fence where the seed is no server: the generation is on its security group.
+// none: they look after the management cluster alone, with that credential.
 func (e Environment) fence(s Seed) pulumi.StringInput {
-	if s.Server == nil {
-		return nil
-	}
 	text := pulumi.All(s.Credential.ID(), s.Credential.Secret).ApplyT(func(known []any) (string, error) {
 		login, err := yaml.Marshal(map[string]any{"clouds": e.Equipment.Cloud.Clouds(word(known[0]), word(known[1]))})
 		if err != nil {

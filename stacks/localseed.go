@@ -11,8 +11,9 @@ import (
 )
 
 // localSeed is the seed on this machine, with Cluster API on it. Nothing of it outlives the
-// pivot but its settings: the resources after it find it by them, or bring it back.
-func (e Environment) localSeed(ctx *pulumi.Context, credential *openstack.ApplicationCredential) (Seed, seedCluster, error) {
+// pivot but its settings: the resources after it find it by them, or bring it back. The
+// fence, on group, is there before controllers look at it, and until they are gone.
+func (e Environment) localSeed(ctx *pulumi.Context, credential *openstack.ApplicationCredential, group *openstack.SecurityGroup) (Seed, seedCluster, error) {
 	settings, err := e.localSettings()
 	if err != nil {
 		return Seed{}, seedCluster{}, err
@@ -23,7 +24,7 @@ func (e Environment) localSeed(ctx *pulumi.Context, credential *openstack.Applic
 	}
 	none := pulumi.String("").ToStringOutput()
 	return Seed{Address: none, InternalAddress: none, Access: none, Credential: credential},
-		seedCluster{kubernetes.LoginRefs{Local: settings}, none, seed.ID(), []pulumi.Resource{seed}}, nil
+		seedCluster{kubernetes.LoginRefs{Local: settings}, none, seed.ID(), []pulumi.Resource{seed, group}}, nil
 }
 
 // localSettings are kubernetes.LocalSettings as JSON.

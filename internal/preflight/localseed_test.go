@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/localseed"
 )
 
@@ -65,7 +66,7 @@ func TestALocalSeedWantsAMachine(t *testing.T) {
 	}
 }
 
-// A local seed needs nothing of the cloud for itself.
+// A local seed needs nothing of the cloud for itself but the group that has the fence.
 func TestALocalSeedUsesNoQuota(t *testing.T) {
 	t.Parallel()
 	spec := "managementCluster: {}"
@@ -83,7 +84,7 @@ func TestALocalSeedUsesNoQuota(t *testing.T) {
 		}
 		return n
 	}
-	if total(server)-total(local) != 4 {
+	if group := (resource{cloud.Network, "security_groups"}); total(server)-total(local) != 3 || local[group] != server[group] || local[resource{cloud.Network, "security_group_rules"}] >= server[resource{cloud.Network, "security_group_rules"}] {
 		t.Errorf("a server needs %v, a local seed %v", server, local)
 	}
 }

@@ -56,6 +56,10 @@ func (r *run) needs() map[resource]int {
 	if !r.seed.IsLocal() {
 		r.serverNeeds(needs)
 	}
+	if !r.exists("security group") {
+		needs[resource{cloud.Network, "security_groups"}]++
+		needs[resource{cloud.Network, "security_group_rules"}] += r.rules()
+	}
 	if r.seed.SSH.KeyPair == "" && !r.begun() {
 		needs[resource{cloud.Compute, "key_pairs"}]++
 	}
@@ -86,10 +90,6 @@ func (r *run) serverNeeds(needs map[resource]int) {
 	if r.seed.WantsFloatingIP() && !r.seed.FloatingIP.Address.IsValid() && !r.exists("floating IP") {
 		needs[resource{cloud.Network, "floating_ips"}]++
 	}
-	if !r.exists("security group") {
-		needs[resource{cloud.Network, "security_groups"}]++
-		needs[resource{cloud.Network, "security_group_rules"}] += r.rules()
-	}
 }
 
 // networkNeeds adds network, subnet and router, with the ports of the router and
@@ -113,6 +113,9 @@ func (r *run) networkNeeds(needs map[resource]int) {
 // rules counts the rules of the seed's security group, including Neutron's two for
 // egress.
 func (r *run) rules() int {
+	if r.seed.IsLocal() {
+		return 2 // egress, which the cloud adds: the group only has the generation of the fence
+	}
 	n := 2 + len(r.seed.Access.SSHCIDRs) + len(r.seed.Access.APICIDRs)
 	for _, rule := range r.seed.Access.Rules {
 		n += len(rule.CIDRs)

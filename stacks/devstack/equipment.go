@@ -19,8 +19,12 @@ import (
 // Items are the items of the bundle that the plugin uses.
 func (s Settings) Items() []string {
 	var names []string
-	for _, c := range component.SeedComponents() {
-		if c.Kind == bundle.Manifest || s.Mode == K3s && (c.Kind == bundle.Image || c.Name == "k3s") {
+	components := component.SeedComponents()
+	if s.Mode == Kind {
+		components = component.LocalSeedComponents()
+	}
+	for _, c := range components {
+		if c.Kind == bundle.Manifest || s.Mode == Kind || s.Mode == K3s && (c.Kind == bundle.Image || c.Name == "k3s") {
 			names = append(names, c.Name)
 		}
 	}

@@ -42,8 +42,10 @@ func (s Settings) rules() []rule {
 }
 
 // Open adds the rules that are missing, before all others.
-func (s Settings) Open(ctx context.Context, run Runner) error {
-	for _, r := range s.rules() {
+func (s Settings) Open(ctx context.Context, run Runner) error { return add(ctx, run, s.rules()...) }
+
+func add(ctx context.Context, run Runner, rules ...rule) error {
+	for _, r := range rules {
 		if _, err := run(ctx, "iptables", r.args("-C")...); err == nil {
 			continue
 		}
@@ -52,6 +54,12 @@ func (s Settings) Open(ctx context.Context, run Runner) error {
 		}
 	}
 	return nil
+}
+
+// OpenTo lets a container of the host reach the APIs on it: what pods of mode kind send
+// comes from the address of their node.
+func (s Settings) OpenTo(ctx context.Context, run Runner, address string) error {
+	return add(ctx, run, rule{"filter", "INPUT", "-s " + address, "ACCEPT"})
 }
 
 // Shut removes all rules with the tag, also those of earlier settings.

@@ -241,6 +241,8 @@ func TestAFailedStepEndsStack(t *testing.T) {
 
 // TestAServiceThatDoesNotAnswerIsTold ends stack.sh with the last 50 lines of its log. The
 // page names the units.
+//
+// proves: D-26
 func TestAServiceThatDoesNotAnswerIsTold(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/get-started/devstack.md")
@@ -305,6 +307,14 @@ func TestModes(t *testing.T) {
 		return strings.Contains(c, "slipway-k3s") || strings.HasPrefix(c, "sysctl")
 	}) {
 		t.Errorf("external: %v: %q\n%s", err, calls, said)
+	}
+	h = newHost(t)
+	h.local("SLIPWAY_MODE=kind")
+	calls, said, err = h.run(append(slices.Clone(allPhases), "unstack")...)
+	made := slices.Index(calls, "slipway devstack cluster --progress plain")
+	if err != nil || made < slices.Index(calls, "slipway devstack firewall") || made > slices.Index(calls, "slipway devstack install --progress plain") ||
+		!slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, "sysctl") }) || slices.ContainsFunc(calls, func(c string) bool { return strings.Contains(c, "slipway-k3s") }) {
+		t.Errorf("kind: %v: %q\n%s", err, calls, said)
 	}
 	h = newHost(t)
 	h.local("disable_service slipway-api")

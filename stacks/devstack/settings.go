@@ -19,12 +19,15 @@ import (
 // Mode is where the management cluster runs.
 type Mode string
 
-// The modes. Kind is known so that it is refused with the reason.
+// The modes: a service of the host, a container of it, and a cluster that somebody else made.
 const (
 	K3s      Mode = "k3s"
-	External Mode = "external"
 	Kind     Mode = "kind"
+	External Mode = "external"
 )
+
+// KindCluster is the name of the cluster of mode kind.
+const KindCluster = "slipway-devstack"
 
 // Settings are the decisions of local.conf and of devstack.
 type Settings struct {
@@ -149,15 +152,13 @@ func Read(get func(string) string) (Settings, error) {
 // check refuses what contradicts itself.
 func (s Settings) check(r *reader) {
 	switch s.Mode {
-	case K3s:
+	case K3s, Kind:
 	case External:
 		if s.Kubeconfig == "" {
 			r.refuse("SLIPWAY_KUBECONFIG", errors.New("it is empty"), "name the kubeconfig file of the cluster, such as /etc/kubernetes/admin.conf of devstack-plugin-container")
 		}
-	case Kind:
-		r.refuse("SLIPWAY_MODE", errors.New("kind needs a local seed, which this version of Slipway does not have"), "use SLIPWAY_MODE=k3s, or create the kind cluster yourself and use SLIPWAY_MODE=external")
 	default:
-		r.refuse("SLIPWAY_MODE", fmt.Errorf("%q is unknown", s.Mode), "use k3s or external")
+		r.refuse("SLIPWAY_MODE", fmt.Errorf("%q is unknown", s.Mode), "use k3s, kind or external")
 	}
 	if s.Protocol != "http" && s.Protocol != "https" {
 		r.refuse("SERVICE_PROTOCOL", fmt.Errorf("%q is unknown", s.Protocol), "use http or https")

@@ -51,7 +51,6 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 	}{
 		"empty":    {map[string]string{"HOST_IP": "", "REGION_NAME": "", "SLIPWAY_DIR": ""}, []string{"HOST_IP: it is empty", "REGION_NAME: it is empty", "SLIPWAY_DIR: it is empty"}},
 		"numbers":  {map[string]string{"SLIPWAY_API_PORT": "0", "SLIPWAY_K3S_PORT": "https", "SLIPWAY_POD_CIDR": "10.42.0.0", "HOST_IP": "here", "OFFLINE": "maybe"}, []string{"SLIPWAY_API_PORT", "SLIPWAY_K3S_PORT", "SLIPWAY_POD_CIDR", "HOST_IP", "OFFLINE"}},
-		"kind":     {map[string]string{"SLIPWAY_MODE": "kind"}, []string{"SLIPWAY_MODE: kind needs a local seed"}},
 		"mode":     {map[string]string{"SLIPWAY_MODE": "k8s"}, []string{`"k8s" is unknown`}},
 		"external": {map[string]string{"SLIPWAY_MODE": "external"}, []string{"SLIPWAY_KUBECONFIG: it is empty"}},
 		"https":    {map[string]string{"SERVICE_PROTOCOL": "https"}, []string{"there is no certificate"}},

@@ -43,20 +43,39 @@ type site struct {
 	t   *testing.T
 	dir string
 	env []string
+	// release is a folder with another ansible-core than the host's; empty for the host's.
+	release string
 }
 
-func newSite(t *testing.T) *site {
+// onEach runs a test with the host's ansible-core and, where SLIPWAY_ANSIBLE names the folder
+// that `make ansible` fills, with the one there.
+func onEach(t *testing.T, test func(*testing.T, *site)) {
 	t.Helper()
 	if os.Getenv("SLIPWAY_CLIENTS") == "" {
 		t.Skip("it takes a minute of a processor: set SLIPWAY_CLIENTS=1, as make e2e does")
 	}
+	t.Run("host", func(t *testing.T) { test(t, newSite(t, "")) })
+	if newer := os.Getenv("SLIPWAY_ANSIBLE"); newer != "" {
+		t.Run("newer", func(t *testing.T) { test(t, newSite(t, newer)) })
+	}
+}
+
+func newSite(t *testing.T, release string) *site {
+	t.Helper()
 	callbacks, err := filepath.Abs("testdata/callback")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, dir: t.TempDir()}
+	s := &site{t: t, dir: t.TempDir(), release: release}
 	s.env = append(os.Environ(), "HOME="+s.dir, "ANSIBLE_COLLECTIONS_PATH="+s.path("collections"), "ANSIBLE_HOME="+s.path(".ansible"), "ANSIBLE_LOCAL_TEMP="+s.path("tmp"),
 		"ANSIBLE_NOCOLOR=1", "ANSIBLE_STDOUT_CALLBACK=report", "ANSIBLE_CALLBACK_PLUGINS="+callbacks, "ANSIBLE_LOCALHOST_WARNING=False", "LC_ALL=C.UTF-8", "OS_CLOUD=")
+	if release != "" {
+		s.env = append(s.env, "PYTHONPATH="+release, "PATH="+filepath.Join(release, "bin")+":"+os.Getenv("PATH"))
+		// The host's version would make every task of this one the host's.
+		if out, err := s.run("ansible", "--version"); err != nil || !strings.Contains(out, "ansible python module location = "+filepath.Join(release, "ansible")) {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
 	if out, err := s.run("ansible-galaxy", "collection", "build", "../../ansible", "--output-path", s.path("out")); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -80,9 +99,20 @@ func (s *site) write(name, text string, mode os.FileMode) {
 	}
 }
 
-func (s *site) run(program string, args ...string) (string, error) {
+// command is a program of the site's ansible-core, or of the host.
+func (s *site) command(program string, args ...string) *exec.Cmd {
+	if own := filepath.Join(s.release, "bin", program); s.release != "" && !filepath.IsAbs(program) {
+		if _, err := os.Stat(own); err == nil {
+			program = own
+		}
+	}
 	cmd := exec.CommandContext(s.t.Context(), program, args...)
 	cmd.Env = s.env
+	return cmd
+}
+
+func (s *site) run(program string, args ...string) (string, error) {
+	cmd := s.command(program, args...)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
@@ -107,9 +137,12 @@ type task struct {
 	Plan    struct {
 		Changes []struct{ Operation, Name string }
 	}
-	Info     json.RawMessage
-	Result   json.RawMessage
-	Censored string
+	Info   json.RawMessage
+	Result json.RawMessage
+	// Repair, Found and Will are of slipway_recover.
+	Repair      string
+	Found, Will []string
+	Censored    string
 }
 
 // play runs tasks on this machine, and returns what each of them said by its name.

@@ -90,8 +90,10 @@ func answer(connection net.Conn, config *ssh.ServerConfig) {
 
 // TestAnsibleReachesTheMachines uses what the inventory says with OpenSSH: the seed by the
 // host key of the state and no other, a machine behind it through the program.
-func TestAnsibleReachesTheMachines(t *testing.T) {
-	s, server := newSite(t), startSeed(t)
+func TestAnsibleReachesTheMachines(t *testing.T) { onEach(t, testAnsibleReachesTheMachines) }
+
+func testAnsibleReachesTheMachines(t *testing.T, s *site) {
+	server := startSeed(t)
 	s.env = append(s.env, "ANSIBLE_SSH_ARGS=-o ControlMaster=no -o ControlPath=none") // each login is one of its own
 	other, _ := newKey(t)
 	s.write("key.pem", string(server.clientKey), 0o600)

@@ -8,8 +8,8 @@ import (
 
 // operateCluster is the life of a cluster that the operator makes without the
 // Magnum API: waited for until its control plane is ready, reached by the file
-// that is printed, made once, and deleted with all that is its own.
-func (p *project) operateCluster() {
+// that is printed, made once, also by Ansible, and deleted with all that is its own.
+func (p *project) operateCluster(site *controlNode) {
 	p.t.Helper()
 	servers, credentials := p.servers(), p.openstack("application", "credential", "list", "-f", "value", "-c", "ID")
 	create := func() (made struct{ Namespace, Change, Kubeconfig string }) {
@@ -31,6 +31,7 @@ func (p *project) operateCluster() {
 	if again := create(); again.Change != "no changes" {
 		p.t.Errorf("made again: %+v", again)
 	}
+	site.keepCluster("lab", "controlPlane: {machineCount: 1}\nnodeGroups: [{name: md-0, machineCount: 0}]\n")
 	if list := p.do("cluster", "list"); !strings.Contains(list, "lab") || !strings.Contains(list, "1/1") {
 		p.t.Errorf("listed as\n%s", list)
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // TestKind is an environment whose seed is a container of Podman: killed while the seed is
-// made and while objects move, complete, with a worker lost afterwards, and deleted from a
-// machine that has no container of it.
+// made and while objects move, complete, with a worker lost afterwards, then everything but
+// a workload cluster, and deleted from a machine that has no container of it.
 func TestKind(t *testing.T) {
 	if os.Getenv("SLIPWAY_PROOFS") == "" {
 		t.Skip("set SLIPWAY_PROOFS=1: run make kind-test")
@@ -31,6 +31,7 @@ func TestKind(t *testing.T) {
 	p := newProject(t)
 	t.Cleanup(p.tellKind)
 	p.append("  seed: {provider: kind}\n" + strings.Split(managementCluster, "  magnum:")[0])
+	identity := p.backedUp()
 	p.timed("killed while the seed is made", func() { p.killAt(inStep("local-seed"), "up", "--yes") })
 	p.timed("killed while objects move", func() { p.killAt(inStep("management-move"), "up", "--yes") })
 	p.timed("up", func() { p.up() })
@@ -40,12 +41,42 @@ func TestKind(t *testing.T) {
 	}
 	p.expectSelfManaged()
 	p.timed("a worker is lost", p.loseWorker)
+	p.loseAllButTheShop(identity)
+	p.expectSelfManaged()
 	p.timed("down", func() {
 		if out := p.do("down", "--yes"); !strings.Contains(out, "0 left") {
 			t.Errorf("down said:\n%s", out)
 		}
 	})
 	p.expectNoContainers()
+}
+
+// loseAllButTheShop loses the management cluster and the state, and rebuilds both from a
+// backup on this machine: the seed is made again, and gone in the end. The machines of the
+// workload cluster do not notice, and it can be deleted afterwards.
+func (p *project) loseAllButTheShop(identity string) {
+	p.t.Helper()
+	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
+	p.operatorsCluster()
+	kubeconfig := p.keep(filepath.Join("clusters", "shop.kubeconfig"))
+	before, servers := p.tenant(kubeconfig), p.of("shop-")
+	p.timed("backup", func() { p.do("backup", "create") })
+	p.lose()
+	p.timed("rebuild", func() { p.rebuild(identity) })
+	if after := p.of("shop-"); len(servers) != 2 || !slices.Equal(servers, after) {
+		p.t.Errorf("the workload cluster's servers were %v, are %v", servers, after)
+	}
+	if after := p.tenant(kubeconfig); !slices.Equal(before, after) {
+		p.t.Errorf("its nodes and pods were\n%v, are\n%v", before, after)
+	}
+	p.expectNoContainers()
+	if tags := p.openstack("security", "group", "show", "demo-seed-access", "-f", "value", "-c", "tags"); !strings.Contains(tags, "slipway:generation=1") {
+		p.t.Errorf("the fence says %s", tags)
+	}
+	if said := p.do("recover", "--dry-run"); !strings.Contains(said, "repair: nothing") {
+		p.t.Errorf("after the rebuild, recover says\n%s", said)
+	}
+	p.do("cluster", "delete", "shop", "--yes")
 }
 
 // expectSelfManaged looks at the objects and at what status, plan and why say.

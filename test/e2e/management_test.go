@@ -131,10 +131,13 @@ func TestManagementCluster(t *testing.T) {
 	p.expectCertManager("management.kubeconfig")
 	p.timed("defragmentation", p.defragment)
 	p.timed("use", p.use)
+	site := p.control()
+	p.timed("runs by Ansible", site.runAsASite)
+	p.timed("machines by Ansible", func() { site.reachMachines(5) })
 	p.timed("loss of a control plane", func() { p.loseControlPlane(4) })
 	p.timed("scaling", p.scale)
 	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
-	p.timed("life of an operator's cluster", p.operateCluster)
+	p.timed("life of an operator's cluster", func() { p.operateCluster(site) })
 	if of := p.balancers(); !slices.Equal(of, []string{"demo"}) { // which serveTenants must leave alone
 		t.Errorf("load balancers of Services: %q", of)
 	}
@@ -142,7 +145,8 @@ func TestManagementCluster(t *testing.T) {
 	p.timed("moving of the cluster onto itself", p.pivot)
 	p.timed("fewer workers without a seed", p.scaleAlone)
 
-	p.timed("down", func() { p.goDown() })
+	p.timed("down by Ansible", site.takeDown)
+	p.goDown()
 }
 
 // timed tells how long a step took, also of one that ends the test: on another

@@ -75,7 +75,7 @@ class Slipway(object):
         code, out, said = self.module.run_command(line, cwd=self.module.params["chdir"], environ_update=cloud_variables(self.module.params))
         self._keep_progress(said)
         if code not in accept:
-            self.fail(line, code, said)
+            self.fail(line, code, said, out)
         try:
             return json.loads(out or "{}")
         except ValueError as error:
@@ -88,12 +88,17 @@ class Slipway(object):
             with open(path, "a") as log:
                 log.writelines(events)
 
-    def fail(self, line, code, said):
+    def fail(self, line, code, said, out):
         found = errors_in(said)
+        more = {}
+        try:
+            more["result"] = json.loads(out)  # what was done before it failed
+        except ValueError:
+            pass
         message = "; ".join(error["message"] for error in found) or said.strip()[-2000:] or "slipway ended with code %d" % code
         self.module.fail_json(
             msg=message, errors=found, cmd=line, rc=code, reason=EXITS.get(code, "failure"),
-            resumable=code in RESUMABLE, stderr=said[-20000:],
+            resumable=code in RESUMABLE, stderr=said[-20000:], **more
         )
 
 

@@ -30,7 +30,7 @@ stack.sh, unstack.sh and clean.sh. They read their settings from the variables o
 devstack and local.conf. You need them only to repeat one step by hand. See
 docs/get-started/devstack.md.`,
 	}
-	cmd.AddCommand(newCheck(streams), newMissing(streams), newEquip(streams), newConfigure(streams), newCommand(streams), newFirewall(streams),
+	cmd.AddCommand(newCheck(streams), newMissing(streams), newEquip(streams), newConfigure(streams), newCommand(streams), newFirewall(streams), newCluster(streams),
 		newPrepare(streams), newInstall(streams), newTempest(streams), newUnstack(streams), newSweep(), newClean())
 	return cmd
 }
@@ -182,8 +182,13 @@ func newSweep() *cobra.Command {
 
 func newClean() *cobra.Command {
 	return folderCommand("clean", "Remove all that the plugin left on the host",
-		"Ends what k3s left running, removes the plugin's iptables rules, and removes its folder\nwith all data.",
-		func(ctx context.Context, dir string) error { return devstack.Clean(ctx, asRoot, dir, "/proc") })
+		"Ends what k3s left running, deletes the cluster of mode kind, removes the plugin's\niptables rules, and removes its folder with all data.",
+		func(ctx context.Context, dir string) error {
+			if err := removeKind(ctx, dir, environment.LocalSeeds); err != nil {
+				return err
+			}
+			return devstack.Clean(ctx, asRoot, dir, "/proc")
+		})
 }
 
 // open logs in to an entry of clouds.yaml.

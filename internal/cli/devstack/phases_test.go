@@ -1,6 +1,7 @@
 package devstack_test
 
 import (
+	"encoding/base64"
 	"errors"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
@@ -21,8 +23,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
 )
 
-// TestPhasesOnACloud stacks twice with the real program, looks at what is in the cloud, and
-// counts what is left after unstack and clean.
+// TestPhasesOnACloud stacks twice with the real program, looks at what is in the cloud,
+// unstacks, counts what is left, stacks once more, and cleans. Everything outside of the
+// host is blocked, api.github.com too, and nobody asks for it.
 //
 // proves: D-09, D-11, D-12, D-15
 func TestPhasesOnACloud(t *testing.T) {
@@ -54,6 +57,15 @@ func TestPhasesOnACloud(t *testing.T) {
 			}
 		}
 		w.inCatalog(run)
+		w.running()
+		first, second := w.credential(), ""
+		if run == 0 { // its secret is lost: another one takes its place
+			w.must(os.Remove(w.path("stack/data/slipway/credential/clouds.yaml")))
+			w.phases("stack extra")
+			if second = w.credential(); second == first || held(t, w.sandbox) != 1 {
+				t.Errorf("after the loss of credential %s there is %s, of %d", first, second, held(t, w.sandbox))
+			}
+		}
 		// The second run has no network.
 		w.web.Close()
 		w.conf("OFFLINE=True")
@@ -69,6 +81,14 @@ func TestPhasesOnACloud(t *testing.T) {
 		t.Errorf("%d application credentials are left", n)
 	}
 	w.ended()
+	w.phases(stack...)
+	w.inCatalog(2)
+	w.running()
+	w.phases("unstack")
+	w.ended()
+	if asked := w.outside.hosts(); len(asked) > 0 {
+		t.Errorf("asked for %q", asked)
+	}
 	w.phases("clean")
 	for _, name := range []string{"stack/data/slipway", "stack/bin/slipway"} {
 		if _, err := os.Stat(w.path(name)); !errors.Is(err, os.ErrNotExist) {
@@ -150,6 +170,49 @@ func (w *world) clusters(group, version string) int {
 	list, err := client.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: "clusters"}).List(w.t.Context(), metav1.ListOptions{})
 	w.must(err)
 	return len(list.Items)
+}
+
+// credential is the ID of the application credential in the file, which Cluster API's
+// provider for OpenStack gets by a Secret.
+func (w *world) credential() string {
+	w.t.Helper()
+	path := w.path("stack/data/slipway/credential/clouds.yaml")
+	text, err := os.ReadFile(path)
+	w.must(err)
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		w.t.Errorf("credential: %v (%v)", info, err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", w.kubeconfig)
+	w.must(err)
+	client, err := dynamic.NewForConfig(config)
+	w.must(err)
+	secret, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace("default").Get(w.t.Context(), "slipway-devstack-cloud", metav1.GetOptions{})
+	w.must(err)
+	stored, _, err := unstructured.NestedString(secret.Object, "data", "clouds.yaml")
+	if kept, decoding := base64.StdEncoding.DecodeString(stored); err != nil || decoding != nil || string(kept) != string(text) {
+		w.t.Errorf("the Secret differs from the file: %v, %v", err, decoding)
+	}
+	_, id, found := strings.Cut(string(text), "application_credential_id: ")
+	if !found {
+		w.t.Fatal("the file has no application credential")
+	}
+	id, _, _ = strings.Cut(id, "\n")
+	return id
+}
+
+// running checks that the units are enabled and their processes there.
+func (w *world) running() {
+	w.t.Helper()
+	for _, service := range []string{"slipway-api", "slipway-controllers"} {
+		unit := w.path("units/devstack@" + service + ".service")
+		text, err := os.ReadFile(unit + ".pid")
+		w.must(err)
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		w.must(err)
+		if _, disabled := os.Stat(unit + ".enabled"); disabled != nil || syscall.Kill(pid, 0) != nil {
+			w.t.Errorf("%s does not run\n%s", service, w.logs())
+		}
+	}
 }
 
 // none checks that unstack left no cluster.

@@ -87,9 +87,13 @@ func TestEarlyStepsNeedNoCloud(t *testing.T) {
 	if _, err := run(t, "command", "nova"); fault.ExitCode(err) != fault.ExitUsage {
 		t.Errorf("an unknown service: %v", err)
 	}
+	if _, err := run(t, "cluster"); err != nil {
+		t.Errorf("the step of mode kind in another mode: %v", err)
+	}
 	t.Setenv("SLIPWAY_MODE", "kind")
-	if _, err := run(t, "check"); fault.ExitCode(err) != fault.ExitUsage || !strings.Contains(err.Error(), "local seed") {
-		t.Errorf("kind: %v", err)
+	text, err := run(t, "missing")
+	if err != nil || !strings.Contains(text, "kind-node\n") || strings.Contains(text, "k3s\n") || strings.Contains(text, "coredns\n") {
+		t.Errorf("kind needs: %v\n%s", err, text)
 	}
 }
 

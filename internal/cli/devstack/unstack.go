@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks/devstack"
@@ -36,9 +37,13 @@ func newUnstack(streams ui.Streams) *cobra.Command {
 	cmd := step("unstack", "Delete the clusters and revoke the credential",
 		`Deletes all clusters of the management cluster while OpenStack still runs, and waits until
 they are gone. What is left after --timeout is listed, with exit code 5. Then the
-application credential is revoked.`, "  slipway devstack unstack --timeout 20m",
+application credential is revoked. The cluster of mode kind is deleted when it has no
+clusters left.`, "  slipway devstack unstack --timeout 20m",
 		func(ctx context.Context, s devstack.Settings) error {
-			return errors.Join(unstack(ctx, streams, s, limit), forget(ctx, s))
+			if err := errors.Join(unstack(ctx, streams, s, limit), forget(ctx, s)); err != nil || s.Mode != devstack.Kind {
+				return err
+			}
+			return removeKind(ctx, s.Dir, environment.LocalSeeds)
 		})
 	cmd.Flags().DurationVar(&limit, "timeout", limit, "how long to wait for clusters to be deleted")
 	return cmd

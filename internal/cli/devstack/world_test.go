@@ -13,8 +13,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +40,27 @@ type world struct {
 	kubeconfig string
 	web        *httptest.Server
 	requests   *counter
+	outside    *outside
+}
+
+// outside stands for everything that is not on the host: a proxy that lets nobody out, and
+// remembers who was asked for.
+type outside struct {
+	mu    sync.Mutex
+	asked []string
+}
+
+func (o *outside) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.asked = append(o.asked, r.Method+" "+r.Host)
+	http.Error(w, "nobody gets out", http.StatusForbidden)
+}
+
+func (o *outside) hosts() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.asked)
 }
 
 // counter counts the bytes of the node image that were fetched.
@@ -45,7 +68,9 @@ type counter struct{ uploads int }
 
 func newWorld(t *testing.T, local ...string) *world {
 	t.Helper()
-	w := &world{t: t, sandbox: sandboxtest.Start(t), work: t.TempDir(), requests: &counter{}}
+	w := &world{t: t, sandbox: sandboxtest.Start(t), work: t.TempDir(), requests: &counter{}, outside: &outside{}}
+	proxy := httptest.NewServer(w.outside)
+	t.Cleanup(proxy.Close)
 	t.Cleanup(func() { w.phases("unstack") }) // ends the services also of a failed test
 	// devstack's Keystone has it before plugins are asked (lib/keystone).
 	_, err := projects.Create(t.Context(), w.sandbox.Admin.Identity(t), projects.CreateOpts{Name: "service", DomainID: "default"}).Extract()
@@ -77,7 +102,8 @@ func newWorld(t *testing.T, local ...string) *world {
 	plugin, err := filepath.Abs("../../../devstack")
 	w.must(err)
 	w.env = []string{"PATH=" + testdata + ":/usr/sbin:/usr/bin:/sbin:/bin", "WORK=" + w.work, "HARNESS=" + harness, "PLUGIN=" + plugin, "HOME=" + w.work,
-		"HOST_IP=127.0.0.1", "KEYSTONE_SERVICE_URI=" + w.sandbox.URL() + "/identity", "OS_CLIENT_CONFIG_FILE=" + clouds(t, w.sandbox), "SLIPWAY_DEVSTACK=" + os.Getenv("SLIPWAY_DEVSTACK")}
+		"HOST_IP=127.0.0.1", "KEYSTONE_SERVICE_URI=" + w.sandbox.URL() + "/identity", "OS_CLIENT_CONFIG_FILE=" + clouds(t, w.sandbox), "SLIPWAY_DEVSTACK=" + os.Getenv("SLIPWAY_DEVSTACK"),
+		"http_proxy=" + proxy.URL, "https_proxy=" + proxy.URL, "no_proxy=127.0.0.1,localhost"}
 	return w
 }
 

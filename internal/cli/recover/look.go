@@ -43,9 +43,14 @@ func (r *rebuild) diagnose(ctx context.Context) (diagnosis.Verdict, error) {
 		return diagnosis.Verdict{}, err
 	}
 	verdict, err := seen.Judge()
-	if err == nil && verdict.Repair != diagnosis.Rebuild && seen.Known {
-		var rebuilt bool
-		if rebuilt, err = r.rebuilt(ctx, seen); rebuilt {
+	// A rebuild that was killed before the objects moved is not the user's to continue by up.
+	moving := seen.Local && !seen.Pivoted && seen.ManagementProblem == ""
+	if (err == nil || moving) && verdict.Repair != diagnosis.Rebuild && seen.Known {
+		rebuilt, failed := r.rebuilt(ctx, seen)
+		if failed != nil || rebuilt {
+			err = failed
+		}
+		if rebuilt {
 			verdict.Repair, verdict.Will = diagnosis.Rebuild, []string{"go on with the rebuild that a former run began"}
 		}
 	}
@@ -70,9 +75,13 @@ func (r *rebuild) look(ctx context.Context, step *event.Step) (diagnosis.Seen, e
 	if m := r.t.Environment.Spec.ManagementCluster; m != nil {
 		seen.Wanted = m.ControlPlane.Count
 	}
+	seen.Local = r.t.Environment.Spec.Seed.IsLocal()
 	if !seen.Known {
 		seen.SeedProblem, seen.ManagementProblem = "", "it is not in the state"
 		return seen, nil
+	}
+	if seen.Local {
+		return r.lookDirectly(ctx, seen, step)
 	}
 	seed, err := r.t.Seed(ctx)
 	if err != nil { // a former run has seen that it is gone
@@ -101,6 +110,28 @@ func (r *rebuild) look(ctx context.Context, step *event.Step) (diagnosis.Seen, e
 	if seen.ManagementProblem != "" || seen.Seed == nil {
 		return seen, nil
 	}
+	return r.lookInside(ctx, seen, seed)
+}
+
+// lookDirectly asks the management cluster of an environment without a seed server.
+func (r *rebuild) lookDirectly(ctx context.Context, seen diagnosis.Seen, step *event.Step) (diagnosis.Seen, error) {
+	seed, err := r.t.Seed(ctx)
+	if err != nil {
+		return seen, err
+	}
+	step.Wait("asking the management cluster")
+	seen.ManagementProblem = problem(ctx, silentTime, func(ctx context.Context) (*kube.Cluster, func(), error) { return r.onItself(ctx, seed) })
+	if err := ctx.Err(); err != nil {
+		return seen, context.Cause(ctx)
+	}
+	if seen.ManagementProblem != "" || !seen.Pivoted {
+		return seen, nil
+	}
+	return r.lookInside(ctx, seen, seed)
+}
+
+// lookInside reads the objects of the management cluster.
+func (r *rebuild) lookInside(ctx context.Context, seen diagnosis.Seen, seed *target.Seed) (diagnosis.Seen, error) {
 	report, dead, err := r.report(ctx, seed, seen.Pivoted)
 	if err != nil {
 		return seen, err
@@ -248,7 +279,7 @@ func deadIn(machines []clusterapi.Machine, things []openstack.Resource) (dead []
 // rebuilt reports whether the management cluster is not the one of the backup, but one that
 // a former run made and has not completed.
 func (r *rebuild) rebuilt(ctx context.Context, seen diagnosis.Seen) (bool, error) {
-	if r.snapshot == nil || seen.ManagementProblem != "" || seen.Seed == nil {
+	if r.snapshot == nil || seen.ManagementProblem != "" || seen.Seed == nil && !seen.Local {
 		return false, nil
 	}
 	seed, err := r.t.Seed(ctx)

@@ -82,6 +82,9 @@ status, and proves that nothing in the cloud changes, before any controller may 
 If a server or load balancer of a cluster comes or goes meanwhile, all clusters are paused
 again, and the error names it. Clusters of tenants run on all the while.
 
+If the seed is a container (spec.seed.provider: kind), a rebuild makes it on this machine,
+which needs Docker or Podman, and deletes it in the end. Etcd cannot be repaired then.
+
 It needs the environment file, clouds.yaml, the state if there is one, and for what comes
 from a backup the private age key. You can run it again at any time: it goes on where it
 ended. With --cluster it restores one cluster that was

@@ -22,7 +22,7 @@ func (r *rebuild) makeRoom(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if seenIn(r.t.Name(), nil, things).Seed != nil {
+	if r.t.Environment.Spec.Seed.IsLocal() || seenIn(r.t.Name(), nil, things).Seed != nil {
 		if begun, err := r.begun(ctx); err != nil || begun {
 			return err
 		}
@@ -47,6 +47,9 @@ func (r *rebuild) makeRoom(ctx context.Context) error {
 // the state has a Cluster that is younger than the backup.
 func (r *rebuild) begun(ctx context.Context) (bool, error) {
 	seed, err := r.t.Seed(ctx)
+	if err == nil && seed.Local != "" {
+		return r.begunLocally(ctx, seed.Local)
+	}
 	if err != nil || seed.Kubeconfig == "" {
 		return false, nil //nolint:nilerr // there is no seed, so no run has come so far
 	}

@@ -78,10 +78,6 @@ func (o options) run(ctx context.Context, streams ui.Streams, source Source) err
 	if r.t, err = target.Open(ctx, o.environment, progress); err != nil {
 		return err
 	}
-	if r.t.Environment.Spec.Seed.IsLocal() {
-		return fault.Usage("spec.seed.provider: kind", errors.New("a backup can be restored only through a seed server"),
-			"in an empty folder, use a copy of the environment file with spec.seed.provider: openstack; the environment has a seed server from then on")
-	}
 	if err := r.decide(ctx, source, wanted, began); err != nil {
 		finish()
 		r.result.tell(streams.Err)

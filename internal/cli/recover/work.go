@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -103,6 +102,11 @@ func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if !known[stacks.StepLocalSeed] {
+		if err := r.forgetLocalSeed(ctx, program.Equipment.Local); err != nil {
+			return "", err
+		}
+	}
 	if program.Config.Spec.ManagementCluster == nil {
 		return "", fault.Usage("spec.managementCluster", errors.New("the environment has none, so there is nothing to restore into"), "add it to the environment file")
 	}
@@ -122,31 +126,6 @@ func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
 	}
 	_, err = r.t.WriteKubeconfigs(ctx)
 	return "the management cluster is there", err
-}
-
-// forget puts a state aside that was not lost and whose management cluster is gone: what is
-// left in the cloud is found by its ownership tags, as after a loss of the state.
-func (r *rebuild) forget(ctx context.Context) error {
-	resources, err := r.t.Engine.Resources(ctx)
-	if err != nil {
-		return err
-	}
-	things, err := r.t.Inventory.List(ctx, r.t.Name())
-	if err != nil {
-		return err
-	}
-	if seen := seenIn(r.t.Name(), resources, things); !seen.Known || len(seen.ControlPlanes) > 0 { // or a former run has made it
-		return nil
-	}
-	text, err := r.t.Engine.Export(ctx)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(r.t.SecretsDir(), "state-before-rebuild-"+time.Now().UTC().Format("20060102t150405z")+".json")
-	if err := target.WriteSecret(path, string(text)); err != nil {
-		return fmt.Errorf("keeping the former state: %w", err)
-	}
-	return r.t.Engine.Discard(ctx)
 }
 
 // complete brings what up left out: the Magnum API.

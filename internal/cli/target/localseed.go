@@ -47,16 +47,16 @@ func (t *Target) sameProvider(ctx context.Context) error {
 }
 
 // notLost refuses servers of a management cluster that nobody knows: neither the state, nor a
-// local seed of this machine.
+// local seed of this machine. Those of workload clusters run on without one.
 func (t *Target) notLost(ctx context.Context) error {
 	things, err := t.Inventory.List(ctx, t.Name())
 	if err != nil {
 		return err
 	}
 	for _, thing := range things {
-		if thing.Type == openstack.TypeServer {
-			return fault.New("environment "+t.Name(), errors.New("there are servers of it in the cloud, but its state is lost, and no seed knows them"),
-				"restore the state, of which the folder .slipway or the remote state is the place; or run slipway down, then slipway up")
+		if thing.Type == openstack.TypeServer && thing.Step == stacks.StepManagementCluster {
+			return fault.New("environment "+t.Name(), errors.New("there are servers of its management cluster in the cloud, but its state is lost, and no seed knows them"),
+				"restore the state, of which the folder .slipway or the remote state is the place; if the management cluster is lost, and there is a backup, see slipway recover; else run slipway down, then slipway up")
 		}
 	}
 	return nil

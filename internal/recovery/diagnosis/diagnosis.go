@@ -25,6 +25,9 @@ type Seen struct {
 	Known bool
 	// Pivoted says that the management cluster's objects are on itself.
 	Pivoted bool
+	// Local says that the environment has no seed server: its seed is a container, which
+	// goes when the objects are on the management cluster.
+	Local bool
 	// Seed is the seed's server, nil if it is gone; Volume says that its data volume is there.
 	Seed     *Server
 	Volume   bool
@@ -91,6 +94,9 @@ func (s Seen) Judge() (Verdict, error) {
 	if !s.Known {
 		return v.as(Rebuild, rebuilding()...), nil
 	}
+	if s.Local {
+		return s.local(v)
+	}
 	if s.Seed == nil {
 		return s.seedless(v)
 	}
@@ -100,6 +106,11 @@ func (s Seen) Judge() (Verdict, error) {
 	if s.ManagementProblem != "" {
 		return s.silentManagement(v)
 	}
+	return s.answering(v)
+}
+
+// answering judges a management cluster that answers.
+func (s Seen) answering(v Verdict) (Verdict, error) {
 	switch {
 	case s.FromSnapshot:
 		return v, ask("--etcd-snapshot", errors.New("the management cluster answers, and a snapshot would take it back in time"), "leave the flag out; a cluster that is missing comes back with slipway recover --cluster NAME")
@@ -134,6 +145,8 @@ func (s Seen) found() []string {
 		say("the state knows no management cluster")
 	}
 	switch {
+	case s.Local:
+		say("there is no seed server: the seed is a container of this machine, and only there while it is needed")
 	case s.Seed == nil:
 		say("the seed's server is gone")
 	case s.SeedProblem != "":
@@ -141,9 +154,11 @@ func (s Seen) found() []string {
 	default:
 		say("the seed %s is %s and answers", s.Seed.Name, s.Seed.State)
 	}
-	if s.Volume {
+	switch {
+	case s.Local:
+	case s.Volume:
 		say("the seed's data volume is there")
-	} else {
+	default:
 		say("the seed's data volume is gone")
 	}
 	if s.ManagementProblem == "" {
