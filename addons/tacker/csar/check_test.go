@@ -21,7 +21,7 @@ func TestContradictions(t *testing.T) {
 		"delta delta_2 is missing or below 1":                  {flavour, "- delta_1", "- delta_2"},
 		"so nothing scales":                                    {flavour, "max_scale_level: 4", "max_scale_level: 0"},
 		"it scales from 1 to 9, and vdu_profile allows 1 to 8": {flavour, "max_number_of_instances: 9", "max_number_of_instances: 8"},
-		"it scales from 1 to 9, and vdu_profile allows 2 to 9": {flavour, "max_number_of_instances: 9\n        min_number_of_instances: 1", "max_number_of_instances: 9\n        min_number_of_instances: 2"},
+		"it scales from 1 to 9, and vdu_profile allows 2 to 9": {flavour, "min_number_of_instances: 1", "min_number_of_instances: 2"},
 		`default_level "none" is none of the levels`:           {flavour, "default_level: default", "default_level: none"},
 		"is not between 0 and 4":                               {flavour, "scale_level: 2", "scale_level: 5"},
 		"and its scale level makes 3":                          {flavour, "number_of_instances: 3\n      targets:\n      - workers", "number_of_instances: 4\n      targets:\n      - workers"},

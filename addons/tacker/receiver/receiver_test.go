@@ -165,9 +165,9 @@ func TestMistakes(t *testing.T) {
 	b := newBench(t)
 	for body, want := range map[string][]string{
 		`{"action": "created", "endpoint": "http://x"}`: {"endpoint: this is not an https", "vnfInstanceId: it is missing", "clusterName: it is missing", "namespace: it is missing", "bearer_token: it is missing", "ssl_ca_cert: it is missing"},
-		`{"action": "moved"}`:                            {"action: it is neither"},
-		`{"other": "hidden"}`:                            {"other"},
-		`nonsense`:                                       {"reading the message"},
+		`{"action": "moved"}`:                           {"action: it is neither"},
+		`{"other": "hidden"}`:                           {"other"},
+		`nonsense`:                                      {"reading the message"},
 	} {
 		status, text := b.send(body, token)
 		for _, one := range want {
