@@ -241,8 +241,11 @@ func (r *runner) create() {
 // resource is properties.name of a unit.
 func (r *runner) resource(unit string) string {
 	name := "group-" + unit
-	if unit == csar.ControlPlane {
+	switch {
+	case unit == csar.ControlPlane:
 		name = "control-plane"
+	case r.pkg.Kind == "management":
+		name = unit
 	}
 	if r.pkg.Variant == csar.Raw {
 		return r.pkg.Cluster + "-" + name

@@ -74,6 +74,18 @@ func newWorld(t *testing.T) *world {
 	}
 	w.server.Config.QPS = -1
 	w.typed, w.dynamic = kubernetes.NewForConfigOrDie(w.server.Config), dynamic.NewForConfigOrDie(w.server.Config)
+	w.login(t)
+	work, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); w.control(work) }()
+	t.Cleanup(func() { stop(); <-ended })
+	return w
+}
+
+// login writes the administrator's kubeconfig for Helm, and makes the account by which
+// scripts log in.
+func (w *world) login(t *testing.T) {
+	t.Helper()
 	w.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(w.kubeconfig, w.server.Kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
@@ -85,11 +97,6 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.hidden = []string{w.token, receiverToken}
-	work, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); w.control(work) }()
-	t.Cleanup(func() { stop(); <-ended })
-	return w
 }
 
 func (w *world) secrets() []string {

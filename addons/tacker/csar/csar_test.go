@@ -180,6 +180,14 @@ func rendered(t *testing.T, from *chart.Chart, release string, given map[string]
 	return byName(t, text.String())
 }
 
+// key names an object; releases of the tests are in one namespace.
+func key(o *unstructured.Unstructured) string {
+	if o.GetNamespace() == "" || o.GetNamespace() == "shop" {
+		return o.GetKind() + " " + o.GetName()
+	}
+	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
+}
+
 func byName(t *testing.T, text string) map[string]string {
 	t.Helper()
 	objects, err := kube.Decode(strings.NewReader(text))
@@ -192,7 +200,7 @@ func byName(t *testing.T, text string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[o.GetKind()+" "+o.GetName()] = string(one)
+		all[key(o)] = string(one)
 	}
 	return all
 }
@@ -219,9 +227,9 @@ func TestPackagedChart(t *testing.T) {
 			delete(got, pod)
 		}
 		if !maps.Equal(got, want) {
-			for key := range maps.Keys(want) {
-				if got[key] != want[key] {
-					t.Errorf("%s: %s is\n%s\nwant\n%s", name, key, got[key], want[key])
+			for one := range maps.Keys(want) {
+				if got[one] != want[one] {
+					t.Errorf("%s: %s is\n%s\nwant\n%s", name, one, got[one], want[one])
 				}
 			}
 			t.Errorf("%s: %v, want %v", name, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
@@ -292,6 +300,23 @@ func managementObjects(t *testing.T) []*unstructured.Unstructured {
 	return objects
 }
 
+// TestTerse drops descriptions, and keeps a property of that name.
+func TestTerse(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("testdata", "management.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := kube.Decode(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := yaml.Marshal(terse(objects[1]).Object)
+	if err != nil || strings.Contains(string(short), "description: text") || !strings.Contains(string(short), "description:\n            default: has {{ braces }}") {
+		t.Errorf("%s %v", short, err)
+	}
+}
+
 // TestManagementPackage makes packages of both variants twice. What cert-manager has to
 // accept is not in the chart.
 //
@@ -327,8 +352,14 @@ func TestManagementPackage(t *testing.T) {
 		if len(got) != len(now)+1 || got["Pod management-vnf1"] == "" || len(later) == 0 {
 			t.Errorf("the chart has %d objects of %d, and %d are for later", len(got), len(now), len(later))
 		}
+		for _, o := range now { // as it is, but for descriptions in schemas
+			want, err := yaml.Marshal(terse(o).Object)
+			if err != nil || got[key(o)] != string(want) {
+				t.Errorf("%s %s is another one in the chart: %v", o.GetKind(), o.GetName(), err)
+			}
+		}
 		for _, o := range later {
-			if got[o.GetKind()+" "+o.GetName()] != "" {
+			if got[key(o)] != "" {
 				t.Errorf("%s %s is in the chart", o.GetKind(), o.GetName())
 			}
 		}

@@ -82,11 +82,47 @@ func split(objects []*unstructured.Unstructured) (now, later []*unstructured.Uns
 	return now, later
 }
 
+// terse is a definition without the descriptions in its schemas. Helm keeps chart and
+// objects of a release in one Secret, which holds a mebibyte.
+func terse(o *unstructured.Unstructured) *unstructured.Unstructured {
+	if o.GetKind() != "CustomResourceDefinition" {
+		return o
+	}
+	o = o.DeepCopy()
+	versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+	for _, version := range versions {
+		if v, ok := version.(map[string]any); ok {
+			undescribed(v["schema"])
+		}
+	}
+	_ = unstructured.SetNestedSlice(o.Object, versions, "spec", "versions") // it was there
+	return o
+}
+
+// undescribed drops descriptions, which are texts; a property of that name is none.
+func undescribed(schema any) {
+	switch at := schema.(type) {
+	case map[string]any:
+		if _, isText := at["description"].(string); isText {
+			delete(at, "description")
+		}
+		for key, below := range at {
+			if key != "default" && key != "enum" && key != "example" {
+				undescribed(below)
+			}
+		}
+	case []any:
+		for _, below := range at {
+			undescribed(below)
+		}
+	}
+}
+
 // managementChart is a chart of objects as they are; Helm sorts them by kind.
 func (p *Package) managementChart(objects []*unstructured.Unstructured) error {
 	var text bytes.Buffer
 	for _, o := range objects {
-		one, err := yaml.Marshal(o.Object)
+		one, err := yaml.Marshal(terse(o).Object)
 		if err != nil {
 			return fmt.Errorf("writing %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
