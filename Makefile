@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tosca upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -85,6 +85,15 @@ bin/magnumclient/magnumclient:
 	cd $(APT_NEWEST) && apt-get $(NEWEST) download -q python3-magnumclient && dpkg-deb -x python3-magnumclient_*.deb x
 	mv $(APT_NEWEST)/x/usr/lib/python3/dist-packages/* bin/magnumclient/
 	rm -r $(APT_NEWEST)
+
+# OpenStack's tosca-parser reads packages for Tacker. TOSCAPARSER is a folder with its
+# modules and what they need, SOL001 one with ETSI's definitions 2.6.1: Debian's package
+# of the parser lacks its own definitions, and ETSI's are for you to get.
+TOSCAPARSER ?=
+SOL001 ?=
+
+tosca:
+	SLIPWAY_TOSCAPARSER=$(abspath $(TOSCAPARSER)) SLIPWAY_SOL001=$(abspath $(SOL001)) go test -count=1 -run TestToscaParser -v ./addons/tacker/csar
 
 # An environment and a tenant's cluster go from an older Slipway to this one, on
 # machines. Kubernetes of a minor version before is compiled for it; the module

@@ -21,14 +21,14 @@ print(",".join(units), len(flavour.policies))
 
 // TestToscaParser has OpenStack's tosca-parser read packages with ETSI's definitions.
 // SLIPWAY_TOSCAPARSER is a folder with its modules, SLIPWAY_SOL001 one with the
-// definitions; make tosca has the first from Debian's sources and asks for the second.
+// definitions; make tosca is given both.
 //
 // proves: T-04
 func TestToscaParser(t *testing.T) {
 	t.Parallel()
 	modules, folder := os.Getenv("SLIPWAY_TOSCAPARSER"), os.Getenv("SLIPWAY_SOL001")
 	if modules == "" || folder == "" {
-		t.Skip("set SLIPWAY_TOSCAPARSER and SLIPWAY_SOL001: run make tosca SOL001=FOLDER")
+		t.Skip("set SLIPWAY_TOSCAPARSER and SLIPWAY_SOL001: run make tosca TOSCAPARSER=FOLDER SOL001=FOLDER")
 	}
 	types, err := ReadTypes(folder)
 	if err != nil {
