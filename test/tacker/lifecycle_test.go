@@ -116,7 +116,9 @@ func status(err error) int {
 }
 
 // TestLifeCycle runs packages as Tacker does, with stand-ins for the controllers of
-// Cluster API and for the kubelet.
+// Cluster API.
+//
+// proves: T-07, T-08, T-09, T-10, T-12, T-13
 func TestLifeCycle(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -128,8 +130,6 @@ func TestLifeCycle(t *testing.T) {
 }
 
 // lifeCycle is all of it with one variant. Every script of scaling runs twice.
-//
-// proves: T-07, T-08, T-09, T-10
 func lifeCycle(t *testing.T, w *world, variant csar.Variant, namespace string) {
 	r := w.start(t, variant, namespace)
 	r.must(r.instantiate(w.receiver.params()))
@@ -176,8 +176,6 @@ func lifeCycle(t *testing.T, w *world, variant csar.Variant, namespace string) {
 
 // receivers: a certificate that is not trusted, a receiver that is away for half a
 // minute, and one that is away for good.
-//
-// proves: T-12, T-13
 func receivers(t *testing.T, w *world) {
 	r := w.start(t, csar.Helm, "shop-receiver")
 	untrusted := w.receiver.params(func(p map[string]any) { p["credential_receiver_ca"] = string(w.server.Config.CAData) })

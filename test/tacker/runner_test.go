@@ -38,13 +38,12 @@ type onboarded struct {
 // runner is Tacker with one VNF instance: its state is what Tacker keeps of it.
 type runner struct {
 	*testing.T
-	w       *world
-	pkg     onboarded
-	id, ns  string
-	level   map[string]int
-	meta    map[string]any
-	running bool
-	vnfd    string
+	w      *world
+	pkg    onboarded
+	id, ns string
+	level  map[string]int
+	meta   map[string]any
+	vnfd   string
 }
 
 // failed is how an operation of Tacker ends that does not complete.
@@ -202,7 +201,7 @@ func (r *runner) instantiate(request map[string]any) error {
 	if err := r.script("instantiate_end", r.pkg, request); err != nil {
 		return err
 	}
-	r.running, r.vnfd = true, r.pkg.ID
+	r.vnfd = r.pkg.ID
 	return nil
 }
 
@@ -356,7 +355,6 @@ func (r *runner) terminate(request map[string]any) error {
 			}
 		}
 	}
-	r.running = false
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -209,7 +211,7 @@ type sink struct {
 func newSink(t *testing.T) *sink {
 	t.Helper()
 	s := &sink{vims: map[string]receiver.VIM{}}
-	handler, err := receiver.New(s, receiverToken, quiet())
+	handler, err := receiver.New(s, receiverToken, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,13 +275,10 @@ func (s *sink) late(t *testing.T, after time.Duration) string {
 			t.Errorf("listening again: %v", err)
 			return
 		}
-		server := &http.Server{Handler: s.server.Config.Handler, TLSConfig: &tls.Config{Certificates: s.server.TLS.Certificates}, ErrorLog: nothing(), ReadHeaderTimeout: time.Second}
+		server := &http.Server{Handler: s.server.Config.Handler, TLSConfig: &tls.Config{Certificates: s.server.TLS.Certificates}, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Second}
 		t.Cleanup(func() { server.Close() })
 		_ = server.ServeTLS(listener, "", "")
 	})
 	t.Cleanup(func() { timer.Stop() })
 	return "https://" + address + receiver.Path
 }
-
-// discard is where logs of tests go.
-func discard() io.Writer { return io.Discard }
