@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient ansible magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient ansible tosca magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -106,6 +106,15 @@ bin/ansible/ansible:
 	mv $(APT_NEWEST)/x/usr/lib/python3/dist-packages/* bin/ansible/
 	mv $(APT_NEWEST)/x/usr/bin bin/ansible/bin
 	rm -r $(APT_NEWEST)
+
+# OpenStack's tosca-parser reads packages for Tacker. TOSCAPARSER is a folder with its
+# modules and what they need, SOL001 one with ETSI's definitions 2.6.1: Debian's package
+# of the parser lacks its own definitions, and ETSI's are for you to get.
+TOSCAPARSER ?=
+SOL001 ?=
+
+tosca:
+	SLIPWAY_TOSCAPARSER=$(abspath $(TOSCAPARSER)) SLIPWAY_SOL001=$(abspath $(SOL001)) go test -count=1 -run TestToscaParser -v ./addons/tacker/csar
 
 # An environment and a tenant's cluster go from an older Slipway to this one, on
 # machines. Kubernetes of a minor version before is compiled for it; the module

@@ -9,6 +9,7 @@
 //   - addonprovider: installs Helm releases and manifests on workload clusters
 //   - janitor: deletes what a deleted cluster left in OpenStack
 //   - magnum: the Magnum-compatible API and its controllers
+//   - tacker: VNF packages by which OpenStack Tacker manages clusters, and the receiver of their credentials
 //   - openstackcluster: the chart of a workload cluster
 //
 // Which version of what is installed says package component, which addons and

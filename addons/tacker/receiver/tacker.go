@@ -1,0 +1,89 @@
+package receiver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+)
+
+// Tacker registers VIMs with its API v1, which its API v2 reads too.
+type Tacker struct {
+	// Client is of the service nfv-orchestration.
+	Client *gophercloud.ServiceClient
+	// Helm lets Tacker install charts on the clusters.
+	Helm bool
+}
+
+// ServiceType is that of Tacker in Keystone's catalog.
+const ServiceType = "nfv-orchestration"
+
+// NewTacker finds Tacker in the catalog.
+func NewTacker(provider *gophercloud.ProviderClient, endpoints gophercloud.EndpointOpts, helm bool) (*Tacker, error) {
+	endpoints.ApplyDefaults(ServiceType)
+	at, err := provider.EndpointLocator(endpoints)
+	if err != nil {
+		return nil, fmt.Errorf("finding Tacker (%s) in the catalog: %w", ServiceType, err)
+	}
+	return &Tacker{Client: &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: gophercloud.NormalizeURL(strings.TrimSuffix(strings.TrimSuffix(at, "/"), "/v1.0")), Type: ServiceType}, Helm: helm}, nil
+}
+
+type vim struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// find returns the VIMs of a name.
+func (t *Tacker) find(ctx context.Context, name string) ([]vim, error) {
+	var list struct {
+		VIMs []vim `json:"vims"`
+	}
+	if _, err := t.Client.Get(ctx, t.Client.ServiceURL("v1.0", "vims")+"?name="+url.QueryEscape(name), &list, nil); err != nil {
+		return nil, fmt.Errorf("listing VIMs: %w", err)
+	}
+	return slices.DeleteFunc(list.VIMs, func(v vim) bool { return v.Name != name }), nil
+}
+
+// Register makes the VIM, or gives it a new credential.
+func (t *Tacker) Register(ctx context.Context, v VIM) error {
+	found, err := t.find(ctx, v.Name)
+	if err != nil {
+		return err
+	}
+	access := map[string]any{"bearer_token": v.BearerToken, "ssl_ca_cert": v.Authority}
+	if len(found) > 0 {
+		body := map[string]any{"vim": map[string]any{"auth_cred": access}}
+		if _, err := t.Client.Put(ctx, t.Client.ServiceURL("v1.0", "vims", found[0].ID), body, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}); err != nil {
+			return fmt.Errorf("updating VIM %s: %w", v.Name, err)
+		}
+		return nil
+	}
+	content := map[string]any{"name": v.Name, "description": v.Description, "type": "kubernetes", "auth_url": v.Endpoint, "auth_cred": access,
+		"vim_project": map[string]any{"name": "default"}, "is_default": false}
+	if t.Helm {
+		content["extra"] = map[string]any{"use_helm": true}
+	}
+	if _, err := t.Client.Post(ctx, t.Client.ServiceURL("v1.0", "vims"), map[string]any{"vim": content}, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusCreated}}); err != nil {
+		return fmt.Errorf("registering VIM %s: %w", v.Name, err)
+	}
+	return nil
+}
+
+// Remove deletes the VIM; one that is gone already is no error.
+func (t *Tacker) Remove(ctx context.Context, name string) error {
+	found, err := t.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, v := range found {
+		_, err := t.Client.Delete(ctx, t.Client.ServiceURL("v1.0", "vims", v.ID), nil)
+		if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+			return fmt.Errorf("deleting VIM %s: %w", name, err)
+		}
+	}
+	return nil
+}
