@@ -12,10 +12,11 @@ import (
 )
 
 // fence is what Slipway's controllers on the management cluster look at the fence with,
-// as JSON: the environment's own credential, which a rebuild revokes. The seed's have
-// none: they look after the management cluster alone, with that credential. There is no
-// fence where the seed is no server: the generation is on its security group.
-func (e Environment) fence(s Seed) pulumi.StringInput {
+// as JSON: the environment's own credential, which a rebuild revokes. Of the seed's only
+// the backups look: the others look after the management cluster alone, with that
+// credential. There is no fence where the seed is no server: the generation is on its
+// security group. only is controllers.Fence's.
+func (e Environment) fence(s Seed, only string) pulumi.StringInput {
 	if s.Server == nil {
 		return nil
 	}
@@ -24,7 +25,7 @@ func (e Environment) fence(s Seed) pulumi.StringInput {
 		if err != nil {
 			return "", errors.New("writing the clouds.yaml of the fence")
 		}
-		text, err := json.Marshal(controllers.Fence{Environment: e.Config.Metadata.Name, Clouds: string(login)})
+		text, err := json.Marshal(controllers.Fence{Environment: e.Config.Metadata.Name, Clouds: string(login), Only: only})
 		if err != nil {
 			return "", fmt.Errorf("encoding the fence: %w", err)
 		}

@@ -32,6 +32,9 @@ type Settings struct {
 	CA string `json:"ca,omitempty"`
 	// S3 is the login of S3.
 	S3 *S3 `json:"s3,omitempty"`
+	// Machine is of the seed: the folder that has the root of its machine. The backups are
+	// then of the seed's datastore alone, in a folder of their own in the target.
+	Machine string `json:"machine,omitempty"`
 }
 
 // S3 is a login.

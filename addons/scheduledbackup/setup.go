@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/slipway-sh/slipway/internal/backup/record"
+	"github.com/slipway-sh/slipway/internal/datastore"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/recovery/restore"
 )
@@ -39,7 +40,7 @@ func Setup(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	m := maker{settings: o.Settings, config: mgr.GetConfig(), client: client, userAgent: o.UserAgent, wrap: o.Wrap}
+	m := maker{settings: o.Settings, config: mgr.GetConfig(), client: client, userAgent: o.UserAgent, wrap: o.Wrap, folder: datastore.Folder}
 	events, log := mgr.GetEventRecorderFor("slipway-backup"), mgr.GetLogger()
 	about := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.Name}}
 	return mgr.Add(&runner{
@@ -52,6 +53,9 @@ func Setup(mgr manager.Manager, o Options) error {
 				if err := o.Allowed(ctx); err != nil {
 					return err
 				}
+			}
+			if o.Settings.Machine != "" { // nothing is restored into a seed but its whole datastore
+				return nil
 			}
 			return restore.Complete(ctx, client)
 		},

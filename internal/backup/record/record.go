@@ -67,6 +67,8 @@ type Drill struct {
 type State struct {
 	Schedule *Schedule `json:"schedule,omitempty"`
 	Drill    *Drill    `json:"drill,omitempty"`
+	// Seed is how the seed's backups of its datastore go; it is recorded on the seed.
+	Seed *Schedule `json:"seed,omitempty"`
 }
 
 // Load reads it. A cluster without a record has an empty one.

@@ -123,16 +123,19 @@ func (o drillOptions) read(ctx context.Context, loaded *config.Loaded, paths []s
 	step := event.Start(events, "read", "reading the backup")
 	began := time.Now()
 	s, err := func() (*snapshot.Snapshot, error) {
-		r, err := vault.Open(ctx, loaded, o.from.Target)
+		both, err := openIn(ctx, loaded, o.from.Target)
 		if err != nil {
 			return nil, err
 		}
-		b, err := r.Find(ctx, id)
+		of, b, err := both.find(ctx, id)
+		if err == nil && of == ofSeed {
+			err = fault.Usage("backup "+b.ID, errors.New("it has the datastore of the seed alone, and no objects to restore"), "name one of the management cluster; slipway backup verify --identity reads this one")
+		}
 		if err != nil {
 			return nil, err
 		}
 		d.Backup, d.Taken = b.ID, b.Taken
-		return r.Read(ctx, b.ID, identities...)
+		return both.management.Read(ctx, b.ID, identities...)
 	}()
 	step.End(d.Backup, err)
 	d.Parts = append(d.Parts, drill.Part{Name: "read", Seconds: time.Since(began).Seconds()})

@@ -7,11 +7,20 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/slipway-sh/slipway/internal/backup/record"
 )
 
 // backupLines are how the scheduled backups and the last drill went.
 func (r result) backupLines(now time.Time) (lines [][]string) {
-	if s := r.Backups.Schedule; s != nil {
+	for _, one := range []struct {
+		what string
+		*record.Schedule
+	}{{"Backup", r.Backups.Schedule}, {"Seed backup", r.Backups.Seed}} {
+		s := one.Schedule
+		if s == nil {
+			continue
+		}
 		state := fmt.Sprintf("made every %s, took %.0f s", duration.HumanDuration(time.Duration(s.Every*float64(time.Second))), s.Duration)
 		if s.Late(now) {
 			state = "late: " + cmp.Or(s.Error, "none was made in time")
@@ -20,7 +29,7 @@ func (r result) backupLines(now time.Time) (lines [][]string) {
 		} else if s.PruneError != "" {
 			state += "; old ones are not removed: " + s.PruneError
 		}
-		lines = append(lines, []string{"Backup", cmp.Or(s.Backup, "none"), state, ago(s.LastSuccess, now)})
+		lines = append(lines, []string{one.what, cmp.Or(s.Backup, "none"), state, ago(s.LastSuccess, now)})
 	}
 	if d := r.Backups.Drill; d != nil {
 		state := "passed"
@@ -44,6 +53,10 @@ func (r result) backupTrouble(now time.Time) (trouble, fix string) {
 	if s := r.Backups.Schedule; s != nil && s.Late(now) {
 		return "the last backup was made " + ago(s.LastSuccess, now) + ": " + cmp.Or(s.Error, "the management cluster made none since then"),
 			"Make one with slipway backup create, and look at the Deployment slipway-backup in slipway-system"
+	}
+	if s := r.Backups.Seed; s != nil && s.Late(now) {
+		return "the last backup of the seed's datastore was made " + ago(s.LastSuccess, now) + ": " + cmp.Or(s.Error, "the seed made none since then"),
+			"Make one with slipway backup create, and look at the Deployment slipway-backup in slipway-system on the seed"
 	}
 	if d := r.Backups.Drill; d != nil && !d.Passed {
 		return "backup " + d.Backup + " cannot be restored: " + strings.Join(d.Failed, "; "), "Make another with slipway backup create, and drill it"

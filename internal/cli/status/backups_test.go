@@ -22,14 +22,16 @@ func TestBackupsAndDrillsAreShown(t *testing.T) {
 		state       record.State
 		line, wrong string
 	}{
-		"none":           {record.State{}, "", ""},
-		"good":           {record.State{Schedule: &good}, "Backup b1 made every 60m, took 12 s 30m ago", ""},
-		"one failed":     {record.State{Schedule: &failing}, "the last attempt failed: there is no space left", ""},
-		"late":           {record.State{Schedule: &late}, "late: access is denied 5h ago", "5h ago: access is denied"},
-		"nobody tried":   {record.State{Schedule: &silent}, "late: none was made in time", "made none since then"},
-		"never":          {record.State{Schedule: &record.Schedule{Every: 3600}}, "Backup none late", "never"},
-		"drill passed":   {record.State{Drill: &record.Drill{Backup: "b1", Passed: true, LastPassed: now.Add(-48 * time.Hour)}}, "Drill b1 passed passed 2d ago", ""},
-		"a drill failed": {record.State{Drill: &record.Drill{Backup: "b2", Failed: []string{"machines: Machine a: gone"}}}, "Drill b2 failed: machines: Machine a: gone passed never", "b2 cannot be restored: machines: Machine a: gone"},
+		"none":               {record.State{}, "", ""},
+		"good":               {record.State{Schedule: &good}, "Backup b1 made every 60m, took 12 s 30m ago", ""},
+		"one failed":         {record.State{Schedule: &failing}, "the last attempt failed: there is no space left", ""},
+		"late":               {record.State{Schedule: &late}, "late: access is denied 5h ago", "5h ago: access is denied"},
+		"nobody tried":       {record.State{Schedule: &silent}, "late: none was made in time", "made none since then"},
+		"never":              {record.State{Schedule: &record.Schedule{Every: 3600}}, "Backup none late", "never"},
+		"the seed's is late": {record.State{Schedule: &good, Seed: &late}, "[Seed backup b1 late: access is denied 5h ago]", "seed's datastore was made 5h ago: access is denied"},
+		"the seed's is made": {record.State{Schedule: &good, Seed: &good}, "[Seed backup b1 made every 60m, took 12 s 30m ago]", ""},
+		"drill passed":       {record.State{Drill: &record.Drill{Backup: "b1", Passed: true, LastPassed: now.Add(-48 * time.Hour)}}, "Drill b1 passed passed 2d ago", ""},
+		"a drill failed":     {record.State{Drill: &record.Drill{Backup: "b2", Failed: []string{"machines: Machine a: gone"}}}, "Drill b2 failed: machines: Machine a: gone passed never", "b2 cannot be restored: machines: Machine a: gone"},
 	} {
 		r := result{Backups: test.state}
 		text := fmt.Sprint(r.backupLines(now))
