@@ -2,14 +2,12 @@
 package backup
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/cli/vault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )

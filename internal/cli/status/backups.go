@@ -21,7 +21,7 @@ func (r result) backupLines(now time.Time) (lines [][]string) {
 		if s == nil {
 			continue
 		}
-		state := fmt.Sprintf("made every %s, took %.0f s", duration.HumanDuration(time.Duration(s.Every*float64(time.Second))), s.Duration)
+		state := fmt.Sprintf("made %s, took %.0f s", often(s), s.Duration)
 		if s.Late(now) {
 			state = "late: " + cmp.Or(s.Error, "none was made in time")
 		} else if s.Error != "" {
@@ -36,9 +36,22 @@ func (r result) backupLines(now time.Time) (lines [][]string) {
 		if !d.Passed {
 			state = "failed: " + strings.Join(d.Failed, "; ")
 		}
+		if r.Backups.DrillLate(now) {
+			state += "; overdue"
+		}
 		lines = append(lines, []string{"Drill", d.Backup, state, "passed " + ago(d.LastPassed, now)})
+	} else if r.Backups.DrillLate(now) {
+		lines = append(lines, []string{"Drill", "none", "overdue", "passed never"})
 	}
 	return lines
+}
+
+// often says when backups are made.
+func often(s *record.Schedule) string {
+	if s.Cron != "" {
+		return "at " + s.Cron + " UTC"
+	}
+	return "every " + duration.HumanDuration(time.Duration(s.Every*float64(time.Second)))
 }
 
 func ago(at, now time.Time) string {
@@ -60,6 +73,13 @@ func (r result) backupTrouble(now time.Time) (trouble, fix string) {
 	}
 	if d := r.Backups.Drill; d != nil && !d.Passed {
 		return "backup " + d.Backup + " cannot be restored: " + strings.Join(d.Failed, "; "), "Make another with slipway backup create, and drill it"
+	}
+	if r.Backups.DrillLate(now) {
+		last := time.Time{}
+		if d := r.Backups.Drill; d != nil {
+			last = d.LastPassed
+		}
+		return "no backup was restored for practice in time: a drill passed last " + ago(last, now), "Run slipway backup drill where the private key is"
 	}
 	return "", ""
 }
