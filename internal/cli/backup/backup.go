@@ -33,8 +33,8 @@ func newList(streams ui.Streams) *cobra.Command {
 		Use:   "list",
 		Short: "List the backups",
 		Long: `Lists the backups of the management cluster, then those that the seed makes of its
-datastore, each newest first. One that is damaged, forged or of another writer is listed with the cause. No
-private key is needed.`,
+datastore, each newest first. One that is damaged, forged or of another writer is listed
+with the cause. No private key is needed.`,
 		Example: "  slipway backup list\n  slipway backup list --target s3://backups/prod?endpoint=https://s3.example.org -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
