@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/internal/backup/record"
 	"github.com/slipway-sh/slipway/internal/backup/snapshot"
 	"github.com/slipway-sh/slipway/internal/cli/vault"
 	"github.com/slipway-sh/slipway/internal/config"
@@ -108,8 +109,7 @@ func (o drillOptions) run(ctx context.Context, streams ui.Streams, args []string
 		}
 		if !next.IsZero() {
 			progress.Close()
-			d := drilled{Backup: last.Backup, Passed: last.Passed, RTO: last.Seconds, Result: drill.Result{Clusters: []string{}, Checks: []recovery.Check{}}, NotDueBefore: next}
-			return ui.Output(streams.Out, o.format, d, ui.Table{Header: []string{"BACKUP", "PASSED", "NEXT DRILL"}, Rows: [][]string{{last.Backup, last.LastPassed.Local().Format(time.DateTime), next.Local().Format(time.DateTime)}}})
+			return o.notYet(streams, last, next)
 		}
 	}
 	d := drilled{}
@@ -131,6 +131,13 @@ func (o drillOptions) run(ctx context.Context, streams ui.Streams, args []string
 	}
 	progress.Close()
 	return errors.Join(failed, d.Err(), ui.Output(streams.Out, o.format, d, d.table()))
+}
+
+// notYet prints the last drill and when the next one is due.
+func (o drillOptions) notYet(streams ui.Streams, last record.Drill, next time.Time) error {
+	d := drilled{Backup: last.Backup, Passed: last.Passed, RTO: last.Seconds, Result: drill.Result{Clusters: []string{}, Checks: []recovery.Check{}, Parts: []drill.Part{}}, NotDueBefore: next}
+	return ui.Output(streams.Out, o.format, d, ui.Table{Header: []string{"BACKUP", "PASSED", "NEXT DRILL"},
+		Rows: [][]string{{last.Backup, last.LastPassed.Local().Format(time.DateTime), next.Local().Format(time.DateTime)}}})
 }
 
 // read reads and decrypts the backup.

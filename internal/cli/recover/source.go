@@ -48,11 +48,11 @@ func Vault(ctx context.Context, loaded *config.Loaded, w Wanted) (Found, error) 
 		return found, err
 	}
 	found.Datastore = copyIn(latest, found.Snapshot)
+	var newer *Datastore
 	seed, err := vault.OpenSeed(ctx, loaded, w.From)
-	if err != nil {
-		return found, err
+	if err == nil {
+		newer, err = newerCopy(ctx, seed, found.Datastore, w)
 	}
-	newer, err := newerCopy(ctx, seed, found.Datastore, w)
 	if newer != nil {
 		found.Datastore = newer
 	}
@@ -60,7 +60,7 @@ func Vault(ctx context.Context, loaded *config.Loaded, w Wanted) (Found, error) 
 		return found, context.Cause(ctx)
 	}
 	if err != nil { // the repair at hand may need none, or the older one may do
-		found.Note = "a newer copy of the seed's datastore cannot be read: " + err.Error()
+		found.Note = "if the seed made a newer copy of its datastore, it cannot be read: " + err.Error()
 	}
 	return found, nil
 }

@@ -104,7 +104,7 @@ func TestTheNewestDatastoreIsUsed(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(s.folder, "backups", location.Seed, "packs")); err != nil {
 		t.Fatal(err)
 	}
-	if found := s.find(time.Time{}); found.Datastore == nil || string(found.Datastore.Archive) != "own" || !strings.Contains(found.Note, "cannot be read") {
+	if found := s.find(time.Time{}); found.Datastore == nil || string(found.Datastore.Archive) != "own" || !strings.Contains(found.Note, "it cannot be read") {
 		t.Errorf("%s is gone: %+v, %q", six, found.Datastore, found.Note)
 	}
 }
