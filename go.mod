@@ -26,6 +26,7 @@ require (
 	github.com/pulumi/pulumi-go-provider v1.4.0
 	github.com/pulumi/pulumi/pkg/v3 v3.250.0
 	github.com/pulumi/pulumi/sdk/v3 v3.250.0
+	github.com/robfig/cron/v3 v3.0.1
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10

@@ -13,8 +13,8 @@ import (
 )
 
 // TestTheManagementClusterHasTheFenceAndItsBackups: the controllers on it look at the
-// fence with the environment's credential, its backups log in with one of their own, and
-// the seed has neither.
+// fence with the environment's credential, and its backups log in with one of their own. On
+// the seed only the backups look, and they have a third login.
 func TestTheManagementClusterHasTheFenceAndItsBackups(t *testing.T) {
 	t.Parallel()
 	w, _ := magnumWorld(t)
@@ -32,7 +32,16 @@ func TestTheManagementClusterHasTheFenceAndItsBackups(t *testing.T) {
 	if err != nil || backups == "" || backups == credential || !strings.Contains(settings.Clouds, backups) {
 		t.Errorf("backups: %v", err)
 	}
-	if seed := w.state(t, stacks.StepControllers); seed.Text("fence") != "" || seed.Text("backup") != "" {
-		t.Error("the seed's controllers have a login that they do not need")
+	if settings.Machine != "" {
+		t.Error("the management cluster's nodes are opened")
+	}
+	seed, third := w.state(t, stacks.StepControllers), w.state(t, stacks.StepSeedBackupCredential).ID
+	onSeed, err := scheduledbackup.ParseSettings([]byte(seed.Text("backup")))
+	if err != nil || third == "" || third == backups || third == credential || !strings.Contains(onSeed.Clouds, third) || onSeed.Machine == "" {
+		t.Errorf("backups of the seed: machine %q, %v", onSeed.Machine, err)
+	}
+	var fence own.Fence
+	if err := json.Unmarshal([]byte(seed.Text("fence")), &fence); err != nil || fence.Only != own.SetBackup || !strings.Contains(fence.Clouds, credential) {
+		t.Errorf("fence of the seed for %q, %v", fence.Only, err)
 	}
 }

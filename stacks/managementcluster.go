@@ -48,7 +48,7 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) (managemen
 	if err != nil {
 		return management{}, err
 	}
-	fence := e.fence(p.seed)
+	fence := e.fence(p.seed, "")
 	backup, err := e.backup(ctx)
 	if err != nil {
 		return management{}, err

@@ -10,6 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/slipway-sh/slipway/addons/clusterctl"
+	"github.com/slipway-sh/slipway/addons/controllers"
 	"github.com/slipway-sh/slipway/addons/scheduledbackup"
 	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/localseed"
@@ -180,7 +181,15 @@ func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, erro
 	if err != nil {
 		return seedCluster{}, err
 	}
-	own, err := e.controllers(ctx, StepControllers, login, k3s.Kubeconfig, s.Server.ID(), 1, e.onSeed(), nil, nil)
+	backup, err := e.seedBackup(ctx)
+	if err != nil {
+		return seedCluster{}, err
+	}
+	var fence pulumi.StringInput
+	if backup != nil {
+		fence = e.fence(s, controllers.SetBackup)
+	}
+	own, err := e.controllers(ctx, StepControllers, login, k3s.Kubeconfig, s.Server.ID(), 1, e.onSeed(), fence, backup)
 	if err != nil {
 		return seedCluster{}, err
 	}

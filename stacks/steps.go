@@ -44,6 +44,8 @@ const (
 	StepManagementMove = "management-move"
 	// StepBackupCredential is what the management cluster's own backups log in with.
 	StepBackupCredential = "backup-login"
+	// StepSeedBackupCredential is what the backups of the seed's datastore log in with.
+	StepSeedBackupCredential = "seed-backup-login"
 )
 
 // The steps of the Magnum-compatible API: in OpenStack, then on the management
@@ -64,7 +66,7 @@ const (
 // Steps lists the steps that make things in OpenStack.
 func Steps() []string {
 	return []string{StepNetwork, StepSubnet, StepRouter, StepRouterInterface, StepAccess, StepSSHKey, StepKeyPair,
-		StepImage, StepNodeImage, StepProvisioningPort, StepPort, StepAddress, StepData, StepCredential, StepBackupCredential, StepHostKey, StepSeed,
+		StepImage, StepNodeImage, StepProvisioningPort, StepPort, StepAddress, StepData, StepCredential, StepBackupCredential, StepSeedBackupCredential, StepHostKey, StepSeed,
 		StepMagnumAddress, StepMagnumProject, StepMagnumUser, StepMagnumAdministrator, StepMagnumCatalog}
 }
 

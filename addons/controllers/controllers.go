@@ -47,6 +47,8 @@ const (
 	MagnumControllersName  = "slipway-magnum-controllers"
 	BackupNamespace        = "slipway-system"
 	BackupName             = "slipway-backup"
+	// SetBackup is the set of controllers that makes backups.
+	SetBackup = "backup"
 	// BackupSettings is the Secret with the settings of backups.
 	BackupSettings = "slipway-backup-settings"
 	// MagnumAuthority is the Secret of the API's own authority.
@@ -138,6 +140,8 @@ type Fence struct {
 	Environment string `json:"environment"`
 	// Clouds is a clouds.yaml with an entry `openstack`. It is secret.
 	Clouds string `json:"clouds"`
+	// Only is the only set that looks at it; empty: all do.
+	Only string `json:"only,omitempty"`
 }
 
 func (o Options) values() (map[string]any, error) {
@@ -164,10 +168,10 @@ func (o Options) values() (map[string]any, error) {
 		for _, one := range o.Backup.Groups {
 			groups = append(groups, one)
 		}
-		values["backup"] = map[string]any{"enabled": true, "settings": string(settings), "groups": groups}
+		values["backup"] = map[string]any{"enabled": true, "settings": string(settings), "groups": groups, "machine": o.Backup.Machine}
 	}
 	if o.Fence != nil {
-		values["fence"] = map[string]any{"environment": o.Fence.Environment, "clouds": o.Fence.Clouds}
+		values["fence"] = map[string]any{"environment": o.Fence.Environment, "clouds": o.Fence.Clouds, "only": o.Fence.Only}
 	}
 	if o.Magnum != nil {
 		settings, err := o.Magnum.values()

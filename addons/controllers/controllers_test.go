@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/addons/controllers"
+	"github.com/slipway-sh/slipway/addons/scheduledbackup"
 	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
@@ -319,6 +320,39 @@ func TestTheMagnumAPIWithoutNames(t *testing.T) {
 	args := find[appsv1.Deployment](t, all, "Deployment")[controllers.MagnumName].Spec.Template.Spec.Containers[0].Args
 	if !slices.Contains(args, "--network-drivers=calico,cilium") || !slices.Contains(args, "--default-quota=20") {
 		t.Errorf("arguments %v", args)
+	}
+}
+
+// The backups of a seed see its machine as root, with the right to enter it and no right in
+// Kubernetes but to their record; nothing else on the seed does, nor looks at the fence.
+func TestTheSeedsBackupsSeeItsMachine(t *testing.T) {
+	t.Parallel()
+	settings := &scheduledbackup.Settings{Environment: "demo", Machine: "/host"}
+	fence := &controllers.Fence{Environment: "demo", Clouds: "login", Only: controllers.SetBackup}
+	all := objects(t, controllers.Options{Backup: settings, Fence: fence})
+	for name, d := range find[appsv1.Deployment](t, all, "Deployment") {
+		pod, c := d.Spec.Template.Spec, d.Spec.Template.Spec.Containers[0]
+		open := slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.HostPath != nil && v.HostPath.Path == "/" }) &&
+			slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "machine" && m.MountPath == "/host" && !m.ReadOnly })
+		rights := c.SecurityContext.Capabilities
+		if wanted := name == controllers.BackupName; open != wanted || (*pod.SecurityContext.RunAsUser == 0) != wanted || slices.Equal(rights.Add, []corev1.Capability{"SYS_CHROOT"}) != wanted ||
+			strings.Contains(strings.Join(c.Args, " "), "--fence-environment=demo") != wanted || !slices.Equal(rights.Drop, []corev1.Capability{"ALL"}) || *c.SecurityContext.AllowPrivilegeEscalation || !*c.SecurityContext.ReadOnlyRootFilesystem {
+			t.Errorf("%s: pod %+v, container %+v, arguments %v", name, pod.SecurityContext, c.SecurityContext, c.Args)
+		}
+	}
+	if role := find[rbacv1.ClusterRole](t, all, "ClusterRole")[controllers.BackupName]; role == nil || len(role.Rules) != 0 {
+		t.Errorf("rights %+v", role)
+	}
+	for name, space := range find[corev1.Namespace](t, all, "Namespace") {
+		if level := space.Labels["pod-security.kubernetes.io/enforce"]; (level == "privileged") != (name == controllers.BackupNamespace) {
+			t.Errorf("namespace %s admits %s", name, level)
+		}
+	}
+	settings.Machine = ""
+	for name, d := range find[appsv1.Deployment](t, objects(t, controllers.Options{Backup: settings}), "Deployment") {
+		if pod := d.Spec.Template.Spec; slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.HostPath != nil }) || !*pod.SecurityContext.RunAsNonRoot {
+			t.Errorf("%s on the management cluster sees its node", name)
+		}
 	}
 }
 

@@ -30,6 +30,8 @@ type maker struct {
 	client    kubernetes.Interface
 	userAgent string
 	wrap      func(http.RoundTripper) http.RoundTripper
+	// folder is where k3s keeps its data, on a seed.
+	folder string
 }
 
 // open opens the cloud and the repository. The cloud may be away if the backups are in
@@ -38,6 +40,9 @@ func (m maker) open(ctx context.Context) (r *backup.Repository, c *cloud.Cloud, 
 	at, err := location.Parse(m.settings.Target)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("target %s: %w", m.settings.Target, err)
+	}
+	if m.settings.Machine != "" {
+		at = at.Below(location.Seed)
 	}
 	c, away = cloud.Open(ctx, cloud.Options{Cloud: "openstack", CloudsYAML: []byte(m.settings.Clouds), UserAgent: m.userAgent, Wrap: m.wrap})
 	access := target.Access{Swift: func() (*gophercloud.ServiceClient, error) {
@@ -78,7 +83,11 @@ func (m maker) make(ctx context.Context) (backup.Backup, error) {
 	if err != nil {
 		return backup.Backup{}, err
 	}
-	s, err := m.fill(ctx, w, c, away)
+	fill := m.fill
+	if m.settings.Machine != "" {
+		fill = m.fillSeed
+	}
+	s, err := fill(ctx, w, c, away)
 	if err != nil {
 		w.Abort()
 		return backup.Backup{}, err

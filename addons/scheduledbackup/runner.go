@@ -8,6 +8,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/backup/record"
+	"github.com/slipway-sh/slipway/internal/backup/rhythm"
 )
 
 // How long is waited after a failure: it doubles up to mostDelay, or to the interval.
@@ -22,7 +23,7 @@ const attemptTime = time.Hour
 // runner makes a backup whenever one is due. Only the leader runs it, so that no two
 // backups are made at a time.
 type runner struct {
-	every time.Duration
+	due rhythm.Rhythm
 	// make makes a backup, prune removes old ones, allowed is why none may be made now.
 	make    func(context.Context) (backup.Backup, error)
 	prune   func(context.Context) error
@@ -43,7 +44,7 @@ func (r *runner) Start(ctx context.Context) error {
 	}
 	delay := time.Duration(0)
 	for {
-		due := s.LastSuccess.Add(r.every)
+		due := r.due.Next(s.LastSuccess)
 		if delay > 0 {
 			due = time.Now().Add(delay)
 		}
@@ -53,7 +54,7 @@ func (r *runner) Start(ctx context.Context) error {
 		if err := r.allowed(ctx); err != nil {
 			s.Error = "no backup was made: " + err.Error()
 			r.note(ctx, s, err)
-			delay = min(firstDelay, r.every)
+			delay = min(firstDelay, r.due.Shortest(time.Now()))
 			continue
 		}
 		if s, err = r.attempt(ctx, s); err == nil {
@@ -63,7 +64,7 @@ func (r *runner) Start(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		delay = min(max(2*delay, firstDelay), mostDelay, r.every)
+		delay = min(max(2*delay, firstDelay), mostDelay, r.due.Shortest(time.Now()))
 	}
 }
 
@@ -77,15 +78,21 @@ func (r *runner) remember(ctx context.Context) (record.Schedule, error) {
 			if state.Schedule != nil {
 				s = *state.Schedule
 			}
-			s.Every = r.every.Seconds()
+			s = r.described(s)
 			r.show(s)
 			return s, nil
 		}
-		r.tell(record.Schedule{Every: r.every.Seconds()}, err)
+		r.tell(r.described(record.Schedule{}), err)
 		if !wait(ctx, firstDelay) {
 			return record.Schedule{}, context.Cause(ctx)
 		}
 	}
+}
+
+// described says in a record when backups are due.
+func (r *runner) described(s record.Schedule) record.Schedule {
+	s.Every, s.Cron = r.due.Longest(time.Now()).Seconds(), r.due.Calendar()
+	return s
 }
 
 // attempt makes one backup and notes how it went.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/backup/record"
+	"github.com/slipway-sh/slipway/internal/backup/rhythm"
 )
 
 // world is what a runner works on; the test chooses what fails.
@@ -23,7 +24,7 @@ type world struct {
 }
 
 func (w *world) runner(every time.Duration) *runner {
-	return &runner{every: every,
+	return &runner{due: rhythm.Every(every),
 		make: func(ctx context.Context) (backup.Backup, error) {
 			w.running++
 			defer func() { w.running-- }()
@@ -144,7 +145,7 @@ func TestAnEndIsNoFailure(t *testing.T) {
 func TestSettingsAreChecked(t *testing.T) {
 	t.Parallel()
 	const good = `{"environment":"demo","target":"swift://b/demo","recipients":["age1x"],"every":"1h","key":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}`
-	if s, err := ParseSettings([]byte(good)); err != nil || s.interval() != time.Hour {
+	if s, err := ParseSettings([]byte(good)); err != nil || s.rhythm().String() != "1h0m0s" {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for from, to := range map[string]string{`"1h"`: `"soon"`, `"demo"`: `""`, `["age1x"]`: `[]`, `AAAAAAAAAAAAAAAA`: ``, `{"env`: `{env`} {

@@ -2,7 +2,6 @@ package scheduledbackup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/slipway-sh/slipway/internal/backup/record"
+	"github.com/slipway-sh/slipway/internal/datastore"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/recovery/restore"
 )
@@ -39,12 +39,15 @@ func Setup(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	m := maker{settings: o.Settings, config: mgr.GetConfig(), client: client, userAgent: o.UserAgent, wrap: o.Wrap}
+	m := maker{settings: o.Settings, config: mgr.GetConfig(), client: client, userAgent: o.UserAgent, wrap: o.Wrap, folder: datastore.Folder}
 	events, log := mgr.GetEventRecorderFor("slipway-backup"), mgr.GetLogger()
 	about := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.Name}}
+	if err := watchDrills(mgr, o.Settings, client); err != nil {
+		return err
+	}
 	return mgr.Add(&runner{
-		show:  measured.show,
-		every: o.Settings.interval(), make: m.make, prune: m.prune,
+		show: measured.show,
+		due:  o.Settings.rhythm(), make: m.make, prune: m.prune,
 		load: func(ctx context.Context) (record.State, error) { return record.Load(ctx, client) },
 		save: func(ctx context.Context, s record.Schedule) error { return record.SaveSchedule(ctx, client, s) },
 		allowed: func(ctx context.Context) error {
@@ -52,6 +55,9 @@ func Setup(mgr manager.Manager, o Options) error {
 				if err := o.Allowed(ctx); err != nil {
 					return err
 				}
+			}
+			if o.Settings.Machine != "" { // nothing is restored into a seed but its whole datastore
+				return nil
 			}
 			return restore.Complete(ctx, client)
 		},
@@ -79,23 +85,14 @@ type meters struct{ last, duration, failures, every prometheus.Gauge }
 // newMeters registers the metrics. The count of failures is kept in the record, so that
 // it outlives the process: a gauge shows it.
 func newMeters(registry prometheus.Registerer) (meters, error) {
-	var wrong []error
-	gauge := func(name, help string) prometheus.Gauge {
-		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-		err := registry.Register(g)
-		if already := (prometheus.AlreadyRegisteredError{}); errors.As(err, &already) {
-			return already.ExistingCollector.(prometheus.Gauge)
-		}
-		wrong = append(wrong, err)
-		return g
-	}
+	g := gauges{registry: registry}
 	m := meters{
-		last:     gauge("slipway_backup_last_success_timestamp_seconds", "When the last scheduled backup was made; 0 if none was."),
-		duration: gauge("slipway_backup_last_duration_seconds", "How long the last scheduled backup took."),
-		failures: gauge("slipway_backup_failures_total", "Attempts of scheduled backups that failed."),
-		every:    gauge("slipway_backup_interval_seconds", "Time between two scheduled backups."),
+		last:     g.add("slipway_backup_last_success_timestamp_seconds", "When the last scheduled backup was made; 0 if none was."),
+		duration: g.add("slipway_backup_last_duration_seconds", "How long the last scheduled backup took."),
+		failures: g.add("slipway_backup_failures_total", "Attempts of scheduled backups that failed."),
+		every:    g.add("slipway_backup_interval_seconds", "Longest time between two scheduled backups."),
 	}
-	return m, errors.Join(wrong...)
+	return m, g.err
 }
 
 func (m meters) show(s record.Schedule) {

@@ -1,5 +1,11 @@
 package config
 
+import (
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/backup/rhythm"
+)
+
 // Backup is where `slipway backup` keeps backups of the management cluster, and who
 // can read them.
 type Backup struct {
@@ -20,15 +26,51 @@ type Backup struct {
 	Keep Keep `json:"keep"`
 	// Backups that the management cluster makes by itself, also when no machine of yours is on. Empty: only `slipway backup create` makes any.
 	Schedule *BackupSchedule `json:"schedule,omitempty"`
+	// How often `slipway backup drill` must pass. Run it with `--if-due` where the private key is: the management cluster has none that reads a backup,
+	// and only watches. It needs `schedule`. Empty: nobody is told that none was made.
+	Drill *BackupDrill `json:"drill,omitempty"`
+}
+
+// BackupDrill is how often a backup must be restored for practice.
+type BackupDrill struct {
+	// Time between two drills; at least 1h. Without `every` and `cron` it is 168h, a week.
+	Every Duration `json:"every,omitempty" schema:"format=duration"`
+	// Instead of `every`, the times of the drills as a cron expression of five fields, in UTC.
+	Cron string `json:"cron,omitempty" schema:"format=cron"`
 }
 
 // BackupSchedule is when the management cluster makes backups by itself. It also prunes them, as `keep` says.
 type BackupSchedule struct {
-	// Time between two backups, and so the most that is lost; at least 5m.
-	Every Duration `json:"every" default:"1h" schema:"format=duration"`
+	// Time between two backups, and so the most that is lost; at least 5m. Without `every` and `cron` it is 1h.
+	Every Duration `json:"every,omitempty" schema:"format=duration"`
+	// Instead of `every`, the times of the backups as a cron expression of five fields, in UTC: `30 2 * * *` is every night at half past two. A backup
+	// that was missed is made as soon as possible, once.
+	Cron string `json:"cron,omitempty" schema:"format=cron"`
 	// File with the login of S3 that the management cluster gets, as AWS's tools write it: `[default]`, `aws_access_key_id` and
 	// `aws_secret_access_key`. Give it no more rights than to read, write, list and delete in its prefix. Required for s3://.
 	S3CredentialsFile File `json:"s3CredentialsFile,omitempty"`
+}
+
+// The rhythms of files that name none.
+const (
+	usualBackup = time.Hour
+	usualDrill  = 7 * 24 * time.Hour
+)
+
+// Rhythm is when backups are made. The schedule must be valid.
+func (s BackupSchedule) Rhythm() rhythm.Rhythm { return rhythmOf(s.Every, s.Cron, usualBackup) }
+
+// Rhythm is when drills are due. The drill must be valid.
+func (d BackupDrill) Rhythm() rhythm.Rhythm { return rhythmOf(d.Every, d.Cron, usualDrill) }
+
+func rhythmOf(every Duration, cron string, usual time.Duration) rhythm.Rhythm {
+	if r, err := rhythm.Cron(cron); cron != "" && err == nil {
+		return r
+	}
+	if every == 0 {
+		return rhythm.Every(usual)
+	}
+	return rhythm.Every(time.Duration(every))
 }
 
 // Keep is which backups stay; a backup that one of the rules wants stays.

@@ -71,6 +71,8 @@ func (d *decoder) text(n *yaml.Node, v reflect.Value, p place) {
 		d.problem(p, fmt.Sprintf("%q is not a CIDR", n.Value), "write a range such as 192.168.100.0/24")
 	case netip.Addr:
 		d.problem(p, fmt.Sprintf("%q is not an IP address", n.Value), "write an address such as 192.168.100.1")
+	case Duration:
+		d.problem(p, err.Error(), "write a number with its unit, such as 30m, 6h or 1h30m; a day is 24h")
 	default:
 		d.problem(p, err.Error(), "")
 	}

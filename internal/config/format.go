@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/slipway-sh/slipway/internal/backup/location"
+	"github.com/slipway-sh/slipway/internal/backup/rhythm"
 )
 
 // format checks a value against its field's format.
@@ -32,7 +33,7 @@ func (v *validator) format(value reflect.Value, at *field.Path, r rules) {
 		return
 	case Duration:
 		if x < 0 {
-			v.add(at, "", "a duration must not be negative")
+			v.add(at, "remove the minus sign", "a duration must not be negative")
 		}
 		return
 	}
@@ -49,7 +50,7 @@ func (v *validator) format(value reflect.Value, at *field.Path, r rules) {
 func formats() map[string]func(text string) (cause, remedy string) {
 	return map[string]func(string) (string, string){
 		"label": checkLabel, "tag": checkTag, "variable": checkVariable, "httpURL": checkHTTP, "backend": checkBackend, "path": checkPath, "sshKey": checkSSHKey,
-		"version": checkVersion, "hostname": checkHostname, "target": checkTarget, "recipient": checkRecipient, "signer": checkSigner,
+		"version": checkVersion, "hostname": checkHostname, "target": checkTarget, "recipient": checkRecipient, "signer": checkSigner, "cron": checkCron,
 	}
 }
 
@@ -80,6 +81,13 @@ func checkRecipient(text string) (cause, remedy string) {
 func checkSigner(text string) (cause, remedy string) {
 	if !regexp.MustCompile(patterns()["signer"]).MatchString(text) {
 		return fmt.Sprintf("%q is not a signer", text), "write it as slipway backup list -o json prints it: ed25519:…"
+	}
+	return "", ""
+}
+
+func checkCron(text string) (cause, remedy string) {
+	if _, err := rhythm.Cron(text); err != nil {
+		return fmt.Sprintf("%q is not a cron expression: %v", text, err), "write five fields, minute, hour, day, month and weekday, in UTC, such as 30 2 * * *; or a name such as @daily"
 	}
 	return "", ""
 }

@@ -99,7 +99,7 @@ func TestFullExampleNamesEveryKey(t *testing.T) {
 
 // excluded are keys that exclude another of the example.
 func excluded(path string) bool {
-	return slices.Contains([]string{"spec.seed.network.existing", "spec.seed.network.subnet", "spec.seed.provisioningNetwork", "spec.seed.floatingIP.pool", "spec.state.passphraseEnv"}, path)
+	return slices.Contains([]string{"spec.seed.network.existing", "spec.seed.network.subnet", "spec.seed.provisioningNetwork", "spec.seed.floatingIP.pool", "spec.state.passphraseEnv", "spec.backup.schedule.cron", "spec.backup.drill.every"}, path)
 }
 
 // leaves are the paths that have nothing below them.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/slipway-sh/slipway/internal/fault"
 )
 
 // proves: S-11
@@ -78,4 +80,48 @@ func TestNamesLeaveRoom(t *testing.T) {
 			t.Errorf("name %q: %v", name, err)
 		}
 	}
+}
+
+const backedUp = "managementCluster: {}, backup: {target: 'swift://backups/demo', recipients: [age1qypqxpq9qcrsszg2pvxq6rs0zqg3yyc5z5tpwxqergd3c8g7rusqmwn7f2], "
+
+// TestRhythmsOfBackups: each mistake is told with what to write instead.
+func TestRhythmsOfBackups(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ spec, want string }{
+		"an interval":        {"schedule: {every: 6h}", ""},
+		"a calendar":         {"schedule: {cron: 30 2 * * *}, drill: {cron: '@weekly'}", ""},
+		"the defaults":       {"schedule: {}, drill: {}", ""},
+		"no duration":        {"schedule: {every: daily}", "schedule.every: \"daily\" is not a duration such as 1h30m | write a number with its unit"},
+		"no time at all":     {"schedule: {every: 0s}", "schedule.every: 0s is too short | write 5m or more"},
+		"a negative one":     {"drill: {every: -5h}, schedule: {}", "drill.every: a duration must not be negative | remove the minus sign"},
+		"too often":          {"schedule: {every: 1m}", "schedule.every: 1m0s is too short | write 5m or more"},
+		"a calendar too":     {"schedule: {cron: '* * * * *'}", "schedule.cron: 1m0s lie between two of them | leave 5m or more"},
+		"drills too often":   {"schedule: {}, drill: {cron: '*/30 * * * *'}", "drill.cron: 30m0s lie between two of them | leave 1h or more"},
+		"no calendar":        {"schedule: {cron: every night}", "schedule.cron: \"every night\" is not a cron expression"},
+		"a zone":             {"schedule: {cron: 'TZ=Europe/Berlin 0 2 * * *'}", "has no time zone"},
+		"never":              {"schedule: {cron: 0 0 30 2 *}", "there is no such time"},
+		"both":               {"schedule: {every: 6h, cron: 30 2 * * *}", "schedule.cron: every and cron are both given | keep one"},
+		"drills, no backups": {"drill: {}", "drill: what makes the scheduled backups watches the drills | add spec.backup.schedule"},
+	} {
+		_, err := layers(head + "spec: {" + backedUp + test.spec + "}}\n")
+		got := told(err)
+		if test.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		cause, remedy, _ := strings.Cut(test.want, " | ")
+		if len(got) == 0 || !strings.Contains(got[0], cause) || !strings.Contains(got[0], " | "+remedy) || strings.HasSuffix(got[0], " | ") {
+			t.Errorf("%s: told %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// told is each mistake with its remedy.
+func told(err error) (all []string) {
+	for _, one := range fault.All(err) {
+		all = append(all, one.Error()+" | "+fault.Remedy(one))
+	}
+	return all
 }

@@ -1,11 +1,13 @@
 package config
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/slipway-sh/slipway/internal/backup/location"
+	"github.com/slipway-sh/slipway/internal/backup/rhythm"
 )
 
 // management checks the rules that span several settings of the management cluster.
@@ -45,16 +47,18 @@ func (v *validator) role(e *Environment) {
 
 // backup refuses a schedule that no management cluster can keep.
 func (v *validator) backup(e *Environment) {
-	if e.Spec.Backup == nil || e.Spec.Backup.Schedule == nil {
+	if e.Spec.Backup == nil {
+		return
+	}
+	v.drill(e.Spec.Backup)
+	if e.Spec.Backup.Schedule == nil {
 		return
 	}
 	at, s := field.NewPath("spec", "backup", "schedule"), e.Spec.Backup.Schedule
 	if e.Spec.ManagementCluster == nil {
 		v.add(at, "add spec.managementCluster, or leave out the schedule", "the management cluster makes the backups, but there is none")
 	}
-	if every := time.Duration(s.Every); every < 5*time.Minute {
-		v.add(at.Child("every"), "write 5m or more", "%s is too short", every)
-	}
+	v.rhythm(at, time.Duration(s.Every), s.Cron, 5*time.Minute)
 	target, err := location.Parse(e.Spec.Backup.Target)
 	switch {
 	case err != nil: // told by its format
@@ -63,6 +67,39 @@ func (v *validator) backup(e *Environment) {
 	case target.Scheme == location.S3 && s.S3CredentialsFile == "":
 		v.add(at.Child("s3CredentialsFile"), "name a file with a login of S3 for the management cluster", "this is required for a target in S3")
 	}
+}
+
+// drill refuses drills that nobody watches.
+func (v *validator) drill(b *Backup) {
+	at := field.NewPath("spec", "backup", "drill")
+	if b.Drill == nil {
+		return
+	}
+	if b.Schedule == nil {
+		v.add(at, "add spec.backup.schedule, or leave out drill", "what makes the scheduled backups watches the drills, but there is no schedule")
+	}
+	v.rhythm(at, time.Duration(b.Drill.Every), b.Drill.Cron, time.Hour)
+}
+
+// rhythm refuses what is due too often, and two answers to when it is.
+func (v *validator) rhythm(at *field.Path, every time.Duration, cron string, least time.Duration) {
+	if cron == "" {
+		if every >= 0 && every < least && v.given(at.Child("every").String()) {
+			v.add(at.Child("every"), "write "+short(least)+" or more", "%s is too short", every)
+		}
+		return
+	}
+	if v.given(at.Child("every").String()) {
+		v.add(at.Child("cron"), "keep one of the two", "every and cron are both given")
+	}
+	if r, err := rhythm.Cron(cron); err == nil && r.Shortest(time.Unix(0, 0)) < least { // else told by its format
+		v.add(at.Child("cron"), "leave "+short(least)+" or more between two times", "%s lie between two of them", r.Shortest(time.Unix(0, 0)))
+	}
+}
+
+// short writes a duration without what is zero.
+func short(d time.Duration) string {
+	return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
 }
 
 // magnum refuses an API without a management cluster, and an overlap in which no

@@ -28,11 +28,15 @@ const Folder = "/var/lib/rancher/k3s"
 
 // take writes the archive to its standard output. SQLite's backup API reads a database
 // that is written meanwhile as of one moment, which no copy of the file does. Python is
-// on every machine with cloud-init. Pages that are in use stay in their places.
+// on every machine with cloud-init. Pages that are in use stay in their places. A run that
+// was killed leaves its copy, which the next one removes when nobody can be at work on it.
 const take = `
-import os, sqlite3, sys, tarfile, tempfile
+import glob, os, shutil, sqlite3, sys, tarfile, tempfile, time
 root = sys.argv[1]
-with tempfile.TemporaryDirectory(dir=root) as room:
+for left in glob.glob(os.path.join(glob.escape(root), "slipway-copy-*")):
+    if time.time() - os.stat(left).st_mtime > 2 * 3600:
+        shutil.rmtree(left, ignore_errors=True)
+with tempfile.TemporaryDirectory(dir=root, prefix="slipway-copy-") as room:
     copy = os.path.join(room, "state.db")
     source = sqlite3.connect(os.path.join(root, "server/db/state.db"), timeout=60)
     target = sqlite3.connect(copy)

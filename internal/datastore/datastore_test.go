@@ -116,7 +116,7 @@ func TestANewSeedIsTheOldOne(t *testing.T) {
 	if err := Take(t.Context(), &host{}, old, &archive); err != nil {
 		t.Fatal(err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(old, "tmp*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(old, "slipway-copy-*")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
 	h := &host{}

@@ -12,9 +12,9 @@ import (
 
 // scheduled is what this test reads of `slipway backup list -o json`.
 type scheduled struct {
-	ID, Damage, Signer string
-	Generation         int
-	Cloud              map[string]int
+	ID, Damage, Signer, Of string
+	Generation             int
+	Cloud                  map[string]int
 }
 
 // TestScheduledBackup has the management cluster make a backup by itself, while this
@@ -88,11 +88,11 @@ func (p *project) schedule() {
 	}
 }
 
-// backups are those that are listed, the newest first.
+// backups are those of the management cluster that are listed, the newest first.
 func (p *project) backups() (all []scheduled) {
 	p.t.Helper()
 	if err := json.Unmarshal([]byte(p.do("backup", "list", "-o", "json")), &all); err != nil {
 		p.t.Fatal(err)
 	}
-	return all
+	return slices.DeleteFunc(all, func(b scheduled) bool { return b.Of != "management" })
 }

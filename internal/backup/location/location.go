@@ -88,6 +88,19 @@ func (l *Location) parameters(query string) error {
 	return nil
 }
 
+// Seed is the folder in a target that has the backups of the seed.
+const Seed = "seed"
+
+// Below returns the location of a folder in this one.
+func (l Location) Below(folder string) Location {
+	if l.Scheme == Folder {
+		l.Folder = filepath.Join(l.Folder, folder)
+		return l
+	}
+	l.Prefix = l.Key(folder)
+	return l
+}
+
 // In returns the location with a relative folder joined to dir.
 func (l Location) In(dir string) Location {
 	if l.Scheme == Folder && !filepath.IsAbs(l.Folder) {

@@ -24,12 +24,15 @@ const (
 const (
 	scheduleKey = "schedule"
 	drillKey    = "drill"
+	watchKey    = "drills"
 )
 
 // Schedule is how the scheduled backups go.
 type Schedule struct {
-	// Every is the time between two, in seconds.
+	// Every is the longest time between two, in seconds; Cron are the times, if they are of
+	// a calendar.
 	Every float64 `json:"everySeconds"`
+	Cron  string  `json:"cron,omitempty"`
 	// LastSuccess is when the last backup was made, Backup its ID, Duration how long it
 	// took in seconds.
 	LastSuccess time.Time `json:"lastSuccess,omitzero"`
@@ -63,10 +66,45 @@ type Drill struct {
 	LastPassed time.Time `json:"lastPassed,omitzero"`
 }
 
+// Watch is when drills are due.
+type Watch struct {
+	// Every is the longest time between two, in seconds; Cron are the times, if they are of
+	// a calendar.
+	Every float64 `json:"everySeconds"`
+	Cron  string  `json:"cron,omitempty"`
+	// Since is from when on they are watched.
+	Since time.Time `json:"since"`
+}
+
+// Equal reports whether two say the same.
+func (w Watch) Equal(other Watch) bool {
+	return w.Every == other.Every && w.Cron == other.Cron && w.Since.Equal(other.Since)
+}
+
+// mostDrillDelay is how late a drill may be at most.
+const mostDrillDelay = 24 * time.Hour
+
+// DrillLate reports whether a drill is missing: the last that passed, or the beginning of
+// the watch, is longer ago than it may be.
+func (s State) DrillLate(now time.Time) bool {
+	if s.Watch == nil || s.Watch.Every <= 0 {
+		return false
+	}
+	since, every := s.Watch.Since, time.Duration(s.Watch.Every*float64(time.Second))
+	if s.Drill != nil && s.Drill.LastPassed.After(since) {
+		since = s.Drill.LastPassed
+	}
+	return now.Sub(since) > every+min(every, mostDrillDelay)
+}
+
 // State is all that is recorded; nil is what was never.
 type State struct {
 	Schedule *Schedule `json:"schedule,omitempty"`
 	Drill    *Drill    `json:"drill,omitempty"`
+	// Watch is nil if nobody said when drills are due.
+	Watch *Watch `json:"watch,omitempty"`
+	// Seed is how the seed's backups of its datastore go; it is recorded on the seed.
+	Seed *Schedule `json:"seed,omitempty"`
 }
 
 // Load reads it. A cluster without a record has an empty one.
@@ -79,7 +117,7 @@ func Load(ctx context.Context, on kubernetes.Interface) (State, error) {
 		return State{}, fmt.Errorf("reading the record of backups: %w", err)
 	}
 	var s State
-	for key, to := range map[string]any{scheduleKey: &s.Schedule, drillKey: &s.Drill} {
+	for key, to := range map[string]any{scheduleKey: &s.Schedule, drillKey: &s.Drill, watchKey: &s.Watch} {
 		if text := found.Data[key]; text != "" {
 			if err := json.Unmarshal([]byte(text), to); err != nil {
 				return State{}, fmt.Errorf("reading the record of backups: %s: %w", key, err)
@@ -92,6 +130,11 @@ func Load(ctx context.Context, on kubernetes.Interface) (State, error) {
 // SaveSchedule notes how the schedule goes. The ConfigMap must be there.
 func SaveSchedule(ctx context.Context, on kubernetes.Interface, s Schedule) error {
 	return patch(ctx, on, scheduleKey, s)
+}
+
+// SaveWatch notes when drills are due; nil is never. The ConfigMap must be there.
+func SaveWatch(ctx context.Context, on kubernetes.Interface, w *Watch) error {
+	return patch(ctx, on, watchKey, w)
 }
 
 // SaveDrill notes the result of a drill. It makes the ConfigMap if there is none.

@@ -2,14 +2,12 @@
 package backup
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/cli/vault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -28,35 +26,25 @@ the cluster or for these commands, read it.`,
 	return cmd
 }
 
-// open opens the repository of the environment that the flags name.
-func open(ctx context.Context, from vault.Flags) (*backup.Repository, error) {
-	loaded, err := from.Load()
-	if err != nil {
-		return nil, err
-	}
-	return vault.Open(ctx, loaded, from.Target)
-}
-
 func newList(streams ui.Streams) *cobra.Command {
 	var from vault.Flags
 	format := "table"
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the backups, newest first",
-		Long:    "Lists the backups. One that is damaged, forged or of another writer is listed with the\ncause. No private key is needed.",
+		Use:   "list",
+		Short: "List the backups",
+		Long: `Lists the backups of the management cluster, then those that the seed makes of its
+datastore, each newest first. One that is damaged, forged or of another writer is listed
+with the cause. No private key is needed.`,
 		Example: "  slipway backup list\n  slipway backup list --target s3://backups/prod?endpoint=https://s3.example.org -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := open(cmd.Context(), from)
+			both, err := open(cmd.Context(), from)
 			if err != nil {
 				return err
 			}
-			all, err := r.List(cmd.Context())
+			all, err := both.list(cmd.Context())
 			if err != nil {
 				return err
-			}
-			if all == nil {
-				all = []backup.Backup{}
 			}
 			return ui.Output(streams.Out, format, all, listTable(all))
 		},
@@ -66,14 +54,14 @@ func newList(streams ui.Streams) *cobra.Command {
 	return cmd
 }
 
-func listTable(all []backup.Backup) ui.Table {
-	t := ui.Table{Header: []string{"ID", "TAKEN", "SLIPWAY", "KUBERNETES", "OBJECTS", "SERVERS", "ADDED", "STATE"}}
+func listTable(all []listed) ui.Table {
+	t := ui.Table{Header: []string{"ID", "OF", "TAKEN", "SLIPWAY", "KUBERNETES", "OBJECTS", "SERVERS", "ADDED", "STATE"}}
 	for _, b := range all {
 		if b.Damage != "" {
-			t.Rows = append(t.Rows, []string{b.ID, "", "", "", "", "", "", b.Damage})
+			t.Rows = append(t.Rows, []string{b.ID, b.Of, "", "", "", "", "", "", b.Damage})
 			continue
 		}
-		t.Rows = append(t.Rows, []string{b.ID, b.Taken.Local().Format(time.DateTime), b.Slipway, b.Kubernetes, strconv.Itoa(b.Objects), strconv.Itoa(b.Cloud["servers"]), mib(b.Written), "ok"})
+		t.Rows = append(t.Rows, []string{b.ID, b.Of, b.Taken.Local().Format(time.DateTime), b.Slipway, b.Kubernetes, strconv.Itoa(b.Objects), strconv.Itoa(b.Cloud["servers"]), mib(b.Written), "ok"})
 	}
 	if len(all) == 0 {
 		t.Footer = []string{"there are no backups; make one with: slipway backup create"}
@@ -93,11 +81,11 @@ func newShow(streams ui.Streams) *cobra.Command {
 		Example: "  slipway backup show\n  slipway backup show 20261124t -o json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := open(cmd.Context(), from)
+			both, err := open(cmd.Context(), from)
 			if err != nil {
 				return err
 			}
-			b, err := r.Find(cmd.Context(), argument(args))
+			_, b, err := both.find(cmd.Context(), argument(args))
 			if err != nil {
 				return err
 			}

@@ -9,17 +9,16 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-sh/slipway/internal/backup/record"
 	"github.com/slipway-sh/slipway/internal/backup/snapshot"
-	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/cli/vault"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/kube/throwaway"
+	"github.com/slipway-sh/slipway/internal/recovery"
 	"github.com/slipway-sh/slipway/internal/recovery/drill"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks"
@@ -29,6 +28,7 @@ type drillOptions struct {
 	from             vault.Flags
 	identities       []string
 	record           bool
+	ifDue            bool
 	format, progress string
 }
 
@@ -42,12 +42,17 @@ Cluster API; restores a backup into it, the newest if you name none; and runs th
 slipway recover that need no cloud. Then it removes the API server. No cloud is contacted,
 but for the backup itself and to note the result.
 
-The result is noted on the management cluster, where slipway status shows it. You need no
-root, but a kernel that permits user namespaces.
+The result is noted on the management cluster, where slipway status shows it, and which
+makes a metric and an event of it. You need no root, but a kernel that permits user
+namespaces.
+
+With --if-due it does nothing before the next drill is due by spec.backup.drill: let a timer
+run it every hour. One that failed is due again.
 
 Exit codes: 0 the backup can be restored; 1 it cannot, and the error names the object.`,
 		Example: `  slipway backup drill --identity key.txt
   slipway backup drill 20261124t --identity key.txt -o json
+  slipway backup drill --identity key.txt --if-due
   slipway backup drill --identity key.txt --record=false`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), streams, args) },
@@ -55,6 +60,7 @@ Exit codes: 0 the backup can be restored; 1 it cannot, and the error names the o
 	o.from.Add(cmd.Flags())
 	cmd.Flags().StringArrayVar(&o.identities, "identity", nil, "file of age-keygen with a private key; can be repeated (default: $SLIPWAY_AGE_KEY_FILE)")
 	cmd.Flags().BoolVar(&o.record, "record", true, "note the result on the management cluster")
+	cmd.Flags().BoolVar(&o.ifDue, "if-due", false, "do nothing if spec.backup.drill wants none yet")
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	ui.ProgressFlag(cmd.Flags(), &o.progress)
 	return cmd
@@ -70,6 +76,9 @@ type drilled struct {
 	RTO float64 `json:"rtoSeconds"`
 	// Error is what kept the drill from its proofs.
 	Error string `json:"error,omitempty"`
+	// NotDueBefore is when the next one is due, if there was none: all else is then of the
+	// last.
+	NotDueBefore time.Time `json:"notDueBefore,omitzero"`
 }
 
 func (o drillOptions) run(ctx context.Context, streams ui.Streams, args []string) error {
@@ -93,6 +102,16 @@ func (o drillOptions) run(ctx context.Context, streams ui.Streams, args []string
 		return fault.Usage("--progress", err, "")
 	}
 	defer progress.Close()
+	if o.ifDue {
+		last, next, err := due(ctx, loaded, time.Now())
+		if err != nil {
+			return err
+		}
+		if !next.IsZero() {
+			progress.Close()
+			return o.notYet(streams, last, next)
+		}
+	}
 	d := drilled{}
 	began := time.Now()
 	s, err := o.read(ctx, loaded, paths, argument(args), &d, progress)
@@ -114,6 +133,13 @@ func (o drillOptions) run(ctx context.Context, streams ui.Streams, args []string
 	return errors.Join(failed, d.Err(), ui.Output(streams.Out, o.format, d, d.table()))
 }
 
+// notYet prints the last drill and when the next one is due.
+func (o drillOptions) notYet(streams ui.Streams, last record.Drill, next time.Time) error {
+	d := drilled{Backup: last.Backup, Passed: last.Passed, RTO: last.Seconds, Result: drill.Result{Clusters: []string{}, Checks: []recovery.Check{}, Parts: []drill.Part{}}, NotDueBefore: next}
+	return ui.Output(streams.Out, o.format, d, ui.Table{Header: []string{"BACKUP", "PASSED", "NEXT DRILL"},
+		Rows: [][]string{{last.Backup, last.LastPassed.Local().Format(time.DateTime), next.Local().Format(time.DateTime)}}})
+}
+
 // read reads and decrypts the backup.
 func (o drillOptions) read(ctx context.Context, loaded *config.Loaded, paths []string, id string, d *drilled, events event.Sink) (*snapshot.Snapshot, error) {
 	identities, err := vault.Identities(paths)
@@ -123,16 +149,19 @@ func (o drillOptions) read(ctx context.Context, loaded *config.Loaded, paths []s
 	step := event.Start(events, "read", "reading the backup")
 	began := time.Now()
 	s, err := func() (*snapshot.Snapshot, error) {
-		r, err := vault.Open(ctx, loaded, o.from.Target)
+		both, err := openIn(ctx, loaded, o.from.Target)
 		if err != nil {
 			return nil, err
 		}
-		b, err := r.Find(ctx, id)
+		of, b, err := both.find(ctx, id)
+		if err == nil && of == ofSeed {
+			err = fault.Usage("backup "+b.ID, errors.New("it has the datastore of the seed alone, and no objects to restore"), "name one of the management cluster; slipway backup verify --identity reads this one")
+		}
 		if err != nil {
 			return nil, err
 		}
 		d.Backup, d.Taken = b.ID, b.Taken
-		return r.Read(ctx, b.ID, identities...)
+		return both.management.Read(ctx, b.ID, identities...)
 	}()
 	step.End(d.Backup, err)
 	d.Parts = append(d.Parts, drill.Part{Name: "read", Seconds: time.Since(began).Seconds()})
@@ -169,34 +198,6 @@ func (d *drilled) practise(ctx context.Context, s *snapshot.Snapshot, k3s string
 	r.Parts = append(d.Parts, r.Parts...)
 	d.Result = r
 	return err
-}
-
-// note notes the result on the management cluster. It is no failure of the drill if that
-// cannot be reached: it may be lost.
-func note(ctx context.Context, loaded *config.Loaded, d drilled, events event.Sink) {
-	err := func() error {
-		e, err := target.Engine(loaded, event.Discard{}, nil)
-		if err != nil {
-			return err
-		}
-		cluster, leave, err := createOptions{}.reach(ctx, loaded, e)
-		if err != nil {
-			return err
-		}
-		defer leave()
-		client, err := kubernetes.NewForConfig(cluster)
-		if err != nil {
-			return err
-		}
-		failed := d.Failed()
-		if d.Error != "" {
-			failed = append(failed, d.Error)
-		}
-		return record.SaveDrill(ctx, client, record.Drill{At: time.Now().UTC(), Backup: d.Backup, Passed: d.Passed, Failed: failed, Seconds: d.RTO})
-	}()
-	if err != nil {
-		events.Emit(event.Event{Time: time.Now(), State: event.Note, Message: "the result is not noted on the management cluster: " + err.Error()})
-	}
 }
 
 // table shows the checks with what they found, then the times.

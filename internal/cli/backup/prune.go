@@ -26,7 +26,7 @@ func newPrune(streams ui.Streams) *cobra.Command {
 		Long: `Removes backups that no rule of spec.backup.keep wants, and then the stored contents that
 no backup needs any more, when they are older than two days. The newest backup always
 stays, and so does what a retention lock of the target protects. While a backup is being
-written, no contents are removed.`,
+written, no contents are removed. Backups of the seed's datastore count by themselves.`,
 		Example: "  slipway backup prune --dry-run\n  slipway backup prune",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
@@ -42,11 +42,11 @@ func (o pruneOptions) run(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
-	r, err := vault.Open(ctx, loaded, o.from.Target)
+	both, err := openIn(ctx, loaded, o.from.Target)
 	if err != nil {
 		return err
 	}
-	result, err := r.Prune(ctx, keep(loaded.Environment), o.dry)
+	result, err := both.prune(ctx, keep(loaded.Environment), o.dry)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ contents too and compares each with what was written.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), streams, args) },
 	}
 	o.from.Add(cmd.Flags())
-	cmd.Flags().BoolVar(&o.all, "all", false, "check all backups")
+	cmd.Flags().BoolVar(&o.all, "all", false, "check all backups, also those of the seed")
 	cmd.Flags().StringArrayVar(&o.identities, "identity", nil, "file of age-keygen with a private key; can be repeated")
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	return cmd
@@ -49,17 +49,17 @@ func (o verifyOptions) run(ctx context.Context, streams ui.Streams, args []strin
 	if err != nil {
 		return err
 	}
-	r, err := open(ctx, o.from)
+	both, err := open(ctx, o.from)
 	if err != nil {
 		return err
 	}
-	wanted, err := o.wanted(ctx, r, args)
+	wanted, err := o.wanted(ctx, both, args)
 	if err != nil {
 		return err
 	}
 	results, broken := []backup.Verified{}, 0
 	for _, b := range wanted {
-		v, err := r.Verify(ctx, b, identities...)
+		v, err := both.of(b).Verify(ctx, b.Backup, identities...)
 		if err != nil {
 			return err
 		}
@@ -77,12 +77,12 @@ func (o verifyOptions) run(ctx context.Context, streams ui.Streams, args []strin
 	return nil
 }
 
-func (o verifyOptions) wanted(ctx context.Context, r *backup.Repository, args []string) ([]backup.Backup, error) {
+func (o verifyOptions) wanted(ctx context.Context, both repositories, args []string) ([]listed, error) {
 	if o.all {
-		return r.List(ctx)
+		return both.list(ctx)
 	}
-	b, err := r.Find(ctx, argument(args))
-	return []backup.Backup{b}, err
+	of, b, err := both.find(ctx, argument(args))
+	return []listed{{of, b}}, err
 }
 
 func verifyTable(results []backup.Verified) ui.Table {

@@ -79,7 +79,7 @@ func (r *rebuild) revoke(ctx context.Context, step *event.Step) error {
 
 // revocable reports whether a step makes a credential of the management cluster itself.
 func revocable(step string) bool {
-	return step == stacks.StepCredential || step == stacks.StepBackupCredential
+	return step == stacks.StepCredential || step == stacks.StepBackupCredential || step == stacks.StepSeedBackupCredential
 }
 
 // former are the credentials of the environment itself but ours, which are given by

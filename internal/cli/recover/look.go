@@ -71,7 +71,7 @@ func (r *rebuild) look(ctx context.Context, step *event.Step) (diagnosis.Seen, e
 	seen := seenIn(r.t.Name(), resources, things)
 	seen.FromSnapshot, seen.Survivor = r.fromSnapshot, r.survivor
 	seen.Backup = r.snapshot != nil
-	seen.Datastore = r.snapshot != nil && len(r.snapshot.Datastore) > 0
+	seen.Datastore = r.datastore != nil
 	if m := r.t.Environment.Spec.ManagementCluster; m != nil {
 		seen.Wanted = m.ControlPlane.Count
 	}

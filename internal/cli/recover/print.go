@@ -91,6 +91,9 @@ func (r result) tell(w io.Writer) {
 // summary says what is about to be done.
 func (r result) summary(w io.Writer) {
 	r.tell(w)
+	if d := r.Datastore; d != nil && r.Diagnosis.Repair == diagnosis.Datastore {
+		fmt.Fprintf(w, "datastore of backup %s, taken %s\n", d.Backup, d.Taken.UTC().Format(time.RFC3339))
+	}
 	if r.Diagnosis.Repair != "" && r.Diagnosis.Repair != diagnosis.Rebuild {
 		return
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/slipway-sh/slipway/internal/backup/snapshot"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/config"
@@ -31,8 +30,8 @@ type Wanted struct {
 	Identities []age.Identity
 }
 
-// Source reads a backup of an environment, and returns its id.
-type Source func(ctx context.Context, loaded *config.Loaded, w Wanted) (id string, s *snapshot.Snapshot, err error)
+// Source reads a backup of an environment.
+type Source func(ctx context.Context, loaded *config.Loaded, w Wanted) (Found, error)
 
 type options struct {
 	environment environment.Flags

@@ -80,14 +80,14 @@ func (r *rebuild) putDatastore(ctx context.Context, seed *remote.Machine) error 
 	if err != nil || knows {
 		return err
 	}
-	if r.snapshot == nil || len(r.snapshot.Datastore) == 0 {
+	if r.datastore == nil {
 		return fault.New("seed", errors.New("its data volume does not have the objects of the management cluster, and no backup with its datastore was read"),
 			"run the same command with --identity, and --at if another backup has the datastore: slipway backup show says so")
 	}
 	if err := r.admitDatastore(ctx); err != nil {
 		return err
 	}
-	return datastore.Put(ctx, seed, datastore.Folder, r.result.Backup, r.snapshot.Datastore)
+	return datastore.Put(ctx, seed, datastore.Folder, r.datastore.Backup, r.datastore.Archive)
 }
 
 func (r *rebuild) admitDatastore(ctx context.Context) error {
@@ -95,7 +95,7 @@ func (r *rebuild) admitDatastore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return moved(r.machineNames(), r.snapshot.Cloud, things)
+	return moved(r.machineNames(), r.datastore.Cloud, things)
 }
 
 // machineNames are what the names of the management cluster's servers begin with.

@@ -48,6 +48,8 @@ type result struct {
 	Diagnosis diagnosis.Verdict `json:"diagnosis,omitzero"`
 	// Absent are clusters of the backup that the management cluster does not have.
 	Absent []string `json:"absent,omitempty"`
+	// Datastore is the copy of the seed's datastore that there is.
+	Datastore *Datastore `json:"datastore,omitempty"`
 }
 
 // rebuild is one run.
@@ -56,8 +58,10 @@ type rebuild struct {
 	t        *target.Target
 	progress event.Sink
 	snapshot *snapshot.Snapshot
-	plan     *recovery.Plan
-	result   result
+	// datastore is nil if no backup has a copy of the seed's.
+	datastore *Datastore
+	plan      *recovery.Plan
+	result    result
 	// clouds are asked why machines do not come.
 	clouds *look.Cache
 }
@@ -164,12 +168,13 @@ func (r *rebuild) question() string {
 // read reads the backup and makes the plan. Nothing is changed.
 func (r *rebuild) read(ctx context.Context, source Source, wanted Wanted, now time.Time) error {
 	step := event.Start(r.progress, "backup", "reading the backup")
-	id, s, err := source(ctx, r.t.Loaded, wanted)
+	found, err := source(ctx, r.t.Loaded, wanted)
+	id, s := found.ID, found.Snapshot
 	if err == nil && s.Environment != r.t.Name() {
 		err = fault.Usage("backup "+id, fmt.Errorf("it is of environment %s, not of %s", s.Environment, r.t.Name()), "name the right target with --from, or the right environment file with -f")
 	}
 	if err == nil {
-		r.snapshot = s
+		r.snapshot, r.datastore = s, found.Datastore
 		r.plan, err = recovery.NewPlan(s, recovery.Scope{Own: stacks.ManagementNamespace + "/" + r.t.Name(), Cluster: r.cluster})
 		if err != nil && r.cluster != "" && fault.Remedy(err) == "" {
 			err = fault.Usage("--cluster "+r.cluster, err, "see what a backup has with slipway backup show")
@@ -185,9 +190,12 @@ func (r *rebuild) read(ctx context.Context, source Source, wanted Wanted, now ti
 			return fault.Usage("--leave "+name, errors.New("the backup has no such cluster"), "give it as namespace/name; slipway recover --dry-run lists them")
 		}
 	}
+	if found.Note != "" {
+		r.progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: found.Note})
+	}
 	step.End(fmt.Sprintf("%d objects, %d clusters, taken %s", r.plan.Objects(), len(clusters), since(s.Taken, now)), nil)
 	r.result = result{Environment: r.t.Name(), Backup: id, Taken: s.Taken, Objects: r.plan.Objects(), Clusters: clusters, Skipped: len(r.plan.Skipped),
-		Generation: s.Generation + 1, Waves: recovery.Waves(r.plan, r.leave), Checks: []recovery.Check{}, RPO: now.Sub(s.Taken).Seconds()}
+		Datastore: r.datastore, Generation: s.Generation + 1, Waves: recovery.Waves(r.plan, r.leave), Checks: []recovery.Check{}, RPO: now.Sub(s.Taken).Seconds()}
 	return nil
 }
 

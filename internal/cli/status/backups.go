@@ -7,12 +7,21 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/slipway-sh/slipway/internal/backup/record"
 )
 
 // backupLines are how the scheduled backups and the last drill went.
 func (r result) backupLines(now time.Time) (lines [][]string) {
-	if s := r.Backups.Schedule; s != nil {
-		state := fmt.Sprintf("made every %s, took %.0f s", duration.HumanDuration(time.Duration(s.Every*float64(time.Second))), s.Duration)
+	for _, one := range []struct {
+		what string
+		*record.Schedule
+	}{{"Backup", r.Backups.Schedule}, {"Seed backup", r.Backups.Seed}} {
+		s := one.Schedule
+		if s == nil {
+			continue
+		}
+		state := fmt.Sprintf("made %s, took %.0f s", often(s), s.Duration)
 		if s.Late(now) {
 			state = "late: " + cmp.Or(s.Error, "none was made in time")
 		} else if s.Error != "" {
@@ -20,16 +29,29 @@ func (r result) backupLines(now time.Time) (lines [][]string) {
 		} else if s.PruneError != "" {
 			state += "; old ones are not removed: " + s.PruneError
 		}
-		lines = append(lines, []string{"Backup", cmp.Or(s.Backup, "none"), state, ago(s.LastSuccess, now)})
+		lines = append(lines, []string{one.what, cmp.Or(s.Backup, "none"), state, ago(s.LastSuccess, now)})
 	}
 	if d := r.Backups.Drill; d != nil {
 		state := "passed"
 		if !d.Passed {
 			state = "failed: " + strings.Join(d.Failed, "; ")
 		}
+		if r.Backups.DrillLate(now) {
+			state += "; overdue"
+		}
 		lines = append(lines, []string{"Drill", d.Backup, state, "passed " + ago(d.LastPassed, now)})
+	} else if r.Backups.DrillLate(now) {
+		lines = append(lines, []string{"Drill", "none", "overdue", "passed never"})
 	}
 	return lines
+}
+
+// often says when backups are made.
+func often(s *record.Schedule) string {
+	if s.Cron != "" {
+		return "at " + s.Cron + " UTC"
+	}
+	return "every " + duration.HumanDuration(time.Duration(s.Every*float64(time.Second)))
 }
 
 func ago(at, now time.Time) string {
@@ -45,8 +67,19 @@ func (r result) backupTrouble(now time.Time) (trouble, fix string) {
 		return "the last backup was made " + ago(s.LastSuccess, now) + ": " + cmp.Or(s.Error, "the management cluster made none since then"),
 			"Make one with slipway backup create, and look at the Deployment slipway-backup in slipway-system"
 	}
+	if s := r.Backups.Seed; s != nil && s.Late(now) {
+		return "the last backup of the seed's datastore was made " + ago(s.LastSuccess, now) + ": " + cmp.Or(s.Error, "the seed made none since then"),
+			"Make one with slipway backup create, and look at the Deployment slipway-backup in slipway-system on the seed"
+	}
 	if d := r.Backups.Drill; d != nil && !d.Passed {
 		return "backup " + d.Backup + " cannot be restored: " + strings.Join(d.Failed, "; "), "Make another with slipway backup create, and drill it"
+	}
+	if r.Backups.DrillLate(now) {
+		last := time.Time{}
+		if d := r.Backups.Drill; d != nil {
+			last = d.LastPassed
+		}
+		return "no backup was restored for practice in time: a drill passed last " + ago(last, now), "Run slipway backup drill where the private key is"
 	}
 	return "", ""
 }

@@ -101,6 +101,10 @@ func health(ctx context.Context, t *target.Target, shelved bool) (facts, error) 
 	if f.clusters, err = clusters(ctx, on, "seed"); err != nil || seed.Management == "" {
 		return f, err
 	}
+	own, err := record.Load(ctx, on.Typed)
+	if err != nil {
+		return f, err
+	}
 	if on, err = kubernetes.Reach(machine, seed.Management); err != nil {
 		return f, err
 	}
@@ -109,6 +113,7 @@ func health(ctx context.Context, t *target.Target, shelved bool) (facts, error) 
 	if err == nil {
 		f.backups, err = record.Load(ctx, on.Typed)
 	}
+	f.backups.Seed = own.Schedule
 	return f, err
 }
 

@@ -89,7 +89,9 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if len(things) > 0 {
 		known, err := health(ctx, t, target.ShelvedSeed(things))
 		r.Seed, r.Clusters, r.SSH, r.Note = known.seed, known.clusters, known.access, known.note
-		r.Backups = known.backups
+		if r.Backups = known.backups; t.Environment.Spec.Backup == nil || t.Environment.Spec.Backup.Schedule == nil {
+			r.Backups.Schedule, r.Backups.Seed = nil, nil // of a schedule that is no more
+		}
 		if err != nil {
 			r.Unreachable = err.Error()
 			r.shelved = r.Unreachable == errShelved.Error()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/scheduledbackup"
 	"github.com/slipway-sh/slipway/internal/backup"
+	"github.com/slipway-sh/slipway/internal/backup/rhythm"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -61,8 +62,12 @@ func scheduled(loaded *config.Loaded, authorities string) (*scheduledbackup.Sett
 			"add it, or bring back the file backup.key of the signer that is named")
 	}
 	s := &scheduledbackup.Settings{Environment: loaded.Environment.Metadata.Name, Target: spec.Target, Recipients: spec.Recipients, Signers: spec.Signers, Groups: spec.Groups,
-		Keep:  backup.Keep{Last: spec.Keep.Last, Daily: spec.Keep.Daily, Weekly: spec.Keep.Weekly, Monthly: spec.Keep.Monthly},
-		Every: time.Duration(spec.Schedule.Every).String(), Key: key[:]}
+		Keep: backup.Keep{Last: spec.Keep.Last, Daily: spec.Keep.Daily, Weekly: spec.Keep.Weekly, Monthly: spec.Keep.Monthly},
+		Key:  key[:]}
+	s.Every, s.Cron = said(spec.Schedule.Rhythm())
+	if spec.Drill != nil {
+		s.DrillEvery, s.DrillCron = said(spec.Drill.Rhythm())
+	}
 	own, err := read(spec.CAFile)
 	if err != nil {
 		return nil, err
@@ -72,6 +77,14 @@ func scheduled(loaded *config.Loaded, authorities string) (*scheduledbackup.Sett
 		s.S3, err = s3Login(string(spec.Schedule.S3CredentialsFile))
 	}
 	return s, err
+}
+
+// said is a rhythm as settings say it.
+func said(r rhythm.Rhythm) (every, cron string) {
+	if cron = r.Calendar(); cron != "" {
+		return "", cron
+	}
+	return r.String(), ""
 }
 
 // s3Login reads a file as AWS's tools write it.

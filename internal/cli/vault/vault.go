@@ -38,7 +38,13 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 // Open opens the backups of an environment for reading. url overrides
 // spec.backup.target unless it is "".
 func Open(ctx context.Context, loaded *config.Loaded, url string) (*backup.Repository, error) {
-	return open(ctx, loaded, url, backup.Options{})
+	return open(ctx, loaded, url, "", backup.Options{})
+}
+
+// OpenSeed opens the backups of the seed's datastore, which the seed makes by itself, for
+// reading. They are in a folder of their own at the same target.
+func OpenSeed(ctx context.Context, loaded *config.Loaded, url string) (*backup.Repository, error) {
+	return open(ctx, loaded, url, location.Seed, backup.Options{})
 }
 
 // OpenToWrite opens them for a backup, with the writer's key of this environment,
@@ -56,10 +62,10 @@ func OpenToWrite(ctx context.Context, loaded *config.Loaded, url string, recipie
 	if o.Key, err = target.WriterKey(loaded); err != nil {
 		return nil, err
 	}
-	return open(ctx, loaded, url, o)
+	return open(ctx, loaded, url, "", o)
 }
 
-func open(ctx context.Context, loaded *config.Loaded, url string, o backup.Options) (*backup.Repository, error) {
+func open(ctx context.Context, loaded *config.Loaded, url, folder string, o backup.Options) (*backup.Repository, error) {
 	spec := loaded.Environment.Spec.Backup
 	if spec == nil {
 		spec = &config.Backup{}
@@ -71,11 +77,14 @@ func open(ctx context.Context, loaded *config.Loaded, url string, o backup.Optio
 	if err != nil {
 		return nil, fault.Usage("target "+url, err, "write file://./backups, swift://container/prefix or s3://bucket/prefix?endpoint=https://…")
 	}
+	if at = at.In(loaded.Dir); folder != "" {
+		at = at.Below(folder)
+	}
 	access, err := access(ctx, loaded, at, string(spec.CAFile))
 	if err != nil {
 		return nil, err
 	}
-	t, err := backuptarget.Open(at.In(loaded.Dir), access)
+	t, err := backuptarget.Open(at, access)
 	if err != nil {
 		return nil, err
 	}

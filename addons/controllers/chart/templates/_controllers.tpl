@@ -1,7 +1,8 @@
 {{- /*
 What all Deployments have alike. Each takes a dict of root, name (of the objects),
 set (of `slipway serve controllers --only`) and more of them, values, args, and the
-bounds of its folder for temporary files. `mounts` are Secrets and `configs` ConfigMaps by the
+bounds of its folder for temporary files. `machine` is where it has the root of its node, if
+it needs that. `mounts` are Secrets and `configs` ConfigMaps by the
 folder where they are; `api` says that it is no set of controllers but the API.
 */ -}}
 {{- define "labels" -}}
@@ -14,6 +15,12 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 
 {{- define "selector" -}}
 app.kubernetes.io/name: {{ .name }}
+{{- end }}
+
+{{- /* Whether this set looks at the fence; the API never does. */ -}}
+{{- define "fenced" -}}
+{{- $fence := .root.Values.fence -}}
+{{- if and $fence.environment (not .api) (or (not $fence.only) (eq $fence.only .set)) }}yes{{ end -}}
 {{- end }}
 
 {{- define "metadata" -}}
@@ -29,7 +36,7 @@ metadata:
   name: {{ .values.namespace }}
   labels:
     {{- include "labels" . | nindent 4 }}
-    pod-security.kubernetes.io/enforce: restricted
+    pod-security.kubernetes.io/enforce: {{ if .machine }}privileged{{ else }}restricted{{ end }}
 {{- end }}
 
 {{- define "identity" }}
@@ -165,7 +172,7 @@ spec:
         {{- with .settings }}
         slipway.sh/settings: {{ sha256sum . }}
         {{- end }}
-        {{- if and .root.Values.fence.environment (not .api) }}
+        {{- if include "fenced" . }}
         slipway.sh/fence: {{ sha256sum (toJson .root.Values.fence) }}
         {{- end }}
     spec: {{- include "pod" . | nindent 6 }}
@@ -175,10 +182,15 @@ spec:
 serviceAccountName: {{ .name }}
 terminationGracePeriodSeconds: 40
 securityContext:
+  {{- if .machine }}
+  runAsUser: 0
+  runAsGroup: 0
+  {{- else }}
   runAsNonRoot: true
   runAsUser: 65532
   runAsGroup: 65532
   fsGroup: 65532
+  {{- end }}
   seccompProfile: {type: RuntimeDefault}
 affinity:
   podAntiAffinity:
@@ -209,11 +221,9 @@ containers:
       - controllers
       - --only={{ concat (list .set) (.more | default list) | join "," }}
       {{- end }}
-      {{- with .root.Values.fence.environment }}
-      {{- if not $.api }}
-      - --fence-environment={{ . }}
+      {{- if include "fenced" . }}
+      - --fence-environment={{ .root.Values.fence.environment }}
       - --fence-clouds=/etc/slipway/fence/clouds.yaml
-      {{- end }}
       {{- end }}
       - --log-level={{ .root.Values.logLevel }}
       {{- range concat .args .values.args }}
@@ -259,13 +269,16 @@ containers:
     securityContext:
       allowPrivilegeEscalation: false
       readOnlyRootFilesystem: true
-      capabilities: {drop: [ALL]}
+      capabilities: {drop: [ALL]{{ if .machine }}, add: [SYS_CHROOT]{{ end }}}
     volumeMounts:
       - {name: tmp, mountPath: /tmp}
+      {{- with .machine }}
+      - {name: machine, mountPath: {{ . }}}
+      {{- end }}
       {{- range $name, $folder := merge (dict) (.mounts | default dict) (.configs | default dict) }}
       - {name: {{ $name }}, mountPath: {{ $folder }}, readOnly: true}
       {{- end }}
-      {{- if and .root.Values.fence.environment (not .api) }}
+      {{- if include "fenced" . }}
       - {name: fence, mountPath: /etc/slipway/fence, readOnly: true}
       {{- end }}
       {{- if .root.Values.trustBundle }}
@@ -274,13 +287,16 @@ containers:
 volumes:
   - name: tmp
     emptyDir: {{- toYaml .tmp | nindent 6 }}
+  {{- if .machine }}
+  - {name: machine, hostPath: {path: /, type: Directory}}
+  {{- end }}
   {{- range $name, $folder := .mounts }}
   - {name: {{ $name }}, secret: {secretName: {{ $name }}, defaultMode: 0440}}
   {{- end }}
   {{- range $name, $folder := .configs }}
   - {name: {{ $name }}, configMap: {name: {{ $name }}}}
   {{- end }}
-  {{- if and .root.Values.fence.environment (not .api) }}
+  {{- if include "fenced" . }}
   - {name: fence, secret: {secretName: {{ .name }}-fence, defaultMode: 0440}}
   {{- end }}
   {{- if .root.Values.trustBundle }}
