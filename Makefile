@@ -110,8 +110,8 @@ bin/ansible/ansible:
 # OpenStack's tosca-parser reads packages for Tacker. TOSCAPARSER is a folder with its
 # modules and what they need, SOL001 one with ETSI's definitions 2.6.1: Debian's package
 # of the parser lacks its own definitions, and ETSI's are for you to get.
-TOSCAPARSER ?=
-SOL001 ?=
+TOSCAPARSER ?= tosca-parser
+SOL001 ?= sol001
 
 tosca:
 	SLIPWAY_TOSCAPARSER=$(abspath $(TOSCAPARSER)) SLIPWAY_SOL001=$(abspath $(SOL001)) go test -count=1 -run TestToscaParser -v ./addons/tacker/csar

@@ -1,6 +1,6 @@
-// Package tacker runs packages as OpenStack Tacker does: its Kubernetes and Helm drivers
+// Package lifecycle runs packages as OpenStack Tacker does: its Kubernetes and Helm drivers
 // and its management scripts, on a real API server.
-package tacker
+package lifecycle
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package tacker
+package lifecycle
 
 import (
 	"bytes"

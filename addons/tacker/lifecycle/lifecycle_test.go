@@ -1,4 +1,4 @@
-package tacker
+package lifecycle
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ import (
 // build makes a package of the example's spec with a Kubernetes version.
 func build(t *testing.T, variant csar.Variant, namespace, version string) *csar.Package {
 	t.Helper()
-	text, err := os.ReadFile("../../addons/tacker/csar/testdata/shop.yaml")
+	text, err := os.ReadFile("../csar/testdata/shop.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
