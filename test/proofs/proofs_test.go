@@ -30,13 +30,13 @@ func skip(t *testing.T) {
 
 // TestQuick needs nothing.
 //
-// proves: F10, M-C7
+// PROVES: F10, M-C7
 func TestQuick(t *testing.T) {}
 
 func TestReal(t *testing.T) {
 	bundle(t)
 	t.Run("part", func(t *testing.T) {
-		// proves: F2
+		// PROVES: F2
 	})
 }
 
@@ -50,6 +50,7 @@ func TestSlow(t *testing.T) {
 func sourceOf(t *testing.T, text string) *source {
 	t.Helper()
 	dir := t.TempDir()
+	text = strings.ReplaceAll(text, "PROVES", "proves") // here it would be a claim
 	file := filepath.Join(dir, "addons", "p", "p_test.go")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
