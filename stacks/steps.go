@@ -45,7 +45,7 @@ const (
 	// StepBackupCredential is what the management cluster's own backups log in with.
 	StepBackupCredential = "backup-login"
 	// StepSeedBackupCredential is what the backups of the seed's datastore log in with.
-	StepSeedBackupCredential = "seed-backup-login"
+	StepSeedBackupCredential = "datastore-login"
 )
 
 // The steps of the Magnum-compatible API: in OpenStack, then on the management

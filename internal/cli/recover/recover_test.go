@@ -82,7 +82,7 @@ func TestExitCodesAfterTheFirstObject(t *testing.T) {
 func TestOnlyFormerCredentialsOfTheEnvironmentAreRevoked(t *testing.T) {
 	t.Parallel()
 	things := []openstack.Resource{{Type: "application credential", ID: "new", Step: "credential"}, {Type: "application credential", ID: "old", Step: "credential"},
-		{Type: "application credential", ID: "tenant", Step: "cluster-shop-0123abcd"}, {Type: "application credential", ID: "backups", Step: "backup-login"}, {Type: "application credential", ID: "seed", Step: "seed-backup-login"}, {Type: "server", ID: "old", Step: "credential"}}
+		{Type: "application credential", ID: "tenant", Step: "cluster-shop-0123abcd"}, {Type: "application credential", ID: "backups", Step: "backup-login"}, {Type: "application credential", ID: "seed", Step: "datastore-login"}, {Type: "server", ID: "old", Step: "credential"}}
 	var ids []string
 	for _, thing := range former(things, map[string]string{"credential": "new"}) {
 		ids = append(ids, thing.ID)
