@@ -27,7 +27,7 @@ import (
 // unstacks, counts what is left, stacks once more, and cleans. Everything outside of the
 // host is blocked, api.github.com too, and nobody asks for it.
 //
-// proves: D-09, D-11, D-12, D-15
+// proves: D-09, D-10, D-11, D-12, D-15, D-20
 func TestPhasesOnACloud(t *testing.T) {
 	server := kubetest.Start(t) // skips without SLIPWAY_BUNDLE
 	server.Define(t)
