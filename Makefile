@@ -47,6 +47,8 @@ test:
 # Packages with tests that skip without a bundle: on a real API server, a real
 # etcd or real machines. `make verify` finds tests that nothing here runs.
 REAL = $(shell go run ./test/proofs -packages SLIPWAY_BUNDLE)
+# The other tests in them have run by make test; those of the docs run with the bundle too.
+REAL_TESTS = $(shell go run ./test/proofs -tests SLIPWAY_BUNDLE)
 
 # Those with machines, each alone: a test that copies mounts keeps their loop devices busy.
 MACHINES = ./internal/sandbox/container ./internal/sandbox/qemu
@@ -57,7 +59,7 @@ S3_SERVER := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 e2e: bundle magnumclient ansible
 	GOBIN=$(abspath bin) go install $(S3_SERVER)
 	SLIPWAY_S3_SERVER=$(abspath bin/versitygw) go test -count=1 -run S3 ./stacks/engine ./internal/backup/target
-	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 2 $(filter-out $(MACHINES),$(REAL))
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 2 -run '$(REAL_TESTS)|TestDocs' $(filter-out $(MACHINES),$(REAL))
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 $(MACHINES)
 	OS_CLOUD= SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/devcloud/capo
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/moving

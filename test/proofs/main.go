@@ -17,8 +17,8 @@ import (
 )
 
 type options struct {
-	root, only, packages, fuzz string
-	list, page, check          bool
+	root, only, packages, tests, fuzz string
+	list, page, check                 bool
 }
 
 func main() {
@@ -29,6 +29,7 @@ func main() {
 	flag.BoolVar(&o.page, "page", false, "write docs/proofs.md")
 	flag.BoolVar(&o.check, "check", false, "compare docs/proofs.md with the tests, and look for tests that nothing runs")
 	flag.StringVar(&o.packages, "packages", "", "name the packages whose tests need this variable; for SLIPWAY_BUNDLE without those below test")
+	flag.StringVar(&o.tests, "tests", "", "name the tests in these packages, for go test -run")
 	flag.StringVar(&o.fuzz, "fuzz", "", "run each fuzz target this long, such as 1m")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -46,18 +47,18 @@ func (o options) start(ctx context.Context) error {
 		}
 		return nil
 	}
-	if !o.page && !o.check && o.packages == "" && o.fuzz == "" {
+	if !o.page && !o.check && o.packages == "" && o.tests == "" && o.fuzz == "" {
 		return o.run(ctx)
 	}
 	s, err := read(o.root)
 	switch {
 	case err != nil:
 		return err
-	case o.packages == "SLIPWAY_BUNDLE":
-		fmt.Println(strings.Join(s.packages(o.packages, realFolders()), " "))
-		return nil
 	case o.packages != "":
-		fmt.Println(strings.Join(s.packages(o.packages, nil), " "))
+		fmt.Println(strings.Join(s.packages(o.packages, foldersFor(o.packages)), " "))
+		return nil
+	case o.tests != "":
+		fmt.Println(strings.Join(s.names(o.tests, foldersFor(o.tests)), "|"))
 		return nil
 	case o.fuzz != "":
 		return fuzz(ctx, o.root, s, o.fuzz, os.Stdout)

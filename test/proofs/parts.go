@@ -54,6 +54,18 @@ func (p part) by() string {
 	return "by hand"
 }
 
+// bundleVariable names the bundle for tests that need one.
+const bundleVariable = "SLIPWAY_BUNDLE"
+
+// foldersFor are the folders that are looked through for tests that need a variable; none
+// means all.
+func foldersFor(variable string) []string {
+	if variable == bundleVariable {
+		return realFolders()
+	}
+	return nil
+}
+
 // realFolders are those whose packages `make e2e` runs with a bundle; test has
 // lines of its own.
 func realFolders() []string { return []string{"addons", "images", "internal", "stacks"} }

@@ -81,6 +81,9 @@ func TestWhatNothingRunsIsFound(t *testing.T) {
 	if have := s.packages("SLIPWAY_BUNDLE", []string{"addons"}); !slices.Equal(have, []string{"./addons/p"}) {
 		t.Errorf("packages %v", have)
 	}
+	if have := s.names("SLIPWAY_BUNDLE", []string{"addons"}); !slices.Equal(have, []string{"TestReal"}) {
+		t.Errorf("tests that need a bundle: %q", have)
+	}
 	if have := s.packages("SLIPWAY_BUNDLE", []string{"addon"}); len(have) > 0 {
 		t.Errorf("packages of another folder %v", have)
 	}

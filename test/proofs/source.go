@@ -247,11 +247,24 @@ func (s *source) tests() []*function {
 // packages are the packages below folders with a test that needs a variable.
 func (s *source) packages(name string, below []string) []string {
 	found := map[string]bool{}
-	for _, f := range s.tests() {
-		inside := len(below) == 0 || slices.ContainsFunc(below, func(dir string) bool { return f.dir == dir || strings.HasPrefix(f.dir, dir+"/") })
-		if inside && !found["./"+f.dir] && slices.Contains(s.needs(f), name) {
-			found["./"+f.dir] = true
-		}
+	for _, f := range s.needing(name, below) {
+		found["./"+f.dir] = true
 	}
 	return slices.Sorted(maps.Keys(found))
+}
+
+// names are those of the tests below folders that need a variable.
+func (s *source) names(name string, below []string) []string {
+	found := map[string]bool{}
+	for _, f := range s.needing(name, below) {
+		found[f.name] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+func (s *source) needing(name string, below []string) []*function {
+	return slices.DeleteFunc(s.tests(), func(f *function) bool {
+		inside := len(below) == 0 || slices.ContainsFunc(below, func(dir string) bool { return f.dir == dir || strings.HasPrefix(f.dir, dir+"/") })
+		return !inside || !slices.Contains(s.needs(f), name)
+	})
 }
