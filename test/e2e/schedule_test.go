@@ -34,13 +34,18 @@ func TestScheduledBackup(t *testing.T) {
 	p.schedule()
 	p.upForTenants()
 	p.operatorsCluster()
-	before := p.backups()
+	before := p.backups("management")
 	// From here on nothing of this machine runs but looks at the target.
 	p.eventually("a backup that the management cluster made", 12*time.Minute, func() (string, bool) {
-		now := p.backups()
+		now := p.backups("management")
 		return p.do("backup", "list"), len(now) > len(before) && now[0].Damage == "" && now[0].Cloud["servers"] > 0
 	})
-	latest := p.backups()[0]
+	latest := p.backups("management")[0]
+	p.eventually("a backup that the seed made", 6*time.Minute, func() (string, bool) {
+		now := p.backups("seed")
+		return p.do("backup", "list"), len(now) > 0 && now[0].Damage == "" && now[0].Cloud["servers"] > 0
+	})
+	p.do("backup", "verify", p.backups("seed")[0].ID, "--identity", identity)
 	t.Logf("backup %+v", latest)
 	p.timed("verify", func() { p.do("backup", "verify", latest.ID, "--identity", identity) })
 	var result struct {
@@ -65,10 +70,10 @@ func TestScheduledBackup(t *testing.T) {
 		t.Errorf("the tenant's servers were %v, are %v", servers, after)
 	}
 	p.eventually("a backup of the next generation", 12*time.Minute, func() (string, bool) {
-		now := p.backups()
+		now := p.backups("management")
 		return p.do("backup", "list"), len(now) > 0 && now[0].Damage == "" && now[0].Generation == 1
 	})
-	p.timed("down", func() { p.do("down", "--delete-clusters", "--yes") })
+	p.timed("down", func() { p.goDown("--delete-clusters") })
 }
 
 // schedule adds a schedule to the backups that backedUp wrote.
@@ -88,11 +93,12 @@ func (p *project) schedule() {
 	}
 }
 
-// backups are those of the management cluster that are listed, the newest first.
-func (p *project) backups() (all []scheduled) {
+// backups are those of the management cluster or of the seed that are listed, the newest
+// first.
+func (p *project) backups(of string) (all []scheduled) {
 	p.t.Helper()
 	if err := json.Unmarshal([]byte(p.do("backup", "list", "-o", "json")), &all); err != nil {
 		p.t.Fatal(err)
 	}
-	return slices.DeleteFunc(all, func(b scheduled) bool { return b.Of != "management" })
+	return slices.DeleteFunc(all, func(b scheduled) bool { return b.Of != of })
 }
