@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/backup/record"
 	"github.com/slipway-sh/slipway/internal/backup/rhythm"
+	"github.com/slipway-sh/slipway/internal/recovery/fence"
 )
 
 // How long is waited after a failure: it doubles up to mostDelay, or to the interval.
@@ -16,6 +17,9 @@ const (
 	firstDelay = time.Minute
 	mostDelay  = 30 * time.Minute
 )
+
+// beginDelay is how long is waited while the first look at the fence goes on.
+const beginDelay = time.Second
 
 // attemptTime bounds one attempt. A backup of 1,000 clusters takes a minute.
 const attemptTime = time.Hour
@@ -51,7 +55,10 @@ func (r *runner) Start(ctx context.Context) error {
 		if !wait(ctx, time.Until(due)) {
 			return nil
 		}
-		if err := r.allowed(ctx); err != nil {
+		if err := r.allowed(ctx); errors.Is(err, fence.ErrBegins) { // no failure: the process has just started
+			delay = beginDelay
+			continue
+		} else if err != nil {
 			s.Error = "no backup was made: " + err.Error()
 			r.note(ctx, s, err)
 			delay = min(firstDelay, r.due.Shortest(time.Now()))

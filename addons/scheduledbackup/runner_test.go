@@ -3,6 +3,7 @@ package scheduledbackup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/backup/record"
 	"github.com/slipway-sh/slipway/internal/backup/rhythm"
+	"github.com/slipway-sh/slipway/internal/recovery/fence"
 )
 
 // world is what a runner works on; the test chooses what fails.
@@ -101,6 +103,20 @@ func TestFailuresAreCountedAndTriedAgain(t *testing.T) {
 		w.run(t, time.Hour, time.Minute)
 		if s := w.state.Schedule; s.Failures != 4 || s.Error != "" || s.PruneError != "denied" || s.LastSuccess.IsZero() {
 			t.Errorf("record %+v", s)
+		}
+	})
+}
+
+// TestTheFirstLookAtTheFenceIsAwaited: a process that has just started failed at nothing, and
+// status would tell of it for a minute.
+func TestTheFirstLookAtTheFenceIsAwaited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{forbid: fmt.Errorf("the fence is closed: %w", fence.ErrBegins)}
+		time.AfterFunc(3500*time.Millisecond, func() { w.forbid = nil })
+		w.run(t, time.Hour, 10*time.Second)
+		if len(w.made) != 1 || len(w.told) != 1 || w.told[0] != nil || w.state.Schedule.Failures != 0 {
+			t.Errorf("%d backups, told %v", len(w.made), w.told)
 		}
 	})
 }

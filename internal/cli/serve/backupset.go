@@ -2,7 +2,7 @@ package serve
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -52,7 +52,7 @@ func (b *barrier) allowed(ctx context.Context) error {
 		return nil
 	}
 	if err := b.watch.Allowed(ctx); err != nil {
-		return errors.Join(errors.New("the fence is closed"), err)
+		return fmt.Errorf("the fence is closed: %w", err)
 	}
 	return nil
 }

@@ -61,14 +61,22 @@ func ago(at, now time.Time) string {
 	return duration.HumanDuration(now.Sub(at)) + " ago"
 }
 
+// made says when the last backup was made.
+func made(what string, s *record.Schedule, now time.Time) string {
+	if s.LastSuccess.IsZero() {
+		return "no " + what + " was ever made"
+	}
+	return "the last " + what + " was made " + ago(s.LastSuccess, now)
+}
+
 // backupTrouble is what is wrong with the backups, "" if nothing is.
 func (r result) backupTrouble(now time.Time) (trouble, fix string) {
 	if s := r.Backups.Schedule; s != nil && s.Late(now) {
-		return "the last backup was made " + ago(s.LastSuccess, now) + ": " + cmp.Or(s.Error, "the management cluster made none since then"),
+		return made("backup", s, now) + ": " + cmp.Or(s.Error, "the management cluster made none since then"),
 			"Make one with slipway backup create, and look at the Deployment slipway-backup in slipway-system"
 	}
 	if s := r.Backups.Seed; s != nil && s.Late(now) {
-		return "the last backup of the seed's datastore was made " + ago(s.LastSuccess, now) + ": " + cmp.Or(s.Error, "the seed made none since then"),
+		return made("backup of the seed's datastore", s, now) + ": " + cmp.Or(s.Error, "the seed made none since then"),
 			"Make one with slipway backup create, and look at the Deployment slipway-backup in slipway-system on the seed"
 	}
 	if d := r.Backups.Drill; d != nil && !d.Passed {

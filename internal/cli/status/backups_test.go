@@ -28,7 +28,7 @@ func TestBackupsAndDrillsAreShown(t *testing.T) {
 		"one failed":         {record.State{Schedule: &failing}, "the last attempt failed: there is no space left", ""},
 		"late":               {record.State{Schedule: &late}, "late: access is denied 5h ago", "5h ago: access is denied"},
 		"nobody tried":       {record.State{Schedule: &silent}, "late: none was made in time", "made none since then"},
-		"never":              {record.State{Schedule: &record.Schedule{Every: 3600}}, "Backup none late", "never"},
+		"never":              {record.State{Schedule: &record.Schedule{Every: 3600}}, "Backup none late", "no backup was ever made: the management cluster made none"},
 		"the seed's is late": {record.State{Schedule: &good, Seed: &late}, "[Seed backup b1 late: access is denied 5h ago]", "seed's datastore was made 5h ago: access is denied"},
 		"the seed's is made": {record.State{Schedule: &good, Seed: &good}, "[Seed backup b1 made every 60m, took 12 s 30m ago]", ""},
 		"a calendar":         {record.State{Schedule: &nightly}, "made at 30 2 * * * UTC", ""},

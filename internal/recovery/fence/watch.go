@@ -52,8 +52,11 @@ type State struct {
 	Read        time.Time
 }
 
-// errUnread is the cause before the first look.
+// errUnread is the cause until a look succeeds.
 var errUnread = errors.New("the fence of the environment has not been read yet")
+
+// ErrBegins is the cause before the first look has ended: it passes in a moment.
+var ErrBegins = fmt.Errorf("%w: the first look goes on", errUnread)
 
 // Run looks regularly until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
@@ -144,7 +147,7 @@ func (w *Watch) closed(now time.Time) error {
 	case errors.Is(w.state.Err, ErrFenced):
 		return w.state.Err
 	case w.opened.IsZero() && w.state.Err == nil:
-		return errUnread
+		return ErrBegins
 	case w.opened.IsZero():
 		return fmt.Errorf("%w: %w", errUnread, w.state.Err)
 	case now.Sub(w.opened) > patience:
