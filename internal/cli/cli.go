@@ -55,7 +55,7 @@ func Run(ctx context.Context, streams ui.Streams, args []string) error {
 	record(root, recorder, streams)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && !fault.Told(err) {
 		return interrupted(ctx, err)
 	}
 	return err

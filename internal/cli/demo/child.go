@@ -39,10 +39,13 @@ func child(streams ui.Streams) run {
 			ended <- cmd.Run()
 		}()
 		err = <-ended
+		var exit *exec.ExitError
 		if ctx.Err() != nil {
+			if errors.As(err, &exit) && exit.ExitCode() > 0 { // it has said that it was interrupted
+				return fmt.Errorf("%w: %w", context.Cause(ctx), fault.Status(exit.ExitCode()))
+			}
 			return context.Cause(ctx)
 		}
-		var exit *exec.ExitError
 		if errors.As(err, &exit) && exit.ExitCode() > 0 {
 			return &fault.Fault{Exit: fault.Exit(exit.ExitCode()), Object: "slipway " + strings.Join(args[:min(2, len(args))], " "),
 				Err: errors.New("it failed: its error is above"), Remedy: "fix the cause, and run slipway demo again: it continues"}
