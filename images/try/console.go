@@ -22,9 +22,13 @@ type console struct {
 	// what is known of the machine.
 	kernelSpoke, login, cloudInit, noSource, marker bool
 	loginSince                                      time.Duration
-	rootBytes                                       int64
-	failedUnits                                     []string
-	node                                            Node
+	// hung is when the kernel first said, after the last milestone, that a task waits for a
+	// device in vain; report are its words.
+	hung        time.Duration
+	report      string
+	rootBytes   int64
+	failedUnits []string
+	node        Node
 }
 
 func newConsole(i image) *console { return &console{image: i, reached: map[Milestone]time.Duration{}} }
@@ -96,6 +100,7 @@ var stops = []struct {
 var (
 	noSource    = regexp.MustCompile(`Datasource DataSourceNone|No instance datasource found|did not find any data source|Used fallback datasource`)
 	cloudInit   = regexp.MustCompile(`Cloud-init v\. |cloud-init\[\d+\]`)
+	hungTask    = regexp.MustCompile(`INFO: task \S+ blocked for more than \d+ seconds`)
 	loginPrompt = regexp.MustCompile(`\w login:`)
 	markerLine  = regexp.MustCompile(`slipway-report root_kib=(\d{1,15}) failed=(\S*)(?: kubeadm=(\S*) kubelet=(\S*) runtime=(\S*))? end`)
 )
@@ -122,6 +127,9 @@ func (c *console) read(line string, at time.Duration) {
 	}
 	c.cloudInit = c.cloudInit || cloudInit.MatchString(line)
 	c.noSource = c.noSource || noSource.MatchString(line)
+	if c.hung == 0 && hungTask.MatchString(line) {
+		c.hung, c.report = at, line
+	}
 	if !c.login && loginPrompt.MatchString(line) {
 		c.login, c.loginSince = true, at
 		c.reach(InitStarted, at)
@@ -146,7 +154,7 @@ func (c *console) reach(m Milestone, at time.Duration) {
 		}
 		if earlier == m {
 			if _, known := c.reached[m]; !known {
-				c.reached[m] = at
+				c.reached[m], c.hung = at, 0 // it goes on: the device was only slow
 			}
 			return
 		}

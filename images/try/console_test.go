@@ -83,6 +83,7 @@ func TestVerdicts(t *testing.T) {
 		finished = "[   48.1] cloud-init[700]: Cloud-init v. 22.4.2 finished at Tue, 24 Nov 2026 12:00:00 +0000. Datasource DataSourceConfigDrive [net,ver=2][source=/dev/vdb].  Up 48.90 seconds\n"
 		grown    = "\r\nslipway-report root_kib=6291456 failed=a.service,b.service, end\r\n"
 		same     = "slipway-report root_kib=1900000 failed= end\n"
+		hung     = "[  242.7] INFO: task kworker/u4:1:33 blocked for more than 120 seconds.\n"
 		prompt   = "\r\nslipway-try login: "
 		patience = time.Minute
 	)
@@ -108,6 +109,9 @@ func TestVerdicts(t *testing.T) {
 		"a silent machine":                {"SeaBIOS (version 1)\nGRUB loading.\n" + grown, true, 0, nil, NoSerialConsole, true},
 		"a silent machine, without data":  {"SeaBIOS (version 1)\nGRUB loading.\n", true, 2 * patience, nil, NoSerialConsole, true},
 		"in time":                         {start, false, 0, nil, "", false},
+		"a disk that was slow":            {"GRUB loading.\n[    1.000000] a\n" + hung + start, false, 2 * patience, nil, "", false},
+		"a device hangs, maybe":           {start + hung, false, patience / 2, nil, "", false},
+		"a device hangs":                  {start + hung, false, 2 * patience, nil, DeviceHung, true},
 		"too late":                        {start, false, 2 * time.Hour, nil, TimedOut, true},
 		"QEMU does not start":             {"", false, 0, errors.New("no such option"), EmulatorFailed, true},
 		"a restart":                       {start, false, 0, errors.New("off"), Restarted, true},

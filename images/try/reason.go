@@ -39,6 +39,7 @@ const (
 	NoSSH             Reason = "no SSH"
 	RootNotGrown      Reason = "root did not grow"
 	IncompleteNode    Reason = "incomplete node"
+	DeviceHung        Reason = "device hung"
 	TimedOut          Reason = "timed out"
 	EmulatorFailed    Reason = "QEMU ended"
 )
@@ -46,7 +47,7 @@ const (
 // Reasons lists all of them.
 func Reasons() []Reason {
 	return []Reason{NoBootLoader, WrongArchitecture, LoaderStopped, NoRoot, KernelPanic, EmergencyMode, Restarted, NoSerialConsole, NoDataSource,
-		NoCloudInit, NoUserData, NoSSH, RootNotGrown, IncompleteNode, TimedOut, EmulatorFailed}
+		NoCloudInit, NoUserData, NoSSH, RootNotGrown, IncompleteNode, DeviceHung, TimedOut, EmulatorFailed}
 }
 
 // remedies say what to do about each.
@@ -66,6 +67,7 @@ func remedy(r Reason) string {
 		NoSSH:             "install an SSH server, let it start at boot, and open its port in the image's firewall",
 		RootNotGrown:      "install growpart (cloud-guest-utils or cloud-utils-growpart), make the root the last partition, and leave growpart and resizefs in cloud_init_modules",
 		IncompleteNode:    "build the image with kubeadm and kubelet of one version and containerd, as image-builder does",
+		DeviceHung:        "read the kernel's report (-o json); by emulation run the same command once more, else check the storage of this machine",
 		TimedOut:          "read the end of the console (-o json); if the machine was only slow, use a longer --timeout",
 		EmulatorFailed:    "fix what QEMU says, or choose another --accelerator",
 	}[r]

@@ -41,7 +41,7 @@ func TestAnInterruptLeavesNothing(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || time.Since(begin) > time.Minute {
 		t.Errorf("%v after %v", err, time.Since(begin))
 	}
-	if fault.ExitCode(err) != fault.ExitInterrupted || fault.Remedy(err) != again {
+	if fault.ExitCode(err) != fault.ExitInterrupted || fault.Remedy(err) != repeat {
 		t.Errorf("exit code %d, fix: %s", fault.ExitCode(err), fault.Remedy(err))
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
@@ -68,5 +68,31 @@ func TestATrialHasAnEnd(t *testing.T) {
 	report, err := Run(t.Context(), Options{File: write(t, disk), Firmware: []Firmware{BIOS}, Accelerator: qemu.TCG, TempDir: t.TempDir(), Timeout: 4 * time.Second})
 	if err == nil || len(report.Boots) != 1 || report.Boots[0].Reason != TimedOut || !strings.Contains(report.Boots[0].Cause, "it waited for: ") {
 		t.Errorf("%v, %+v", err, report)
+	}
+}
+
+// A device that hangs is tried once more by emulation only; everything else is final.
+func TestAnEmulatedDeviceThatHungIsTriedOnceMore(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		accelerator string
+		reasons     []Reason // of the attempts, one after the other
+		attempts    int
+	}{
+		"hung once":    {qemu.TCG, []Reason{DeviceHung, ""}, 2},
+		"hung twice":   {qemu.TCG, []Reason{DeviceHung, DeviceHung, ""}, 2},
+		"hung by KVM":  {qemu.KVM, []Reason{DeviceHung, ""}, 1},
+		"panicked":     {qemu.TCG, []Reason{KernelPanic, ""}, 1},
+		"passed":       {qemu.TCG, []Reason{""}, 1},
+		"other reason": {qemu.TCG, []Reason{DeviceHung, KernelPanic, ""}, 2},
+	} {
+		calls := 0
+		b, err := again(test.accelerator, func() (Boot, error) {
+			calls++
+			return Boot{Reason: test.reasons[calls-1]}, nil
+		})
+		if err != nil || calls != test.attempts || b.Attempts != calls || b.Reason != test.reasons[calls-1] {
+			t.Errorf("%s: %d attempts, %+v (%v)", name, calls, b, err)
+		}
 	}
 }

@@ -54,10 +54,13 @@ type Report struct {
 
 // Boot is one start of the machine.
 type Boot struct {
-	Firmware    Firmware  `json:"firmware"`
-	Accelerator string    `json:"accelerator"`
-	Passed      bool      `json:"passed"`
-	Milestones  []Reached `json:"milestones"`
+	Firmware    Firmware `json:"firmware"`
+	Accelerator string   `json:"accelerator"`
+	// Attempts is how often the machine was started: a second time if it was emulated and
+	// one of its devices hung.
+	Attempts   int       `json:"attempts"`
+	Passed     bool      `json:"passed"`
+	Milestones []Reached `json:"milestones"`
 	// Reason is why the boot is not as it should be: one of Reasons, "" if it passed.
 	Reason Reason `json:"reason,omitempty"`
 	Cause  string `json:"cause,omitempty"`
@@ -84,8 +87,21 @@ const (
 	acceleratedTime = 3 * time.Minute
 )
 
-// again is the remedy for a trial that was interrupted: a machine cannot be resumed.
-const again = "run the same command again: a trial always starts from the beginning, and nothing of this one is left"
+// again starts a machine a second time if it was emulated and one of its devices hung: QEMU's
+// emulation with several processors loses an interrupt now and then, which tells nothing of
+// the image. Other accelerators and reasons are final.
+func again(accelerator string, boot func() (Boot, error)) (b Boot, err error) {
+	for attempt := 1; ; attempt++ {
+		b, err = boot()
+		b.Attempts = attempt
+		if err != nil || b.Reason != DeviceHung || accelerator != qemu.TCG || attempt == 2 {
+			return b, err
+		}
+	}
+}
+
+// repeat is the remedy for a trial that was interrupted: a machine cannot be resumed.
+const repeat = "run the same command again: a trial always starts from the beginning, and nothing of this one is left"
 
 // Run boots the image. The error is nil if every boot passed; it is a fault with
 // fault.ExitPreflight if the image could not be tried, and else that of the
@@ -113,9 +129,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	}
 	var all error
 	for _, firmware := range o.Firmware {
-		boot, err := o.boot(ctx, host, image, firmware, accelerator)
+		boot, err := again(accelerator, func() (Boot, error) { return o.boot(ctx, host, image, firmware, accelerator) })
 		if ctx.Err() != nil {
-			return report, &fault.Fault{Exit: fault.ExitInterrupted, Object: "image " + o.File, Err: context.Cause(ctx), Remedy: again}
+			return report, &fault.Fault{Exit: fault.ExitInterrupted, Object: "image " + o.File, Err: context.Cause(ctx), Remedy: repeat}
 		}
 		if err != nil {
 			return report, err

@@ -92,7 +92,7 @@ func (w *watch) tell() {
 // sshAnswers notes that the SSH server does. That shows a network, but not that
 // kernel and init said anything.
 func (c *console) sshAnswers(at time.Duration) {
-	c.reached[SSHAnswers] = at
+	c.reached[SSHAnswers], c.hung = at, 0
 	if _, known := c.reached[NetworkUp]; !known {
 		c.reached[NetworkUp] = at
 	}
@@ -145,6 +145,8 @@ func (c *console) verdict(now, patience, timeout time.Duration, ended error) (Re
 		return NoSerialConsole, true
 	case c.login && !c.cloudInit && now-c.loginSince > patience:
 		return NoCloudInit, true
+	case c.hung > 0 && now-c.hung > patience:
+		return DeviceHung, true
 	case now > timeout:
 		return TimedOut, true
 	}
@@ -192,6 +194,8 @@ func (c *console) explain(r Reason, firmware Firmware, ended error) (reason Reas
 		cause = fmt.Sprintf("the root file system has %d MiB on a disk of %d MiB", c.rootBytes>>20, c.image.bootSize()>>20)
 	case IncompleteNode:
 		cause = c.node.lack()
+	case DeviceHung:
+		cause = fmt.Sprintf("it waited for: %s, and the kernel says: %s", c.next(), c.report)
 	case Restarted:
 		cause = fmt.Sprintf("the machine restarted or switched itself off before: %s", c.next())
 	case EmulatorFailed:

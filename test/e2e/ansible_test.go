@@ -72,9 +72,21 @@ func (c *controlNode) must(program string, args ...string) string {
 	c.t.Helper()
 	out, err := c.run(program, args...)
 	if err != nil {
-		c.t.Fatalf("%s %q: %v\n%s", program, args, err, out[max(0, len(out)-8000):])
+		c.t.Fatalf("%s %q: %v: %s\n%s", program, args, err, failures(out), out[max(0, len(out)-8000):])
 	}
 	return out
+}
+
+// failures are the tasks that failed, in Ansible's words: what CI repeats is the first lines of
+// a message.
+func failures(out string) string {
+	var all []string
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "fatal: ") || strings.HasPrefix(line, "ERROR! ") {
+			all = append(all, strings.TrimSpace(line[:min(len(line), 2000)]))
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 // recap is Ansible's line about a host at the end of a play.
