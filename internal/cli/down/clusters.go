@@ -24,10 +24,10 @@ import (
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 )
 
-// lookTime bounds listing the clusters that a cluster manages, goTime deleting
-// them.
+// lookTime bounds listing the clusters that a cluster manages, with a k3s that starts;
+// goTime bounds deleting them.
 const (
-	lookTime = 30 * time.Second
+	lookTime = time.Minute
 	goTime   = 30 * time.Minute
 )
 
@@ -61,7 +61,7 @@ func (o options) clusters(ctx context.Context, t *target.Target, progress event.
 		}
 	}
 	defer machine.Close()
-	parents, err := look(ctx, machine, map[string]string{onSeed: seed.Kubeconfig, onManagement: seed.Management})
+	parents, err := look(ctx, machine, map[string]string{onSeed: seed.Kubeconfig, onManagement: seed.Management}, progress)
 	if err != nil && !o.deleteClusters {
 		return err
 	}
@@ -108,7 +108,7 @@ func bring(ctx context.Context, t *target.Target, seed *target.Seed, machine kub
 		return nil, err
 	}
 	seed.Kubeconfig = kubeconfig
-	parents, err := look(ctx, machine, map[string]string{onSeed: kubeconfig})
+	parents, err := look(ctx, machine, map[string]string{onSeed: kubeconfig}, progress)
 	own, _ := divide(parents, stacks.ManagementNamespace, t.Name())
 	return own, err
 }
@@ -140,30 +140,6 @@ func home(ctx context.Context, t *target.Target, seed *target.Seed, machine kube
 	}
 	mine, _ := divide([]parent{{onSeed, own[on].cluster, reports}}, stacks.ManagementNamespace, t.Name())
 	return mine
-}
-
-// look asks Cluster API on the cluster of each kubeconfig; an empty kubeconfig is
-// no cluster.
-func look(ctx context.Context, machine kubernetes.Way, kubeconfigs map[string]string) ([]parent, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("no answer in %s", lookTime))
-	defer cancel()
-	var parents []parent
-	var errs []error
-	for name, kubeconfig := range kubeconfigs {
-		if kubeconfig == "" {
-			continue
-		}
-		cluster, err := kubernetes.Reach(machine, kubeconfig)
-		if err == nil {
-			var found []clusterapi.Report
-			found, err = clusterapi.Read(ctx, cluster.Dynamic, metav1.NamespaceAll)
-			parents = append(parents, parent{name, cluster, found})
-		}
-		if err != nil {
-			errs = append(errs, fault.New(name, fmt.Errorf("listing its clusters: %w", err), "if it is gone for good, give --delete-clusters to skip clusters that do not answer"))
-		}
-	}
-	return parents, errors.Join(errs...)
 }
 
 // divide separates the management cluster from the workload clusters.
