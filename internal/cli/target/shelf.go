@@ -59,6 +59,9 @@ const (
 	sshRefused   = 30 * time.Second
 	lookEvery    = 2 * time.Second
 	answerWithin = 10 * time.Second
+	// answersInRow is how many answers one after the other count: a k3s whose kubelet ends
+	// answers for a moment before it ends too, and systemd starts it again.
+	answersInRow = 3
 )
 
 // Shelve shelves the seed's server and waits until it is.
@@ -151,17 +154,21 @@ func (s *Seed) answers(ctx context.Context, step *event.Step) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("its Kubernetes does not answer after %s", answerTime))
 	defer cancel()
 	var hopeless vain.Watch
-	for {
+	for answers := 0; ; {
 		asking, stop := context.WithTimeout(ctx, answerWithin)
 		_, err := on.Typed.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(asking)
 		stop()
-		if err == nil {
+		answers++
+		if err != nil {
+			answers = 0
+			step.Wait("waiting for Kubernetes: " + err.Error())
+		}
+		if answers == answersInRow {
 			return nil
 		}
 		if hopeless.Over(vain.Refused(err)) {
 			return fault.New("seed "+s.Name, err, "run slipway up, which renews what the seed and the state know of each other")
 		}
-		step.Wait("waiting for Kubernetes: " + err.Error())
 		select {
 		case <-ctx.Done():
 			return fault.New("seed "+s.Name, errors.Join(context.Cause(ctx), err), "see why with slipway logs k3s")
