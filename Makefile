@@ -67,21 +67,29 @@ e2e: bundle magnumclient ansible
 	SLIPWAY_CLIENTS=1 SLIPWAY_ANSIBLE=$(abspath bin/ansible) go test -count=1 -timeout 30m ./stacks/devstack ./test/ansible
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 120m -v ./test/e2e
 
-# The newest magnumclient of Debian: that of the stable release cannot name a
-# microversion. Only its modules are taken; the release's command uses them.
-APT_NEWEST = bin/apt
+# Clients newer than those of the stable release: magnumclient, because that of the stable
+# release cannot name a microversion, and ansible-core, so that the collection's tests run with
+# two. Only their modules and programs are taken.
+APT_NEWEST = bin/apt-$(PACKAGE)
 NEWEST = -o Dir::Etc::sourcelist=$(abspath $(APT_NEWEST))/sources.list -o Dir::Etc::sourceparts=/dev/null -o Dir::State::lists=$(abspath $(APT_NEWEST))/lists \
 	-o Dir::Cache=$(abspath $(APT_NEWEST))/cache -o APT::Sandbox::User=root -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false
 
 magnumclient: bin/magnumclient/magnumclient
+ansible: bin/ansible/ansible
 
-bin/magnumclient/magnumclient:
-	rm -rf $(APT_NEWEST) bin/magnumclient
-	mkdir -p $(APT_NEWEST)/lists/partial $(APT_NEWEST)/cache/archives/partial bin/magnumclient
-	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian sid main" > $(APT_NEWEST)/sources.list
+bin/magnumclient/magnumclient: PACKAGE = python3-magnumclient
+bin/magnumclient/magnumclient: SUITE = sid
+bin/ansible/ansible: PACKAGE = ansible-core
+bin/ansible/ansible: SUITE = trixie
+
+bin/magnumclient/magnumclient bin/ansible/ansible:
+	rm -rf $(APT_NEWEST) $(@D)
+	mkdir -p $(APT_NEWEST)/lists/partial $(APT_NEWEST)/cache/archives/partial $(@D)
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $(SUITE) main" > $(APT_NEWEST)/sources.list
 	apt-get $(NEWEST) update -q
-	cd $(APT_NEWEST) && apt-get $(NEWEST) download -q python3-magnumclient && dpkg-deb -x python3-magnumclient_*.deb x
-	mv $(APT_NEWEST)/x/usr/lib/python3/dist-packages/* bin/magnumclient/
+	cd $(APT_NEWEST) && apt-get $(NEWEST) download -q $(PACKAGE) && dpkg-deb -x $(PACKAGE)_*.deb x
+	mv $(APT_NEWEST)/x/usr/lib/python3/dist-packages/* $(@D)/
+	if [ -d $(APT_NEWEST)/x/usr/bin ]; then mv $(APT_NEWEST)/x/usr/bin $(@D)/bin; fi
 	rm -r $(APT_NEWEST)
 
 # Databases of Magnum, made by Magnum itself on MariaDB and PostgreSQL, are read. As root.
@@ -98,20 +106,6 @@ $(MAGNUM_ROOT).made:
 		--dpkgopt='path-exclude=/usr/share/locale/*' --include=python3-magnum,python3-pymysql,python3-psycopg2,mariadb-server,postgresql sid $(MAGNUM_ROOT) \
 		"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian sid main"
 	touch $@
-
-# The ansible-core of the next stable release: the collection's tests run with this one and
-# with the one of the release that is installed.
-ansible: bin/ansible/ansible
-
-bin/ansible/ansible:
-	rm -rf $(APT_NEWEST) bin/ansible
-	mkdir -p $(APT_NEWEST)/lists/partial $(APT_NEWEST)/cache/archives/partial bin/ansible
-	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main" > $(APT_NEWEST)/sources.list
-	apt-get $(NEWEST) update -q
-	cd $(APT_NEWEST) && apt-get $(NEWEST) download -q ansible-core && dpkg-deb -x ansible-core_*.deb x
-	mv $(APT_NEWEST)/x/usr/lib/python3/dist-packages/* bin/ansible/
-	mv $(APT_NEWEST)/x/usr/bin bin/ansible/bin
-	rm -r $(APT_NEWEST)
 
 # OpenStack's tosca-parser reads packages for Tacker. TOSCAPARSER is a folder with its
 # modules and what they need, SOL001 one with ETSI's definitions 2.6.1: Debian's package
