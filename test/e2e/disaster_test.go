@@ -63,7 +63,10 @@ func TestDisasters(t *testing.T) {
 	p.timed("two of three control planes", func() { p.loseQuorum(); same("the loss of the quorum") })
 	p.timed("backup", p.wholeBackup)
 	p.timed("the seed with its volume", func() { p.loseSeed(identity); same("the loss of the seed") })
-	p.timed("one control plane", func() { p.loseOne(); same("the loss of a control plane") })
+	p.timed("one control plane", func() {
+		p.underLoad("the loss of a control plane", p.loseOne)
+		same("the loss of a control plane")
+	})
 	p.timed("down", func() { p.goDown("--delete-clusters") })
 }
 

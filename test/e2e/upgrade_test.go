@@ -58,7 +58,9 @@ func TestUpgrade(t *testing.T) {
 	p.bundled(filepath.Join(older, "bundle"), bundleDir(t))
 	p.refuse("kubernetesVersion: v1.35.0")
 	watched := p.watch()
-	p.timed("the newer up", func() { t.Logf("it took%s", p.up().longest()) })
+	p.timed("the newer up", func() {
+		p.underLoad("the upgrade", func() { t.Logf("it took%s", p.up().longest()) })
+	})
 	silent := watched()
 	t.Logf("the API was silent for %s at most", silent.Round(time.Second))
 	if silent > outage {
