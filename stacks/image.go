@@ -2,12 +2,14 @@ package stacks
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
@@ -24,13 +26,17 @@ type ImageFile struct {
 	// else is empty.
 	Listed string
 
-	Path, SHA256, Format string
-	Properties           map[string]string
+	Path, SHA256 string
+	// Format is that of the upload: a raw file can become qcow2 on the way.
+	Format     string
+	Properties map[string]string
 }
 
-// BundleImage is a machine image of the bundle in a folder, with the properties
-// by which clusters find out what is in it.
-func BundleImage(folder, name string) (ImageFile, error) {
+// BundleImage is a machine image of the environment's bundle, in the format that the
+// environment wants. Its properties say which devices its kernel has drivers for, and what
+// is in it.
+func BundleImage(of *config.Environment, name string) (ImageFile, error) {
+	folder := string(of.Spec.Bundle)
 	opened, err := bundle.Open(folder)
 	if err != nil {
 		return ImageFile{}, err
@@ -43,8 +49,15 @@ func BundleImage(folder, name string) (ImageFile, error) {
 	if err != nil {
 		return ImageFile{}, err
 	}
-	image := ImageFile{Path: path, SHA256: item.SHA256, Format: strings.TrimPrefix(filepath.Ext(item.Path), "."),
-		Properties: map[string]string{"os_type": "linux", "os_distro": "debian", "slipway_version": item.Version}}
+	image := ImageFile{Path: path, SHA256: item.SHA256, Format: of.Spec.ImageFormat, Properties: maps.Clone(item.Properties)}
+	if filepath.Ext(item.Path) == ".qcow2" {
+		image.Format = "qcow2"
+	}
+	if image.Properties == nil {
+		image.Properties = map[string]string{"os_type": "linux", "os_distro": "debian"} // a bundle of Slipway 0.1
+	}
+	image.Properties["slipway_version"] = item.Version
+	delete(image.Properties, "kube_version")
 	if name == NodeImage {
 		image.Properties["kube_version"] = item.Version
 	}

@@ -57,6 +57,9 @@ func TestALocalSeedIsNoServer(t *testing.T) {
 	}
 	// A rebuild finds the fence in the cloud, without a state.
 	network := must[*gophercloud.ServiceClient](t)(w.clients.Network())
+	if fence.Step != stacks.StepAccess {
+		t.Fatalf("the fence looks at %s", fence.Step)
+	}
 	f := fence.Fence{Network: network, Environment: w.env.Config.Metadata.Name}
 	if err := f.Take(t.Context(), 2); err != nil {
 		t.Fatal(err)

@@ -74,6 +74,10 @@ type Spec struct {
 	Backup *Backup `json:"backup,omitempty"`
 	// Folder of the bundle, which holds everything that is installed on machines. `slipway bundle build` or `pull` creates it.
 	Bundle File `json:"bundle" default:"bundle"`
+	// How the bundle's machine images are uploaded. `raw` is what a Ceph-backed cloud clones. `qcow2` is half as large: it is
+	// compressed while it is uploaded, which takes a minute and room for the file in the temporary folder. If you change
+	// it, machines are replaced.
+	ImageFormat string `json:"imageFormat" default:"raw" schema:"enum=raw|qcow2"`
 	// What `slipway down` does with the volumes of workloads' PersistentVolumeClaims: `delete` or `keep`.
 	VolumesPolicy string `json:"volumesPolicy" default:"delete" schema:"enum=delete|keep"`
 	// Additional tags for all OpenStack resources that can have tags. Each has at most 60 characters, without commas

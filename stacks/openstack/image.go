@@ -2,14 +2,10 @@ package openstack
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"os"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
-	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/imagedata"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -27,7 +23,8 @@ type ImageInputs struct {
 	// Path is the file on the operator's machine.
 	Path string `pulumi:"path" diff:"ignore"`
 	// SHA256 of the file in hex.
-	SHA256     string            `pulumi:"sha256" diff:"replace"`
+	SHA256 string `pulumi:"sha256" diff:"replace"`
+	// Format is that of the upload: raw, or qcow2 into which a raw file is packed.
 	Format     string            `pulumi:"format" diff:"replace"`
 	Properties map[string]string `pulumi:"properties,optional" diff:"replace"`
 }
@@ -68,8 +65,8 @@ func (imageKind) word() string { return "image" }
 func (imageKind) beside() {}
 
 // find returns our image, or another one with the same content that belongs to no
-// environment (F21). It deletes an interrupted upload; one with other content belongs to an
-// older bundle, and the engine deletes it at the end.
+// environment (F21). It deletes an interrupted upload; one with other content or in another
+// format is of an older bundle or setting, and the engine deletes it at the end.
 func (k imageKind) find(ctx context.Context, in ImageInputs) (string, error) {
 	client, err := k.Image()
 	if err != nil {
@@ -93,7 +90,7 @@ func (k imageKind) find(ctx context.Context, in ImageInputs) (string, error) {
 		properties := texts(i.Properties)
 		mark, owned := ownership.Find(i.Tags, properties, "")
 		switch {
-		case owned && mark == in.mark() && i.Status == images.ImageStatusActive && properties[HashProperty] != in.SHA256:
+		case owned && mark == in.mark() && i.Status == images.ImageStatusActive && (properties[HashProperty] != in.SHA256 || i.DiskFormat != in.Format):
 		case owned && mark == in.mark() && i.Status != images.ImageStatusActive:
 			if err := k.remove(ctx, i.ID, ImageState{}); err != nil {
 				return "", fmt.Errorf("deleting an interrupted upload: %w", err)
@@ -123,39 +120,6 @@ func texts(properties map[string]any) map[string]string {
 		}
 	}
 	return out
-}
-
-// make uploads the file as a stream; a failed upload leaves nothing behind.
-func (k imageKind) make(ctx context.Context, in ImageInputs) (string, error) {
-	client, err := k.Image()
-	if err != nil {
-		return "", err
-	}
-	file, err := os.Open(in.Path)
-	if err != nil {
-		return "", fmt.Errorf("opening the image file: %w", err)
-	}
-	defer file.Close()
-	properties := maps.Clone(in.Properties)
-	if properties == nil {
-		properties = map[string]string{}
-	}
-	maps.Copy(properties, in.mark().Metadata())
-	properties[HashProperty] = in.SHA256
-	private := images.ImageVisibilityPrivate
-	i, err := images.Create(ctx, client, images.CreateOpts{Name: in.mark().Name(), Tags: in.mark().Tags(), Visibility: &private,
-		ContainerFormat: "bare", DiskFormat: in.Format, Properties: properties}).Extract()
-	if err != nil {
-		return "", err
-	}
-	if err := imagedata.Upload(ctx, client, i.ID, file).ExtractErr(); err != nil {
-		err = fmt.Errorf("uploading: %w", err)
-		if ctx.Err() == nil {
-			err = errors.Join(err, skipGone(k.remove(ctx, i.ID, ImageState{})))
-		}
-		return "", err
-	}
-	return i.ID, nil
 }
 
 func (k imageKind) settle(ctx context.Context, id string, in ImageInputs) (ImageState, error) {

@@ -105,14 +105,14 @@ func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment
 		return program, result, err
 	}
 	if !t.Environment.Spec.Seed.IsLocal() && result.Choices.ImageID == "" && program.Image.Listed == "" {
-		if program.Image, err = stacks.BundleImage(string(t.Environment.Spec.Bundle), stacks.SeedImage); err != nil {
+		if program.Image, err = stacks.BundleImage(t.Environment, stacks.SeedImage); err != nil {
 			return program, result, err
 		}
 	}
 	if m := result.Choices.Management; m != nil && m.ListedImage != "" {
 		program.NodeImage.Listed = m.ListedImage
 	} else if m != nil && m.ImageID == "" {
-		if program.NodeImage, err = stacks.BundleImage(string(t.Environment.Spec.Bundle), stacks.NodeImage); err != nil {
+		if program.NodeImage, err = stacks.BundleImage(t.Environment, stacks.NodeImage); err != nil {
 			return program, result, err
 		}
 	}

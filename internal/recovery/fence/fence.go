@@ -23,6 +23,10 @@ import (
 // one of its own, `up` keeps its tags and `down` deletes it with everything else.
 const tag = "slipway:generation="
 
+// Step is that of the security group among the environment's steps. Those that Cluster API
+// makes for the management cluster have the environment's tags too, but go with the cluster.
+const Step = "seed-access"
+
 // ErrFenced is that a newer management cluster took the environment over.
 var ErrFenced = errors.New("a newer management cluster has taken over this environment")
 
@@ -112,7 +116,7 @@ func (f Fence) group(ctx context.Context) (*groups.SecGroup, error) {
 	}
 	var found *groups.SecGroup
 	for i := range all {
-		if owner, ok := ownership.FromTags(all[i].Tags); ok && owner.Environment == f.Environment && (found == nil || all[i].ID < found.ID) {
+		if owner, ok := ownership.FromTags(all[i].Tags); ok && owner.Environment == f.Environment && owner.Step == Step && (found == nil || all[i].ID < found.ID) {
 			found = &all[i]
 		}
 	}

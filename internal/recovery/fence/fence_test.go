@@ -24,7 +24,13 @@ import (
 // environment makes the security group that up makes.
 func environment(t *testing.T, box *sandboxtest.Cloud, name string) fence.Fence {
 	t.Helper()
-	owner := ownership.New(name, "seed-access")
+	group(t, box, ownership.New(name, fence.Step))
+	return fence.Fence{Network: box.Member.Network(t), Environment: name}
+}
+
+// group makes a security group of an environment.
+func group(t *testing.T, box *sandboxtest.Cloud, owner ownership.Owner) (id string) {
+	t.Helper()
 	g, err := groups.Create(t.Context(), box.Member.Network(t), groups.CreateOpts{Name: owner.Name(), Description: owner.Description()}).Extract()
 	if err == nil {
 		_, err = attributestags.ReplaceAll(t.Context(), box.Member.Network(t), "security-groups", g.ID, attributestags.ReplaceAllOpts{Tags: append(owner.Tags(), "theirs")}).Extract()
@@ -32,7 +38,30 @@ func environment(t *testing.T, box *sandboxtest.Cloud, name string) fence.Fence 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fence.Fence{Network: box.Member.Network(t), Environment: name}
+	return g.ID
+}
+
+// TestTheGenerationStaysWithTheEnvironment: security groups of its management cluster have its
+// tags, and go when the cluster goes; the generation must not be on one of them.
+func TestTheGenerationStaysWithTheEnvironment(t *testing.T) {
+	t.Parallel()
+	box := sandboxtest.Start(t)
+	var clusters []string
+	for range 8 { // some have smaller ids than that of the environment
+		clusters = append(clusters, group(t, box, ownership.New("demo", "management-cluster")))
+	}
+	f := environment(t, box, "demo")
+	if err := f.Take(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range clusters {
+		if err := groups.Delete(t.Context(), box.Member.Network(t), id).ExtractErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := f.Generation(t.Context()); err != nil || got != 3 {
+		t.Errorf("without the cluster the generation is %d (%v)", got, err)
+	}
 }
 
 func TestGenerationsAreTakenInOrder(t *testing.T) {
