@@ -178,7 +178,14 @@ func (p *project) tell() {
 			fmt.Fprintf(&said, "%s: kubectl %s: %v\n%s\n", kubeconfig, strings.Join(question, " "), err, out[max(0, len(out)-8000):])
 		}
 	}
-	p.t.Logf("\n%s", said.String())
+	// A k3s that ended and was started again tells of it only here.
+	journal, err := p.command("logs", "k3s", "--lines", "2000").CombinedOutput()
+	for line := range strings.Lines(string(journal)) {
+		if strings.Contains(line, "level=fatal") || strings.Contains(line, "panic:") || strings.Contains(line, "systemd[1]:") {
+			fmt.Fprintf(&said, "k3s on the seed said: %s", line)
+		}
+	}
+	p.t.Logf("\n%sslipway logs: %v", said.String(), err)
 }
 
 // expectTree looks at the tree that status shows.
