@@ -134,7 +134,7 @@ func TestManagementCluster(t *testing.T) {
 	site := p.control()
 	p.timed("runs by Ansible", site.runAsASite)
 	p.timed("machines by Ansible", func() { site.reachMachines(5) })
-	p.timed("loss of a control plane", func() { p.loseControlPlane(4) })
+	p.timed("loss of a control plane", func() { p.underLoad("the loss of a control plane", func() { p.loseControlPlane(4) }) })
 	p.timed("scaling", p.scale)
 	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
 	p.timed("life of an operator's cluster", func() { p.operateCluster(site) })
