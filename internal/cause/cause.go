@@ -141,6 +141,9 @@ type Answer struct {
 	Unseen []Unseen `json:"unseen,omitempty"`
 }
 
+// TheCloud is what is not seen if the cloud of a cluster could not be asked.
+const TheCloud = "the cloud"
+
 // Explain finds the causes in a snapshot. Consequences of a cause are folded under it;
 // independent causes are all returned.
 func Explain(s Snapshot) Answer {
@@ -152,9 +155,10 @@ func Explain(s Snapshot) Answer {
 		all[i].Fix = all[i].fill(v.space())
 	}
 	a := Answer{Findings: fold(v, all), Well: v.well(all), Unseen: slices.Clone(s.Unseen)}
-	if s.Cloud == nil {
-		a.Unseen = append(a.Unseen, Unseen{"the cloud", "it was not asked"})
-	} else {
+	switch {
+	case s.Cloud == nil && !slices.ContainsFunc(a.Unseen, func(u Unseen) bool { return u.What == TheCloud }):
+		a.Unseen = append(a.Unseen, Unseen{TheCloud, "it was not asked"})
+	case s.Cloud != nil:
 		a.Unseen = append(a.Unseen, s.Cloud.Missing...)
 	}
 	a.Unseen = append(a.Unseen, v.dark()...)

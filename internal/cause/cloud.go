@@ -31,6 +31,8 @@ type Cloud struct {
 	FloatingIPs    []FloatingIP    `json:"floatingIPs,omitempty"`
 	Flavors        []Named         `json:"flavors,omitempty"`
 	KeyPairs       []string        `json:"keyPairs,omitempty"`
+
+	index *index // nil unless Indexed was called
 }
 
 // The names of the lists, for Cloud.Missing.
@@ -54,8 +56,16 @@ const (
 type Refusal struct {
 	Status int    `json:"status,omitempty"`
 	Words  string `json:"words"`
-	// Absent is set if there is no credential to log in with.
-	Absent bool `json:"absent,omitempty"`
+	// Absent is set if there is no credential to log in with, Malformed if it is not complete
+	// or has no form that a login can be tried with.
+	Absent    bool `json:"absent,omitempty"`
+	Malformed bool `json:"malformed,omitempty"`
+}
+
+// Silent reports whether Keystone did not answer, or only with an error of its own, which
+// it does whoever asks.
+func (r Refusal) Silent() bool {
+	return r.Status >= 500 || r.Status == 0 && !r.Absent && !r.Malformed && !has(r.Words, "x509", "certificate", "no such host")
 }
 
 // Named is something of which only the name matters.
@@ -169,24 +179,6 @@ type FloatingIP struct {
 // knows reports whether a list was read.
 func (c *Cloud) knows(list string) bool {
 	return c != nil && c.Refused == nil && !slices.ContainsFunc(c.Missing, func(u Unseen) bool { return u.What == list })
-}
-
-// server returns the server with an id, or else the newest one with a name.
-func (c *Cloud) server(id, name string) *Server {
-	if c == nil {
-		return nil
-	}
-	var found *Server
-	for i := range c.Servers {
-		s := &c.Servers[i]
-		switch {
-		case id != "" && s.ID == id:
-			return s
-		case id == "" && name != "" && s.Name == name && (found == nil || s.Created.After(found.Created)):
-			found = s
-		}
-	}
-	return found
 }
 
 // balancer returns the load balancer with an id, or else with a name.

@@ -146,8 +146,8 @@ func ports(told func(Port) (string, bool)) func(*scene) []hit {
 			if m.nova == nil || m.nova.Status != "ACTIVE" || m.leaving() {
 				continue
 			}
-			for _, p := range v.Cloud.Ports {
-				if words, yes := told(p); yes && p.Device == m.nova.ID {
+			for _, p := range v.Cloud.portsOf(m.nova.ID) {
+				if words, yes := told(p); yes {
 					hits = append(hits, hit{object: v.under(m.ref(), Ref{Kind: "port", Name: p.Name, ID: p.ID}), cause: words, evidence: []string{"Neutron: port " + p.Name + ": " + words}})
 				}
 			}

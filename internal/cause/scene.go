@@ -244,16 +244,27 @@ func (v *scene) chain(object Ref) []Ref {
 	return chain
 }
 
-// Booting returns the ids of servers that run and whose machines are no nodes yet: only
-// their consoles tell why.
-func Booting(s Snapshot) []string {
-	var ids []string
-	for _, m := range newScene(s).members {
+// Details are what is worth a call of its own, by id.
+type Details struct {
+	// Consoles are of servers that run and whose machines are no nodes yet: only their
+	// consoles tell why.
+	Consoles []string
+	// Balancers are load balancers with members that may not be well.
+	Balancers []string
+}
+
+// Closer returns what of a cluster's own is worth a closer look.
+func Closer(s Snapshot) (d Details) {
+	v := newScene(s)
+	for _, m := range v.members {
 		if m.machine != nil && m.nova != nil && m.nova.Status == "ACTIVE" && !m.node() && !m.leaving() {
-			ids = append(ids, m.nova.ID)
+			d.Consoles = append(d.Consoles, m.nova.ID)
 		}
 	}
-	return ids
+	if b := v.api(); b != nil && b.Provisioning == "ACTIVE" && b.Operating != "ONLINE" && b.Operating != "NO_MONITOR" {
+		d.Balancers = append(d.Balancers, b.ID)
+	}
+	return d
 }
 
 // Sick returns the ids of servers whose machines are not ready: their consoles and what

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -16,11 +17,22 @@ type clock struct {
 	known  bool
 }
 
+// discovery bounds calls without a context: gophercloud asks for the versions of a service
+// when its client is made, and cannot be told to end that.
+const discovery = 10 * time.Second
+
 // RoundTrip makes the call. Date has whole seconds and is written during the call,
 // so a difference of up to a second plus the call's duration is ignored.
 func (c *clock) RoundTrip(request *http.Request) (*http.Response, error) {
+	stop := func() {}
+	if request.Context().Done() == nil {
+		ctx, cancel := context.WithCancel(request.Context())
+		timer := time.AfterFunc(discovery, cancel) // until the answer begins
+		request, stop = request.WithContext(ctx), func() { timer.Stop() }
+	}
 	before := c.now()
 	response, err := c.below.RoundTrip(request)
+	stop()
 	if err != nil {
 		return nil, err
 	}

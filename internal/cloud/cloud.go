@@ -29,7 +29,14 @@ type Cloud struct {
 	secrets []string
 
 	mu      sync.Mutex
-	clients map[Service]*gophercloud.ServiceClient
+	clients map[Service]*client
+}
+
+// client is the client of one service. It is made once: a service that does not answer
+// when its versions are asked for holds up nobody who wants another.
+type client struct {
+	mu   sync.Mutex
+	made *gophercloud.ServiceClient
 }
 
 // Open finds the cloud and logs in.
@@ -53,7 +60,7 @@ func (l *Login) Open(ctx context.Context, userAgent string) (*Cloud, error) {
 	transport.ResponseHeaderTimeout = time.Minute // a call that hangs is an error that is retried
 	transport.MaxIdleConnsPerHost = parallelCalls
 	c := &Cloud{Name: l.Name, Insecure: l.Insecure, Provider: provider, Endpoint: l.endpoint, clock: &clock{below: transport, now: time.Now},
-		secrets: []string{l.auth.Password, l.auth.ApplicationCredentialSecret, l.auth.TokenID}, clients: map[Service]*gophercloud.ServiceClient{}}
+		secrets: []string{l.auth.Password, l.auth.ApplicationCredentialSecret, l.auth.TokenID}, clients: map[Service]*client{}}
 	provider.HTTPClient = http.Client{Transport: c.clock}
 	if l.wrap != nil {
 		provider.HTTPClient.Transport = l.wrap(c.clock)
@@ -99,19 +106,26 @@ const computeVersion = "2.52"
 // in the catalog, the error says so.
 func (c *Cloud) Client(s Service) (*gophercloud.ServiceClient, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if client := c.clients[s]; client != nil {
-		return client, nil
+	one := c.clients[s]
+	if one == nil {
+		one = &client{}
+		c.clients[s] = one
 	}
-	client, err := constructors()[s](c.Provider, c.Endpoint)
+	c.mu.Unlock()
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.made != nil {
+		return one.made, nil
+	}
+	made, err := constructors()[s](c.Provider, c.Endpoint)
 	if err != nil {
 		return nil, c.missing(s, err)
 	}
 	if s == Compute {
-		client.Microversion = computeVersion
+		made.Microversion = computeVersion
 	}
-	c.clients[s] = client
-	return client, nil
+	one.made = made
+	return made, nil
 }
 
 type constructor func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)

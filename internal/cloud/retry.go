@@ -57,6 +57,8 @@ func (r *retrier) call(ctx context.Context, method, address string, options *gop
 	var response gophercloud.ErrUnexpectedResponseCode
 	answered := errors.As(err, &response)
 	switch {
+	case !answered && ctx.Done() == nil && errors.Is(err, context.Canceled):
+		return err // the time of a call without a context is over, see discovery
 	case answered && !passing(response.Actual):
 		return err
 	case !answered && !broken(err):

@@ -116,39 +116,41 @@ type listing struct {
 
 // Snapshot looks at the project once, all calls side by side. What cannot be
 // listed is recorded as missing; only the end of ctx is an error.
-func (c *Cloud) Snapshot(ctx context.Context) (*Snapshot, error) { return c.take(ctx, listings()) }
+func (c *Cloud) Snapshot(ctx context.Context) (*Snapshot, error) { return c.take(ctx, listings(), 0) }
 
 // Diagnosis is a snapshot of what can be at fault for a cluster that does not come up,
 // without what only choices need.
-func (c *Cloud) Diagnosis(ctx context.Context) (*Snapshot, error) { return c.take(ctx, diagnosis()) }
+// A service that does not answer for long costs the diagnosis its lists, and no others.
+func (c *Cloud) Diagnosis(ctx context.Context) (*Snapshot, error) {
+	return c.take(ctx, diagnosis(), diagnosisTime)
+}
+
+// diagnosisTime is how long one list of a diagnosis may take.
+const diagnosisTime = 8 * time.Second
 
 // Running is a snapshot of what costs and runs: servers and load balancers alone, for
 // who watches them.
 func (c *Cloud) Running(ctx context.Context) (*Snapshot, error) {
-	return c.take(ctx, []listing{{Compute, ListServers, listServers}, {LoadBalancer, ListBalancers, listBalancers}})
+	return c.take(ctx, []listing{{Compute, ListServers, listServers}, {LoadBalancer, ListBalancers, listBalancers}}, 0)
 }
 
 // Inventory is a snapshot of what clusters are made of: servers, volumes, load
 // balancers, floating IPs and ports.
-func (c *Cloud) Inventory(ctx context.Context) (*Snapshot, error) { return c.take(ctx, inventory()) }
+func (c *Cloud) Inventory(ctx context.Context) (*Snapshot, error) { return c.take(ctx, inventory(), 0) }
 
-func (c *Cloud) take(ctx context.Context, wanted []listing) (*Snapshot, error) {
+// take makes the listings. One that takes longer than limit is missing; 0 is no limit.
+func (c *Cloud) take(ctx context.Context, wanted []listing, limit time.Duration) (*Snapshot, error) {
 	s := &Snapshot{Cloud: c.Name, Region: c.Endpoint.Region, Insecure: c.Insecure, Zones: map[string][]string{}}
 	var err error
 	if s.Token, err = c.Token(); err != nil {
 		return nil, fmt.Errorf("reading the token: %w", err)
 	}
 	var mu sync.Mutex // for what several calls write: Missing, Zones, Quotas
-	parts := make([]Snapshot, len(wanted))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelCalls)
-	for i, l := range wanted {
+	for _, l := range wanted {
 		group.Go(func() error {
-			parts[i].Token, parts[i].Zones = s.Token, map[string][]string{}
-			client, err := c.Client(l.service)
-			if err == nil {
-				err = l.run(ctx, client, &parts[i])
-			}
+			part, err := c.list(ctx, l, s.Token, limit)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -158,7 +160,7 @@ func (c *Cloud) take(ctx context.Context, wanted []listing) (*Snapshot, error) {
 				s.note(c.missed(l, err))
 				return nil
 			}
-			s.add(&parts[i])
+			s.add(part)
 			return nil
 		})
 	}
@@ -168,6 +170,37 @@ func (c *Cloud) take(ctx context.Context, wanted []listing) (*Snapshot, error) {
 	s.complete()
 	s.ClockOffset = c.ClockOffset()
 	return s, nil
+}
+
+// list makes one listing, and does not wait for longer than limit.
+func (c *Cloud) list(ctx context.Context, l listing, token Token, limit time.Duration) (*Snapshot, error) {
+	if limit > 0 {
+		within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
+		defer cancel()
+		ctx = within
+	}
+	type result struct {
+		part *Snapshot
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		part := &Snapshot{Token: token, Zones: map[string][]string{}}
+		client, err := c.Client(l.service) // asks for versions, whatever becomes of ctx
+		if err == nil {
+			err = l.run(ctx, client, part)
+		}
+		done <- result{part, err}
+	}()
+	select {
+	case r := <-done:
+		if r.err != nil && ctx.Err() != nil {
+			r.err = fmt.Errorf("%w: %w", context.Cause(ctx), r.err)
+		}
+		return r.part, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 func (c *Cloud) missed(l listing, err error) Missing {

@@ -5,9 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,56 +20,85 @@ import (
 	"github.com/slipway-sh/slipway/internal/cloud"
 )
 
-// asking is how many clusters' clouds are asked at the same time.
-const asking = 8
+// reading is how many Secrets are read at the same time.
+const reading = 16
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // Said is what the clouds of clusters said.
-type Said map[types.NamespacedName]*cause.Cloud
+type Said map[types.NamespacedName]look.Reply
 
 // Of returns what the cloud of a cluster said; nil if it was not asked.
 func (s Said) Of(namespace, name string) *cause.Cloud {
-	return s[types.NamespacedName{Namespace: namespace, Name: name}]
+	return s[types.NamespacedName{Namespace: namespace, Name: name}].Cloud
+}
+
+// Unseen is what was not asked about a cluster, and why.
+func (s Said) Unseen(namespace, name string) []cause.Unseen {
+	return s[types.NamespacedName{Namespace: namespace, Name: name}].Unseen
 }
 
 // Ask asks the clouds of the clusters that wanted chooses, each with the cluster's own
 // credential, which shows whether that works. Projects are read once for all their
-// clusters. closer adds details of what is sick, such as consoles.
+// clusters, and those that are not ready come first, because the time for all is bounded.
+// closer adds details of what is sick, such as consoles. wanted has no causes to choose by.
 func (all Clusters) Ask(ctx context.Context, client dynamic.Interface, cache *look.Cache, closer bool, wanted func(Report) bool) Said {
+	chosen := slices.DeleteFunc(all.Outline(), func(r Report) bool { return !wanted(r) })
+	slices.SortStableFunc(chosen, func(a, b Report) int { return sickFirst(a) - sickFirst(b) })
+	logins := all.logins(ctx, client, chosen)
 	said := Said{}
-	var mu sync.Mutex
-	var group sync.WaitGroup
-	room := make(chan struct{}, asking)
-	for _, r := range all.Reports(nil, time.Now()) {
-		if !wanted(r) {
+	var keys []types.NamespacedName
+	var questions []look.Question
+	for i, r := range chosen {
+		key := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+		if logins[i].err != nil {
+			if answer := absent(logins[i].err); answer != nil {
+				said[key] = look.Reply{Cloud: answer}
+			}
 			continue
 		}
-		group.Go(func() {
-			room <- struct{}{}
-			defer func() { <-room }()
+		q := look.Question{Login: logins[i].login}
+		if closer {
+			q.Closer = func(c *cause.Cloud) cause.Details {
+				return cause.Closer(cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Cloud: c, Now: time.Now()})
+			}
+		}
+		keys, questions = append(keys, key), append(questions, q)
+	}
+	for i, reply := range cache.AskAll(ctx, questions) {
+		said[keys[i]] = reply
+	}
+	return said
+}
+
+// sickFirst orders clusters.
+func sickFirst(r Report) int {
+	if Sick(r) {
+		return 0
+	}
+	return 1
+}
+
+// read is a login that was read, or why it could not be.
+type read struct {
+	login cloud.Options
+	err   error
+}
+
+// logins reads the credentials of clusters.
+func (all Clusters) logins(ctx context.Context, client dynamic.Interface, chosen []Report) []read {
+	found := make([]read, len(chosen))
+	var group errgroup.Group
+	group.SetLimit(reading)
+	for i, r := range chosen {
+		group.Go(func() error {
 			secret, entry := all.Identity(r.Namespace, r.Name)
-			o, err := login(ctx, client, r.Namespace, secret, entry)
-			if err != nil && absent(err) == nil {
-				return
-			}
-			var booting func(*cause.Cloud) []string
-			if closer {
-				booting = func(c *cause.Cloud) []string {
-					return cause.Booting(cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Cloud: c, Now: time.Now()})
-				}
-			}
-			answer := absent(err)
-			if answer == nil {
-				answer = cache.Ask(ctx, o, booting)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			said[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}] = answer
+			found[i].login, found[i].err = login(ctx, client, r.Namespace, secret, entry)
+			return nil
 		})
 	}
-	group.Wait()
-	return said
+	_ = group.Wait() // there are no errors
+	return found
 }
 
 // Login returns the login of a cluster, from the Secret that its OpenStackCluster names;
@@ -135,7 +165,7 @@ type asker struct {
 
 func newAsker(client dynamic.Interface, namespace, name string) *asker {
 	return &asker{client: client, namespace: namespace, name: name, cache: look.NewCache(time.Now).Every(askEvery),
-		find: func(o objects) (string, string) { return Clusters{namespace: o}.Identity(namespace, name) }}
+		find: func(o objects) (string, string) { return o.identity(name) }}
 }
 
 // said returns what the cluster's cloud last said; nil as long as there is no credential

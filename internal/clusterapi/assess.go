@@ -19,10 +19,21 @@ func assess(o objects, name string, said *cause.Cloud, now time.Time) Report {
 
 // judge builds the report of a cluster with what is known of it.
 func judge(o objects, name string, k Known, now time.Time) Report {
+	r, cluster := outline(o, name)
+	if cluster == nil {
+		return r
+	}
+	r.explain(cause.Explain(cause.Snapshot{Objects: o.scene(name), Cloud: k.Cloud, Inside: k.Inside, Controllers: k.Controllers, Unseen: k.Unseen, Now: now}))
+	r.bare(conditions(cluster))
+	return r
+}
+
+// outline is the report of a cluster without causes, and the Cluster; nil if there is none.
+func outline(o objects, name string) (Report, *unstructured.Unstructured) {
 	r := Report{Name: name}
 	cluster := o.named(clusters, name)
 	if cluster == nil {
-		return r
+		return r, nil
 	}
 	r.Exists, r.Created = true, cluster.GetCreationTimestamp().Time
 	r.Parts = append(r.Parts, clusterPart(cluster))
@@ -66,9 +77,7 @@ func judge(o objects, name string, k Known, now time.Time) Report {
 	for _, addon := range o.of(manifests, name) {
 		r.Parts = append(r.Parts, addonPart(addon, "Manifests", r.Workers))
 	}
-	r.explain(cause.Explain(cause.Snapshot{Objects: o.scene(name), Cloud: k.Cloud, Inside: k.Inside, Controllers: k.Controllers, Unseen: k.Unseen, Now: now}))
-	r.bare(conditions(cluster))
-	return r
+	return r, cluster
 }
 
 // explain gives the causes to the parts that they keep from being ready: each to the

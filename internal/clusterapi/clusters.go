@@ -9,13 +9,32 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/internal/cause"
 )
 
 // Clusters are the clusters of several namespaces with their objects, read once.
-type Clusters map[string]objects
+type Clusters struct {
+	// of are the objects of each cluster, keys the clusters in the order of their namespaces.
+	of   map[types.NamespacedName]objects
+	keys []types.NamespacedName
+}
+
+// gather puts the objects of namespaces in order: by cluster.
+func gather(namespaces map[string]objects) Clusters {
+	all := Clusters{of: map[types.NamespacedName]objects{}}
+	for _, in := range slices.Sorted(maps.Keys(namespaces)) {
+		parts := namespaces[in].split()
+		for _, cluster := range namespaces[in][clusters] {
+			key := types.NamespacedName{Namespace: in, Name: cluster.GetName()}
+			all.of[key], all.keys = parts[key.Name], append(all.keys, key)
+		}
+	}
+	return all
+}
 
 // Known is what is known of a cluster besides its objects.
 type Known struct {
@@ -42,49 +61,76 @@ func (all Clusters) Reports(said func(namespace, name string) *cause.Cloud, now 
 // Judge assesses the clusters with what is known of each.
 func (all Clusters) Judge(known func(namespace, name string) Known, now time.Time) []Report {
 	var reports []Report
-	for _, in := range slices.Sorted(maps.Keys(all)) {
-		for _, cluster := range all[in][clusters] {
-			report := judge(all[in], cluster.GetName(), known(in, cluster.GetName()), now)
-			report.Namespace = in
-			reports = append(reports, report)
-		}
+	for _, key := range all.keys {
+		report := judge(all.of[key], key.Name, known(key.Namespace, key.Name), now)
+		report.Namespace = key.Namespace
+		reports = append(reports, report)
+	}
+	return reports
+}
+
+// Outline assesses the clusters without looking for causes, for a choice among them.
+func (all Clusters) Outline() []Report {
+	var reports []Report
+	for _, key := range all.keys {
+		report, _ := outline(all.of[key], key.Name)
+		report.Namespace = key.Namespace
+		reports = append(reports, report)
 	}
 	return reports
 }
 
 // Scene returns the objects of a cluster as the engine of causes reads them.
 func (all Clusters) Scene(namespace, name string) cause.Objects {
-	if all[namespace].named(clusters, name) == nil {
+	o := all.of[types.NamespacedName{Namespace: namespace, Name: name}]
+	if o == nil {
 		return nil
 	}
-	return all[namespace].scene(name)
+	return o.scene(name)
 }
 
 // warnings reads the warning events of the namespaces that hold clusters, and the events
 // that take one back; none if they cannot be read, because causes are found without them too.
-func (all Clusters) warnings(ctx context.Context, client dynamic.Interface, namespace string) {
+func warnings(ctx context.Context, client dynamic.Interface, namespace string, into map[string]objects) {
 	ctx, cancel := context.WithTimeout(ctx, eventTime)
 	defer cancel()
-	list, err := client.Resource(eventKind).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=Warning"})
-	if err != nil {
-		return
-	}
 	failed := map[string]bool{}
-	keep := func(items []unstructured.Unstructured) {
-		for i := range items {
-			item := &items[i]
-			if o := all[item.GetNamespace()]; o != nil && len(o[clusters]) > 0 {
-				o[eventKind] = append(o[eventKind], item)
-				if what, ok := strings.CutPrefix(text(item, "reason"), "Failed"); ok {
-					failed[what] = true
-				}
+	keep := func(item *unstructured.Unstructured) {
+		if o := into[item.GetNamespace()]; o != nil && len(o[clusters]) > 0 {
+			o[eventKind] = append(o[eventKind], item)
+			if what, ok := strings.CutPrefix(text(item, "reason"), "Failed"); ok {
+				failed[what] = true
 			}
 		}
 	}
-	keep(list.Items)
+	if list(ctx, client, eventKind, namespace, "type=Warning", keep) != nil {
+		return
+	}
 	for _, what := range slices.Sorted(maps.Keys(failed)) { // what succeeded later takes a failure back
-		if list, err = client.Resource(eventKind).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=Successful" + what}); err == nil {
-			keep(list.Items)
+		if list(ctx, client, eventKind, namespace, "reason=Successful"+what, keep) != nil {
+			return
+		}
+	}
+}
+
+// page is how many objects are read at a time: a whole list of a large kind is held more than
+// once while it is read.
+const page = 500
+
+// list reads all objects of a kind, without what only servers need of them.
+func list(ctx context.Context, client dynamic.Interface, kind schema.GroupVersionResource, namespace, fields string, keep func(*unstructured.Unstructured)) error {
+	o := metav1.ListOptions{FieldSelector: fields, Limit: page}
+	for {
+		found, err := client.Resource(kind).Namespace(namespace).List(ctx, o)
+		if err != nil {
+			return err
+		}
+		for i := range found.Items {
+			unstructured.RemoveNestedField(found.Items[i].Object, "metadata", "managedFields")
+			keep(&unstructured.Unstructured{Object: found.Items[i].Object})
+		}
+		if o.Continue = found.GetContinue(); o.Continue == "" {
+			return nil
 		}
 	}
 }
@@ -92,11 +138,16 @@ func (all Clusters) warnings(ctx context.Context, client dynamic.Interface, name
 // Identity returns the Secret with the cluster's credential and the entry in its
 // clouds.yaml; empty if the cluster has no OpenStackCluster yet.
 func (all Clusters) Identity(namespace, name string) (secret, cloud string) {
-	cluster := all[namespace].named(clusters, name)
+	return all.of[types.NamespacedName{Namespace: namespace, Name: name}].identity(name)
+}
+
+// identity is Identity in one namespace.
+func (o objects) identity(name string) (secret, cloud string) {
+	cluster := o.named(clusters, name)
 	if cluster == nil {
 		return "", ""
 	}
-	infrastructure := all[namespace].named(openStackClusters, text(cluster, "spec", "infrastructureRef", "name"))
+	infrastructure := o.named(openStackClusters, text(cluster, "spec", "infrastructureRef", "name"))
 	if infrastructure == nil {
 		return "", ""
 	}

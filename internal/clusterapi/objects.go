@@ -35,6 +35,25 @@ func resources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{clusters, machines, machineDeployments, controlPlanes, openStackClusters, openStackMachines, openStackServers, helmReleases, manifests, serverGroups, healthChecks}
 }
 
+// kinds are the kinds by their name.
+func kinds() map[string]schema.GroupVersionResource {
+	return map[string]schema.GroupVersionResource{"Cluster": clusters, "OpenStackCluster": openStackClusters, "KubeadmControlPlane": controlPlanes, "MachineDeployment": machineDeployments,
+		"MachineHealthCheck": healthChecks, "ServerGroup": serverGroups, "HelmRelease": helmReleases, "Manifests": manifests, "Machine": machines,
+		"OpenStackMachine": openStackMachines, "OpenStackServer": openStackServers}
+}
+
+// resourceOf is the resource of a kind.
+func resourceOf(kind string) schema.GroupVersionResource { return kinds()[kind] }
+
+// labelled are the kinds whose objects say themselves which cluster they are of.
+func labelled() map[schema.GroupVersionResource]string {
+	all := map[schema.GroupVersionResource]string{}
+	for _, kind := range []string{"KubeadmControlPlane", "MachineDeployment", "MachineHealthCheck", "ServerGroup", "HelmRelease", "Manifests", "Machine"} {
+		all[resourceOf(kind)] = kind
+	}
+	return all
+}
+
 // objects are those of a namespace, by kind.
 type objects map[schema.GroupVersionResource][]*unstructured.Unstructured
 
@@ -51,7 +70,7 @@ func (o objects) named(kind schema.GroupVersionResource, name string) *unstructu
 func (o objects) of(kind schema.GroupVersionResource, cluster string) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
 	for _, object := range o[kind] {
-		if object.GetLabels()[Label] == cluster || text(object, "spec", "clusterName") == cluster {
+		if text(object, "metadata", "labels", Label) == cluster || text(object, "spec", "clusterName") == cluster {
 			found = append(found, object)
 		}
 	}
@@ -98,15 +117,13 @@ func (o objects) scene(name string) cause.Objects {
 	if infrastructure := o.named(openStackClusters, text(cluster, "spec", "infrastructureRef", "name")); infrastructure != nil {
 		add("OpenStackCluster", infrastructure)
 	}
-	for kind, resource := range map[string]schema.GroupVersionResource{"KubeadmControlPlane": controlPlanes, "MachineDeployment": machineDeployments,
-		"MachineHealthCheck": healthChecks, "ServerGroup": serverGroups, "HelmRelease": helmReleases, "Manifests": manifests} {
+	for resource, kind := range labelled() {
 		add(kind, o.of(resource, name)...)
 	}
 	for _, machine := range o.of(machines, name) {
-		add("Machine", machine)
 		below := text(machine, "spec", "infrastructureRef", "name")
-		for kind, resource := range map[string]schema.GroupVersionResource{"OpenStackMachine": openStackMachines, "OpenStackServer": openStackServers} {
-			if object := o.named(resource, below); object != nil {
+		for _, kind := range []string{"OpenStackMachine", "OpenStackServer"} {
+			if object := o.named(resourceOf(kind), below); object != nil {
 				add(kind, object)
 			}
 		}

@@ -47,25 +47,23 @@ func ReadAsking(ctx context.Context, client dynamic.Interface, namespace string,
 // ReadAll reads the clusters of a namespace, or of all with metav1.NamespaceAll. Kinds
 // that are not defined are left out.
 func ReadAll(ctx context.Context, client dynamic.Interface, namespace string) (Clusters, error) {
-	byNamespace := Clusters{}
+	byNamespace := map[string]objects{}
 	for _, kind := range resources() {
-		list, err := client.Resource(kind).Namespace(namespace).List(ctx, metav1.ListOptions{})
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("listing %s: %w", kind.Resource, err)
-		}
-		for i := range list.Items {
-			item := &list.Items[i]
+		err := list(ctx, client, kind, namespace, "", func(item *unstructured.Unstructured) {
 			if byNamespace[item.GetNamespace()] == nil {
 				byNamespace[item.GetNamespace()] = objects{}
 			}
 			byNamespace[item.GetNamespace()][kind] = append(byNamespace[item.GetNamespace()][kind], item)
+		})
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return Clusters{}, fmt.Errorf("listing %s: %w", kind.Resource, err)
 		}
 	}
-	byNamespace.warnings(ctx, client, namespace)
-	return byNamespace, nil
+	warnings(ctx, client, namespace, byNamespace)
+	return gather(byNamespace), nil
 }
 
 // Exists reports whether a Cluster with the name exists; false if Cluster API is not
@@ -221,8 +219,8 @@ type hearer struct {
 // add adds the events to what is known.
 func (h *hearer) add(ctx context.Context, known objects) {
 	if h.at.IsZero() || time.Since(h.at) >= hearEvery {
-		fresh := Clusters{h.namespace: objects{clusters: known[clusters]}}
-		fresh.warnings(ctx, h.client, h.namespace)
+		fresh := map[string]objects{h.namespace: {clusters: known[clusters]}}
+		warnings(ctx, h.client, h.namespace, fresh)
 		h.at, h.events = time.Now(), fresh[h.namespace][eventKind]
 	}
 	known[eventKind] = h.events

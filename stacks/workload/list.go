@@ -113,6 +113,7 @@ func (m *Management) Reports(ctx context.Context, all clusterapi.Clusters, close
 	return all.Judge(func(namespace, name string) clusterapi.Known {
 		k := clusterapi.Known{Cloud: clouds.Of(namespace, name), Controllers: controllers}
 		k.Inside, k.Unseen = themselves.Of(namespace, name)
+		k.Unseen = append(k.Unseen, clouds.Unseen(namespace, name)...)
 		return k
 	}, time.Now())
 }

@@ -140,7 +140,7 @@ func (w *world) project() string {
 // ask asks the cloud as `slipway why` does: with the cluster's credential.
 func (w *world) ask(objects cause.Objects) *cause.Cloud {
 	w.Helper()
-	return look.NewCache(time.Now).Ask(context.WithoutCancel(w.Context()), cloud.Options{Cloud: w.entry, CloudsYAML: w.yaml}, func(c *cause.Cloud) []string {
-		return cause.Booting(cause.Snapshot{Objects: objects, Cloud: c, Now: time.Now()})
+	return look.NewCache(time.Now).Ask(context.WithoutCancel(w.Context()), cloud.Options{Cloud: w.entry, CloudsYAML: w.yaml}, func(c *cause.Cloud) cause.Details {
+		return cause.Closer(cause.Snapshot{Objects: objects, Cloud: c, Now: time.Now()})
 	})
 }

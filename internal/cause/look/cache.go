@@ -2,7 +2,6 @@ package look
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,8 +22,9 @@ const (
 type Cache struct {
 	now   func() time.Time
 	fresh time.Duration
-	open  func(context.Context, cloud.Options) (*cloud.Cloud, error)
 	room  chan struct{}
+	// outages are Keystones that do not answer, which all credentials share.
+	outages outages
 
 	mu          sync.Mutex
 	credentials map[string]*answer
@@ -46,7 +46,7 @@ type project struct {
 
 // NewCache returns an empty cache; now is the clock.
 func NewCache(now func() time.Time) *Cache {
-	return &Cache{now: now, fresh: fresh, open: cloud.Open, room: make(chan struct{}, atOnce), credentials: map[string]*answer{}, projects: map[string]*project{}}
+	return &Cache{now: now, fresh: fresh, room: make(chan struct{}, atOnce), credentials: map[string]*answer{}, projects: map[string]*project{}}
 }
 
 // Every sets how long an answer serves, instead of a minute: for one cluster that
@@ -90,28 +90,11 @@ func (c *Cache) ask(ctx context.Context, a *answer, o cloud.Options) {
 	a.asking, a.at, a.taken = false, c.now(), taken
 }
 
-// Ask asks now, and waits. booting chooses the servers whose consoles are read too, from
-// what the project says; nil means that no details are wanted. The answer is nil if the
-// project cannot be read at all.
-func (c *Cache) Ask(ctx context.Context, o cloud.Options, booting func(*cause.Cloud) []string) *cause.Cloud {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	opened, err := c.open(ctx, o)
-	if err != nil {
-		return &cause.Cloud{Refused: Refusal(err)}
-	}
-	defer opened.Close()
-	taken, err := c.Read(ctx, opened)
-	if err != nil {
-		return nil
-	}
-	if booting == nil {
-		return taken
-	}
-	own := *taken // others read what is shared
-	own.Servers, own.Balancers = slices.Clone(taken.Servers), slices.Clone(taken.Balancers)
-	Closer(ctx, opened, &own, booting(&own))
-	return &own
+// Ask asks now, and waits. closer chooses what is read one by one, from what the project
+// says; nil means that no details are wanted. The answer is nil if the project cannot be
+// read at all.
+func (c *Cache) Ask(ctx context.Context, o cloud.Options, closer func(*cause.Cloud) cause.Details) *cause.Cloud {
+	return c.AskAll(ctx, []Question{{Login: o, Closer: closer}})[0].Cloud
 }
 
 // Read returns what the project of a login says: what another credential of it read lately,

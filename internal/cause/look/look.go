@@ -6,11 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"net"
+	"net/url"
 	"time"
-
-	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
-	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 
 	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/cloud"
@@ -19,16 +17,15 @@ import (
 // patience bounds one look at a cloud.
 const patience = 20 * time.Second
 
+var errPatience = fmt.Errorf("the cloud did not answer within %s", patience)
+
 // consoleLines is how much of a console is read: the kubelet logs more lines after
 // kubeadm's.
 const consoleLines = 1000
 
-// most is how many consoles and status trees one look reads.
-const most = 5
-
 // Take reads the project of a login. What cannot be read is in Missing.
 func Take(ctx context.Context, c *cloud.Cloud) (*cause.Cloud, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the cloud did not answer within %s", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
 	defer cancel()
 	at := time.Now()
 	s, err := c.Diagnosis(ctx)
@@ -37,7 +34,7 @@ func Take(ctx context.Context, c *cloud.Cloud) (*cause.Cloud, error) {
 	}
 	taken := From(s)
 	taken.At = at
-	return taken, nil
+	return taken.Indexed(), nil
 }
 
 // Refusal is a failed login as the engine reads it.
@@ -47,7 +44,13 @@ func Refusal(err error) *cause.Refusal {
 	if errors.As(err, &answer) {
 		r.Status = answer.Status
 	}
+	r.Malformed = r.Status == 0 && !ofNetwork(err)
 	return r
+}
+
+// ofNetwork reports whether an error is of a call that had no answer.
+func ofNetwork(err error) bool {
+	return errors.As(err, new(*url.Error)) || errors.As(err, new(net.Error)) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errPatience)
 }
 
 // From turns a snapshot into what the engine reads.
@@ -110,44 +113,4 @@ func lists(m cloud.Missing) []string {
 		cloud.Compute: {cause.ListServers, cause.ListFlavors, cause.ListKeyPairs}, cloud.Volume: {cause.ListVolumes}, cloud.Image: {cause.ListImages},
 		cloud.LoadBalancer: {cause.ListBalancers}, cloud.Network: {cause.ListNetworks, cause.ListPorts, cause.ListRouters, cause.ListSecurityGroups, cause.ListFloatingIPs},
 	}[m.Service]
-}
-
-// Closer adds what is worth a call of its own: consoles of servers that are to become
-// nodes, by id, and the members of load balancers that are not online. What the cloud
-// does not show is left out.
-func Closer(ctx context.Context, c *cloud.Cloud, taken *cause.Cloud, consoles []string) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if client, err := c.Compute(); err == nil {
-		for _, id := range consoles[:min(len(consoles), most)] {
-			text, err := servers.ShowConsoleOutput(ctx, client, id, servers.ShowConsoleOutputOpts{Length: consoleLines}).Extract()
-			i := slices.IndexFunc(taken.Servers, func(s cause.Server) bool { return s.ID == id })
-			if err == nil && i >= 0 {
-				taken.Servers[i].Console = text
-			}
-		}
-	}
-	client, err := c.LoadBalancer()
-	if err != nil {
-		return
-	}
-	asked := 0
-	for i := range taken.Balancers {
-		b := &taken.Balancers[i]
-		if b.Provisioning != "ACTIVE" || b.Operating == "ONLINE" || b.Operating == "NO_MONITOR" || asked == most {
-			continue
-		}
-		asked++
-		tree, err := loadbalancers.GetStatuses(ctx, client, b.ID).Extract()
-		if err != nil || tree.Loadbalancer == nil {
-			continue
-		}
-		for _, listener := range tree.Loadbalancer.Listeners {
-			for _, pool := range listener.Pools {
-				for _, m := range pool.Members {
-					b.Members = append(b.Members, cause.Member{Name: m.Name, Address: m.Address, Operating: m.OperatingStatus})
-				}
-			}
-		}
-	}
 }

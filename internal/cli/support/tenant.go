@@ -34,17 +34,17 @@ func (t tenant) find(ctx context.Context) (on *kube.Cluster, all clusterapi.Clus
 		err = errNone
 	}
 	if err != nil {
-		return nil, nil, "", "", err
+		return nil, clusterapi.Clusters{}, "", "", err
 	}
 	namespace, name, found := strings.Cut(t.wanted, "/")
 	if !found {
 		namespace, name = metav1.NamespaceAll, t.wanted
 	}
 	if all, err = clusterapi.ReadAll(ctx, on.Dynamic, namespace); err != nil {
-		return nil, nil, "", "", err
+		return nil, clusterapi.Clusters{}, "", "", err
 	}
 	var in []string
-	for _, r := range all.Reports(nil, time.Now()) {
+	for _, r := range all.Outline() {
 		if r.Name == name {
 			in = append(in, r.Namespace)
 		}
@@ -53,9 +53,9 @@ func (t tenant) find(ctx context.Context) (on *kube.Cluster, all clusterapi.Clus
 	case 1:
 		return on, all, in[0], name, nil
 	case 0:
-		return nil, nil, "", "", errors.New("there is no such cluster; list them with slipway cluster list")
+		return nil, clusterapi.Clusters{}, "", "", errors.New("there is no such cluster; list them with slipway cluster list")
 	}
-	return nil, nil, "", "", fmt.Errorf("there are clusters of this name in %s; give NAMESPACE/NAME", strings.Join(in, " and "))
+	return nil, clusterapi.Clusters{}, "", "", fmt.Errorf("there are clusters of this name in %s; give NAMESPACE/NAME", strings.Join(in, " and "))
 }
 
 // cloud is the cluster's project, asked with the cluster's credential.
@@ -109,7 +109,7 @@ func sick(ctx context.Context, on *kube.Cluster) []string {
 		return nil
 	}
 	var ids []string
-	for _, r := range all.Reports(nil, time.Now()) {
+	for _, r := range all.Outline() {
 		ids = append(ids, cause.Sick(cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Now: time.Now()})...)
 	}
 	return ids

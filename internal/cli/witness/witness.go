@@ -196,7 +196,7 @@ func (w *Witness) Snapshots(ctx context.Context, asked, namespace string) suppor
 // Scenes are the snapshots of the clusters of one place: of those that are asked about,
 // or that have the object that is.
 func Scenes(ctx context.Context, p Place, all clusterapi.Clusters, cache *look.Cache, asked, namespace string, now time.Time) []support.Scene {
-	reports := all.Reports(nil, now)
+	reports := all.Outline()
 	wanted := func(r clusterapi.Report) bool { return namespace == "" || r.Namespace == namespace }
 	if asked != "" {
 		exact := map[string]bool{}
@@ -223,6 +223,7 @@ func Scenes(ctx context.Context, p Place, all clusterapi.Clusters, cache *look.C
 		}
 		snapshot := cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Cloud: clouds.Of(r.Namespace, r.Name), Controllers: controllers, Now: now}
 		snapshot.Inside, snapshot.Unseen = themselves.Of(r.Namespace, r.Name)
+		snapshot.Unseen = append(snapshot.Unseen, clouds.Unseen(r.Namespace, r.Name)...)
 		scenes = append(scenes, support.Scene{On: p.Name, Namespace: r.Namespace, Cluster: r.Name, Snapshot: snapshot})
 	}
 	return scenes

@@ -56,7 +56,7 @@ func Ask(ctx context.Context, way Way, all clusterapi.Clusters, wanted func(clus
 		group sync.WaitGroup
 		room  = make(chan struct{}, askAtOnce)
 	)
-	for _, r := range all.Reports(nil, time.Now()) {
+	for _, r := range all.Outline() {
 		if !wanted(r) || !cause.Answers(all.Scene(r.Namespace, r.Name)) {
 			continue
 		}
