@@ -111,7 +111,7 @@ func TestOptionsReachTheObjects(t *testing.T) {
 	if *d.Spec.Replicas != 1 || c.Image != "registry.local/slipway@sha256:00" {
 		t.Errorf("%d replicas of %s", *d.Spec.Replicas, c.Image)
 	}
-	for _, want := range []string{"serve controllers --only=janitor,template-pruner --log-level=debug", "--janitor-default-volumes-policy=keep", "--janitor-workers=3"} {
+	for _, want := range []string{"serve controllers --only=janitor,template-pruner,causes --log-level=debug", "--janitor-default-volumes-policy=keep", "--janitor-workers=3"} {
 		if !strings.Contains(args, want) {
 			t.Errorf("arguments %q have no %q", args, want)
 		}

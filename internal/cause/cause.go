@@ -144,6 +144,9 @@ type Answer struct {
 // TheCloud is what is not seen if the cloud of a cluster could not be asked.
 const TheCloud = "the cloud"
 
+// WithinCluster is what is not seen if a cluster itself could not be asked.
+const WithinCluster = "inside the cluster"
+
 // Explain finds the causes in a snapshot. Consequences of a cause are folded under it;
 // independent causes are all returned.
 func Explain(s Snapshot) Answer {

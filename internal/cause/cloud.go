@@ -24,7 +24,7 @@ type Cloud struct {
 	Ports          []Port          `json:"ports,omitempty"`
 	Volumes        []Volume        `json:"volumes,omitempty"`
 	Images         []Image         `json:"images,omitempty"`
-	Networks       []Named         `json:"networks,omitempty"`
+	Networks       []Network       `json:"networks,omitempty"`
 	Routers        []Router        `json:"routers,omitempty"`
 	SecurityGroups []SecurityGroup `json:"securityGroups,omitempty"`
 	Quotas         []Quota         `json:"quotas,omitempty"`
@@ -95,10 +95,12 @@ type Balancer struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	// Provisioning and Operating are Octavia's statuses, such as ACTIVE and ONLINE.
-	Provisioning string    `json:"provisioning"`
-	Operating    string    `json:"operating"`
-	Created      time.Time `json:"created,omitzero"`
-	Updated      time.Time `json:"updated,omitzero"`
+	Provisioning string `json:"provisioning"`
+	Operating    string `json:"operating"`
+	// Disabled is set if its administrative state is down.
+	Disabled bool      `json:"disabled,omitempty"`
+	Created  time.Time `json:"created,omitzero"`
+	Updated  time.Time `json:"updated,omitzero"`
 	// Members are those of its pools, if its status tree was read.
 	Members []Member `json:"members,omitempty"`
 }
@@ -139,6 +141,14 @@ type Image struct {
 	Name string `json:"name"`
 	// Status is Glance's, such as active or deactivated.
 	Status string `json:"status"`
+}
+
+// Network is a network of Neutron.
+type Network struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// MTU is in bytes; 0 if the cloud does not say.
+	MTU int `json:"mtu,omitempty"`
 }
 
 // Router is a router of Neutron.

@@ -15,6 +15,10 @@ func (v *scene) coversInside(a, b *Finding) bool {
 		return a.rule.Layer == "etcd" && a.Reason != b.Reason
 	case b.Reason == "etcd-unhealthy" && b.words == "":
 		return a.Reason == "etcd-no-space" // its API server has no etcd, because that is full
+	case b.Reason == "node-uninitialized":
+		return initialises(a)
+	case a.Reason == "node-uninitialized" && initialises(b):
+		return false // it tolerates the taint that it removes
 	case b.Object.Kind == "Node" && b.Reason == "cni-not-ready":
 		// The node waits for a pod of the network plugin.
 		return slices.ContainsFunc(a.owners, network.MatchString)
@@ -59,6 +63,11 @@ func (v *scene) holdsPods(a, b *Finding) bool {
 		}
 	}
 	return b.Reason != "image-pull" && subset(b.nodes, sick)
+}
+
+// initialises reports whether a finding is about pods of the cloud controller manager.
+func initialises(f *Finding) bool {
+	return slices.ContainsFunc(f.owners, func(owner string) bool { return strings.Contains(owner, "cloud-controller-manager") })
 }
 
 // subset reports whether all of a, of which there is at least one, are in b.

@@ -41,6 +41,18 @@ type Inside struct {
 	// Leaders are the leases of the control plane's leaders.
 	Leaders     []Lease      `json:"leaders,omitempty"`
 	Attachments []Attachment `json:"attachments,omitempty"`
+	// PodNetwork is nil if the network plugin's settings are not known.
+	PodNetwork *PodNetwork `json:"podNetwork,omitempty"`
+}
+
+// PodNetwork is how large the packets of pods may be.
+type PodNetwork struct {
+	// Plugin is the network plugin, Setting the object that says so.
+	Plugin  string `json:"plugin"`
+	Setting string `json:"setting"`
+	// MTU is in bytes, Overhead what the plugin puts around a packet between nodes.
+	MTU      int `json:"mtu"`
+	Overhead int `json:"overhead,omitempty"`
 }
 
 // The names of the lists, for Inside.Missing.
@@ -51,6 +63,7 @@ const (
 	ListHooks       = "webhooks"
 	ListLeases      = "leases"
 	ListAttachments = "volume attachments"
+	ListSettings    = "settings of the network plugin"
 )
 
 // Way says why an API server does not answer.
@@ -82,6 +95,8 @@ type Node struct {
 	Created    time.Time       `json:"created,omitzero"`
 	// Renewed is when the kubelet last renewed its lease, by the node's own clock.
 	Renewed time.Time `json:"renewed,omitzero"`
+	// Taints are the keys of its taints.
+	Taints []string `json:"taints,omitempty"`
 	// Volumes is how many volumes of one CSI driver may be attached; 0 if it does not say.
 	Volumes int `json:"volumes,omitempty"`
 }

@@ -34,6 +34,8 @@ type Rule struct {
 	// at fault, which is of the kind in kind; without it the object is the one that says so.
 	words *regexp.Regexp
 	kind  string
+	// kinds are those of the objects whose words count; nil means all.
+	kinds []string
 	// not takes a match back, for words that the cloud contradicts now.
 	not func(v *scene, c complaint, object string) bool
 }
@@ -55,13 +57,13 @@ type hit struct {
 func Rules() []Rule { return slices.Clone(rules()) }
 
 var rules = sync.OnceValue(func() []Rule {
-	return slices.Concat(quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), bootRules(), deleteRules(), repairRules(), controllerRules(), clusterRules(), apiRules(), nodeRules(), podRules(), serviceRules(), addonRules(), identityRules())
+	return slices.Concat(quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), goneRules(), bootRules(), deleteRules(), repairRules(), controllerRules(), clusterRules(), apiRules(), nodeRules(), podRules(), serviceRules(), addonRules(), identityRules(), lastRules())
 })
 
 // look runs the rules that look at objects and cloud.
 func (v *scene) look() []Finding {
 	var found []Finding
-	printedOf := map[Ref]bool{}
+	printedOf, faultOf := map[Ref]bool{}, map[string]bool{}
 	for i := range v.rules {
 		r := &v.rules[i]
 		var hits []hit
@@ -69,7 +71,7 @@ func (v *scene) look() []Finding {
 			hits = r.find(v)
 		}
 		if r.fault != nil {
-			hits = append(hits, faulted(v, r.fault)...)
+			hits = append(hits, v.faulted(r, faultOf)...)
 		}
 		if r.console != nil {
 			// What a machine prints later follows from what an earlier rule knows: a full disk
@@ -122,7 +124,43 @@ func (v *scene) hear(found []Finding) []Finding {
 		f.Evidence = []string{c.object.String() + " " + c.kind + ": " + c.text()}
 		found = append(found, f)
 	}
-	return append(found, v.rest(known)...)
+	found = append(found, v.rest(known)...)
+	if len(found) == 0 {
+		found = v.waits()
+	}
+	return found
+}
+
+// long is how long a part may not be ready without anybody reporting an error.
+const long = 10 * time.Minute
+
+// waits is what is not ready for long, if there is no cause at all: the deepest part, with the
+// most that Cluster API says of it.
+func (v *scene) waits() []Finding {
+	if v.ending() {
+		return nil
+	}
+	order := []string{"Machine", "KubeadmControlPlane", "MachineDeployment", "Cluster"}
+	i := slices.IndexFunc(v.rules, func(r Rule) bool { return r.ID == "not-ready" })
+	for _, kind := range order {
+		for _, c := range v.spoken {
+			if c.object.Kind != kind || c.message == "" || c.since.IsZero() || v.Now.Sub(c.since) < long || i < 0 {
+				continue
+			}
+			f := v.finding(&v.rules[i], hit{object: c.object, cause: c.kind + ": " + c.message, since: c.since, source: speaker(kind), evidence: []string{c.object.String() + " " + c.kind + ": " + c.text()}})
+			f.words = c.text()
+			return []Finding{f}
+		}
+	}
+	return nil
+}
+
+// named is the object at fault of which the words have the name.
+func (r *Rule) named(name string) Ref {
+	if r.kind == "quota" {
+		name = quotaName(name)
+	}
+	return Ref{Kind: r.kind, Name: name}
 }
 
 // match returns the first rule whose words a complaint has, and the object at fault; no
@@ -130,7 +168,7 @@ func (v *scene) hear(found []Finding) []Finding {
 func match(v *scene, rules []Rule, c complaint) (*Rule, Ref) {
 	for i := range rules {
 		r := &rules[i]
-		if r.words == nil {
+		if r.words == nil || r.kinds != nil && !slices.Contains(r.kinds, c.object.Kind) {
 			continue
 		}
 		found := r.words.FindStringSubmatch(c.text())
@@ -144,10 +182,8 @@ func match(v *scene, rules []Rule, c complaint) (*Rule, Ref) {
 		switch {
 		case r.not != nil && r.not(v, c, name):
 			return r, Ref{}
-		case name != "" && r.kind == "quota":
-			return r, Ref{Kind: r.kind, Name: quotaName(name)}
 		case name != "":
-			return r, Ref{Kind: r.kind, Name: name}
+			return r, r.named(name)
 		}
 		return r, c.object
 	}

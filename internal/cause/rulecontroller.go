@@ -3,6 +3,7 @@ package cause
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"time"
 )
 
@@ -22,6 +23,10 @@ type Controller struct {
 // restarts is how long a controller may be away: it is upgraded, or its leader changes.
 const restarts = 2 * time.Minute
 
+// unable are words of pods that do not start by themselves: they ended again and again, or
+// lack their image, what they are configured with, or a node.
+var unable = regexp.MustCompile(`CrashLoopBackOff, ended ([3-9]|\d\d+) times|ErrImagePull|ImagePullBackOff|InvalidImageName|CreateContainerConfigError|CreateContainerError|nodes are available`)
+
 // controllerRules are about the controllers of the management cluster.
 func controllerRules() []Rule {
 	return []Rule{{ID: "controller-down", Layer: "Cluster API", Ending: Outside, Operator: true,
@@ -37,7 +42,7 @@ func idle(v *scene) []hit {
 	}
 	var hits []hit
 	for _, c := range v.Controllers {
-		if c.Ready > 0 || v.Now.Sub(c.Since) < restarts {
+		if c.Ready > 0 || c.Wanted > 0 && !unable.MatchString(c.Words) && v.Now.Sub(c.Since) < restarts {
 			continue
 		}
 		words := fmt.Sprintf("none of its %d pods is ready", c.Wanted)

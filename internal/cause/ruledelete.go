@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -13,10 +14,44 @@ import (
 // be, and what counts is what its deletion waits for.
 func deleteRules() []Rule {
 	return []Rule{
-		{ID: "deletion-waits", Layer: "Cluster API", Ending: Passing, Meaning: "The deletion of the cluster waits for a part of it to be gone.",
+		{ID: "deletion-waits", Layer: "Cluster API", Ending: Passing, Meaning: "The deletion of the cluster, or of a machine, waits for a part of it to be gone.",
 			Fix:  "wait; if it stays so, see what the object says with kubectl describe, and end what keeps it: a pod disruption budget, a volume in use, a finalizer whose controller is gone, or a resource in the cloud that cannot be deleted",
 			find: awaited},
+		{ID: "drain-blocked", Layer: "Cluster API", Ending: Outside, Meaning: "A machine that is to be replaced or deleted cannot be drained: its pods may not be evicted.",
+			Fix: "give the workload more replicas, relax the pod disruption budget that the words name, or set nodeDrainTimeout of the machines", find: undrained},
 	}
+}
+
+// patient is how long a machine of a cluster that stays may take to be drained and deleted,
+// and stubbornly how long a drain may be refused until waiting counts as vain.
+const (
+	patient     = 2 * time.Minute
+	stubbornly  = 10 * time.Minute
+	notEvicted  = "cannot evict pod"
+	disruptions = "disruption budget"
+)
+
+// undrained are machines whose drain is refused for long, in a cluster that stays.
+func undrained(v *scene) []hit { return v.replaced(true) }
+
+// replaced are machines of a cluster that stays whose deletion takes long: blocked are those
+// whose pods may not be evicted.
+func (v *scene) replaced(blocked bool) (hits []hit) {
+	if v.ending() {
+		return nil
+	}
+	for _, m := range v.members {
+		if m.machine == nil || !m.leaving() || v.Now.Sub(m.machine.GetDeletionTimestamp().Time) < patient {
+			continue
+		}
+		for _, h := range v.held(m.machine, m.remains()) {
+			refused := strings.Contains(h.cause, notEvicted) || strings.Contains(h.cause, disruptions)
+			if (refused && v.Now.Sub(h.since) > stubbornly) == blocked {
+				hits = append(hits, h)
+			}
+		}
+	}
+	return hits
 }
 
 // awaited is what the deletion waits for: machines first, then the control plane, then the
@@ -24,7 +59,7 @@ func deleteRules() []Rule {
 // cluster controller), and the Cluster itself only if none of them is left.
 func awaited(v *scene) []hit {
 	if !v.ending() {
-		return nil
+		return v.replaced(false)
 	}
 	var hits []hit
 	for _, m := range v.members {

@@ -11,7 +11,8 @@ func networkRules() []Rule {
 	return []Rule{
 		{ID: "address-pool-empty", Layer: "Neutron", Ending: Outside, Meaning: "A network or subnet has no free address.", kind: "network",
 			Fix:   "delete ports or floating IPs that are not needed, or add an allocation pool to the subnet",
-			words: regexp.MustCompile(`(?i)no more IP addresses available on network (?P<object>[\w-]+)|no more IP addresses available|IpAddressGenerationFailure|external network .* has no (free|available) addresses`)},
+			words: regexp.MustCompile(`(?i)no more IP addresses available on network (?P<object>[\w-]+)|no more IP addresses available|IpAddressGenerationFailure|external network .* has no (free|available) addresses`),
+			fault: regexp.MustCompile(`(?i)no more IP addresses available on network (?P<object>[\w-]+)|no more IP addresses available|IpAddressGenerationFailure|no (more )?fixed IP addresses available|NoMoreFixedIps|zero fixed ips available`)},
 		{ID: "network-missing", Layer: "Neutron", Ending: Outside, Meaning: "A network, subnet or router that the cluster is to use does not exist, or the project cannot see it.",
 			Fix:   "correct the name or id in the cluster's settings; see what there is with openstack network list --external",
 			words: regexp.MustCompile(`(?i)external network not found|no external networks? found|failed to (find|get) (external |loadbalancer )?(network|subnet|router)|network [\w-]+ could not be found|no subnet match was found|router not found`)},

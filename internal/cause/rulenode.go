@@ -1,6 +1,10 @@
 package cause
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+	"time"
+)
 
 // nodeRules are about nodes, as Cluster API repeats their conditions on Machines.
 func nodeRules() []Rule {
@@ -17,6 +21,8 @@ func nodeRules() []Rule {
 			words: regexp.MustCompile(`(?i)kubelet stopped posting node status|Node Ready condition is Unknown|Node \S+ is unreachable`)},
 		{ID: "node-runtime", Layer: k, Ending: Outside, healthCheck: true, Meaning: "The container runtime of the node is not well.",
 			Fix: "see the journal of containerd and of the kubelet on the node" + again, words: regexp.MustCompile(`(?i)container runtime is down|PLEG is not healthy|container runtime status check may not have completed`)},
+		{ID: "node-uninitialized", Layer: k, Ending: Outside, Meaning: "The cloud controller manager has not initialised the node, so nothing is scheduled to it.",
+			Fix: "see the pods of openstack-cloud-controller-manager in kube-system, and the Secret cloud-config that they log in with", find: uninitialized},
 		{ID: "node-gone", Layer: k, Ending: Outside, healthCheck: true, Meaning: "The node was deleted from the cluster, but its Machine is there.",
 			Fix: "delete the Machine so that Cluster API creates another: kubectl delete machine NAME", words: regexp.MustCompile(`(?i)node \S+ (does not exist|has been deleted)|NodeDeleted`),
 			not: func(v *scene, c complaint, _ string) bool {
@@ -27,4 +33,24 @@ func nodeRules() []Rule {
 				return machine != nil && (machine.GetDeletionTimestamp() != nil || text(machine, "status", "nodeRef", "name") == "") // its node goes first; it was never there
 			}},
 	}
+}
+
+// initializes is how long the cloud controller manager may take for a node.
+const initializes = 5 * time.Minute
+
+// uninitialized are nodes that still have the taint with which their kubelet came.
+func uninitialized(v *scene) []hit {
+	if !v.Inside.knows(ListNodes) || v.cluster == nil {
+		return nil
+	}
+	var hits []hit
+	for _, n := range v.Inside.Nodes {
+		if !slices.Contains(n.Taints, "node.cloudprovider.kubernetes.io/uninitialized") || v.Now.Sub(n.Created) < initializes {
+			continue
+		}
+		object := v.under(v.nodeParent(n.Name), Ref{Kind: "Node", Name: n.Name})
+		hits = append(hits, hit{object: object, cause: "it has the taint node.cloudprovider.kubernetes.io/uninitialized", since: n.Created, source: "its taints",
+			evidence: []string{"Node " + n.Name + ": taint node.cloudprovider.kubernetes.io/uninitialized"}})
+	}
+	return hits
 }

@@ -187,8 +187,29 @@ func crashing(v *scene) []hit {
 		if c.Exit != "" {
 			words += ", last with " + c.Exit
 		}
+		if last := telling(c.Words); last != "" {
+			words += ": " + last
+		}
 		return p.object(), words
 	})
+}
+
+// loudest are lines that tell why a program ends.
+var loudest = regexp.MustCompile(`(?i)\b(fatal|panic|error|failed|cannot|could not|unable|refused|denied|invalid|unauthorized|expired)\b`)
+
+// telling is the line of a program's last ones that tells most: the last that names an error,
+// else the last.
+func telling(words string) (last string) {
+	loud := ""
+	for line := range strings.Lines(words) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if last = line; loudest.MatchString(line) {
+			loud = line
+		}
+	}
+	return cmp.Or(loud, last)
 }
 
 // notStarted are containers that a kubelet cannot start, and pods whose volumes or network

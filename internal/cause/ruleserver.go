@@ -21,7 +21,7 @@ func serverRules() []Rule {
 	return []Rule{
 		{ID: "no-valid-host", Layer: "Nova", Ending: Outside, Meaning: "No host of the cloud has room for the server, or none satisfies its server group, availability zone or flavor.",
 			Fix:   "choose a smaller flavor or another availability zone, relax the server group, or ask the cloud's operator for capacity" + again,
-			fault: regexp.MustCompile(`(?i)no valid host|exhausted all hosts|not enough hosts`), words: regexp.MustCompile(`(?i)no valid host|not enough hosts available|availability zone (\S+ )?is not available`)},
+			fault: regexp.MustCompile(`(?i)no valid host|exhausted all hosts|not enough hosts|insufficient compute resources|compute resources are insufficient|insufficient PCI|PCI device request.* fail|NUMA topology cannot fit|host .* is not (up|available)`), words: regexp.MustCompile(`(?i)no valid host|not enough hosts available|availability zone (\S+ )?is not available`)},
 		{ID: "port-binding-failed", Layer: "Neutron", Ending: Outside, Meaning: "Neutron could not connect a port on the server's host.",
 			Fix:   "ask the cloud's operator to look at the network agent of the host" + again,
 			fault: regexp.MustCompile(`(?i)binding failed for port|failed to allocate the network|vif plugging|virtual interface creation failed`), words: regexp.MustCompile(`(?i)binding failed for port|PortBindingFailed`)},
@@ -71,11 +71,23 @@ func servers(told func(member, Server) (string, bool)) func(*scene) []hit {
 	}
 }
 
-// faulted is a hit for each server in ERROR whose fault has certain words.
-func faulted(v *scene, pattern *regexp.Regexp) []hit {
-	return servers(func(_ member, s Server) (string, bool) {
-		return s.Fault, s.Status == "ERROR" && pattern.MatchString(s.Fault)
+// faulted is a hit for each server in ERROR whose fault has the words of a rule, and of no
+// earlier one. The words may name the object at fault.
+func (v *scene) faulted(r *Rule, told map[string]bool) []hit {
+	hits := servers(func(_ member, s Server) (string, bool) {
+		return s.Fault, s.Status == "ERROR" && !told[s.ID] && r.fault.MatchString(s.Fault)
 	})(v)
+	for i := range hits {
+		told[hits[i].object.ID] = true
+		at := r.fault.SubexpIndex("object")
+		if at < 0 {
+			continue
+		}
+		if name := r.fault.FindStringSubmatch(hits[i].cause)[at]; name != "" {
+			hits[i].object = v.under(hits[i].object, r.named(name))
+		}
+	}
+	return hits
 }
 
 // unknownFaults are servers in ERROR whose fault no rule knows.

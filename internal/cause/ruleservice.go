@@ -13,6 +13,19 @@ func serviceRules() []Rule {
 	}
 }
 
+// lastRules are about words that nobody else knows: of a service of the cloud, and of Cluster
+// API that waits.
+func lastRules() []Rule {
+	return []Rule{
+		{ID: "cloud-service-error", Layer: "cloud", Ending: Passing, Operator: true, Meaning: "A service of the cloud answers Cluster API with an error of its own, or not at all.", kind: "cloud service",
+			Fix:   "ask the cloud's operator about the service at the address; Cluster API goes on by itself when it answers again",
+			kinds: []string{"OpenStackCluster", "OpenStackMachine", "OpenStackServer", "ServerGroup"},
+			words: regexp.MustCompile(`(?:accessing \[\w+ |(?:Get|Post|Put|Delete|Patch|Head) ")https?://(?P<object>[^/"\]\s]+)[^"\]\s]*(?:\], but got 50[0234] instead|": (?:dial tcp|context deadline exceeded|EOF|net/http))`)},
+		{ID: "not-ready", Layer: "Cluster API", Ending: Passing, Meaning: "A part of the cluster is not ready for long, and neither its controllers nor the cloud report an error; the words say what it waits for.",
+			Fix: "see what it waits for with kubectl describe, and the log of its controller with slipway logs", find: nil},
+	}
+}
+
 // refusals are what the cloud says, not the sidecar that only waits for a pod to be placed.
 var refusals = regexp.MustCompile(`(?i)rpc error|quota|\b4\d\d\b|\b5\d\d\b|not found`)
 

@@ -111,10 +111,10 @@ func (v *scene) dark() []Unseen {
 		return nil
 	case i.Unreachable == nil:
 		unseen := slices.Clone(i.Missing)
-		if len(i.Pods) > 0 {
-			unseen = append(unseen, Unseen{"the MTU of the pod network", "nothing in Kubernetes shows it; test it with ping -M do -s SIZE between two nodes"})
+		if len(i.Pods) > 0 && i.PodNetwork == nil {
+			unseen = append(unseen, Unseen{"the MTU of the pod network", "its plugin finds it out by itself and does not show it; test it with ping -M do -s SIZE between two nodes"})
 		}
 		return unseen
 	}
-	return []Unseen{{"inside the cluster", "its API at " + i.Address + ", asked from " + i.From + ": " + oneLine(i.Unreachable.Words)}}
+	return []Unseen{{WithinCluster, "its API at " + i.Address + ", asked from " + i.From + ": " + oneLine(i.Unreachable.Words)}}
 }

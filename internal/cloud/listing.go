@@ -138,7 +138,7 @@ func listProviders(ctx context.Context, client *gophercloud.ServiceClient, s *Sn
 func listBalancers(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.Balancers, err = every(ctx, loadbalancers.List(client, loadbalancers.ListOpts{ProjectID: s.Token.ProjectID}), loadbalancers.ExtractLoadBalancers,
 		func(b loadbalancers.LoadBalancer) BalancerInfo {
-			return BalancerInfo{resource("load balancer", b.ID, b.Name, b.Tags, nil, b.Description), b.ProvisioningStatus, b.OperatingStatus, b.CreatedAt, b.UpdatedAt}
+			return BalancerInfo{resource("load balancer", b.ID, b.Name, b.Tags, nil, b.Description), b.ProvisioningStatus, b.OperatingStatus, !b.AdminStateUp, b.CreatedAt, b.UpdatedAt}
 		})
 	return err
 }

@@ -54,10 +54,12 @@ type ServerInfo struct {
 // BalancerInfo is a load balancer of the project, with Octavia's statuses.
 type BalancerInfo struct {
 	Resource
-	Provisioning string    `json:"provisioning"`
-	Operating    string    `json:"operating"`
-	Created      time.Time `json:"created,omitzero"`
-	Updated      time.Time `json:"updated,omitzero"`
+	Provisioning string `json:"provisioning"`
+	Operating    string `json:"operating"`
+	// Disabled is set if its administrative state is down.
+	Disabled bool      `json:"disabled,omitempty"`
+	Created  time.Time `json:"created,omitzero"`
+	Updated  time.Time `json:"updated,omitzero"`
 }
 
 // VolumeInfo is a volume of the project. ServerID is of the server that it is attached

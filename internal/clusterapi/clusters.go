@@ -16,21 +16,24 @@ import (
 	"github.com/slipway-sh/slipway/internal/cause"
 )
 
+// key names a cluster.
+type key = types.NamespacedName
+
 // Clusters are the clusters of several namespaces with their objects, read once.
 type Clusters struct {
 	// of are the objects of each cluster, keys the clusters in the order of their namespaces.
-	of   map[types.NamespacedName]objects
-	keys []types.NamespacedName
+	of   map[key]objects
+	keys []key
 }
 
 // gather puts the objects of namespaces in order: by cluster.
 func gather(namespaces map[string]objects) Clusters {
-	all := Clusters{of: map[types.NamespacedName]objects{}}
+	all := Clusters{of: map[key]objects{}}
 	for _, in := range slices.Sorted(maps.Keys(namespaces)) {
 		parts := namespaces[in].split()
 		for _, cluster := range namespaces[in][clusters] {
-			key := types.NamespacedName{Namespace: in, Name: cluster.GetName()}
-			all.of[key], all.keys = parts[key.Name], append(all.keys, key)
+			k := key{Namespace: in, Name: cluster.GetName()}
+			all.of[k], all.keys = parts[k.Name], append(all.keys, k)
 		}
 	}
 	return all
@@ -61,9 +64,9 @@ func (all Clusters) Reports(said func(namespace, name string) *cause.Cloud, now 
 // Judge assesses the clusters with what is known of each.
 func (all Clusters) Judge(known func(namespace, name string) Known, now time.Time) []Report {
 	var reports []Report
-	for _, key := range all.keys {
-		report := judge(all.of[key], key.Name, known(key.Namespace, key.Name), now)
-		report.Namespace = key.Namespace
+	for _, k := range all.keys {
+		report := judge(all.of[k], k.Name, known(k.Namespace, k.Name), now)
+		report.Namespace = k.Namespace
 		reports = append(reports, report)
 	}
 	return reports
@@ -72,17 +75,22 @@ func (all Clusters) Judge(known func(namespace, name string) Known, now time.Tim
 // Outline assesses the clusters without looking for causes, for a choice among them.
 func (all Clusters) Outline() []Report {
 	var reports []Report
-	for _, key := range all.keys {
-		report, _ := outline(all.of[key], key.Name)
-		report.Namespace = key.Namespace
+	for _, k := range all.keys {
+		report, _ := outline(all.of[k], k.Name)
+		report.Namespace = k.Namespace
 		reports = append(reports, report)
 	}
 	return reports
 }
 
+// Cluster returns the Cluster of a name, nil if there is none.
+func (all Clusters) Cluster(namespace, name string) *unstructured.Unstructured {
+	return all.of[key{Namespace: namespace, Name: name}].named(clusters, name)
+}
+
 // Scene returns the objects of a cluster as the engine of causes reads them.
 func (all Clusters) Scene(namespace, name string) cause.Objects {
-	o := all.of[types.NamespacedName{Namespace: namespace, Name: name}]
+	o := all.of[key{Namespace: namespace, Name: name}]
 	if o == nil {
 		return nil
 	}
@@ -138,7 +146,7 @@ func list(ctx context.Context, client dynamic.Interface, kind schema.GroupVersio
 // Identity returns the Secret with the cluster's credential and the entry in its
 // clouds.yaml; empty if the cluster has no OpenStackCluster yet.
 func (all Clusters) Identity(namespace, name string) (secret, cloud string) {
-	return all.of[types.NamespacedName{Namespace: namespace, Name: name}].identity(name)
+	return all.of[key{Namespace: namespace, Name: name}].identity(name)
 }
 
 // identity is Identity in one namespace.

@@ -3,7 +3,9 @@ package clusterapi
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,6 +54,23 @@ func Controllers(ctx context.Context, client dynamic.Interface) []cause.Controll
 		}
 	}
 	return all
+}
+
+// overseer reads controllers while a cluster is waited for.
+type overseer struct {
+	client dynamic.Interface
+	at     time.Time
+	last   []cause.Controller
+}
+
+// read returns those without which the wait is in vain. cert-manager is not among them:
+// certificates that are there serve on without it.
+func (o *overseer) read(ctx context.Context) []cause.Controller {
+	if o.at.IsZero() || time.Since(o.at) >= askEvery {
+		o.last = slices.DeleteFunc(Controllers(ctx, o.client), func(c cause.Controller) bool { return c.Namespace == "cert-manager" })
+		o.at = time.Now()
+	}
+	return o.last
 }
 
 // podWords is why the first pod of a Deployment that is not ready is not.

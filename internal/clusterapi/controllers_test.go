@@ -4,12 +4,9 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
-	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/cause/look"
@@ -42,17 +39,7 @@ func TestControllersAreRead(t *testing.T) {
 	t.Parallel()
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{deployments: "DeploymentList", podKind: "PodList"})
 	for text, kind := range map[string]schema.GroupVersionResource{crashing: deployments, scaled: deployments, crashingPod: podKind} {
-		o := &unstructured.Unstructured{}
-		encoded, err := yaml.YAMLToJSON([]byte(text))
-		if err == nil {
-			err = o.UnmarshalJSON(encoded) // whole numbers as the API server's
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := client.Resource(kind).Namespace(o.GetNamespace()).Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		place(t, client, kind, text)
 	}
 	all := Controllers(t.Context(), client)
 	if len(all) != 2 {

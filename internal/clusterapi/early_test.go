@@ -10,8 +10,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
+	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -197,5 +200,61 @@ func TestARepairThatIsHeldBackEndsTheWait(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestAControllerThatCannotRunEndsTheWait of a creation and of a deletion, with its own cause;
+// one that only starts does not, nor does one without which certificates serve on.
+func TestAControllerThatCannotRunEndsTheWait(t *testing.T) {
+	t.Parallel()
+	goals := map[string]goal{"creation": {done: func(Report) bool { return false }, ends: func(p Part) bool { return p.Hopeless }}, "deletion": {done: func(r Report) bool { return !r.Exists }, ends: stuck}}
+	for name, test := range map[string]struct {
+		deployment, pod, says string
+	}{
+		"crashes":         {crashing, crashingPod, "Deployment capo-system/capo-controller-manager: none of its 1 pods is ready: CrashLoopBackOff, ended 7 times"},
+		"scaled to zero":  {scaled, "", "Deployment orc-system/orc-controller-manager: it is scaled to zero"},
+		"no image":        {crashing, strings.Replace(crashingPod, "CrashLoopBackOff", "ImagePullBackOff", 1), "ImagePullBackOff"},
+		"starts":          {crashing, strings.NewReplacer("7", "1", "CrashLoopBackOff", "ContainerCreating").Replace(crashingPod), ""},
+		"of certificates": {strings.ReplaceAll(crashing, "capo-system", "cert-manager"), crashingPod, ""},
+	} {
+		for what, g := range goals {
+			t.Run(name+", "+what, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					client := parent(t, sound)
+					place(t, client, deployments, test.deployment)
+					if test.pod != "" {
+						place(t, client, podKind, test.pod)
+					}
+					g.ask = func(context.Context, objects) *cause.Cloud { return nil }
+					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+					defer cancel()
+					begun := time.Now()
+					_, err := await(ctx, client, in, "c", g, func(Report) {})
+					switch took := time.Since(begun); {
+					case test.says == "" && took < 5*time.Minute:
+						t.Errorf("it ended after %s: %v", took, err)
+					case test.says != "" && (err == nil || took > soon || !strings.Contains(err.Error(), test.says) || !strings.Contains(fault.Remedy(err), "kubectl")):
+						t.Errorf("after %s: %v (%s)", took, err, fault.Remedy(err))
+					}
+				})
+			})
+		}
+	}
+}
+
+// place creates an object in the namespace that it names.
+func place(t *testing.T, client *fake.FakeDynamicClient, kind schema.GroupVersionResource, text string) {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	encoded, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = o.UnmarshalJSON(encoded) // whole numbers as the API server's
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Resource(kind).Namespace(o.GetNamespace()).Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }

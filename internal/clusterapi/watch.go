@@ -135,7 +135,7 @@ const heldBack = "repair-held-back"
 // blocks are the reasons for which nothing of a cluster can be created or deleted, and
 // which do not end by themselves. A Keystone that is down comes back.
 func blocks() []string {
-	return []string{"credential-missing", "credential-expired", "credential-revoked", "credential-refused", "credential-without-role", "keystone-absent", "cloud-ca-changed"}
+	return []string{"controller-down", "credential-malformed", "credential-missing", "credential-expired", "credential-revoked", "credential-refused", "credential-without-role", "keystone-absent", "cloud-ca-changed"}
 }
 
 // waiting returns the part of a report that is waited for.
@@ -155,7 +155,7 @@ func await(ctx context.Context, client dynamic.Interface, namespace, name string
 	if ask == nil {
 		ask = newAsker(client, namespace, name).said
 	}
-	heard := &hearer{client: client, namespace: namespace}
+	heard, controllers := &hearer{client: client, namespace: namespace}, &overseer{client: client}
 	if err := f.start(watching, client); err != nil {
 		return Report{}, err
 	}
@@ -166,7 +166,7 @@ func await(ctx context.Context, client dynamic.Interface, namespace, name string
 	for {
 		known := f.read()
 		heard.add(ctx, known)
-		report := assess(known, name, ask(ctx, known), time.Now())
+		report := judge(known, name, Known{Cloud: ask(ctx, known), Controllers: controllers.read(ctx)}, time.Now())
 		report.Namespace = namespace
 		if g.done(report) {
 			return report, nil

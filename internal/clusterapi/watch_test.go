@@ -28,7 +28,7 @@ const in = "clusters-of-c"
 // parent is a Cluster API that holds objects and does nothing by itself.
 func parent(t *testing.T, text string) *fake.FakeDynamicClient {
 	t.Helper()
-	lists := map[schema.GroupVersionResource]string{corev1.SchemeGroupVersion.WithResource("events"): "EventList"}
+	lists := map[schema.GroupVersionResource]string{corev1.SchemeGroupVersion.WithResource("events"): "EventList", deployments: "DeploymentList", podKind: "PodList"}
 	for _, kind := range resources() {
 		lists[kind] = kind.Resource + "List"
 	}

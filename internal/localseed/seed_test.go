@@ -2,11 +2,18 @@ package localseed
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/vain"
 )
 
 // fake is a runtime with at most one cluster.
@@ -133,6 +140,32 @@ func TestASeedThatNeverAnswersEndsWithTheContext(t *testing.T) {
 	s.answers = func(context.Context, string) error { stop(stopped); return errors.New("refused") }
 	if _, err := s.Bring(ctx); !errors.Is(err, stopped) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestAForeignServerAtTheSeedsAddressEndsTheWait; a Kubernetes that starts is waited for.
+func TestAForeignServerAtTheSeedsAddressEndsTheWait(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		err  error
+		ends bool
+	}{
+		"another authority": {fmt.Errorf("Get: %w", &tls.CertificateVerificationError{Err: errors.New("x509: certificate signed by unknown authority")}), true},
+		"it starts":         {&net.OpError{Op: "dial", Err: errors.New("connection refused")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := seedOn(t, &fake{})
+				s.answers = func(context.Context, string) error { return test.err }
+				begun := time.Now()
+				err := s.await(t.Context(), "kubeconfig")
+				took := time.Since(begun)
+				if err == nil || test.ends != (took <= 45*time.Second) || took < vain.Patience || !test.ends && took < answerTime || !strings.Contains(err.Error(), test.err.Error()) {
+					t.Errorf("after %s: %v", took, err)
+				}
+			})
+		})
 	}
 }
 

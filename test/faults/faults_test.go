@@ -178,7 +178,8 @@ what they would read. How a real API server is asked is tested in ` + "`internal
 **seconds** is how long it took to ask the cloud and to find the cause, once the cloud
 knew; 0.1 is the least that is shown.
 
-Not planted, because nothing shows it: an MTU that is too large for the network.
+Not planted, because nothing shows it: an MTU that Neutron itself has wrong, because the cables
+and switches below it carry less.
 
 | fault | shown by | reason | object | seconds | what the tenant reads in status_reason |
 |---|---|---|---|---|---|

@@ -33,7 +33,7 @@ func networkCases() []planted {
 			}},
 		{fault: "floating IP of the API deleted", reason: "floating-ip-lost", object: "floating IP 203.0.113.7",
 			run: func(*world) string {
-				return "kind: OpenStackCluster\nmetadata: {name: shop}\nstatus: {ready: true, apiServerLoadBalancer: {id: lb, name: lb, ip: 203.0.113.7}}\n"
+				return "kind: OpenStackCluster\nmetadata: {name: shop}\nstatus: {ready: true, apiServerLoadBalancer: {name: lb, ip: 203.0.113.7}}\n"
 			}},
 		{fault: "port of a server disabled", reason: "port-disabled", object: "port shop-w1-0",
 			run: func(w *world) string {

@@ -176,6 +176,7 @@ func TestCausesAreMetricsAndEvents(t *testing.T) {
 	box := sandboxtest.Start(t)
 	broken(t, box)
 	h, _, _ := inCloud(t, box)
+	h.events.IncludeObject = true
 	h.told("provisioning status is ERROR")
 	for range 3 {
 		h.pass()
@@ -183,14 +184,17 @@ func TestCausesAreMetricsAndEvents(t *testing.T) {
 	if n := gauge(t, h.r.known, "load-balancer-error"); n != 1 {
 		t.Errorf("the metric of load-balancer-error is %g", n)
 	}
-	told := 0
+	told := map[string]int{}
 	for len(h.events.Events) > 0 {
 		if e := <-h.events.Events; strings.HasPrefix(e, "Warning load-balancer-error load balancer k8s-clusterapi-cluster-") {
-			told++
+			_, object, _ := strings.Cut(e, "involvedObject")
+			told[object]++
 		}
 	}
-	if told != 1 {
-		t.Errorf("%d events tell of the load balancer", told)
+	for _, group := range []string{"cluster.x-k8s.io/v1beta2", v1alpha1.GroupVersion().String()} { // the operator's and the tenant's
+		if object := "{kind=Cluster,apiVersion=" + group + "}"; told[object] != 1 {
+			t.Errorf("events about the load balancer %v, none or more on %s", told, object)
+		}
 	}
 	h.r.forget(client.ObjectKey{Namespace: namespace, Name: stack})
 	if n := gauge(t, h.r.known, "load-balancer-error"); n != -1 {

@@ -79,11 +79,15 @@ func (c *causes) register(registry prometheus.Registerer) error {
 }
 
 // tell writes an event on the cluster for each cause that is new and that waiting alone
-// does not end. The reason of the event is the cause's stable id.
+// does not end, and the same on the Cluster of Cluster API, for the operator. The reason of
+// the event is the cause's stable id.
 func (p *pass) tell() {
 	for _, c := range p.known.learn(p.key, p.state.Causes) {
 		if c.Hopeless || c.Final {
 			p.events.Event(p.cluster, corev1.EventTypeWarning, c.Reason, c.String())
+			if p.objects.Cluster != nil {
+				p.events.Event(p.objects.Cluster, corev1.EventTypeWarning, c.Reason, c.String())
+			}
 		}
 	}
 }

@@ -43,6 +43,9 @@ func Ask(ctx context.Context, config *rest.Config, from string) *cause.Inside {
 		return &a.Inside
 	}
 	a.client = client
+	a.raw = func(ctx context.Context, path string) ([]byte, error) {
+		return client.RESTClient().Get().AbsPath(path).DoRaw(ctx)
+	}
 	a.all(ctx)
 	return &a.Inside
 }
@@ -60,6 +63,8 @@ func address(config *rest.Config) string {
 type asked struct {
 	cause.Inside
 	client kubernetes.Interface
+	// raw reads what client has no type for, by its path.
+	raw func(ctx context.Context, path string) ([]byte, error)
 
 	mu sync.Mutex
 }
@@ -68,7 +73,7 @@ type asked struct {
 func (a *asked) all(ctx context.Context) {
 	var group sync.WaitGroup
 	for what, read := range map[string]func(context.Context) error{cause.ListNodes: a.nodes, cause.ListPods: a.sick, cause.ListWarnings: a.warnings, cause.ListHooks: a.hooks,
-		cause.ListAttachments: a.attachments} {
+		cause.ListAttachments: a.attachments, cause.ListSettings: a.network} {
 		group.Go(func() { a.note(what, read(ctx)) })
 	}
 	group.Go(func() { a.version() })

@@ -24,6 +24,9 @@ func (a *asked) nodes(ctx context.Context) error {
 	}
 	for _, n := range list.Items {
 		one := cause.Node{Name: n.Name, Version: n.Status.NodeInfo.KubeletVersion, Created: n.CreationTimestamp.Time}
+		for _, t := range n.Spec.Taints {
+			one.Taints = append(one.Taints, t.Key)
+		}
 		for _, c := range n.Status.Conditions {
 			one.Conditions = append(one.Conditions, cause.NodeCondition{Type: string(c.Type), Status: string(c.Status), Reason: c.Reason, Message: cause.Text(c.Message), Since: c.LastTransitionTime.Time})
 		}

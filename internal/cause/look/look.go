@@ -65,7 +65,7 @@ func From(s *cloud.Snapshot) *cause.Cloud {
 		c.Servers = append(c.Servers, cause.Server{ID: v.ID, Name: v.Name, Status: v.Status, Task: v.Task, Fault: v.Fault, FaultAt: v.FaultAt, Created: v.Created, Updated: v.Updated})
 	}
 	for _, b := range s.Balancers {
-		c.Balancers = append(c.Balancers, cause.Balancer{ID: b.ID, Name: b.Name, Provisioning: b.Provisioning, Operating: b.Operating, Created: b.Created, Updated: b.Updated})
+		c.Balancers = append(c.Balancers, cause.Balancer{ID: b.ID, Name: b.Name, Provisioning: b.Provisioning, Operating: b.Operating, Disabled: b.Disabled, Created: b.Created, Updated: b.Updated})
 	}
 	for _, p := range s.Ports {
 		c.Ports = append(c.Ports, cause.Port{ID: p.ID, Name: p.Name, Status: p.Status, Device: p.DeviceID, Up: p.Up})
@@ -77,7 +77,7 @@ func From(s *cloud.Snapshot) *cause.Cloud {
 		c.Images = append(c.Images, cause.Image{ID: i.ID, Name: i.Name, Status: i.Status})
 	}
 	for _, n := range s.Networks {
-		c.Networks = append(c.Networks, cause.Named{ID: n.ID, Name: n.Name})
+		c.Networks = append(c.Networks, cause.Network{ID: n.ID, Name: n.Name, MTU: n.MTU})
 	}
 	for _, r := range s.Routers {
 		c.Routers = append(c.Routers, cause.Router{ID: r.ID, Name: r.Name, Gateway: r.ExternalNetworkID})

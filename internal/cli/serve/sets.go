@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/slipway-sh/slipway/addons/addonprovider"
+	"github.com/slipway-sh/slipway/addons/causes"
 	"github.com/slipway-sh/slipway/addons/janitor"
 	"github.com/slipway-sh/slipway/addons/openstackcluster/prune"
 )
@@ -26,7 +27,9 @@ type set struct {
 	setup func(m manager.Manager, g *barrier) error
 }
 
-func allSets() []set { return []set{addonSet(), janitorSet(), prunerSet(), magnumSet(), backupSet()} }
+func allSets() []set {
+	return []set{addonSet(), janitorSet(), prunerSet(), causesSet(), magnumSet(), backupSet()}
+}
 
 // chartFolder is the folder of the bundle's charts in Slipway's image.
 const chartFolder = "/usr/share/slipway/charts"
@@ -85,5 +88,15 @@ func prunerSet() set {
 		validate: func() error { return nil },
 		scheme:   prune.AddToScheme,
 		setup:    func(m manager.Manager, _ *barrier) error { return prune.Setup(m) }, // it writes to this cluster alone
+	}
+}
+
+func causesSet() set {
+	return set{
+		name: causes.Name, what: "says why clusters are not available, by events and a metric",
+		flags:    func(*pflag.FlagSet) {},
+		validate: func() error { return nil },
+		scheme:   func(*runtime.Scheme) error { return nil },
+		setup:    func(m manager.Manager, _ *barrier) error { return causes.Setup(m) }, // it reads, and writes events to this cluster alone
 	}
 }

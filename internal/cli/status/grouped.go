@@ -93,12 +93,14 @@ const mostClusters = 20
 // others the parts that are not.
 func (r result) clusterLines(now time.Time) [][]string {
 	var lines, trees [][]string
-	ready := 0
+	ready, shown := 0, 0
 	for _, c := range r.Clusters {
 		where := " (on the " + c.On + ")"
 		if c.Ready() {
-			if ready++; ready <= mostClusters {
-				lines = append(lines, readyLine(c.Report, where, now))
+			hidden := c.hidden(now)
+			if ready++; ready <= mostClusters || len(hidden) > 0 {
+				lines = append(append(lines, readyLine(c.Report, where, now)), hidden...)
+				shown++
 			}
 			continue
 		}
@@ -106,7 +108,7 @@ func (r result) clusterLines(now time.Time) [][]string {
 		short.Parts = slices.DeleteFunc(slices.Clone(short.Parts), func(p clusterapi.Part) bool { return p.Ready && p.Level > 0 })
 		trees = append(trees, target.Tree(short, where, now, target.MostOfCause)...)
 	}
-	if more := ready - mostClusters; more > 0 {
+	if more := ready - shown; more > 0 {
 		lines = append(lines, []string{"Cluster", fmt.Sprintf("%d more", more), "Available"})
 	}
 	return append(lines, trees...)

@@ -14,11 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-sh/slipway/internal/backup/record"
-	"github.com/slipway-sh/slipway/internal/cause/look"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/kube"
-	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 )
 
@@ -98,7 +96,7 @@ func health(ctx context.Context, t *target.Target, shelved bool) (facts, error) 
 	if f.seed, err = components(ctx, on); err != nil {
 		return f, err
 	}
-	if f.clusters, err = clusters(ctx, on, "seed"); err != nil || seed.Management == "" {
+	if f.clusters, err = clusters(ctx, on, "seed", target.Way(on, machine)); err != nil || seed.Management == "" {
 		return f, err
 	}
 	own, err := record.Load(ctx, on.Typed)
@@ -108,7 +106,7 @@ func health(ctx context.Context, t *target.Target, shelved bool) (facts, error) 
 	if on, err = kubernetes.Reach(machine, seed.Management); err != nil {
 		return f, err
 	}
-	more, err := clusters(ctx, on, "management")
+	more, err := clusters(ctx, on, "management", target.Way(on, machine))
 	f.clusters = append(f.clusters, more...)
 	if err == nil {
 		f.backups, err = record.Load(ctx, on.Typed)
@@ -128,7 +126,7 @@ func (f *facts) itself(ctx context.Context, seed *target.Seed) error {
 	if err != nil {
 		return err
 	}
-	f.clusters, err = clusters(ctx, on, "management")
+	f.clusters, err = clusters(ctx, on, "management", target.Way(on, nil))
 	return err
 }
 
@@ -142,28 +140,10 @@ func (f *facts) direct(ctx context.Context, t *target.Target, seed *target.Seed)
 	if err != nil {
 		return err
 	}
-	if f.clusters, err = clusters(ctx, on, "management"); err == nil {
+	if f.clusters, err = clusters(ctx, on, "management", target.Way(on, nil)); err == nil {
 		f.backups, err = record.Load(ctx, on.Typed)
 	}
 	return errors.Join(errShelved, err)
-}
-
-// clusters are those of a cluster. The cloud is asked about those that are not ready,
-// and about the management cluster in any case: Cluster API learns only after minutes
-// that a server is gone.
-func clusters(ctx context.Context, c *kube.Cluster, on string) ([]cluster, error) {
-	all, err := clusterapi.ReadAll(ctx, c.Dynamic, metav1.NamespaceAll)
-	if err != nil {
-		return nil, fmt.Errorf("reading the clusters on the %s cluster: %w", on, err)
-	}
-	said := all.Ask(ctx, c.Dynamic, look.NewCache(time.Now), false, func(r clusterapi.Report) bool {
-		return clusterapi.Sick(r) || r.Namespace == stacks.ManagementNamespace
-	})
-	var list []cluster
-	for _, report := range all.Reports(said.Of, time.Now()) {
-		list = append(list, cluster{on, report})
-	}
-	return list, nil
 }
 
 func components(ctx context.Context, c *kube.Cluster) ([]component, error) {

@@ -32,8 +32,9 @@ func New(streams ui.Streams) *cobra.Command {
 		Short: "Show the resources, the clusters and the drift of the environment",
 		Long: `Shows every resource in the cloud that carries the environment's ownership tag; what
 runs on the seed; and the management cluster with its workload clusters: the parts that
-are not ready, each with its cause. The list comes from the cloud, not from the state, so
-it includes what a killed run left behind.
+are not ready, each with its cause, and what is not well inside clusters that are ready.
+All clusters are asked side by side, for 8 seconds at most. The list comes from the
+cloud, not from the state, so it includes what a killed run left behind.
 
 The table fits a terminal: healthy resources are counted by type, and only those with a
 problem have a line of their own. --wide prints a line for each, with IDs. The last line
@@ -114,6 +115,9 @@ func (r result) table(wide, drift bool, now time.Time) ui.Table {
 	}
 	if r.Unreachable != "" && !r.shelved {
 		table.Footer = append(table.Footer, "incomplete: "+r.Unreachable)
+	}
+	if unseen := r.unseen(); unseen != "" {
+		table.Footer = append(table.Footer, unseen)
 	}
 	if r.Note != "" {
 		table.Footer = append(table.Footer, r.Note)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/stacks/openstack"
@@ -78,10 +77,8 @@ func (r result) trouble(now time.Time) (trouble, fix string) {
 		}
 	}
 	for _, c := range r.Clusters { // what Cluster API does not know yet
-		for _, f := range c.Findings {
-			if f.NeedsHelp() || f.Ending == cause.Final {
-				return f.Line(), "Run slipway why to see what to do"
-			}
+		for _, f := range c.helpless() {
+			return f.Line(), "Run slipway why to see what to do"
 		}
 	}
 	if trouble, fix := r.backupTrouble(now); trouble != "" {

@@ -151,12 +151,20 @@ func (s *Seed) answers(ctx context.Context, step *event.Step) error {
 	if err != nil {
 		return err
 	}
+	return s.ready(ctx, step, func(ctx context.Context) error {
+		_, err := on.Typed.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		return err
+	})
+}
+
+// ready waits until Kubernetes on the seed answers.
+func (s *Seed) ready(ctx context.Context, step *event.Step, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("its Kubernetes does not answer after %s", answerTime))
 	defer cancel()
 	var hopeless vain.Watch
 	for answers := 0; ; {
 		asking, stop := context.WithTimeout(ctx, answerWithin)
-		_, err := on.Typed.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(asking)
+		err := ask(asking)
 		stop()
 		answers++
 		if err != nil {

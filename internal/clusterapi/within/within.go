@@ -37,7 +37,7 @@ type Said struct {
 func (s Said) Of(namespace, name string) (said *cause.Inside, unseen []cause.Unseen) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	if why := s.unseen[key]; why != "" {
-		unseen = []cause.Unseen{{What: "inside the cluster", Why: why}}
+		unseen = []cause.Unseen{{What: cause.WithinCluster, Why: why}}
 	}
 	return s.inside[key], unseen
 }
