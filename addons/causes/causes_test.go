@@ -4,12 +4,14 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -188,5 +190,29 @@ func TestACauseIsToldOnce(t *testing.T) {
 	}
 	if g := w.gauges(); g["flavor-missing"] != 0 || len(g) != 1 {
 		t.Errorf("after it is gone %v", g)
+	}
+}
+
+// TestTheRulesAllowWhatIsAsked: every call to Kubernetes is one that the ClusterRole has.
+func TestTheRulesAllowWhatIsAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.client.ClearActions()
+	w.look()
+	w.look()
+	asked := map[string]bool{}
+	for _, action := range w.client.Actions() {
+		kind := action.GetResource()
+		asked[action.GetVerb()+" "+kind.Resource] = true
+		if !slices.ContainsFunc(Rules(), func(r rbacv1.PolicyRule) bool {
+			return slices.Contains(r.Verbs, action.GetVerb()) && slices.Contains(r.APIGroups, kind.Group) && slices.Contains(r.Resources, kind.Resource)
+		}) {
+			t.Errorf("no rule for %s of %s in %q", action.GetVerb(), kind.Resource, kind.Group)
+		}
+	}
+	for _, want := range []string{"list clusters", "list machines", "list events", "get secrets", "list deployments"} {
+		if !asked[want] {
+			t.Errorf("nobody asked to %s", want)
+		}
 	}
 }

@@ -81,20 +81,18 @@ func TestTheJanitorMayOnlyGetAndDeleteSecrets(t *testing.T) {
 	if role == nil {
 		t.Fatal("no ClusterRole of the janitor")
 	}
-	seen := false
+	var verbs []string
 	for _, rule := range role.Rules {
 		if slices.Contains(rule.Resources, "secrets") {
-			seen = true
-			if !slices.Equal(rule.Verbs, []string{"get", "delete"}) {
-				t.Errorf("verbs on Secrets %v", rule.Verbs)
-			}
+			verbs = append(verbs, rule.Verbs...)
 		}
 		if slices.Contains(rule.Resources, "*") || slices.Contains(rule.Verbs, "*") || slices.Contains(rule.APIGroups, "*") {
 			t.Errorf("rule for everything: %+v", rule)
 		}
 	}
-	if !seen {
-		t.Error("no rule for Secrets")
+	slices.Sort(verbs)
+	if got := strings.Join(slices.Compact(verbs), " "); got != "delete get" {
+		t.Errorf("verbs on Secrets %q", got)
 	}
 }
 

@@ -65,7 +65,7 @@ type Refusal struct {
 // Silent reports whether Keystone did not answer, or only with an error of its own, which
 // it does whoever asks.
 func (r Refusal) Silent() bool {
-	return r.Status >= 500 || r.Status == 0 && !r.Absent && !r.Malformed && !has(r.Words, "x509", "certificate", "no such host")
+	return r.Status > 404 || r.Status > 0 && r.Status < 400 || r.Status == 0 && !r.Absent && !r.Malformed && !has(r.Words, "x509", "certificate", "no such host")
 }
 
 // Named is something of which only the name matters.

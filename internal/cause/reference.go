@@ -8,7 +8,7 @@ import (
 
 // All returns every rule, with the one of last resort, by id.
 func All() []Rule {
-	all := append(Rules(), controllerSays())
+	all := append(Rules(), controllerSays(), onlyWaits())
 	slices.SortFunc(all, func(a, b Rule) int { return strings.Compare(a.ID, b.ID) })
 	return all
 }

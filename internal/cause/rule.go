@@ -126,28 +126,33 @@ func (v *scene) hear(found []Finding) []Finding {
 	}
 	found = append(found, v.rest(known)...)
 	if len(found) == 0 {
-		found = v.waits()
+		found = v.waits(known)
 	}
 	return found
+}
+
+// onlyWaits is the rule for when there is no error at all.
+func onlyWaits() Rule {
+	return Rule{ID: "not-ready", Layer: "Cluster API", Ending: Passing, Meaning: "A part of the cluster is not ready for long, and neither its controllers nor the cloud report an error; the words say what it waits for.",
+		Fix: "see what it waits for with kubectl describe, and the log of its controller with slipway logs"}
 }
 
 // long is how long a part may not be ready without anybody reporting an error.
 const long = 10 * time.Minute
 
-// waits is what is not ready for long, if there is no cause at all: the deepest part, with the
-// most that Cluster API says of it.
-func (v *scene) waits() []Finding {
+// waits is what is not ready for long, if there is no cause at all: the deepest part of which
+// no rule knows better.
+func (v *scene) waits(known map[Ref]bool) []Finding {
 	if v.ending() {
 		return nil
 	}
-	order := []string{"Machine", "KubeadmControlPlane", "MachineDeployment", "Cluster"}
-	i := slices.IndexFunc(v.rules, func(r Rule) bool { return r.ID == "not-ready" })
-	for _, kind := range order {
+	rule := onlyWaits()
+	for _, kind := range []string{"Machine", "KubeadmControlPlane", "MachineDeployment", "Cluster"} {
 		for _, c := range v.spoken {
-			if c.object.Kind != kind || c.message == "" || c.since.IsZero() || v.Now.Sub(c.since) < long || i < 0 {
+			if c.object.Kind != kind || c.kind == "event" || c.message == "" || c.since.IsZero() || v.Now.Sub(c.since) < long || known[c.object] {
 				continue
 			}
-			f := v.finding(&v.rules[i], hit{object: c.object, cause: c.kind + ": " + c.message, since: c.since, source: speaker(kind), evidence: []string{c.object.String() + " " + c.kind + ": " + c.text()}})
+			f := v.finding(&rule, hit{object: c.object, cause: c.kind + ": " + c.message, since: c.since, source: speaker(kind), evidence: []string{c.object.String() + " " + c.kind + ": " + c.text()}})
 			f.words = c.text()
 			return []Finding{f}
 		}

@@ -39,7 +39,7 @@ func serverRules() []Rule {
 			find: servers(func(m member, s Server) (string, bool) {
 				return "it is " + s.Status, slices.Contains([]string{"SHUTOFF", "SUSPENDED", "PAUSED", "SHELVED", "SHELVED_OFFLOADED", "RESCUE", "SOFT_DELETED"}, s.Status) && s.Task == ""
 			})},
-		{ID: "server-slow", Layer: "Nova", Ending: Passing, Meaning: "The server has been building for a long time.",
+		{ID: "server-slow", Layer: "Nova", Ending: Passing, Meaning: "The server has been building, or doing something else such as a reboot, for a long time.",
 			Fix:  "ask the cloud's operator about the host and the image's download; delete the Machine to try on another host: kubectl delete machine NAME",
 			find: slow},
 		{ID: "machine-given-up", Layer: "Cluster API", Ending: Final, Meaning: "Cluster API gave up on the machine after an error of its server, although the server is well now.",
@@ -135,7 +135,11 @@ func (v *scene) listed(m member) bool {
 // slow are servers that build for too long.
 func slow(v *scene) []hit {
 	return servers(func(_ member, s Server) (string, bool) {
-		return fmt.Sprintf("it is %s for more than %s%s", s.Status, late, doing(s.Task)), s.Status == "BUILD" && !s.Created.IsZero() && v.Now.Sub(s.Created) > late
+		since := s.Created
+		if s.Status != "BUILD" {
+			since = s.Updated // when its task began
+		}
+		return fmt.Sprintf("it is %s for more than %s%s", s.Status, late, doing(s.Task)), (s.Status == "BUILD" || s.Task != "" && s.Status != "ERROR") && !since.IsZero() && v.Now.Sub(since) > late
 	})(v)
 }
 

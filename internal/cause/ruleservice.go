@@ -1,6 +1,9 @@
 package cause
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 // serviceRules are about what workloads ask of the cloud through the cluster: volumes, and
 // load balancers of Services. The cloud refuses them to the cluster, whoever's they are.
@@ -13,21 +16,36 @@ func serviceRules() []Rule {
 	}
 }
 
-// lastRules are about words that nobody else knows: of a service of the cloud, and of Cluster
-// API that waits.
+// lastRules are about words that nobody else knows.
 func lastRules() []Rule {
 	return []Rule{
 		{ID: "cloud-service-error", Layer: "cloud", Ending: Passing, Operator: true, Meaning: "A service of the cloud answers Cluster API with an error of its own, or not at all.", kind: "cloud service",
 			Fix:   "ask the cloud's operator about the service at the address; Cluster API goes on by itself when it answers again",
 			kinds: []string{"OpenStackCluster", "OpenStackMachine", "OpenStackServer", "ServerGroup"},
 			words: regexp.MustCompile(`(?:accessing \[\w+ |(?:Get|Post|Put|Delete|Patch|Head) ")https?://(?P<object>[^/"\]\s]+)[^"\]\s]*(?:\], but got 50[0234] instead|": (?:dial tcp|context deadline exceeded|EOF|net/http))`)},
-		{ID: "not-ready", Layer: "Cluster API", Ending: Passing, Meaning: "A part of the cluster is not ready for long, and neither its controllers nor the cloud report an error; the words say what it waits for.",
-			Fix: "see what it waits for with kubectl describe, and the log of its controller with slipway logs", find: nil},
 	}
 }
 
 // refusals are what the cloud says, not the sidecar that only waits for a pod to be placed.
 var refusals = regexp.MustCompile(`(?i)rpc error|quota|\b4\d\d\b|\b5\d\d\b|not found`)
+
+// refusedPods are workloads of which the API server takes no pod. What a webhook keeps is told
+// of the webhook.
+func refusedPods(v *scene) []hit {
+	if v.Inside == nil || v.cluster == nil {
+		return nil
+	}
+	var hits []hit
+	at := map[Ref]bool{}
+	for _, w := range v.Inside.Warnings {
+		if w.Reason != "FailedCreate" || at[w.About] || !System(w.Namespace) || v.Now.Sub(w.Last) > recent || !strings.Contains(w.Message, "forbidden") {
+			continue
+		}
+		at[w.About] = true
+		hits = append(hits, hit{object: v.under(v.top(), w.About), cause: oneLine(w.Message), since: w.First, source: "Kubernetes", owners: []string{w.About.Name}, evidence: []string{w.About.String() + ": " + w.Reason + ": " + oneLine(w.Message)}})
+	}
+	return hits
+}
 
 // warned is a hit for each object of which the cluster warned lately, for a reason and in
 // certain words; nil is any.

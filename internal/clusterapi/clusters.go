@@ -2,11 +2,13 @@ package clusterapi
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -130,6 +132,11 @@ func list(ctx context.Context, client dynamic.Interface, kind schema.GroupVersio
 	o := metav1.ListOptions{FieldSelector: fields, Limit: page}
 	for {
 		found, err := client.Resource(kind).Namespace(namespace).List(ctx, o)
+		var gone apierrors.APIStatus
+		if o.Continue != "" && apierrors.IsResourceExpired(err) && errors.As(err, &gone) && gone.Status().Continue != "" {
+			o.Continue = gone.Status().Continue // the rest as it is now
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -29,21 +29,39 @@ func (r Answers) Text() string {
 			}
 		}
 	}
-	unseen := r.Unseen
-	for _, a := range r.Answers {
-		for _, u := range a.Unseen {
-			if u.What = a.name() + ": " + u.What; !slices.Contains(unseen, u) {
-				unseen = append(unseen, u)
-			}
-		}
-	}
-	if len(unseen) > 0 {
+	if unseen := r.unseen(); len(unseen) > 0 {
 		b.WriteString("not seen:\n")
 		for _, u := range unseen {
 			fmt.Fprintf(&b, "  %s: %s\n", u.What, u.Why)
 		}
 	}
 	return b.String()
+}
+
+// unseen is what was not seen of all, what is the same of several clusters in one line.
+func (r Answers) unseen() []cause.Unseen {
+	all := slices.Clone(r.Unseen)
+	at, more := map[cause.Unseen]int{}, map[int]int{}
+	for _, a := range r.Answers {
+		own := map[cause.Unseen]bool{}
+		for _, u := range a.Unseen {
+			i, told := at[u]
+			switch {
+			case own[u]:
+			case told:
+				more[i]++
+			default:
+				at[u] = len(all)
+				all = append(all, cause.Unseen{What: a.name() + ": " + u.What, Why: u.Why})
+			}
+			own[u] = true
+		}
+	}
+	for i, n := range more {
+		name, what, _ := strings.Cut(all[i].What, ": ")
+		all[i].What = fmt.Sprintf("%s and %d more: %s", name, n, what)
+	}
+	return all
 }
 
 // nothing is the line without a cause.

@@ -130,6 +130,16 @@ func novaCases() []planted {
 		{fault: "image of an addon needs a login", reason: "image-pull", object: "container image quay.io/calico/node:v9",
 			inside: pods(sickPod("ErrImagePull", `failed to pull and unpack image "quay.io/calico/node:v9": failed to resolve reference "quay.io/calico/node:v9": pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials`))},
 		{fault: "addon for which all nodes have a taint", reason: "pod-unschedulable", object: "DaemonSet kube-system/calico-node", inside: tainted()},
+		{fault: "pods of an addon refused by pod security", reason: "pods-refused", object: "DaemonSet kube-system/calico-node", inside: inside(func(i *cause.Inside) {
+			i.Warnings = []cause.Warning{{Namespace: "kube-system", About: cause.Ref{Kind: "DaemonSet", Name: "kube-system/calico-node"}, Reason: "FailedCreate", First: asked, Last: asked,
+				Message: `Error creating: pods "calico-node-x7" is forbidden: violates PodSecurity "restricted:latest": host namespaces (hostNetwork=true)`}}
+		})},
+		{fault: "server that reboots for an hour", reason: "server-slow", object: "server shop-w1",
+			said: &cause.Cloud{Servers: []cause.Server{{ID: "w1", Name: "shop-w1", Status: "HARD_REBOOT", Task: "rebooting_hard", Created: asked.Add(-2 * time.Hour), Updated: asked.Add(-time.Hour)}}}},
+		{fault: "certificate of the cloud expired", reason: "cloud-certificate-expired", object: secret,
+			said: loginRefused(0, "tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-01-02T10:00:00Z is after 2026-01-01T00:00:00Z")},
+		{fault: "Keystone that limits logins", reason: "keystone-down", object: secret, said: loginRefused(429, "Too Many Requests (429)")},
+		{fault: "login that Keystone cannot read", reason: "credential-malformed", object: secret, said: loginRefused(400, "Invalid input for field 'identity/password': 'user' is a required property (400)")},
 		{fault: "webhook of the management cluster with an expired certificate", reason: "webhook-down", object: "webhook default.kubeadmconfig.bootstrap.cluster.x-k8s.io", objects: `
 kind: KubeadmControlPlane
 metadata: {name: shop-control-plane}

@@ -140,8 +140,9 @@ func reply(v *visit, d *detailed, closer func(*cause.Cloud) cause.Details) Reply
 	}
 	r.Cloud = d.cloud
 	wanted := closer(v.taken)
+	wanted.Consoles = wanted.Consoles[:min(len(wanted.Consoles), mostOfCluster)]
 	if n := d.without(wanted.Consoles) + d.without(wanted.Balancers); n > 0 {
-		r.Unseen = append(r.Unseen, cause.Unseen{What: "consoles and load balancers one by one", Why: fmt.Sprintf("%d of it were not read, because at most %d of a project are; ask about this cluster alone", n, mostOfProject)})
+		r.Unseen = append(r.Unseen, cause.Unseen{What: "consoles and load balancers one by one", Why: fmt.Sprintf("%d were not read, because at most %d of a project are; ask about this cluster alone", n, mostOfProject)})
 	}
 	return r
 }
