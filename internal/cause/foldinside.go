@@ -15,6 +15,9 @@ func (v *scene) coversInside(a, b *Finding) bool {
 		return a.rule.Layer == "etcd" && a.Reason != b.Reason
 	case b.Reason == "etcd-unhealthy" && b.words == "":
 		return a.Reason == "etcd-no-space" // its API server has no etcd, because that is full
+	case b.Reason == "machine-no-node" && v.Inside.node(b.Object.Name) != nil:
+		// It is a node, and Cluster API waits for the id that its cloud controller manager writes.
+		return a.Reason == "node-uninitialized" && a.Object.Name == b.Object.Name || initialises(a)
 	case b.Reason == "node-uninitialized":
 		return initialises(a)
 	case a.Reason == "node-uninitialized" && initialises(b):

@@ -137,6 +137,9 @@ func onlyWaits() Rule {
 		Fix: "see what it waits for with kubectl describe, and the log of its controller with slipway logs"}
 }
 
+// withoutWorkers is the reason of an addon that needs workers where there are to be none.
+const withoutWorkers = "WaitingForWorkers"
+
 // long is how long a part may not be ready without anybody reporting an error.
 const long = 10 * time.Minute
 
@@ -147,9 +150,9 @@ func (v *scene) waits(known map[Ref]bool) []Finding {
 		return nil
 	}
 	rule := onlyWaits()
-	for _, kind := range []string{"Machine", "KubeadmControlPlane", "MachineDeployment", "Cluster"} {
+	for _, kind := range []string{"OpenStackServer", "OpenStackMachine", "Machine", "ServerGroup", "OpenStackCluster", "KubeadmControlPlane", "MachineDeployment", "HelmRelease", "Manifests", "Cluster"} {
 		for _, c := range v.spoken {
-			if c.object.Kind != kind || c.kind == "event" || c.message == "" || c.since.IsZero() || v.Now.Sub(c.since) < long || known[c.object] {
+			if c.object.Kind != kind || c.kind == "event" || c.reason == withoutWorkers || c.message == "" || c.since.IsZero() || v.Now.Sub(c.since) < long || known[c.object] {
 				continue
 			}
 			f := v.finding(&rule, hit{object: c.object, cause: c.kind + ": " + c.message, since: c.since, source: speaker(kind), evidence: []string{c.object.String() + " " + c.kind + ": " + c.text()}})

@@ -23,9 +23,10 @@ type Controller struct {
 // restarts is how long a controller may be away: it is upgraded, or its leader changes.
 const restarts = 2 * time.Minute
 
-// unable are words of pods that do not start by themselves: they ended again and again, or
-// lack their image, what they are configured with, or a node.
-var unable = regexp.MustCompile(`CrashLoopBackOff, ended ([3-9]|\d\d+) times|ErrImagePull|ImagePullBackOff|InvalidImageName|CreateContainerConfigError|CreateContainerError|nodes are available`)
+// unable are words of pods that do not start by themselves: they ended again and again (as
+// often as counts when they are installed, see internal/kube), or lack their image, what they
+// are configured with, or a node.
+var unable = regexp.MustCompile(`CrashLoopBackOff, ended ([4-9]|\d\d+) times|ErrImagePull|ImagePullBackOff|InvalidImageName|CreateContainerConfigError|CreateContainerError|nodes are available`)
 
 // controllerRules are about the controllers of the management cluster.
 func controllerRules() []Rule {

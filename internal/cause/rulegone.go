@@ -61,6 +61,9 @@ func lostNetwork(v *scene) []hit {
 	check("security group", ListSecurityGroups, func(id string) bool {
 		return slices.ContainsFunc(v.Cloud.SecurityGroups, func(g SecurityGroup) bool { return g.ID == id })
 	}, "status", "controlPlaneSecurityGroup")
+	check("security group", ListSecurityGroups, func(id string) bool {
+		return slices.ContainsFunc(v.Cloud.SecurityGroups, func(g SecurityGroup) bool { return g.ID == id })
+	}, "status", "workerSecurityGroup")
 	return hits
 }
 

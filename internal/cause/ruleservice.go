@@ -19,6 +19,9 @@ func serviceRules() []Rule {
 // lastRules are about words that nobody else knows.
 func lastRules() []Rule {
 	return []Rule{
+		{ID: "cloud-service-missing", Layer: layerIdentity, Ending: Outside, Meaning: "Keystone's catalog has no such service in the region of the cluster's credential.",
+			Fix:   "correct region_name in the clouds.yaml of the cluster's credential (openstack catalog list shows the regions), or ask the cloud's operator for the service",
+			words: regexp.MustCompile(`(?i)no suitable endpoint could be found in the service catalog`)},
 		{ID: "cloud-service-error", Layer: "cloud", Ending: Passing, Operator: true, Meaning: "A service of the cloud answers Cluster API with an error of its own, or not at all.", kind: "cloud service",
 			Fix:   "ask the cloud's operator about the service at the address; Cluster API goes on by itself when it answers again",
 			kinds: []string{"OpenStackCluster", "OpenStackMachine", "OpenStackServer", "ServerGroup"},

@@ -127,6 +127,15 @@ func novaCases() []planted {
 		{fault: "node that no cloud controller manager initialises", reason: "node-uninitialized", object: "Node shop-w1",
 			inside: worker(func(n *cause.Node) { n.Taints = []string{"node.cloudprovider.kubernetes.io/uninitialized"} })},
 		{fault: "cloud controller manager with a wrong login", reason: "pod-crash", object: "DaemonSet kube-system/openstack-cloud-controller-manager", inside: wrongLogin()},
+		{fault: "cloud controller manager with a wrong login, while the cluster comes up", reason: "pod-crash", object: "DaemonSet kube-system/openstack-cloud-controller-manager", inside: wrongLogin(),
+			objects: booting, said: console("login:\n")},
+		{fault: "region of the credential without the service", reason: "cloud-service-missing", object: "OpenStackCluster shop",
+			objects: infrastructure("NetworkReady", "OpenStackError", "failed to create network client: No suitable endpoint could be found in the service catalog.")},
+		{fault: "addon that waits for its values", reason: "not-ready", object: "HelmRelease shop-cni-calico", objects: `
+kind: HelmRelease
+metadata: {name: shop-cni-calico}
+status: {phase: Pending, conditions: [{type: Ready, status: "False", reason: Waiting, message: "secrets \"calico-values\" are not there yet", lastTransitionTime: "2026-01-02T09:00:00Z"}]}
+`},
 		{fault: "image of an addon needs a login", reason: "image-pull", object: "container image quay.io/calico/node:v9",
 			inside: pods(sickPod("ErrImagePull", `failed to pull and unpack image "quay.io/calico/node:v9": failed to resolve reference "quay.io/calico/node:v9": pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials`))},
 		{fault: "addon for which all nodes have a taint", reason: "pod-unschedulable", object: "DaemonSet kube-system/calico-node", inside: tainted()},
@@ -135,7 +144,7 @@ func novaCases() []planted {
 				Message: `Error creating: pods "calico-node-x7" is forbidden: violates PodSecurity "restricted:latest": host namespaces (hostNetwork=true)`}}
 		})},
 		{fault: "server that reboots for an hour", reason: "server-slow", object: "server shop-w1",
-			said: &cause.Cloud{Servers: []cause.Server{{ID: "w1", Name: "shop-w1", Status: "HARD_REBOOT", Task: "rebooting_hard", Created: asked.Add(-2 * time.Hour), Updated: asked.Add(-time.Hour)}}}},
+			said: &cause.Cloud{Servers: []cause.Server{{ID: "w1", Name: "shop-w1", Status: "HARD_REBOOT", Task: "rebooting_hard", Created: asked.Add(-90 * time.Minute), Updated: asked.Add(-time.Hour)}}}},
 		{fault: "certificate of the cloud expired", reason: "cloud-certificate-expired", object: secret,
 			said: loginRefused(0, "tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-01-02T10:00:00Z is after 2026-01-01T00:00:00Z")},
 		{fault: "Keystone that limits logins", reason: "keystone-down", object: secret, said: loginRefused(429, "Too Many Requests (429)")},

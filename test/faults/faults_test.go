@@ -133,6 +133,20 @@ func TestNothingIsMadeUp(t *testing.T) {
 	}
 }
 
+// TestAClusterWithoutWorkersIsNotExplained: addons that need workers are as ready as they can
+// be, however long.
+func TestAClusterWithoutWorkersIsNotExplained(t *testing.T) {
+	t.Parallel()
+	all := objects(t, `
+kind: HelmRelease
+metadata: {name: shop-cni-calico}
+status: {phase: Pending, conditions: [{type: Ready, status: "False", reason: WaitingForWorkers, message: "it needs a worker", lastTransitionTime: "2026-01-02T08:10:00Z"}]}
+`)
+	if a := cause.Explain(cause.Snapshot{Objects: all, Now: asked}); len(a.Findings) > 0 {
+		t.Errorf("found %v", a.Findings)
+	}
+}
+
 // TestCasesAreDistinct: each has a name of its own, and a reason that exists.
 func TestCasesAreDistinct(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -33,11 +34,17 @@ func Ask(ctx context.Context, config *rest.Config, from string) *cause.Inside {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = -1, -1
 	a := &asked{Inside: cause.Inside{At: time.Now(), Address: address(config), From: from}}
-	if why := a.knock(ctx, config); why != nil {
+	calls, err := rest.HTTPClientFor(config)
+	if err != nil {
+		a.Unreachable = &cause.Unreachable{Way: cause.WayUntrusted, Words: err.Error()}
+		return &a.Inside
+	}
+	defer utilnet.CloseIdleConnectionsFor(calls.Transport) // a thousand clusters would keep as many
+	if why := a.knock(ctx, calls, config); why != nil {
 		a.Unreachable = why
 		return &a.Inside
 	}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := kubernetes.NewForConfigAndClient(config, calls)
 	if err != nil {
 		a.Unreachable = &cause.Unreachable{Way: cause.WayNoAnswer, Words: err.Error()}
 		return &a.Inside

@@ -24,11 +24,7 @@ const longestAnswer = 64 << 10
 
 // knock asks the API server whether it is ready. From the answer it takes the failing
 // checks, the end of its certificate, and its clock.
-func (a *asked) knock(ctx context.Context, config *rest.Config) *cause.Unreachable {
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return &cause.Unreachable{Way: cause.WayUntrusted, Words: err.Error()}
-	}
+func (a *asked) knock(ctx context.Context, client *http.Client, config *rest.Config) *cause.Unreachable {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(config.Host, "/")+"/readyz?verbose", nil)
 	if err != nil {
 		return &cause.Unreachable{Way: cause.WayNoName, Words: err.Error()}

@@ -37,10 +37,33 @@ type Reply struct {
 
 // visit is a login that several questions have, and what came of it.
 type visit struct {
-	login  cloud.Options
-	opened *cloud.Cloud
-	taken  *cause.Cloud
-	late   error
+	login cloud.Options
+	taken *cause.Cloud
+	late  error
+}
+
+// open are the logins that are kept, one for each project: a thousand would hold as many
+// connections.
+type open struct {
+	mu sync.Mutex
+	of map[*cause.Cloud]*cloud.Cloud
+}
+
+// keep keeps a login, or closes it if the project has one.
+func (o *open) keep(taken *cause.Cloud, c *cloud.Cloud) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if taken == nil || o.of[taken] != nil {
+		c.Close()
+		return
+	}
+	o.of[taken] = c
+}
+
+func (o *open) close() {
+	for _, c := range o.of {
+		c.Close()
+	}
 }
 
 // AskAll asks now, within askAll, and waits. Each credential logs in once, and each project
@@ -60,15 +83,10 @@ func (c *Cache) AskAll(ctx context.Context, questions []Question) []Reply {
 		}
 		of[i] = byLogin[key]
 	}
-	defer func() {
-		for _, v := range visits {
-			if v.opened != nil {
-				v.opened.Close()
-			}
-		}
-	}()
-	each(visits, logins, func(v *visit) { c.visit(ctx, v) })
-	details := c.details(ctx, questions, of)
+	kept := &open{of: map[*cause.Cloud]*cloud.Cloud{}}
+	defer kept.close()
+	each(visits, logins, func(v *visit) { c.visit(ctx, v, kept) })
+	details := details(ctx, questions, of, kept)
 	replies := make([]Reply, len(questions))
 	for i, v := range of {
 		replies[i] = reply(v, details[v.taken], questions[i].Closer)
@@ -96,7 +114,7 @@ func digest(o cloud.Options) [sha256.Size]byte {
 }
 
 // visit logs in and reads the project, or has another credential's answer.
-func (c *Cache) visit(ctx context.Context, v *visit) {
+func (c *Cache) visit(ctx context.Context, v *visit, kept *open) {
 	if v.late = context.Cause(ctx); v.late != nil {
 		return
 	}
@@ -109,10 +127,10 @@ func (c *Cache) visit(ctx context.Context, v *visit) {
 		}
 		return
 	}
-	v.opened = opened
 	if v.taken, err = c.Read(within, opened); err != nil {
 		v.late = err
 	}
+	kept.keep(v.taken, opened)
 }
 
 // login logs in. That Keystone does not answer is asked once, for all its credentials.
@@ -129,6 +147,9 @@ func (c *Cache) login(ctx context.Context, o cloud.Options) (*cloud.Cloud, error
 	return opened, err
 }
 
+// oneByOne is what is read with a call of its own.
+const oneByOne = "consoles and load balancers one by one"
+
 // reply is the answer to one question.
 func reply(v *visit, d *detailed, closer func(*cause.Cloud) cause.Details) Reply {
 	r := Reply{Cloud: v.taken}
@@ -139,10 +160,13 @@ func reply(v *visit, d *detailed, closer func(*cause.Cloud) cause.Details) Reply
 		return r
 	}
 	r.Cloud = d.cloud
+	if d.late != nil {
+		r.Unseen = append(r.Unseen, cause.Unseen{What: oneByOne, Why: d.late.Error()})
+	}
 	wanted := closer(v.taken)
 	wanted.Consoles = wanted.Consoles[:min(len(wanted.Consoles), mostOfCluster)]
 	if n := d.without(wanted.Consoles) + d.without(wanted.Balancers); n > 0 {
-		r.Unseen = append(r.Unseen, cause.Unseen{What: "consoles and load balancers one by one", Why: fmt.Sprintf("%d were not read, because at most %d of a project are; ask about this cluster alone", n, mostOfProject)})
+		r.Unseen = append(r.Unseen, cause.Unseen{What: oneByOne, Why: fmt.Sprintf("%d were not read, because at most %d of a project are; ask about this cluster alone", n, mostOfProject)})
 	}
 	return r
 }

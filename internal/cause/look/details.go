@@ -2,6 +2,7 @@ package look
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -19,6 +20,8 @@ const (
 	mostOfProject = 40
 	// detailsAtOnce is how many of them are read at the same time.
 	detailsAtOnce = 8
+	// projectsAtOnce is for how many projects.
+	projectsAtOnce = 4
 )
 
 // detailed is a project with what was read one by one.
@@ -29,16 +32,18 @@ type detailed struct {
 	cloud  *cause.Cloud
 	// tried are the ids that were asked about.
 	tried map[string]bool
-	mu    sync.Mutex
+	// late is why not all could be read.
+	late error
+	mu   sync.Mutex
 }
 
 // details reads what is worth a call of its own, for all questions about a project together.
 // Projects of which nothing is wanted are left out.
-func (c *Cache) details(ctx context.Context, questions []Question, of []*visit) map[*cause.Cloud]*detailed {
+func details(ctx context.Context, questions []Question, of []*visit, kept *open) map[*cause.Cloud]*detailed {
 	all := map[*cause.Cloud]*detailed{}
 	for i, q := range questions {
 		v := of[i]
-		if q.Closer == nil || v.opened == nil || v.taken == nil {
+		if q.Closer == nil || kept.of[v.taken] == nil {
 			continue
 		}
 		wanted := q.Closer(v.taken)
@@ -46,16 +51,17 @@ func (c *Cache) details(ctx context.Context, questions []Question, of []*visit) 
 			continue
 		}
 		if all[v.taken] == nil {
-			all[v.taken] = &detailed{opened: v.opened, tried: map[string]bool{}}
+			all[v.taken] = &detailed{opened: kept.of[v.taken], tried: map[string]bool{}}
 		}
 		all[v.taken].want(wanted)
 	}
-	for taken, d := range all {
+	each(slices.Collect(maps.Keys(all)), projectsAtOnce, func(taken *cause.Cloud) {
 		own := *taken // others read what is shared
 		own.Servers, own.Balancers = slices.Clone(taken.Servers), slices.Clone(taken.Balancers)
-		d.cloud = own.Indexed()
-		d.read(ctx)
-	}
+		all[taken].cloud = own.Indexed()
+		all[taken].read(ctx)
+		all[taken].late = context.Cause(ctx)
+	})
 	return all
 }
 
