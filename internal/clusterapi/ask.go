@@ -51,9 +51,9 @@ func (all Clusters) Ask(ctx context.Context, client dynamic.Interface, cache *lo
 	var questions []look.Question
 	for i, r := range chosen {
 		key := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
-		if logins[i].err != nil {
-			if answer := absent(logins[i].err); answer != nil {
-				said[key] = look.Reply{Cloud: answer}
+		if err := logins[i].err; err != nil {
+			if said[key] = (look.Reply{Cloud: absent(err)}); said[key].Cloud == nil && !errors.Is(err, errUnnamed) {
+				said[key] = look.Reply{Unseen: []cause.Unseen{{What: cause.TheCloud, Why: "reading its credential: " + err.Error()}}}
 			}
 			continue
 		}

@@ -95,9 +95,21 @@ func TestAShelfEndsWithItsCause(t *testing.T) {
 }
 
 // TestAWokenSeedThatIsAnotherEndsTheWait: a login that is refused; one that starts is waited
-// for.
+// for, until it answers some times in a row.
 func TestAWokenSeedThatIsAnotherEndsTheWait(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun, asked := time.Now(), 0
+		err := (&Seed{Name: "demo-seed"}).ready(t.Context(), event.Start(event.Discard{}, "seed", "waking"), func(context.Context) error {
+			if asked++; asked == 2 || time.Since(begun) < 10*time.Second && asked > 2 {
+				return errors.New("connection refused")
+			}
+			return nil
+		})
+		if took := time.Since(begun); err != nil || took < 10*time.Second || took > soon {
+			t.Errorf("one that falters: after %s: %v", took, err)
+		}
+	})
 	for name, test := range map[string]struct {
 		err        error
 		least, end time.Duration
