@@ -1,0 +1,147 @@
+package orphan_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
+	"github.com/slipway-sh/slipway/stacks/orphan"
+)
+
+// TestSweep deletes what a cluster left, and nothing that only looks like it.
+//
+// proves: S-77
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lookalikes()
+	w.credential("prod", "web", "web")
+	w.alive.Clusters = []types.NamespacedName{{Namespace: "web", Name: "web"}}
+	webNet, webSub := w.net("web-web", madeBy+"web-web")
+	w.balancer("kube_service_web_default_a", "", webSub)
+	w.same("before the cluster is gone", w.find())
+	before := w.count()
+
+	w.shop()
+	found := w.find()
+	hash := strings.TrimPrefix(found[len(found)-1].Name, "prod-cluster-my-shop-")
+	whole := []string{mostOfShop, "subnet k8s-clusterapi-cluster-team-my-shop", "load balancer k8s-clusterapi-cluster-team-my-shop-kubeapi", "load balancer kube_service_my-shop_default_web",
+		"security group k8s-cluster-team-my-shop-secgroup-worker", "load balancer kube_service_my-shop_default_theirs by name", "volume pvc-1 by name", "volume pvc-kept by name stays", shopCredential + hash + " stays"}
+	w.same("what is found", found, whole...)
+	for _, o := range found {
+		if o.Cluster != "team/my-shop" || o.Proof == "" {
+			t.Errorf("%s %s: cluster %q, proof %q", o.Type, o.Name, o.Cluster, o.Proof)
+		}
+	}
+	deleted, left, err := w.survey.Remove(t.Context(), orphan.Chosen(found, nil), nil, event.Discard{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.same("deleted", deleted, mostOfShop, whole[1], whole[2], whole[3], whole[4])
+	w.same("left", left, whole[5:]...)
+	byName := []string{"team/my-shop"}
+	if chosen := orphan.Chosen(left, byName); !slices.ContainsFunc(chosen, func(o orphan.Orphan) bool { return o.Name == "pvc-1" }) {
+		t.Errorf("by name: %v", told(chosen))
+	}
+	pick := slices.DeleteFunc(orphan.Chosen(left, byName), func(o orphan.Orphan) bool { return o.Name != "pvc-1" })
+	if _, left, err = w.survey.Remove(t.Context(), pick, byName, event.Discard{}); err != nil || len(left) != 3 {
+		t.Errorf("left by name: %v, %v", told(left), err)
+	}
+	before["volumes"]++ // the one that is kept
+	before["credentials"]++
+	if after := w.count(); !same(before, after) {
+		t.Errorf("of others there were %v, and are %v", before, after)
+	}
+	if _, err := networks.Get(t.Context(), w.box.Member.Network(t), webNet).Extract(); err != nil {
+		t.Errorf("the network of a living cluster: %v", err)
+	}
+}
+
+func same(a, b map[string]int) bool {
+	for k := range a {
+		if a[k] != b[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// TestAClusterWhoseServersRunIsNotGone, whatever its management cluster knows of it.
+func TestAClusterWhoseServersRunIsNotGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	network, _ := w.shop()
+	must[*ports.Port](t)(ports.Create(t.Context(), w.box.Admin.Network(t), ports.CreateOpts{NetworkID: network, ProjectID: w.survey.Project, TenantID: w.survey.Project, DeviceID: "5f2fd0bc-3a1e-4b8d-9d1c-3d6e6f6cf7a1", DeviceOwner: "compute:nova"}).Extract())
+	for _, o := range w.find() {
+		if !strings.Contains(o.Kept, "a server is on its network") {
+			t.Errorf("%s %s may be deleted: %q", o.Type, o.Name, o.Kept)
+		}
+	}
+}
+
+// TestANameThatTwoClustersHave proves nothing.
+func TestANameThatTwoClustersHave(t *testing.T) {
+	t.Parallel()
+	for name, second := range map[string]func(*world){
+		"a living one":          func(w *world) { w.alive.Clusters = []types.NamespacedName{{Namespace: "magnum-1", Name: "my-shop"}} },
+		"another environment's": func(w *world) { w.credential("other", "x", "my-shop") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.shop()
+			second(w)
+			for _, o := range w.find() {
+				if o.ByName && o.Kept == "" {
+					t.Errorf("%s %s may be deleted", o.Type, o.Name)
+				}
+				if o.Name == "k8s-clusterapi-cluster-team-my-shop" && o.Kept != "" {
+					t.Errorf("the network stays: %s", o.Kept)
+				}
+			}
+		})
+	}
+}
+
+// TestSweepGoesOnAfterAFailure keeps the credential, which is the proof, until the rest is
+// gone; and does nothing when it cannot know what lives.
+func TestSweepGoesOnAfterAFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop()
+	chosen := orphan.Chosen(w.find(), nil)
+	w.fail(faultinject.Rule{Service: "network", Method: "DELETE", Path: "/v2.0/security-groups/*", Status: http.StatusForbidden})
+	_, left, err := w.survey.Remove(t.Context(), chosen, nil, event.Discard{})
+	if err == nil || !strings.Contains(err.Error(), "k8s-cluster-team-my-shop-secgroup-worker") {
+		t.Errorf("the failure is %v", err)
+	}
+	words := strings.Join(told(left), "\n")
+	if !strings.Contains(words, shopCredential) || !strings.Contains(words, "secgroup-worker") || strings.Contains(words, mostOfShop) {
+		t.Errorf("left:\n%s", words)
+	}
+	w.box.Env.Faults.Clear()
+	unknown := w.survey
+	unknown.Look = func(context.Context) (orphan.Alive, error) {
+		return orphan.Alive{}, errors.New("the management cluster does not answer")
+	}
+	if deleted, _, err := unknown.Remove(t.Context(), chosen, nil, event.Discard{}); err == nil || len(deleted) > 0 {
+		t.Errorf("without an answer of what lives: %v, %v", told(deleted), err)
+	}
+	w.fail(faultinject.Rule{Service: "volumev3", Method: "GET", Path: "/v3/*/volumes/detail", Status: http.StatusForbidden})
+	if found, err := w.survey.Find(t.Context()); err == nil {
+		t.Errorf("without a list of volumes: %v", told(found))
+	}
+	w.box.Env.Faults.Clear()
+	if _, left, err = w.survey.Remove(t.Context(), orphan.Chosen(w.find(), []string{"my-shop"}), []string{"my-shop"}, event.Discard{}); err != nil || len(left) != 2 {
+		t.Errorf("the next time: %v, %v", told(left), err) // the volume that is kept, and the proof for it
+	}
+}
