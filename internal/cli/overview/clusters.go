@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"context"
@@ -25,7 +25,7 @@ const askTime = 8 * time.Second
 // clusters are those of a cluster, with what `slipway why` would find. The cloud is asked
 // about those that are not ready, and about the management cluster in any case: Cluster API
 // learns only after minutes that a server is gone. All that have an API are asked themselves.
-func clusters(ctx context.Context, c *kube.Cluster, on string, way within.Way) ([]cluster, error) {
+func clusters(ctx context.Context, c *kube.Cluster, on string, way within.Way) ([]Cluster, error) {
 	all, err := clusterapi.ReadAll(ctx, c.Dynamic, metav1.NamespaceAll)
 	if err != nil {
 		return nil, fmt.Errorf("reading the clusters on the %s cluster: %w", on, err)
@@ -45,20 +45,20 @@ func clusters(ctx context.Context, c *kube.Cluster, on string, way within.Way) (
 		return clusterapi.Sick(r) || r.Namespace == stacks.ManagementNamespace
 	})
 	group.Wait()
-	var list []cluster
+	var list []Cluster
 	for _, report := range all.Judge(func(namespace, name string) clusterapi.Known {
 		k := clusterapi.Known{Cloud: said.Of(namespace, name), Controllers: controllers}
 		k.Inside, k.Unseen = themselves.Of(namespace, name)
 		k.Unseen = append(k.Unseen, said.Unseen(namespace, name)...)
 		return k
 	}, time.Now()) {
-		list = append(list, cluster{on, report})
+		list = append(list, Cluster{on, report})
 	}
 	return list, nil
 }
 
 // helpless are the causes of a cluster that waiting does not end.
-func (c cluster) helpless() (all []cause.Finding) {
+func (c Cluster) helpless() (all []cause.Finding) {
 	for _, f := range c.Findings {
 		if f.NeedsHelp() || f.Ending == cause.Final {
 			all = append(all, f)
@@ -69,7 +69,7 @@ func (c cluster) helpless() (all []cause.Finding) {
 
 // hidden are lines about what is not well of a cluster that Cluster API calls ready, such as
 // what the cluster says itself.
-func (c cluster) hidden(now time.Time) (lines [][]string) {
+func (c Cluster) hidden(now time.Time) (lines [][]string) {
 	for _, f := range c.helpless() {
 		since := ""
 		if !f.Since.IsZero() {
@@ -81,7 +81,7 @@ func (c cluster) hidden(now time.Time) (lines [][]string) {
 }
 
 // unseen is one line about the clusters that were not asked themselves; "" is none.
-func (r result) unseen() string {
+func (r Overview) unseen() string {
 	first, more := "", 0
 	for _, c := range r.Clusters {
 		for _, u := range c.Unseen {

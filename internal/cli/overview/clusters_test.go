@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func TestHiddenCausesHaveALine(t *testing.T) {
 	r.Clusters[0].Findings = []cause.Finding{
 		{Reason: "cluster-webhook-down", Object: cause.Ref{Kind: "webhook", Name: "validate.example.com"}, Cause: "its service has no ready endpoints", Source: "Kubernetes", Since: now().Add(-time.Hour), Ending: cause.Outside},
 		{Object: cause.Ref{Kind: "port", Name: "p"}, Cause: "it is DOWN", Ending: cause.Passing}}
-	text := strings.Join(printed(t, r.table(false, false, now())), "\n")
+	text := strings.Join(printed(t, r.Table(false, false, now())), "\n")
 	for _, want := range []string{"webhook", "validate.example.com", "its service has no ready endpoints", "since 60m", "Not all is well: webhook validate.example.com: its service has no ready endpoints (since"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -39,9 +39,9 @@ func TestHiddenCausesHaveALine(t *testing.T) {
 	}
 	r = whole()
 	for i := range 3 {
-		r.Clusters = append(r.Clusters, cluster{"management", clusterapi.Report{Name: fmt.Sprint("shop-", i), Exists: true, Parts: r.Clusters[0].Parts, Unseen: []cause.Unseen{{What: cause.WithinCluster, Why: "no answer"}, {What: cause.TheCloud, Why: "x"}}}})
+		r.Clusters = append(r.Clusters, Cluster{"management", clusterapi.Report{Name: fmt.Sprint("shop-", i), Exists: true, Parts: r.Clusters[0].Parts, Unseen: []cause.Unseen{{What: cause.WithinCluster, Why: "no answer"}, {What: cause.TheCloud, Why: "x"}}}})
 	}
-	text = strings.Join(printed(t, r.table(false, false, now())), "\n")
+	text = strings.Join(printed(t, r.Table(false, false, now())), "\n")
 	if !strings.Contains(text, "not looked into cluster shop-0: no answer (and 2 more)\nAll is well") {
 		t.Errorf("three clusters that were not asked:\n%s", text)
 	}

@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 )
 
-// component is a Deployment or a node on the seed.
-type component struct {
+// Component is a Deployment or a node on the seed.
+type Component struct {
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
 	State   string `json:"state"`
@@ -29,7 +29,8 @@ type component struct {
 	// Since is when it was created.
 	Since time.Time `json:"since"`
 
-	ready bool
+	// Ready is that it does its work.
+	Ready bool `json:"-"`
 }
 
 // kindNode is the kind of components that are nodes.
@@ -44,15 +45,15 @@ const healthTime = 30 * time.Second
 // facts are what the environment's Kubernetes clusters report.
 type facts struct {
 	access   *target.Access
-	seed     []component
-	clusters []cluster
+	seed     []Component
+	clusters []Cluster
 	backups  record.State
 	// note says why there is no seed, which is no fault.
 	note string
 }
 
-// cluster is a cluster of Cluster API.
-type cluster struct {
+// Cluster is a cluster of Cluster API.
+type Cluster struct {
 	// On is the cluster whose Cluster API manages it: "seed" or "management".
 	On string `json:"on"`
 	clusterapi.Report
@@ -146,14 +147,14 @@ func (f *facts) direct(ctx context.Context, t *target.Target, seed *target.Seed)
 	return errors.Join(errShelved, err)
 }
 
-func components(ctx context.Context, c *kube.Cluster) ([]component, error) {
+func components(ctx context.Context, c *kube.Cluster) ([]Component, error) {
 	nodes, err := c.Typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
-	list := []component{}
+	list := []Component{}
 	for _, n := range nodes.Items {
-		list = append(list, component{kindNode, n.Name, nodeState(n), n.Status.NodeInfo.KubeletVersion, n.CreationTimestamp.Time, nodeState(n) == nodeReady})
+		list = append(list, Component{kindNode, n.Name, nodeState(n), n.Status.NodeInfo.KubeletVersion, n.CreationTimestamp.Time, nodeState(n) == nodeReady})
 	}
 	deployments, err := c.Typed.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -165,7 +166,7 @@ func components(ctx context.Context, c *kube.Cluster) ([]component, error) {
 		if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
 			version = tagOf(containers[0].Image)
 		}
-		list = append(list, component{"Deployment", d.Namespace + "/" + d.Name, state, version, d.CreationTimestamp.Time, d.Status.AvailableReplicas >= ptr.Deref(d.Spec.Replicas, 1)})
+		list = append(list, Component{"Deployment", d.Namespace + "/" + d.Name, state, version, d.CreationTimestamp.Time, d.Status.AvailableReplicas >= ptr.Deref(d.Spec.Replicas, 1)})
 	}
 	return list, nil
 }
@@ -191,7 +192,7 @@ func tagOf(image string) string {
 }
 
 // rows returns the components as rows of the table.
-func rows(list []component, now time.Time) [][]string {
+func rows(list []Component, now time.Time) [][]string {
 	var lines [][]string
 	for _, c := range list {
 		state := c.State
