@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient ansible tosca magnum-databases console-test upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible tosca magnum-databases console-test upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -56,7 +56,7 @@ MACHINES = ./internal/sandbox/container ./internal/sandbox/qemu
 # A real S3 server, for states and backups.
 S3_SERVER := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 
-e2e: bundle magnumclient ansible
+e2e: bundle magnumclient ansible tackerclient
 	GOBIN=$(abspath bin) go install $(S3_SERVER)
 	SLIPWAY_S3_SERVER=$(abspath bin/versitygw) go test -count=1 -run S3 ./stacks/engine ./internal/backup/target
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 2 -run '$(REAL_TESTS)|TestDocs' $(filter-out $(MACHINES),$(REAL))
@@ -64,25 +64,29 @@ e2e: bundle magnumclient ansible
 	OS_CLOUD= SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/devcloud/capo
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/moving
 	SLIPWAY_CLIENTS=1 SLIPWAY_MAGNUMCLIENT=$(abspath bin/magnumclient) go test -count=1 -run TestOpenStackClient ./addons/magnum/api
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_TACKERCLIENT=$(abspath bin/tackerclient) go test -count=1 -run TestTackerClient ./addons/tacker/vnflcm/lifecycle
 	SLIPWAY_CLIENTS=1 SLIPWAY_ANSIBLE=$(abspath bin/ansible) go test -count=1 -timeout 30m ./stacks/devstack ./test/ansible
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 120m -v ./test/e2e
 
-# Clients newer than those of the stable release: magnumclient, because that of the stable
-# release cannot name a microversion, and ansible-core, so that the collection's tests run with
-# two. Only their modules and programs are taken.
+# Clients that are not installed: a newer magnumclient, because that of the stable release
+# cannot name a microversion, a newer ansible-core, so that the collection's tests run with two,
+# and tackerclient. Only their modules and programs are taken.
 APT_NEWEST = bin/apt-$(PACKAGE)
 NEWEST = -o Dir::Etc::sourcelist=$(abspath $(APT_NEWEST))/sources.list -o Dir::Etc::sourceparts=/dev/null -o Dir::State::lists=$(abspath $(APT_NEWEST))/lists \
 	-o Dir::Cache=$(abspath $(APT_NEWEST))/cache -o APT::Sandbox::User=root -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false
 
 magnumclient: bin/magnumclient/magnumclient
 ansible: bin/ansible/ansible
+tackerclient: bin/tackerclient/tackerclient
 
 bin/magnumclient/magnumclient: PACKAGE = python3-magnumclient
 bin/magnumclient/magnumclient: SUITE = sid
 bin/ansible/ansible: PACKAGE = ansible-core
 bin/ansible/ansible: SUITE = trixie
+bin/tackerclient/tackerclient: PACKAGE = python3-tackerclient
+bin/tackerclient/tackerclient: SUITE = bookworm
 
-bin/magnumclient/magnumclient bin/ansible/ansible:
+bin/magnumclient/magnumclient bin/ansible/ansible bin/tackerclient/tackerclient:
 	rm -rf $(APT_NEWEST) $(@D)
 	mkdir -p $(APT_NEWEST)/lists/partial $(APT_NEWEST)/cache/archives/partial $(@D)
 	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $(SUITE) main" > $(APT_NEWEST)/sources.list
