@@ -194,8 +194,10 @@ func TestCauses(t *testing.T) {
 	if reason := h.group("default-worker").Status.StatusReason; reason != "quota cores: Quota exceeded for cores" {
 		t.Errorf("reason of the group %q", reason)
 	}
-	if event := <-h.events.Events; event != "Warning quota-compute quota cores: Quota exceeded for cores" {
-		t.Errorf("event of the cause %q", event)
+	for range 2 { // on the tenant's object, and on the Cluster
+		if event := <-h.events.Events; event != "Warning quota-compute quota cores: Quota exceeded for cores" {
+			t.Errorf("event of the cause %q", event)
+		}
 	}
 	if event := <-h.events.Events; !strings.Contains(event, "CREATE_FAILED") || !strings.Contains(event, "Quota") {
 		t.Errorf("event %q", event)
