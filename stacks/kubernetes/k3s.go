@@ -196,7 +196,7 @@ func (k k3sKind) hear(ctx context.Context, in K3sInputs, err error) error {
 	if words == "" || strings.Contains(err.Error(), words) {
 		return err
 	}
-	return fault.New("server "+in.ServerID, fmt.Errorf("%w; its console says: %s", err, words), "see all with slipway console; if the words are about 169.254.169.254, the network has no metadata service: ask the cloud's operator; then run the same command again")
+	return fault.New("server "+in.ServerID, fmt.Errorf("%w; its console says: %s", err, words), "see all with slipway logs --console; if the words are about 169.254.169.254, the network has no metadata service: ask the cloud's operator; then run the same command again")
 }
 
 func explain(object string, err error) error {
@@ -205,7 +205,7 @@ func explain(object string, err error) error {
 	}
 	remedy := fault.Remedy(err)
 	if remedy == "" {
-		remedy = "see the seed's console log with slipway console, or log in with slipway ssh; then run the same command again"
+		remedy = "see the seed's console log with slipway logs --console, or log in with slipway ssh; then run the same command again"
 	}
 	return fault.New(object, err, remedy)
 }

@@ -94,7 +94,7 @@ func consoleEnded(ctx context.Context, client *gophercloud.ServiceClient, id str
 	text := printed(ctx, client, id, consoleLines)
 	for _, pattern := range fatal() {
 		if line := pattern.FindString(text); line != "" {
-			return fault.New("server "+id, fmt.Errorf("its console says: %s", strings.TrimSpace(line)), "see the console log with slipway console")
+			return fault.New("server "+id, fmt.Errorf("its console says: %s", strings.TrimSpace(line)), "see the console log with slipway logs --console")
 		}
 	}
 	return nil

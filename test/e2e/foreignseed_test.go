@@ -112,7 +112,7 @@ func (p *project) tellSeed() {
 	if !p.t.Failed() {
 		return
 	}
-	console, _ := p.command("console", "--lines", "80").CombinedOutput()
+	console, _ := p.command("logs", "--console", "--lines", "80").CombinedOutput()
 	p.t.Logf("the console:\n%s", console)
 	for _, question := range []string{
 		"cloud-init status --long; sudo tail -n 40 /var/log/cloud-init-output.log",

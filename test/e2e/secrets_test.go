@@ -92,7 +92,7 @@ func (p *project) expectNoSecrets() {
 	}
 	in("what was printed", p.said.String())
 	in("the journal", p.do("logs", "--lines", "1000000"))
-	in("the console", p.do("console", "--lines", "1000000"))
+	in("the console", p.do("logs", "--console", "--lines", "1000000"))
 	p.expectNoSecretsOnSeed(secrets)
 }
 

@@ -164,11 +164,11 @@ func (p *project) expectReading() {
 	if said := p.do("logs", "--lines", "100000"); !strings.Contains(said, "cloud-init") || !strings.Contains(said, "k3s[") {
 		p.t.Errorf("the whole journal has %d bytes and not all units", len(said))
 	}
-	console := p.do("console", "--lines", "10000")
+	console := p.do("logs", "--console", "--lines", "10000")
 	if !strings.Contains(console, "demo-seed") {
 		p.t.Errorf("the console:\n%s", console)
 	}
-	if last := p.do("console", "--lines", "3"); strings.Count(strings.TrimSpace(last), "\n") > 2 || len(last) >= len(console) {
+	if last := p.do("logs", "--console", "--lines", "3"); strings.Count(strings.TrimSpace(last), "\n") > 2 || len(last) >= len(console) {
 		p.t.Errorf("3 lines of the console:\n%s", last)
 	}
 }

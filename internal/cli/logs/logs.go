@@ -3,6 +3,8 @@ package logs
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -14,9 +16,10 @@ import (
 )
 
 type options struct {
-	from   environment.Flags
-	lines  int
-	follow bool
+	from    environment.Flags
+	lines   int
+	follow  bool
+	console bool
 }
 
 // New returns the command.
@@ -25,19 +28,27 @@ func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs [UNIT]",
 		Short: "Show the seed's journal, or that of one systemd unit",
-		Long:  "Shows the end of the seed's journal, or of one systemd unit such as k3s or slipway-data.",
+		Long: `Shows the end of the seed's journal, or of one systemd unit such as k3s or slipway-data.
+
+With --console it shows the end of the seed's console log, as the cloud keeps it. That
+needs no login to the seed, so it works while the seed does not boot.`,
 		Example: `  slipway logs k3s
-  slipway logs k3s --follow`,
+  slipway logs k3s --follow
+  slipway logs --console --lines 1000 | grep cloud-init`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), streams, args) },
 	}
 	o.from.Add(cmd.Flags())
 	cmd.Flags().IntVar(&o.lines, "lines", o.lines, "number of lines to show, from the end")
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "keep showing new lines")
+	cmd.Flags().BoolVar(&o.console, "console", false, "show the console log, which the cloud keeps, instead of the journal")
 	return cmd
 }
 
 func (o options) run(ctx context.Context, streams ui.Streams, units []string) error {
+	if o.console {
+		return o.printConsole(ctx, streams, units)
+	}
 	seed, _, err := target.OpenSeed(ctx, o.from)
 	if err != nil {
 		return err
@@ -58,4 +69,25 @@ func (o options) run(ctx context.Context, streams ui.Streams, units []string) er
 		return fault.New("journal of "+seed.Name, err, "list the units with slipway ssh -- systemctl list-units")
 	}
 	return nil
+}
+
+// printConsole prints the console log, which has no units and cannot be followed.
+func (o options) printConsole(ctx context.Context, streams ui.Streams, units []string) error {
+	const fix = "give --console without a unit and without --follow"
+	var mistakes []error
+	if len(units) > 0 {
+		mistakes = append(mistakes, fault.Usage("unit "+units[0], errors.New("the console log has no units"), fix))
+	}
+	if o.follow {
+		mistakes = append(mistakes, fault.Usage("--follow", errors.New("the cloud cannot follow the console log"), fix))
+	}
+	if len(mistakes) > 0 {
+		return errors.Join(mistakes...)
+	}
+	text, err := target.ConsoleLog(ctx, o.from, o.lines)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(streams.Out, text)
+	return err
 }

@@ -3,18 +3,13 @@ package status
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-sh/slipway/internal/backup/record"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
-	"github.com/slipway-sh/slipway/internal/cli/target"
-	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/cli/overview"
 	"github.com/slipway-sh/slipway/internal/ui"
-	"github.com/slipway-sh/slipway/stacks/engine"
-	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
 type options struct {
@@ -54,94 +49,10 @@ With --drift it also compares the cloud with the state, and changes neither.`,
 	return cmd
 }
 
-// result is what status prints as data.
-type result struct {
-	Environment string               `json:"environment"`
-	Cloud       string               `json:"cloud"`
-	Resources   []openstack.Resource `json:"resources"`
-	// SSH is how to log in to the seed; nil if there is none.
-	SSH *target.Access `json:"ssh,omitempty"`
-	// Seed is what runs on the seed; Unreachable says why that is unknown.
-	Seed        []component `json:"seed,omitempty"`
-	Unreachable string      `json:"unreachable,omitempty"`
-	// Note says why there is no seed, if that is no fault.
-	Note string `json:"note,omitempty"`
-	// Clusters are the management cluster and its workload clusters.
-	Clusters []cluster `json:"clusters,omitempty"`
-	// Backups is how the scheduled backups and the last drill went.
-	Backups record.State    `json:"backups,omitzero"`
-	Drift   []engine.Change `json:"drift,omitempty"`
-
-	shelved bool // and nothing else keeps the seed from being asked
-}
-
 func (o options) run(ctx context.Context, streams ui.Streams) error {
-	t, err := target.Open(ctx, o.from, event.Discard{})
+	r, err := overview.Read(ctx, o.from, o.drift)
 	if err != nil {
 		return err
 	}
-	r := result{Environment: t.Name(), Cloud: t.Cloud.Name, Resources: []openstack.Resource{}}
-	things, err := t.Inventory.List(ctx, t.Name())
-	if err != nil {
-		return err
-	}
-	r.Resources = append(r.Resources, things...)
-	if len(things) > 0 {
-		known, err := health(ctx, t, target.ShelvedSeed(things))
-		r.Seed, r.Clusters, r.SSH, r.Note = known.seed, known.clusters, known.access, known.note
-		if r.Backups = known.backups; t.Environment.Spec.Backup == nil || t.Environment.Spec.Backup.Schedule == nil {
-			r.Backups.Schedule, r.Backups.Seed = nil, nil // of a schedule that is no more
-		}
-		if err != nil {
-			r.Unreachable = err.Error()
-			r.shelved = r.Unreachable == errShelved.Error()
-		}
-	}
-	if o.drift {
-		drift, err := t.Engine.Refresh(ctx, false)
-		if err != nil {
-			return err
-		}
-		r.Drift = drift.Changes
-	}
-	return ui.Output(streams.Out, o.format, r, r.table(o.wide, o.drift, time.Now()))
-}
-
-func (r result) table(wide, drift bool, now time.Time) ui.Table {
-	table := ui.Table{Header: []string{"TYPE", "NAME", "STATE", "SINCE"}, Rows: r.grouped(now), Fit: ui.Terminal}
-	if wide {
-		table = ui.Table{Header: []string{"TYPE", "NAME", "STATE", "ID"}, Rows: r.everything(now)}
-	}
-	if r.Unreachable != "" && !r.shelved {
-		table.Footer = append(table.Footer, "incomplete: "+r.Unreachable)
-	}
-	if r.Note != "" {
-		table.Footer = append(table.Footer, r.Note)
-	}
-	for _, change := range r.Drift {
-		for _, p := range change.Properties {
-			table.Footer = append(table.Footer, fmt.Sprintf("drift: %s: %s is %v, should be %v", change.Name, p.Path, p.New, p.Old))
-		}
-		if change.Operation == engine.Delete {
-			table.Footer = append(table.Footer, "drift: "+change.Name+" is gone")
-		}
-	}
-	if drift && len(r.Drift) == 0 {
-		table.Footer = append(table.Footer, "no drift")
-	}
-	table.Footer = append(table.Footer, r.verdict(now))
-	return table
-}
-
-// everything are the lines of the table with nothing left out.
-func (r result) everything(now time.Time) [][]string {
-	var lines [][]string
-	for _, thing := range r.Resources {
-		lines = append(lines, []string{thing.Type, thing.Name, thing.State, thing.ID})
-	}
-	lines = append(lines, rows(r.Seed, now)...)
-	for _, c := range r.Clusters {
-		lines = append(lines, target.Tree(c.Report, " (on the "+c.On+")", now, target.MostOfCause)...)
-	}
-	return append(lines, r.backupLines(now)...)
+	return ui.Output(streams.Out, o.format, r, r.Table(o.wide, o.drift, time.Now()))
 }

@@ -110,7 +110,7 @@ func (s *Seed) Login(ctx context.Context) (*remote.Machine, error) {
 	}
 	m, err := remote.Open(ctx, remote.Target{Address: net.JoinHostPort(s.Address, "22"), User: s.user, HostKey: s.hostKey, Key: s.privateKey})
 	if err != nil {
-		return nil, fault.New("seed "+s.Name, err, "see with slipway status whether it is running, and its console log with slipway console")
+		return nil, fault.New("seed "+s.Name, err, "see with slipway status whether it is running, and its console log with slipway logs --console")
 	}
 	return m, nil
 }

@@ -141,7 +141,7 @@ func (s *Seed) answers(ctx context.Context, step *event.Step) error {
 	machine, err := remote.Await(ctx, remote.Target{Address: net.JoinHostPort(s.Address, "22"), User: s.user, HostKey: s.hostKey, Key: s.privateKey},
 		remote.Patience{Refused: sshRefused, Silent: sshSilence}, func(last error) { step.Wait("waiting for SSH: " + last.Error()) })
 	if err != nil {
-		return fault.New("seed "+s.Name, err, "see its console log with slipway console")
+		return fault.New("seed "+s.Name, err, "see its console log with slipway logs --console")
 	}
 	defer machine.Close()
 	if s.Kubeconfig == "" {

@@ -65,7 +65,7 @@ func (s Seen) silentSeed() error {
 	case "SHELVED", "SHELVED_OFFLOADED":
 		return ask(object, errors.New("it is shelved, and every repair goes through it"), "run slipway seed wake, then the same command again")
 	case "ACTIVE":
-		return ask(object, fmt.Errorf("its server runs, and Kubernetes on it does not answer: %w", cause), "decide: see slipway console and slipway logs k3s; if it cannot be repaired, delete the server with openstack server delete "+s.Seed.ID+": its data volume stays, and the same command makes the seed again")
+		return ask(object, fmt.Errorf("its server runs, and Kubernetes on it does not answer: %w", cause), "decide: see slipway logs --console and slipway logs k3s; if it cannot be repaired, delete the server with openstack server delete "+s.Seed.ID+": its data volume stays, and the same command makes the seed again")
 	case "SHUTOFF", "PAUSED", "SUSPENDED":
 		return ask(object, fmt.Errorf("its server is %s", s.Seed.State), "start it with openstack server start "+s.Seed.ID+", then run the same command again")
 	}

@@ -49,7 +49,7 @@ func TestSeedInAGuestOfARealNova(t *testing.T) {
 	r.step("Kubernetes on it", r.kubernetes)
 	r.step("logs and console", func() {
 		r.expect("the journal of k3s", r.Do("logs", "k3s", "--lines", "20"), `k3s\[\d+\]: `)
-		r.expect("the console", r.Do("console", "--lines", "2000"), `cloud-init.* finished at .*DataSource`)
+		r.expect("the console", r.Do("logs", "--console", "--lines", "2000"), `cloud-init.* finished at .*DataSource`)
 	})
 	r.step("status", func() { r.Do("status") })
 	r.step("plan", func() { r.expect("the plan", r.Do("plan"), `no changes, \d+ unchanged`) })

@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ import (
 func now() time.Time { return time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC) }
 
 // whole is an environment in which all is well, as large as one is.
-func whole() result {
-	r := result{Environment: "demo", Cloud: "sandbox"}
+func whole() Overview {
+	r := Overview{Environment: "demo", Cloud: "sandbox"}
 	add := func(kind string, count int, state string) {
 		for i := range count {
 			r.Resources = append(r.Resources, openstack.Resource{Type: kind, ID: "1f9c1dd4-7d0c-4bd2-bd3f-5f2f1d0a7c11",
@@ -33,9 +33,9 @@ func whole() result {
 	add(openstack.TypePort, 7, "ACTIVE")
 	add(openstack.TypeVolume, 1, "in-use")
 	add(openstack.TypeSecurityGroup, 3, "present")
-	r.Seed = []component{{kindNode, "demo-seed", nodeReady, "v1.33.1+k3s1", now().Add(-time.Hour), true}}
+	r.Seed = []Component{{kindNode, "demo-seed", nodeReady, "v1.33.1+k3s1", now().Add(-time.Hour), true}}
 	for i := range 18 {
-		r.Seed = append(r.Seed, component{"Deployment", fmt.Sprintf("capi-system/controller-%d", i), "1/1 available", "v1.12.3", now().Add(-time.Hour), true})
+		r.Seed = append(r.Seed, Component{"Deployment", fmt.Sprintf("capi-system/controller-%d", i), "1/1 available", "v1.12.3", now().Add(-time.Hour), true})
 	}
 	parts := []clusterapi.Part{{Kind: "Cluster", Name: "demo", State: "Available", Ready: true, Since: now().Add(-5 * time.Minute)},
 		{Kind: "OpenStackCluster", Name: "demo", Level: 1, State: "Ready", Ready: true}, {Kind: "KubeadmControlPlane", Name: "demo-control-plane", Level: 1, State: "3 of 3 ready", Ready: true}}
@@ -45,7 +45,7 @@ func whole() result {
 	for i := range 7 {
 		parts = append(parts, clusterapi.Part{Kind: "HelmRelease", Name: fmt.Sprintf("demo-addon-%d", i), Level: 1, State: "Deployed", Ready: true})
 	}
-	r.Clusters = []cluster{{"seed", clusterapi.Report{Name: "demo", Exists: true, ControlPlane: clusterapi.Count{Ready: 3, Wanted: 3}, Parts: parts}}}
+	r.Clusters = []Cluster{{"seed", clusterapi.Report{Name: "demo", Exists: true, ControlPlane: clusterapi.Count{Ready: 3, Wanted: 3}, Parts: parts}}}
 	return r
 }
 
@@ -62,7 +62,7 @@ func printed(t *testing.T, table ui.Table) (lines []string) {
 // everything.
 func TestFitsATerminal(t *testing.T) {
 	t.Parallel()
-	lines := printed(t, whole().table(false, false, now()))
+	lines := printed(t, whole().Table(false, false, now()))
 	if len(lines) > 13 {
 		t.Errorf("%d lines", len(lines))
 	}
@@ -81,7 +81,7 @@ func TestFitsATerminal(t *testing.T) {
 	if last := lines[len(lines)-1]; last != "All is well: 19 resources, 18 Deployments on the seed, 1 cluster." {
 		t.Errorf("the last line is %q", last)
 	}
-	wide := printed(t, whole().table(true, false, now()))
+	wide := printed(t, whole().Table(true, false, now()))
 	if want := 1 + 19 + 19 + 13 + 1; len(wide) != want || strings.Count(strings.Join(wide, "\n"), "1f9c1dd4-7d0c-4bd2-bd3f-5f2f1d0a7c11") != 19 {
 		t.Errorf("%d lines, want %d:\n%s", len(wide), want, strings.Join(wide, "\n"))
 	}
@@ -92,42 +92,42 @@ func TestFitsATerminal(t *testing.T) {
 func TestTrouble(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		change     func(*result)
+		change     func(*Overview)
 		line, last string
 	}{
-		"a server in ERROR": {func(r *result) { r.Resources[1].State = "ERROR" },
+		"a server in ERROR": {func(r *Overview) { r.Resources[1].State = "ERROR" },
 			"server          demo-server-0-control-plane-9bjpd", "Not all is well: server demo-server-0-control-plane-9bjpd is ERROR. Run slipway up"},
-		"a balancer that changes": {func(r *result) { r.Resources[0].State = "PENDING_UPDATE" }, "PENDING_UPDATE", "is PENDING_UPDATE. It may still"},
-		"a Deployment": {func(r *result) { r.Seed[3].State, r.Seed[3].ready = "0/1 available", false },
+		"a balancer that changes": {func(r *Overview) { r.Resources[0].State = "PENDING_UPDATE" }, "PENDING_UPDATE", "is PENDING_UPDATE. It may still"},
+		"a Deployment": {func(r *Overview) { r.Seed[3].State, r.Seed[3].Ready = "0/1 available", false },
 			"Deployment      capi-system/controller-2", "Deployment capi-system/controller-2 on the seed is 0/1 available"},
-		"a seed that does not answer": {func(r *result) { r.Seed, r.Clusters, r.Unreachable = nil, nil, "no answer in 30s" },
+		"a seed that does not answer": {func(r *Overview) { r.Seed, r.Clusters, r.Unreachable = nil, nil, "no answer in 30s" },
 			"incomplete: no answer in 30s", "Not all is well: Kubernetes does not answer: no answer in 30s"},
-		"a seed without Kubernetes": {func(r *result) { r.Seed, r.Clusters = nil, nil }, "server", "Run slipway up to continue"},
-		"a machine": {func(r *result) {
+		"a seed without Kubernetes": {func(r *Overview) { r.Seed, r.Clusters = nil, nil }, "server", "Run slipway up to continue"},
+		"a machine": {func(r *Overview) {
 			parts := r.Clusters[0].Parts
 			parts[0].Ready, parts[0].State, parts[2].Ready, parts[2].State = false, "Provisioned", false, "2 of 3 ready"
 			parts[4].Ready, parts[4].State, parts[4].Cause = false, "Pending", "Quota exceeded for cores"
 		}, "Pending: Quota exceeded for cores",
 			"Not all is well: Machine demo-control-plane-1 of cluster demo is Pending: Quota exceeded for cores. Run slipway cluster describe"},
-		"a server that only Nova knows to be gone": {func(r *result) {
+		"a server that only Nova knows to be gone": {func(r *Overview) {
 			r.Clusters[0].Findings = []cause.Finding{{Object: cause.Ref{Kind: "server", Name: "demo-control-plane-1"}, Cause: "Nova has no server with the id 7", Source: "Nova", Ending: cause.Final}}
 		}, "Cluster", "Not all is well: server demo-control-plane-1: Nova has no server with the id 7 (says Nova). Run slipway why"},
-		"a port that is down for a moment": {func(r *result) {
+		"a port that is down for a moment": {func(r *Overview) {
 			r.Clusters[0].Findings = []cause.Finding{{Object: cause.Ref{Kind: "port", Name: "p"}, Cause: "it is DOWN", Source: "Neutron", Ending: cause.Passing}}
 		}, "Cluster", "All is well"},
-		"drift": {func(r *result) { r.Drift = []engine.Change{{Name: "router", Operation: engine.Delete}} }, "drift: router is gone", "router differs from the state. Run slipway up"},
-		"a shelved seed": {func(r *result) { r.Seed, r.Unreachable, r.shelved = nil, errShelved.Error(), true },
+		"drift": {func(r *Overview) { r.Drift = []engine.Change{{Name: "router", Operation: engine.Delete}} }, "drift: router is gone", "router differs from the state. Run slipway up"},
+		"a shelved seed": {func(r *Overview) { r.Seed, r.Unreachable, r.shelved = nil, errShelved.Error(), true },
 			"Cluster", "All that can be checked is well. The seed is shelved"},
-		"nothing": {func(r *result) { *r = result{Environment: "demo", Cloud: "sandbox"} }, "TYPE", "Cloud sandbox has nothing of demo. Run slipway up to create it."},
-		"trouble below comes first": {func(r *result) {
-			r.Resources[1].State, r.Seed[3].ready = "ERROR", false
+		"nothing": {func(r *Overview) { *r = Overview{Environment: "demo", Cloud: "sandbox"} }, "TYPE", "Cloud sandbox has nothing of demo. Run slipway up to create it."},
+		"trouble below comes first": {func(r *Overview) {
+			r.Resources[1].State, r.Seed[3].Ready = "ERROR", false
 		}, "ERROR", "is ERROR. Run slipway up"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := whole()
 			test.change(&r)
-			lines := printed(t, r.table(false, false, now()))
+			lines := printed(t, r.Table(false, false, now()))
 			if text := strings.Join(lines, "\n"); !strings.Contains(text, test.line) {
 				t.Errorf("no %q in\n%s", test.line, text)
 			}
@@ -143,10 +143,10 @@ func TestManyClusters(t *testing.T) {
 	t.Parallel()
 	r := whole()
 	for i := range 100 {
-		r.Clusters = append(r.Clusters, cluster{"management", clusterapi.Report{Name: fmt.Sprintf("shop-%d", i), Exists: true,
+		r.Clusters = append(r.Clusters, Cluster{"management", clusterapi.Report{Name: fmt.Sprintf("shop-%d", i), Exists: true,
 			Parts: []clusterapi.Part{{Kind: "Cluster", State: "Available", Ready: true}}}})
 	}
-	lines := printed(t, r.table(false, false, now()))
+	lines := printed(t, r.Table(false, false, now()))
 	if text := strings.Join(lines, "\n"); len(lines) > 40 || !strings.Contains(text, "81 more") {
 		t.Errorf("%d lines:\n%s", len(lines), text)
 	}
@@ -157,8 +157,8 @@ func TestNoSeedIsNoTrouble(t *testing.T) {
 	t.Parallel()
 	some := []openstack.Resource{{Type: "network", State: "ACTIVE"}}
 	for note, well := range map[string]bool{target.NoSeed: true, "the local seed is at work": false, "": false} {
-		r := result{Environment: "demo", Resources: some, Note: note}
-		if said := r.verdict(time.Now()); strings.HasPrefix(said, "All is well: 1 resource, 0 clusters.") != well {
+		r := Overview{Environment: "demo", Resources: some, Note: note}
+		if said := r.Verdict(time.Now()); strings.HasPrefix(said, "All is well: 1 resource, 0 clusters.") != well {
 			t.Errorf("%q: %s", note, said)
 		}
 	}

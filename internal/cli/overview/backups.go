@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 )
 
 // backupLines are how the scheduled backups and the last drill went.
-func (r result) backupLines(now time.Time) (lines [][]string) {
+func (r Overview) backupLines(now time.Time) (lines [][]string) {
 	for _, one := range []struct {
 		what string
 		*record.Schedule
@@ -70,7 +70,7 @@ func made(what string, s *record.Schedule, now time.Time) string {
 }
 
 // backupTrouble is what is wrong with the backups, "" if nothing is.
-func (r result) backupTrouble(now time.Time) (trouble, fix string) {
+func (r Overview) backupTrouble(now time.Time) (trouble, fix string) {
 	if s := r.Backups.Schedule; s != nil && s.Late(now) {
 		return made("backup", s, now) + ": " + cmp.Or(s.Error, "the management cluster made none since then"),
 			"Make one with slipway backup create, and look at the Deployment slipway-backup in slipway-system"

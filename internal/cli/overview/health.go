@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 )
 
-// component is a Deployment or a node on the seed.
-type component struct {
+// Component is a Deployment or a node on the seed.
+type Component struct {
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
 	State   string `json:"state"`
@@ -31,7 +31,8 @@ type component struct {
 	// Since is when it was created.
 	Since time.Time `json:"since"`
 
-	ready bool
+	// Ready is that it does its work.
+	Ready bool `json:"-"`
 }
 
 // kindNode is the kind of components that are nodes.
@@ -46,15 +47,15 @@ const healthTime = 30 * time.Second
 // facts are what the environment's Kubernetes clusters report.
 type facts struct {
 	access   *target.Access
-	seed     []component
-	clusters []cluster
+	seed     []Component
+	clusters []Cluster
 	backups  record.State
 	// note says why there is no seed, which is no fault.
 	note string
 }
 
-// cluster is a cluster of Cluster API.
-type cluster struct {
+// Cluster is a cluster of Cluster API.
+type Cluster struct {
 	// On is the cluster whose Cluster API manages it: "seed" or "management".
 	On string `json:"on"`
 	clusterapi.Report
@@ -151,7 +152,7 @@ func (f *facts) direct(ctx context.Context, t *target.Target, seed *target.Seed)
 // clusters are those of a cluster. The cloud is asked about those that are not ready,
 // and about the management cluster in any case: Cluster API learns only after minutes
 // that a server is gone.
-func clusters(ctx context.Context, c *kube.Cluster, on string) ([]cluster, error) {
+func clusters(ctx context.Context, c *kube.Cluster, on string) ([]Cluster, error) {
 	all, err := clusterapi.ReadAll(ctx, c.Dynamic, metav1.NamespaceAll)
 	if err != nil {
 		return nil, fmt.Errorf("reading the clusters on the %s cluster: %w", on, err)
@@ -159,21 +160,21 @@ func clusters(ctx context.Context, c *kube.Cluster, on string) ([]cluster, error
 	said := all.Ask(ctx, c.Dynamic, look.NewCache(time.Now), false, func(r clusterapi.Report) bool {
 		return clusterapi.Sick(r) || r.Namespace == stacks.ManagementNamespace
 	})
-	var list []cluster
+	var list []Cluster
 	for _, report := range all.Reports(said.Of, time.Now()) {
-		list = append(list, cluster{on, report})
+		list = append(list, Cluster{on, report})
 	}
 	return list, nil
 }
 
-func components(ctx context.Context, c *kube.Cluster) ([]component, error) {
+func components(ctx context.Context, c *kube.Cluster) ([]Component, error) {
 	nodes, err := c.Typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
-	list := []component{}
+	list := []Component{}
 	for _, n := range nodes.Items {
-		list = append(list, component{kindNode, n.Name, nodeState(n), n.Status.NodeInfo.KubeletVersion, n.CreationTimestamp.Time, nodeState(n) == nodeReady})
+		list = append(list, Component{kindNode, n.Name, nodeState(n), n.Status.NodeInfo.KubeletVersion, n.CreationTimestamp.Time, nodeState(n) == nodeReady})
 	}
 	deployments, err := c.Typed.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -185,7 +186,7 @@ func components(ctx context.Context, c *kube.Cluster) ([]component, error) {
 		if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
 			version = tagOf(containers[0].Image)
 		}
-		list = append(list, component{"Deployment", d.Namespace + "/" + d.Name, state, version, d.CreationTimestamp.Time, d.Status.AvailableReplicas >= ptr.Deref(d.Spec.Replicas, 1)})
+		list = append(list, Component{"Deployment", d.Namespace + "/" + d.Name, state, version, d.CreationTimestamp.Time, d.Status.AvailableReplicas >= ptr.Deref(d.Spec.Replicas, 1)})
 	}
 	return list, nil
 }
@@ -211,7 +212,7 @@ func tagOf(image string) string {
 }
 
 // rows returns the components as rows of the table.
-func rows(list []component, now time.Time) [][]string {
+func rows(list []Component, now time.Time) [][]string {
 	var lines [][]string
 	for _, c := range list {
 		state := c.State

@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"fmt"
@@ -38,7 +38,7 @@ func TestBackupsAndDrillsAreShown(t *testing.T) {
 		"drill passed":       {record.State{Drill: &record.Drill{Backup: "b1", Passed: true, LastPassed: now.Add(-48 * time.Hour)}}, "Drill b1 passed passed 2d ago", ""},
 		"a drill failed":     {record.State{Drill: &record.Drill{Backup: "b2", Failed: []string{"machines: Machine a: gone"}}}, "Drill b2 failed: machines: Machine a: gone passed never", "b2 cannot be restored: machines: Machine a: gone"},
 	} {
-		r := result{Backups: test.state}
+		r := Overview{Backups: test.state}
 		text := fmt.Sprint(r.backupLines(now))
 		trouble, fix := r.backupTrouble(now)
 		if !strings.Contains(text, test.line) || (trouble == "") != (test.wrong == "") || !strings.Contains(trouble, test.wrong) || (trouble != "") != (fix != "") {

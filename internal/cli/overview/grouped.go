@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"fmt"
@@ -15,17 +15,17 @@ import (
 
 // grouped are the lines of the table for people: what is well a line for each
 // kind, what is not with all there is to say.
-func (r result) grouped(now time.Time) [][]string {
+func (r Overview) grouped(now time.Time) [][]string {
 	return slices.Concat(r.resourceLines(), r.seedLines(now), r.clusterLines(now), r.backupLines(now))
 }
 
 // resourceLines are the resources of the cloud, those that are well by type.
-func (r result) resourceLines() [][]string {
+func (r Overview) resourceLines() [][]string {
 	var lines, odd [][]string
 	for _, group := range byType(r.Resources) {
 		var names, states []string
 		for _, t := range group {
-			if judge(t) != well {
+			if Judge(t) != Well {
 				odd = append(odd, []string{t.Type, t.Name, t.State})
 				continue
 			}
@@ -70,15 +70,15 @@ func shortened(text string, most int) string {
 }
 
 // seedLines are what runs on the seed.
-func (r result) seedLines(now time.Time) [][]string {
+func (r Overview) seedLines(now time.Time) [][]string {
 	var lines [][]string
 	available := 0
 	for _, c := range r.Seed {
-		if c.Kind != kindNode && c.ready {
+		if c.Kind != kindNode && c.Ready {
 			available++
 			continue
 		}
-		lines = append(lines, rows([]component{c}, now)...)
+		lines = append(lines, rows([]Component{c}, now)...)
 	}
 	if available > 0 {
 		lines = append(lines, []string{"Deployment", fmt.Sprintf("%d on the seed", available), "available"})
@@ -91,7 +91,7 @@ const mostClusters = 20
 
 // clusterLines are the clusters: one line for each that is ready, and of the
 // others the parts that are not.
-func (r result) clusterLines(now time.Time) [][]string {
+func (r Overview) clusterLines(now time.Time) [][]string {
 	var lines, trees [][]string
 	ready := 0
 	for _, c := range r.Clusters {

@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"fmt"
@@ -11,34 +11,35 @@ import (
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
-// condition is how a resource of the cloud is.
-type condition int
+// Condition is how a resource of the cloud is.
+type Condition int
 
+// How resources are.
 const (
-	well condition = iota
-	changing
-	broken
+	Well Condition = iota
+	Changing
+	Broken
 )
 
-// judge reads a resource's state, each service's in its own words.
-func judge(t openstack.Resource) condition {
+// Judge reads a resource's state, each service's in its own words.
+func Judge(t openstack.Resource) Condition {
 	state := strings.ToUpper(t.State)
 	for _, word := range []string{"ERROR", "KILLED", "DEACTIVATED", "DEGRADED"} {
 		if strings.Contains(state, word) {
-			return broken
+			return Broken
 		}
 	}
 	for _, word := range []string{"PENDING", "BUILD", "CREATING", "DELETING", "ATTACHING", "DETACHING", "EXTENDING", "QUEUED", "SAVING", "IMPORTING", "REBUILD", "RESIZE", "REBOOT"} {
 		if strings.Contains(state, word) {
-			return changing
+			return Changing
 		}
 	}
-	return well
+	return Well
 }
 
-// verdict is one sentence: whether all is well, and if not the first cause and
+// Verdict is one sentence: whether all is well, and if not the first cause and
 // what to do.
-func (r result) verdict(now time.Time) string {
+func (r Overview) Verdict(now time.Time) string {
 	switch cause, fix := r.trouble(now); {
 	case len(r.Resources) == 0:
 		return fmt.Sprintf("Cloud %[2]s has nothing of %[1]s. Run slipway up to create it.", r.Environment, r.Cloud)
@@ -52,12 +53,18 @@ func (r result) verdict(now time.Time) string {
 	return fmt.Sprintf("All is well: %s, %s on the seed, %s.", counted(len(r.Resources), "resource"), counted(len(r.Seed)-nodes(r.Seed), "Deployment"), counted(len(r.Clusters), "cluster"))
 }
 
+// Well reports whether Verdict has nothing to complain about.
+func (r Overview) Well(now time.Time) bool {
+	cause, _ := r.trouble(now)
+	return cause == "" && len(r.Resources) > 0
+}
+
 // trouble is the first cause, from what others stand on to what stands on them,
 // and what to do about it; "" is none.
-func (r result) trouble(now time.Time) (trouble, fix string) {
+func (r Overview) trouble(now time.Time) (trouble, fix string) {
 	const more = "Run slipway status --wide to see the rest"
 	for _, t := range r.Resources {
-		if judge(t) == broken {
+		if Judge(t) == Broken {
 			return fmt.Sprintf("%s %s is %s", t.Type, t.Name, t.State), "Run slipway up to repair it"
 		}
 	}
@@ -68,7 +75,7 @@ func (r result) trouble(now time.Time) (trouble, fix string) {
 		return "Kubernetes on the seed is not set up yet", "Run slipway up to continue"
 	}
 	for _, c := range r.Seed {
-		if !c.ready {
+		if !c.Ready {
 			return fmt.Sprintf("%s %s on the seed is %s", c.Kind, c.Name, c.State), more
 		}
 	}
@@ -88,7 +95,7 @@ func (r result) trouble(now time.Time) (trouble, fix string) {
 		return trouble, fix
 	}
 	for _, t := range r.Resources {
-		if judge(t) == changing {
+		if Judge(t) == Changing {
 			return fmt.Sprintf("%s %s is %s", t.Type, t.Name, t.State), "It may still become ready by itself"
 		}
 	}
@@ -98,7 +105,7 @@ func (r result) trouble(now time.Time) (trouble, fix string) {
 	return "", ""
 }
 
-func describe(c cluster, part clusterapi.Part) string {
+func describe(c Cluster, part clusterapi.Part) string {
 	text := fmt.Sprintf("%s %s of cluster %s is %s", part.Kind, part.Name, c.Name, part.State)
 	if part.Kind == "Cluster" {
 		text = fmt.Sprintf("cluster %s is %s", c.Name, part.State)
@@ -109,7 +116,7 @@ func describe(c cluster, part clusterapi.Part) string {
 	return text
 }
 
-func nodes(seed []component) (count int) {
+func nodes(seed []Component) (count int) {
 	for _, c := range seed {
 		if c.Kind == kindNode {
 			count++
