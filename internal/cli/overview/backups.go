@@ -11,37 +11,63 @@ import (
 	"github.com/slipway-sh/slipway/internal/backup/record"
 )
 
-// backupLines are how the scheduled backups and the last drill went.
-func (r Overview) backupLines(now time.Time) (lines [][]string) {
+// BackupLine is how one schedule, or the last drill, goes.
+type BackupLine struct {
+	// What is "Backup", "Seed backup" or "Drill", Backup the ID that it is about.
+	What, Backup, State string
+	// Last is when it went well last; zero is never.
+	Last time.Time
+	Condition
+}
+
+// BackupLines are how the scheduled backups and the last drill went.
+func (r Overview) BackupLines(now time.Time) (lines []BackupLine) {
 	for _, one := range []struct {
 		what string
 		*record.Schedule
 	}{{"Backup", r.Backups.Schedule}, {"Seed backup", r.Backups.Seed}} {
-		s := one.Schedule
-		if s == nil {
-			continue
+		if s := one.Schedule; s != nil {
+			lines = append(lines, scheduleLine(one.what, s, now))
 		}
-		state := fmt.Sprintf("made %s, took %.0f s", often(s), s.Duration)
-		if s.Late(now) {
-			state = "late: " + cmp.Or(s.Error, "none was made in time")
-		} else if s.Error != "" {
-			state += "; the last attempt failed: " + s.Error
-		} else if s.PruneError != "" {
-			state += "; old ones are not removed: " + s.PruneError
-		}
-		lines = append(lines, []string{one.what, cmp.Or(s.Backup, "none"), state, ago(s.LastSuccess, now)})
 	}
+	late := r.Backups.DrillLate(now)
 	if d := r.Backups.Drill; d != nil {
-		state := "passed"
+		line := BackupLine{"Drill", d.Backup, "passed", d.LastPassed, Well}
 		if !d.Passed {
-			state = "failed: " + strings.Join(d.Failed, "; ")
+			line.State, line.Condition = "failed: "+strings.Join(d.Failed, "; "), Broken
 		}
-		if r.Backups.DrillLate(now) {
-			state += "; overdue"
+		if late {
+			line.State += "; overdue"
+			line.Condition = max(line.Condition, Changing)
 		}
-		lines = append(lines, []string{"Drill", d.Backup, state, "passed " + ago(d.LastPassed, now)})
-	} else if r.Backups.DrillLate(now) {
-		lines = append(lines, []string{"Drill", "none", "overdue", "passed never"})
+		lines = append(lines, line)
+	} else if late {
+		lines = append(lines, BackupLine{"Drill", "none", "overdue", time.Time{}, Changing})
+	}
+	return lines
+}
+
+func scheduleLine(what string, s *record.Schedule, now time.Time) BackupLine {
+	line := BackupLine{what, cmp.Or(s.Backup, "none"), fmt.Sprintf("made %s, took %.0f s", often(s), s.Duration), s.LastSuccess, Well}
+	switch {
+	case s.Late(now):
+		line.State, line.Condition = "late: "+cmp.Or(s.Error, "none was made in time"), Broken
+	case s.Error != "":
+		line.State, line.Condition = line.State+"; the last attempt failed: "+s.Error, Changing
+	case s.PruneError != "":
+		line.State, line.Condition = line.State+"; old ones are not removed: "+s.PruneError, Changing
+	}
+	return line
+}
+
+// backupLines are BackupLines as lines of the table.
+func (r Overview) backupLines(now time.Time) (lines [][]string) {
+	for _, line := range r.BackupLines(now) {
+		last := ago(line.Last, now)
+		if line.What == "Drill" {
+			last = "passed " + last
+		}
+		lines = append(lines, []string{line.What, line.Backup, line.State, last})
 	}
 	return lines
 }

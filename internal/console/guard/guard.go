@@ -163,18 +163,22 @@ func (g *Guard) begin(token string) bool {
 
 // known reports whether a request is of the session, which goes on then.
 func (g *Guard) known(r *http.Request) bool {
-	cookie, err := r.Cookie(g.cookie)
-	if err != nil {
+	if !g.Open(r) {
 		return false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now := g.now()
-	if g.session.id == "" || !same(cookie.Value, g.session.id) || now.Sub(g.session.last) > idle {
-		return false
-	}
-	g.session.last = now
+	g.session.last = g.now()
 	return true
+}
+
+// Open reports whether the session of a request that was let in still lasts. Asking does not
+// make it last longer.
+func (g *Guard) Open(r *http.Request) bool {
+	cookie, err := r.Cookie(g.cookie)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return err == nil && g.session.id != "" && same(cookie.Value, g.session.id) && g.now().Sub(g.session.last) <= idle
 }
 
 // own reports whether a form was made by a page of the session.

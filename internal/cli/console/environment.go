@@ -1,0 +1,165 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/backup"
+	"github.com/slipway-sh/slipway/internal/cli/overview"
+	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/cli/vault"
+	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/console"
+)
+
+// Environment is what slipway status prints.
+func (s *sources) Environment(ctx context.Context) (console.Environment, error) {
+	if s.loaded == nil {
+		return console.Environment{}, s.missing
+	}
+	o, err := overview.Read(ctx, s.from, false)
+	if err != nil {
+		return console.Environment{}, err
+	}
+	s.mu.Lock()
+	s.overview, s.read = o, time.Now()
+	s.mu.Unlock()
+	return tree(o, time.Now()), nil
+}
+
+// tree is an overview as the console shows it.
+func tree(o overview.Overview, now time.Time) console.Environment {
+	e := console.Environment{Name: o.Environment, Cloud: o.Cloud, Verdict: o.Verdict(now), Well: o.Well(now), Note: o.Note}
+	if o.Unreachable != "" {
+		e.Note = "Incomplete: " + o.Unreachable + "."
+	}
+	if len(o.Resources) == 0 {
+		return e
+	}
+	resources := console.Group{Title: "In the cloud"}
+	for _, r := range o.Resources {
+		resources.Rows = append(resources.Rows, console.Row{Kind: r.Type, Name: r.Name, State: r.State, Health: health(overview.Judge(r))})
+	}
+	seed := console.Group{Title: "On the seed"}
+	for _, c := range o.Seed {
+		row := console.Row{Kind: c.Kind, Name: c.Name, State: c.State, Since: c.Since, Health: console.Broken}
+		if c.Ready {
+			row.Health = console.Well
+		}
+		seed.Rows = append(seed.Rows, row)
+	}
+	e.Groups = append(e.Groups, resources)
+	if o.Note != target.NoSeed {
+		e.Groups = append(e.Groups, seed)
+	}
+	e.Groups = append(e.Groups, console.Group{Title: "Clusters", Rows: clusterRows(o.Clusters)})
+	return e
+}
+
+// mostReady is how many clusters that are ready have a line of their own.
+const mostReady = 20
+
+// clusterRows are a line for each cluster that is ready, and all objects of the others.
+func clusterRows(clusters []overview.Cluster) (rows []console.Row) {
+	ready := 0
+	for _, c := range clusters {
+		if !c.Ready() {
+			rows = append(rows, parts(c.Report, " (on the "+c.On+")")...)
+			continue
+		}
+		if ready++; ready <= mostReady {
+			rows = append(rows, console.Row{Kind: "Cluster", Name: c.Name + " (on the " + c.On + ")", State: fmt.Sprintf("control plane %s, workers %s", c.ControlPlane, c.Workers), Health: console.Well, Since: c.Created})
+		}
+	}
+	if more := ready - mostReady; more > 0 {
+		rows = append(rows, console.Row{Kind: "Cluster", Name: fmt.Sprintf("%d more", more), State: "Available", Health: console.Well})
+	}
+	return rows
+}
+
+// parts are the objects of a cluster; where follows its own name.
+func parts(r clusterapi.Report, where string) (rows []console.Row) {
+	for _, p := range r.Parts {
+		row := console.Row{Kind: p.Kind, Name: p.Name, State: p.State, Cause: p.Cause, Level: p.Level, Since: p.Since, Health: console.Well}
+		if p.Level == 0 {
+			row.Name += where
+		}
+		if !p.Ready {
+			row.Health = console.Changing
+		}
+		if !p.Ready && p.Cause != "" {
+			row.Health = console.Broken
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func health(c overview.Condition) console.Health {
+	switch c {
+	case overview.Well:
+		return console.Well
+	case overview.Changing:
+		return console.Changing
+	}
+	return console.Broken
+}
+
+// recent is how old an overview may be from which backups are told.
+const recent = time.Minute
+
+// Backups are what slipway status and slipway backup list say of them. What cannot be read of
+// one does not hide the other.
+func (s *sources) Backups(ctx context.Context) (console.Backups, error) {
+	if s.loaded == nil {
+		return console.Backups{}, s.missing
+	}
+	var b console.Backups
+	s.mu.Lock()
+	known := time.Since(s.read) < recent
+	s.mu.Unlock()
+	if !known {
+		if _, err := s.Environment(ctx); err != nil {
+			b.Note = "How schedule and drills go is not known: " + err.Error() + "."
+		}
+	}
+	s.mu.Lock()
+	for _, line := range s.overview.BackupLines(time.Now()) {
+		b.Watch = append(b.Watch, console.Row{Kind: line.What, Name: line.Backup, State: line.State, Since: line.Last, Health: health(line.Condition)})
+	}
+	s.mu.Unlock()
+	if s.loaded.Environment.Spec.Backup == nil {
+		b.Note = "The environment file has no spec.backup, so there is nothing to list."
+		return b, nil
+	}
+	var err error
+	b.List, err = s.stored(ctx)
+	return b, err
+}
+
+// stored are the backups at the target, those of the management cluster and the seed's, the
+// newest first.
+func (s *sources) stored(ctx context.Context) ([]console.Backup, error) {
+	var all []console.Backup
+	for of, open := range map[string]opener{"management": vault.Open, "seed": vault.OpenSeed} {
+		repository, err := open(ctx, s.loaded, "")
+		if err != nil {
+			return nil, err
+		}
+		found, err := repository.List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range found {
+			all = append(all, console.Backup{ID: b.ID, Of: of, Slipway: b.Slipway, Kubernetes: b.Kubernetes, Taken: b.Taken, Objects: b.Objects, Bytes: b.Written, Damage: b.Damage})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b console.Backup) int { return cmp.Compare(b.ID, a.ID) })
+	return all, nil
+}
+
+type opener = func(context.Context, *config.Loaded, string) (*backup.Repository, error)

@@ -1,0 +1,159 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/console"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+type serveOptions struct {
+	from   environment.Flags
+	listen string
+	events string
+}
+
+func newServe(streams ui.Streams) *cobra.Command {
+	o := serveOptions{listen: "127.0.0.1:0"}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the console on this machine",
+		Long: `Serves a page with the bring-up as it happens, the environment, the clusters of all
+projects with the causes of what is not well, backups and drills, and the log of runs.
+It only shows; beside each part is the command that prints the same.
+
+It prints a link on standard output. The link opens one session, in one browser. The page
+is for this machine only: other machines, and other sites in the same browser, are
+refused. The cloud and the clusters are asked only while somebody looks, with your login.
+Ctrl-C ends it.
+
+With --events it also shows a file that slipway up --progress json has written, or still
+writes. That needs no environment file.`,
+		Example: `  slipway console serve
+  slipway console serve --env prod --listen 127.0.0.1:8600
+  slipway console serve --events events.jsonl`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
+	}
+	o.from.Add(cmd.Flags())
+	cmd.Flags().StringVar(&o.listen, "listen", o.listen, "loopback address and port; port 0 is any free one")
+	cmd.Flags().StringVar(&o.events, "events", "", "file of events to show and to watch again")
+	return cmd
+}
+
+func (o serveOptions) run(ctx context.Context, streams ui.Streams) error {
+	if err := loopback(o.listen); err != nil {
+		return err
+	}
+	s, name, err := o.sources(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return fault.New("--listen "+o.listen, err, "give 127.0.0.1:PORT with a free port, or leave the flag out")
+	}
+	address := "http://" + listener.Addr().String()
+	handler, err := console.New(ctx, console.Options{Sources: s, Environment: name, Flags: o.flags(), Address: listener.Addr(),
+		Link: func(path string) {
+			fmt.Fprintln(streams.Err, "somebody has signed out; the link for the next session:")
+			fmt.Fprintln(streams.Out, address+path)
+		}})
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	fmt.Fprintf(streams.Err, "the console of %s; this link opens one session, Ctrl-C ends the console:\n", name)
+	fmt.Fprintln(streams.Out, address+handler.Link())
+	return serve(ctx, listener, handler)
+}
+
+const (
+	// patience is how long a browser may take to send the head of a request.
+	patience = 10 * time.Second
+	// ending is how long open requests may take to finish.
+	ending = 3 * time.Second
+)
+
+// serve serves until ctx ends, which is how the console is meant to end.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serving the console: %w", err)
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)
+	defer cancel()
+	if server.Shutdown(last) != nil {
+		server.Close()
+	}
+	return nil
+}
+
+// loopback refuses addresses that other machines could reach.
+func loopback(address string) error {
+	const fix = "give 127.0.0.1:PORT, [::1]:PORT or localhost:PORT; for another machine use ssh -L"
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fault.Usage("--listen "+address, err, fix)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fault.Usage("--listen "+address, errors.New("the console is for this machine only"), fix)
+	}
+	return nil
+}
+
+// sources are what the console shows, and the name of the environment. A file of events alone
+// is enough.
+func (o serveOptions) sources(ctx context.Context) (*sources, string, error) {
+	loaded, err := o.from.Load()
+	if err != nil && (o.events == "" || !o.absent()) {
+		return nil, "", err
+	}
+	s := &sources{from: o.from, loaded: loaded, events: o.events, missing: err}
+	if o.events != "" {
+		if _, err := readEvents(o.events); err != nil {
+			return nil, "", fault.Usage("--events "+o.events, err, "give a file that slipway up --progress json 2>FILE has written")
+		}
+	}
+	if loaded == nil {
+		return s, "no environment", nil
+	}
+	return s, loaded.Environment.Metadata.Name, s.open(ctx)
+}
+
+// absent reports that no environment was named, and none is in this folder.
+func (o serveOptions) absent() bool {
+	return o.from.Name == "" && len(o.from.Files) == 1 && o.from.Files[0] == config.DefaultFile && missing(config.DefaultFile)
+}
+
+// flags are those that choose the environment, for commands to copy.
+func (o serveOptions) flags() []string {
+	var flags []string
+	if len(o.from.Files) != 1 || o.from.Files[0] != config.DefaultFile {
+		for _, file := range o.from.Files {
+			flags = append(flags, "--file", file)
+		}
+	}
+	if o.from.Name != "" {
+		flags = append(flags, "--env", o.from.Name)
+	}
+	return flags
+}

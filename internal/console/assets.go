@@ -1,0 +1,78 @@
+package console
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// files are the pages, and what they load. htmx.min.js and hx-sse.min.js are as the npm
+// package htmx.org 4.0.1 has them; a test holds their digests.
+//
+//go:embed templates assets
+var files embed.FS
+
+// assets serves the files below /assets/. Their addresses have the digest of all of them, so
+// a browser may keep them until the program changes.
+type assets struct {
+	version string
+	files   map[string][]byte
+}
+
+func loadAssets() (assets, error) {
+	a := assets{files: map[string][]byte{}}
+	sum := sha256.New()
+	err := fs.WalkDir(files, "assets", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := files.ReadFile(name)
+		a.files[path.Base(name)] = text
+		sum.Write(text)
+		return err
+	})
+	a.version = hex.EncodeToString(sum.Sum(nil))[:12]
+	return a, err
+}
+
+// ServeHTTP serves one file.
+func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml", ".htmx": "text/plain; charset=utf-8"}
+	name := strings.TrimPrefix(r.URL.Path, "/assets/")
+	text, there := a.files[name]
+	if !there {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", kinds[path.Ext(name)])
+	if r.URL.RawQuery == a.version {
+		w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+	}
+	_, _ = w.Write(text)
+}
+
+// parse reads the templates: each page with the frame and the parts that pages share.
+func parse() (map[string]*template.Template, error) {
+	frame, err := template.New("").Funcs(functions()).ParseFS(files, "templates/shell.html", "templates/parts.html")
+	if err != nil {
+		return nil, fmt.Errorf("reading the templates: %w", err)
+	}
+	pages := map[string]*template.Template{}
+	for _, name := range []string{"home", "up", "environment", "clusters", "cluster", "causes", "backups", "log", "run", "refused"} {
+		page, err := frame.Clone()
+		if err == nil {
+			page, err = page.ParseFS(files, "templates/"+name+".html")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the template %s: %w", name, err)
+		}
+		pages[name] = page
+	}
+	return pages, nil
+}

@@ -1,0 +1,252 @@
+package console_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/console"
+	"github.com/slipway-sh/slipway/internal/console/consoletest"
+	"github.com/slipway-sh/slipway/internal/event"
+)
+
+// TestTheCloudAway: there is a banner with the cause and the fix, and the page lives; what was
+// known before stays, with its age.
+func TestTheCloudAway(t *testing.T) {
+	t.Parallel()
+	sources := consoletest.New(consoletest.World{Err: consoletest.Away()})
+	b := enter(t, sources)
+	for path, status := range map[string]int{"/": 200, "/up": 200, "/environment": 200, "/clusters": 200, "/causes": 200, "/backups": 200, "/log": 200, "/clusters/a/b": 404} {
+		got, body := b.get(t, path)
+		if got != status || !strings.Contains(body, "connection refused") || !strings.Contains(body, "Fix: check auth_url in clouds.yaml") || !strings.Contains(body, `role="alert"`) || !strings.Contains(body, `aria-label="Pages"`) {
+			t.Errorf("%s: %d\n%.6000s", path, got, body)
+		}
+	}
+	sources.Change(func(w *consoletest.World) { *w = consoletest.Whole() })
+	token := again(t, b, "/clusters", "k8s-3")
+	sources.Change(func(w *consoletest.World) { w.Err = consoletest.Away() })
+	body := again2(t, b, token, "/clusters", "connection refused")
+	if !strings.Contains(body, "k8s-3") || !strings.Contains(body, "What you see is of") {
+		t.Errorf("what was known is gone:\n%.6000s", body)
+	}
+}
+
+// again presses "Read again" until a page has a text, and returns the token of its form.
+func again(t *testing.T, b *browser, path, want string) string {
+	t.Helper()
+	_, body := b.get(t, path)
+	token := tokenIn.FindStringSubmatch(body)[1]
+	again2(t, b, token, path, want)
+	return token
+}
+
+func again2(t *testing.T, b *browser, token, path, want string) (body string) {
+	t.Helper()
+	response, err := b.PostForm(b.base+"/again", map[string][]string{"csrf": {token}, "page": {path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	for range 200 {
+		if _, body = b.get(t, path); strings.Contains(body, want) {
+			return body
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s never had %q:\n%.6000s", path, want, body)
+	return body
+}
+
+// TestASlowCloud: the first page comes at once and says that it waits, and loads itself again
+// without JavaScript; a source that panics is a cause like others.
+func TestASlowCloud(t *testing.T) {
+	t.Parallel()
+	slow := consoletest.Whole()
+	slow.Delay = time.Minute
+	b := enter(t, consoletest.New(slow))
+	for _, path := range []string{"/environment", "/clusters", "/causes", "/backups", "/log", "/up"} {
+		began := time.Now()
+		status, body := b.get(t, path)
+		if took := time.Since(began); status != http.StatusOK || took > 5*time.Second || !strings.Contains(body, "Asking for the first time") || !strings.Contains(body, `<noscript><meta http-equiv="refresh"`) {
+			t.Errorf("%s: %d after %s\n%.5000s", path, status, took, body)
+		}
+	}
+	b = enter(t, panicking{consoletest.New(consoletest.Whole())})
+	if status, body := b.get(t, "/causes"); status != http.StatusOK || !strings.Contains(body, "reading failed: no such luck") {
+		t.Errorf("%d\n%.6000s", status, body)
+	}
+}
+
+// TestNothingYet: each page says what to do when there is nothing.
+func TestNothingYet(t *testing.T) {
+	t.Parallel()
+	b := enter(t, consoletest.New(consoletest.World{}))
+	for path, want := range map[string]string{"/": "no workload clusters yet", "/up": "Nothing has run yet", "/environment": "There is nothing yet", "/clusters": "slipway cluster create NAME",
+		"/causes": "No cause found", "/backups": "No backup is stored", "/log": "No command has changed"} {
+		if _, body := b.get(t, path); !strings.Contains(body, want) {
+			t.Errorf("%s has no %q\n%.6000s", path, want, body)
+		}
+	}
+}
+
+// TestAThousandClusters: the page with all that it loads is smaller than 300 kB, and comes
+// within 100 ms in 95 of 100 cases. Those that need help come first.
+func TestAThousandClusters(t *testing.T) {
+	t.Parallel()
+	world := consoletest.Whole()
+	world.Clusters = consoletest.Clusters(1000)
+	for i := 700; i < 710; i++ {
+		world.Clusters[i].Ready, world.Clusters[i].Phase, world.Clusters[i].Cause = false, "Provisioned", strings.Repeat("No valid host was found. ", 20)
+	}
+	b := enter(t, consoletest.New(world))
+	_, body := b.get(t, "/clusters")
+	total := len(body)
+	for _, link := range linked.FindAllStringSubmatch(body, -1) {
+		if strings.HasPrefix(link[1], "/assets/") {
+			_, asset := b.get(t, link[1])
+			total += len(asset)
+		}
+	}
+	t.Logf("%d bytes of page, %d in all", len(body), total)
+	if total > 300_000 || !strings.Contains(body, "990 of 1000") || !strings.Contains(body, "Page 1 of 10") || strings.Index(body, "k8s-705") > strings.Index(body, ">k8s-0<") {
+		t.Errorf("%d bytes:\n%.3000s", total, body)
+	}
+	if _, last := b.get(t, "/clusters?page=99"); !strings.Contains(last, "Page 10 of 10") || !strings.Contains(last, ">k8s-999<") {
+		t.Errorf("the last page:\n%.3000s", last)
+	}
+	if _, unwell := b.get(t, "/clusters?only=unwell&page=-3"); strings.Count(unwell, "<tr><th scope=\"row\"") != 10 {
+		t.Errorf("those that are not well:\n%.3000s", unwell)
+	}
+	var took []time.Duration
+	for range 100 {
+		began := time.Now()
+		b.get(t, "/clusters")
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	t.Logf("half within %s, 95 %% within %s", took[49], took[94])
+	if most := 100 * time.Millisecond; took[49] > most { // the half, because other tests run beside this one
+		t.Errorf("half of the pages took more than %s", took[49])
+	}
+}
+
+// panicking panics when it is asked for causes.
+type panicking struct{ *consoletest.Sources }
+
+func (panicking) Causes(context.Context) (console.Causes, error) { panic("no such luck") }
+
+// TestAStreamTellsWhatChanges, and only that, until the session ends.
+func TestAStreamTellsWhatChanges(t *testing.T) {
+	t.Parallel()
+	sources := consoletest.New(consoletest.Whole())
+	b := enter(t, sources)
+	request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, b.base+"/up", nil)
+	request.Header.Set("Accept", "text/html, text/event-stream")
+	response, err := b.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" || response.Header.Get("Vary") != "Accept" {
+		t.Fatalf("it is %s", kind)
+	}
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	message := func() (text string) {
+		for lines.Scan() && lines.Text() != "" {
+			text += strings.TrimPrefix(lines.Text(), "data: ") + "\n"
+		}
+		return text
+	}
+	first := message()
+	if !strings.Contains(first, "0 of 3 machines") || strings.Contains(first, "<html") || strings.Contains(first, "data:") {
+		t.Errorf("first it sent\n%s", first)
+	}
+	began := consoletest.Begin()
+	sources.Change(func(w *consoletest.World) {
+		w.Events = map[string][]event.Event{consoletest.RunGoing: append(consoletest.Going(began), event.Event{Time: time.Now(), Since: began, Step: "management-cluster", State: "failed", Error: "quota exceeded for cores"})}
+	})
+	for end := time.Now().Add(20 * time.Second); ; {
+		if next := message(); strings.Contains(next, "quota exceeded for cores") {
+			break
+		} else if time.Now().After(end) || next == "" {
+			t.Fatalf("it never told the change; last\n%s", next)
+		}
+	}
+	_, body := b.get(t, "/log")
+	if _, err := b.PostForm(b.base+"/leave", map[string][]string{"csrf": {tokenIn.FindStringSubmatch(body)[1]}}); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() { // it ends, or the test does not
+	}
+}
+
+// TestReplays: at a time, and playing.
+func TestReplays(t *testing.T) {
+	t.Parallel()
+	b := enter(t, consoletest.New(consoletest.Whole()))
+	for query, want := range map[string]string{"&at=0": "0s</strong> after", "&at=30": "server is BUILD", "&at=-5": "0s</strong> after", "&at=99999": "1m00s</strong> after", "&at=x": "The run failed."} {
+		_, body := b.get(t, "/up?run="+consoletest.RunFailed+query)
+		if query == "&at=30" {
+			want = "creating"
+		}
+		if !strings.Contains(body, want) {
+			t.Errorf("%s has no %q:\n%.9000s", query, want, body)
+		}
+	}
+	request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, b.base+"/up?play=60&run="+consoletest.RunFailed, nil)
+	request.Header.Set("Accept", "text/event-stream")
+	response, err := b.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "1m00s</strong> after the beginning") {
+			return
+		}
+	}
+	t.Error("the replay never came to its end")
+}
+
+// TestHtmxIsTheReleasedOne, byte by byte.
+func TestHtmxIsTheReleasedOne(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"htmx.min.js":   "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130",
+		"hx-sse.min.js": "18ef2761356ec1fe0bb6d92612315b37517a7c1e9856b661c5ae81fef239d103",
+		"LICENSE.htmx":  "d3d2456f76414f2456104660ebd65aff1c04cd7966b942bdabd63f3cdb316a38",
+	} {
+		text, err := os.ReadFile("assets/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != want {
+			t.Errorf("%s is %x", name, sum)
+		}
+	}
+	b := enter(t, consoletest.New(consoletest.World{}))
+	_, body := b.get(t, "/")
+	for _, link := range linked.FindAllStringSubmatch(body, -1) {
+		if !strings.HasPrefix(link[1], "/assets/") {
+			continue
+		}
+		response, err := http.Get(b.base + link[1]) //nolint:noctx // without a session
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK || !strings.Contains(response.Header.Get("Cache-Control"), "immutable") || response.Header.Get("Content-Type") == "" {
+			t.Error(fmt.Sprint(link[1], response.Status, response.Header))
+		}
+	}
+}

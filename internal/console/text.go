@@ -1,0 +1,191 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// How many characters of a name and of a longer text are shown.
+const (
+	longestName = 120
+	longestText = 1500
+)
+
+// functions are those of the templates. What comes from outside goes through name or text:
+// they cut it, and show characters that would turn the direction of the line.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"name":  func(s string) string { return cut(visible(s), longestName) },
+		"text":  func(s string) string { return cut(visible(s), longestText) },
+		"clock": func(t time.Time) string { return clock(t, time.TimeOnly) },
+		"day":   func(t time.Time) string { return clock(t, "2006-01-02 15:04:05") },
+		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"took":  took, "count": count, "size": size, "health": health, "word": word, "quote": quoted,
+		"badge": func(h Health, word string) badge { return badge{h, word} },
+		"level": func(n int) int { return min(n, 4) },
+		"join":  strings.Join,
+		"add":   func(a, b int) int { return a + b },
+	}
+}
+
+func clock(t time.Time, layout string) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.Local().Format(layout)
+}
+
+// visible writes control characters and those that turn the direction of text as their code
+// points, so that a name looks like what it is.
+func visible(s string) string {
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
+		switch {
+		case r == '\n' || r == '\t':
+			b.WriteRune(r)
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Bidi_Control, r):
+			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	letters := []rune(s)
+	if len(letters) <= most {
+		return s
+	}
+	return string(letters[:most]) + fmt.Sprintf("… (%d characters)", len(letters))
+}
+
+// quoted are words as a shell reads them.
+func quoted(words []string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+,", r)
+	}
+	out := make([]string, len(words))
+	for i, word := range words {
+		if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+			out[i] = word
+		} else {
+			out[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// took is a duration for people: 4s, 3m04s, 2h05m, 3d.
+func took(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd", int(d.Hours())/24)
+}
+
+func size(n int64) string {
+	value, unit := float64(n), 0
+	for value >= 1024 && unit < 4 {
+		value, unit = value/1024, unit+1
+	}
+	if unit == 0 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	return fmt.Sprintf("%.1f %ciB", value, " KMGT"[unit])
+}
+
+func count(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// health is how a step or a run is.
+func health(state any) Health {
+	switch fmt.Sprint(state) {
+	case string(event.Done), string(event.Skipped), "succeeded", string(Well):
+		return Well
+	case string(event.Started), string(event.Running), string(event.Waiting), string(Changing):
+		return Changing
+	case string(event.Failed), "interrupted", string(Broken):
+		return Broken
+	}
+	return Unknown
+}
+
+// word is the state of a step for people.
+func word(s event.State) string {
+	switch s {
+	case event.Started, event.Running:
+		return "at work"
+	case event.Waiting:
+		return "waits"
+	case event.Skipped:
+		return "nothing to do"
+	}
+	return string(s)
+}
+
+// badge is a health with its word.
+type badge struct {
+	Health Health
+	Word   string
+}
+
+// trouble is something that could not be read.
+type trouble struct {
+	What, Why, Fix string
+	// Of is how old what is shown is; zero if nothing is.
+	Of time.Time
+}
+
+// troubles are what a reading of something says about itself.
+func troubles[T any](what string, r Reading[T]) []trouble {
+	if r.Err == nil {
+		return nil
+	}
+	var list []trouble
+	for _, one := range fault.All(r.Err) {
+		list = append(list, trouble{what, one.Error(), fault.Remedy(one), r.At})
+	}
+	return list
+}
+
+// refuse answers what is no page: there is no session, or no such address.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
+	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") || r.Host == "" {
+		http.Error(w, why, status)
+		return
+	}
+	sh := shell{view: view{Title: http.StatusText(status), Data: why, Status: status}, Version: s.assets.version}
+	if status == http.StatusOK {
+		sh.Title = "Signed out"
+	}
+	text, err := s.render("refused", "bare", sh)
+	if err != nil {
+		http.Error(w, errors.Join(errors.New(why), err).Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(text)
+}

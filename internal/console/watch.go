@@ -1,0 +1,138 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Reading is what was read last. A page shows it however old it is, and says so.
+type Reading[T any] struct {
+	Value T
+	// At is when Value was read; zero if it never was.
+	At time.Time
+	// Err is why a later reading failed.
+	Err error
+}
+
+// Known reports whether there is a value.
+func (r Reading[T]) Known() bool { return !r.At.IsZero() }
+
+// watch reads a source when somebody looks and the last reading is old, one reading at a
+// time. Who looks waits only for the first one, and for that not long.
+type watch[T any] struct {
+	ctx  context.Context // as long as the console
+	read func(context.Context) (T, error)
+	// every is how old a reading may be, limit how long one may take.
+	every, limit time.Duration
+
+	mu      sync.Mutex
+	last    Reading[T]
+	tried   time.Time
+	reading chan struct{} // closed when the reading ends; nil if none is under way
+}
+
+func newWatch[T any](ctx context.Context, every time.Duration, read func(context.Context) (T, error)) *watch[T] {
+	return &watch[T]{ctx: ctx, read: read, every: every, limit: longest}
+}
+
+const (
+	// longest is how long one reading may take.
+	longest = 90 * time.Second
+	// patience is how long a page waits for the first reading.
+	patience = 700 * time.Millisecond
+)
+
+// look returns what is known, and has it read again if it is old.
+func (w *watch[T]) look(ctx context.Context) Reading[T] {
+	w.mu.Lock()
+	if w.reading == nil && time.Since(w.tried) >= w.every {
+		w.reading = make(chan struct{})
+		go w.again(w.reading)
+	}
+	last, reading := w.last, w.reading
+	w.mu.Unlock()
+	if reading == nil || last.Known() || last.Err != nil {
+		return last
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-reading:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last
+}
+
+// again reads once. A panic in a source must not end the console.
+func (w *watch[T]) again(done chan struct{}) {
+	ctx, cancel := context.WithTimeoutCause(w.ctx, w.limit, fmt.Errorf("no answer within %s", w.limit))
+	defer cancel()
+	value, err := guarded(ctx, w.read)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.last.Err = err
+	} else {
+		w.last = Reading[T]{Value: value, At: time.Now()}
+	}
+	w.tried, w.reading = time.Now(), nil
+	close(done)
+}
+
+func guarded[T any](ctx context.Context, read func(context.Context) (T, error)) (value T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("reading failed: %v", p)
+		}
+	}()
+	value, err = read(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return value, err
+}
+
+// stale makes the next look read again.
+func (w *watch[T]) stale() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tried = time.Time{}
+}
+
+// family is a watch for each of many keys, such as clusters. Those that nobody looked at for
+// the longest are forgotten.
+type family[T any] struct {
+	most int
+	make func(key string) *watch[T]
+
+	mu      sync.Mutex
+	members map[string]*watch[T]
+	order   []string
+}
+
+func newFamily[T any](most int, create func(key string) *watch[T]) *family[T] {
+	return &family[T]{most: most, make: create, members: map[string]*watch[T]{}}
+}
+
+func (f *family[T]) of(key string) *watch[T] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, k := range f.order {
+		if k == key {
+			f.order = append(append(f.order[:i:i], f.order[i+1:]...), key)
+			return f.members[key]
+		}
+	}
+	if len(f.order) >= f.most {
+		delete(f.members, f.order[0])
+		f.order = f.order[1:]
+	}
+	f.members[key] = f.make(key)
+	f.order = append(f.order, key)
+	return f.members[key]
+}
