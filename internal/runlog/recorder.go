@@ -29,6 +29,7 @@ type Recorder struct {
 	store  Store
 	record Record
 	events bytes.Buffer
+	heard  int // how many events there were
 	known  redact.Known
 	stop   func()
 }
@@ -50,17 +51,27 @@ func (r *Recorder) Begin(ctx context.Context, store Store, record Record) error 
 	return nil
 }
 
-// beat says from time to time that the run is there, and what it did.
+// beat says from time to time that the run is there, and what it did. Whoever watches the run
+// from a folder of this machine has the news at once.
 func (r *Recorder) beat(ctx context.Context) {
-	ticker := time.NewTicker(beatEvery)
+	pace := beatEvery
+	if _, local := r.store.(Folder); local {
+		pace = newsEvery
+	}
+	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
+	told := 0
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
 			r.mu.Lock()
-			r.record.Beat = now
+			if r.heard == told && now.Sub(r.record.Beat) < beatEvery {
+				r.mu.Unlock()
+				continue
+			}
+			r.record.Beat, told = now, r.heard
 			store, record, events := r.store, r.record, bytes.Clone(r.events.Bytes())
 			r.mu.Unlock()
 			if ctx.Err() == nil {
@@ -87,6 +98,7 @@ func (r *Recorder) Emit(e event.Event) {
 	}
 	compact.WriteByte('\n')
 	r.events.Write(compact.Bytes())
+	r.heard++
 	for r.events.Len() > longest {
 		if _, err := r.events.ReadBytes('\n'); err != nil {
 			r.events.Reset()

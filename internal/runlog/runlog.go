@@ -76,6 +76,8 @@ type Record struct {
 const (
 	// beatEvery is how often a run says that it is there.
 	beatEvery = 15 * time.Second
+	// newsEvery is how often it says what it did, if the store is a folder.
+	newsEvery = 2 * time.Second
 	// silent is how long a run on another machine may say nothing.
 	silent = 2 * time.Minute
 	// kept is how many runs are kept, keptEvents of how many the events.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gocloud.dev/blob/memblob"
@@ -170,4 +171,42 @@ func TestTheBucketOfAState(t *testing.T) {
 	if _, _, err := Open(t.Context(), "ftp://x"); err == nil {
 		t.Error("a store of an unknown kind")
 	}
+}
+
+// TestNewsAreInAFolderAtOnce, so that the console follows a run; without news the record is
+// written as seldom as in a bucket.
+func TestNewsAreInAFolderAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		store, r := Folder(dir), &Recorder{}
+		if err := r.Begin(t.Context(), store, Record{Environment: "prod", Started: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		beat := func() time.Time {
+			runs, err := List(t.Context(), store, "prod", 1)
+			if err != nil || len(runs) != 1 {
+				t.Fatal(runs, err)
+			}
+			return runs[0].Beat
+		}
+		began := beat()
+		time.Sleep(newsEvery * 2)
+		if !beat().Equal(began) {
+			t.Error("it was written without news")
+		}
+		r.Emit(event.Event{Step: "seed", State: event.Waiting, Message: "server is BUILD"})
+		time.Sleep(newsEvery + time.Millisecond)
+		if text := string(Events(t.Context(), store, "prod", r.record.ID)); !strings.Contains(text, "server is BUILD") {
+			t.Errorf("the events are %q", text)
+		}
+		told := beat()
+		time.Sleep(beatEvery + newsEvery)
+		if again := beat(); !again.After(told) {
+			t.Errorf("no beat after %s", again.Sub(told))
+		}
+		if err := r.End(t.Context(), 0, nil, false); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -24,6 +24,7 @@ func parts() []part {
 		{"tosca", "tosca", "packages for Tacker, read by tosca-parser with ETSI's definitions, which you give", false},
 		{"mutate", "mutate", "changed conditions and results must be noticed by tests", false},
 		{"fleet", "bench-fleet", "the Magnum endpoint, its controllers and the addon provider with many clusters", false},
+		{"console", "console-test", "the console in Chromium, with axe-core and server-sent events", false},
 		{"magnum-databases", "magnum-databases", "databases that Magnum itself makes, and what its API answers on them", false},
 		{"upgrade", "upgrade-test", "an environment of an older Slipway becomes this one, on machines", false},
 		{"machines", "devcloud-machines", "a seed in a guest of a real Nova", false},
