@@ -70,7 +70,7 @@ func wants() map[string][]string {
 		"/": {"Not all is well", "3 <small>of 4 ready", "No valid host was found", "4 of 6 steps have ended", "slipway status --env prod", "slipway cluster list --env prod", "slipway log --env prod", "slipway backup list --env prod"},
 		"/up": {"management-cluster", "0 of 3 machines", "waits for this", "last time 6m20s", "310.0 MiB of 720.0 MiB", "About ", "a backup was made", "slipway log " + consoletest.RunGoing + " --env prod",
 			`hx-sse:connect="/up"`},
-		"/up?run=" + consoletest.RunFailed:            {"The run failed.", "server prod-seed: No valid host was found", "Watch again", "Play it 1 times as fast"},
+		"/up?run=" + consoletest.RunFailed:            {"The run failed.", "server prod-seed: No valid host was found", "Watch again", ">Play it</a>", "Where it ended"},
 		"/up?run=" + consoletest.RunFailed + "&at=10": {"replay", "seed-image", "10s</strong> after the beginning", "Back to the end"},
 		"/environment":                    {"PENDING_UPDATE", "capo-system/capo-controller-manager", "l2", "slipway status --wide --env prod"},
 		"/clusters":                       {"3 of 4", "k8s-1", "team-3", "Only those that are not well"},

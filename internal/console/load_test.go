@@ -97,6 +97,15 @@ func TestNothingYet(t *testing.T) {
 	}
 }
 
+// TestWhatIsToComeIsNoFault: there is a note, and no alarm.
+func TestWhatIsToComeIsNoFault(t *testing.T) {
+	t.Parallel()
+	b := enter(t, consoletest.New(consoletest.World{Err: console.NotYet{Err: consoletest.Away()}}))
+	if status, body := b.get(t, "/clusters"); status != http.StatusOK || !strings.Contains(body, "Nothing is known of the clusters yet.") || !strings.Contains(body, "Next: check auth_url") || strings.Contains(body, "Could not read") {
+		t.Errorf("%d\n%.6000s", status, body)
+	}
+}
+
 // TestAThousandClusters: the page with all that it loads is smaller than 300 kB, and comes
 // within 100 ms in 95 of 100 cases. Those that need help come first.
 func TestAThousandClusters(t *testing.T) {

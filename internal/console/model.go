@@ -32,6 +32,15 @@ type Sources interface {
 	Events(ctx context.Context, run string) ([]event.Event, error)
 }
 
+// NotYet is why a source has nothing to say, without a fault: what it asks is still to come.
+type NotYet struct{ Err error }
+
+// Error is the reason.
+func (n NotYet) Error() string { return n.Err.Error() }
+
+// Unwrap returns the reason, which may have a fix.
+func (n NotYet) Unwrap() error { return n.Err }
+
 // Health is how something is. Pages show it by shape, word and colour.
 type Health string
 
@@ -61,9 +70,9 @@ type Group struct {
 // Environment is the environment's tree.
 type Environment struct {
 	Name, Cloud string
-	// Verdict is one sentence, Well whether it is good.
+	// Verdict is one sentence, Health whether it is good; Unknown if there is nothing yet.
 	Verdict string
-	Well    bool
+	Health  Health
 	// Note says what could not be asked, or why something is not there.
 	Note   string
 	Groups []Group

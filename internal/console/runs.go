@@ -54,7 +54,7 @@ func (s *Server) bringUp(ctx context.Context, at look) view {
 	}
 	p := s.progress(ctx, at, run)
 	p.Others = r.Value[:min(len(r.Value), 12)]
-	v.Data, v.Final = *p, !run.Running() && at.URL.Query().Get("play") == ""
+	v.Data, v.Final = *p, !run.Running() && at.URL.Query().Has("run") && !at.URL.Query().Has("play")
 	return v
 }
 

@@ -156,6 +156,8 @@ type trouble struct {
 	What, Why, Fix string
 	// Of is how old what is shown is; zero if nothing is.
 	Of time.Time
+	// Calm is set if it is no fault.
+	Calm bool
 }
 
 // troubles are what a reading of something says about itself.
@@ -165,7 +167,7 @@ func troubles[T any](what string, r Reading[T]) []trouble {
 	}
 	var list []trouble
 	for _, one := range fault.All(r.Err) {
-		list = append(list, trouble{what, one.Error(), fault.Remedy(one), r.At})
+		list = append(list, trouble{what, one.Error(), fault.Remedy(one), r.At, errors.As(one, new(NotYet))})
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/slipway-sh/slipway/internal/cause"
@@ -53,10 +54,16 @@ func (c *connection) take(ctx context.Context, from environment.Flags) (*opened,
 	defer c.mu.Unlock()
 	if c.current == nil {
 		seed, loaded, err := target.OpenSeed(ctx, from)
+		if errors.Is(err, target.ErrNoSeedInState) {
+			return nil, console.NotYet{Err: err}
+		}
 		if err != nil {
 			return nil, err
 		}
 		m, leave, err := seed.OpenManagement(ctx, loaded)
+		if err != nil && seed.Management == "" {
+			return nil, console.NotYet{Err: err}
+		}
 		if err != nil {
 			return nil, err
 		}

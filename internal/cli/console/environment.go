@@ -33,11 +33,15 @@ func (s *sources) Environment(ctx context.Context) (console.Environment, error) 
 
 // tree is an overview as the console shows it.
 func tree(o overview.Overview, now time.Time) console.Environment {
-	e := console.Environment{Name: o.Environment, Cloud: o.Cloud, Verdict: o.Verdict(now), Well: o.Well(now), Note: o.Note}
+	e := console.Environment{Name: o.Environment, Cloud: o.Cloud, Verdict: o.Verdict(now), Health: console.Broken, Note: o.Note}
 	if o.Unreachable != "" {
 		e.Note = "Incomplete: " + o.Unreachable + "."
 	}
+	if o.Well(now) {
+		e.Health = console.Well
+	}
 	if len(o.Resources) == 0 {
+		e.Health = console.Unknown
 		return e
 	}
 	resources := console.Group{Title: "In the cloud"}

@@ -18,6 +18,9 @@ import (
 // defaultUser is the user of the bundle's images.
 const defaultUser = "debian"
 
+// ErrNoSeedInState is that the seed was not created yet, or the state was lost.
+var ErrNoSeedInState = errors.New("there is no seed in the state")
+
 // Seed is the seed as recorded in the state.
 type Seed struct {
 	Name, Address, ServerID, Kubeconfig string
@@ -93,7 +96,7 @@ func SeedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (
 		return s, nil
 	}
 	if s.ServerID == "" {
-		return nil, fault.New("seed of "+loaded.Environment.Metadata.Name, errors.New("there is no seed in the state"), "create it with slipway up")
+		return nil, fault.New("seed of "+loaded.Environment.Metadata.Name, ErrNoSeedInState, "create it with slipway up")
 	}
 	if s.privateKey == "" {
 		if s.privateKey, err = read(loaded.Environment.Spec.Seed.SSH.IdentityFile); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 func environment() console.Environment {
-	e := console.Environment{Name: "prod", Cloud: "prod", Verdict: "Not all is well: Machine k8s-1-w2 of cluster k8s-1 is Pending: No valid host was found. Run slipway cluster describe or slipway status --wide to see the rest."}
+	e := console.Environment{Name: "prod", Cloud: "prod", Health: console.Broken, Verdict: "Not all is well: Machine k8s-1-w2 of cluster k8s-1 is Pending: No valid host was found. Run slipway cluster describe or slipway status --wide to see the rest."}
 	cloud, seed := console.Group{Title: "In the cloud"}, console.Group{Title: "On the seed"}
 	for i, kind := range []string{"network", "subnet", "router", "security group", "port", "volume", "server", "load balancer"} {
 		cloud.Rows = append(cloud.Rows, console.Row{Kind: kind, Name: fmt.Sprintf("prod-%d", i), State: "ACTIVE", Health: console.Well})
