@@ -74,7 +74,7 @@ func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
 	get, end := openConsole(t, "-f", file)
 	run := data[logData](t, "log", "-f", file, "-o", "json").Runs[0]
 	up := eventually(t, get, "/up", "interrupted")
-	for _, want := range []string{run.ID, ">network</bdi>", "Where it ended", "Watch again", "slipway log " + run.ID + " --file " + file} {
+	for _, want := range []string{run.ID, ">network</bdi>", "Where it ended", "The run was interrupted.", "Watch again", "slipway log " + run.ID + " --file " + file} {
 		if !strings.Contains(up, want) {
 			t.Errorf("the bring-up has no %q:\n%s", want, up)
 		}

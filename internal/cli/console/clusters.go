@@ -16,6 +16,8 @@ import (
 // connection is the one to the management cluster. It is kept from one reading to the next,
 // and opened anew after a failure.
 type connection struct {
+	open func(context.Context) (m *workload.Management, leave func(), err error)
+
 	mu      sync.Mutex
 	current *opened
 }
@@ -28,8 +30,8 @@ type opened struct {
 }
 
 // with does work on the management cluster.
-func (c *connection) with(ctx context.Context, from environment.Flags, do func(*workload.Management) error) error {
-	o, err := c.take(ctx, from)
+func (c *connection) with(ctx context.Context, do func(*workload.Management) error) error {
+	o, err := c.take(ctx)
 	if err != nil {
 		return err
 	}
@@ -49,21 +51,11 @@ func (c *connection) with(ctx context.Context, from environment.Flags, do func(*
 	return err
 }
 
-func (c *connection) take(ctx context.Context, from environment.Flags) (*opened, error) {
+func (c *connection) take(ctx context.Context) (*opened, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.current == nil {
-		seed, loaded, err := target.OpenSeed(ctx, from)
-		if errors.Is(err, target.ErrNoSeedInState) {
-			return nil, console.NotYet{Err: err}
-		}
-		if err != nil {
-			return nil, err
-		}
-		m, leave, err := seed.OpenManagement(ctx, loaded)
-		if err != nil && seed.Management == "" {
-			return nil, console.NotYet{Err: err}
-		}
+		m, leave, err := c.open(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -71,6 +63,25 @@ func (c *connection) take(ctx context.Context, from environment.Flags) (*opened,
 	}
 	c.current.users++
 	return c.current, nil
+}
+
+// openManagement connects to the management cluster that the state has. That there is none yet
+// is no fault.
+func openManagement(from environment.Flags) func(context.Context) (*workload.Management, func(), error) {
+	return func(ctx context.Context) (*workload.Management, func(), error) {
+		seed, loaded, err := target.OpenSeed(ctx, from)
+		if errors.Is(err, target.ErrNoSeedInState) {
+			return nil, nil, console.NotYet{Err: err}
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		m, leave, err := seed.OpenManagement(ctx, loaded)
+		if err != nil && seed.Management == "" {
+			return nil, nil, console.NotYet{Err: err}
+		}
+		return m, leave, err
+	}
 }
 
 func (c *connection) close() {
@@ -89,7 +100,7 @@ func (s *sources) Clusters(ctx context.Context) (list []console.Cluster, err err
 	if s.loaded == nil {
 		return nil, s.missing
 	}
-	err = s.management.with(ctx, s.from, func(m *workload.Management) error {
+	err = s.management.with(ctx, func(m *workload.Management) error {
 		all, err := m.List(ctx)
 		for _, c := range all {
 			one := console.Cluster{Namespace: c.Namespace, Name: c.Name, MadeBy: string(c.MadeBy), Phase: c.Phase, Version: c.Version, ControlPlane: c.ControlPlane.String(), Workers: c.Workers.String(),
@@ -113,7 +124,7 @@ func (s *sources) Cluster(ctx context.Context, namespace, name string) (d consol
 	if s.loaded == nil {
 		return d, s.missing
 	}
-	err = s.management.with(ctx, s.from, func(m *workload.Management) error {
+	err = s.management.with(ctx, func(m *workload.Management) error {
 		found, err := m.Describe(ctx, workload.Key{Namespace: namespace, Name: name})
 		if err == nil {
 			d = description(found)

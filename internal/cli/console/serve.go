@@ -127,7 +127,7 @@ func (o serveOptions) sources(ctx context.Context) (*sources, string, error) {
 	if err != nil && (o.events == "" || !o.absent()) {
 		return nil, "", err
 	}
-	s := &sources{from: o.from, loaded: loaded, events: o.events, missing: err}
+	s := &sources{from: o.from, loaded: loaded, events: o.events, missing: err, management: connection{open: openManagement(o.from)}}
 	if o.events != "" {
 		if _, err := readEvents(o.events); err != nil {
 			return nil, "", fault.Usage("--events "+o.events, err, "give a file that slipway up --progress json 2>FILE has written")
