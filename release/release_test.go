@@ -261,8 +261,11 @@ func checkBill(t *testing.T, o options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(doc.Packages) != 2 || doc.Packages[0].PackageVersion != "v0.1.0" || doc.Packages[1].PackageName != "Go" {
+	if len(doc.Packages) != 3 || doc.Packages[0].PackageVersion != "v0.1.0" || doc.Packages[1].PackageName != "Go" || doc.Packages[2].PackageLicenseConcluded != "0BSD" {
 		t.Errorf("%+v", doc.Packages)
+	}
+	if script, err := os.ReadFile("../internal/console/assets/htmx.min.js"); err != nil || !strings.Contains(string(script), `version="`+htmx+`"`) {
+		t.Errorf("the console's htmx is not %s: %v", htmx, err)
 	}
 }
 

@@ -91,7 +91,7 @@ func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
 	if clusters := eventually(t, get, "/clusters", "Nothing is known of the clusters yet."); !strings.Contains(clusters, "Next: see its progress with slipway status") {
 		t.Errorf("the clusters:\n%s", clusters)
 	}
-	eventually(t, get, "/causes", "the seed")
+	eventually(t, get, "/causes", "No cause found")
 	eventually(t, get, "/backups", "no spec.backup")
 	if code := end(); code != fault.ExitOK {
 		t.Errorf("exit code %d", code)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/slipway-sh/slipway/internal/fault"
 )
 
 // How often pages that are open are looked at for news.
@@ -100,7 +102,7 @@ func (s *Server) describe(ctx context.Context, at look) view {
 	namespace, name := at.PathValue("namespace"), at.PathValue("name")
 	r := s.cluster.of(namespace + "/" + name).look(ctx)
 	v := shown("Cluster "+cut(visible(name), longestName), "the cluster", r, described{r, namespace, name})
-	if !r.Known() && r.Err != nil {
+	if !r.Known() && r.Err != nil && fault.ExitCode(r.Err) == fault.ExitUsage { // it does not exist
 		v.Status = http.StatusNotFound
 	}
 	return v
