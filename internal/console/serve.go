@@ -44,9 +44,7 @@ type shell struct {
 	Nav, Environment, CSRF, Path string
 	Menu                         []entry
 	Version                      string
-	// Now is when the page was made.
-	Now   time.Time
-	flags []string
+	flags                        []string
 }
 
 // Command is a command of slipway with the flags that choose this environment.
@@ -54,8 +52,8 @@ func (s shell) Command(words ...string) string {
 	return "slipway " + quoted(slices.Concat(words, s.flags))
 }
 
-func (s *Server) shell(v view, r *http.Request, p page, now time.Time) shell {
-	return shell{view: v, Nav: p.nav, Environment: s.options.Environment, CSRF: s.guard.CSRF(), Path: r.URL.RequestURI(), Menu: menu(), Version: s.assets.version, Now: now, flags: s.options.Flags}
+func (s *Server) shell(v view, r *http.Request, p page) shell {
+	return shell{view: v, Nav: p.nav, Environment: s.options.Environment, CSRF: s.guard.CSRF(), Path: r.URL.RequestURI(), Menu: menu(), Version: s.assets.version, flags: s.options.Flags}
 }
 
 // entry is one of the menu.
@@ -74,7 +72,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, p page) {
 		return
 	}
 	now := s.now()
-	sh := s.shell(p.view(r.Context(), look{r, now, now}), r, p, now)
+	sh := s.shell(p.view(r.Context(), look{r, now, now}), r, p)
 	text, err := s.render(p.template, "shell", sh)
 	if err != nil {
 		s.refuse(w, r, http.StatusInternalServerError, "The page could not be made: "+err.Error())
@@ -103,7 +101,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, p page) {
 	beat := began
 	for {
 		now := s.now()
-		text, err := s.render(p.template, "live", s.shell(p.view(r.Context(), look{r, began, now}), r, p, now))
+		text, err := s.render(p.template, "live", s.shell(p.view(r.Context(), look{r, began, now}), r, p))
 		if err != nil {
 			return
 		}

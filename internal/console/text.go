@@ -29,11 +29,9 @@ func functions() template.FuncMap {
 		"clock": func(t time.Time) string { return clock(t, time.TimeOnly) },
 		"day":   func(t time.Time) string { return clock(t, "2006-01-02 15:04:05") },
 		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"took":  took, "count": count, "size": size, "health": health, "word": word, "quote": quoted,
+		"took":  took, "size": size, "health": health, "word": word,
 		"badge": func(h Health, word string) badge { return badge{h, word} },
 		"level": func(n int) int { return min(n, 4) },
-		"join":  strings.Join,
-		"add":   func(a, b int) int { return a + b },
 	}
 }
 
@@ -110,13 +108,6 @@ func size(n int64) string {
 		return strconv.FormatInt(n, 10) + " B"
 	}
 	return fmt.Sprintf("%.1f %ciB", value, " KMGT"[unit])
-}
-
-func count(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // health is how a step or a run is.
