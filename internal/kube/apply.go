@@ -195,6 +195,15 @@ func (c *Cluster) Resource(object *unstructured.Unstructured) (dynamic.ResourceI
 	return resource.Namespace(namespace), nil
 }
 
+// Namespaced reports whether objects of a kind are in namespaces.
+func (c *Cluster) Namespaced(kind schema.GroupVersionKind) (bool, error) {
+	mapping, err := c.mapping(kind)
+	if err != nil {
+		return false, err
+	}
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}
+
 // Describe names an object for people: "Deployment capi-system/capi-controller-manager".
 func Describe(object *unstructured.Unstructured) string {
 	if object.GetNamespace() == "" {

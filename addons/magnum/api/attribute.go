@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"mime"
-	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/slipway-sh/slipway/addons/magnum/literal"
+	"github.com/slipway-sh/slipway/addons/openstackapi"
 )
 
 // kind is the type of an attribute.
@@ -91,24 +90,7 @@ func find(attributes []attribute, name string) *attribute {
 
 // jsonBody reads a body of JSON; nil is an empty one.
 func (c *call) jsonBody() ([]byte, error) {
-	body, err := io.ReadAll(c.r.Body)
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, refuse(http.StatusRequestEntityTooLarge, "The body is larger than %d bytes.", tooLarge.Limit)
-	case err != nil:
-		return nil, badRequest("The body could not be read.")
-	case len(bytes.TrimSpace(body)) == 0:
-		return nil, nil
-	}
-	media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
-	if err != nil || !slices.Contains([]string{"application/json", "text/javascript", "application/javascript"}, media) {
-		return nil, refuse(http.StatusUnsupportedMediaType, "The body must be application/json.")
-	}
-	if !utf8.Valid(body) {
-		return nil, badRequest("The body is not UTF-8.")
-	}
-	return body, nil
+	return openstackapi.Body(c.r, "application/json", "text/javascript", "application/javascript")
 }
 
 // decode reads the body by a schema.

@@ -10,12 +10,13 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
 	"github.com/slipway-sh/slipway/addons/magnum/policy"
+	"github.com/slipway-sh/slipway/addons/openstackapi"
 )
 
 // call is one request on its way.
 type call struct {
 	s *Server
-	w *recorder
+	w *openstackapi.Recorder
 	r *http.Request
 
 	requestID, base, route string

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/certificate"
 	"github.com/slipway-sh/slipway/addons/magnum/inventory"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+	"github.com/slipway-sh/slipway/addons/openstackapi"
 )
 
 func certificateRoutes() []route {
@@ -65,7 +67,7 @@ func getCertificate(c *call) error {
 	if err != nil {
 		return err
 	}
-	kind := firstOf(c.ident("type"), c.values.Get("ca_cert_type"), "")
+	kind := cmp.Or(c.ident("type"), c.values.Get("ca_cert_type"))
 	pem, _, err := c.authority(v.Cluster, kind)
 	if err != nil {
 		return err
@@ -105,7 +107,7 @@ func signCertificate(c *call) error {
 	}
 	signed, err := authority.Sign([]byte(d.text("csr")), c.s.o.Term, c.s.o.Now())
 	if err != nil {
-		return badRequest("%s", sentence(strings.TrimPrefix(err.Error(), "signing: ")))
+		return badRequest("%s", openstackapi.Sentence(strings.TrimPrefix(err.Error(), "signing: ")))
 	}
 	answer := c.showCertificate(v, kind, signed)
 	answer["csr"] = d.text("csr")

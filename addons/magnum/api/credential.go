@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/inventory"
 	"github.com/slipway-sh/slipway/addons/magnum/openstack"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+	"github.com/slipway-sh/slipway/addons/openstackapi"
 )
 
 // undoTime bounds taking back what was made in vain, after the client may have
@@ -26,7 +27,7 @@ const undoTime = 10 * time.Second
 // makeCredential makes an application credential of the caller for a cluster.
 func (c *call) makeCredential(cluster *v1alpha1.Cluster) (openstack.Credential, error) {
 	if err := c.s.o.Credentials.MayMakeCredential(c.token); err != nil {
-		return openstack.Credential{}, &httpError{status: http.StatusForbidden, detail: sentence(err.Error())}
+		return openstack.Credential{}, &httpError{status: http.StatusForbidden, detail: openstackapi.Sentence(err.Error())}
 	}
 	name := fmt.Sprintf("magnum-%s-%s", cluster.UUID(), uuid.NewString()[:8])
 	description := fmt.Sprintf("Cluster %s (%s)", cluster.Title(), cluster.UUID())

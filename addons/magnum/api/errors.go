@@ -1,24 +1,16 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strconv"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
 	"github.com/slipway-sh/slipway/addons/magnum/openstack"
+	"github.com/slipway-sh/slipway/addons/openstackapi"
 )
-
-// retrySeconds is what a client is told to wait when something is away.
-const retrySeconds = 5
 
 // httpError is an error as a client gets it.
 type httpError struct {
@@ -64,23 +56,15 @@ func looked(err error, missing int) error {
 	case err == nil || !errors.As(err, &failed):
 		return err
 	case errors.Is(err, openstack.ErrNotFound):
-		return refuse(missing, "%s", sentence(failed.Error()))
+		return refuse(missing, "%s", openstackapi.Sentence(failed.Error()))
 	case errors.Is(err, openstack.ErrAmbiguous):
-		return conflict("%s", sentence(failed.Error()))
+		return conflict("%s", openstackapi.Sentence(failed.Error()))
 	case errors.Is(err, openstack.ErrForbidden):
-		return forbidden("%s", sentence(failed.Error()))
+		return forbidden("%s", openstackapi.Sentence(failed.Error()))
 	case errors.Is(err, openstack.ErrRefused):
-		return badRequest("%s", sentence(failed.Error()))
+		return badRequest("%s", openstackapi.Sentence(failed.Error()))
 	}
 	return err
-}
-
-// sentence gives a text of ours a capital and a full stop.
-func sentence(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
 }
 
 // asHTTP is the answer an error becomes. What nobody expected says nothing
@@ -88,47 +72,23 @@ func sentence(text string) string {
 func asHTTP(err error) *httpError {
 	var already *httpError
 	var failed *openstack.Error
-	var network net.Error
-	status, isKube := err.(apierrors.APIStatus)
-	if !isKube {
-		isKube = errors.As(err, &status)
-	}
 	switch {
 	case errors.As(err, &already):
 		return already
-	case errors.Is(err, keystone.ErrUnavailable):
-		return away("Keystone cannot be asked at the moment", err)
-	case errors.As(err, &failed) && errors.Is(err, openstack.ErrUnavailable):
+	case errors.As(err, &failed) && errors.Is(err, openstack.ErrUnavailable) && !errors.Is(err, keystone.ErrUnavailable):
 		return away(failed.Error(), err)
-	case isKube && apierrors.IsConflict(err):
-		return &httpError{status: http.StatusConflict, detail: "Somebody else changed the object at the same time. Try again.", cause: err}
-	case isKube && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &httpError{status: http.StatusConflict, detail: "The resources of the project are being deleted. Try again.", cause: err}
-	case isKube && apierrors.IsInvalid(err):
-		return &httpError{status: http.StatusBadRequest, detail: invalidText(status), cause: err}
-	case apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err),
-		errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
-		return away("the management cluster cannot be asked at the moment", err)
 	}
-	return &httpError{status: http.StatusInternalServerError, detail: "Something went wrong inside. Give the request id to the operator.", cause: err}
+	var shared *openstackapi.Error
+	if !errors.As(err, &shared) {
+		shared = openstackapi.Failure(err)
+	}
+	return &httpError{status: shared.Status, detail: shared.Detail, cause: shared.Cause}
 }
 
 // away is the answer while something does not answer.
 func away(what string, cause error) *httpError {
-	return &httpError{status: http.StatusServiceUnavailable, detail: sentence(what) + " Try again.", cause: cause}
-}
-
-// invalidText says what the schema of the resources refused.
-func invalidText(status apierrors.APIStatus) string {
-	details := status.Status().Details
-	if details == nil || len(details.Causes) == 0 {
-		return "The values are not valid."
-	}
-	var texts []string
-	for _, cause := range details.Causes {
-		texts = append(texts, cause.Field+": "+cause.Message)
-	}
-	return sentence(strings.Join(texts, "; "))
+	e := openstackapi.Away(what, cause)
+	return &httpError{status: e.Status, detail: e.Detail, cause: cause}
 }
 
 // envelope is the body of errors.
@@ -182,7 +142,7 @@ func (e *httpError) write(w http.ResponseWriter, r *http.Request, requestID stri
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	if e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests {
-		h.Set("Retry-After", strconv.Itoa(retrySeconds))
+		h.Set("Retry-After", strconv.Itoa(openstackapi.RetrySeconds))
 	}
 	text := e.body(requestID, r.Header.Get("Accept"))
 	h.Set("Content-Length", strconv.Itoa(len(text)))

@@ -1,30 +1,13 @@
 package api
 
 import (
-	"errors"
-	"fmt"
-	"strconv"
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/slipway-sh/slipway/addons/openstackapi"
 )
 
 // Meter registers the metric of requests and returns what tells it of one, for
-// Options.Observe. Its labels have few values: routes are patterns.
-func Meter(registry prometheus.Registerer) (func(method, route string, status int, took time.Duration), error) {
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "slipway_magnum_request_duration_seconds",
-		Help:    "Time that requests of the Magnum API took, by method, route and status.",
-		Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}}, []string{"method", "route", "status"})
-	err := registry.Register(seconds)
-	var already prometheus.AlreadyRegisteredError
-	if errors.As(err, &already) {
-		seconds, _ = already.ExistingCollector.(*prometheus.HistogramVec)
-		err = nil
-	}
-	if err != nil || seconds == nil {
-		return nil, fmt.Errorf("registering metrics: %w", err)
-	}
-	return func(method, route string, status int, took time.Duration) {
-		seconds.WithLabelValues(method, route, strconv.Itoa(status)).Observe(took.Seconds())
-	}, nil
+// Options.Observe.
+func Meter(registry prometheus.Registerer) (openstackapi.Observer, error) {
+	return openstackapi.Meter(registry, "magnum", "Magnum API")
 }

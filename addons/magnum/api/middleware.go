@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,33 +13,16 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/slipway-sh/slipway/addons/magnum/keystone"
 	"github.com/slipway-sh/slipway/addons/magnum/openstack"
+	"github.com/slipway-sh/slipway/addons/openstackapi"
 )
-
-// recorder remembers the status that was written.
-type recorder struct {
-	http.ResponseWriter
-	status int
-}
-
-// WriteHeader is http.ResponseWriter's.
-func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap is for http.ResponseController.
-func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := s.o.Now()
 	ctx, cancel := context.WithTimeout(r.Context(), s.o.RequestTime)
 	defer cancel()
-	c := &call{s: s, w: &recorder{ResponseWriter: w}, requestID: "req-" + uuid.NewString(), base: s.baseOf(r)}
+	c := &call{s: s, w: &openstackapi.Recorder{ResponseWriter: w}, requestID: "req-" + uuid.NewString(), base: s.addresses.Of(r)}
 	c.r = r.WithContext(withCall(ctx, c))
 	c.w.Header().Set("X-Openstack-Request-Id", c.requestID)
 	defer func() { s.account(c, s.o.Now().Sub(start)) }()
@@ -55,16 +37,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // fail writes the error, if there is one.
 func (c *call) fail() {
-	if c.err == nil || errors.Is(c.err, answered{}) {
+	if c.err == nil || errors.Is(c.err, openstackapi.Answered{}) {
 		return
 	}
 	if errors.Is(c.err, context.Canceled) && c.ctx().Err() != nil {
-		c.w.status = 499 // the client went: nobody reads an answer
+		c.w.Status = 499 // the client went: nobody reads an answer
 		return
 	}
 	if errors.Is(c.err, openstack.ErrUnauthorized) {
 		c.s.o.Tokens.Forget(c.token.ID)
-		c.unauthorized()
+		openstackapi.Unauthorized(c.w, c.s.o.AuthURL)
 		return
 	}
 	answer := asHTTP(c.err)
@@ -80,7 +62,7 @@ func (c *call) recover() {
 		panic(problem)
 	}
 	c.s.o.Log.Error("panic", "request_id", c.requestID, "panic", fmt.Sprint(problem), "stack", string(debug.Stack()))
-	if c.err = errors.New("panic"); c.w.status == 0 {
+	if c.err = errors.New("panic"); c.w.Status == 0 {
 		c.fail()
 	}
 }
@@ -165,68 +147,25 @@ func (c *call) negotiate() error {
 	return err
 }
 
-// authenticate finds out who calls. Without a valid token the answer is the
-// one of Keystone's middleware, on which clients log in again (facts 3.1).
+// authenticate finds out who calls (facts 3.1).
 func (c *call) authenticate() error {
-	token, err := c.s.o.Tokens.Validate(c.ctx(), c.r.Header.Get("X-Auth-Token"), c.r.Header.Get("X-Service-Token"))
-	switch {
-	case errors.Is(err, keystone.ErrInvalid):
-		c.unauthorized()
-		return answered{}
-	case err != nil:
+	token, err := openstackapi.Authenticate(c.w, c.r, c.s.o.Tokens, c.s.o.AuthURL)
+	if err != nil {
 		return err
-	case token.ProjectID == "":
-		return forbidden("The token must be scoped to a project.")
 	}
 	c.token, c.caller = token, token.Caller()
 	c.admin = c.s.o.Policy.Admin(c.caller)
 	return nil
 }
 
-func (c *call) unauthorized() {
-	h := c.w.Header()
-	h.Set("WWW-Authenticate", fmt.Sprintf("Keystone uri=%q", c.s.o.AuthURL))
-	h.Set("Content-Type", "text/plain; charset=UTF-8")
-	c.w.WriteHeader(http.StatusUnauthorized)
-	c.w.Write([]byte("Authentication required\n")) //nolint:errcheck // the client is gone
-}
-
-// answered says that the answer has been written already.
-type answered struct{}
-
-func (answered) Error() string { return "authentication required" }
-
-// account tells metrics and the audit log of an answer: everything that
-// changes something or was refused for who asked, and what went wrong.
+// account tells metrics and the audit log of an answer.
 func (s *Server) account(c *call, took time.Duration) {
-	route := fallback(c.route, "other")
-	s.o.Observe(c.r.Method, route, c.w.status, took)
-	changing := c.r.Method != http.MethodGet && c.r.Method != http.MethodHead && c.r.Method != http.MethodOptions
-	level := slog.LevelDebug
-	switch {
-	case c.w.status >= 500:
-		level = slog.LevelError
-	case changing || c.w.status == http.StatusUnauthorized || c.w.status == http.StatusForbidden:
-		level = slog.LevelInfo
-	}
-	if !s.o.Log.Enabled(c.r.Context(), level) {
-		return
-	}
-	attributes := []slog.Attr{slog.String("request_id", c.requestID), slog.String("method", c.r.Method), slog.String("path", c.r.URL.Path),
-		slog.Int("status", c.w.status), slog.Duration("took", took), slog.String("remote", c.r.RemoteAddr)}
-	if c.token != nil {
-		attributes = append(attributes, slog.String("user_id", c.caller.UserID), slog.String("project_id", c.caller.ProjectID))
-	}
-	if c.object != "" {
-		attributes = append(attributes, slog.String("object", c.object))
-	}
-	if global := c.r.Header.Get("X-Openstack-Request-Id"); len(global) == 40 {
-		attributes = append(attributes, slog.String("global_request_id", global))
-	}
+	s.o.Observe(c.r.Method, fallback(c.route, "other"), c.w.Status, took)
+	audit := openstackapi.Audit{Request: c.r, RequestID: c.requestID, Status: c.w.Status, Took: took, Token: c.token, Object: c.object}
 	if c.err != nil {
-		attributes = append(attributes, slog.String("error", reason(c.err)))
+		audit.Reason = reason(c.err)
 	}
-	s.o.Log.LogAttrs(c.r.Context(), level, "request", attributes...)
+	audit.Log(s.o.Log)
 }
 
 // reason is the error with what is behind it.
@@ -235,5 +174,5 @@ func reason(err error) string {
 	if errors.As(err, &answer) && answer.cause != nil {
 		return answer.detail + " " + answer.cause.Error()
 	}
-	return err.Error()
+	return openstackapi.Reason(err)
 }

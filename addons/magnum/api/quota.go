@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 
@@ -133,7 +134,7 @@ func patchQuota(c *call) error {
 	if err := c.allow("quota:update", c.mine()); err != nil {
 		return err
 	}
-	project, resource := firstOf(c.ident("project"), d.text("project_id"), ""), firstOf(c.ident("resource"), d.text("resource"), v1alpha1.ResourceCluster)
+	project, resource := cmp.Or(c.ident("project"), d.text("project_id")), cmp.Or(c.ident("resource"), d.text("resource"), v1alpha1.ResourceCluster)
 	q, err := c.quota(project, resource)
 	if err != nil {
 		return err

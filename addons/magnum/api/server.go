@@ -9,8 +9,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
 	"github.com/slipway-sh/slipway/addons/magnum/openstack"
 	"github.com/slipway-sh/slipway/addons/magnum/policy"
+	"github.com/slipway-sh/slipway/addons/openstackapi"
 )
 
 // Tokens knows who calls.
@@ -165,10 +164,10 @@ func fallback[T comparable](value, other T) T {
 
 // Server answers requests. It is safe for concurrent use.
 type Server struct {
-	o      Options
-	mux    *http.ServeMux
-	public string
-	places places
+	o         Options
+	addresses openstackapi.Addresses
+	mux       *http.ServeMux
+	places    places
 }
 
 // New returns a server.
@@ -177,12 +176,9 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("the server needs a client, an inventory, tokens, a cloud and a policy")
 	}
 	s := &Server{o: o.withDefaults()}
-	if o.PublicEndpoint != "" {
-		u, err := url.Parse(o.PublicEndpoint)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, errors.New("the public endpoint must be an address such as https://cloud.example:9511/v1")
-		}
-		s.public = strings.TrimSuffix(strings.TrimRight(o.PublicEndpoint, "/"), "/v1")
+	var err error
+	if s.addresses, err = openstackapi.NewAddresses(o.PublicEndpoint, "/v1", o.TrustForwarded); err != nil {
+		return nil, err
 	}
 	s.mux = s.routes()
 	return s, nil

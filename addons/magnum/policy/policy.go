@@ -1,5 +1,5 @@
-// Package policy decides who may do what, by Magnum's rules in oslo.policy's
-// language. The rules are upstream's names and defaults (facts 3.4); an
+// Package policy decides who may do what, by rules in oslo.policy's language. The rules
+// are upstream's names and Magnum's defaults (facts 3.4), or those of another service; an
 // operator's policy file overrides any of them.
 package policy
 
@@ -40,14 +40,16 @@ type Enforcer struct {
 // (YAML or JSON: a mapping of names to rules) over them; an empty file is none.
 // A rule that does not parse, that refers to one that does not exist, or to
 // itself, is an error, because oslo.policy would deny everybody at run time.
-func New(file []byte) (*Enforcer, error) {
-	rules := Defaults()
+func New(file []byte) (*Enforcer, error) { return Of("Magnum", Defaults(), file) }
+
+// Of is New for the default rules of another service.
+func Of(service string, rules map[string]string, file []byte) (*Enforcer, error) {
 	over := map[string]string{}
 	if err := yaml.Unmarshal(file, &over); err != nil {
 		return nil, fmt.Errorf("reading rules: %w", err)
 	}
 	if unknown := strangers(over, rules); len(unknown) > 0 {
-		return nil, fmt.Errorf("%s: Magnum has no such rule", strings.Join(unknown, ", "))
+		return nil, fmt.Errorf("%s: %s has no such rule", strings.Join(unknown, ", "), service)
 	}
 	maps.Copy(rules, over)
 	lines := strings.NewReplacer("\r", " ", "\n", " ")
@@ -105,7 +107,7 @@ func (e *Enforcer) Allowed(rule string, caller Caller, target Target) bool {
 	return e.rules.Enforce(rule, c)
 }
 
-// Admin says whether the caller is an administrator of Magnum.
+// Admin says whether the caller is an administrator of the service.
 func (e *Enforcer) Admin(caller Caller) bool {
 	return e.Allowed("context_is_admin", caller, Target{})
 }

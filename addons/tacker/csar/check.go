@@ -46,6 +46,7 @@ func (d *definition) check(content *Content) error {
 	c.deltas()
 	c.profiles()
 	c.levels()
+	content.VNFD = c.describe(d.identity)
 	return errors.Join(c.wrong...)
 }
 

@@ -12,6 +12,8 @@ import (
 // definition is what is read of a VNFD.
 type definition struct {
 	file     string
+	flavour  string
+	identity node
 	nodes    map[string]node
 	policies map[string]policy
 }
@@ -24,7 +26,11 @@ type node struct {
 			Min *int `json:"min_number_of_instances"`
 			Max *int `json:"max_number_of_instances"`
 		} `json:"vdu_profile"`
-		ID any `json:"descriptor_id"`
+		ID       any    `json:"descriptor_id"`
+		Provider string `json:"provider"`
+		Product  string `json:"product_name"`
+		Software string `json:"software_version"`
+		Version  string `json:"descriptor_version"`
 	} `json:"properties"`
 	Interfaces map[string]map[string]any `json:"interfaces"`
 	Artifacts  map[string]struct {
@@ -103,7 +109,8 @@ func (c *Content) read(meta []block) (*definition, error) {
 		if read.Topology.Substitution.Type == "" {
 			continue
 		}
-		d = &definition{file: file, nodes: read.Topology.Nodes, policies: map[string]policy{}}
+		d = &definition{file: file, flavour: read.Topology.Substitution.Properties["flavour_id"], identity: documents[entry].Topology.Nodes["VNF"],
+			nodes: read.Topology.Nodes, policies: map[string]policy{}}
 		for _, one := range read.Topology.Policies {
 			maps.Copy(d.policies, one)
 		}

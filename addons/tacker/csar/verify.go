@@ -22,9 +22,10 @@ const maxFile = 64 << 20
 
 // Content is an opened package.
 type Content struct {
-	// ID, Flavour and Units are what its definitions say.
+	// ID, Units and VNFD are what its definitions say.
 	ID    string
 	Units []string
+	VNFD  Descriptor
 	// Files are its files by path.
 	Files map[string][]byte
 }

@@ -1,0 +1,31 @@
+// Package vnflcm is a VNF lifecycle management endpoint for those who have no Tacker:
+// SOL003 as Tacker's v2 API takes it, for packages of Cluster API. The custom resources
+// that are its state, the REST API and the worker are in packages below.
+package vnflcm
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+)
+
+//go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.19.0 object paths=./v1alpha1/... crd output:crd:dir=crds
+
+//go:embed crds/*.yaml
+var crds embed.FS
+
+// CRDs returns the definitions of the custom resources by file name, each one
+// YAML document.
+func CRDs() (map[string][]byte, error) {
+	names, err := fs.Glob(crds, "crds/*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("listing definitions: %w", err)
+	}
+	all := map[string][]byte{}
+	for _, name := range names {
+		if all[name], err = crds.ReadFile(name); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		}
+	}
+	return all, nil
+}

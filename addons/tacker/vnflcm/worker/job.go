@@ -1,0 +1,162 @@
+// Package worker performs the operations of VNF instances. Each look at an operation is
+// one short step that may be repeated, so that nothing is lost when the process is killed.
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/v1alpha1"
+	"github.com/slipway-sh/slipway/internal/kube"
+)
+
+// job is an operation that is being looked at.
+type job struct {
+	o        *Options
+	op       *v1alpha1.VNFOperation
+	instance *v1alpha1.VNFInstance
+	kube     *kube.Cluster
+	params   params
+}
+
+// params are the members of requests' bodies that matter here.
+type params struct {
+	Flavour string                   `json:"flavourId"`
+	Level   string                   `json:"instantiationLevelId"`
+	VNFDID  string                   `json:"vnfdId"`
+	VIM     map[string]vimConnection `json:"vimConnectionInfo"`
+	Type    string                   `json:"type"`
+	Ending  string                   `json:"terminationType"`
+	VNFCs   []string                 `json:"vnfcInstanceId"`
+	More    struct {
+		Files     []string `json:"lcm-kubernetes-def-files"`
+		Chart     string   `json:"helm_chart_path"`
+		Namespace string   `json:"namespace"`
+		Receiver  string   `json:"credential_receiver_url"`
+	} `json:"additionalParams"`
+}
+
+type vimConnection struct {
+	Type      string `json:"vimType"`
+	Interface struct {
+		Endpoint string `json:"endpoint"`
+	} `json:"interfaceInfo"`
+}
+
+// refusal is an error with the status that clients see.
+type refusal struct {
+	status int32
+	detail string
+}
+
+func (r refusal) Error() string { return r.detail }
+
+func refuse(status int32, format string, args ...any) error {
+	return refusal{status, fmt.Sprintf(format, args...)}
+}
+
+// action is what an operation does in each state.
+type action interface {
+	// start checks all that can be checked before anything changes.
+	start(ctx context.Context, j *job) error
+	// process does a step; what it waits for, "" when all is done.
+	process(ctx context.Context, j *job) (waiting string, err error)
+	// undo does a step of the rollback.
+	undo(ctx context.Context, j *job) (waiting string, err error)
+	// finish makes the result that of the instance, done or undone.
+	finish(ctx context.Context, j *job, completed bool) error
+}
+
+func actionOf(kind v1alpha1.OperationType) action {
+	switch kind {
+	case v1alpha1.Instantiate:
+		return instantiate{}
+	case v1alpha1.Scale:
+		return scale{}
+	case v1alpha1.Terminate:
+		return terminate{}
+	case v1alpha1.Heal:
+		return heal{}
+	case v1alpha1.ChangePackage:
+		return change{}
+	}
+	return modify{}
+}
+
+// open reads the request and connects to the management cluster as it says.
+func (j *job) open(ctx context.Context) error {
+	if p := j.op.Spec.Params; p != nil {
+		if err := json.Unmarshal(p.Raw, &j.params); err != nil {
+			return refuse(http.StatusBadRequest, "the request cannot be read: %v", err)
+		}
+	}
+	token, err := j.token(ctx)
+	if err != nil {
+		return err
+	}
+	if token == "" {
+		j.kube = j.o.Kube
+		return nil
+	}
+	config := rest.AnonymousClientConfig(j.o.Config)
+	config.BearerToken = token
+	if j.kube, err = kube.New(config); err != nil {
+		return fmt.Errorf("connecting with the token of vimConnectionInfo: %w", err)
+	}
+	return nil
+}
+
+// token is the caller's bearer token for the management cluster; "" is none. SOL003 has
+// several connections, Tacker uses the first.
+func (j *job) token(ctx context.Context) (string, error) {
+	name := j.instance.Status.VIMSecret
+	if j.op.Spec.Operation == v1alpha1.Instantiate {
+		name = j.op.Spec.Secret
+	}
+	if name == "" {
+		return "", nil
+	}
+	var secret corev1.Secret
+	if err := j.o.Client.Get(ctx, types.NamespacedName{Namespace: j.op.Namespace, Name: name}, &secret); err != nil {
+		return "", fmt.Errorf("reading the secrets of vimConnectionInfo: %w", err)
+	}
+	return string(secret.Data["bearer_token"]), nil
+}
+
+// own remembers objects before they are applied, so that they are found again.
+func (j *job) own(ctx context.Context, refs []v1alpha1.ObjectRef) error {
+	known := len(j.instance.Status.Objects)
+	for _, ref := range refs {
+		if !slices.Contains(j.instance.Status.Objects, ref) {
+			j.instance.Status.Objects = append(j.instance.Status.Objects, ref)
+		}
+	}
+	if len(j.instance.Status.Objects) == known {
+		return nil
+	}
+	if err := j.o.Client.Status().Update(ctx, j.instance); err != nil {
+		return fmt.Errorf("remembering objects: %w", err)
+	}
+	return nil
+}
+
+// drop deletes the Secret of a connection that is not used any more.
+func (j *job) drop(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	secret := &corev1.Secret{}
+	secret.Namespace, secret.Name = j.op.Namespace, name
+	if err := client.IgnoreNotFound(j.o.Client.Delete(ctx, secret)); err != nil {
+		return fmt.Errorf("deleting the secrets of vimConnectionInfo: %w", err)
+	}
+	return nil
+}
