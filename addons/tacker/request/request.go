@@ -28,6 +28,9 @@ const (
 	Scale       Operation = "scale"
 	Change      Operation = "change_vnfpkg"
 	Terminate   Operation = "terminate"
+	Heal        Operation = "heal"
+	Modify      Operation = "modify"
+	Subscribe   Operation = "subscription"
 )
 
 // Options are what the requests say beside what the package says.

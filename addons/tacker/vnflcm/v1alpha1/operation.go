@@ -90,6 +90,9 @@ type VNFOperationStatus struct {
 	// Error is why it did not complete.
 	// +optional
 	Error *Problem `json:"error,omitempty"`
+	// Failure is why it failed last, also while it is retried or rolled back.
+	// +optional
+	Failure *Problem `json:"failure,omitempty"`
 	// Waiting is what it waits for.
 	// +optional
 	Waiting string `json:"waiting,omitempty"`

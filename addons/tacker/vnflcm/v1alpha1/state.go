@@ -29,6 +29,9 @@ func (o *VNFOperation) Entered() metav1.Time {
 func (o *VNFOperation) Enter(state OperationState, problem *Problem, at metav1.Time) {
 	s := &o.Status
 	s.State, s.Entered, s.Worker, s.Error, s.Waiting = state, &at, "", problem, ""
+	if problem != nil {
+		s.Failure = problem
+	}
 	s.Outbox = append(s.Outbox, Event{ID: uuid.NewString(), State: state, At: at, Error: problem})
 }
 

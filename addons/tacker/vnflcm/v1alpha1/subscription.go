@@ -27,6 +27,9 @@ type VNFSubscriptionSpec struct {
 	UserID string `json:"userID,omitempty"`
 	// +kubebuilder:validation:MaxLength=255
 	CallbackURI string `json:"callbackURI"`
+	// Authenticated says that nothing is sent without the Secret.
+	// +optional
+	Authenticated bool `json:"authenticated,omitempty"`
 	// +kubebuilder:validation:Enum=FULL;SHORT
 	Verbosity string `json:"verbosity"`
 	// Filter is SOL003's LifecycleChangeNotificationsFilter.

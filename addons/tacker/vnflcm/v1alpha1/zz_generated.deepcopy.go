@@ -357,6 +357,11 @@ func (in *VNFOperationStatus) DeepCopyInto(out *VNFOperationStatus) {
 		*out = new(Problem)
 		**out = **in
 	}
+	if in.Failure != nil {
+		in, out := &in.Failure, &out.Failure
+		*out = new(Problem)
+		**out = **in
+	}
 	if in.Before != nil {
 		in, out := &in.Before, &out.Before
 		*out = make([]Machine, len(*in))

@@ -1,0 +1,46 @@
+package worker
+
+import (
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/v1alpha1"
+)
+
+// Setup adds the worker to a manager. Only the leader works.
+func Setup(m manager.Manager, o *Options) error {
+	same := true // several in one process of a test
+	settings := controller.Options{MaxConcurrentReconciles: o.Concurrency, SkipNameValidation: &same}
+	for name, c := range map[string]struct {
+		of client.Object
+		do reconcile.Reconciler
+	}{
+		"vnf-operations":    {&v1alpha1.VNFOperation{}, &Reconciler{o}},
+		"vnf-notifications": {&v1alpha1.VNFOperation{}, &Teller{o}},
+		"vnf-identifiers":   {&v1alpha1.VNFInstance{}, &Herald{o}},
+	} {
+		if err := builder.ControllerManagedBy(m).Named(name).For(c.of).WithOptions(settings).Complete(c.do); err != nil {
+			return fmt.Errorf("controller %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// AccessRules are what the endpoint may do on the management cluster, beside making the
+// kinds that packages bring.
+func AccessRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "create"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "create", "delete"}},
+		{APIGroups: []string{"cluster.x-k8s.io"}, Resources: []string{"machines"}, Verbs: []string{"get", "list", "delete"}},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
+	}
+}
