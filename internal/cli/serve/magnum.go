@@ -1,11 +1,9 @@
 package serve
 
 import (
-	"cmp"
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -29,13 +27,11 @@ type magnumOptions struct {
 	drain       time.Duration
 	installCRDs bool
 
-	cloud, region, authURL, caBundle string
-	remember                         time.Duration
-	policyFile                       string
-	credentials                      openstack.CredentialOptions
-	quota                            int32
-	lease, peers                     string
-	api                              api.Options
+	identity
+	credentials  openstack.CredentialOptions
+	quota        int32
+	lease, peers string
+	api          api.Options
 }
 
 func newMagnum(streams ui.Streams) *cobra.Command {
@@ -78,12 +74,7 @@ func (o *magnumOptions) commonFlags(f *pflag.FlagSet) {
 }
 
 func (o *magnumOptions) cloudFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.cloud, "os-cloud", "", "entry of clouds.yaml of the service user (default: OS_CLOUD, or the only entry)")
-	f.StringVar(&o.region, "region", "", "region of the services (default: the entry's)")
-	f.StringVar(&o.authURL, "auth-url", "", "Keystone's public URL for clients without a token (default: the entry's)")
-	f.StringVar(&o.caBundle, "cloud-ca", "", "PEM file of additional CA certificates of the cloud; clusters get them too")
-	f.DurationVar(&o.remember, "token-cache-time", time.Minute, "how long a validated token is trusted without asking Keystone, and so how long a revoked one can still work")
-	f.StringVar(&o.policyFile, "policy-file", "", "oslo.policy file, YAML or JSON, that overrides Magnum's defaults")
+	o.identity.flags(f, "; clusters get them too", "Magnum's")
 	f.StringSliceVar(&o.credentials.Roles, "credential-roles", []string{"member", "load-balancer_member", "creator"}, "roles of clusters' application credentials, limited to those of the caller (default: all roles of the caller)")
 	f.StringVar(&o.credentials.Interface, "credential-interface", "public", "endpoint interface that clusters use: public, internal or admin")
 }
@@ -146,22 +137,12 @@ func (o *magnumOptions) checkPeers() error {
 
 // readFiles reads the files that flags name.
 func (o *magnumOptions) readFiles() error {
-	var rules []byte
 	var err error
-	if o.policyFile != "" {
-		if rules, err = os.ReadFile(o.policyFile); err != nil {
-			return fault.Usage("--policy-file", err, "give a readable file")
-		}
+	if o.api.Policy, err = o.rules("docs/guides/magnum.md", policy.New); err != nil {
+		return err
 	}
-	if o.api.Policy, err = policy.New(rules); err != nil {
-		return fault.Usage("policy file "+o.policyFile, err, "correct the rule; docs/guides/magnum.md lists the names and defaults")
-	}
-	if o.caBundle != "" {
-		if o.credentials.CACert, err = os.ReadFile(o.caBundle); err != nil {
-			return fault.Usage("--cloud-ca", err, "give a PEM file of certificates")
-		}
-	}
-	return nil
+	o.credentials.CACert, err = o.authorities()
+	return err
 }
 
 func (o *magnumOptions) leaseName() (types.NamespacedName, error) {
@@ -171,6 +152,3 @@ func (o *magnumOptions) leaseName() (types.NamespacedName, error) {
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
-
-// identityURL is the Keystone URL that clients are sent to.
-func (o *magnumOptions) identityURL(entry string) string { return cmp.Or(o.authURL, entry) }

@@ -1,0 +1,73 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/slipway-sh/slipway/internal/cli/listen"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// headerTime bounds how long a client may take to send headers.
+const headerTime = 10 * time.Second
+
+// drained makes the health check answer 503 while the process shuts down.
+type drained struct {
+	http.Handler
+	ending atomic.Bool
+}
+
+// ServeHTTP implements http.Handler.
+func (d *drained) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if d.ending.Load() && r.URL.Path == "/healthcheck" {
+		http.Error(w, "ENDING", http.StatusServiceUnavailable)
+		return
+	}
+	d.Handler.ServeHTTP(w, r)
+}
+
+// listen serves until ctx is cancelled, then drains.
+func (d *drained) listen(ctx context.Context, at listen.Options, request, drain time.Duration, log *slog.Logger) error {
+	server := &http.Server{Handler: d, ReadHeaderTimeout: headerTime, ReadTimeout: request, WriteTimeout: 2 * request, IdleTimeout: 2 * time.Minute}
+	return at.Serve(ctx, server, listen.Hooks{
+		Serving: func(address net.Addr) {
+			log.Info("serving", "address", address.String(), "tls", at.Certificate != "")
+		},
+		Ending: func() {
+			log.Info("draining", "for", drain)
+			d.ending.Store(true)
+			time.Sleep(drain)
+		},
+	})
+}
+
+// serveMetrics serves Prometheus metrics, and what else is for this network alone.
+func serveMetrics(ctx context.Context, address string, more map[string]http.Handler) error {
+	if address == noServer {
+		return nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fault.New("--metrics-address "+address, err, "give a free address, or 0")
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))
+	for path, handler := range more {
+		mux.Handle(path, handler)
+	}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: headerTime}
+	context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // it ends either way
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving metrics: %w", err)
+	}
+	return nil
+}
