@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient ansible tosca magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient-test ansible tosca magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -91,6 +91,17 @@ bin/magnumclient/magnumclient bin/ansible/ansible:
 	mv $(APT_NEWEST)/x/usr/lib/python3/dist-packages/* $(@D)/
 	if [ -d $(APT_NEWEST)/x/usr/bin ]; then mv $(APT_NEWEST)/x/usr/bin $(@D)/bin; fi
 	rm -r $(APT_NEWEST)
+
+# OpenStack's client with Debian's plug-in for Tacker drives the VNF lifecycle endpoint.
+tackerclient-test: bundle bin/tackerclient/tackerclient
+	SLIPWAY_BUNDLE=$(abspath bundle) SLIPWAY_TACKERCLIENT=$(abspath bin/tackerclient) go test -count=1 -run TestEndpoint/client -v ./addons/tacker/vnflcm/lifecycle
+
+bin/tackerclient/tackerclient:
+	rm -rf bin/tackerclient
+	mkdir -p bin/tackerclient
+	cd bin/tackerclient && apt-get download -q python3-tackerclient && dpkg-deb -x python3-tackerclient_*.deb .
+	mv bin/tackerclient/usr/lib/python3/dist-packages/* bin/tackerclient/
+	rm -r bin/tackerclient/usr bin/tackerclient/*.deb
 
 # Databases of Magnum, made by Magnum itself on MariaDB and PostgreSQL, are read. As root.
 # SLIPWAY_UPDATE=1 writes the dumps and answers that other tests use anew.

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -162,7 +163,10 @@ func (c *call) list(into client.ObjectList) error {
 
 // answerList filters, cuts a page and selects attributes (SOL013, 5.2 to 5.4).
 func (c *call) answerList(items []item, excluded ...string) error {
-	values := c.r.URL.Query()
+	values, err := url.ParseQuery(strings.ReplaceAll(c.r.URL.RawQuery, ";", "%3B")) // SOL013 has plain semicolons in filters
+	if err != nil {
+		return refuse(http.StatusBadRequest, "The query cannot be read.")
+	}
 	selector, err := query.ParseSelector(values, excluded...)
 	if err != nil {
 		return refuse(http.StatusBadRequest, "Attribute selector: %v.", err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/google/uuid"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,10 +22,13 @@ var ErrUnusable = errors.New("the package cannot be used")
 // Load opens a package that a project may use. A disabled one still serves the instances
 // that have it.
 func Load(ctx context.Context, c client.Reader, id, project string, fresh bool) (*csar.Content, error) {
+	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
+		return nil, fmt.Errorf("%w: there is no package %q", ErrUnusable, id)
+	}
 	var p v1alpha1.VNFPackage
 	err := c.Get(ctx, types.NamespacedName{Name: id}, &p)
 	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsInvalid(err), err == nil && len(p.Spec.Projects) > 0 && !slices.Contains(p.Spec.Projects, project):
+	case apierrors.IsNotFound(err), err == nil && len(p.Spec.Projects) > 0 && !slices.Contains(p.Spec.Projects, project):
 		return nil, fmt.Errorf("%w: there is no package %q", ErrUnusable, id)
 	case err != nil:
 		return nil, fmt.Errorf("reading package %s: %w", id, err)

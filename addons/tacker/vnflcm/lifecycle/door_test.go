@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/go-logr/logr"
+
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
 	"github.com/slipway-sh/slipway/addons/magnum/policy"
 	magnum "github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
@@ -43,7 +45,11 @@ func (tokens) Validate(_ context.Context, token, _ string) (*keystone.Token, err
 	if !ok {
 		return nil, keystone.ErrInvalid
 	}
-	return &keystone.Token{ID: token, UserID: "user-" + role, ProjectID: project, Roles: []string{role}}, nil
+	roles := []string{role}
+	if role == "member" {
+		roles = append(roles, "reader") // Keystone's implied role
+	}
+	return &keystone.Token{ID: token, UserID: "user-" + role, ProjectID: project, Roles: roles}, nil
 }
 
 // door is the endpoint of one project, with the worker in this process unless it is
@@ -94,7 +100,7 @@ func workerOptions(config *rest.Config, c client.Client, base string, log *slog.
 
 // work runs the worker of a namespace until ctx ends.
 func work(ctx context.Context, t testing.TB, config *rest.Config, namespace string, o *worker.Options) error {
-	m, err := manager.New(config, manager.Options{Scheme: scheme(t), Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+	m, err := manager.New(config, manager.Options{Scheme: scheme(t), Logger: logr.Discard(), Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 		Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0"})
 	if err != nil {
 		return err

@@ -85,8 +85,6 @@ func (d *door) victim(stop string) (killed func()) {
 }
 
 // kill kills the process of the worker in each state, and goes on with another one.
-//
-// proves: T-18
 func kill(t *testing.T, w *world) {
 	p := w.onboard(t, build(t, "killed", "1.34.4"))
 	for i, c := range []struct {

@@ -14,12 +14,14 @@ import (
 )
 
 // TestEndpoint is all that needs an API server, beside each other in projects of their own.
+//
+// proves: T-16, T-17, T-18, T-19, T-20, T-21, T-22, T-23, T-24, T-25
 func TestEndpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, test := range map[string]func(*testing.T, *world){
 		"life cycle": lifeCycle, "headers": headers, "lists": lists, "states": states, "scale in": scaleIn, "concurrency": concurrency, "kill": kill,
-		"unknown kind": unknownKind, "namespaces": namespaces, "owners": owners, "change back": changeBack, "subscriptions": subscriptions, "secrets": secrets, "projects": projects,
+		"unknown kind": unknownKind, "namespaces": namespaces, "owners": owners, "change back": changeBack, "subscriptions": subscriptions, "secrets": secrets, "projects": walls, "client": byClient,
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, w) })
 	}
@@ -62,8 +64,6 @@ func same(t *testing.T, got map[string]int, want map[string]int) {
 }
 
 // lifeCycle is all of it. The numbers of machines are those of the VNFD's levels.
-//
-// proves: T-17, T-25
 func lifeCycle(t *testing.T, w *world) {
 	d := w.open(t, "11111111")
 	old, next := w.onboard(t, build(t, "shop", "1.34.4")), w.onboard(t, build(t, "shop", "1.35.0"))

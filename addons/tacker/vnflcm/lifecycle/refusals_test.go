@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/worker"
 )
 
-// proves: T-16
 func headers(t *testing.T, w *world) {
 	d := w.open(t, "66666666", func(_ *worker.Options, a *api.Options) { a.MaxBody = 4096 })
 	for path, list := range map[string]string{"/vnflcm/api_versions": "1.3.0", "/vnflcm/v2/api_versions": "2.0.0"} {
@@ -53,8 +52,6 @@ func headers(t *testing.T, w *world) {
 }
 
 // lists have filters, selectors and pages.
-//
-// proves: T-22
 func lists(t *testing.T, w *world) {
 	d := w.open(t, "77777777", func(_ *worker.Options, a *api.Options) { a.PageSize = 2 })
 	p := w.onboard(t, build(t, "lists", "1.34.4"))
@@ -91,8 +88,6 @@ func lists(t *testing.T, w *world) {
 
 // unknownKind: a kind that the API server does not know is an error, and nothing of the
 // package is applied.
-//
-// proves: T-20
 func unknownKind(t *testing.T, w *world) {
 	d := w.open(t, "88888888")
 	p := w.onboard(t, build(t, "strange", "1.34.4"), `{"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "one"}}`)
@@ -114,8 +109,6 @@ func unknownKind(t *testing.T, w *world) {
 
 // namespaces: objects of the whole cluster, of several namespaces, and of none, which get
 // the project's, RBAC too.
-//
-// proves: T-21
 func namespaces(t *testing.T, w *world) {
 	d := w.open(t, "99999999")
 	p := w.onboard(t, build(t, "spread", "1.34.4"),
@@ -181,8 +174,8 @@ func owners(t *testing.T, w *world) {
 	}
 }
 
-// projects see nothing of each other.
-func projects(t *testing.T, w *world) {
+// walls: projects see nothing of each other.
+func walls(t *testing.T, w *world) {
 	d := w.open(t, "bbbbbbb1")
 	p := w.onboard(t, build(t, "walls", "1.34.4"))
 	id := d.create(p.ID)

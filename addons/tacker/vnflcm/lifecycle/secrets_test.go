@@ -58,8 +58,6 @@ func (d *door) account(role string) string {
 
 // secrets of a connection are used and kept, and shown nowhere. The token's rights are
 // those with which the package is applied.
-//
-// proves: T-24
 func secrets(t *testing.T, w *world) {
 	d := w.open(t, "eeeeeee1")
 	p := w.onboard(t, build(t, "secret", "1.34.4"))
@@ -90,10 +88,16 @@ func secrets(t *testing.T, w *world) {
 	d.run(id, "terminate", object{"terminationType": "FORCEFUL"}, v1alpha1.Completed)
 	d.gone(0)
 	d.noSecrets(token, "pass-4711", "client-4711", "deep-4711")
+	vim["accessInfo"] = object{"username": "u", "password": "pass-4711"}
+	op = d.run(id, "instantiate", body, v1alpha1.RolledBack)
+	if detail := op["error"].(object)["detail"].(string); !strings.Contains(detail, "no bearer_token") {
+		t.Error(detail)
+	}
 	vim["vimId"] = "elsewhere"
 	d.do("POST", "vnf_instances/"+id+"/instantiate", body).want(404, "no VIM elsewhere")
 	delete(vim, "vimId")
 	vim["interfaceInfo"] = object{"endpoint": "https://169.254.169.254"}
+	delete(vim, "accessInfo")
 	op = d.run(id, "instantiate", body, v1alpha1.RolledBack)
 	if detail := op["error"].(object)["detail"].(string); !strings.Contains(detail, "leave it out") {
 		t.Error(detail)

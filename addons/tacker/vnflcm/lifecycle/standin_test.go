@@ -64,6 +64,9 @@ func (w *world) owner(ctx context.Context, kind schema.GroupVersionResource, o *
 			cluster = o.GetName()[:len(o.GetName())-len("-control-plane")]
 		}
 	}
+	if c, err := w.kube.Dynamic.Resource(clusters).Namespace(o.GetNamespace()).Get(ctx, cluster, metav1.GetOptions{}); err != nil || c.GetDeletionTimestamp() != nil {
+		return
+	}
 	want, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
 	resource := w.kube.Dynamic.Resource(machines).Namespace(o.GetNamespace())
 	list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: label + "=" + o.GetName()})
@@ -86,8 +89,10 @@ func (w *world) owner(ctx context.Context, kind schema.GroupVersionResource, o *
 			fmt.Println("stand-in:", err)
 		}
 	}
-	if seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration"); seen != o.GetGeneration() {
-		w.patch(ctx, kind, o, map[string]any{"status": map[string]any{"observedGeneration": o.GetGeneration(), "replicas": want, "readyReplicas": want, "upToDateReplicas": want}}, "status")
+	have, _, _ := unstructured.NestedInt64(o.Object, "status", "replicas")
+	if seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration"); seen != o.GetGeneration() || have != int64(len(list.Items)) {
+		n := int64(len(list.Items))
+		w.patch(ctx, kind, o, map[string]any{"status": map[string]any{"observedGeneration": o.GetGeneration(), "replicas": n, "readyReplicas": n, "upToDateReplicas": n}}, "status")
 	}
 }
 

@@ -36,8 +36,6 @@ func (d *door) there(cluster string) bool {
 }
 
 // states goes through the rows of the state machine, but for those of a restart.
-//
-// proves: T-18
 func states(t *testing.T, w *world) {
 	d := w.open(t, "33333333")
 	p := w.onboard(t, build(t, "states", "1.34.4"))
@@ -106,8 +104,6 @@ func states(t *testing.T, w *world) {
 }
 
 // scaleIn, terminations and healing have no rollback; scaling out has one.
-//
-// proves: T-18
 func scaleIn(t *testing.T, w *world) {
 	d := w.open(t, "44444444")
 	p := w.onboard(t, build(t, "scales", "1.34.4"))
@@ -151,8 +147,6 @@ func scaleIn(t *testing.T, w *world) {
 
 // concurrency: of many requests at once one is taken, and after FAILED_TEMP none but
 // decisions.
-//
-// proves: T-19
 func concurrency(t *testing.T, w *world) {
 	d := w.open(t, "55555555")
 	p := w.onboard(t, build(t, "many", "1.34.4"))

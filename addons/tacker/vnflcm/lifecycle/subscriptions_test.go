@@ -119,8 +119,6 @@ func (n *nfvo) trusting(t *testing.T) func(*worker.Options, *api.Options) {
 
 // subscriptions: the callback is tested, filters hold, everything is told in order, once
 // the subscriber is back too, and secrets are in a Secret alone.
-//
-// proves: T-23
 func subscriptions(t *testing.T, w *world) {
 	n := newNFVO(t)
 	d := w.open(t, "ddddddd1", n.trusting(t))

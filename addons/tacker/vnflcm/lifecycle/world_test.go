@@ -174,7 +174,7 @@ func repack(t *testing.T, packed []byte, file, more string) []byte {
 func eventually(t *testing.T, what string, look func() (bool, string)) {
 	t.Helper()
 	why := ""
-	for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		var ok bool
 		if ok, why = look(); ok {
 			return

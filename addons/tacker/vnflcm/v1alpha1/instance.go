@@ -113,6 +113,9 @@ type VNFInstanceStatus struct {
 	Sequence int64 `json:"sequence,omitempty"`
 	// +optional
 	Ended OperationState `json:"ended,omitempty"`
+	// Failure is why that operation did not complete.
+	// +optional
+	Failure *Problem `json:"failure,omitempty"`
 	// Announced says that subscribers know of the creation.
 	// +optional
 	Announced bool `json:"announced,omitempty"`

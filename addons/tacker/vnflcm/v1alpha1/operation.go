@@ -87,6 +87,9 @@ type VNFOperationStatus struct {
 	// one was killed.
 	// +optional
 	Worker string `json:"worker,omitempty"`
+	// GivenUp says that a client let it fail: nothing else is decided about it.
+	// +optional
+	GivenUp bool `json:"givenUp,omitempty"`
 	// Error is why it did not complete.
 	// +optional
 	Error *Problem `json:"error,omitempty"`

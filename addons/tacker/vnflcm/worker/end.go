@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/machine"
 	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/v1alpha1"
 )
@@ -24,7 +26,7 @@ func (j *job) End(ctx context.Context, state v1alpha1.OperationState, problem *v
 		}
 	}
 	s := &j.instance.Status
-	s.Sequence, s.Ended, s.Current = j.op.Spec.Sequence, state, ""
+	s.Sequence, s.Ended, s.Failure, s.Current = j.op.Spec.Sequence, state, problem, ""
 	if err := j.o.Client.Status().Update(ctx, j.instance); err != nil {
 		return fmt.Errorf("writing the result into the instance: %w", err)
 	}
@@ -58,8 +60,14 @@ func (j *job) close(ctx context.Context, state v1alpha1.OperationState, problem 
 }
 
 // Fail gives an operation up that failed: what it left is the instance's.
-func Fail(ctx context.Context, o *Options, op *v1alpha1.VNFOperation, i *v1alpha1.VNFInstance) error {
-	i.Look()
-	j := &job{o: o, op: op, instance: i}
+func Fail(ctx context.Context, o *Options, op *v1alpha1.VNFOperation) error {
+	j := &job{o: o, op: op, instance: &v1alpha1.VNFInstance{}}
+	if err := o.Client.Get(ctx, types.NamespacedName{Namespace: op.Namespace, Name: op.Spec.InstanceID}, j.instance); err != nil {
+		return fmt.Errorf("reading instance: %w", err)
+	}
+	j.instance.Look()
+	if j.instance.Status.Sequence >= op.Spec.Sequence {
+		return j.close(ctx, j.instance.Status.Ended, j.instance.Status.Failure)
+	}
 	return j.End(ctx, v1alpha1.Failed, op.Status.Error)
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/machine"
 	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
@@ -86,19 +87,8 @@ func (j *job) replaceMachine(ctx context.Context, m v1alpha1.Machine) (string, e
 	if err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(j.instance.Status.Targets, func(t v1alpha1.Target) bool { return t.Unit == m.Unit })
-	if there == nil && i >= 0 { // its successor has to be there before the next one goes
-		t := j.instance.Status.Targets[i]
-		owner, err := j.find(ctx, t.ObjectRef)
-		if err != nil {
-			return "", err
-		}
-		if have, _, _ := unstructured.NestedInt64(ownerOf(owner), "status", "replicas"); have < t.Count(j.instance.Status.Levels) {
-			return fmt.Sprintf("the successor of machine %s", m.Name), nil
-		}
-	}
 	if there == nil {
-		return "", nil
+		return j.succeeded(ctx, m)
 	}
 	if there.GetDeletionTimestamp() == nil {
 		client, err := j.kube.Resource(there)
@@ -113,11 +103,25 @@ func (j *job) replaceMachine(ctx context.Context, m v1alpha1.Machine) (string, e
 	return "deletion of machine " + m.Name + said(there, "Deleting"), nil
 }
 
-func ownerOf(o *unstructured.Unstructured) map[string]any {
-	if o == nil {
-		return nil
+// succeeded waits for the successor of a machine that has gone, before the next one goes.
+// The numbers in the owner's status may be older than the deletion.
+func (j *job) succeeded(ctx context.Context, gone v1alpha1.Machine) (string, error) {
+	machines, err := machine.List(ctx, j.o.Kube.Dynamic, j.instance)
+	if err != nil {
+		return "", err
 	}
-	return o.Object
+	for _, t := range j.instance.Status.Targets {
+		have := int64(0)
+		for _, m := range machines {
+			if m.Unit == t.Unit {
+				have++
+			}
+		}
+		if t.Unit == gone.Unit && have < t.Count(j.instance.Status.Levels) {
+			return "the successor of machine " + gone.Name, nil
+		}
+	}
+	return j.rolled(ctx, j.instance.Status.Targets, j.instance.Status.Levels)
 }
 
 func (heal) undo(context.Context, *job) (string, error) { return "", noRollback("HEAL") }

@@ -128,7 +128,11 @@ func (j *job) token(ctx context.Context) (string, error) {
 	if err := j.o.Client.Get(ctx, types.NamespacedName{Namespace: j.op.Namespace, Name: name}, &secret); err != nil {
 		return "", fmt.Errorf("reading the secrets of vimConnectionInfo: %w", err)
 	}
-	return string(secret.Data["bearer_token"]), nil
+	token := string(secret.Data["bearer_token"])
+	if token == "" { // not with the endpoint's rights instead
+		return "", refuse(http.StatusUnprocessableEntity, "vimConnectionInfo: accessInfo has secrets and no bearer_token")
+	}
+	return token, nil
 }
 
 // own remembers objects before they are applied, so that they are found again.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,8 +20,20 @@ import (
 // Reconciler performs operations.
 type Reconciler struct{ O *Options }
 
+// conflictPause is the time after which an operation is looked at again that somebody has
+// changed meanwhile: notifications are ticked off in it.
+const conflictPause = 50 * time.Millisecond
+
 // Reconcile looks at an operation and does its next step.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	result, err := r.next(ctx, request)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	}
+	return result, err
+}
+
+func (r *Reconciler) next(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	op := &v1alpha1.VNFOperation{}
 	if err := r.O.Client.Get(ctx, request.NamespacedName, op); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -38,10 +51,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	j.instance.Look()
 	if j.instance.Status.Sequence >= op.Spec.Sequence { // killed between two writes
-		return reconcile.Result{}, j.close(ctx, j.instance.Status.Ended, op.Status.Error)
-	}
-	if err := j.open(ctx); err != nil {
-		return r.turn(ctx, j, "", err)
+		return reconcile.Result{}, j.close(ctx, j.instance.Status.Ended, j.instance.Status.Failure)
 	}
 	return r.look(ctx, j)
 }
@@ -49,7 +59,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // look does what the state asks for.
 func (r *Reconciler) look(ctx context.Context, j *job) (reconcile.Result, error) {
 	state := j.op.Now()
-	if state == v1alpha1.FailedTemp {
+	switch {
+	case state == v1alpha1.FailedTemp && j.op.Status.GivenUp:
+		return reconcile.Result{}, j.End(ctx, v1alpha1.Failed, j.op.Status.Error)
+	case state == v1alpha1.FailedTemp:
 		return reconcile.Result{}, nil // a client decides
 	}
 	if j.op.Status.Worker != r.O.process {
@@ -57,6 +70,9 @@ func (r *Reconciler) look(ctx context.Context, j *job) (reconcile.Result, error)
 			return reconcile.Result{}, j.settleOld(ctx)
 		}
 		return reconcile.Result{RequeueAfter: 1}, j.claim(ctx)
+	}
+	if err := j.open(ctx); err != nil {
+		return r.turn(ctx, j, "", err)
 	}
 	do := actionOf(j.op.Spec.Operation)
 	switch state {
