@@ -67,9 +67,9 @@ e2e: bundle magnumclient ansible
 	SLIPWAY_CLIENTS=1 SLIPWAY_ANSIBLE=$(abspath bin/ansible) go test -count=1 -timeout 30m ./stacks/devstack ./test/ansible
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 120m -v ./test/e2e
 
-# Clients newer than those of the stable release: magnumclient, because that of the stable
-# release cannot name a microversion, and ansible-core, so that the collection's tests run with
-# two. Only their modules and programs are taken.
+# Clients that are not installed: a newer magnumclient, because that of the stable release
+# cannot name a microversion, a newer ansible-core, so that the collection's tests run with two,
+# and tackerclient. Only their modules and programs are taken.
 APT_NEWEST = bin/apt-$(PACKAGE)
 NEWEST = -o Dir::Etc::sourcelist=$(abspath $(APT_NEWEST))/sources.list -o Dir::Etc::sourceparts=/dev/null -o Dir::State::lists=$(abspath $(APT_NEWEST))/lists \
 	-o Dir::Cache=$(abspath $(APT_NEWEST))/cache -o APT::Sandbox::User=root -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false
@@ -81,8 +81,10 @@ bin/magnumclient/magnumclient: PACKAGE = python3-magnumclient
 bin/magnumclient/magnumclient: SUITE = sid
 bin/ansible/ansible: PACKAGE = ansible-core
 bin/ansible/ansible: SUITE = trixie
+bin/tackerclient/tackerclient: PACKAGE = python3-tackerclient
+bin/tackerclient/tackerclient: SUITE = bookworm
 
-bin/magnumclient/magnumclient bin/ansible/ansible:
+bin/magnumclient/magnumclient bin/ansible/ansible bin/tackerclient/tackerclient:
 	rm -rf $(APT_NEWEST) $(@D)
 	mkdir -p $(APT_NEWEST)/lists/partial $(APT_NEWEST)/cache/archives/partial $(@D)
 	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $(SUITE) main" > $(APT_NEWEST)/sources.list
@@ -94,14 +96,7 @@ bin/magnumclient/magnumclient bin/ansible/ansible:
 
 # OpenStack's client with Debian's plug-in for Tacker drives the VNF lifecycle endpoint.
 tackerclient-test: bundle bin/tackerclient/tackerclient
-	SLIPWAY_BUNDLE=$(abspath bundle) SLIPWAY_TACKERCLIENT=$(abspath bin/tackerclient) go test -count=1 -run TestEndpoint/client -v ./addons/tacker/vnflcm/lifecycle
-
-bin/tackerclient/tackerclient:
-	rm -rf bin/tackerclient
-	mkdir -p bin/tackerclient
-	cd bin/tackerclient && apt-get download -q python3-tackerclient && dpkg-deb -x python3-tackerclient_*.deb .
-	mv bin/tackerclient/usr/lib/python3/dist-packages/* bin/tackerclient/
-	rm -r bin/tackerclient/usr bin/tackerclient/*.deb
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_TACKERCLIENT=$(abspath bin/tackerclient) go test -count=1 -run TestEndpoint/client -v ./addons/tacker/vnflcm/lifecycle
 
 # Databases of Magnum, made by Magnum itself on MariaDB and PostgreSQL, are read. As root.
 # SLIPWAY_UPDATE=1 writes the dumps and answers that other tests use anew.
