@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
-// replica is one running `slipway serve magnum`.
+// replica is one running API.
 type replica struct {
 	t       *testing.T
 	address string
@@ -40,9 +40,15 @@ type replica struct {
 // startReplica starts the command as a user would.
 func startReplica(t *testing.T, kubeconfig, token string, args ...string) *replica {
 	t.Helper()
+	return startServer(t, "magnum", kubeconfig, token, args...)
+}
+
+// startServer starts one of the APIs.
+func startServer(t *testing.T, api, kubeconfig, token string, args ...string) *replica {
+	t.Helper()
 	r := &replica{t: t, address: freeAddress(t), metrics: freeAddress(t), token: token, ended: make(chan error, 1), log: &syncBuffer{}}
 	cmd := New(ui.Streams{Err: r.log, Out: io.Discard})
-	cmd.SetArgs(append([]string{"magnum", "--kubeconfig", kubeconfig, "--listen", r.address, "--metrics-address", r.metrics, "--drain-time", "1s", "--os-cloud", "sandbox"}, args...))
+	cmd.SetArgs(append([]string{api, "--kubeconfig", kubeconfig, "--listen", r.address, "--metrics-address", r.metrics, "--drain-time", "1s", "--os-cloud", "sandbox"}, args...))
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	ctx, cancel := context.WithCancel(t.Context())
 	r.stop = cancel
@@ -86,6 +92,7 @@ func (r *replica) do(method, path string, body any, want int) map[string]any {
 	request.Header.Set("X-Auth-Token", r.token)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("OpenStack-API-Version", "container-infra latest")
+	request.Header.Set("Version", "2.0.0")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		r.t.Fatal(err)
@@ -116,12 +123,9 @@ func patch(operations ...string) []map[string]any {
 	return list
 }
 
-// TestMagnumServing runs two replicas on a real API server and a cloud: the
-// definitions take everything the API writes, what one replica wrote the other
-// shows at once, and one that is ended while requests come drains.
-func TestMagnumServing(t *testing.T) {
-	server := kubetest.Start(t)
-	sandbox := sandboxtest.Start(t)
+// files writes the kubeconfig, and clouds.yaml of the sandbox's administrator.
+func files(t *testing.T, server *kubetest.Server, sandbox *sandboxtest.Cloud) string {
+	t.Helper()
 	dir := t.TempDir()
 	kubeconfig, clouds := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "clouds.yaml")
 	if err := os.WriteFile(kubeconfig, server.Kubeconfig, 0o600); err != nil {
@@ -136,6 +140,16 @@ func TestMagnumServing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("OS_CLIENT_CONFIG_FILE", clouds)
+	return kubeconfig
+}
+
+// TestMagnumServing runs two replicas on a real API server and a cloud: the
+// definitions take everything the API writes, what one replica wrote the other
+// shows at once, and one that is ended while requests come drains.
+func TestMagnumServing(t *testing.T) {
+	server := kubetest.Start(t)
+	sandbox := sandboxtest.Start(t)
+	kubeconfig := files(t, server, sandbox)
 	public := images.ImageVisibilityPublic
 	for name, version := range map[string]string{"k134": "v1.34.2", "k135": "v1.35.0"} {
 		if _, err := images.Create(t.Context(), sandbox.Admin.Image(t), images.CreateOpts{Name: name, Visibility: &public, DiskFormat: "raw", ContainerFormat: "bare",
