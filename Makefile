@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient-test ansible tosca magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible tosca magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -56,7 +56,7 @@ MACHINES = ./internal/sandbox/container ./internal/sandbox/qemu
 # A real S3 server, for states and backups.
 S3_SERVER := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 
-e2e: bundle magnumclient ansible
+e2e: bundle magnumclient ansible tackerclient
 	GOBIN=$(abspath bin) go install $(S3_SERVER)
 	SLIPWAY_S3_SERVER=$(abspath bin/versitygw) go test -count=1 -run S3 ./stacks/engine ./internal/backup/target
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 2 -run '$(REAL_TESTS)|TestDocs' $(filter-out $(MACHINES),$(REAL))
@@ -64,6 +64,7 @@ e2e: bundle magnumclient ansible
 	OS_CLOUD= SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/devcloud/capo
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/moving
 	SLIPWAY_CLIENTS=1 SLIPWAY_MAGNUMCLIENT=$(abspath bin/magnumclient) go test -count=1 -run TestOpenStackClient ./addons/magnum/api
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_TACKERCLIENT=$(abspath bin/tackerclient) go test -count=1 -run TestTackerClient ./addons/tacker/vnflcm/lifecycle
 	SLIPWAY_CLIENTS=1 SLIPWAY_ANSIBLE=$(abspath bin/ansible) go test -count=1 -timeout 30m ./stacks/devstack ./test/ansible
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 120m -v ./test/e2e
 
@@ -76,6 +77,7 @@ NEWEST = -o Dir::Etc::sourcelist=$(abspath $(APT_NEWEST))/sources.list -o Dir::E
 
 magnumclient: bin/magnumclient/magnumclient
 ansible: bin/ansible/ansible
+tackerclient: bin/tackerclient/tackerclient
 
 bin/magnumclient/magnumclient: PACKAGE = python3-magnumclient
 bin/magnumclient/magnumclient: SUITE = sid
@@ -93,10 +95,6 @@ bin/magnumclient/magnumclient bin/ansible/ansible bin/tackerclient/tackerclient:
 	mv $(APT_NEWEST)/x/usr/lib/python3/dist-packages/* $(@D)/
 	if [ -d $(APT_NEWEST)/x/usr/bin ]; then mv $(APT_NEWEST)/x/usr/bin $(@D)/bin; fi
 	rm -r $(APT_NEWEST)
-
-# OpenStack's client with Debian's plug-in for Tacker drives the VNF lifecycle endpoint.
-tackerclient-test: bundle bin/tackerclient/tackerclient
-	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_TACKERCLIENT=$(abspath bin/tackerclient) go test -count=1 -run TestEndpoint/client -v ./addons/tacker/vnflcm/lifecycle
 
 # Databases of Magnum, made by Magnum itself on MariaDB and PostgreSQL, are read. As root.
 # SLIPWAY_UPDATE=1 writes the dumps and answers that other tests use anew.

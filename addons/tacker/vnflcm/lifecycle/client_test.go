@@ -62,9 +62,6 @@ func person(t *testing.T, identity *gophercloud.ServiceClient) string {
 
 func newClient(t *testing.T, w *world) *tackerclient {
 	t.Helper()
-	if os.Getenv("SLIPWAY_TACKERCLIENT") == "" {
-		t.Skip("set SLIPWAY_TACKERCLIENT to the folder of the modules, as make tackerclient-test does")
-	}
 	cloud := sandboxtest.Start(t)
 	identity := cloud.Admin.Identity(t)
 	project := person(t, identity)
@@ -140,8 +137,15 @@ func (c *tackerclient) last(kind string, state v1alpha1.OperationState) string {
 	return id
 }
 
-// byClient drives a cluster's life with OpenStack's client and tokens of a Keystone.
-func byClient(t *testing.T, w *world) {
+// TestTackerClient drives a cluster's life with OpenStack's client and tokens of a Keystone.
+//
+// proves: T-17
+func TestTackerClient(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("SLIPWAY_TACKERCLIENT") == "" {
+		t.Skip("set SLIPWAY_TACKERCLIENT to the folder of the modules, as make e2e does")
+	}
+	w := newWorld(t)
 	c := newClient(t, w)
 	old, next := w.onboard(t, build(t, "client", "1.34.4")), w.onboard(t, build(t, "client", "1.35.0"))
 	var made, shown object
