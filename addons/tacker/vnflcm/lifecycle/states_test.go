@@ -77,18 +77,23 @@ func states(t *testing.T, w *world) {
 	if d.there("states") || done["error"] == nil {
 		t.Errorf("rolled back: the cluster is there, or the error is not: %v", done)
 	}
-	// fail → FAILED, 200 with a body; what is left can be taken over.
-	second := d.start(id, "instantiate", d.instantiation(p.Deploy))
+	d.ends(id, p.Deploy)
+}
+
+// ends: fail → FAILED, 200 with a body; what is left can be taken over.
+func (d *door) ends(id string, files []string) {
+	d.t.Helper()
+	second := d.start(id, "instantiate", d.instantiation(files))
 	d.reach(second, v1alpha1.Processing)
 	d.expire(second)
 	if got := d.do("POST", "vnf_lcm_op_occs/"+second+"/fail", nil).want(200).document(); got["operationState"] != "FAILED" || got["error"] == nil {
-		t.Errorf("failed: %v", got)
+		d.t.Errorf("failed: %v", got)
 	}
 	d.do("POST", "vnf_lcm_op_occs/"+second+"/retry", nil).want(409)
 	d.do("DELETE", "vnf_instances/"+id, nil).want(409, "has left")
-	w.set(w.held, d.namespace, false)
-	d.run(id, "instantiate", d.instantiation(p.Deploy), v1alpha1.Completed)
-	d.do("POST", "vnf_instances/"+id+"/instantiate", d.instantiation(p.Deploy)).want(409, "INSTANTIATED")
+	d.w.set(d.w.held, d.namespace, false)
+	d.run(id, "instantiate", d.instantiation(files), v1alpha1.Completed)
+	d.do("POST", "vnf_instances/"+id+"/instantiate", d.instantiation(files)).want(409, "INSTANTIATED")
 	d.do("DELETE", "vnf_instances/"+id, nil).want(409, "Terminate it first")
 	d.run(id, "terminate", object{"terminationType": "FORCEFUL"}, v1alpha1.Completed)
 	d.do("POST", "vnf_instances/"+id+"/scale", object{"type": "SCALE_OUT", "aspectId": "workers_scale"}).want(409, "NOT_INSTANTIATED")
@@ -98,7 +103,7 @@ func states(t *testing.T, w *world) {
 	location = d.do("PATCH", "vnf_instances/"+id, object{"metadata": object{"a": nil, "c": "d"}}).want(202).header.Get("Location")
 	d.reach(location[strings.LastIndexByte(location, '/')+1:], v1alpha1.Completed)
 	if now := d.do("GET", "vnf_instances/"+id, nil).document(); now["vnfInstanceName"] != "new" || fmt.Sprint(now["metadata"]) != "map[c:d]" {
-		t.Errorf("modified %v", now)
+		d.t.Errorf("modified %v", now)
 	}
 	d.do("DELETE", "vnf_instances/"+id, nil).want(204)
 }

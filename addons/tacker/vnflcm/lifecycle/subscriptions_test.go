@@ -156,6 +156,15 @@ func subscriptions(t *testing.T, w *world) {
 	eventually(t, "the deletion", func() (bool, string) {
 		return n.said("/oauth2/all") == want+"; VnfIdentifierDeletionNotification", n.said("/oauth2/all")
 	})
+	n.contents(t, id, all.str("id"))
+	d.noSecrets(clientSecret, basicPassword, accessToken)
+	d.do("DELETE", "subscriptions/"+all.str("id"), nil).want(204)
+	d.do("GET", "subscriptions/"+all.str("id"), nil).want(404)
+}
+
+// contents are what the filtered subscriber got, and what is in full and short ones.
+func (n *nfvo) contents(t *testing.T, id, all string) {
+	t.Helper()
 	if got := n.said("/basic/few"); got != "SCALE COMPLETED RESULT" || n.said("/nobody") != "" {
 		t.Errorf("filtered: %q, and %q", got, n.said("/nobody"))
 	}
@@ -165,12 +174,9 @@ func subscriptions(t *testing.T, w *world) {
 	n.mu.Lock()
 	last := n.got["/oauth2/all"][3]
 	n.mu.Unlock()
-	if vnfcs, _ := last["affectedVnfcs"].([]any); len(vnfcs) != 8 || last["subscriptionId"] != all.str("id") {
+	if vnfcs, _ := last["affectedVnfcs"].([]any); len(vnfcs) != 8 || last["subscriptionId"] != all {
 		t.Errorf("full: %v", last)
 	}
-	d.noSecrets(clientSecret, basicPassword, accessToken)
-	d.do("DELETE", "subscriptions/"+all.str("id"), nil).want(204)
-	d.do("GET", "subscriptions/"+all.str("id"), nil).want(404)
 }
 
 func refusedSubscriptions(t *testing.T, d *door, n *nfvo) {
