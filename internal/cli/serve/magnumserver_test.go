@@ -168,6 +168,7 @@ func TestMagnumServing(t *testing.T) {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
+	var err error
 	if second.kube, err = client.New(server.Config, client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
