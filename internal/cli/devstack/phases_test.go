@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -35,7 +34,7 @@ func TestPhasesOnACloud(t *testing.T) {
 	if err := os.WriteFile(kubeconfig, server.Kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, "SLIPWAY_MODE=external", "SLIPWAY_KUBECONFIG="+kubeconfig)
+	w := newWorld(t, onSandbox(t), "SLIPWAY_MODE=external", "SLIPWAY_KUBECONFIG="+kubeconfig)
 	w.kubeconfig = kubeconfig
 	stack := []string{"stack pre-install", "stack install", "stack post-config", "stack extra", "stack test-config"}
 	var image string
@@ -62,8 +61,8 @@ func TestPhasesOnACloud(t *testing.T) {
 		if run == 0 { // its secret is lost: another one takes its place
 			w.must(os.Remove(w.path("stack/data/slipway/credential/clouds.yaml")))
 			w.phases("stack extra")
-			if second = w.credential(); second == first || held(t, w.sandbox) != 1 {
-				t.Errorf("after the loss of credential %s there is %s, of %d", first, second, held(t, w.sandbox))
+			if second = w.credential(); second == first || w.held() != 1 {
+				t.Errorf("after the loss of credential %s there is %s, of %d", first, second, w.held())
 			}
 		}
 		// The second run has no network.
@@ -77,7 +76,7 @@ func TestPhasesOnACloud(t *testing.T) {
 	w.cluster()
 	w.phases("unstack")
 	w.none()
-	if n := held(t, w.sandbox); n != 0 {
+	if n := w.held(); n != 0 {
 		t.Errorf("%d application credentials are left", n)
 	}
 	w.ended()
@@ -130,7 +129,7 @@ func (w *world) inCatalog(run int) {
 	if len(rows) != 1 || rows[0]["name"] != "k8s-v1-34-4" {
 		w.t.Errorf("run %d: templates for the user demo: %v", run, rows)
 	}
-	if n := held(w.t, w.sandbox); n != 1 {
+	if n := w.held(); n != 1 {
 		w.t.Errorf("run %d: %d application credentials", run, n)
 	}
 }
@@ -138,7 +137,12 @@ func (w *world) inCatalog(run int) {
 // openstack runs the command as the user demo.
 func (w *world) openstack(args ...string) string {
 	w.t.Helper()
-	cmd := exec.CommandContext(w.t.Context(), "openstack", append([]string{"--os-cloud", "devstack"}, args...)...)
+	return w.openstackAs("devstack", args...)
+}
+
+func (w *world) openstackAs(entry string, args ...string) string {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), "openstack", append([]string{"--os-cloud", entry}, args...)...)
 	cmd.Env = w.env
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -200,20 +204,34 @@ func (w *world) credential() string {
 	return id
 }
 
-// running checks that the units are enabled and their processes there.
+// services are those that the plugin starts.
+func (w *world) services() []string {
+	services := []string{"slipway-api", "slipway-controllers"}
+	if w.room.whole {
+		services = append(services, "slipway-k3s")
+	}
+	return services
+}
+
+// is asks systemd about the unit of a service.
+func (w *world) is(state, service string) bool {
+	cmd := w.room.command(w.t.Context(), "systemctl", "is-"+state, "devstack@"+service+".service")
+	cmd.Env = w.env
+	return cmd.Run() == nil
+}
+
+// running checks that the units are enabled and active.
 func (w *world) running() {
 	w.t.Helper()
-	for _, service := range []string{"slipway-api", "slipway-controllers"} {
-		unit := w.path("units/devstack@" + service + ".service")
-		text, err := os.ReadFile(unit + ".pid")
-		w.must(err)
-		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		w.must(err)
-		if _, disabled := os.Stat(unit + ".enabled"); disabled != nil || syscall.Kill(pid, 0) != nil {
+	for _, service := range w.services() {
+		if !w.is("enabled", service) || !w.is("active", service) {
 			w.t.Errorf("%s does not run\n%s", service, w.logs())
 		}
 	}
 }
+
+// held counts the application credentials of the user demo.
+func (w *world) held() int { return held(w.t, w.site.admin, w.site.member) }
 
 // none checks that unstack left no cluster.
 func (w *world) none() {
@@ -226,17 +244,9 @@ func (w *world) none() {
 // ended checks that no service runs.
 func (w *world) ended() {
 	w.t.Helper()
-	files, err := filepath.Glob(w.path("units/*.pid"))
-	if err != nil || len(files) != 2 {
-		w.t.Errorf("services: %q (%v)", files, err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		w.must(err)
-		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		w.must(err)
-		if err := syscall.Kill(pid, 0); err == nil {
-			w.t.Errorf("%s still runs", filepath.Base(file))
+	for _, service := range w.services() {
+		if w.is("enabled", service) || w.is("active", service) {
+			w.t.Errorf("%s still runs", service)
 		}
 	}
 }
@@ -248,7 +258,7 @@ func TestK3sTakesItsConfiguration(t *testing.T) {
 	if os.Getenv("SLIPWAY_BUNDLE") == "" {
 		t.Skip("SLIPWAY_BUNDLE names no bundle: run make e2e")
 	}
-	w := newWorld(t, "SLIPWAY_K3S_PORT="+strconv.Itoa(freePort(t)))
+	w := newWorld(t, onSandbox(t), "SLIPWAY_K3S_PORT="+strconv.Itoa(freePort(t)))
 	w.phases("stack pre-install", "stack install", "stack post-config")
 	if info, err := os.Stat(w.path("stack/data/slipway/k3s/agent/images/slipway.tar")); err != nil || info.Size() < 10<<20 {
 		t.Errorf("container images: %v (%v)", info, err)

@@ -122,9 +122,9 @@ func clouds(t *testing.T, sandbox *sandboxtest.Cloud) string {
 }
 
 // held counts the application credentials of the user demo.
-func held(t *testing.T, sandbox *sandboxtest.Cloud) int {
+func held(t *testing.T, admin, member sandboxtest.Clients) int {
 	t.Helper()
-	pages, err := users.List(sandbox.Admin.Identity(t), users.ListOpts{Name: "demo"}).AllPages(t.Context())
+	pages, err := users.List(admin.Identity(t), users.ListOpts{Name: "demo"}).AllPages(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func held(t *testing.T, sandbox *sandboxtest.Cloud) int {
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%v (%v)", list, err)
 	}
-	pages, err = applicationcredentials.List(sandbox.Member.Identity(t), list[0].ID, nil).AllPages(t.Context())
+	pages, err = applicationcredentials.List(member.Identity(t), list[0].ID, nil).AllPages(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestPrepareAndUnstack(t *testing.T) {
 		if want := dir + "/slipway/images.yaml\n" + dir + "/slipway/templates.yaml\n"; err != nil || text != want {
 			t.Fatalf("%v: %s", err, text)
 		}
-		if n := held(t, sandbox); n != 1 {
+		if n := held(t, sandbox.Admin, sandbox.Member); n != 1 {
 			t.Errorf("%d credentials", n)
 		}
 	}
@@ -159,7 +159,7 @@ func TestPrepareAndUnstack(t *testing.T) {
 		t.Errorf("without an image: %v", err)
 	}
 	for range 2 { // there is no management cluster, as after a stack.sh that failed early
-		if text, err := run(t, "unstack"); err != nil || held(t, sandbox) != 0 {
+		if text, err := run(t, "unstack"); err != nil || held(t, sandbox.Admin, sandbox.Member) != 0 {
 			t.Errorf("%v: %s", err, text)
 		}
 	}

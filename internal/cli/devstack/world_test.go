@@ -2,6 +2,7 @@ package devstack_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -27,20 +28,47 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 )
 
-// world is a host with the plugin, whose OpenStack is a sandbox without machines and whose
-// management cluster is an API server. The program, the openstack command and the services
-// are real; systemd, iptables and sudo are stand-ins.
+// world is a host with the plugin and an OpenStack. The program, the openstack command and
+// the services are real. On a sandbox, systemd and iptables are stand-ins and the management
+// cluster is an API server; on a devcloud these are real too.
 type world struct {
-	t       *testing.T
-	sandbox *sandboxtest.Cloud
-	work    string
-	env     []string
-	local   []string
+	t    *testing.T
+	site site
+	// room is where the host's processes are.
+	room  *room
+	work  string
+	env   []string
+	local []string
 	// kubeconfig leads to the management cluster.
 	kubeconfig string
 	web        *httptest.Server
 	requests   *counter
 	outside    *outside
+}
+
+// site is an OpenStack, and where a host in it is.
+type site struct {
+	admin, member sandboxtest.Clients
+	// keystone is its URL, clouds the path of a clouds.yaml as devstack writes it.
+	keystone, clouds string
+	// host is the host's address, test the one at which it reaches the test.
+	host, test string
+	// network is the path of the host's network namespace, empty for this one's.
+	network string
+	// settings are lines of local.conf, variables those that devstack sets.
+	settings, variables []string
+}
+
+// onSandbox is a sandbox without machines.
+func onSandbox(t *testing.T) site {
+	t.Helper()
+	sandbox := sandboxtest.Start(t)
+	// devstack's Keystone has it before plugins are asked (lib/keystone).
+	if _, err := projects.Create(t.Context(), sandbox.Admin.Identity(t), projects.CreateOpts{Name: "service", DomainID: "default"}).Extract(); err != nil {
+		t.Fatal(err)
+	}
+	return site{admin: sandbox.Admin, member: sandbox.Member, keystone: sandbox.URL() + "/identity", clouds: clouds(t, sandbox), host: "127.0.0.1", test: "127.0.0.1",
+		settings: []string{"SLIPWAY_API_PORT=" + strconv.Itoa(freePort(t))}}
 }
 
 // outside stands for everything that is not on the host: a proxy that lets nobody out, and
@@ -66,15 +94,12 @@ func (o *outside) hosts() []string {
 // counter counts the bytes of the node image that were fetched.
 type counter struct{ uploads int }
 
-func newWorld(t *testing.T, local ...string) *world {
+func newWorld(t *testing.T, on site, local ...string) *world {
 	t.Helper()
-	w := &world{t: t, sandbox: sandboxtest.Start(t), work: t.TempDir(), requests: &counter{}, outside: &outside{}}
-	proxy := httptest.NewServer(w.outside)
-	t.Cleanup(proxy.Close)
+	w := &world{t: t, site: on, work: t.TempDir(), requests: &counter{}, outside: &outside{}}
+	proxy := w.serve(w.outside)
+	w.room = newRoom(t, w.work, on.network)
 	t.Cleanup(func() { w.phases("unstack") }) // ends the services also of a failed test
-	// devstack's Keystone has it before plugins are asked (lib/keystone).
-	_, err := projects.Create(t.Context(), w.sandbox.Admin.Identity(t), projects.CreateOpts{Name: "service", DomainID: "default"}).Extract()
-	w.must(err)
 	program, err := os.Executable()
 	w.must(err)
 	sum := w.install(program, "download/slipway")
@@ -82,29 +107,49 @@ func newWorld(t *testing.T, local ...string) *world {
 	w.must(os.MkdirAll(w.path("stack/data"), 0o755))
 	node := imagetest.Qcow2(imagetest.Disk(1, 2), imagetest.Options{})
 	digest := sha256.Sum256(node)
-	w.web = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	w.web = w.serve(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && r.Header.Get("Range") == "" {
 			w.requests.uploads++
 		}
 		http.ServeContent(rw, r, "node.qcow2", time.Time{}, bytes.NewReader(node))
 	}))
-	t.Cleanup(w.web.Close)
-	port := freePort(t)
-	w.local = append(local, "SLIPWAY_BUNDLE_DIR="+os.Getenv("SLIPWAY_BUNDLE"), "SLIPWAY_SMALL_MACHINE=True",
-		"SLIPWAY_BINARY_URL=file://"+w.path("download/slipway"), "SLIPWAY_BINARY_SHA256="+sum, "SLIPWAY_API_PORT="+strconv.Itoa(port),
+	w.local = append(append(local, on.settings...), "SLIPWAY_BUNDLE_DIR="+os.Getenv("SLIPWAY_BUNDLE"), "SLIPWAY_SMALL_MACHINE=True",
+		"SLIPWAY_BINARY_URL=file://"+w.path("download/slipway"), "SLIPWAY_BINARY_SHA256="+sum,
 		"SLIPWAY_NODE_IMAGE_URL="+w.web.URL+"/node.qcow2", "SLIPWAY_NODE_IMAGE_SHA256="+hex.EncodeToString(digest[:]), "SLIPWAY_NODE_IMAGE_KUBERNETES_VERSION=v1.34.4",
-		"SLIPWAY_UNSTACK_TIMEOUT=2m")
+		"SLIPWAY_UNSTACK_TIMEOUT=5m")
 	w.conf()
-	testdata, err := filepath.Abs("testdata")
-	w.must(err)
-	harness, err := filepath.Abs("../../../stacks/devstack/testdata")
-	w.must(err)
-	plugin, err := filepath.Abs("../../../devstack")
-	w.must(err)
-	w.env = []string{"PATH=" + testdata + ":/usr/sbin:/usr/bin:/sbin:/bin", "WORK=" + w.work, "HARNESS=" + harness, "PLUGIN=" + plugin, "HOME=" + w.work,
-		"HOST_IP=127.0.0.1", "KEYSTONE_SERVICE_URI=" + w.sandbox.URL() + "/identity", "OS_CLIENT_CONFIG_FILE=" + clouds(t, w.sandbox), "SLIPWAY_DEVSTACK=" + os.Getenv("SLIPWAY_DEVSTACK"),
-		"http_proxy=" + proxy.URL, "https_proxy=" + proxy.URL, "no_proxy=127.0.0.1,localhost"}
+	w.env = append(w.variables(), "http_proxy="+proxy.URL, "https_proxy="+proxy.URL, "no_proxy=127.0.0.1,localhost,"+on.test+","+on.host)
 	return w
+}
+
+// variables are those of stack.sh.
+func (w *world) variables() []string {
+	w.t.Helper()
+	var folders []string
+	for _, name := range []string{"testdata", "testdata/standin", "../../../stacks/devstack/testdata", "../../../devstack"} {
+		folder, err := filepath.Abs(name)
+		w.must(err)
+		folders = append(folders, folder)
+	}
+	programs := folders[0] + ":"
+	if !w.room.whole {
+		programs += folders[1] + ":"
+	}
+	return append(slices.Clone(w.site.variables), "PATH="+programs+"/usr/sbin:/usr/bin:/sbin:/bin", "WORK="+w.work, "HARNESS="+folders[2], "PLUGIN="+folders[3], "HOME="+w.work,
+		"HOST_IP="+w.site.host, "KEYSTONE_SERVICE_URI="+w.site.keystone, "OS_CLIENT_CONFIG_FILE="+w.site.clouds, "SLIPWAY_DEVSTACK="+os.Getenv("SLIPWAY_DEVSTACK"))
+}
+
+// serve serves where the host reaches it.
+func (w *world) serve(handler http.Handler) *httptest.Server {
+	w.t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(w.site.test, "0"))
+	w.must(err)
+	server := httptest.NewUnstartedServer(handler)
+	w.must(server.Listener.Close())
+	server.Listener = listener
+	server.Start()
+	w.t.Cleanup(server.Close)
+	return server
 }
 
 func (w *world) must(err error) {
@@ -151,7 +196,10 @@ func freePort(t *testing.T) int {
 // phases runs phases of stack.sh, unstack.sh or clean.sh.
 func (w *world) phases(phases ...string) string {
 	w.t.Helper()
-	cmd := exec.Command("/bin/bash", append([]string{"../../../stacks/devstack/testdata/stack.sh"}, phases...)...)
+	// Not the test's context: it has ended when the services of a failed test are.
+	stack, err := filepath.Abs("../../../stacks/devstack/testdata/stack.sh")
+	w.must(err)
+	cmd := w.room.command(context.Background(), "/bin/bash", append([]string{stack}, phases...)...)
 	cmd.Env = w.env
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -162,6 +210,10 @@ func (w *world) phases(phases ...string) string {
 
 // logs are those of the services.
 func (w *world) logs() string {
+	if w.room.whole {
+		out, _ := w.room.command(context.Background(), "journalctl", "--no-pager", "--output=cat", "-n", "80", "-u", "devstack@*").CombinedOutput()
+		return string(out)
+	}
 	var all strings.Builder
 	files, _ := filepath.Glob(w.path("units/*.log"))
 	for _, file := range files {
@@ -189,7 +241,7 @@ func (w *world) rows(args ...string) (rows []map[string]any) {
 // nodeImages are the images of the plugin.
 func (w *world) nodeImages() []images.Image {
 	w.t.Helper()
-	pages, err := images.List(w.sandbox.Admin.Image(w.t), images.ListOpts{Name: "slipway-node-v1.34.4"}).AllPages(w.t.Context())
+	pages, err := images.List(w.site.admin.Image(w.t), images.ListOpts{Name: "slipway-node-v1.34.4"}).AllPages(w.t.Context())
 	w.must(err)
 	list, err := images.ExtractImages(pages)
 	w.must(err)

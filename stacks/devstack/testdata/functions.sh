@@ -70,6 +70,7 @@ function run_process {
         if [[ -n "$environment" ]]; then
             printf 'Environment = %s\n' "$environment"
         fi
+        printf '[Install]\nWantedBy = multi-user.target\n'
     } > "$SYSTEMD_DIR/devstack@$service.service"
     $SYSTEMCTL daemon-reload
     $SYSTEMCTL enable "devstack@$service.service"

@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // startTime is how long a service may take until it serves, on a machine that
@@ -238,6 +236,19 @@ func (c *Cloud) Command(ctx context.Context, name string, args ...string) (*exec
 	return inside.command(ctx, name, args...), nil
 }
 
+// Network is the path of the running cloud's network namespace: who is in it has the cloud's
+// own address, as a host of DevStack has.
+func (c *Cloud) Network() (string, error) {
+	inside, runs := c.running()
+	if !runs {
+		return "", fmt.Errorf("no devcloud runs in %s: make devcloud-up", c.dir)
+	}
+	return fmt.Sprintf("/proc/%d/ns/net", inside.pid), nil
+}
+
+// External is the network of floating IPs.
+func (c *Cloud) External() netip.Prefix { return c.external() }
+
 // Query asks a database of the services, past their APIs, and returns the rows
 // with tabs between the columns.
 func (c *Cloud) Query(ctx context.Context, database, statements string) ([]string, error) {
@@ -247,51 +258,4 @@ func (c *Cloud) Query(ctx context.Context, database, statements string) ([]strin
 	}
 	out, err := inside.sql(ctx, database, statements)
 	return slices.DeleteFunc(strings.Split(out, "\n"), func(line string) bool { return line == "" }), err
-}
-
-// Memory is what processes have in memory, in bytes.
-type Memory struct {
-	// Resident is all of it.
-	Resident int64
-	// Own is the part that is no page of a file: programs and libraries are shared
-	// by processes, and the kernel drops them when it must.
-	Own int64
-}
-
-// MemoryOf is that of a process, nothing if there is none.
-func MemoryOf(pid int) Memory {
-	var pages, resident, shared int64
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if _, err := fmt.Sscan(string(text), &pages, &resident, &shared); err != nil {
-		return Memory{}
-	}
-	size := int64(unix.Getpagesize())
-	return Memory{resident * size, (resident - shared) * size}
-}
-
-// Memory is that of the processes inside with a text in their command line,
-// together.
-func (c *Cloud) Memory(text string) (sum Memory, err error) {
-	inside, runs := c.running()
-	if !runs {
-		return sum, fmt.Errorf("no devcloud runs in %s: make devcloud-up", c.dir)
-	}
-	space, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", inside.pid))
-	if err != nil {
-		return sum, err
-	}
-	folders, err := filepath.Glob("/proc/[0-9]*")
-	for _, f := range folders {
-		if other, _ := os.Readlink(f + "/ns/pid"); other != space {
-			continue
-		}
-		line, _ := os.ReadFile(f + "/cmdline")
-		pid, no := strconv.Atoi(filepath.Base(f))
-		if no != nil || !strings.Contains(strings.ReplaceAll(string(line), "\x00", " "), text) {
-			continue
-		}
-		one := MemoryOf(pid)
-		sum.Resident, sum.Own = sum.Resident+one.Resident, sum.Own+one.Own
-	}
-	return sum, err
 }
