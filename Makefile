@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient ansible tosca magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient ansible tosca magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -170,7 +170,7 @@ devcloud-down:
 # Slipway and the contract suite on it; the bundle is needed for the seed's image
 # and an API server. The devcloud ends also when something fails.
 devcloud-test: bundle build devcloud-up
-	@status=0; $(MAKE) devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud bench-magnum || status=$$?; \
+	@status=0; $(MAKE) devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud bench-magnum || status=$$?; \
 	$(MAKE) devcloud-down && exit $$status
 
 ON_DEVCLOUD = SLIPWAY_DEVCLOUD=$(abspath $(DEVCLOUD)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE))
@@ -183,6 +183,11 @@ devcloud-environment:
 
 devcloud-capo:
 	$(ON_DEVCLOUD) go test -count=1 -timeout 20m -v ./test/devcloud/capo
+
+# The devstack plugin on a host of the devcloud, with a real k3s, systemd and iptables.
+# Before what leaves things: it counts what is left.
+devcloud-devstack:
+	$(ON_DEVCLOUD) go test -count=1 -timeout 60m -run TestPhasesOnADevcloud -v ./internal/cli/devstack
 
 # The devcloud with machines: a seed with Cluster API in a guest of a real Nova.
 # It is another folder, because it has other packages. Without KVM it wants two

@@ -168,6 +168,9 @@ func TestMountsGoDeepestFirst(t *testing.T) {
 	var calls []string
 	bridge := true
 	run := func(_ context.Context, program string, args ...string) (string, error) {
+		if strings.HasSuffix(program, "tables") {
+			return "", nil // there are no chains
+		}
 		call := program + " " + strings.Join(args, " ")
 		calls = append(calls, call)
 		if call == "ip link show cni0" && !bridge {

@@ -72,8 +72,8 @@ const killTime = 30 * time.Second
 
 // Sweep ends what a stopped k3s left running: systemd stops only its main process
 // (KillMode=process of devstack's units), so containers and their shims go on. It
-// unmounts what they had mounted, and removes their bridge. dir is the plugin's folder;
-// proc is /proc.
+// unmounts what they had mounted, and removes their bridge and the chains of iptables. dir is
+// the plugin's folder; proc is /proc.
 func Sweep(ctx context.Context, run Runner, dir, proc string) error {
 	k3s := filepath.Join(dir, k3sFolder)
 	if _, err := os.Stat(k3s); errors.Is(err, os.ErrNotExist) {
@@ -97,7 +97,7 @@ func Sweep(ctx context.Context, run Runner, dir, proc string) error {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	return errors.Join(unmount(ctx, run, k3s, proc), unlink(ctx, run))
+	return errors.Join(unmount(ctx, run, k3s, proc), unlink(ctx, run), unchain(ctx, run))
 }
 
 // unmount unmounts what is mounted for containers, the deepest first.

@@ -27,7 +27,7 @@ func parts() []part {
 		{"magnum-databases", "magnum-databases", "databases that Magnum itself makes, and what its API answers on them", false},
 		{"upgrade", "upgrade-test", "an environment of an older Slipway becomes this one, on machines", false},
 		{"machines", "devcloud-machines", "a seed in a guest of a real Nova", false},
-		{"devcloud", "devcloud-test", "the contract suite, an environment and Magnum on a real OpenStack", false},
+		{"devcloud", "devcloud-test", "the contract suite, an environment, the devstack plugin and Magnum on a real OpenStack", false},
 	}
 }
 

@@ -1,0 +1,53 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestChainsOfK3sGo has a table as iptables prints it after k3s has ended: what is of others
+// stays, a comment with words is one argument, and a chain goes when nothing leads to it.
+func TestChainsOfK3sGo(t *testing.T) {
+	t.Parallel()
+	const table = `-P INPUT DROP
+-N DOCKER
+-N KUBE-FIREWALL
+-N KUBE-SERVICES
+-A INPUT -m comment --comment "kubernetes health check service ports" -j KUBE-SERVICES
+-A INPUT -s 10.42.0.0/16 -m comment --comment slipway-devstack -j ACCEPT
+-A OUTPUT -j KUBE-FIREWALL
+-A DOCKER -m comment --comment "not KUBE-SERVICES" -j RETURN
+-A KUBE-SERVICES -m comment --comment "to \"it\"" -j KUBE-FIREWALL
+`
+	var did []string
+	run := func(_ context.Context, program string, args ...string) (string, error) {
+		if program == "ip6tables" || args[2] == "mangle" {
+			return "", errors.New("not in this kernel")
+		}
+		if args[3] == "-S" {
+			return map[string]string{"filter": table}[args[2]], nil
+		}
+		did = append(did, strings.Join(args[2:], "|"))
+		return "", nil
+	}
+	if err := unchain(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"filter|-D|INPUT|-m|comment|--comment|kubernetes health check service ports|-j|KUBE-SERVICES", "filter|-D|OUTPUT|-j|KUBE-FIREWALL",
+		"filter|-F|KUBE-FIREWALL", "filter|-F|KUBE-SERVICES", "filter|-X|KUBE-FIREWALL", "filter|-X|KUBE-SERVICES"}
+	if !slices.Equal(did, want) {
+		t.Errorf("%q", did)
+	}
+	refused := func(_ context.Context, _ string, args ...string) (string, error) {
+		if args[3] == "-S" {
+			return table, nil
+		}
+		return "", errors.New("refused")
+	}
+	if err := unchain(t.Context(), refused); err == nil || !strings.Contains(err.Error(), "table filter of iptables") {
+		t.Errorf("refused: %v", err)
+	}
+}
