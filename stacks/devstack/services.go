@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/internal/component"
 )
 
 // The services of the plugin as devstack knows them; the unit of each is
@@ -110,7 +112,9 @@ func (s Settings) K3sKubeconfig() string { return s.path("k3s.kubeconfig") }
 // k3sConfig is the configuration file of k3s: one node, without what devstack or Slipway
 // has of its own.
 func (s Settings) k3sConfig() (string, error) {
+	pause, _ := component.Find("pause") // it is in the catalogue; k3s' own would be fetched
 	text, err := yaml.Marshal(map[string]any{
+		"pause-image":             pause.Ref,
 		"data-dir":                s.K3sDir(),
 		"node-ip":                 s.HostIP.String(),
 		"advertise-address":       s.HostIP.String(),

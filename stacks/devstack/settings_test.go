@@ -196,7 +196,7 @@ func TestFilesAreForTheirOwnerOnly(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(s.Dir, "k3s.yaml"))
-	for _, want := range []string{"- traefik", "- servicelb", "cluster-cidr: 10.42.0.0/16", "node-ip: 192.0.2.7", `write-kubeconfig-mode: "0600"`, "secrets-encryption: true"} {
+	for _, want := range []string{"- traefik", "- servicelb", "cluster-cidr: 10.42.0.0/16", "node-ip: 192.0.2.7", `write-kubeconfig-mode: "0600"`, "pause-image: registry.k8s.io/pause:", "secrets-encryption: true"} {
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("k3s has no %q: %v\n%s", want, err, text)
 		}

@@ -2,6 +2,7 @@ package devstack_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -54,6 +55,20 @@ func newDevstackHost(t *testing.T) *devstackHost {
 	return d
 }
 
+// adapted tells k3s what kind of machine this is, by files that k3s reads besides the
+// plugin's. The disk is shared with all that others keep on it, and root may not lower the
+// OOM score of a process everywhere.
+func (d *devstackHost) adapted() {
+	d.t.Helper()
+	for name, text := range map[string]string{
+		"k3s.yaml.d/room.yaml":                         "kubelet-arg: [\"eviction-hard=nodefs.available<1Gi,imagefs.available<1Gi,nodefs.inodesFree<1%,memory.available<100Mi\", image-gc-high-threshold=100]\n",
+		"k3s/agent/etc/containerd/config-v3.toml.tmpl": "{{ template \"base\" . }}\n[plugins.'io.containerd.cri.v1.runtime']\n  restrict_oom_score_adj = true\n",
+	} {
+		file := d.path("stack/data/slipway/" + name)
+		d.must(errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)))
+	}
+}
+
 // onDevcloud is the devcloud as DevStack would tell of it: the administrator of the whole
 // system has no project.
 func (d *devstackHost) onDevcloud() site {
@@ -77,7 +92,8 @@ func (d *devstackHost) onDevcloud() site {
 	d.must(os.WriteFile(path, text, 0o600))
 	return site{admin: d.login(path, "devstack-admin"), member: d.login(path, "devstack"), keystone: "http://" + d.cloud.Address().String() + ":5000/v3", clouds: path,
 		host: d.cloud.Address().String(), test: d.cloud.HostAddress().String(), network: d.network,
-		variables: []string{"FLOATING_RANGE=" + d.cloud.External().String()}}
+		// The machine may be busy with other tests.
+		variables: []string{"FLOATING_RANGE=" + d.cloud.External().String(), "SERVICE_TIMEOUT=600"}}
 }
 
 func (d *devstackHost) login(path, entry string) sandboxtest.Clients {

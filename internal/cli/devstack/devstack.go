@@ -176,7 +176,7 @@ func folderCommand(use, short, long string, run func(ctx context.Context, dir st
 
 func newSweep() *cobra.Command {
 	return folderCommand("sweep", "End what a stopped k3s left running",
-		"Ends containers of a k3s that was stopped, and removes their mounts and their bridge.\nThe data of k3s stay.",
+		"Ends containers of a k3s that was stopped, and removes their mounts, their bridge and\nthe chains of iptables. The data of k3s stay.",
 		func(ctx context.Context, dir string) error { return devstack.Sweep(ctx, asRoot, dir, "/proc") })
 }
 

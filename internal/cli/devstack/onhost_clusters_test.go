@@ -57,6 +57,9 @@ func (d *devstackHost) shop() {
 // connects.
 func (d *devstackHost) connected(address string) {
 	d.t.Helper()
+	if rules := d.inNetwork("iptables", "-w", "-S", "INPUT"); !strings.HasPrefix(rules, "-P INPUT DROP") || !strings.Contains(rules, "-s 10.42.0.0/16 -m comment --comment slipway-devstack -j ACCEPT") {
+		d.t.Errorf("the firewall is\n%s", rules)
+	}
 	listener := d.listen(net.JoinHostPort(address, "6443"))
 	defer listener.Close()
 	caller := make(chan string, 1)

@@ -24,6 +24,7 @@ const patience = 6 * time.Minute
 func TestPhasesOnADevcloud(t *testing.T) {
 	d := newDevstackHost(t)
 	host, before := d.host(), d.rows()
+	d.adapted()
 	stack := []string{"stack pre-install", "stack install", "stack post-config", "stack extra", "stack test-config"}
 	d.phases(stack...)
 	d.stacked(0)
