@@ -62,7 +62,8 @@ func (d *devstackHost) adapted() {
 	d.t.Helper()
 	for name, text := range map[string]string{
 		"k3s.yaml.d/room.yaml":                         "kubelet-arg: [\"eviction-hard=nodefs.available<1Gi,imagefs.available<1Gi,nodefs.inodesFree<1%,memory.available<100Mi\", image-gc-high-threshold=100]\n",
-		"k3s/agent/etc/containerd/config-v3.toml.tmpl": "{{ template \"base\" . }}\n[plugins.'io.containerd.cri.v1.runtime']\n  restrict_oom_score_adj = true\n",
+		"k3s/agent/etc/containerd/config-v3.toml.tmpl": "imports = [\"" + d.path("stack/data/slipway/room.toml") + "\"]\n{{ template \"base\" . }}\n",
+		"room.toml": "version = 3\n[plugins.'io.containerd.cri.v1.runtime']\n  restrict_oom_score_adj = true\n",
 	} {
 		file := d.path("stack/data/slipway/" + name)
 		d.must(errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)))
