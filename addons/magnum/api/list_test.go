@@ -51,7 +51,7 @@ func (anybody) Validate(context.Context, string, string) (*keystone.Token, error
 
 func (anybody) Forget(string) {}
 
-func (anybody) ProjectExists(context.Context, string) (bool, error) { return true, nil }
+func (anybody) ProjectExistsFor(context.Context, string, string) (bool, error) { return true, nil }
 
 // stocked is a server with n clusters of project p, complete, that has neither
 // a cloud nor an API server.

@@ -176,7 +176,7 @@ func (broken) Validate(context.Context, string, string) (*keystone.Token, error)
 
 func (broken) Forget(string) {}
 
-func (broken) ProjectExists(context.Context, string) (bool, error) {
+func (broken) ProjectExistsFor(context.Context, string, string) (bool, error) {
 	return false, keystone.ErrUnavailable
 }
 

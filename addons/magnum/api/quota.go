@@ -103,7 +103,7 @@ func createQuota(c *call) error {
 	if project == "" {
 		return badRequest("Must provide a valid project ID.")
 	}
-	exists, err := c.s.o.Tokens.ProjectExists(c.ctx(), project)
+	exists, err := c.s.o.Tokens.ProjectExistsFor(c.ctx(), c.token.ID, project)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ import (
 // Tokens knows who calls.
 type Tokens interface {
 	Validate(ctx context.Context, token, serviceToken string) (*keystone.Token, error)
-	ProjectExists(ctx context.Context, id string) (bool, error)
+	ProjectExistsFor(ctx context.Context, token, id string) (bool, error)
 	// Forget drops what is remembered of a token.
 	Forget(token string)
 }

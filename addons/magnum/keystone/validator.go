@@ -214,12 +214,34 @@ func (v *Validator) Identity(ctx context.Context) (*gophercloud.ServiceClient, e
 	return client, nil
 }
 
-// ProjectExists asks Keystone as the service user.
+// ProjectExists asks Keystone as the service user, who must be an administrator for that.
 func (v *Validator) ProjectExists(ctx context.Context, id string) (bool, error) {
 	client, err := v.Identity(ctx)
 	if err != nil {
 		return false, err
 	}
+	return projectExists(ctx, client, id)
+}
+
+// ProjectExistsFor asks with the token of a caller: Keystone shows any project to
+// administrators, but none of others to a user of the role service. What it does not show
+// does not exist for the caller.
+func (v *Validator) ProjectExistsFor(ctx context.Context, token, id string) (bool, error) {
+	own, err := v.Identity(ctx)
+	if err != nil {
+		return false, err
+	}
+	caller := *own
+	caller.ProviderClient = &gophercloud.ProviderClient{HTTPClient: own.ProviderClient.HTTPClient, UserAgent: own.ProviderClient.UserAgent}
+	caller.ProviderClient.SetToken(token)
+	exists, err := projectExists(ctx, &caller, id)
+	if gophercloud.ResponseCodeIs(err, http.StatusForbidden) {
+		return false, nil
+	}
+	return exists, err
+}
+
+func projectExists(ctx context.Context, client *gophercloud.ServiceClient, id string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	response, err := client.Get(ctx, client.ServiceURL("projects", id), nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}, KeepResponseBody: true})

@@ -177,6 +177,18 @@ func TestProjectExists(t *testing.T) {
 			t.Errorf("%s: %v, %v", id, got, err)
 		}
 	}
+	operator, err := v.Validate(t.Context(), cloud.Admin.Provider.Token(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// With the caller's token: others' projects are an administrator's to see.
+	for id, want := range map[string][2]bool{token.ProjectID: {true, true}, operator.ProjectID: {false, true}, "nothing": {false, false}} {
+		for i, caller := range []string{cloud.Member.Provider.Token(), cloud.Admin.Provider.Token()} {
+			if got, err := v.ProjectExistsFor(t.Context(), caller, id); err != nil || got != want[i] {
+				t.Errorf("%s for caller %d: %v, %v", id, i, got, err)
+			}
+		}
+	}
 	wire.broken.Store(true)
 	if _, err := v.ProjectExists(t.Context(), token.ProjectID); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("%v", err)
