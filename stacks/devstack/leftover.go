@@ -144,7 +144,7 @@ func unlink(ctx context.Context, run Runner) error {
 
 // elsewhere is what k3s writes outside of its data folder, whatever it is told.
 func elsewhere() []string {
-	return []string{"/etc/rancher/node", "/run/k3s", "/run/flannel", "/var/lib/cni/networks/cbr0", "/var/lib/kubelet"}
+	return []string{"/etc/rancher/node", "/etc/rancher/k3s/k3s.yaml", "/run/k3s", "/run/flannel", "/var/lib/cni/networks/cbr0", "/var/lib/kubelet"}
 }
 
 // marker is the file by which Clean knows a folder of the plugin's.

@@ -50,6 +50,7 @@ func (d *devstackHost) shop() {
 			d.t.Errorf("%s: %s (%v)", table, n, err)
 		}
 	}
+	d.made = 1
 	d.connected(strings.TrimSpace(d.kubectl("get", "clusters.cluster.x-k8s.io", "--all-namespaces", "--output=jsonpath={.items[0].spec.controlPlaneEndpoint.host}")))
 }
 

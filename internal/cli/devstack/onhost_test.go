@@ -22,7 +22,7 @@ const patience = 6 * time.Minute
 // started: systemd, iptables, k3s with its node, Cluster API and its provider for OpenStack
 // are real, and rows are counted in the services' databases. Only guests boot nothing.
 //
-// proves: D-06, D-08, D-13, D-14, D-16, D-18, D-19, D-20
+// proves: D-06, D-08, D-13, D-14, D-16, D-18, D-20
 func TestPhasesOnADevcloud(t *testing.T) {
 	d := newDevstackHost(t)
 	host, before := d.host(), d.rows()
@@ -144,7 +144,8 @@ func (d *devstackHost) servers() []string {
 }
 
 // counted compares the databases after unstack with those of before: of the project's things
-// only the user's key is left, and otherwise what stack.sh finds again.
+// only the user's key may be left, and otherwise what stack.sh finds again, unless an earlier
+// run left that.
 func (d *devstackHost) counted(before map[string]string) {
 	d.t.Helper()
 	expected := map[string]string{}
@@ -161,18 +162,16 @@ func (d *devstackHost) counted(before map[string]string) {
 			d.t.Errorf("unstack left rows: %s: %s", table, rows)
 		}
 	}
-	for table, rows := range expected {
-		if differ[table] != rows {
-			d.t.Errorf("%s: %q, expected %s", table, differ[table], rows)
-		}
-	}
 }
 
-// host is what the plugin could leave on a host: files, rules, links, mounts, processes.
+// host is what the plugin could leave on a host: files, rules, links, mounts, processes. Not in
+// it are logs of pods and states of containers in folders that a second containerd of the host
+// would share.
 func (d *devstackHost) host() string {
 	d.t.Helper()
 	return d.do("/bin/bash", "-c", `
-find "$WORK/host/etc" "$WORK/host/var" /run ! -type d ! -path '/run/systemd/*' ! -path '/run/log/*' | sort
+find "$WORK/host/etc" "$WORK/host/var" /run ! -type d ! -path '/run/systemd/*' ! -path '/run/log/*' |
+    grep -vE '/host/var/(log/(pods|containers)|lib/cni)/|^/run/(containerd|netns|nri)/' | sort
 iptables-save | grep -v '^#' | sed 's/\[.*\]//' | sort
 ip -br link | sed 's/ .*//'
 cut -d' ' -f2 /proc/self/mounts | sort

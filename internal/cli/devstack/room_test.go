@@ -156,16 +156,17 @@ func inside(t *testing.T, space string) (all []string) {
 // limit, as go test does, and by a kill. What they started ends, a daemon and a phase that is
 // under way too.
 func TestARoomEndsWithItsTest(t *testing.T) {
-	t.Parallel()
-	if os.Getenv(roomFolder) != "" {
-		t.Skip("this is the test that ends")
+	if work := os.Getenv(roomFolder); work != "" {
+		endless(t, work)
+		return
 	}
+	t.Parallel()
 	for name, kill := range map[string]bool{"time limit": false, "kill": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			work := t.TempDir()
 			limit := map[bool]string{true: "10m", false: "15s"}[kill]
-			cmd := exec.Command("/proc/self/exe", "-test.run=^TestInARoomThatEnds$", "-test.timeout="+limit)
+			cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()[:strings.Index(t.Name(), "/")]+"$", "-test.timeout="+limit)
 			cmd.Env = append(os.Environ(), roomFolder+"="+work)
 			cmd.SysProcAttr = process.Bound(true)
 			var said bytes.Buffer
@@ -215,14 +216,12 @@ func await(t *testing.T, path string, ended <-chan error, said fmt.Stringer) str
 	}
 }
 
-// roomFolder is the variable by which TestARoomEndsWithItsTest starts the test that ends.
+// roomFolder is the variable by which TestARoomEndsWithItsTest starts itself as the test that
+// is ended.
 const roomFolder = "SLIPWAY_ROOM_THAT_ENDS"
 
-func TestInARoomThatEnds(t *testing.T) {
-	work := os.Getenv(roomFolder)
-	if work == "" {
-		t.Skip("a part of TestARoomEndsWithItsTest")
-	}
+// endless has a daemon and a phase in a room, and waits for them.
+func endless(t *testing.T, work string) {
 	r := newRoom(t, work, "")
 	must := func(err error) {
 		t.Helper()

@@ -43,7 +43,9 @@ type world struct {
 	kubeconfig string
 	web        *httptest.Server
 	requests   *counter
-	outside    *outside
+	// made are the clusters that the API made and that are there, each with a credential.
+	made    int
+	outside *outside
 }
 
 // site is an OpenStack, and where a host in it is.
