@@ -2,6 +2,7 @@ package devstack_test
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -36,12 +37,15 @@ func (d *devstackHost) acceptance(image images.Image) {
 	}
 }
 
+// keypair is a name that a run which was killed has not left.
+func keypair() string { return fmt.Sprintf("key-%d", os.Getpid()) }
+
 // shop has a cluster made by Debian's magnumclient, to its server. Its address is one of
 // FLOATING_RANGE, to which Cluster API's pods connect.
 func (d *devstackHost) shop() {
 	d.t.Helper()
-	d.openstack("keypair", "create", "mine")
-	d.openstack("coe", "cluster", "create", "shop", "--cluster-template", "k8s-v1-34-4", "--keypair", "mine", "--master-count", "1", "--node-count", "1")
+	d.openstack("keypair", "create", keypair())
+	d.openstack("coe", "cluster", "create", "shop", "--cluster-template", "k8s-v1-34-4", "--keypair", keypair(), "--master-count", "1", "--node-count", "1")
 	d.eventually("the server of the control plane", func() bool { return len(d.servers()) == 1 },
 		func() string { return d.openstack("coe", "cluster", "show", "shop") + d.objects() })
 	for _, table := range []string{"octavia.load_balancer project_id = ? AND provisioning_status = 'ACTIVE'", "neutron.floatingips project_id = ?",
