@@ -169,7 +169,7 @@ func (d *devstackHost) counted(before map[string]string) {
 func (d *devstackHost) host() string {
 	d.t.Helper()
 	return d.do("/bin/bash", "-c", `
-find "$WORK/host/etc" "$WORK/host/var" /run ! -type d ! -path '/run/systemd/*' ! -path '/run/log/*' |
+find "$WORK/host/etc" "$WORK/host/var" /run ! -type d ! -type c ! -path '/run/systemd/*' ! -path '/run/log/*' |
     grep -vE '/host/var/(log/(pods|containers)|lib/cni)/|^/run/(containerd|netns|nri)/' | sort
 iptables-save | grep -v '^#' | sed 's/\[.*\]//' | sort
 ip -br link | sed 's/ .*//'
