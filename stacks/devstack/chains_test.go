@@ -51,3 +51,13 @@ func TestChainsOfK3sGo(t *testing.T) {
 		t.Errorf("refused: %v", err)
 	}
 }
+
+// TestContainersAreFoundByTheirPrograms also where k3s found its programs unpacked before.
+func TestContainersAreFoundByTheirPrograms(t *testing.T) {
+	t.Parallel()
+	all := []process{{10, 1, unpacked + "/1234/bin/containerd-shim-runc-v2"}, {11, 10, "/pause"}, {12, 1, "/opt/stack/data/slipway/k3s/data/1/bin/k3s"},
+		{13, 1, "/usr/bin/containerd-shim-runc-v2"}, {14, 13, "/pause"}, {15, 1, unpacked + "-of-others/bin/k3s"}}
+	if got := below(all, "/opt/stack/data/slipway/k3s/", unpacked); !slices.Equal(got, []int{10, 11, 12}) {
+		t.Errorf("%v", got)
+	}
+}

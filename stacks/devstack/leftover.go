@@ -51,14 +51,20 @@ func processes(proc string) ([]process, error) {
 	return all, nil
 }
 
-// below are the processes that run a program of a folder, and all that they started:
+// unpacked is where k3s takes its programs from, in place of its data folder, on a host on which
+// some k3s unpacked the same ones before. Two k3s cannot run there at once.
+const unpacked = "/var/lib/rancher/k3s/data"
+
+// below are the processes that run a program of the folders, and all that they started:
 // children after their parents.
-func below(all []process, dir string) []int {
+func below(all []process, dirs ...string) []int {
 	var ours []int
 	for grown := true; grown; {
 		grown = false
 		for _, p := range all {
-			mine := strings.HasPrefix(p.program, strings.TrimSuffix(dir, "/")+"/") || slices.Contains(ours, p.parent)
+			mine := slices.Contains(ours, p.parent) || slices.ContainsFunc(dirs, func(dir string) bool {
+				return strings.HasPrefix(p.program, strings.TrimSuffix(dir, "/")+"/")
+			})
 			if mine && !slices.Contains(ours, p.id) {
 				ours, grown = append(ours, p.id), true
 			}
@@ -85,7 +91,7 @@ func Sweep(ctx context.Context, run Runner, dir, proc string) error {
 		if err != nil {
 			return err
 		}
-		ids := below(all, k3s)
+		ids := below(all, k3s, unpacked)
 		if len(ids) == 0 {
 			break
 		}

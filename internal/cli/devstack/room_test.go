@@ -72,17 +72,24 @@ func newRoom(t *testing.T, work, network string) *room {
 			sweepGroups(t)
 		}
 	})
+	r.await(work, ended, &said)
+	return r
+}
+
+// await waits until the room can be entered.
+func (r *room) await(work string, ended <-chan struct{}, said fmt.Stringer) {
+	r.t.Helper()
 	for end := time.Now().Add(roomTime); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(work, "room")); err == nil && r.usable() {
-			return r
+			return
 		}
 		select {
 		case <-ended:
-			t.Fatalf("the room ended at once: %s", said.String())
+			r.t.Fatalf("the room ended at once: %s", said)
 		default:
 		}
 		if time.Now().After(end) {
-			t.Fatal("the room is not there")
+			r.t.Fatal("the room is not there")
 		}
 	}
 }
