@@ -217,7 +217,9 @@ func TestRefuse(t *testing.T) {
 		{"rolling out", func(w *world) {
 			w.edit(planes(), "shop-control-plane", set([]any{map[string]any{"type": "RollingOut", "status": "True"}}, "status", "conditions"))
 		}, "KubeadmControlPlane shop-control-plane is replacing machines", 0},
-		{"a machine short", func(w *world) { w.edit(deployments(), "shop-md-0", set(int64(1), "status", "replicas")) }, "MachineDeployment shop-md-0 has 1 machines of 2", 0},
+		{"a machine short", func(w *world) {
+			w.edit(deployments(), "shop-md-0", set(map[string]any{"replicas": int64(1), "observedGeneration": int64(1)}, "status"))
+		}, "MachineDeployment shop-md-0 has 1 machines of 2", 0},
 		{"Flux", func(w *world) { w.flux(false) }, "Flux manages its release (HelmRelease flux/shop) and would put its chart back", 0},
 		{"Azimuth", func(w *world) { w.object("azimuth.stackhpc.com", "v1alpha1", "Cluster", "shops", "shop") }, "Azimuth's operator manages it", 0},
 	} {

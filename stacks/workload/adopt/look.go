@@ -148,7 +148,8 @@ func (c *Cluster) settled() {
 		if o.GetKind() != "Cluster" && condition(o, "RollingOut") {
 			c.problem(nameOf(o)+" is replacing machines", wait)
 		}
-		if has, told, _ := unstructured.NestedInt64(o.Object, "status", "replicas"); told && o.GetKind() != "Cluster" && int(has) != replicas(o) {
+		looked, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration") // else there is no status yet
+		if has, told, _ := unstructured.NestedInt64(o.Object, "status", "replicas"); looked > 0 && told && o.GetKind() != "Cluster" && int(has) != replicas(o) {
 			c.problem(fmt.Sprintf("%s has %d machines of %d", nameOf(o), has, replicas(o)), wait)
 		}
 	}
