@@ -65,3 +65,21 @@ func (c *Client) Settle(r *release.Release) error {
 	}
 	return nil
 }
+
+// GiveBack undoes a takeover after which nothing was changed: the revision before counts
+// again, and then the later one is deleted. If it is interrupted in between, the takeover
+// still counts, and the next call goes on.
+func (c *Client) GiveBack(last *release.Release) error {
+	before, err := c.config.Releases.Get(last.Name, last.Version-1)
+	if err != nil {
+		return fmt.Errorf("reading revision %d of release %s: %w", last.Version-1, last.Name, err)
+	}
+	before.SetStatus(release.StatusDeployed, before.Info.Description)
+	if err := c.config.Releases.Update(before); err != nil {
+		return fmt.Errorf("marking revision %d of release %s: %w", before.Version, last.Name, err)
+	}
+	if _, err := c.config.Releases.Delete(last.Name, last.Version); err != nil {
+		return fmt.Errorf("deleting revision %d of release %s: %w", last.Version, last.Name, err)
+	}
+	return nil
+}

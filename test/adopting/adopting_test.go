@@ -1,6 +1,7 @@
 package adopting
 
 import (
+	"encoding/json"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,7 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/addons/openstackcluster"
 	"github.com/slipway-sh/slipway/internal/helm"
 	"github.com/slipway-sh/slipway/stacks/workload"
 	"github.com/slipway-sh/slipway/stacks/workload/adopt"
@@ -103,6 +106,7 @@ func release(s *site) {
 		s.t.Errorf("revision %d of chart %s: %v %q", last.Version, last.Chart.Metadata.Version, last.Labels, last.Info.Description)
 	}
 	before := s.versions("shops")
+	s.handsBack("shops", "shop")
 	change, err := s.change("shops", "shop", nil)
 	if err != nil || change != workload.Unchanged {
 		s.t.Fatal(change, err)
@@ -122,6 +126,70 @@ func release(s *site) {
 	}
 	if diff := cmp.Diff(before, after); diff != "" {
 		s.t.Errorf("a size changed more: %s", diff)
+	}
+	s.upgrades("shops", "shop")
+}
+
+// handsBack: an adoption can be undone and made again, without a write to any object.
+func (s *site) handsBack(namespace, name string) {
+	s.t.Helper()
+	before := s.versions(namespace)
+	to, err := adopt.Open(s.config)
+	must(s.t, err)
+	_, err = to.HandBack(s.t.Context(), name, namespace)
+	must(s.t, err)
+	h, err := helm.New(s.config, namespace, slog.New(slog.DiscardHandler))
+	must(s.t, err)
+	last, err := h.Last(name)
+	must(s.t, err)
+	if last.Version != 1 || last.Info.Status != "deployed" || last.Chart.Metadata.Version != "0.23.0" {
+		s.t.Errorf("revision %d of chart %s is %s", last.Version, last.Chart.Metadata.Version, last.Info.Status)
+	}
+	s.untouched(namespace, before)
+	s.adopts(namespace, name)
+}
+
+// upgrades: the next version, which replaces machines anyway, makes them Slipway's: what
+// they are made of is what the chart makes, with nothing left of the other's.
+func (s *site) upgrades(namespace, name string) {
+	s.t.Helper()
+	change, err := s.change(namespace, name, map[string]any{"kubernetesVersion": "1.34.1", "machineImageId": "0b0b0b0b-3a1e-4b8d-9d1c-3d6e6f6cf7a1"})
+	if err != nil || change != workload.Changed {
+		s.t.Fatal(change, err)
+	}
+	h, err := helm.New(s.config, namespace, slog.New(slog.DiscardHandler))
+	must(s.t, err)
+	last, err := h.Last(name)
+	must(s.t, err)
+	text, err := openstackcluster.Render(openstackcluster.Release{Name: name, Namespace: namespace, Values: last.Config})
+	must(s.t, err)
+	compared := 0
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		var o unstructured.Unstructured
+		must(s.t, yaml.Unmarshal([]byte(document), &o.Object))
+		if o.GetKind() != "KubeadmControlPlane" && o.GetKind() != "MachineDeployment" {
+			continue
+		}
+		compared++
+		live := s.get(o.GetKind(), namespace, o.GetName())
+		for _, path := range [][]string{{"spec", "kubeadmConfigSpec"}, {"spec", "template", "spec", "bootstrap"}, {"spec", "template", "spec", "version"},
+			{"spec", "template", "spec", "infrastructureRef"}, {"spec", "machineTemplate", "spec", "infrastructureRef"}} {
+			want, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
+			has, _, _ := unstructured.NestedFieldNoCopy(live.Object, path...)
+			a, _ := json.Marshal(want)
+			b, _ := json.Marshal(has)
+			if diff := cmp.Diff(string(a), string(b)); diff != "" {
+				s.t.Errorf("%s %v: %s", o.GetName(), path, diff)
+			}
+		}
+		for _, path := range [][]string{{"spec", "template", "spec", "infrastructureRef", "name"}, {"spec", "machineTemplate", "spec", "infrastructureRef", "name"}} {
+			if template, there, _ := unstructured.NestedString(live.Object, path...); there {
+				s.get("OpenStackMachineTemplate", namespace, template)
+			}
+		}
+	}
+	if compared != 3 {
+		s.t.Errorf("%d objects compared", compared)
 	}
 }
 

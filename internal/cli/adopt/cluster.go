@@ -19,6 +19,7 @@ type clusterOptions struct {
 	place
 	name   string
 	all    bool
+	back   bool
 	values string
 }
 
@@ -37,12 +38,14 @@ it where it was declared.
 First comes a plan for each cluster: what is taken, how many machines would be replaced
 (0, or the cluster is refused), what differs, and what has no counterpart. A cluster that
 somebody changed by hand is refused with each difference. Adoption writes one record, and
-no object of Cluster API. What is refused does not keep the rest from being adopted; the
+no object of Cluster API. --hand-back undoes it, as long as you have not changed the
+cluster with Slipway. What is refused does not keep the rest from being adopted; the
 exit code is then 4.`,
 		Example: `  slipway adopt cluster shop --dry-run
   slipway adopt cluster shop --namespace az-shops
   slipway adopt cluster --all --dry-run -o json
-  slipway adopt cluster --all --values-out values/`,
+  slipway adopt cluster --all --values-out values/
+  slipway adopt cluster shop --hand-back`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -53,6 +56,9 @@ exit code is then 4.`,
 	}
 	o.add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.all, "all", false, "every cluster on the management cluster, or in --namespace")
+	cmd.Flags().BoolVar(&o.back, "hand-back", false, "undo the adoption of a cluster that was not changed since")
+	cmd.MarkFlagsMutuallyExclusive("hand-back", "all")
+	cmd.MarkFlagsMutuallyExclusive("hand-back", "dry-run")
 	cmd.Flags().StringVar(&o.values, "values-out", "", "folder to write the values of each adopted release to, without credentials, for slipway cluster create -f")
 	return cmd
 }
@@ -64,6 +70,9 @@ func (o *clusterOptions) run(ctx context.Context, streams ui.Streams) error {
 	site, err := o.open()
 	if err != nil {
 		return err
+	}
+	if o.back {
+		return o.handBack(ctx, streams, site)
 	}
 	plan, err := adopt.New(ctx, site, o.name, o.namespace)
 	if err != nil {
@@ -84,6 +93,20 @@ func (o *clusterOptions) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	return plan.Refused()
+}
+
+// handedBack is what --hand-back prints as data.
+type handedBack struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+func (o *clusterOptions) handBack(ctx context.Context, streams ui.Streams, site adopt.Site) error {
+	key, err := site.HandBack(ctx, o.name, o.namespace)
+	if err != nil {
+		return err
+	}
+	return ui.Output(streams.Out, o.format, handedBack{key.Namespace, key.Name}, ui.Table{Header: []string{"cluster " + key.String() + ": handed back"}})
 }
 
 // write writes the values of adopted releases, one file for each.

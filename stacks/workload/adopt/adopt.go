@@ -131,6 +131,8 @@ type Releases interface {
 	TakeOver(last *helmrelease.Release, t helm.Takeover) error
 	// Settle completes a takeover that was interrupted.
 	Settle(r *helmrelease.Release) error
+	// GiveBack undoes a takeover.
+	GiveBack(r *helmrelease.Release) error
 }
 
 // Site is a management cluster.

@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/slipway-sh/slipway/addons/openstackcluster"
 )
 
-// The releases of capi-helm-charts whose names and objects are known.
-const knownCharts = ">= 0.10.0-0, < 0.28.0-0"
+// The minor versions of capi-helm-charts 0 whose names and objects are known.
+const firstChart, lastChart = 10, 27
 
 // judge says what becomes of one cluster.
 func (s Site) judge(ctx context.Context, f found) (*Cluster, error) {
@@ -79,9 +79,8 @@ func (c *Cluster) known() bool {
 		c.problem("its release is of chart "+metadata.Name+" "+metadata.Version+", not of openstack-cluster", "only releases of capi-helm-charts' openstack-cluster can be adopted with their values")
 		return false
 	}
-	version, err := semver.NewVersion(metadata.Version)
-	constraint, wrong := semver.NewConstraint(knownCharts)
-	if err != nil || wrong != nil || !constraint.Check(version) {
+	made, err := version.ParseSemantic(metadata.Version)
+	if err != nil || made.Major() != 0 || made.Minor() < firstChart || made.Minor() > lastChart {
 		c.problem("its chart is of version "+metadata.Version+"; 0.10 to 0.27 are known", "bring the release to one of these with helm upgrade")
 		return false
 	}

@@ -20,21 +20,36 @@ func TestOriginals(t *testing.T) {
 	entries, err := os.ReadDir(folder)
 	must(t, err)
 	for _, entry := range entries {
-		t.Run(entry.Name(), func(t *testing.T) {
-			t.Parallel()
-			c, err := loader.Load(filepath.Join(folder, entry.Name()))
+		chart := filepath.Join(folder, entry.Name())
+		plans(t, entry.Name(), chart, original())
+		files, err := filepath.Glob(filepath.Join(chart, "tests", "values_*.yaml")) // what the charts test themselves with
+		must(t, err)
+		for _, file := range files {
+			values := map[string]any{}
+			text, err := os.ReadFile(file)
 			must(t, err)
-			w := newWorld(t)
-			w.install("shops", "shop", c, original())
-			p := w.plan("shop", "")
-			text, err := yaml.Marshal(p)
-			must(t, err)
-			t.Logf("%s", text)
-			if len(p.Clusters) != 1 || p.Clusters[0].Verdict != Adopt || p.Clusters[0].Rolls != 0 {
-				t.Fatal(p.Refused())
-			}
-		})
+			must(t, yaml.Unmarshal(text, &values))
+			plans(t, entry.Name()+"/"+filepath.Base(file), chart, laid(values, original()))
+		}
 	}
+}
+
+// plans looks that a release of values would be adopted.
+func plans(t *testing.T, name, chart string, values map[string]any) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		c, err := loader.Load(chart)
+		must(t, err)
+		w := newWorld(t)
+		w.install("shops", "shop", c, values)
+		p := w.plan("shop", "")
+		text, err := yaml.Marshal(p)
+		must(t, err)
+		t.Logf("%s", text)
+		if len(p.Clusters) != 1 || p.Clusters[0].Verdict != Adopt || p.Clusters[0].Rolls != 0 {
+			t.Fatal(p.Refused())
+		}
+	})
 }
 
 // original are values as an operator of capi-helm-charts writes them.

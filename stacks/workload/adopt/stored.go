@@ -43,3 +43,12 @@ func (s stored) Settle(r *helmrelease.Release) error {
 	}
 	return c.Settle(r)
 }
+
+// GiveBack undoes a takeover.
+func (s stored) GiveBack(r *helmrelease.Release) error {
+	c, err := s.in(r.Namespace)
+	if err != nil {
+		return err
+	}
+	return c.GiveBack(r)
+}

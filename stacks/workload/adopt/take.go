@@ -63,7 +63,7 @@ func (s Site) takeRelease(ctx context.Context, c *Cluster) error {
 		return err
 	}
 	err = s.Releases.TakeOver(c.release, helm.Takeover{Chart: own, Values: c.values, Manifest: c.manifest, Labels: map[string]string{workload.LabelCluster: c.Name},
-		Description: "adopted from " + c.MadeBy})
+		Description: adoptedFrom + c.MadeBy})
 	if errors.Is(err, helm.ErrMoved) {
 		return fault.New("cluster "+c.Key().String(), err, "run the same command again")
 	}

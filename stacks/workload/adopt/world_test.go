@@ -139,6 +139,7 @@ type world struct {
 // memory are releases.
 type memory struct {
 	last     map[string]*helmrelease.Release
+	before   map[string]*helmrelease.Release
 	taken    []helm.Takeover
 	settled  int
 	takeover error
@@ -153,8 +154,15 @@ func (m *memory) TakeOver(last *helmrelease.Release, t helm.Takeover) error {
 		return m.takeover
 	}
 	m.taken = append(m.taken, t)
+	m.before[last.Namespace+"/"+last.Name] = last
 	m.last[last.Namespace+"/"+last.Name] = &helmrelease.Release{Name: last.Name, Namespace: last.Namespace, Version: last.Version + 1, Chart: t.Chart, Config: t.Values,
-		Manifest: t.Manifest, Labels: t.Labels, Info: &helmrelease.Info{Status: helmrelease.StatusDeployed}}
+		Manifest: t.Manifest, Labels: t.Labels, Info: &helmrelease.Info{Status: helmrelease.StatusDeployed, Description: t.Description}}
+	return nil
+}
+
+func (m *memory) GiveBack(r *helmrelease.Release) error {
+	key := r.Namespace + "/" + r.Name
+	m.last[key] = m.before[key]
 	return nil
 }
 
@@ -169,7 +177,7 @@ func newWorld(t *testing.T) *world {
 		scheme.AddKnownTypeWithName(gvk, &unstructured.Unstructured{})
 		scheme.AddKnownTypeWithName(gvk.GroupVersion().WithKind(gvk.Kind+"List"), &unstructured.UnstructuredList{})
 	}
-	w := &world{t: t, releases: &memory{last: map[string]*helmrelease.Release{}}}
+	w := &world{t: t, releases: &memory{last: map[string]*helmrelease.Release{}, before: map[string]*helmrelease.Release{}}}
 	w.site = Site{Client: server{fake.NewClientBuilder().WithScheme(scheme).Build()}, Releases: w.releases}
 	return w
 }
