@@ -184,6 +184,9 @@ func TestRefuse(t *testing.T) {
 		{"commands by hand", func(w *world) {
 			w.edit(planes(), "shop-control-plane", set([]any{"reboot"}, "spec", "kubeadmConfigSpec", "preKubeadmCommands"))
 		}, "KubeadmControlPlane shop-control-plane has spec.kubeadmConfigSpec.preKubeadmCommands", 3},
+		{"an argument more", func(w *world) {
+			w.edit(planes(), "shop-control-plane", set([]any{map[string]any{"name": "profiling", "value": "false"}}, "spec", "kubeadmConfigSpec", "clusterConfiguration", "scheduler", "extraArgs"))
+		}, "KubeadmControlPlane shop-control-plane has spec.kubeadmConfigSpec.clusterConfiguration.scheduler.extraArgs.profiling false, its release nothing", 3},
 		{"a group by hand", func(w *world) {
 			w.edit(deployments(), "shop-gpu", func(o *unstructured.Unstructured) {
 				o.SetName("shop-extra")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,7 +51,7 @@ func (s Site) byHand(ctx context.Context, c *Cluster, made []*unstructured.Unstr
 			continue // in another version, of which the fields cannot be compared
 		}
 		c.Taken = append(c.Taken, nameOf(o))
-		for _, one := range changed(o, live) {
+		for _, one := range slices.Concat(changed(o, live), added(o, live)) {
 			n := c.touched(o, one)
 			c.roll(n, fmt.Sprintf("it was changed by hand: %s has %s %s, its release %s", nameOf(o), one.path, shown(o, one.path, one.has), shown(o, one.path, one.want)),
 				"put it into the release's values with helm upgrade, or change it back")
@@ -79,12 +80,45 @@ func (s Site) newer(ctx context.Context, c *Cluster, o *unstructured.Unstructure
 // itself only what the clusters depend on is compared.
 func changed(made, live *unstructured.Unstructured) []unlike {
 	switch kind := made.GroupVersionKind(); {
+	case strings.HasPrefix(kind.Version, "v1alpha") && kind.Group == cloudKind.Group:
+		return nil // CAPO converts with loss, and does not let specs change; what differs is noted
 	case kind.Group == "" && kind.Kind == "Secret":
 		return within("data", plain(made.Object), plain(live.Object))
 	case strings.HasSuffix(kind.Group, "cluster.x-k8s.io"), kind.Group == "addons.stackhpc.com":
 		return within("spec", made.Object["spec"], live.Object["spec"])
 	}
 	return nil
+}
+
+// added finds what somebody put on machines that the release does not have. Cluster API
+// fills in other things by itself.
+func added(made, live *unstructured.Unstructured) []unlike {
+	path := []string{"spec", "kubeadmConfigSpec"}
+	switch made.GetKind() {
+	case "KubeadmConfigTemplate":
+		path = []string{"spec", "template", "spec"}
+	case "KubeadmControlPlane":
+	default:
+		return nil
+	}
+	all := slices.DeleteFunc(within(strings.Join(path, "."), part(live, path...), part(made, path...)), func(one unlike) bool {
+		return !nothing(one.has) || !machineSetting(one.path)
+	})
+	for i := range all {
+		all[i].want, all[i].has = all[i].has, all[i].want
+	}
+	return all
+}
+
+// machineSetting reports whether a part of a bootstrap configuration is only there if
+// somebody wrote it.
+func machineSetting(path string) bool {
+	for _, part := range []string{"files", "users", "ommands", "mounts", "ntp", "diskSetup", "xtraArgs", "extraVolumes", "certSANs", "featureGates", "taints"} {
+		if strings.Contains(path, part) {
+			return true
+		}
+	}
+	return false
 }
 
 // touched is the number of machines that undoing a change would make, delete or replace.
