@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient ansible tosca magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient ansible tosca adopt-originals magnum-databases upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -106,6 +106,13 @@ $(MAGNUM_ROOT).made:
 		--dpkgopt='path-exclude=/usr/share/locale/*' --include=python3-magnum,python3-pymysql,python3-psycopg2,mariadb-server,postgresql sid $(MAGNUM_ROOT) \
 		"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian sid main"
 	touch $@
+
+# Releases of capi-helm-charts' own charts are adopted. CHARTS is a folder with one
+# unpacked chart of openstack-cluster for each version, its dependency in it, which you give.
+CHARTS ?= capi-helm-charts
+
+adopt-originals: bundle
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_CAPI_HELM_CHARTS=$(abspath $(CHARTS)) go test -count=1 ./stacks/workload/adopt ./test/adopting
 
 # OpenStack's tosca-parser reads packages for Tacker. TOSCAPARSER is a folder with its
 # modules and what they need, SOL001 one with ETSI's definitions 2.6.1: Debian's package

@@ -27,11 +27,8 @@ var (
 	cloudKind     = schema.GroupVersion{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1"}
 )
 
-// The labels of the chart's objects and of Cluster API's.
-const (
-	labelName  = "cluster.x-k8s.io/cluster-name"
-	labelPlane = "cluster.x-k8s.io/control-plane"
-)
+// labelName is Cluster API's label with the cluster's name.
+const labelName = "cluster.x-k8s.io/cluster-name"
 
 // seen is what the management cluster has of a cluster; nil is not there.
 type seen struct {
@@ -160,7 +157,7 @@ func (c *Cluster) settled() {
 	}
 }
 
-// secrets refuses clusters without what makes them reachable.
+// secretsThere refuses clusters without what makes them reachable.
 func (c *Cluster) secretsThere(more ...string) {
 	wanted := append([]string{c.Name + "-ca", c.Name + "-etcd", c.Name + "-proxy", c.Name + "-sa", c.Name + "-kubeconfig"}, more...)
 	var missing []string

@@ -3,9 +3,7 @@ package adopt
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -232,12 +230,4 @@ func put(values map[string]any, path []string, value any) {
 		values = inner
 	}
 	values[path[len(path)-1]] = value
-}
-
-// list is a list in a sentence.
-func list(words []string) string {
-	if len(words) > 4 {
-		return strings.Join(words[:4], ", ") + fmt.Sprintf(" and %d more", len(words)-4)
-	}
-	return strings.Join(slices.Clone(words), ", ")
 }
