@@ -35,7 +35,7 @@ refused. Clusters of cluster templates are recorded with their templates.
 
 With --settings, the home folder of the server's user or a copy of it, the settings of each
 cluster (NAME/clusterctl.yaml) become one declarative file NAME.yaml in --output-dir, for
-building the cluster anew with slipway cluster create -f. Every setting is reported;
+building the cluster again with slipway cluster create -f. Every setting is reported;
 secrets are not copied.`,
 		Example: `  slipway adopt scs --dry-run
   slipway adopt scs --settings /home/ubuntu --output-dir clusters/
