@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible tosca magnum-databases console-test upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible tosca adopt-originals magnum-databases console-test upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -62,7 +62,7 @@ e2e: bundle magnumclient ansible tackerclient
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 2 -run '$(REAL_TESTS)|TestDocs' $(filter-out $(MACHINES),$(REAL))
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 $(MACHINES)
 	OS_CLOUD= SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/devcloud/capo
-	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/moving
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/moving ./test/adopting
 	SLIPWAY_CLIENTS=1 SLIPWAY_MAGNUMCLIENT=$(abspath bin/magnumclient) go test -count=1 -run TestOpenStackClient ./addons/magnum/api
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_TACKERCLIENT=$(abspath bin/tackerclient) go test -count=1 -run TestTackerClient ./addons/tacker/vnflcm/lifecycle
 	SLIPWAY_CLIENTS=1 SLIPWAY_ANSIBLE=$(abspath bin/ansible) go test -count=1 -timeout 30m ./stacks/devstack ./test/ansible
@@ -123,6 +123,13 @@ console-test: bin/axe/axe.min.js
 bin/axe/axe.min.js:
 	mkdir -p bin/axe
 	cd bin/axe && npm pack --silent $(AXE) && echo "$(AXE_SHA256)  axe-core-4.14.1.tgz" | sha256sum -c - && tar xzf axe-core-4.14.1.tgz --strip-components=1 package/axe.min.js package/LICENSE && rm axe-core-4.14.1.tgz
+
+# Releases of capi-helm-charts' own charts are adopted. CHARTS is a folder with one
+# unpacked chart of openstack-cluster for each version, its dependency in it, which you give.
+CHARTS ?= capi-helm-charts
+
+adopt-originals: bundle
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_CAPI_HELM_CHARTS=$(abspath $(CHARTS)) go test -count=1 ./stacks/workload/adopt ./test/adopting
 
 # OpenStack's tosca-parser reads packages for Tacker. TOSCAPARSER is a folder with its
 # modules and what they need, SOL001 one with ETSI's definitions 2.6.1: Debian's package

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/internal/cli/adopt"
 	"github.com/slipway-sh/slipway/internal/cli/backup"
 	"github.com/slipway-sh/slipway/internal/cli/bundle"
 	"github.com/slipway-sh/slipway/internal/cli/certs"
@@ -98,7 +99,7 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 		plan.New(streams), up.New(streams, backup.Before), recover.NewUndo(streams, recover.Vault), status.New(streams), why.New(streams), clustercheck.New(streams), support.New(streams), refresh.New(streams),
 		recover.New(streams, recover.Vault), down.New(streams), sweep.New(streams), state.New(streams), backup.New(streams), kubeconfig.New(streams), certs.New(streams), ssh.New(streams), logs.New(streams),
 		log.New(streams), console.New(streams), demo.New(streams), seed.New(streams),
-		cluster.New(streams), image.New(streams), template.New(streams), magnum.New(streams), bundle.New(streams), sandbox.New(streams), serve.New(streams), etcd.New(streams), devstack.New(streams), tacker.New(streams), version.New(streams), reference.New())
+		cluster.New(streams), image.New(streams), template.New(streams), magnum.New(streams), adopt.New(streams), bundle.New(streams), sandbox.New(streams), serve.New(streams), etcd.New(streams), devstack.New(streams), tacker.New(streams), version.New(streams), reference.New())
 	root.InitDefaultCompletionCmd()
 	strict(root)
 	return root

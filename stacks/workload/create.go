@@ -73,11 +73,14 @@ func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, pro
 	if err := CheckName(key.Name); err != nil {
 		return "", err
 	}
-	values, own, err := w.values(key)
+	there, err := m.look(ctx, key)
 	if err != nil {
 		return "", err
 	}
-	there, err := m.look(ctx, key)
+	if there.adopted() { // the values that were adopted say what its machines are
+		w.Defaults = there.release.Config
+	}
+	values, own, err := w.values(key)
 	if err != nil {
 		return "", err
 	}
@@ -125,10 +128,12 @@ func (m *Management) mayCreate(ctx context.Context, w Wanted, key Key, there kno
 	case there.origin == Magnum:
 		return fault.Usage(object(key), errors.New("the Magnum API created it"), "change it with openstack coe cluster, or choose another name")
 	case there.origin == Others:
-		return fault.Usage(object(key), errors.New("it exists already, but slipway cluster create did not create it"), "choose another name or --namespace")
+		return fault.Usage(object(key), errors.New("it exists already, but slipway cluster create did not create it"), "choose another name or --namespace, or take it over with slipway adopt cluster")
+	case there.asItIs && there.exists:
+		return fault.Usage(object(key), errors.New("it was adopted as it is, without values"), "change it where its objects are declared")
 	case there.namespace != nil && there.namespace.DeletionTimestamp != nil:
 		return fault.New("namespace "+key.Namespace, errors.New("it is being deleted"), "run the same command again when it is gone")
-	case there.namespace != nil && w.Namespace == "" && !there.owns(key):
+	case there.namespace != nil && w.Namespace == "" && !there.owns(key) && there.origin != Ours:
 		return fault.Usage("namespace "+key.Namespace, errors.New("it exists already, but does not belong to this cluster"),
 			"give --namespace "+key.Namespace+" to use it anyway, or choose another name or --namespace")
 	}

@@ -35,6 +35,12 @@ import (
 // cluster's name.
 const LabelCluster = "slipway.sh/cluster"
 
+// RecordType is the type of the Secret that records a cluster that was adopted as it is.
+const RecordType corev1.SecretType = "slipway.sh/adopted"
+
+// RecordName is the name of that Secret.
+func RecordName(cluster string) string { return cluster + "-adopted" }
+
 // Origin is who created a cluster.
 type Origin string
 
@@ -110,6 +116,13 @@ type known struct {
 	release   *release.Release
 	// exists reports whether the Cluster exists.
 	exists bool
+	// asItIs reports that it was adopted without a release.
+	asItIs bool
+}
+
+// adopted reports whether a release was taken over with its values.
+func (k known) adopted() bool {
+	return k.origin == Ours && k.release != nil && k.release.Config["adopted"] != nil
 }
 
 // owns reports whether the namespace belongs to the cluster.
@@ -135,11 +148,26 @@ func (m *Management) look(ctx context.Context, key Key) (k known, err error) {
 	if k.exists, err = clusterapi.Exists(ctx, m.Kube.Dynamic, key.Namespace, key.Name); err != nil {
 		return k, err
 	}
-	ours := k.release != nil && k.release.Labels[LabelCluster] == key.Name
+	if k.asItIs, err = m.recorded(ctx, key); err != nil {
+		return k, err
+	}
+	ours := k.asItIs || k.release != nil && k.release.Labels[LabelCluster] == key.Name
 	if k.exists || k.release != nil {
 		k.origin = m.origin(key, k.namespace.Labels, ours)
 	}
 	return k, nil
+}
+
+// recorded reports whether a cluster was adopted as it is.
+func (m *Management) recorded(ctx context.Context, key Key) (bool, error) {
+	secret, err := m.Kube.Typed.CoreV1().Secrets(key.Namespace).Get(ctx, RecordName(key.Name), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the record of cluster %s: %w", key, err)
+	}
+	return secret.Type == RecordType && secret.Labels[LabelCluster] == key.Name, nil
 }
 
 // origin returns who created an existing cluster.
