@@ -116,9 +116,11 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
+// TestCertificatesExpiry has machines replaced before their certificates end, also where the
+// values say nothing of it.
 func TestCertificatesExpiry(t *testing.T) {
 	t.Parallel()
-	want(t, render(t).get(t, "KubeadmControlPlane control-plane"), `null`, "spec", "rollout", "before")
+	want(t, render(t).get(t, "KubeadmControlPlane control-plane"), `{certificatesExpiryDays: 30}`, "spec", "rollout", "before")
 	want(t, render(t, `controlPlane: {certificatesExpiryDays: 0}`).get(t, "KubeadmControlPlane control-plane"), `null`, "spec", "rollout", "before")
 	want(t, render(t, `controlPlane: {certificatesExpiryDays: 21, rolloutStrategy: null}`).get(t, "KubeadmControlPlane control-plane"),
 		`{before: {certificatesExpiryDays: 21}}`, "spec", "rollout")

@@ -3,6 +3,7 @@ package clusterapi
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -29,6 +30,7 @@ type Machine struct {
 	ExternalAddress string `json:"externalAddress,omitempty"`
 	// State is Cluster API's phase: "Provisioning", "Running", "Deleting".
 	State   string            `json:"state"`
+	Created time.Time         `json:"created,omitzero"`
 	Ready   bool              `json:"ready"`
 	Version string            `json:"version,omitempty"`
 	Labels  map[string]string `json:"labels,omitempty"`
@@ -39,7 +41,7 @@ func machineOf(object *unstructured.Unstructured) Machine {
 	labels := object.GetLabels()
 	m := Machine{Name: object.GetName(), Role: RoleWorker, Group: labels["cluster.x-k8s.io/deployment-name"], Node: text(object, "status", "nodeRef", "name"),
 		Server: serverOf(object), State: cmp.Or(text(object, "status", "phase"), "Pending"), Ready: find(conditions(object), "Ready").Status == "True",
-		Version: text(object, "spec", "version"), Labels: labels}
+		Version: text(object, "spec", "version"), Labels: labels, Created: object.GetCreationTimestamp().Time}
 	if _, plane := labels["cluster.x-k8s.io/control-plane"]; plane {
 		m.Role = RoleControlPlane
 	}

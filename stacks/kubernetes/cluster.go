@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"github.com/slipway-sh/slipway/internal/certs"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kubeversion"
@@ -102,7 +104,11 @@ func (c *workloadCluster) Diff(ctx context.Context, r infer.DiffRequest[ClusterI
 				"spec.managementCluster.kubernetesVersion, or use a bundle with that version")
 		}
 	}
-	return c.controller.Diff(ctx, r)
+	response, err := c.controller.Diff(ctx, r)
+	if err == nil && certs.ClusterKubeconfigDue(r.State.AdminKubeconfig, time.Now()) {
+		outdated(&response, "adminKubeconfig")
+	}
+	return response, err
 }
 
 // versionIn is the Kubernetes version in a chart's values; "" if there is none yet.

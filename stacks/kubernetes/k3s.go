@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/cause"
+	"github.com/slipway-sh/slipway/internal/certs"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kubeversion"
 	"github.com/slipway-sh/slipway/internal/remote"
@@ -125,7 +126,11 @@ func (c *k3s) Diff(ctx context.Context, r infer.DiffRequest[K3sInputs, K3sState]
 			return infer.DiffResponse{}, fault.Usage("k3s on "+r.State.Node, err, "use a bundle with the current k3s version or the next minor version, and the slipway that belongs to it")
 		}
 	}
-	return c.controller.Diff(ctx, r)
+	response, err := c.controller.Diff(ctx, r)
+	if err == nil && certs.SeedKubeconfigDue(r.State.Kubeconfig, time.Now()) {
+		outdated(&response, "kubeconfig")
+	}
+	return response, err
 }
 
 // Datastore puts a former datastore on a seed whose k3s runs with a new one, before
@@ -177,7 +182,7 @@ func (k k3sKind) settle(ctx context.Context, in K3sInputs) (K3sState, error) {
 			return state, err
 		}
 	}
-	if state.Kubeconfig, err = host.kubeconfig(ctx, in.Address); err != nil {
+	if state.Kubeconfig, err = host.current(ctx, in.Address); err != nil {
 		return state, err
 	}
 	state.Version, err = ready(ctx, machine, state.Kubeconfig, in.Node)

@@ -41,3 +41,13 @@ func inPlace(old, now any) infer.DiffResponse {
 	}
 	return response
 }
+
+// outdated has a resource updated whose inputs are the same: a kubeconfig that is kept in its
+// state is renewed elsewhere, and read again before the one here ends.
+func outdated(response *infer.DiffResponse, output string) {
+	response.HasChanges = true
+	if response.DetailedDiff == nil {
+		response.DetailedDiff = map[string]p.PropertyDiff{}
+	}
+	response.DetailedDiff[output] = p.PropertyDiff{Kind: p.Update}
+}
