@@ -97,11 +97,12 @@ func (w *world) secret(namespace, name string, kind corev1.SecretType, data map[
 
 const conditionsText = `conditions: [{type: %s, status: "True", reason: Test, message: "", lastTransitionTime: "2026-01-02T03:04:05Z"}]`
 
-func (w *world) machine(name, ends string) {
+func (w *world) machine(plane *unstructured.Unstructured, name, ends string) {
+	w.Helper()
 	w.put("machines", `
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: Machine
-metadata: {name: `+name+`, labels: {cluster.x-k8s.io/cluster-name: shop, cluster.x-k8s.io/control-plane: ""}, ownerReferences: [{apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlane, name: shop-control-plane, uid: a, controller: true}]}
+metadata: {name: `+name+`, labels: {cluster.x-k8s.io/cluster-name: shop, cluster.x-k8s.io/control-plane: ""}, ownerReferences: [{apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlane, name: shop-control-plane, uid: `+string(plane.GetUID())+`, controller: true}]}
 spec: {clusterName: shop, bootstrap: {dataSecretName: b}, infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: OpenStackMachine, name: `+name+`}}
 status: {phase: Running, certificatesExpiryDate: `+ends+`, `+fmt.Sprintf(conditionsText, "Ready")+`}
 `)
@@ -120,11 +121,13 @@ metadata: {name: shop}
 spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: OpenStackCluster, name: shop}, controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: shop-control-plane}}
 status: {phase: Provisioned, `+fmt.Sprintf(conditionsText, "ControlPlaneInitialized")+`}
 `)
+	// A cloud that does not answer comes back: it ends no wait.
+	w.secret("shop", "login", corev1.SecretTypeOpaque, map[string][]byte{"clouds.yaml": []byte("clouds: {openstack: {auth: {auth_url: 'http://127.0.0.1:1/v3', application_credential_id: a, application_credential_secret: b}, auth_type: v3applicationcredential}}")}, nil)
 	w.put("openstackclusters", `
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: OpenStackCluster
 metadata: {name: shop, labels: {cluster.x-k8s.io/cluster-name: shop}}
-spec: {identityRef: {name: none, cloudName: openstack}}
+spec: {identityRef: {name: login, cloudName: openstack}}
 status: {ready: true}
 `)
 	return w.put("kubeadmcontrolplanes", `
@@ -144,7 +147,7 @@ func TestCertificatesOfAManagementCluster(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	plane := w.cluster("rollout: {before: {certificatesExpiryDays: 30}},")
-	w.machine("shop-a", "2027-01-31T00:00:00Z")
+	w.machine(plane, "shop-a", "2027-01-31T00:00:00Z")
 	year, decade := begin.AddDate(1, 0, 0), begin.AddDate(10, 0, 0)
 	ca, _ := issued(t, begin, decade, true)
 	client, _ := issued(t, begin, year, false)
@@ -187,7 +190,7 @@ func TestCertificatesOfAManagementCluster(t *testing.T) {
 		}
 	})
 	w.serving(client)
-	w.renewal()
+	w.renewal(plane)
 }
 
 // serving looks at what serves TLS on the management cluster.
@@ -215,7 +218,7 @@ func (w *world) serving(certificate []byte) {
 }
 
 // renewal replaces the machine as Cluster API would, and is interrupted in between.
-func (w *world) renewal() {
+func (w *world) renewal(plane *unstructured.Unstructured) {
 	w.Helper()
 	first := &Renewal{On: w.Cluster, Namespace: "shop", Name: "shop"}
 	if resumed, err := first.Ask(w.Context(), time.Now().Add(2*time.Second)); err != nil || resumed {
@@ -231,7 +234,7 @@ func (w *world) renewal() {
 	if resumed, err := second.Ask(w.Context(), time.Now()); err != nil || !resumed || !second.After.Equal(first.After) {
 		w.Fatalf("after an interrupt: resumed %t, after %s, not %s: %v", resumed, second.After, first.After, err)
 	}
-	w.machine("shop-b", "2027-12-31T00:00:00Z")
+	w.machine(plane, "shop-b", "2027-12-31T00:00:00Z")
 	if err := w.Dynamic.Resource(resource("machines")).Namespace("shop").Delete(w.Context(), "shop-a", metav1.DeleteOptions{}); err != nil {
 		w.Fatal(err)
 	}

@@ -36,6 +36,7 @@ const (
 	TypeSubnet        = "subnet"
 	TypeNetwork       = "network"
 	TypeSecurityGroup = "security group"
+	TypeSnapshot      = "snapshot"
 	TypeVolume        = "volume"
 	TypeImage         = "image"
 	TypeKeyPair       = "key pair"
@@ -45,7 +46,7 @@ const (
 // deletionOrder lists the types, those that others depend on last.
 func deletionOrder() []string {
 	return []string{TypeLoadBalancer, TypeServer, TypeFloatingIP, TypeRouter, TypePort, TypeSubnet, TypeNetwork,
-		TypeSecurityGroup, TypeVolume, TypeImage, TypeKeyPair, TypeCredential}
+		TypeSecurityGroup, TypeSnapshot, TypeVolume, TypeImage, TypeKeyPair, TypeCredential}
 }
 
 // Inventory finds the resources of environments by their ownership tags.

@@ -73,6 +73,8 @@ func (i Inventory) remove(ctx context.Context, t Resource) error {
 		return networkKind{i}.remove(ctx, t.ID, NetworkState{})
 	case TypeSecurityGroup:
 		return groupKind{i}.remove(ctx, t.ID, SecurityGroupState{})
+	case TypeSnapshot:
+		return i.removeSnapshot(ctx, t.ID)
 	case TypeVolume:
 		return volumeKind{i}.remove(ctx, t.ID, VolumeState{})
 	case TypeImage:

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/internal/cloud"
@@ -47,13 +48,34 @@ const (
 // Secret that the chart creates from values with a credential.
 func SecretName(cluster string) string { return cluster + "-application-credential" }
 
-// credential is the credential of a cluster. Its step contains a hash of namespace and
-// name, because joined names could be ambiguous.
-func (m *Management) credential(c Cloud, key Key) openstack.ClusterCredential {
+// Step is the step of a cluster's credential in its ownership tag. It contains a hash of
+// namespace and name, because joined names could be ambiguous.
+func Step(key Key) string {
 	sum := sha256.Sum256([]byte(key.String()))
-	step := "cluster-" + key.Name + "-" + hex.EncodeToString(sum[:4])
+	return StepPrefix + key.Name + "-" + hex.EncodeToString(sum[:4])
+}
+
+// StepPrefix begins the steps of clusters' credentials.
+const StepPrefix = "cluster-"
+
+// Marked returns the clusters that a Secret with the label is left of, also those that are
+// not made yet and those whose deletion is not done.
+func Marked(ctx context.Context, client kubernetes.Interface) ([]Key, error) {
+	list, err := client.CoreV1().Secrets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: LabelCluster})
+	if err != nil {
+		return nil, fmt.Errorf("listing Secrets: %w", err)
+	}
+	var keys []Key
+	for _, secret := range list.Items {
+		keys = append(keys, Key{Namespace: secret.Namespace, Name: secret.Labels[LabelCluster]})
+	}
+	return keys, nil
+}
+
+// credential is the credential of a cluster.
+func (m *Management) credential(c Cloud, key Key) openstack.ClusterCredential {
 	return openstack.ClusterCredential{Clients: c.Clients, UserID: c.UserID, Roles: c.Roles, AccessRules: c.AccessRules,
-		Ownership: openstack.Ownership{Environment: m.Environment, Step: step}}
+		Ownership: openstack.Ownership{Environment: m.Environment, Step: Step(key)}}
 }
 
 // ensureCredential adopts the credential in the cluster's Secret if it can log in, else

@@ -25,6 +25,7 @@ type options struct {
 	yes, dry       bool
 	deleteClusters bool
 	images         bool
+	purge          string
 	progress       string
 	format         string
 }
@@ -47,7 +48,11 @@ cluster has workload clusters, down lists them and refuses, unless you give
 
 Images of spec.images stay and are listed. With --images, those are deleted that the
 environment uploaded, that are private and that nothing uses. Volumes of workloads are
-deleted or kept as spec.volumesPolicy says; those that are kept are listed.`,
+deleted or kept as spec.volumesPolicy says; those that are kept are listed.
+
+With --purge-project and the project's ID, everything else in the project is deleted after
+that, whoever made it: counts per type are shown first. Key pairs and application
+credentials of other users stay, and the credential that you are logged in with.`,
 		Example: `  slipway down --dry-run
   slipway down --yes
   slipway down --delete-clusters --yes`,
@@ -61,6 +66,7 @@ deleted or kept as spec.volumesPolicy says; those that are kept are listed.`,
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	cmd.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "also delete the workload clusters of the management cluster")
 	cmd.Flags().BoolVar(&o.images, "images", false, "also delete the images of spec.images that the environment uploaded and nothing uses")
+	cmd.Flags().StringVar(&o.purge, "purge-project", "", "also delete everything else in the project with this ID, which must be the login's, whoever made it")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "list what would be deleted, and delete nothing")
 	ui.ProgressFlag(cmd.Flags(), &o.progress)
 	ui.FormatFlag(cmd.Flags(), &o.format)
@@ -77,6 +83,9 @@ type result struct {
 	Volumes []openstack.WorkloadVolume `json:"volumes"`
 	// Images are those that the environment uploaded, and whether they stay.
 	Images []images.Retirement `json:"images"`
+	// Project is everything in the project, with --purge-project: what would be deleted or,
+	// in the end, what is left.
+	Project []openstack.Resource `json:"project,omitempty"`
 	// Quota is what the project uses, before and after.
 	Before openstack.Usage `json:"usedBefore"`
 	After  openstack.Usage `json:"usedAfter"`
@@ -91,6 +100,9 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	defer finish()
 	t, err := target.Open(ctx, o.from, progress)
 	if err != nil {
+		return err
+	}
+	if err := o.mayPurge(t); err != nil {
 		return err
 	}
 	r := result{Environment: t.Name(), DryRun: o.dry, Deleted: []openstack.Resource{}, Left: []openstack.Resource{}}
@@ -108,12 +120,18 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if r.Volumes, err = listVolumes(ctx, t, things); err != nil {
 		return err
 	}
+	if r.Project, err = o.whole(ctx, t); err != nil {
+		return err
+	}
 	if o.dry {
 		r.Left, r.After = things, r.Before
 		finish()
 		return ui.Output(streams.Out, o.format, r, r.table("would be deleted"))
 	}
 	if err := o.ask(streams, r); err != nil {
+		return err
+	}
+	if err := o.askPurge(streams, r.Project); err != nil {
 		return err
 	}
 	if target.ShelvedSeed(things) {
@@ -129,7 +147,10 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err := r.prove(ctx, t); err != nil {
 		return err
 	}
-	var kept error
+	var purged, kept error
+	if r.Project = nil; len(r.Left) == 0 {
+		r.Project, purged = o.purgeAll(ctx, t, progress)
+	}
 	r.Images, kept = o.leaveImages(ctx, t.Cloud, t.Name(), progress)
 	finish()
 	if len(r.Left) == 0 {
@@ -138,7 +159,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err := ui.Output(streams.Out, o.format, r, r.table("deleted")); err != nil {
 		return err
 	}
-	return errors.Join(r.verdict(failed), volumes, kept)
+	return errors.Join(r.verdict(failed), volumes, r.purgeVerdict(purged), kept)
 }
 
 // wake wakes a shelved seed, so that the clusters are deleted in order. A seed
@@ -190,7 +211,10 @@ func (r result) table(word string) ui.Table {
 	for _, thing := range list {
 		table.Rows = append(table.Rows, []string{thing.Type, thing.Name, thing.State, thing.ID})
 	}
-	table.Footer = append(append(r.volumeLines(), r.imageLines()...), fmt.Sprintf("%d resources of %s %s", len(r.Deleted), r.Environment, word))
+	if len(r.Project) > 0 {
+		table.Footer = append(table.Footer, "in the whole project: "+counts(r.Project))
+	}
+	table.Footer = append(append(append(table.Footer, r.volumeLines()...), r.imageLines()...), fmt.Sprintf("%d resources of %s %s", len(r.Deleted), r.Environment, word))
 	if word != "deleted" {
 		return table
 	}

@@ -191,7 +191,9 @@ func userID(c *cloud.Cloud) (string, error) {
 	return user.ID, nil
 }
 
-// projectID is the ID of the login's project.
+// ProjectID is the ID of the login's project.
+func ProjectID(c *cloud.Cloud) (string, error) { return projectID(c) }
+
 func projectID(c *cloud.Cloud) (string, error) {
 	result, err := grantedTo(c)
 	if err != nil {
