@@ -238,7 +238,10 @@ func (w *world) renewal(plane *unstructured.Unstructured) {
 	if err := w.Dynamic.Resource(resource("machines")).Namespace("shop").Delete(w.Context(), "shop-a", metav1.DeleteOptions{}); err != nil {
 		w.Fatal(err)
 	}
-	if err := second.Await(w.Context(), func(string) {}); err != nil {
+	w.observed(plane.GetName())
+	ctx, cancel = context.WithTimeout(w.Context(), time.Minute)
+	defer cancel()
+	if err := second.Await(ctx, func(string) {}); err != nil {
 		w.Errorf("waiting for the new machine: %v", err)
 	}
 	third := &Renewal{On: w.Cluster, Namespace: "shop", Name: "shop"}
@@ -247,5 +250,21 @@ func (w *world) renewal(plane *unstructured.Unstructured) {
 	}
 	if _, err := (&Renewal{On: w.Cluster, Namespace: "shop", Name: "none"}).Ask(w.Context(), time.Now()); err == nil {
 		w.Error("a cluster that does not exist is renewed")
+	}
+}
+
+// observed says that the control plane's controller has seen what is wanted.
+func (w *world) observed(name string) {
+	w.Helper()
+	of := w.Dynamic.Resource(resource("kubeadmcontrolplanes")).Namespace("shop")
+	o, err := of.Get(w.Context(), name, metav1.GetOptions{})
+	if err == nil {
+		err = unstructured.SetNestedField(o.Object, o.GetGeneration(), "status", "observedGeneration")
+	}
+	if err == nil {
+		_, err = of.UpdateStatus(w.Context(), o, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		w.Fatal(err)
 	}
 }

@@ -1,0 +1,105 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Label is on the namespaces of checks.
+const Label = "slipway.sh/check"
+
+const (
+	// abandoned is how old the namespace of a check is that was killed.
+	abandoned = time.Hour
+	lookEvery = time.Second
+)
+
+// begin deletes what killed checks have left, and makes the namespace.
+func (r *run) begin(ctx context.Context) error {
+	namespaces := r.Client.CoreV1().Namespaces()
+	list, err := namespaces.List(ctx, metav1.ListOptions{LabelSelector: Label})
+	if err != nil {
+		return fmt.Errorf("listing namespaces: %w", err)
+	}
+	for _, old := range list.Items {
+		if time.Since(old.CreationTimestamp.Time) > abandoned && old.DeletionTimestamp == nil {
+			if err := namespaces.Delete(ctx, old.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("deleting namespace %s of a check that was killed: %w", old.Name, err)
+			}
+		}
+	}
+	made, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "slipway-check-",
+		Labels: map[string]string{Label: r.Name, "pod-security.kubernetes.io/enforce": "restricted"}}}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("making the namespace of the check: %w", err)
+	}
+	r.namespace = made.Name
+	return nil
+}
+
+// clean deletes the namespace and waits until it and its volumes are gone: the cloud
+// controller manager deletes the load balancer before, and Cinder CSI the volume.
+func (r *run) clean(ctx context.Context) (string, error) {
+	if err := r.Client.CoreV1().Namespaces().Delete(ctx, r.namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("deleting namespace %s: %w", r.namespace, err)
+	}
+	var left string
+	err := r.until(ctx, func() (bool, error) {
+		namespace, err := r.Client.CoreV1().Namespaces().Get(ctx, r.namespace, metav1.GetOptions{})
+		if err == nil {
+			left = "namespace " + r.namespace + because(namespace.Status.Conditions)
+			return false, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			return false, err
+		}
+		volumes, err := r.Client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		for _, v := range volumes.Items {
+			if v.Spec.ClaimRef != nil && v.Spec.ClaimRef.Namespace == r.namespace && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+				left = "volume " + v.Name + " " + v.Status.Message
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("%w; still there: %s", err, left)
+	}
+	return "nothing is left", nil
+}
+
+func because(conditions []corev1.NamespaceCondition) string {
+	for _, c := range conditions {
+		if c.Status == corev1.ConditionTrue && c.Message != "" {
+			return ": " + c.Message
+		}
+	}
+	return ""
+}
+
+// until looks again and again until something is done. A look that fails is an error only if
+// there is no time for another.
+func (r *run) until(ctx context.Context, done func() (bool, error)) error {
+	for {
+		is, err := done()
+		if is && err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			if err != nil {
+				return fmt.Errorf("%w; last: %w", context.Cause(ctx), err)
+			}
+			return context.Cause(ctx)
+		case <-time.After(lookEvery):
+		}
+	}
+}
