@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-sh/slipway/internal/check/inside"
@@ -202,10 +204,14 @@ func (r *run) throughAPI(ctx context.Context, namespace, pod, path string, value
 	for key, list := range values {
 		request = request.Param(key, list[0])
 	}
-	answer := request.Do(ctx)
-	text, err := answer.Raw()
-	if err != nil && len(text) > 0 {
-		return "", errors.New(strings.TrimSpace(string(text))) // what the pod said
+	text, err := request.Do(ctx).Raw()
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
+		for _, c := range status.Status().Details.Causes {
+			if c.Type == metav1.CauseTypeUnexpectedServerResponse {
+				return "", errors.New(strings.TrimSpace(c.Message)) // what the pod said
+			}
+		}
 	}
 	return string(text), err
 }

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/slipway-sh/slipway/internal/check/inside"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
@@ -58,12 +59,18 @@ func (w *world) nodes(names ...string) {
 	w.Helper()
 	for _, name := range names {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		made, err := w.client.CoreV1().Nodes().Create(w.Context(), node, metav1.CreateOptions{})
-		if err != nil {
+		if _, err := w.client.CoreV1().Nodes().Create(w.Context(), node, metav1.CreateOptions{}); err != nil {
 			w.Fatal(err)
 		}
-		made.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-		if _, err := w.client.CoreV1().Nodes().UpdateStatus(w.Context(), made, metav1.UpdateOptions{}); err != nil {
+		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its controllers write too
+			now, err := w.client.CoreV1().Nodes().Get(w.Context(), name, metav1.GetOptions{})
+			if err == nil {
+				now.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+				_, err = w.client.CoreV1().Nodes().UpdateStatus(w.Context(), now, metav1.UpdateOptions{})
+			}
+			return err
+		})
+		if err != nil {
 			w.Fatal(err)
 		}
 	}

@@ -131,6 +131,7 @@ func TestManagementCluster(t *testing.T) {
 	p.expectCertManager("management.kubeconfig")
 	p.timed("defragmentation", p.defragment)
 	p.timed("use", p.use)
+	p.timed("checks, certificates and leftovers", p.operations)
 	site := p.control()
 	p.timed("runs by Ansible", site.runAsASite)
 	p.timed("machines by Ansible", func() { site.reachMachines(5) })

@@ -241,12 +241,24 @@ func teller(sink event.Sink) func(check.Step) {
 	}
 }
 
-// dialer connects to load balancers by the way that leads to the cluster.
+// directTime bounds the way to a load balancer that does not lead through the seed.
+const directTime = 2 * time.Second
+
+// dialer connects to load balancers from this machine as users do, or by the way that leads
+// to the cluster where this machine does not reach their network.
 func dialer(config *rest.Config) func(context.Context, string, string) (net.Conn, error) {
-	if config.Dial != nil {
-		return config.Dial
+	direct := net.Dialer{Timeout: directTime}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := direct.DialContext(ctx, network, address)
+		if err == nil || config.Dial == nil {
+			return c, err
+		}
+		c, through := config.Dial(ctx, network, address)
+		if through != nil {
+			return nil, errors.Join(err, through)
+		}
+		return c, nil
 	}
-	return (&net.Dialer{}).DialContext
 }
 
 // endpoint is the host and port of a URL; empty if it has none.

@@ -27,10 +27,15 @@ is no management cluster. It is a secret: with --output it goes to a file with m
 which is written whole or not at all.
 
 With spec.managementCluster.kubeconfig.token the kubeconfig holds a token. It is renewed
-when less than a third of its lifetime is left.`,
+when less than a third of its lifetime is left.
+
+With --tunnel it is a kubeconfig for an API that only the seed reaches: its server is a
+port of this machine, which leads through SSH to the seed and on to the API. The port and
+the file last until you stop the command with Ctrl-C.`,
 		Example: `  slipway kubeconfig --output management.kubeconfig
   KUBECONFIG=management.kubeconfig kubectl get nodes
-  slipway kubeconfig --cluster seed --output seed.kubeconfig`,
+  slipway kubeconfig --cluster seed --output seed.kubeconfig
+  slipway kubeconfig --tunnel`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}
@@ -38,6 +43,7 @@ when less than a third of its lifetime is left.`,
 	cmd.Flags().BoolVar(&o.admin, "admin", false, "print the administrator's kubeconfig, even if the environment file asks for one with a token")
 	cmd.Flags().BoolVar(&o.rotate, "rotate", false, "create a new token and revoke the old one")
 	cmd.Flags().StringVar(&o.output, "output", "", "file to write to instead of standard output")
+	cmd.Flags().BoolVar(&o.tunnel, "tunnel", false, "lead to the API through the seed until Ctrl-C (default file: tunnel.kubeconfig in .slipway)")
 	cmd.Flags().StringVar(&o.cluster, "cluster", "", "seed or management (default: management, or seed if there is no management cluster)")
 	return cmd
 }
@@ -52,6 +58,7 @@ type options struct {
 	from            environment.Flags
 	output, cluster string
 	admin, rotate   bool
+	tunnel          bool
 }
 
 func (o options) run(ctx context.Context, streams ui.Streams) error {
@@ -61,6 +68,9 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	text, err := o.text(ctx)
 	if err != nil {
 		return err
+	}
+	if o.tunnel {
+		return o.through(ctx, streams, text)
 	}
 	if o.output == "" {
 		_, err := fmt.Fprint(streams.Out, text)
