@@ -77,10 +77,7 @@ func (c cluster) certificate(use, object string, ends time.Time, by string, at t
 // and their clients for a machine in one go, for one time. Cluster API asks each API server
 // for its own, and writes the end on the Machine.
 func (c cluster) machines(l *Listing) {
-	days := int64(0)
-	for _, plane := range c.objects["KubeadmControlPlane"] {
-		days, _, _ = unstructured.NestedInt64(plane.Object, "spec", "rollout", "before", "certificatesExpiryDays")
-	}
+	days := c.rolloutDays()
 	for _, object := range c.objects["Machine"] {
 		if _, plane := object.GetLabels()["cluster.x-k8s.io/control-plane"]; !plane {
 			continue
@@ -99,6 +96,14 @@ func (c cluster) machines(l *Listing) {
 		}
 		l.Certificates = append(l.Certificates, c.certificate(UseMachine, "Machine "+object.GetName(), ends, by, at))
 	}
+}
+
+// rolloutDays is how many days before the end Cluster API replaces a machine; 0 is never.
+func (c cluster) rolloutDays() (days int64) {
+	for _, plane := range c.objects["KubeadmControlPlane"] {
+		days, _, _ = unstructured.NestedInt64(plane.Object, "spec", "rollout", "before", "certificatesExpiryDays")
+	}
+	return days
 }
 
 // secret reads a Secret of the cluster, nil if there is none.
@@ -164,7 +169,11 @@ func (c cluster) served(ctx context.Context, l *Listing) {
 	if err == nil {
 		var ends time.Time
 		if ends, err = shown(ctx, config); err == nil {
-			l.Certificates = append(l.Certificates, c.certificate(UseServed, address(config), ends, ByRollout, time.Time{}))
+			by := ByNobody
+			if c.rolloutDays() > 0 {
+				by = ByRollout
+			}
+			l.Certificates = append(l.Certificates, c.certificate(UseServed, address(config), ends, by, time.Time{}))
 			return
 		}
 	}

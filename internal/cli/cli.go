@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/backup"
 	"github.com/slipway-sh/slipway/internal/cli/bundle"
 	"github.com/slipway-sh/slipway/internal/cli/certs"
-	"github.com/slipway-sh/slipway/internal/cli/check"
+	clustercheck "github.com/slipway-sh/slipway/internal/cli/check"
 	"github.com/slipway-sh/slipway/internal/cli/cluster"
 	"github.com/slipway-sh/slipway/internal/cli/config"
 	"github.com/slipway-sh/slipway/internal/cli/console"
@@ -95,7 +95,7 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 		return fault.Usage(cmd.CommandPath(), err, "see "+cmd.CommandPath()+" --help")
 	})
 	root.AddCommand(initialize.New(streams), config.New(streams), preflight.New(streams, stacks.Steps()),
-		plan.New(streams), up.New(streams, backup.Before), status.New(streams), why.New(streams), check.New(streams), support.New(streams), refresh.New(streams), recover.New(streams, recover.Vault), down.New(streams), sweep.New(streams),
+		plan.New(streams), up.New(streams, backup.Before), status.New(streams), why.New(streams), clustercheck.New(streams), support.New(streams), refresh.New(streams), recover.New(streams, recover.Vault), down.New(streams), sweep.New(streams),
 		state.New(streams), backup.New(streams), kubeconfig.New(streams), certs.New(streams), ssh.New(streams), logs.New(streams), log.New(streams), console.New(streams), demo.New(streams), seed.New(streams),
 		cluster.New(streams), image.New(streams), template.New(streams), magnum.New(streams), bundle.New(streams), sandbox.New(streams), serve.New(streams), etcd.New(streams), devstack.New(streams), tacker.New(streams), version.New(streams), reference.New())
 	root.InitDefaultCompletionCmd()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/snapshots"
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
@@ -14,7 +15,13 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	addons "github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 )
 
@@ -109,5 +116,84 @@ func TestPurge(t *testing.T) {
 	}
 	if _, err := keypairs.Get(t.Context(), cloud.Member.Compute(t), "a user's", nil).Extract(); err != nil {
 		t.Errorf("the key pair of a user: %v", err)
+	}
+}
+
+type orphanData struct {
+	Orphans, Deleted []struct{ Type, Name, Cluster, Kept string }
+}
+
+// TestOperationsOnAnEnvironment looks at certificates, checks a management cluster that has
+// no nodes, and sweeps up after a cluster that was lost, but not after one that lives.
+//
+// proves: S-70, S-77, S-79
+func TestOperationsOnAnEnvironment(t *testing.T) {
+	server := kubetest.Start(t)
+	var definitions [][]byte
+	for _, text := range addons.Definitions() {
+		definitions = append(definitions, text)
+	}
+	server.Define(t, definitions...)
+	client, err := kubernetes.NewForConfig(server.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, file := project(t)
+	upToTheSeed(t, file)
+	withManagement(t, file, server.Kubeconfig)
+
+	certificates := data[struct {
+		Certificates []struct{ Cluster, Object, RenewedBy string }
+		Ending       int
+	}](t, "certs", "-f", file, "-o", "json")
+	seen := map[string]bool{}
+	for _, c := range certificates.Certificates {
+		seen[c.Cluster+" "+c.Object+" "+c.RenewedBy] = true
+	}
+	if !seen["prod kubeconfig in the state up"] || !seen["prod Secret kube-system/k3s-serving k3s"] || certificates.Ending != 0 {
+		t.Errorf("certificates: %+v", certificates)
+	}
+	if code, out, said := run(t.Context(), "certs", "--within", "400", "-f", file); code != fault.ExitFailure || !strings.Contains(out, "k3s-serving") || !strings.Contains(said, "end within 400 days") {
+		t.Errorf("ending certificates: exit code %d\n%s%s", code, out, said)
+	}
+	if code, _, said := run(t.Context(), "certs", "renew", "none", "--yes", "-f", file); code != fault.ExitUsage || !strings.Contains(said, "cluster none: it does not exist") {
+		t.Errorf("renewing none: exit code %d\n%s", code, said)
+	}
+
+	junit := filepath.Join(t.TempDir(), "check.xml")
+	code, out, said := run(t.Context(), "check", "storage", "--junit", junit, "--step-timeout", "60s", "-f", file)
+	text, err := os.ReadFile(junit)
+	if code != fault.ExitFailure || !strings.Contains(out, "the cluster has no node") || !strings.Contains(out, "nothing is left") || !strings.Contains(said, "steps failed: nodes") || err != nil || !strings.Contains(string(text), "<failure message=\"the cluster has no node\"") {
+		t.Errorf("the check: exit code %d\n%s%s\n%s", code, out, said, text)
+	}
+
+	for _, name := range []string{"web", "my-shop"} {
+		data[clusterData](t, "cluster", "create", name, "--file", file, "--wait", "none", "-o", "json")
+	}
+	if none := data[orphanData](t, "sweep", "-f", file, "-o", "json"); len(none.Orphans) != 0 {
+		t.Errorf("while all live: %+v", none)
+	}
+	if err := client.CoreV1().Namespaces().Delete(t.Context(), "my-shop", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(2 * time.Minute); !apierrors.IsNotFound(err); time.Sleep(200 * time.Millisecond) {
+		if _, err = client.CoreV1().Namespaces().Get(t.Context(), "my-shop", metav1.GetOptions{}); time.Now().After(end) {
+			t.Fatalf("the namespace does not go: %v", err)
+		}
+	}
+	if found := data[orphanData](t, "sweep", "-f", file, "-o", "json"); len(found.Orphans) != 1 || found.Orphans[0].Cluster != "my-shop" || found.Orphans[0].Kept != "" || len(found.Deleted) != 0 {
+		t.Errorf("found %+v", found)
+	}
+	if code, _, said := run(t.Context(), "sweep", "--delete", "-f", file); code != fault.ExitUsage || !strings.Contains(said, "delete these 1 resources") {
+		t.Errorf("unasked: exit code %d\n%s", code, said)
+	}
+	if code, _, said := run(t.Context(), "sweep", "--by-name", "web", "-f", file); code != fault.ExitUsage || !strings.Contains(said, "--by-name web") {
+		t.Errorf("the name of one that lives: exit code %d\n%s", code, said)
+	}
+	if swept := data[orphanData](t, "sweep", "--delete", "--yes", "-f", file, "-o", "json"); len(swept.Deleted) != 1 || len(swept.Orphans) != 0 {
+		t.Errorf("swept %+v", swept)
+	}
+	if again := data[clusterData](t, "cluster", "create", "web", "--file", file, "--wait", "none", "-o", "json"); again.Change != "no changes" {
+		t.Errorf("the one that lives is %s", again.Change)
 	}
 }

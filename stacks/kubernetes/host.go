@@ -11,7 +11,6 @@ import (
 	p "github.com/pulumi/pulumi-go-provider"
 
 	"github.com/slipway-sh/slipway/internal/bundle"
-	"github.com/slipway-sh/slipway/internal/certs"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/stacks/seed"
@@ -293,21 +292,4 @@ func (h host) kubeconfig(ctx context.Context, address string) (string, error) {
 		return "", fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	return strings.ReplaceAll(text, "https://"+apiAddress, "https://"+address+":6443"), nil
-}
-
-// current is kubeconfig, with a client certificate that does not end soon: k3s renews its
-// certificates only when it starts.
-func (h host) current(ctx context.Context, address string) (string, error) {
-	text, err := h.kubeconfig(ctx, address)
-	if err != nil || !certs.SeedKubeconfigDue(text, time.Now()) {
-		return text, err
-	}
-	status(ctx, "restarting k3s, which renews its certificates")
-	if _, err := h.Run(ctx, "systemctl", "restart", k3sUnit); err != nil {
-		return "", h.journal(ctx, k3sUnit, err)
-	}
-	if err := h.active(ctx); err != nil {
-		return "", err
-	}
-	return h.kubeconfig(ctx, address)
 }

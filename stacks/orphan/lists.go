@@ -43,6 +43,9 @@ func all[T any](ctx context.Context, pager pagination.Pager, extract func(pagina
 	return extract(pages)
 }
 
+// looker lists one kind beside the others.
+type looker func(what string, open func() (*gophercloud.ServiceClient, error), list func(*gophercloud.ServiceClient) error)
+
 // read lists everything at the same time. A list that cannot be read is an error, because
 // what stands on it could not be judged; a service that the cloud does not have has nothing.
 func (s Survey) read(ctx context.Context) (l lists, err error) {
@@ -64,6 +67,25 @@ func (s Survey) read(ctx context.Context) (l lists, err error) {
 		})
 	}
 	i := s.Inventory
+	s.readNetwork(ctx, look, &l)
+	look("load balancers", i.LoadBalancer, func(c *gophercloud.ServiceClient) (err error) {
+		l.balancers, err = all(ctx, loadbalancers.List(c, loadbalancers.ListOpts{ProjectID: project}), loadbalancers.ExtractLoadBalancers)
+		return err
+	})
+	look("volumes", i.Volume, func(c *gophercloud.ServiceClient) (err error) {
+		l.volumes, err = all(ctx, volumes.List(c, volumes.ListOpts{}), volumes.ExtractVolumes)
+		return err
+	})
+	look("application credentials", i.Identity, func(c *gophercloud.ServiceClient) (err error) {
+		l.credentials, err = all(ctx, applicationcredentials.List(c, i.UserID, nil), applicationcredentials.ExtractApplicationCredentials)
+		return err
+	})
+	return l, group.Wait()
+}
+
+// readNetwork lists what is Neutron's.
+func (s Survey) readNetwork(ctx context.Context, look looker, l *lists) {
+	i, project := s.Inventory, s.Project
 	look("networks", i.Network, func(c *gophercloud.ServiceClient) (err error) {
 		l.networks, err = all(ctx, networks.List(c, networks.ListOpts{ProjectID: project}), networks.ExtractNetworks)
 		return err
@@ -88,17 +110,4 @@ func (s Survey) read(ctx context.Context) (l lists, err error) {
 		l.addresses, err = all(ctx, floatingips.List(c, floatingips.ListOpts{ProjectID: project}), floatingips.ExtractFloatingIPs)
 		return err
 	})
-	look("load balancers", i.LoadBalancer, func(c *gophercloud.ServiceClient) (err error) {
-		l.balancers, err = all(ctx, loadbalancers.List(c, loadbalancers.ListOpts{ProjectID: project}), loadbalancers.ExtractLoadBalancers)
-		return err
-	})
-	look("volumes", i.Volume, func(c *gophercloud.ServiceClient) (err error) {
-		l.volumes, err = all(ctx, volumes.List(c, volumes.ListOpts{}), volumes.ExtractVolumes)
-		return err
-	})
-	look("application credentials", i.Identity, func(c *gophercloud.ServiceClient) (err error) {
-		l.credentials, err = all(ctx, applicationcredentials.List(c, i.UserID, nil), applicationcredentials.ExtractApplicationCredentials)
-		return err
-	})
-	return l, group.Wait()
 }

@@ -58,13 +58,13 @@ func newCheck(streams ui.Streams, name, short string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name + " [CLUSTER]",
 		Short: short,
-		Long: short + ` of the management cluster, or of a
-workload cluster.
+		Long: short + `.
 
-Everything is made in one namespace, which is deleted in the end, also after a failure or an
-interrupt; a check that was killed is cleaned up by the next one an hour later. Pods run
-Slipway's own image, which nodes of a bundle have. A step that cannot be tried, because the
-cluster has no storage class for example, is skipped and says so.
+It checks the management cluster, or the workload cluster CLUSTER. Everything is made in
+one namespace, which is deleted in the end, also after a failure or an interrupt; a check
+that was killed is cleaned up by the first check an hour later. Pods run Slipway's own
+image, which the nodes of a bundle have. A step that cannot be tried, because the cluster
+has no storage class for example, is skipped and says so.
 
 The exit code is 0 only if no step failed.`,
 		Example: fmt.Sprintf(`  slipway check %[1]s

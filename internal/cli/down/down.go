@@ -102,55 +102,33 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
-	if err := o.mayPurge(t); err != nil {
-		return err
-	}
-	r := result{Environment: t.Name(), DryRun: o.dry, Deleted: []openstack.Resource{}, Left: []openstack.Resource{}}
-	things, err := t.Inventory.List(ctx, t.Name())
+	r, err := o.look(ctx, t)
 	if err != nil {
 		return err
 	}
-	r.Deleted = append(r.Deleted, things...)
-	if r.Before, err = t.Inventory.Usage(ctx); err != nil {
-		return err
-	}
-	if r.Images, err = o.listImages(ctx, t.Cloud, t.Name()); err != nil {
-		return err
-	}
-	if r.Volumes, err = listVolumes(ctx, t, things); err != nil {
-		return err
-	}
-	if r.Project, err = o.whole(ctx, t); err != nil {
-		return err
-	}
 	if o.dry {
-		r.Left, r.After = things, r.Before
+		r.Left, r.After = r.Deleted, r.Before
 		finish()
 		return ui.Output(streams.Out, o.format, r, r.table("would be deleted"))
 	}
 	if err := o.ask(streams, r); err != nil {
 		return err
 	}
-	if err := o.askPurge(streams, r.Project); err != nil {
-		return err
-	}
-	if target.ShelvedSeed(things) {
+	if target.ShelvedSeed(r.Deleted) {
 		wake(ctx, t, progress)
 	}
 	if err := o.clusters(ctx, t, progress); err != nil {
 		return err
 	}
-	failed, volumes := o.remove(ctx, t, things, r.Volumes, progress)
+	failed, volumes := o.remove(ctx, t, r.Deleted, r.Volumes, progress)
 	if ctx.Err() != nil {
 		return errors.Join(cmp.Or(failed, context.Cause(ctx)), volumes)
 	}
 	if err := r.prove(ctx, t); err != nil {
 		return err
 	}
-	var purged, kept error
-	if r.Project = nil; len(r.Left) == 0 {
-		r.Project, purged = o.purgeAll(ctx, t, progress)
-	}
+	purged := o.purgeRest(ctx, t, &r, progress)
+	var kept error
 	r.Images, kept = o.leaveImages(ctx, t.Cloud, t.Name(), progress)
 	finish()
 	if len(r.Left) == 0 {
@@ -160,6 +138,30 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	return errors.Join(r.verdict(failed), volumes, r.purgeVerdict(purged), kept)
+}
+
+// look lists what there is to delete.
+func (o options) look(ctx context.Context, t *target.Target) (result, error) {
+	r := result{Environment: t.Name(), DryRun: o.dry, Deleted: []openstack.Resource{}, Left: []openstack.Resource{}}
+	if err := o.mayPurge(t); err != nil {
+		return r, err
+	}
+	things, err := t.Inventory.List(ctx, t.Name())
+	if err != nil {
+		return r, err
+	}
+	r.Deleted = append(r.Deleted, things...)
+	if r.Before, err = t.Inventory.Usage(ctx); err != nil {
+		return r, err
+	}
+	if r.Images, err = o.listImages(ctx, t.Cloud, t.Name()); err != nil {
+		return r, err
+	}
+	if r.Volumes, err = listVolumes(ctx, t, things); err != nil {
+		return r, err
+	}
+	r.Project, err = o.whole(ctx, t)
+	return r, err
 }
 
 // wake wakes a shelved seed, so that the clusters are deleted in order. A seed
@@ -172,7 +174,10 @@ func wake(ctx context.Context, t *target.Target, progress event.Sink) {
 
 // ask shows what will be deleted and asks for confirmation, unless that is nothing.
 func (o options) ask(streams ui.Streams, r result) error {
-	if o.yes || len(r.Deleted) == 0 && (len(r.Images) == 0 || !o.images) {
+	if o.purge != "" && len(r.Project) > 0 {
+		fmt.Fprintf(streams.Err, "everything in the project %s will be deleted, whoever made it: %s\n", o.purge, counts(r.Project))
+	}
+	if o.yes || len(r.Deleted) == 0 && len(r.Project) == 0 && (len(r.Images) == 0 || !o.images) {
 		return nil
 	}
 	if err := ui.Output(streams.Err, "table", nil, r.table("will be deleted")); err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
@@ -40,18 +39,22 @@ func (o options) whole(ctx context.Context, t *target.Target) ([]openstack.Resou
 	return t.Inventory.Everything(ctx, o.purge, token.CredentialID)
 }
 
-// purgeAll deletes everything in the project, and returns what is left.
-func (o options) purgeAll(ctx context.Context, t *target.Target, progress event.Sink) (left []openstack.Resource, err error) {
+// purgeRest deletes everything that is left in the project, if nothing of the environment
+// is left. The result then has what could not be deleted.
+func (o options) purgeRest(ctx context.Context, t *target.Target, r *result, progress event.Sink) error {
 	things, err := o.whole(ctx, t)
-	if err != nil || len(things) == 0 {
-		return nil, err
+	r.Project = things
+	if err != nil || len(things) == 0 || len(r.Left) > 0 {
+		return err
 	}
 	failed := t.Inventory.Sweep(ctx, things, progress)
 	if ctx.Err() != nil {
-		return things, failed
+		return failed
 	}
-	left, err = o.whole(ctx, t)
-	return left, errors.Join(failed, err)
+	if r.Project, err = o.whole(ctx, t); err == nil {
+		r.After, err = t.Inventory.Usage(ctx)
+	}
+	return errors.Join(failed, err)
 }
 
 // counts are how many resources there are of each type: "3 volume, 1 server".
@@ -66,18 +69,6 @@ func counts(things []openstack.Resource) string {
 		i = n
 	}
 	return strings.Join(words, ", ")
-}
-
-// askPurge shows what else is in the project, and asks.
-func (o options) askPurge(streams ui.Streams, others []openstack.Resource) error {
-	if len(others) == 0 {
-		return nil
-	}
-	fmt.Fprintf(streams.Err, "the whole project %s will be deleted, whoever made it: %s\n", o.purge, counts(others))
-	if o.yes {
-		return nil
-	}
-	return target.Confirm(streams, "delete all of this, including what is not Slipway's?")
 }
 
 // purgeVerdict is the error for what is left of the project.

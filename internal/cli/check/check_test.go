@@ -1,0 +1,98 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-sh/slipway/internal/check"
+	"github.com/slipway-sh/slipway/internal/component"
+	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// TestTheImageIsOneThatNodesHave, with the registry that the cluster knows.
+func TestTheImageIsOneThatNodesHave(t *testing.T) {
+	t.Parallel()
+	job := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "etcd-defrag"}}
+	job.Spec.JobTemplate.Spec.Template.Spec.Containers = []corev1.Container{{Image: "mirror.test/slipway-sh/slipway:v1"}}
+	if image := imageOn(t.Context(), fake.NewClientset(job)); image != "mirror.test/slipway-sh/slipway:v1" {
+		t.Errorf("from the job: %s", image)
+	}
+	if image := imageOn(t.Context(), fake.NewClientset()); image != "ghcr.io/slipway-sh/slipway:"+component.SlipwayVersion() {
+		t.Errorf("without the job: %s", image)
+	}
+}
+
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{"https://keystone.test/v3": "keystone.test:443", "http://192.0.2.1/identity": "192.0.2.1:80", "https://[2001:db8::1]:5000/v3/": "[2001:db8::1]:5000", "": "", "/v3": ""} {
+		if got := endpoint(url); got != want {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+	}
+}
+
+// TestTheWayToALoadBalancer is direct, else through the seed; both causes are told.
+func TestTheWayToALoadBalancer(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := listener.Addr().String()
+	tried := ""
+	config := &rest.Config{Dial: func(_ context.Context, _, address string) (net.Conn, error) {
+		tried = address
+		return nil, errors.New("the seed cannot")
+	}}
+	c, err := dialer(config)(t.Context(), "tcp", open)
+	if err != nil || tried != "" {
+		t.Fatalf("%v, tried %q", err, tried)
+	}
+	c.Close()
+	listener.Close()
+	if _, err := dialer(config)(t.Context(), "tcp", open); err == nil || tried != open || !strings.Contains(err.Error(), "refused") || !strings.Contains(err.Error(), "the seed cannot") {
+		t.Errorf("%v, tried %q", err, tried)
+	}
+	if _, err := dialer(&rest.Config{})(t.Context(), "tcp", open); err == nil {
+		t.Error("nobody listens, and it is connected")
+	}
+}
+
+// TestVerdict fails with the steps that failed; progress has each step.
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	events := &event.Recorder{}
+	tell := teller(events)
+	r := check.Result{Check: "quick", Cluster: "shop", Steps: []check.Step{{Name: "dns", State: check.Passed, Detail: "fine"}, {Name: "egress", State: check.Failed, Detail: "no\nroute"}, {Name: "volume", State: check.Skipped, Detail: "no class"}}}
+	for _, s := range r.Steps {
+		tell(check.Step{Name: s.Name})
+		tell(s)
+	}
+	if err := verdict(r); fault.ExitCode(err) != fault.ExitFailure || !strings.Contains(err.Error(), "1 of 3 steps failed: egress") {
+		t.Errorf("%v", err)
+	}
+	if table := table(r); table.Rows[1][3] != "no route" || !strings.Contains(table.Footer[0], "did not pass") {
+		t.Errorf("%v", table)
+	}
+	states := map[event.State]int{}
+	for _, e := range events.Events() {
+		states[e.State]++
+	}
+	if states[event.Failed] != 1 || states[event.Skipped] != 1 || states[event.Done] != 1 {
+		t.Errorf("told %v", states)
+	}
+	r.Passed = true
+	if err := verdict(r); err != nil {
+		t.Error(err)
+	}
+}
