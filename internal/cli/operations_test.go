@@ -88,7 +88,7 @@ func TestPurge(t *testing.T) {
 	if _, err := snapshots.Create(t.Context(), block, snapshots.CreateOpts{VolumeID: v.ID, Name: "theirs", Force: true}).Extract(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := keypairs.Create(t.Context(), cloud.Member.Compute(t), keypairs.CreateOpts{Name: "a user's"}).Extract(); err != nil {
+	if _, err := keypairs.Create(t.Context(), cloud.Member.Compute(t), keypairs.CreateOpts{Name: "theirs"}).Extract(); err != nil {
 		t.Fatal(err)
 	}
 	for _, wrong := range []string{n.ID, "demo", n.ProjectID[:8]} {
@@ -114,7 +114,7 @@ func TestPurge(t *testing.T) {
 	if left := data[purgeData](t, "down", "--yes", "--purge-project", n.ProjectID, "-f", file, "-o", "json"); len(left.Project) != 0 || len(left.Left) != 0 {
 		t.Errorf("left: %+v", left)
 	}
-	if _, err := keypairs.Get(t.Context(), cloud.Member.Compute(t), "a user's", nil).Extract(); err != nil {
+	if _, err := keypairs.Get(t.Context(), cloud.Member.Compute(t), "theirs", nil).Extract(); err != nil {
 		t.Errorf("the key pair of a user: %v", err)
 	}
 }
