@@ -25,10 +25,10 @@ import (
 )
 
 // Everything lists all that a project has, whoever made it, in the order of deletion (row
-// S-78). It leaves out what a project cannot be without (its default security group), what
-// goes with others (ports of servers, routers and DHCP), what belongs to a user and not to
-// the project (key pairs), application credentials of other users, which only they can
-// delete, and the one with the ID login.
+// S-78). It leaves out what a project cannot be without (its default security group), images
+// that somebody has protected, what goes with others (ports of servers, routers and DHCP),
+// what belongs to a user and not to the project (key pairs), application credentials of other
+// users, which only they can delete, and the one with the ID login.
 func (i Inventory) Everything(ctx context.Context, project, login string) ([]Resource, error) {
 	listers := i.wholeLists(project, login)
 	found := make([][]Resource, len(listers))
@@ -76,6 +76,9 @@ func (i Inventory) wholeLists(project, login string) []wholeList {
 		})
 	}}, wholeList{i.Image, func(ctx context.Context, c *gophercloud.ServiceClient) ([]Resource, error) {
 		return every(ctx, images.List(c, images.ListOpts{Owner: project}), images.ExtractImages, func(m images.Image) Resource {
+			if m.Protected {
+				return Resource{}
+			}
 			return Resource{Type: TypeImage, ID: m.ID, Name: m.Name, State: string(m.Visibility)}
 		})
 	}}, wholeList{i.Identity, func(ctx context.Context, c *gophercloud.ServiceClient) ([]Resource, error) {

@@ -104,7 +104,7 @@ func (p *project) ready(nodes int, within time.Duration) {
 // cluster by the Magnum API, looks after itself while the seed is shelved, and takes everything away again, with
 // what the clusters themselves had made.
 //
-// proves: F01, F26, F33, F37, F98, F99, F105, F141, S-20, S-27, S-42, S-65, S-72, S-84, M-F3, M-F6, M-X10, M-X19
+// proves: F01, F26, F33, F37, F41, F98, F99, F105, F141, S-20, S-27, S-42, S-65, S-70, S-72, S-79, S-84, M-F3, M-F6, M-X10, M-X19
 func TestManagementCluster(t *testing.T) {
 	if !isolate(t) {
 		return

@@ -12,8 +12,6 @@ import (
 
 // operations are what an operator does on an ordinary day: a check of the cluster, a look at
 // its certificates and at what clusters left, and kubectl through the seed.
-//
-// proves: S-79, S-70, F41
 func (p *project) operations() {
 	p.t.Helper()
 	p.quickCheck()
