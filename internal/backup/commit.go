@@ -134,7 +134,7 @@ func (w *Writer) describe(ctx context.Context, s *snapshot.Snapshot) (Backup, er
 		return Backup{}, err
 	}
 	return Backup{Format: Format, ID: w.id, Environment: w.r.Environment(), Generation: s.Generation, Taken: s.Taken.UTC(), Revision: s.Revision,
-		Slipway: s.Slipway, Kubernetes: s.Kubernetes, Controllers: s.Controllers, Objects: w.objects, Bytes: w.bytes, Etcd: w.files[FileEtcd], Datastore: w.files[FileDatastore],
+		Slipway: s.Slipway, Kubernetes: s.Kubernetes, Controllers: s.Controllers, Objects: w.objects, Bytes: w.bytes, Etcd: w.files[FileEtcd], Datastore: w.files[FileDatastore], Applied: w.files[FileControllers], KeepUntil: w.until,
 		Cloud:   map[string]int{"servers": len(s.Cloud.Servers), "volumes": len(s.Cloud.Volumes), "loadBalancers": len(s.Cloud.LoadBalancers), "floatingIPs": len(s.Cloud.FloatingIPs), "ports": len(s.Cloud.Ports)},
 		Written: w.written + part.Size, Recipients: w.to.names, Signer: w.r.options.Key.Signer(), Key: key, Table: part, Packs: w.packs}, nil
 }

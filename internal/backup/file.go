@@ -11,6 +11,8 @@ import (
 const (
 	FileEtcd      = "etcd"
 	FileDatastore = "datastore"
+	// FileControllers is what slipway up applied on the management cluster (package undo).
+	FileControllers = "controllers"
 )
 
 // pageChunk is the length of the chunks of a file, in bytes. The pages of databases stay
@@ -20,7 +22,7 @@ const pageChunk = 64 << 10
 // AddFile adds a file that is read to its end, and returns its size in bytes. If the
 // reading fails the backup has none of it: others of its parts may be worth having.
 func (w *Writer) AddFile(name string, from io.Reader) (int64, error) {
-	if !slices.Contains([]string{FileEtcd, FileDatastore}, name) {
+	if !slices.Contains([]string{FileEtcd, FileDatastore, FileControllers}, name) {
 		return 0, fmt.Errorf("adding %s: a backup has no such file", name)
 	}
 	w.dropFile(name)

@@ -30,6 +30,11 @@ type Backup struct {
 	// and of the archive of the seed's datastore, in bytes; 0 is none.
 	Etcd      int64 `json:"etcd,omitempty"`
 	Datastore int64 `json:"datastore,omitempty"`
+	// Applied is the size of what slipway up applied on the management cluster, in bytes;
+	// 0 is none, and slipway undo cannot use the backup.
+	Applied int64 `json:"applied,omitempty"`
+	// KeepUntil is until when slipway undo may need the backup: Prune keeps it.
+	KeepUntil time.Time `json:"keepUntil,omitzero"`
 	// Cloud counts the resources of the cloud, by kind.
 	Cloud map[string]int `json:"cloud,omitempty"`
 	// Written are the bytes that this backup added to the target, without this object.

@@ -12,7 +12,8 @@ import (
 )
 
 // Keep is which backups stay: the last so many, and the newest one of each of the
-// last so many days, weeks and months that have one (UTC). The newest always stays.
+// last so many days, weeks and months that have one (UTC). The newest always stays, and
+// so does one until its KeepUntil.
 type Keep struct {
 	Last, Daily, Weekly, Monthly int
 }
@@ -32,7 +33,7 @@ type Pruned struct {
 
 // choose parts the backups, newest first, into those that stay and those that go.
 // A damaged one goes when it is older than all that stay: its time is in its ID.
-func (k Keep) choose(all []Backup) (stay, leave []Backup) {
+func (k Keep) choose(all []Backup, now time.Time) (stay, leave []Backup) {
 	periods := []struct {
 		most int
 		of   func(time.Time) string
@@ -48,7 +49,7 @@ func (k Keep) choose(all []Backup) (stay, leave []Backup) {
 			leave = append(leave, b)
 			continue
 		}
-		wanted := good < max(k.Last, 1)
+		wanted := good < max(k.Last, 1) || b.KeepUntil.After(now)
 		good++
 		for i, period := range periods {
 			if seen[i] == nil {
@@ -93,7 +94,7 @@ func (r *Repository) Prune(ctx context.Context, keep Keep, dry bool) (Pruned, er
 		return Pruned{}, err
 	}
 	result := Pruned{Kept: []string{}, Removed: []string{}}
-	stay, leave := keep.choose(all)
+	stay, leave := keep.choose(all, r.options.Now())
 	named := map[string]bool{}
 	for _, b := range stay {
 		result.Kept = append(result.Kept, b.ID)

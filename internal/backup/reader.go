@@ -182,6 +182,9 @@ func assemble(b Backup, t table, contents map[address][]byte) (*snapshot.Snapsho
 	for _, one := range t.Sections[sectionDatastore] {
 		s.Datastore = append(s.Datastore, contents[one.ID]...)
 	}
+	for _, one := range t.Sections[sectionControllers] {
+		s.Applied = append(s.Applied, contents[one.ID]...)
+	}
 	for _, one := range t.Sections[sectionCloud] {
 		if err := json.Unmarshal(contents[one.ID], &s.Cloud); err != nil {
 			return nil, fmt.Errorf("reading backup %s: %w", b.ID, err)

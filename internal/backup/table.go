@@ -19,8 +19,9 @@ const (
 	sectionCloud   = "cloud"
 	sectionObjects = "objects"
 	// The files of AddFile.
-	sectionEtcd      = FileEtcd
-	sectionDatastore = FileDatastore
+	sectionEtcd        = FileEtcd
+	sectionDatastore   = FileDatastore
+	sectionControllers = FileControllers
 )
 
 // table says where each chunk of a backup is.

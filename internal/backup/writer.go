@@ -49,6 +49,7 @@ type Writer struct {
 	objects  int
 	bytes    int64
 	files    map[string]int64 // the sizes of files by section
+	until    time.Time
 
 	sending *errgroup.Group
 	ctx     context.Context //nolint:containedctx // of the sending of this writer
@@ -102,6 +103,9 @@ func (r *Repository) Begin(ctx context.Context) (*Writer, error) {
 func (w *Writer) register(ctx context.Context) error {
 	return w.r.put(ctx, writersFolder+w.id, []byte(w.begun.UTC().Format(time.RFC3339)+"\n"))
 }
+
+// KeepUntil makes Prune keep the backup until then, whatever else it keeps.
+func (w *Writer) KeepUntil(until time.Time) { w.until = until.UTC() }
 
 // Restart forgets the objects that were added. What is stored of them stays, and is
 // used again.
@@ -230,7 +234,7 @@ func (r *Repository) Write(ctx context.Context, s *snapshot.Snapshot) (Backup, e
 			return Backup{}, err
 		}
 	}
-	for name, content := range map[string][]byte{FileEtcd: s.Etcd, FileDatastore: s.Datastore} {
+	for name, content := range map[string][]byte{FileEtcd: s.Etcd, FileDatastore: s.Datastore, FileControllers: s.Applied} {
 		if len(content) == 0 {
 			continue
 		}

@@ -92,7 +92,7 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 		return fault.Usage(cmd.CommandPath(), err, "see "+cmd.CommandPath()+" --help")
 	})
 	root.AddCommand(initialize.New(streams), config.New(streams), preflight.New(streams, stacks.Steps()),
-		plan.New(streams), up.New(streams, backup.Before), status.New(streams), why.New(streams), support.New(streams), refresh.New(streams), recover.New(streams, recover.Vault), down.New(streams),
+		plan.New(streams), up.New(streams, backup.Before), recover.NewUndo(streams, recover.Vault), status.New(streams), why.New(streams), support.New(streams), refresh.New(streams), recover.New(streams, recover.Vault), down.New(streams),
 		state.New(streams), backup.New(streams), kubeconfig.New(streams), ssh.New(streams), logs.New(streams), log.New(streams), console.New(streams), demo.New(streams), seed.New(streams),
 		cluster.New(streams), image.New(streams), template.New(streams), magnum.New(streams), bundle.New(streams), sandbox.New(streams), serve.New(streams), etcd.New(streams), devstack.New(streams), tacker.New(streams), version.New(streams), reference.New())
 	root.InitDefaultCompletionCmd()

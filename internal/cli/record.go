@@ -22,7 +22,7 @@ import (
 // recorded are the commands whose runs slipway log shows: those that change an
 // environment, its clusters or its state, or hand out what opens them.
 func recorded() []string {
-	return []string{"up", "down", "refresh", "cluster create", "cluster delete", "cluster kubeconfig", "seed shelve", "seed wake", "state import", "state export", "state forget", "state adopt", "state unlock"}
+	return []string{"up", "undo", "down", "refresh", "cluster create", "cluster delete", "cluster kubeconfig", "seed shelve", "seed wake", "state import", "state export", "state forget", "state adopt", "state unlock"}
 }
 
 // record makes commands record their runs. A run that cannot be recorded goes on, with a

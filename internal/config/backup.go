@@ -24,12 +24,18 @@ type Backup struct {
 	CAFile File `json:"caFile,omitempty"`
 	// Which backups `slipway backup prune` keeps. The newest always stays.
 	Keep Keep `json:"keep"`
+	// How long `slipway undo` can go back to the backup that `slipway up` makes before it changes controllers or Kubernetes, and how long that backup is
+	// kept at least; from 1h to 720h.
+	UndoWindow Duration `json:"undoWindow" default:"72h" schema:"format=duration"`
 	// Backups that the management cluster makes by itself, also when no machine of yours is on. Empty: only `slipway backup create` makes any.
 	Schedule *BackupSchedule `json:"schedule,omitempty"`
 	// How often `slipway backup drill` must pass. Run it with `--if-due` where the private key is: the management cluster has none that reads a backup,
 	// and only watches. It needs `schedule`. Empty: nobody is told that none was made.
 	Drill *BackupDrill `json:"drill,omitempty"`
 }
+
+// Window is how long an upgrade can be undone.
+func (b Backup) Window() time.Duration { return time.Duration(b.UndoWindow) }
 
 // BackupDrill is how often a backup must be restored for practice.
 type BackupDrill struct {

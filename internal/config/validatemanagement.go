@@ -51,6 +51,9 @@ func (v *validator) backup(e *Environment) {
 		return
 	}
 	v.drill(e.Spec.Backup)
+	if window := e.Spec.Backup.Window(); window < time.Hour || window > 720*time.Hour {
+		v.add(field.NewPath("spec", "backup", "undoWindow"), "write a duration from 1h to 720h", "%s is too short or too long", window)
+	}
 	if e.Spec.Backup.Schedule == nil {
 		return
 	}

@@ -15,6 +15,8 @@ type Need struct {
 	Used     int           `json:"used"`
 	// Limit is -1 for unlimited.
 	Limit int `json:"limit"`
+	// Surge of them are needed only while machines are replaced: one more of each group.
+	Surge int `json:"surge,omitempty"`
 	// Short is how much is missing.
 	Short int `json:"short"`
 }
@@ -66,6 +68,27 @@ func (r *run) needs() map[resource]int {
 	r.networkNeeds(needs)
 	r.clusterNeeds(needs)
 	return needs
+}
+
+// surge is what of the needs is there only while machines are replaced one after the other.
+func (r *run) surge() map[resource]int {
+	all := map[resource]int{}
+	for _, nodes := range r.nodes {
+		nodes.count = 0
+		nodes.add(all)
+	}
+	return all
+}
+
+// meanwhile says how much of a need is the surge.
+func (n Need) meanwhile() string {
+	switch n.Surge {
+	case 0:
+		return ""
+	case n.Need:
+		return " while machines are replaced one after the other"
+	}
+	return " (" + strconv.Itoa(n.Surge) + " of them only while machines are replaced one after the other)"
 }
 
 // serverNeeds adds the seed's server with all that goes with it.
@@ -125,9 +148,9 @@ func (r *run) rules() int {
 
 // checkQuota compares what is needed with what is free (S-33).
 func checkQuota(r *run) {
-	needs := r.needs()
+	needs, surge := r.needs(), r.surge()
 	for _, q := range r.Snapshot.Quotas {
-		need := Need{Service: q.Service, Resource: q.Resource, Need: needs[resource{q.Service, q.Resource}], Used: q.Used, Limit: q.Limit}
+		need := Need{Service: q.Service, Resource: q.Resource, Need: needs[resource{q.Service, q.Resource}], Surge: surge[resource{q.Service, q.Resource}], Used: q.Used, Limit: q.Limit}
 		if need.Need == 0 {
 			continue
 		}
@@ -137,7 +160,7 @@ func checkQuota(r *run) {
 		r.result.Quota = append(r.result.Quota, need)
 		if need.Short > 0 {
 			r.find(Error, "quota "+q.Resource+" of "+string(q.Service), "delete what you do not need, or ask the cloud's operator for "+strconv.Itoa(need.Short)+" more",
-				"it needs %d, but only %d of %d are free", need.Need, max(0, q.Limit-q.Used), q.Limit)
+				"it needs %d%s, but only %d of %d are free", need.Need, need.meanwhile(), max(0, q.Limit-q.Used), q.Limit)
 		}
 	}
 }

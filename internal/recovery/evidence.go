@@ -170,6 +170,17 @@ func Released(p *Plan, live []*unstructured.Unstructured) (names []string) {
 	return names
 }
 
+// AtWork are the Clusters of a plan that are there and not held.
+func AtWork(p *Plan, live []*unstructured.Unstructured) (names []string) {
+	ours := p.Clusters()
+	for _, o := range live {
+		if is(o, groupClusterAPI, "Cluster") && slices.Contains(ours, clusterOf(o)) && !Held(o) {
+			names = append(names, clusterOf(o))
+		}
+	}
+	return names
+}
+
 // Without is the plan without all that belongs to some clusters: their controllers
 // are at work, so the backup proves nothing about them any more.
 func (p *Plan) Without(clusters []string) *Plan {

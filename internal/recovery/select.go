@@ -30,8 +30,14 @@ type Skipped struct {
 
 // systemNamespaces are those whose content up makes.
 func systemNamespaces() []string {
-	return []string{"kube-system", "kube-public", "kube-node-lease", "cert-manager", "capi-system", "capi-kubeadm-bootstrap-system", "capi-kubeadm-control-plane-system",
-		"capo-system", "orc-system", "capi-addon-system", "capi-janitor-system", "monitoring-system", "slipway-system"}
+	return append(ControllerNamespaces(), "kube-system", "kube-public", "kube-node-lease", "monitoring-system")
+}
+
+// ControllerNamespaces are those of the controllers that slipway up applies on a management
+// cluster.
+func ControllerNamespaces() []string {
+	return []string{"cert-manager", "capi-system", "capi-kubeadm-bootstrap-system", "capi-kubeadm-control-plane-system",
+		"capo-system", "orc-system", "capi-addon-system", "capi-janitor-system", "slipway-system"}
 }
 
 // authority is the Secret in a system namespace that is brought back: clients of the

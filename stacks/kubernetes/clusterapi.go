@@ -67,7 +67,7 @@ func NewClusterAPI(ctx *pulumi.Context, name string, refs ClusterAPIRefs, option
 	properties := refs.properties()
 	properties["kubeconfig"] = pulumi.ToSecret(refs.Kubeconfig)
 	properties["serverID"] = refs.ServerID
-	properties["versions"] = pulumi.ToStringMap(versionsOf(refs.Versions))
+	properties["versions"] = pulumi.ToStringMap(ProviderVersions(refs.Versions))
 	properties["settings"] = pulumi.String(settings)
 	if refs.TrustBundle != "" { // older states have none
 		properties["trustBundle"] = pulumi.String(refs.TrustBundle)
@@ -82,7 +82,8 @@ func NewClusterAPI(ctx *pulumi.Context, name string, refs ClusterAPIRefs, option
 	return r, ctx.RegisterResource("slipway:kubernetes:ClusterAPI", name, properties, r, options...)
 }
 
-func versionsOf(v component.Versions) map[string]string {
+// ProviderVersions are the versions of cert-manager, ORC and Cluster API's providers, by name.
+func ProviderVersions(v component.Versions) map[string]string {
 	versions := map[string]string{"cert-manager": v.CertManager, clusterctl.ORC: v.ORC}
 	for _, provider := range component.Providers(v) {
 		versions[provider.Label] = provider.Version

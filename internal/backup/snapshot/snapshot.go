@@ -34,6 +34,9 @@ type Snapshot struct {
 	// is the archive of the seed's datastore (package datastore). Both may be empty.
 	Etcd      []byte `json:"-"`
 	Datastore []byte `json:"-"`
+	// Applied is what slipway up applied on the management cluster: its controllers with
+	// all that goes with them (package undo). It may be empty.
+	Applied []byte `json:"-"`
 	// Cloud is what the project had at that moment.
 	Cloud Inventory `json:"cloud"`
 }

@@ -35,6 +35,8 @@ type createOptions struct {
 	full             bool
 	skip             []string
 	format, progress string
+	// until is until when the backup is kept whatever else is; zero is no such time.
+	until time.Time
 }
 
 func newCreate(streams ui.Streams) *cobra.Command {
@@ -46,6 +48,9 @@ func newCreate(streams ui.Streams) *cobra.Command {
 state and a list of what the cloud has, and stores them encrypted at spec.backup.target.
 What former backups stored already is not stored again. A backup is listed when it is
 whole. If the command is ended, run it again: it continues from what is stored.
+
+What slipway up applied on the management cluster is part of it: slipway undo goes back to
+that after an upgrade.
 
 It also takes a snapshot of the management cluster's etcd, on its leader and only if most
 members are healthy, and a copy of the seed's datastore. If one of them cannot be had, the
@@ -117,6 +122,7 @@ func (o createOptions) create(ctx context.Context, loaded *config.Loaded, r *bac
 		w.Abort()
 		return backup.Backup{}, err
 	}
+	w.KeepUntil(o.until)
 	into := &objects{Writer: w}
 	read, err := readObjects(ctx, cluster, loaded, into, events)
 	if err != nil {
@@ -138,6 +144,10 @@ func (o createOptions) create(ctx context.Context, loaded *config.Loaded, r *bac
 		s.Cloud, err = inventory(ctx, loaded, &into.logins, events)
 	}
 	if err != nil {
+		w.Abort()
+		return backup.Backup{}, err
+	}
+	if err := o.addControllers(ctx, cluster, w, events); err != nil {
 		w.Abort()
 		return backup.Backup{}, err
 	}

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
@@ -18,23 +21,56 @@ import (
 	"github.com/slipway-sh/slipway/internal/datastore"
 	"github.com/slipway-sh/slipway/internal/etcd"
 	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/recovery/undo"
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
 // Before makes a backup of the environment that the flags name, before something changes
-// it, and returns its id.
-func Before(ctx context.Context, from environment.Flags, events event.Sink) (string, error) {
-	o := createOptions{from: vault.Flags{Flags: from}}
+// it, and returns it. It is kept until a time. Without what is applied on the management
+// cluster it would be no way back, so that is an error here.
+func Before(ctx context.Context, from environment.Flags, until time.Time, events event.Sink) (backup.Backup, error) {
+	o := createOptions{from: vault.Flags{Flags: from}, until: until}
 	loaded, err := o.from.Load()
 	if err != nil {
-		return "", err
+		return backup.Backup{}, err
 	}
 	r, err := vault.OpenToWrite(ctx, loaded, "", nil, false)
 	if err != nil {
-		return "", err
+		return backup.Backup{}, err
 	}
-	b, err := o.create(ctx, loaded, r, events)
-	return b.ID, err
+	return o.create(ctx, loaded, r, events)
+}
+
+// addControllers adds what slipway up applied on the cluster. A backup that is to be kept
+// for an undo is nothing without it; another one is worth having, and says so.
+func (o createOptions) addControllers(ctx context.Context, cluster *rest.Config, w *backup.Writer, events event.Sink) error {
+	step := event.Start(events, backup.FileControllers, "reading what slipway up applied")
+	size, err := func() (int64, error) {
+		on, err := kube.New(cluster)
+		if err != nil {
+			return 0, err
+		}
+		applied, err := undo.Read(ctx, on)
+		if err != nil {
+			return 0, err
+		}
+		text, err := applied.Encode()
+		if err != nil {
+			return 0, err
+		}
+		return w.AddFile(backup.FileControllers, bytes.NewReader(text))
+	}()
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case err != nil && o.until.IsZero():
+		step.Skip("left out: " + err.Error())
+		events.Emit(event.Event{Time: time.Now(), State: event.Note, Message: "slipway undo cannot use the backup: " + err.Error()})
+		return nil
+	}
+	step.End(mib(size), err)
+	return err
 }
 
 // copier writes a file of a backup.

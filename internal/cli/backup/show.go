@@ -24,7 +24,7 @@ func showTable(b backup.Backup) ui.Table {
 	for _, file := range []struct {
 		what string
 		size int64
-	}{{"etcd snapshot", b.Etcd}, {"seed's datastore", b.Datastore}} {
+	}{{"etcd snapshot", b.Etcd}, {"seed's datastore", b.Datastore}, {"controllers", b.Applied}} {
 		if file.size > 0 {
 			rows = append(rows, []string{file.what, mib(file.size)})
 		}

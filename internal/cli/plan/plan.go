@@ -11,7 +11,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/forecast"
 	"github.com/slipway-sh/slipway/internal/ui"
+	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
 type options struct {
@@ -27,9 +29,15 @@ func New(streams ui.Streams) *cobra.Command {
 		Use:   "plan",
 		Short: "Show what up would create, change, replace and delete",
 		Long: `Compares the environment file with the state and shows what up would do, with the
-reason for each change. The cloud is only read, and nothing is written.`,
+reason for each change. The cloud is only read, and nothing is written.
+
+If a management cluster is there, it then says what the changes replace: machines of the
+management cluster and of workload clusters with the reason, controllers with both
+versions, what is needed of the quotas meanwhile, and roughly how long it takes: as in a
+former run if the log has one that replaced machines, else it is an estimate.`,
 		Example: `  slipway plan
-  slipway plan -o json | jq '.changes[] | select(.operation == "replace")'`,
+  slipway plan -o json | jq '.changes[] | select(.operation == "replace")'
+  slipway plan -o json | jq .forecast.clusters`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
 	}
@@ -39,12 +47,18 @@ reason for each change. The cloud is only read, and nothing is written.`,
 	return cmd
 }
 
+// result is what plan prints as data.
+type result struct {
+	engine.Plan
+	Forecast *forecast.Forecast `json:"forecast,omitempty"`
+}
+
 func (o options) run(ctx context.Context, streams ui.Streams) error {
 	t, err := target.Open(ctx, o.from, event.Discard{})
 	if err != nil {
 		return err
 	}
-	program, _, err := t.Program(ctx, o.skip)
+	program, checked, err := t.Program(ctx, o.skip)
 	if err != nil {
 		return err
 	}
@@ -59,9 +73,14 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if shelved && !plan.Empty() {
 		fmt.Fprintf(streams.Err, "warning: %v: %s\n", t.ErrShelved(), fault.Remedy(t.ErrShelved()))
 	}
+	foreseen, err := t.Forecast(ctx, program, plan, checked.Quota)
+	if err != nil {
+		return err
+	}
 	if o.format == "table" {
 		target.WritePlan(streams.Out, plan)
+		target.WriteForecast(streams.Out, foreseen)
 		return nil
 	}
-	return ui.Output(streams.Out, o.format, plan, ui.Table{})
+	return ui.Output(streams.Out, o.format, result{plan, foreseen}, ui.Table{})
 }

@@ -26,6 +26,8 @@ type Wanted struct {
 	From string
 	// At is the latest time of the backup; zero is the newest.
 	At time.Time
+	// ID is the backup's; then At does not count. "" is the newest.
+	ID string
 	// Identities are the private keys of the operator.
 	Identities []age.Identity
 }

@@ -19,6 +19,9 @@ import (
 // controllers are the versions that the new management cluster has, by the names of
 // the snapshot: those of clusterctl's providers.
 func (r *rebuild) controllers() (map[string]string, error) {
+	if r.running != nil {
+		return r.running, nil
+	}
 	folder, err := bundle.Open(string(r.t.Environment.Spec.Bundle))
 	if err != nil {
 		return nil, err

@@ -64,6 +64,8 @@ type rebuild struct {
 	result    result
 	// clouds are asked why machines do not come.
 	clouds *look.Cache
+	// running are the versions of the controllers, where they are not those of the bundle.
+	running map[string]string
 }
 
 func (o options) run(ctx context.Context, streams ui.Streams, source Source) error {

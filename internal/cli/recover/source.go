@@ -40,6 +40,9 @@ func Vault(ctx context.Context, loaded *config.Loaded, w Wanted) (Found, error) 
 		return Found{}, err
 	}
 	latest, err := repository.Latest(ctx, w.At)
+	if w.ID != "" {
+		latest, err = repository.Find(ctx, w.ID)
+	}
 	if err != nil {
 		return Found{}, err
 	}

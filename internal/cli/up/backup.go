@@ -7,33 +7,106 @@ import (
 	"slices"
 	"time"
 
+	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/recovery/undo"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
+// saved is the backup before a change; no id means that none was needed.
+type saved struct {
+	id string
+	// upgrade says that controllers or Kubernetes of a cluster that is there change.
+	upgrade bool
+}
+
 // save makes a backup before controllers or Kubernetes are changed, if the environment has
-// a place for it and a management cluster that was ready once.
-func (o options) save(ctx context.Context, t *target.Target, program stacks.Environment, progress event.Sink) (string, error) {
-	if o.skipBackup || o.backup == nil || t.Environment.Spec.Backup == nil {
-		return "", nil
+// a place for it and a management cluster that was ready once, and notes on the management
+// cluster that slipway undo can go back to it.
+func (o options) save(ctx context.Context, t *target.Target, plan engine.Plan, progress event.Sink) (saved, error) {
+	if !upgrades(plan) {
+		return saved{}, nil
 	}
 	resources, err := t.Engine.Resources(ctx)
 	if err != nil || !running(resources) {
-		return "", err
+		return saved{}, err
 	}
-	plan, err := t.Engine.Preview(ctx, program.Program)
-	if err != nil || !upgrades(plan) {
-		return "", err
+	if o.skipBackup || o.backup == nil || t.Environment.Spec.Backup == nil {
+		return saved{upgrade: true}, o.forget(ctx, t, progress)
 	}
-	id, err := o.backup(ctx, o.from, progress)
+	made, err := o.backup(ctx, o.from, time.Now().Add(t.Environment.Spec.Backup.Window()), progress)
+	if err == nil {
+		err = note(ctx, t, made)
+	}
 	if err != nil {
-		return "", fault.New("backup before the change", errors.Join(errors.New("nothing was changed"), err), "fix the cause, or leave the backup out with --skip-backup")
+		return saved{}, fault.New("backup before the change", errors.Join(errors.New("nothing was changed"), err), "fix the cause, or leave the backup out with --skip-backup")
 	}
-	progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: fmt.Sprintf("made backup %s before the change", id)})
-	return id, nil
+	progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: fmt.Sprintf("made backup %s before the change", made.ID)})
+	return saved{made.ID, true}, nil
+}
+
+// note writes the point that an undo goes back to. One that belongs to a change that up has
+// not come to the end of stays: the backup of now has half of the newer controllers.
+func note(ctx context.Context, t *target.Target, made backup.Backup) error {
+	return onManagement(ctx, t, func(on *kube.Cluster) error {
+		point, err := undo.ReadPoint(ctx, on)
+		if err != nil || point.Open() {
+			return err
+		}
+		return undo.WritePoint(ctx, on, undo.Point{Backup: made.ID, Taken: made.Taken, Until: made.KeepUntil, Kubernetes: made.Kubernetes})
+	})
+}
+
+// forget notes that a change is made without a backup, so that an undo does not go back to
+// one of before another change. A management cluster that does not answer keeps what it has,
+// and its next look at the backup tells the difference.
+func (o options) forget(ctx context.Context, t *target.Target, progress event.Sink) error {
+	err := onManagement(ctx, t, func(on *kube.Cluster) error {
+		point, err := undo.ReadPoint(ctx, on)
+		if err != nil || point == nil || point.Open() {
+			return err
+		}
+		return undo.WritePoint(ctx, on, undo.Point{})
+	})
+	if err != nil && ctx.Err() == nil {
+		progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: "slipway undo will not know of this change: " + err.Error()})
+		return nil
+	}
+	return err
+}
+
+// complete notes that up has come to the end of a change.
+func (o options) complete(ctx context.Context, t *target.Target, s saved) error {
+	if s.id == "" {
+		return nil
+	}
+	return onManagement(ctx, t, func(on *kube.Cluster) error {
+		point, err := undo.ReadPoint(ctx, on)
+		if err != nil || !point.Open() {
+			return err
+		}
+		// Whatever an undo had begun, up has made all of it newer again.
+		point.Complete, point.Undoing, point.Replaced, point.Busy = time.Now().UTC(), time.Time{}, time.Time{}, nil
+		return undo.WritePoint(ctx, on, *point)
+	})
+}
+
+// onManagement does something on the management cluster.
+func onManagement(ctx context.Context, t *target.Target, do func(*kube.Cluster) error) error {
+	seed, err := t.Seed(ctx)
+	if err != nil {
+		return err
+	}
+	m, leave, err := seed.OpenManagement(ctx, t.Loaded)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return do(m.Kube)
 }
 
 // running reports whether there is a management cluster that was ready once, and a seed

@@ -10,17 +10,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/forecast"
 	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
-// Backup makes a backup of the management cluster of an environment, and returns its id.
-type Backup func(ctx context.Context, from environment.Flags, events event.Sink) (id string, err error)
+// Backup makes a backup of the management cluster of an environment that is kept until a
+// time, and returns it.
+type Backup func(ctx context.Context, from environment.Flags, until time.Time, events event.Sink) (backup.Backup, error)
 
 type options struct {
 	backup     Backup
@@ -34,8 +37,8 @@ type options struct {
 }
 
 // New returns the command.
-func New(streams ui.Streams, backup Backup) *cobra.Command {
-	o := options{backup: backup, progress: "auto", format: "table"}
+func New(streams ui.Streams, before Backup) *cobra.Command {
+	o := options{backup: before, progress: "auto", format: "table"}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Create the environment, or update it to match its file",
@@ -44,8 +47,12 @@ You can run it again at any time: it leaves correct resources alone and adopts w
 killed run created. If the state is lost, it finds the environment's resources by their
 ownership tags. While the seed is shelved it changes nothing.
 
+If a management cluster is there, it says first what the changes replace and roughly for
+how long, as slipway plan does.
+
 If the file has spec.backup, it makes a backup before it changes controllers or Kubernetes
-of a management cluster that is there. --skip-backup leaves it out.
+of a management cluster that is there, and slipway undo can go back to it. --skip-backup
+leaves it out.
 
 Ctrl-C ends it within ten seconds with exit code 130; run it again to resume. --timeout
 ends it with exit code 5, and the error names what it was waiting for and the cause.`,
@@ -77,6 +84,8 @@ type result struct {
 	Kubeconfigs target.Kubeconfigs `json:"kubeconfigs"`
 	// Backup is the id of the backup that was made first; empty if none was needed.
 	Backup string `json:"backup,omitempty"`
+	// Forecast is what was said before the change; nil if no management cluster was there.
+	Forecast *forecast.Forecast `json:"forecast,omitempty"`
 	// Magnum is the Magnum-compatible API, if the environment has one.
 	Magnum target.Magnum `json:"magnum,omitzero"`
 }
@@ -98,19 +107,26 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	warn(streams, checked)
-	if err := awake(ctx, t, program); err != nil {
+	plan, err := o.preview(ctx, t, program)
+	if err != nil {
 		return err
 	}
-	if !o.yes {
-		if err := o.ask(ctx, streams, t, program); err != nil {
-			return err
-		}
+	foreseen, err := t.Forecast(ctx, program, plan, checked.Quota)
+	if err != nil {
+		return err
 	}
-	saved, err := o.save(ctx, t, program, progress)
+	if err := o.ask(streams, plan, foreseen); err != nil {
+		return err
+	}
+	o.tell(progress, foreseen)
+	saved, err := o.save(ctx, t, plan, progress)
 	if err != nil {
 		return err
 	}
 	report, err := t.Engine.Up(ctx, program.Program)
+	if err == nil {
+		err = o.complete(ctx, t, saved)
+	}
 	finish()
 	if err != nil {
 		return err
@@ -127,7 +143,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	if o.format != "table" {
-		return ui.Output(streams.Out, o.format, result{t.Name(), report, time.Since(start).Seconds(), paths, saved, magnum}, ui.Table{})
+		return ui.Output(streams.Out, o.format, result{t.Name(), report, time.Since(start).Seconds(), paths, saved.id, foreseen, magnum}, ui.Table{})
 	}
 	target.WriteReport(streams.Out, report)
 	fmt.Fprintf(streams.Out, "%s is up (%s)\n", t.Name(), ui.Duration(time.Since(start)))
@@ -164,26 +180,49 @@ func warn(streams ui.Streams, checked preflight.Result) {
 	}
 }
 
-// awake refuses changes while the seed is shelved. It does not wake the seed:
-// somebody shelved it on purpose, and the cloud may have no capacity for it now.
-func awake(ctx context.Context, t *target.Target, program stacks.Environment) error {
+// preview is what would be done. It refuses changes while the seed is shelved, and does not
+// wake it: somebody shelved it on purpose, and the cloud may have no capacity for it now.
+// Where nothing is to be asked, nothing could be replaced and nothing is shelved, nobody
+// needs it, and it is empty.
+func (o options) preview(ctx context.Context, t *target.Target, program stacks.Environment) (engine.Plan, error) {
 	shelved, err := t.Shelved(ctx)
-	if err != nil || !shelved {
-		return err
+	if err != nil {
+		return engine.Plan{}, err
+	}
+	if o.yes && !shelved {
+		resources, err := t.Engine.Resources(ctx)
+		if err != nil || !running(resources) {
+			return engine.Plan{}, err
+		}
 	}
 	plan, err := t.Engine.Preview(ctx, program.Program)
-	if err != nil || plan.Empty() {
-		return err
+	if err == nil && shelved && !plan.Empty() {
+		err = t.ErrShelved()
 	}
-	return t.ErrShelved()
+	return plan, err
 }
 
-// ask shows the plan and asks for confirmation, unless there is nothing to do.
-func (o options) ask(ctx context.Context, streams ui.Streams, t *target.Target, program stacks.Environment) error {
-	plan, err := t.Engine.Preview(ctx, program.Program)
-	if err != nil || plan.Empty() {
-		return err
+// ask shows the plan and what it replaces, and asks for confirmation, unless there is
+// nothing to do.
+func (o options) ask(streams ui.Streams, plan engine.Plan, foreseen *forecast.Forecast) error {
+	if o.yes || plan.Empty() {
+		return nil
 	}
 	target.WritePlan(streams.Err, plan)
+	target.WriteForecast(streams.Err, foreseen)
 	return target.Confirm(streams, "make these changes?")
+}
+
+// tell writes the forecast to the progress: for who was not asked, and for the log, from
+// which later runs know how long it took.
+func (o options) tell(progress event.Sink, foreseen *forecast.Forecast) {
+	if foreseen == nil {
+		return
+	}
+	for _, line := range foreseen.Lines() {
+		if o.yes {
+			progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: line})
+		}
+	}
+	progress.Emit(foreseen.Told(time.Now()))
 }
