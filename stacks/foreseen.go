@@ -44,10 +44,10 @@ func settle(without, with, now any) any {
 		return with
 	}
 	b, table := with.(map[string]any)
-	if !table {
+	a, both := without.(map[string]any)
+	if !table || !both { // all of it comes from what is made
 		return now
 	}
-	a, _ := without.(map[string]any)
 	is, _ := now.(map[string]any)
 	all := map[string]any{}
 	for key, value := range b {

@@ -176,3 +176,37 @@ func TestPruneKeepsTheOnlyGoodOne(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTheWayBackIsKept: a backup stays until its time whatever else is kept, with all that
+// it needs, and goes then.
+func TestTheWayBackIsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	writer := must(w.open(t).Begin(t.Context()))
+	writer.KeepUntil(w.now.Add(72 * time.Hour))
+	s := backuptest.Snapshot(1, w.now)
+	must(writer.AddFile(backup.FileControllers, strings.NewReader("what was applied")))
+	for _, o := range s.Objects {
+		text := must(o.MarshalJSON())
+		if err := writer.Add(t.Context(), backup.Object{Group: o.GroupVersionKind().Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), JSON: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back := must(writer.Commit(t.Context(), s))
+	if back.Applied == 0 || !back.KeepUntil.Equal(w.now.Add(72*time.Hour)) {
+		t.Errorf("%+v", back)
+	}
+	w.pass(time.Hour)
+	w.backups(t, 3, time.Hour)
+	w.pass(60 * time.Hour)
+	if result := must(w.open(t).Prune(t.Context(), backup.Keep{Last: 1}, false)); !slices.Contains(result.Kept, back.ID) || len(result.Kept) != 2 {
+		t.Errorf("kept %v, without %s", result.Kept, back.ID)
+	}
+	if got := must(w.open(t).Read(t.Context(), back.ID, w.first)); string(got.Applied) != "what was applied" {
+		t.Errorf("it has %q", got.Applied)
+	}
+	w.pass(12 * time.Hour)
+	if result := must(w.open(t).Prune(t.Context(), backup.Keep{Last: 1}, false)); !slices.Equal(result.Removed, []string{back.ID}) {
+		t.Errorf("removed %v", result.Removed)
+	}
+}

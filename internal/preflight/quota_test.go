@@ -57,7 +57,7 @@ func TestEveryQuotaIsCounted(t *testing.T) {
 		{cloud.LoadBalancer, "load_balancers"}: 1,
 	}
 	// One control plane and one worker more, while they are replaced.
-	surge := map[string]int{"instances": 2, "cores": 16, "ram": 16384, "ports": 2, "volumes": 2, "gigabytes": 55}
+	surge := map[string]int{"instances": 2, "cores": 8, "ram": 16384, "ports": 2, "volumes": 2, "gigabytes": 30}
 	r := check(t, cluster, func(s *cloud.Snapshot) {
 		s.Quotas = nil
 		for of := range want {

@@ -17,36 +17,29 @@ import (
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
-// saved is the backup before a change; no id means that none was needed.
-type saved struct {
-	id string
-	// upgrade says that controllers or Kubernetes of a cluster that is there change.
-	upgrade bool
-}
-
 // save makes a backup before controllers or Kubernetes are changed, if the environment has
 // a place for it and a management cluster that was ready once, and notes on the management
-// cluster that slipway undo can go back to it.
-func (o options) save(ctx context.Context, t *target.Target, plan engine.Plan, progress event.Sink) (saved, error) {
+// cluster that slipway undo can go back to it. No ID means that none was needed.
+func (o options) save(ctx context.Context, t *target.Target, plan engine.Plan, progress event.Sink) (string, error) {
 	if !upgrades(plan) {
-		return saved{}, nil
+		return "", nil
 	}
 	resources, err := t.Engine.Resources(ctx)
 	if err != nil || !running(resources) {
-		return saved{}, err
+		return "", err
 	}
 	if o.skipBackup || o.backup == nil || t.Environment.Spec.Backup == nil {
-		return saved{upgrade: true}, o.forget(ctx, t, progress)
+		return "", o.forget(ctx, t, progress)
 	}
 	made, err := o.backup(ctx, o.from, time.Now().Add(t.Environment.Spec.Backup.Window()), progress)
 	if err == nil {
 		err = note(ctx, t, made)
 	}
 	if err != nil {
-		return saved{}, fault.New("backup before the change", errors.Join(errors.New("nothing was changed"), err), "fix the cause, or leave the backup out with --skip-backup")
+		return "", fault.New("backup before the change", errors.Join(errors.New("nothing was changed"), err), "fix the cause, or leave the backup out with --skip-backup")
 	}
 	progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: fmt.Sprintf("made backup %s before the change", made.ID)})
-	return saved{made.ID, true}, nil
+	return made.ID, nil
 }
 
 // note writes the point that an undo goes back to. One that belongs to a change that up has
@@ -54,7 +47,7 @@ func (o options) save(ctx context.Context, t *target.Target, plan engine.Plan, p
 func note(ctx context.Context, t *target.Target, made backup.Backup) error {
 	return onManagement(ctx, t, func(on *kube.Cluster) error {
 		point, err := undo.ReadPoint(ctx, on)
-		if err != nil || point.Open() {
+		if err != nil || point.Open() && time.Now().Before(point.Until) {
 			return err
 		}
 		return undo.WritePoint(ctx, on, undo.Point{Backup: made.ID, Taken: made.Taken, Until: made.KeepUntil, Kubernetes: made.Kubernetes})
@@ -79,9 +72,9 @@ func (o options) forget(ctx context.Context, t *target.Target, progress event.Si
 	return err
 }
 
-// complete notes that up has come to the end of a change.
-func (o options) complete(ctx context.Context, t *target.Target, s saved) error {
-	if s.id == "" {
+// complete notes that up has come to the end of a change, also of one that a former run began.
+func complete(ctx context.Context, t *target.Target) error {
+	if t.Environment.Spec.Backup == nil || t.Environment.Spec.ManagementCluster == nil {
 		return nil
 	}
 	return onManagement(ctx, t, func(on *kube.Cluster) error {
@@ -89,10 +82,32 @@ func (o options) complete(ctx context.Context, t *target.Target, s saved) error 
 		if err != nil || !point.Open() {
 			return err
 		}
-		// Whatever an undo had begun, up has made all of it newer again.
-		point.Complete, point.Undoing, point.Replaced, point.Busy = time.Now().UTC(), time.Time{}, time.Time{}, nil
+		point.Complete = time.Now().UTC()
 		return undo.WritePoint(ctx, on, *point)
 	})
+}
+
+// settled refuses to change anything while an undo is half done: some controllers are the
+// former ones, and clusters are paused. A management cluster that does not answer says
+// nothing of it: up may be what repairs it.
+func settled(ctx context.Context, t *target.Target) error {
+	if t.Environment.Spec.Backup == nil {
+		return nil
+	}
+	resources, err := t.Engine.Resources(ctx)
+	if err != nil || !running(resources) {
+		return err
+	}
+	half := false
+	_ = onManagement(ctx, t, func(on *kube.Cluster) error {
+		point, err := undo.ReadPoint(ctx, on)
+		half = err == nil && point != nil && !point.Undoing.IsZero() && point.Undone.IsZero()
+		return nil
+	})
+	if half {
+		return fault.Usage("undo", errors.New("slipway undo is half done, and clusters are paused"), "finish it with slipway undo; it goes on where it ended")
+	}
+	return nil
 }
 
 // onManagement does something on the management cluster.

@@ -107,6 +107,9 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	warn(streams, checked)
+	if err := settled(ctx, t); err != nil {
+		return err
+	}
 	plan, err := o.preview(ctx, t, program)
 	if err != nil {
 		return err
@@ -119,37 +122,41 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	o.tell(progress, foreseen)
-	saved, err := o.save(ctx, t, plan, progress)
-	if err != nil {
+	r := result{Environment: t.Name(), Forecast: foreseen}
+	if r.Backup, err = o.save(ctx, t, plan, progress); err != nil {
 		return err
 	}
-	report, err := t.Engine.Up(ctx, program.Program)
+	r.Report, err = t.Engine.Up(ctx, program.Program)
 	if err == nil {
-		err = o.complete(ctx, t, saved)
+		err = complete(ctx, t)
 	}
 	finish()
 	if err != nil {
 		return err
 	}
-	paths, err := t.WriteKubeconfigs(ctx)
-	if err != nil {
+	return o.end(ctx, streams, t, r, start)
+}
+
+// end writes the files of an environment that is up, and says how to go on.
+func (o options) end(ctx context.Context, streams ui.Streams, t *target.Target, r result, start time.Time) (err error) {
+	if r.Kubeconfigs, err = t.WriteKubeconfigs(ctx); err != nil {
 		return err
 	}
 	if err := o.store(ctx, t); err != nil {
 		return err
 	}
-	magnum, err := t.WriteMagnum(ctx)
-	if err != nil {
+	if r.Magnum, err = t.WriteMagnum(ctx); err != nil {
 		return err
 	}
 	if o.format != "table" {
-		return ui.Output(streams.Out, o.format, result{t.Name(), report, time.Since(start).Seconds(), paths, saved.id, foreseen, magnum}, ui.Table{})
+		r.Seconds = time.Since(start).Seconds()
+		return ui.Output(streams.Out, o.format, r, ui.Table{})
 	}
-	target.WriteReport(streams.Out, report)
+	target.WriteReport(streams.Out, r.Report)
 	fmt.Fprintf(streams.Out, "%s is up (%s)\n", t.Name(), ui.Duration(time.Since(start)))
-	fmt.Fprintf(streams.Out, "KUBECONFIG=%s kubectl get nodes\n", cmp.Or(paths.Management, paths.Seed))
-	if magnum.URL != "" {
-		fmt.Fprintf(streams.Out, "Magnum API: %s\n%sopenstack --os-cloud %s coe cluster template list\n", magnum.URL, trusting(magnum), t.Cloud.Name)
+	fmt.Fprintf(streams.Out, "KUBECONFIG=%s kubectl get nodes\n", cmp.Or(r.Kubeconfigs.Management, r.Kubeconfigs.Seed))
+	if m := r.Magnum; m.URL != "" {
+		fmt.Fprintf(streams.Out, "Magnum API: %s\n%sopenstack --os-cloud %s coe cluster template list\n", m.URL, trusting(m), t.Cloud.Name)
 	}
 	return nil
 }

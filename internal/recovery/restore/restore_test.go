@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -101,36 +105,85 @@ func thereAgain(t *testing.T, second *rest.Config) {
 
 var errKilled = errors.New("killed")
 
-// killed ends a restore at many points, before a request is sent and after it was
-// answered, and runs it again.
+// points are how many times a restore is killed: all twenty where there is time for it.
+func points() int {
+	if os.Getenv("SLIPWAY_PROOFS") != "" {
+		return 20
+	}
+	return 4
+}
+
+// killed ends a restore at random points, before a request is sent and after it was
+// answered, and runs it again: it goes on, and what was there is not made a second time.
 func killed(t *testing.T, config *rest.Config) {
 	g := recoverytest.New("k")
 	p := plan(t, g)
-	for _, point := range []int{1, 17, 30, 44} {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		w := &wire{before: func(n int, r *http.Request) *http.Response {
-			if n >= point {
-				cancel(errKilled)
-				if point%2 == 0 { // the answer is lost, the request is not
-					return nil
-				}
-				return answer(r, http.StatusServiceUnavailable, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":503}`)
-			}
-			return nil
-		}}
-		if _, err := (Restorer{To: cluster(t, config, w)}).Run(ctx, p); !errors.Is(err, errKilled) {
-			t.Fatalf("point %d: %v", point, err)
-		}
-		on := cluster(t, config, nil)
-		if _, err := (Restorer{To: on}).Run(t.Context(), p); err != nil {
-			t.Fatalf("point %d: the next run: %v", point, err)
-		}
-		proved(t, evidence(t, on, g, p))
-		if t.Failed() {
-			t.Fatalf("point %d", point)
-		}
-		wipe(t, on, p, "k")
+	whole := &wire{}
+	if _, err := (Restorer{To: cluster(t, config, whole)}).Run(t.Context(), p); err != nil {
+		t.Fatal(err)
 	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("a restore has %d requests; the seed is %d", whole.writes(), seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for _, point := range random.Perm(whole.writes() - 2)[:points()] {
+		wipe(t, cluster(t, config, nil), p, "k")
+		killedAt(t, config, g, p, point+1, random.IntN(2) == 0)
+		if t.Failed() {
+			t.Fatalf("point %d", point+1)
+		}
+	}
+	wipe(t, cluster(t, config, nil), p, "k")
+}
+
+// killedAt kills one restore. answered says that the request of that moment arrives, and
+// only its answer is lost.
+func killedAt(t *testing.T, config *rest.Config, g *recoverytest.Graph, p *recovery.Plan, point int, answered bool) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	w := &wire{before: func(n int, r *http.Request) *http.Response {
+		if n < point {
+			return nil
+		}
+		cancel(errKilled)
+		if answered {
+			return nil
+		}
+		return answer(r, http.StatusServiceUnavailable, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":503}`)
+	}}
+	if _, err := (Restorer{To: cluster(t, config, w)}).Run(ctx, p); !errors.Is(err, errKilled) {
+		t.Fatalf("point %d: %v", point, err)
+	}
+	on := cluster(t, config, nil)
+	made := uids(t, on, p)
+	did, err := Restorer{To: on}.Run(t.Context(), p)
+	if err != nil {
+		t.Fatalf("point %d: the next run: %v", point, err)
+	}
+	if did.Created+did.Kept != p.Objects() || did.Kept < len(made) {
+		t.Errorf("point %d: %d objects were there, and the next run did %+v of %d", point, len(made), did, p.Objects())
+	}
+	now := uids(t, on, p)
+	for object, uid := range made {
+		if now[object] != uid {
+			t.Errorf("point %d: %s was made a second time", point, object)
+		}
+	}
+	proved(t, evidence(t, on, g, p))
+}
+
+// uids are those of the restored objects.
+func uids(t *testing.T, on *kube.Cluster, p *recovery.Plan) map[string]types.UID {
+	t.Helper()
+	live, err := Live(t.Context(), on, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]types.UID{}
+	for _, o := range live {
+		if o.GetAnnotations()[recovery.AnnotationUID] != "" && o.GetNamespace() != "" {
+			all[o.GetAPIVersion()+" "+recovery.Describe(o)] = o.GetUID()
+		}
+	}
+	return all
 }
 
 // refusals: one clear cause with the object, and nothing of others changed.

@@ -14,8 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	applyconfigurations "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/kube-openapi/pkg/util/proto"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/kube"
@@ -68,7 +70,7 @@ type Applied []*unstructured.Unstructured
 // Read reads what is applied now, from the record that the API server keeps of who wrote
 // which field. What others made, as cert-manager its certificates, is not in it.
 func Read(ctx context.Context, on *kube.Cluster) (Applied, error) {
-	extract, err := applyconfigurations.NewUnstructuredExtractor(on.Typed.Discovery())
+	kinds, err := schemas(on)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kinds of the management cluster: %w", err)
 	}
@@ -86,7 +88,7 @@ func Read(ctx context.Context, on *kube.Cluster) (Applied, error) {
 	group.SetLimit(parallel)
 	for i, one := range lists {
 		group.Go(func() (err error) {
-			found[i], err = one.read(ctx, on, extract)
+			found[i], err = one.read(ctx, on, kinds)
 			return err
 		})
 	}
@@ -104,7 +106,7 @@ type list struct {
 	namespace string
 }
 
-func (l list) read(ctx context.Context, on *kube.Cluster, extract applyconfigurations.UnstructuredExtractor) (all Applied, err error) {
+func (l list) read(ctx context.Context, on *kube.Cluster, kinds *managedfields.GvkParser) (all Applied, err error) {
 	resource, err := on.Everywhere(l.kind)
 	if kube.Absent(err) {
 		return nil, nil
@@ -127,7 +129,7 @@ func (l list) read(ctx context.Context, on *kube.Cluster, extract applyconfigura
 			if !applied(o) {
 				continue
 			}
-			ours, err := extract.Extract(o, kube.FieldManager)
+			ours, err := written(o, kinds)
 			if err != nil {
 				return nil, fmt.Errorf("reading who wrote %s: %w", recovery.Describe(o), err)
 			}
@@ -137,6 +139,36 @@ func (l list) read(ctx context.Context, on *kube.Cluster, extract applyconfigura
 			return all, nil
 		}
 	}
+}
+
+// schemas are those of all kinds that the API server has.
+func schemas(on *kube.Cluster) (*managedfields.GvkParser, error) {
+	document, err := on.Typed.Discovery().OpenAPISchema()
+	if err != nil {
+		return nil, err
+	}
+	models, err := proto.NewOpenAPIData(document)
+	if err != nil {
+		return nil, err
+	}
+	return managedfields.NewGVKParser(models, false)
+}
+
+// written are the fields of an object that slipway up applied. Of a kind whose schema is not
+// published, as of one that was just defined, lists are taken whole.
+func written(o *unstructured.Unstructured, kinds *managedfields.GvkParser) (*unstructured.Unstructured, error) {
+	kind := typed.DeducedParseableType
+	if known := kinds.Type(o.GroupVersionKind()); known != nil {
+		kind = *known
+	}
+	ours := &unstructured.Unstructured{}
+	if err := managedfields.ExtractInto(o, kind, kube.FieldManager, ours, ""); err != nil {
+		return nil, err
+	}
+	ours.SetGroupVersionKind(o.GroupVersionKind())
+	ours.SetNamespace(o.GetNamespace())
+	ours.SetName(o.GetName())
+	return ours, nil
 }
 
 // passing are objects that up writes and that are no part of its controllers: what it says
