@@ -50,7 +50,7 @@ func note(ctx context.Context, t *target.Target, made backup.Backup) error {
 		if err != nil || point.Open() && time.Now().Before(point.Until) {
 			return err
 		}
-		return undo.WritePoint(ctx, on, undo.Point{Backup: made.ID, Taken: made.Taken, Until: made.KeepUntil, Kubernetes: made.Kubernetes})
+		return undo.WritePoint(ctx, on, undo.Point{Backup: made.ID, Taken: made.Taken, Until: made.KeepUntil})
 	})
 }
 

@@ -30,10 +30,8 @@ type Point struct {
 	// means that the change was made without one.
 	Backup string    `json:"backup"`
 	Taken  time.Time `json:"taken"`
-	// Until is the end of the window, Kubernetes the version of the management cluster
-	// before the change.
-	Until      time.Time `json:"until"`
-	Kubernetes string    `json:"kubernetes,omitempty"`
+	// Until is the end of the window.
+	Until time.Time `json:"until"`
 	// Complete is when up had made the change: until then a further run belongs to it.
 	Complete time.Time `json:"complete,omitzero"`
 	// Undoing is when an undo began, Replaced when the controllers were back, Undone when
