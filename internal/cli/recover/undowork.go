@@ -155,13 +155,15 @@ func (r *reversal) letGo(ctx context.Context, seen *site.Site, step *event.Step)
 }
 
 // note writes the former versions into the state: what slipway up compares with. Then all is
-// undone.
+// undone, unless clusters were left paused.
 func (r *reversal) note(ctx context.Context, _ *event.Step) (string, error) {
 	steps := []string{stacks.StepManagementClusterAPI, stacks.StepManagementControllers, stacks.StepMagnum}
 	n, err := r.t.Engine.Amend(ctx, r.former.State, steps, []string{"versions", "image", "slipwayVersion"})
 	if err != nil {
 		return "", err
 	}
-	r.point.Undone = time.Now().UTC()
+	if len(r.leave) == 0 { // else a further run unpauses what was left
+		r.point.Undone = time.Now().UTC()
+	}
 	return fmt.Sprintf("%d resources have their former versions: slipway up with this Slipway upgrades them again", n), undo.WritePoint(ctx, r.on, r.point)
 }
