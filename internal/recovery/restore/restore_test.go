@@ -27,7 +27,7 @@ func TestRestore(t *testing.T) {
 	t.Parallel()
 	config := start(t)
 	t.Run("status, owners and pause come back", func(t *testing.T) { thereAgain(t, config) })
-	t.Run("killed anywhere", func(t *testing.T) { killed(t, config) })
+	t.Run("killed anywhere", func(t *testing.T) { killed(t, config, 4) })
 	t.Run("refused", func(t *testing.T) { refusals(t, config) })
 	t.Run("one cluster", func(t *testing.T) { oneCluster(t, config) })
 	t.Run("held and released", func(t *testing.T) { letGo(t, config) })
@@ -105,17 +105,18 @@ func thereAgain(t *testing.T, second *rest.Config) {
 
 var errKilled = errors.New("killed")
 
-// points are how many times a restore is killed: all twenty where there is time for it.
-func points() int {
-	if os.Getenv("SLIPWAY_PROOFS") != "" {
-		return 20
+// TestKilledTwentyTimes is what TestRestore has no time for.
+func TestKilledTwentyTimes(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("SLIPWAY_PROOFS") == "" {
+		t.Skip("SLIPWAY_PROOFS is not set: run make proofs")
 	}
-	return 4
+	killed(t, start(t), 20)
 }
 
 // killed ends a restore at random points, before a request is sent and after it was
 // answered, and runs it again: it goes on, and what was there is not made a second time.
-func killed(t *testing.T, config *rest.Config) {
+func killed(t *testing.T, config *rest.Config, points int) {
 	g := recoverytest.New("k")
 	p := plan(t, g)
 	whole := &wire{}
@@ -125,7 +126,7 @@ func killed(t *testing.T, config *rest.Config) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("a restore has %d requests; the seed is %d", whole.writes(), seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for _, point := range random.Perm(whole.writes() - 2)[:points()] {
+	for _, point := range random.Perm(whole.writes() - 2)[:points] {
 		wipe(t, cluster(t, config, nil), p, "k")
 		killedAt(t, config, g, p, point+1, random.IntN(2) == 0)
 		if t.Failed() {

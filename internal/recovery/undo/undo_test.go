@@ -217,7 +217,7 @@ func TestUndo(t *testing.T) {
 		t.Fatalf("nothing was changed, and the plan is %+v", p)
 	}
 	t.Run("there and back", func(t *testing.T) { thereAndBack(t, on, was) })
-	t.Run("killed anywhere", func(t *testing.T) { killedAnywhere(t, server.Config, was) })
+	t.Run("killed anywhere", func(t *testing.T) { killedAnywhere(t, server.Config, was, 3) })
 	t.Run("record", func(t *testing.T) { recorded(t, on) })
 }
 
@@ -281,13 +281,22 @@ func isFormer(t *testing.T, on *kube.Cluster, was Applied) {
 
 var errKilled = errors.New("killed")
 
-// killedAnywhere ends an undo before each of its writing requests, or before every third
-// where there is not time for all, and runs it again.
-func killedAnywhere(t *testing.T, config *rest.Config, was Applied) {
-	on, step := connect(t, config, nil), 3
-	if os.Getenv("SLIPWAY_PROOFS") != "" {
-		step = 1
+// TestKilledAtEachRequest is what TestUndo has no time for.
+func TestKilledAtEachRequest(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("SLIPWAY_PROOFS") == "" {
+		t.Skip("SLIPWAY_PROOFS is not set: run make proofs")
 	}
+	server := kubetest.Start(t)
+	on := connect(t, server.Config, nil)
+	apply(t, on, former)
+	killedAnywhere(t, server.Config, read(t, on), 1)
+}
+
+// killedAnywhere ends an undo before every so many of its writing requests, and runs it
+// again.
+func killedAnywhere(t *testing.T, config *rest.Config, was Applied, step int) {
+	on := connect(t, config, nil)
 	for point := 1; ; point += step {
 		apply(t, on, newer)
 		ctx, cancel := context.WithCancelCause(t.Context())
