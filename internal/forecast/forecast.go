@@ -4,7 +4,6 @@ package forecast
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -191,13 +190,4 @@ type Duration struct {
 func (d Duration) String() string {
 	about := time.Duration(d.Seconds * float64(time.Second)).Round(time.Minute)
 	return "about " + strings.TrimSuffix(about.String(), "0s") + ": " + d.Basis
-}
-
-// Own is the management cluster.
-func (f *Forecast) Own() *Cluster {
-	at := slices.IndexFunc(f.Clusters, func(c Cluster) bool { return c.Management })
-	if at < 0 {
-		return nil
-	}
-	return &f.Clusters[at]
 }
