@@ -44,6 +44,23 @@ rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]
 `) + more
 }
 
+// clusterDefinition is that of Cluster API's Cluster, as far as an undo looks at it.
+const clusterDefinition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: clusters.cluster.x-k8s.io}
+spec:
+  group: cluster.x-k8s.io
+  scope: Namespaced
+  names: {kind: Cluster, plural: clusters, singular: cluster, listKind: ClusterList}
+  versions:
+  - name: v1beta2
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}, status: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+`
+
 // undoData is what undo prints.
 type undoData struct {
 	Backup                         string
@@ -69,7 +86,6 @@ type undoWorld struct {
 
 func newUndoWorld(t *testing.T) undoWorld {
 	server := kubetest.Start(t)
-	server.Define(t)
 	_, file := project(t)
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -93,7 +109,9 @@ func newUndoWorld(t *testing.T) undoWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return undoWorld{t, file, on, ""}
+	w := undoWorld{t, file, on, ""}
+	w.apply(clusterDefinition)
+	return w
 }
 
 func (w undoWorld) apply(text string) {
