@@ -77,12 +77,12 @@ func (caller) Validate(_ context.Context, id, _ string) (*keystone.Token, error)
 func (caller) Forget(string) {}
 
 // ProjectExists knows all projects but one.
-func (c caller) ProjectExistsFor(ctx context.Context, _, id string) (bool, error) {
-	return c.ProjectExists(ctx, id)
-}
-
 func (caller) ProjectExists(_ context.Context, id string) (bool, error) {
 	return !strings.HasPrefix(id, "dead"), nil
+}
+
+func (c caller) ProjectExistsFor(ctx context.Context, _, id string) (bool, error) {
+	return c.ProjectExists(ctx, id)
 }
 
 type noResolver struct{ t *testing.T }
