@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,8 @@ func strict(cmd *cobra.Command) {
 	cmd.SuggestionsMinimumDistance = 2
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
+			// Flags that exclude each other are wrong usage too; cobra looks at them later.
+			if err := cmp.Or(check(cmd, args), cmd.ValidateFlagGroups()); err != nil {
 				return fault.Usage(cmd.CommandPath(), err, "see "+cmd.CommandPath()+" --help")
 			}
 			return nil

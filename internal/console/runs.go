@@ -106,7 +106,7 @@ func verb(r Run) string {
 func (s *Server) progress(ctx context.Context, at look, run Run) *progress {
 	events := s.events.of(run.ID).look(ctx).Value
 	end := bringup.At(events, time.Time{})
-	p := &progress{Run: run, Picture: end, Now: at.now, Kept: len(events) > 0, Length: int(end.Last.Sub(end.Begin) / time.Second)}
+	p := &progress{Run: run, Picture: end, Now: at.now, Kept: len(events) > 0, Length: int((end.Last.Sub(end.Begin) + time.Second - 1) / time.Second)}
 	if !run.Running() || run.Outcome == OutcomeEvents {
 		p.Now = end.Last
 	}
