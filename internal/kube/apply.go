@@ -128,16 +128,19 @@ func (c *Cluster) applyAll(ctx context.Context, objects []*unstructured.Unstruct
 }
 
 func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) error {
-	what, attempts := Describe(object), c.Attempts()
+	what, attempts, silent := Describe(object), c.Attempts(), false
 	for patience := time.Now().Add(applyPatience); ; {
 		client, err := c.Resource(object)
 		if err == nil {
-			_, err = client.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+			attempt, cancel := context.WithTimeoutCause(ctx, attemptTime, errNoAnswer)
+			_, err = client.Apply(attempt, object.GetName(), object, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+			silent = err != nil && context.Cause(attempt) == errNoAnswer
+			cancel()
 		}
 		if err == nil {
 			return nil
 		}
-		if !passing(err) || time.Now().After(patience) || ctx.Err() != nil {
+		if !passing(err) && !silent || time.Now().After(patience) || ctx.Err() != nil {
 			return fmt.Errorf("applying %s: %w", what, err)
 		}
 		if vain := attempts.Vain(ctx, err); vain != nil {
@@ -149,6 +152,13 @@ func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) 
 		}
 	}
 }
+
+// attemptTime is how long one request may go without an answer: an API server answers
+// within a minute, also that it is too slow. A request that never gets one, while control
+// planes join and load balancers change, was seen to hold an installation until its end.
+const attemptTime = 70 * time.Second
+
+var errNoAnswer = errors.New("the API server did not answer")
 
 // applyPatience is how long an object may be refused because something it needs is
 // just being created, such as the webhook of cert-manager: seconds on a usual cloud,

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/recovery"
@@ -46,7 +47,7 @@ func Definitions(ctx context.Context, on *kube.Cluster) (all []*unstructured.Uns
 // former controllers work with the newer definitions, which know all that theirs do, and not
 // the newer controllers with the former ones. Then goes what the newer controllers brought.
 // It may be ended anywhere and run again; of what is done already nothing is written.
-func (p *Plan) Run(ctx context.Context, on *kube.Cluster, wait Wait, progress func(string)) error {
+func (p *Plan) Run(ctx context.Context, on *kube.Cluster, available Wait, progress func(string)) error {
 	var running, definitions []*unstructured.Unstructured
 	var deployments []types.NamespacedName
 	for _, o := range p.former {
@@ -67,7 +68,7 @@ func (p *Plan) Run(ctx context.Context, on *kube.Cluster, wait Wait, progress fu
 	}
 	starting, cancel := context.WithTimeoutCause(ctx, startTime, errors.New("the former controllers were not available in time"))
 	defer cancel()
-	if err := wait(starting, deployments, progress); err != nil {
+	if err := available(starting, deployments, progress); err != nil {
 		return err
 	}
 	progress(fmt.Sprintf("applying %d definitions", len(definitions)))
@@ -83,12 +84,25 @@ func (p *Plan) Run(ctx context.Context, on *kube.Cluster, wait Wait, progress fu
 	return nil
 }
 
-// remove deletes an object; one that is gone is fine.
+// goneTime bounds the wait for an object whose dependents go first.
+const goneTime = 45 * time.Second
+
+// remove deletes an object with what depends on it, and waits until it is gone; one that is
+// gone already is fine.
 func remove(ctx context.Context, on *kube.Cluster, o *unstructured.Unstructured) error {
 	client, err := on.Resource(o)
 	if err == nil {
 		foreground := metav1.DeletePropagationForeground
 		err = client.Delete(ctx, o.GetName(), metav1.DeleteOptions{PropagationPolicy: &foreground})
+	}
+	if err == nil {
+		err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, goneTime, true, func(ctx context.Context) (bool, error) {
+			_, err := client.Get(ctx, o.GetName(), metav1.GetOptions{})
+			if kube.Absent(err) {
+				return true, nil
+			}
+			return false, err
+		})
 	}
 	if err != nil && !kube.Absent(err) {
 		return fmt.Errorf("removing %s: %w", recovery.Describe(o), err)
