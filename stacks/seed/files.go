@@ -76,7 +76,11 @@ func k3sConfig(s Settings) (string, error) {
 		"protect-kernel-defaults": true,
 		"disable-helm-controller": true, // the seed has no charts
 		"flannel-backend":         "host-gw",
-		"egress-selector-mode":    "disabled", // there are no agents to tunnel to
+		// The seed has no policies, and their controller ends k3s if network interfaces come
+		// or go while it starts, as those of pods do when a seed is woken or k3s is restarted
+		// ("unable to initialize network policy controller: … failed to get list of links").
+		"disable-network-policy": true,
+		"egress-selector-mode":   "disabled", // there are no agents to tunnel to
 	} {
 		if _, given := config[key]; !given {
 			config[key] = value
