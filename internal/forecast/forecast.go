@@ -3,9 +3,12 @@
 package forecast
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/slipway-sh/slipway/internal/fault"
 )
 
 // Forecast is what would happen.
@@ -69,6 +72,19 @@ type Need struct {
 	Need     int    `json:"need"`
 	// Left is what is not used; -1 is unlimited.
 	Left int `json:"left"`
+}
+
+// Fits is an error for each quota in which there is no room for the surge, each a fault with
+// the exit code of a refused check.
+func (f Forecast) Fits() error {
+	var errs []error
+	for _, n := range f.Surge {
+		if n.Left >= 0 && n.Need > n.Left {
+			errs = append(errs, &fault.Fault{Exit: fault.ExitPreflight, Object: "quota of " + n.Resource, Err: fmt.Errorf("replacing machines one after the other needs %d more, but only %d are free", n.Need, n.Left),
+				Remedy: fmt.Sprintf("delete what you do not need, or ask the cloud's operator for %d more (check quota)", n.Need-n.Left)})
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Replaced are the machines of all clusters that are replaced: those of the management

@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/openstackcluster"
 	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
@@ -146,5 +147,18 @@ func TestLines(t *testing.T) {
 	f = Forecast{Clusters: []Cluster{{Name: "prod", Management: true, Machines: 5, Reason: "nothing of them changes"}}}
 	if got := f.Lines(); !slices.Equal(got, []string{"what is replaced:", "  management cluster: 0 of 5 machines; nothing of them changes"}) {
 		t.Errorf("of nothing: %q", got)
+	}
+}
+
+// TestASurgeMustFit in each quota that has a limit.
+func TestASurgeMustFit(t *testing.T) {
+	t.Parallel()
+	f := Forecast{Surge: []Need{{"cores", 4, 4}, {"servers", 2, -1}, {"ports", 2, 1}, {"MiB of memory", 8192, 0}}}
+	errs := fault.All(f.Fits())
+	if len(errs) != 2 || fault.ExitCode(f.Fits()) != fault.ExitPreflight || !strings.Contains(errs[0].Error(), "ports") || !strings.Contains(fault.Remedy(errs[1]), "8192 more") {
+		t.Errorf("%q", errs)
+	}
+	if err := (Forecast{Surge: f.Surge[:2]}).Fits(); err != nil {
+		t.Error(err)
 	}
 }

@@ -197,6 +197,14 @@ func (r *run) nodeZones(m *config.ManagementCluster) {
 	}
 }
 
+// clusterExists reports whether the management cluster's API has its load balancer, which is
+// the first that Cluster API creates for it.
+func (r *run) clusterExists() bool {
+	return slices.ContainsFunc(r.Snapshot.Balancers, func(t cloud.BalancerInfo) bool {
+		return t.Name == "k8s-clusterapi-cluster-default-"+r.Environment.Metadata.Name+"-kubeapi"
+	})
+}
+
 // clusterNeeds adds what Cluster API creates for the management cluster: its
 // servers and server groups, the API's load balancer with its address, and the nodes' security groups
 // with about as many rules as Cluster API's provider creates.
@@ -208,9 +216,7 @@ func (r *run) clusterNeeds(needs map[resource]int) {
 	for _, nodes := range r.nodes {
 		nodes.add(needs)
 	}
-	if slices.ContainsFunc(r.Snapshot.Balancers, func(t cloud.BalancerInfo) bool {
-		return t.Name == "k8s-clusterapi-cluster-default-"+r.Environment.Metadata.Name+"-kubeapi"
-	}) {
+	if r.clusterExists() {
 		return
 	}
 	needs[resource{cloud.Compute, "server_groups"}] += serverGroups(m)

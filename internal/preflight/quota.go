@@ -159,7 +159,12 @@ func checkQuota(r *run) {
 		}
 		r.result.Quota = append(r.result.Quota, need)
 		if need.Short > 0 {
-			r.find(Error, "quota "+q.Resource+" of "+string(q.Service), "delete what you do not need, or ask the cloud's operator for "+strconv.Itoa(need.Short)+" more",
+			level := Error
+			if need.Short <= need.Surge && r.clusterExists() {
+				// Who only looks for it can go on: `up` refuses if it replaces machines now.
+				level = Warning
+			}
+			r.find(level, "quota "+q.Resource+" of "+string(q.Service), "delete what you do not need, or ask the cloud's operator for "+strconv.Itoa(need.Short)+" more",
 				"it needs %d%s, but only %d of %d are free", need.Need, need.meanwhile(), max(0, q.Limit-q.Used), q.Limit)
 		}
 	}

@@ -3,6 +3,7 @@ package preflight
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -137,5 +138,33 @@ func TestUnlimitedQuota(t *testing.T) {
 	})
 	if r.Refused() {
 		t.Errorf("refused: %s", strings.Join(told(r, Error), ", "))
+	}
+}
+
+// TestAFullProjectStopsOnlyWhatReplacesMachines: a change that replaces none must not be
+// refused because tenants have used up the quota; more machines than there are must.
+func TestAFullProjectStopsOnlyWhatReplacesMachines(t *testing.T) {
+	t.Parallel()
+	full := func(made bool) func(*cloud.Snapshot) {
+		return func(s *cloud.Snapshot) {
+			if made {
+				s.Balancers = []cloud.BalancerInfo{{Resource: cloud.Resource{Kind: "load balancer", Name: "k8s-clusterapi-cluster-default-prod-kubeapi"}}}
+				for i := range 3 {
+					s.Servers = append(s.Servers, cloud.ServerInfo{Resource: cloud.Resource{Kind: "server", Name: "prod-control-plane-" + strconv.Itoa(i)}})
+				}
+				s.Servers = append(s.Servers, cloud.ServerInfo{Resource: cloud.Resource{Kind: "server", Name: "prod-md-0-a-b"}})
+			}
+			s.Quotas = []cloud.Quota{{Service: cloud.Compute, Resource: "cores", Limit: 50, Used: 50 - 4}} // as many as the seed needs are free
+		}
+	}
+	for name, test := range map[string]struct {
+		workers int
+		made    bool
+		refused bool
+	}{"nothing is there yet": {1, false, true}, "all are there": {1, true, false}, "a worker more, and no surge": {2, true, true}} {
+		r := check(t, "managementCluster: {controlPlane: {flavor: large}, nodeGroups: [{name: md-0, count: "+strconv.Itoa(test.workers)+", flavor: large}]}", full(test.made))
+		if r.Refused() != test.refused || len(told(r, Error))+len(told(r, Warning)) == 0 {
+			t.Errorf("%s: errors %q, warnings %q, %+v", name, told(r, Error), told(r, Warning), r.Quota)
+		}
 	}
 }

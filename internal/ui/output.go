@@ -55,7 +55,10 @@ func Output(w io.Writer, format string, value any, table Table) error {
 
 // fitted are header and rows, cut to fit.
 func (t Table) fitted() [][]string {
-	all := append([][]string{t.Header}, t.Rows...)
+	all := t.Rows
+	if len(t.Header) > 0 { // else only the footer tells
+		all = append([][]string{t.Header}, t.Rows...)
+	}
 	if t.Fit == 0 {
 		return all
 	}

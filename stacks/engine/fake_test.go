@@ -109,10 +109,13 @@ func (r *thing) Delete(_ context.Context, request infer.DeleteRequest[thingState
 }
 
 // program makes things with the labels; each has the secret.
-func program(labels ...string) sdk.RunFunc {
+func program(labels ...string) sdk.RunFunc { return programWith(theSecret, labels...) }
+
+// programWith makes things with another secret.
+func programWith(secret string, labels ...string) sdk.RunFunc {
 	return func(ctx *sdk.Context) error {
 		for n, label := range labels {
-			properties := sdk.Map{"label": sdk.String(label), "secret": sdk.ToSecret(sdk.String(theSecret))}
+			properties := sdk.Map{"label": sdk.String(label), "secret": sdk.ToSecret(sdk.String(secret))}
 			var r struct{ sdk.CustomResourceState }
 			if err := ctx.RegisterResource("slipway:test:Thing", fmt.Sprintf("thing-%d", n), properties, &r); err != nil {
 				return err

@@ -3,6 +3,7 @@ package adopt
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -49,6 +50,9 @@ func (p *place) open() (adopt.Site, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = p.kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		err = errors.New("none is given, and KUBECONFIG is not set")
+	}
 	if err != nil {
 		return adopt.Site{}, fault.Usage("--kubeconfig", err, "name the kubeconfig of the management cluster that the clusters are on")
 	}

@@ -80,7 +80,8 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if o.format == "table" {
 		target.WritePlan(streams.Out, plan)
 		target.WriteForecast(streams.Out, foreseen)
-		return nil
+	} else if err := ui.Output(streams.Out, o.format, result{plan, foreseen}, ui.Table{}); err != nil {
+		return err
 	}
-	return ui.Output(streams.Out, o.format, result{plan, foreseen}, ui.Table{})
+	return target.Fits(foreseen, o.skip)
 }

@@ -117,9 +117,6 @@ type reversal struct {
 func (o options) undo(ctx context.Context, streams ui.Streams, source Source) error {
 	began := time.Now()
 	wanted, err := o.wanted()
-	if err == nil && len(wanted.Identities) == 0 {
-		err = errNoIdentity()
-	}
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,9 @@ func (r *reversal) decide(ctx context.Context, source Source, wanted Wanted, now
 	if !point.Undone.IsZero() {
 		return leave, nil
 	}
+	if len(wanted.Identities) == 0 { // asked for only if there is something to undo
+		return leave, errNoIdentity()
+	}
 	wanted.ID = point.Backup
 	if err := r.read(ctx, source, wanted, now); err != nil {
 		return leave, err
@@ -82,7 +85,11 @@ func (r *reversal) compare(ctx context.Context, config *rest.Config, step *event
 		return "", err
 	}
 	former := r.plan
-	if r.snapshot, err = present(ctx, config, r.t.Environment.Spec.Backup.Groups); err != nil {
+	var groups []string
+	if b := r.t.Environment.Spec.Backup; b != nil { // it may have been removed since
+		groups = b.Groups
+	}
+	if r.snapshot, err = present(ctx, config, groups); err != nil {
 		return "", err
 	}
 	is := r.snapshot.Kubernetes
@@ -119,7 +126,7 @@ func (r *reversal) compare(ctx context.Context, config *rest.Config, step *event
 	}
 	r.result.Nothing = r.back.Empty() && len(r.lost) == 0 && r.point.Undoing.IsZero()
 	r.stays(r.former.Kubernetes, is)
-	return fmt.Sprintf("%d controllers, %d clusters", len(r.back.Versions), len(r.result.Clusters)), nil
+	return fmt.Sprintf("%d objects of controllers differ, %d clusters", len(r.back.Back)+len(r.back.Removed), len(r.result.Clusters)), nil
 }
 
 // unproved reports whether a cluster is one that an earlier run of this undo restores: half

@@ -41,8 +41,9 @@ func orNone(version string) string {
 
 // table shows the controllers, then the checks, then the times.
 func (r undoResult) table() ui.Table {
-	table := ui.Table{Header: []string{"CONTROLLER", "FROM", "TO"}}
-	if r.Controllers != nil {
+	table := ui.Table{}
+	if r.Controllers != nil && len(r.Controllers.Versions) > 0 {
+		table.Header = []string{"CONTROLLER", "FROM", "TO"}
 		for _, v := range r.Controllers.Versions {
 			table.Rows = append(table.Rows, []string{v.Deployment, orNone(v.From), orNone(v.To)})
 		}
@@ -51,7 +52,9 @@ func (r undoResult) table() ui.Table {
 		return ui.Table{Header: []string{"UNDONE", "BACKUP"}, Rows: [][]string{{r.Undone.UTC().Format(time.RFC3339), r.Backup}},
 			Footer: []string{"", "the upgrade was undone before: there is nothing to do"}}
 	}
-	table.Footer = append(table.Footer, "")
+	if len(table.Rows) > 0 {
+		table.Footer = append(table.Footer, "")
+	}
 	if r.Nothing {
 		table.Footer = append(table.Footer, "the controllers are what they were before the change: there is nothing to undo")
 		return table

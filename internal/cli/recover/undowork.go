@@ -102,7 +102,7 @@ func (r *reversal) replace(ctx context.Context, step *event.Step) (string, error
 	if err := undo.WritePoint(ctx, r.on, r.point); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%d controllers are what they were", len(r.back.Versions)), nil
+	return fmt.Sprintf("%d objects are what they were", len(r.back.Back)), nil
 }
 
 // restoreLost restores clusters that are gone, beside those that are there.
@@ -154,16 +154,17 @@ func (r *reversal) letGo(ctx context.Context, seen *site.Site, step *event.Step)
 	return said, nil
 }
 
-// note writes the former versions into the state: what slipway up compares with. Then all is
+// note writes the former versions and settings into the state: what slipway up compares with.
+// What says where the clusters are stays: the seed may be another one. Then all is
 // undone, unless clusters were left paused.
 func (r *reversal) note(ctx context.Context, _ *event.Step) (string, error) {
 	steps := []string{stacks.StepManagementClusterAPI, stacks.StepManagementControllers, stacks.StepMagnum}
-	n, err := r.t.Engine.Amend(ctx, r.former.State, steps, []string{"versions", "image", "slipwayVersion"})
+	n, err := r.t.Engine.Amend(ctx, r.former.State, steps, []string{"versions", "image", "slipwayVersion", "settings", "monitored", "trustBundle", "replicas", "environment", "fence", "backup"})
 	if err != nil {
 		return "", err
 	}
 	if len(r.leave) == 0 { // else a further run unpauses what was left
 		r.point.Undone = time.Now().UTC()
 	}
-	return fmt.Sprintf("%d resources have their former versions: slipway up with this Slipway upgrades them again", n), undo.WritePoint(ctx, r.on, r.point)
+	return fmt.Sprintf("%d resources have their former versions and settings: slipway up with this Slipway and this file changes them again", n), undo.WritePoint(ctx, r.on, r.point)
 }

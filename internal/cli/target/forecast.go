@@ -176,6 +176,15 @@ func (f *foreseer) runs(ctx context.Context) (all []forecast.Run) {
 	return all
 }
 
+// Fits is an error if a forecast needs more than a quota has, and the check quota is not
+// skipped. Without a forecast nothing is replaced.
+func Fits(f *forecast.Forecast, skip []string) error {
+	if f == nil || slices.Contains(skip, "quota") {
+		return nil
+	}
+	return f.Fits()
+}
+
 // WriteForecast prints a forecast as text; nil prints nothing.
 func WriteForecast(w io.Writer, f *forecast.Forecast) {
 	if f == nil {

@@ -118,6 +118,9 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
+	if err := target.Fits(foreseen, o.skip); err != nil {
+		return err
+	}
 	if err := o.ask(streams, plan, foreseen); err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func open(ctx context.Context, loaded *config.Loaded, url, folder string, o back
 		spec = &config.Backup{}
 	}
 	if url = cmp.Or(url, spec.Target); url == "" {
-		return nil, fault.Usage("spec.backup.target", errors.New("no target for backups is named"), "write spec.backup into the environment file, or give --target")
+		return nil, fault.Usage("spec.backup.target", errors.New("no target for backups is named"), "write spec.backup into the environment file, or name it by --target (of backup) or --from (of recover and undo)")
 	}
 	at, err := location.Parse(url)
 	if err != nil {
