@@ -251,7 +251,7 @@ func asItIs(s *site) {
 func originals(s *site) {
 	folder := os.Getenv("SLIPWAY_CAPI_HELM_CHARTS")
 	if folder == "" {
-		s.t.Skip("SLIPWAY_CAPI_HELM_CHARTS names no folder with charts of capi-helm-charts")
+		s.t.Skip("SLIPWAY_CAPI_HELM_CHARTS names no folder with charts of capi-helm-charts: run make adopt-originals")
 	}
 	entries, err := os.ReadDir(folder)
 	must(s.t, err)

@@ -41,7 +41,7 @@ func open(t *testing.T, world consoletest.World) *tab {
 	t.Helper()
 	chromium := os.Getenv("SLIPWAY_CHROMIUM")
 	if chromium == "" {
-		t.Skip("SLIPWAY_CHROMIUM names no browser")
+		t.Skip("SLIPWAY_CHROMIUM names no browser: run make console-test")
 	}
 	b := &tab{sources: consoletest.New(world), server: httptest.NewUnstartedServer(nil)}
 	handler, err := console.New(t.Context(), console.Options{Sources: b.sources, Environment: "prod", Flags: []string{"--env", "prod"}, Address: b.server.Listener.Addr()})

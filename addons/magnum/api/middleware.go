@@ -3,11 +3,9 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -26,7 +24,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.r = r.WithContext(withCall(ctx, c))
 	c.w.Header().Set("X-Openstack-Request-Id", c.requestID)
 	defer func() { s.account(c, s.o.Now().Sub(start)) }()
-	defer c.recover()
+	defer openstackapi.Recover(s.o.Log, c.requestID, c.panicked)
 	if s.cors(c.w, r) {
 		return
 	}
@@ -53,16 +51,9 @@ func (c *call) fail() {
 	answer.write(c.w, c.r, c.requestID)
 }
 
-func (c *call) recover() {
-	problem := recover()
-	if problem == nil {
-		return
-	}
-	if problem == http.ErrAbortHandler {
-		panic(problem)
-	}
-	c.s.o.Log.Error("panic", "request_id", c.requestID, "panic", fmt.Sprint(problem), "stack", string(debug.Stack()))
-	if c.err = errors.New("panic"); c.w.Status == 0 {
+// panicked answers a request whose handler panicked, unless it has begun to.
+func (c *call) panicked(err error) {
+	if c.err = err; c.w.Status == 0 {
 		c.fail()
 	}
 }

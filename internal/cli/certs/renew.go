@@ -103,7 +103,7 @@ func (o renewOptions) cluster(ctx context.Context, streams ui.Streams, w *witnes
 	if err := o.confirm(streams, fmt.Sprintf("replace the machines of the control plane of cluster %s/%s, one after the other?", r.Namespace, r.Name)); err != nil {
 		return "", err
 	}
-	return r.Namespace, o.shown(streams, name, "renewing certificates: new machines for the control plane", func(step *event.Step) (string, error) {
+	return r.Namespace, ui.Step(o.progress, streams, name, "renewing certificates: new machines for the control plane", func(step *event.Step) (string, error) {
 		resumed, err := r.Ask(ctx, time.Now())
 		if err != nil {
 			return "", err
@@ -166,7 +166,7 @@ func (o renewOptions) seed(ctx context.Context, streams ui.Streams, w *witness.W
 	if err := o.confirm(streams, "restart k3s on the seed?"); err != nil {
 		return err
 	}
-	return o.shown(streams, certs.SeedName, "renewing certificates: restarting k3s", func(*event.Step) (string, error) {
+	return ui.Step(o.progress, streams, certs.SeedName, "renewing certificates: restarting k3s", func(*event.Step) (string, error) {
 		if _, err := machine.Run(ctx, "systemctl", "restart", "k3s.service"); err != nil {
 			return "", fault.New("k3s on the seed", err, "see its log with slipway logs")
 		}
@@ -201,17 +201,4 @@ func renewedOnSeed(ctx context.Context, machine certs.Machine, now time.Time) er
 		case <-time.After(lookEvery):
 		}
 	}
-}
-
-// shown does work as one step whose progress is shown.
-func (o renewOptions) shown(streams ui.Streams, name, message string, do func(*event.Step) (string, error)) error {
-	progress, err := ui.NewProgress(o.progress, streams)
-	if err != nil {
-		return err
-	}
-	defer progress.Close()
-	step := event.Start(progress, name, message)
-	end, err := do(step)
-	step.End(end, err)
-	return err
 }

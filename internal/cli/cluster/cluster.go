@@ -82,16 +82,3 @@ func work(ctx context.Context, from environment.Flags) (*session, error) {
 	}
 	return s, nil
 }
-
-// shown does work as one step whose progress is shown; do returns how it ended.
-func shown(mode string, streams ui.Streams, name, message string, do func(*event.Step) (string, error)) error {
-	progress, err := ui.NewProgress(mode, streams)
-	if err != nil {
-		return err
-	}
-	defer progress.Close()
-	step := event.Start(progress, name, message)
-	end, err := do(step)
-	step.End(end, err)
-	return err
-}

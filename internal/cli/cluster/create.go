@@ -92,7 +92,7 @@ func (o createOptions) run(ctx context.Context, streams ui.Streams) error {
 	wanted.Defaults = s.defaults
 	var key workload.Key
 	result := created{Name: o.name}
-	err = shown(o.progress, streams, o.name, "creating the cluster", func(step *event.Step) (string, error) {
+	err = ui.Step(o.progress, streams, o.name, "creating the cluster", func(step *event.Step) (string, error) {
 		key, result.Change, err = s.Create(ctx, s.cloud, wanted, step.Wait)
 		return string(result.Change), err
 	})

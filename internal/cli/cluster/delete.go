@@ -83,7 +83,7 @@ func (o deleteOptions) run(ctx context.Context, streams ui.Streams, name string)
 			return err
 		}
 	}
-	err = shown(o.progress, streams, name, "deleting the cluster", func(step *event.Step) (string, error) {
+	err = ui.Step(o.progress, streams, name, "deleting the cluster", func(step *event.Step) (string, error) {
 		result.Deletion, err = s.Delete(ctx, s.cloud, key, result.Volumes, step.Wait)
 		return result.word(), err
 	})

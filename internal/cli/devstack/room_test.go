@@ -215,7 +215,7 @@ func await(t *testing.T, path string, ended <-chan error, said fmt.Stringer) str
 		select {
 		case err := <-ended:
 			if strings.Contains(said.String(), "operation not permitted") {
-				t.Skip("this process may make no namespaces")
+				t.Skip("this process may make no namespaces: run it as root, as make e2e does")
 			}
 			t.Fatalf("it ended early: %v\n%s", err, said)
 		case <-time.After(20 * time.Millisecond):

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/backup/rhythm"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/kube"
 )
 
 // WriterKey reads the key of the environment's writer of backups, or makes one. The
@@ -121,19 +122,12 @@ func (t *Target) StoreEnvironment(ctx context.Context, file []byte) error {
 	if err != nil {
 		return err
 	}
-	seed, err := t.Seed(ctx)
-	if err != nil {
-		return err
-	}
-	m, leave, err := seed.OpenManagement(ctx, t.Loaded)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if err := m.Kube.ApplyObjects(ctx, []*unstructured.Unstructured{sealedSecret(sealed)}); err != nil {
-		return fmt.Errorf("storing the environment for its backups: %w", err)
-	}
-	return nil
+	return t.OnManagement(ctx, func(on *kube.Cluster) error {
+		if err := on.ApplyObjects(ctx, []*unstructured.Unstructured{sealedSecret(sealed)}); err != nil {
+			return fmt.Errorf("storing the environment for its backups: %w", err)
+		}
+		return nil
+	})
 }
 
 func sealedSecret(sealed []byte) *unstructured.Unstructured {

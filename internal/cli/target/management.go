@@ -162,3 +162,17 @@ func RemoveClusterKubeconfig(loaded *config.Loaded, key workload.Key) error {
 	}
 	return err
 }
+
+// OnManagement does something on the management cluster.
+func (t *Target) OnManagement(ctx context.Context, do func(*kube.Cluster) error) error {
+	seed, err := t.Seed(ctx)
+	if err != nil {
+		return err
+	}
+	m, leave, err := seed.OpenManagement(ctx, t.Loaded)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return do(m.Kube)
+}

@@ -45,7 +45,7 @@ func (o options) save(ctx context.Context, t *target.Target, plan engine.Plan, p
 // note writes the point that an undo goes back to. One that belongs to a change that up has
 // not come to the end of stays: the backup of now has half of the newer controllers.
 func note(ctx context.Context, t *target.Target, made backup.Backup) error {
-	return onManagement(ctx, t, func(on *kube.Cluster) error {
+	return t.OnManagement(ctx, func(on *kube.Cluster) error {
 		point, err := undo.ReadPoint(ctx, on)
 		if err != nil || point.Open() && time.Now().Before(point.Until) {
 			return err
@@ -58,7 +58,7 @@ func note(ctx context.Context, t *target.Target, made backup.Backup) error {
 // one of before another change. A management cluster that does not answer keeps what it has,
 // and its next look at the backup tells the difference.
 func (o options) forget(ctx context.Context, t *target.Target, progress event.Sink) error {
-	err := onManagement(ctx, t, func(on *kube.Cluster) error {
+	err := t.OnManagement(ctx, func(on *kube.Cluster) error {
 		point, err := undo.ReadPoint(ctx, on)
 		if err != nil || point == nil || point.Open() {
 			return err
@@ -77,7 +77,7 @@ func complete(ctx context.Context, t *target.Target) error {
 	if t.Environment.Spec.Backup == nil || t.Environment.Spec.ManagementCluster == nil {
 		return nil
 	}
-	return onManagement(ctx, t, func(on *kube.Cluster) error {
+	return t.OnManagement(ctx, func(on *kube.Cluster) error {
 		point, err := undo.ReadPoint(ctx, on)
 		if err != nil || !point.Open() {
 			return err
@@ -99,7 +99,7 @@ func settled(ctx context.Context, t *target.Target) error {
 		return err
 	}
 	half := false
-	_ = onManagement(ctx, t, func(on *kube.Cluster) error {
+	_ = t.OnManagement(ctx, func(on *kube.Cluster) error {
 		point, err := undo.ReadPoint(ctx, on)
 		half = err == nil && point != nil && !point.Undoing.IsZero() && point.Undone.IsZero()
 		return nil
@@ -108,20 +108,6 @@ func settled(ctx context.Context, t *target.Target) error {
 		return fault.Usage("undo", errors.New("slipway undo is half done, and clusters are paused"), "finish it with slipway undo; it goes on where it ended")
 	}
 	return nil
-}
-
-// onManagement does something on the management cluster.
-func onManagement(ctx context.Context, t *target.Target, do func(*kube.Cluster) error) error {
-	seed, err := t.Seed(ctx)
-	if err != nil {
-		return err
-	}
-	m, leave, err := seed.OpenManagement(ctx, t.Loaded)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	return do(m.Kube)
 }
 
 // running reports whether there is a management cluster that was ready once, and a seed

@@ -15,7 +15,7 @@ func TestOriginals(t *testing.T) {
 	t.Parallel()
 	folder := os.Getenv("SLIPWAY_CAPI_HELM_CHARTS")
 	if folder == "" {
-		t.Skip("SLIPWAY_CAPI_HELM_CHARTS names no folder with charts of capi-helm-charts")
+		t.Skip("SLIPWAY_CAPI_HELM_CHARTS names no folder with charts of capi-helm-charts: run make adopt-originals")
 	}
 	entries, err := os.ReadDir(folder)
 	must(t, err)

@@ -5,11 +5,9 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"path"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -104,22 +102,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.r.Body = http.MaxBytesReader(c.w, r.Body, s.o.MaxBody)
 	c.w.Header().Set("X-Openstack-Request-Id", c.requestID)
 	defer func() { s.account(c, time.Since(start)) }()
-	defer c.recover()
+	defer openstackapi.Recover(s.o.Log, c.requestID, c.panicked)
 	if c.err = c.serve(); c.err != nil {
 		c.fail()
 	}
 }
 
-func (c *call) recover() {
-	problem := recover()
-	if problem == nil {
-		return
-	}
-	if problem == http.ErrAbortHandler {
-		panic(problem)
-	}
-	c.s.o.Log.Error("panic", "request_id", c.requestID, "panic", fmt.Sprint(problem), "stack", string(debug.Stack()))
-	if c.err = errors.New("panic"); c.w.Status == 0 {
+// panicked answers a request whose handler panicked, unless it has begun to.
+func (c *call) panicked(err error) {
+	if c.err = err; c.w.Status == 0 {
 		c.fail()
 	}
 }

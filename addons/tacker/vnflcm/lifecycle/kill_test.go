@@ -31,7 +31,7 @@ func TestVictim(t *testing.T) {
 	t.Parallel()
 	path := os.Getenv(victimConfig)
 	if path == "" {
-		t.Skip("it runs in a process of its own")
+		t.Skip("the subtest kill starts it in a process of its own, and kills that")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
