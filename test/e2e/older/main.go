@@ -91,7 +91,7 @@ func export(ctx context.Context, dir string) error {
 }
 
 func pin(dir string) error {
-	catalogue := filepath.Join(dir, "addons", "versions.go")
+	catalogue := filepath.Join(dir, "internal", "component", "versions.go")
 	text, err := os.ReadFile(catalogue)
 	if err != nil {
 		return err
