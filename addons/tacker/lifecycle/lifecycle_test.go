@@ -1,14 +1,12 @@
 package lifecycle
 
 import (
-	"errors"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/addons/tacker/csar"
+	"github.com/slipway-sh/slipway/addons/tacker/tackertest"
 )
 
 // build makes a package of the example's spec with a Kubernetes version.
@@ -47,20 +46,20 @@ func (w *world) start(t *testing.T, variant csar.Variant, namespace string) *run
 	if err := w.kube.Apply(t.Context(), []byte(secret)); err != nil {
 		t.Fatal(err)
 	}
-	return &runner{T: t, w: w, id: uuid.NewString(), ns: namespace, pkg: w.onboard(t, build(t, variant, namespace, "1.34.4"))}
+	return w.begin(t, w.onboard(t, build(t, variant, namespace, "1.34.4"), namespace), namespace)
 }
 
 func (r *runner) cluster() string {
 	if r.pkg.Variant == csar.Raw {
 		return r.pkg.Cluster
 	}
-	return r.release()
+	return r.Release()
 }
 
 // workers are replicas of a node group, version that of the control plane.
 func (r *runner) workers(group string) int64 {
 	r.Helper()
-	list, err := r.w.dynamic.Resource(deployments).Namespace(r.ns).List(r.Context(), metav1.ListOptions{LabelSelector: "capi.stackhpc.com/node-group=" + group})
+	list, err := r.w.dynamic.Resource(deployments).Namespace(r.Namespace).List(r.Context(), metav1.ListOptions{LabelSelector: "capi.stackhpc.com/node-group=" + group})
 	if err != nil || len(list.Items) != 1 {
 		r.Fatalf("%v: %v", list, err)
 	}
@@ -70,7 +69,7 @@ func (r *runner) workers(group string) int64 {
 
 func (r *runner) plane() (version string, replicas int64) {
 	r.Helper()
-	o, err := r.w.dynamic.Resource(planes).Namespace(r.ns).Get(r.Context(), r.cluster()+"-control-plane", metav1.GetOptions{})
+	o, err := r.w.dynamic.Resource(planes).Namespace(r.Namespace).Get(r.Context(), r.cluster()+"-control-plane", metav1.GetOptions{})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -79,18 +78,11 @@ func (r *runner) plane() (version string, replicas int64) {
 	return version, replicas
 }
 
-func (r *runner) must(err error) {
-	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
-}
-
 // sent checks the credential that the receiver got: it is of the workload cluster, and
 // its token has the role.
 func (r *runner) sent() {
 	r.Helper()
-	v, ok := r.w.receiver.find(r.ns + "-" + r.cluster())
+	v, ok := r.w.receiver.find(r.Namespace + "-" + r.cluster())
 	if !ok || v.Endpoint != r.w.workload.Config.Host || !strings.Contains(v.Authority, "BEGIN CERTIFICATE") {
 		r.Fatalf("the receiver has %v, %v", v, ok)
 	}
@@ -107,18 +99,10 @@ func (r *runner) sent() {
 	}
 }
 
-func status(err error) int {
-	var f failed
-	if errors.As(err, &f) {
-		return f.status
-	}
-	return 0
-}
-
 // TestLifeCycle runs packages as Tacker does, with stand-ins for the controllers of
-// Cluster API.
+// Cluster API. T-11 goes on with those of Cluster API and an OpenStack in test/devcloud/capo.
 //
-// proves: T-07, T-08, T-09, T-10, T-12, T-13
+// proves: T-07, T-08, T-09, T-10, T-11, T-12, T-13, T-27
 func TestLifeCycle(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -132,7 +116,7 @@ func TestLifeCycle(t *testing.T) {
 // lifeCycle is all of it with one variant. Every script of scaling runs twice.
 func lifeCycle(t *testing.T, w *world, variant csar.Variant, namespace string) {
 	r := w.start(t, variant, namespace)
-	r.must(r.instantiate(w.receiver.params()))
+	r.must(r.Instantiate(r.pkg.with("instantiate", w.receiver.params())))
 	r.sent()
 	if r.workers("workers") != 3 || r.workers("gpu-large") != 2 {
 		t.Errorf("instantiated with %d and %d", r.workers("workers"), r.workers("gpu-large"))
@@ -143,24 +127,25 @@ func lifeCycle(t *testing.T, w *world, variant csar.Variant, namespace string) {
 		unit         string
 		want, status int
 	}{{"SCALE_OUT", 2, "workers", 7, 0}, {"SCALE_IN", 1, "workers", 5, 0}, {"SCALE_OUT", 3, "workers", 5, 400}, {"SCALE_IN", 3, "workers", 5, 400}} {
-		if err := r.scale(step.kind, step.unit, step.steps); status(err) != step.status || err != nil && step.status == 0 {
+		if err := r.Scale(step.kind, step.unit+"_scale", step.steps); tackertest.Status(err) != step.status || err != nil && step.status == 0 {
 			t.Fatalf("%v: %v", step, err)
 		}
 		if got := r.workers(step.unit); got != int64(step.want) {
 			t.Errorf("%v: %d machines", step, got)
 		}
 	}
-	r.must(r.scale("SCALE_OUT", csar.ControlPlane, 1))
+	r.must(r.Scale("SCALE_OUT", "controlPlane_scale", 1))
 	if _, n := r.plane(); n != 5 {
 		t.Errorf("%d control planes", n)
 	}
-	before := r.vnfd
-	r.must(r.change(w.onboard(t, build(t, variant, namespace, "1.35.0"))))
+	before, next := r.VNFDID, w.onboard(t, build(t, variant, namespace, "1.35.0"), namespace)
+	r.must(r.Change(next.Package, next.bodies["change"]))
+	r.pkg = next
 	version, n := r.plane()
-	if version != "v1.35.0" || n != 5 || r.workers("workers") != 5 || r.workers("gpu-large") != 2 || r.vnfd == before {
-		t.Errorf("changed to %s with %d, %d and %d machines, vnfdId %s", version, n, r.workers("workers"), r.workers("gpu-large"), r.vnfd)
+	if version != "v1.35.0" || n != 5 || r.workers("workers") != 5 || r.workers("gpu-large") != 2 || r.VNFDID == before {
+		t.Errorf("changed to %s with %d, %d and %d machines, vnfdId %s", version, n, r.workers("workers"), r.workers("gpu-large"), r.VNFDID)
 	}
-	r.must(r.terminate(w.receiver.params()))
+	r.must(r.Terminate(r.pkg.with("terminate", w.receiver.params())))
 	left, err := w.dynamic.Resource(clusters).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(left.Items) > 0 {
 		t.Errorf("terminated, and left %v, %v", left, err)
@@ -171,7 +156,6 @@ func lifeCycle(t *testing.T, w *world, variant csar.Variant, namespace string) {
 	if _, there := w.receiver.find(namespace + "-" + r.cluster()); there {
 		t.Error("the receiver was not told")
 	}
-	r.must(r.script("terminate_start", r.pkg, w.receiver.params())) // a retry
 }
 
 // receivers: a certificate that is not trusted, a receiver that is away for half a
@@ -179,42 +163,48 @@ func lifeCycle(t *testing.T, w *world, variant csar.Variant, namespace string) {
 func receivers(t *testing.T, w *world) {
 	r := w.start(t, csar.Helm, "shop-receiver")
 	untrusted := w.receiver.params(func(p map[string]any) { p["credential_receiver_ca"] = string(w.server.Config.CAData) })
-	if err := r.instantiate(untrusted); status(err) != 422 || !strings.Contains(err.Error(), "certificate is not trusted") {
+	if err := r.Instantiate(r.pkg.with("instantiate", untrusted)); tackertest.Status(err) != 422 || !strings.Contains(err.Error(), "certificate is not trusted") {
 		t.Errorf("a wrong certificate: %v", err)
 	}
 	wrong := w.receiver.params(func(p map[string]any) { p["credential_receiver_token"] = "another-token-0123456789" })
-	if err := r.script("instantiate_end", r.pkg, wrong); status(err) != 422 || !strings.Contains(err.Error(), "401") || strings.Contains(err.Error(), "another-token") {
+	if err := r.Again(r.pkg.with("instantiate", wrong)); tackertest.Status(err) != 422 || !strings.Contains(err.Error(), "401") || strings.Contains(err.Error(), "another-token") {
 		t.Errorf("a wrong token: %v", err)
 	}
 	away := w.receiver.params(func(p map[string]any) { p["credential_receiver_url"] = w.receiver.late(t, time.Hour) })
-	if err := r.script("instantiate_end", r.pkg, away); status(err) != 422 || !strings.Contains(err.Error(), "sending the credential") {
+	if err := r.Again(r.pkg.with("instantiate", away)); tackertest.Status(err) != 422 || !strings.Contains(err.Error(), "sending the credential") {
 		t.Errorf("a receiver that is away for good: %v", err)
 	}
-	if _, there := w.receiver.find(r.ns + "-" + r.cluster()); there {
+	if _, there := w.receiver.find(r.Namespace + "-" + r.cluster()); there {
 		t.Fatal("a credential arrived")
 	}
 	late := w.receiver.params(func(p map[string]any) { p["credential_receiver_url"] = w.receiver.late(t, 30*time.Second) })
-	r.must(r.script("instantiate_end", r.pkg, late))
+	r.must(r.Again(r.pkg.with("instantiate", late)))
 	r.sent()
-	r.must(r.script("instantiate_end", r.pkg, w.receiver.params()))
+	r.must(r.Again(r.pkg.with("instantiate", w.receiver.params())))
 	r.sent()
 }
 
-// lostAnchor: without its Pod a unit cannot scale, and changing to the same package
-// brings it back.
+// lostAnchor: without its Pod a unit cannot scale. Changing to the same package brings it
+// back, and so does an operator's helm upgrade.
 func lostAnchor(t *testing.T, w *world) {
 	r := w.start(t, csar.Helm, "shop-anchor")
-	r.must(r.instantiate(nil))
-	r.must(w.typed.CoreV1().Pods(r.ns).Delete(t.Context(), r.pods()["workers"], metav1.DeleteOptions{}))
-	for end := time.Now().Add(30 * time.Second); r.pods()["workers"] != "" && time.Now().Before(end); {
-		time.Sleep(100 * time.Millisecond)
+	r.must(r.Instantiate(r.pkg.bodies["instantiate"]))
+	lose := func() {
+		r.must(w.typed.CoreV1().Pods(r.Namespace).Delete(t.Context(), r.Pod("workers"), metav1.DeleteOptions{}))
+		for end := time.Now().Add(time.Minute); r.Pod("workers") != "" && time.Now().Before(end); {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if err := r.Scale("SCALE_OUT", "workers_scale", 1); tackertest.Status(err) != 500 {
+			t.Errorf("without an anchor: %v", err)
+		}
 	}
-	if err := r.scale("SCALE_OUT", "workers", 1); status(err) != 500 {
-		t.Errorf("without an anchor: %v", err)
-	}
-	r.must(r.change(r.pkg))
-	r.must(r.scale("SCALE_OUT", "workers", 1))
-	if n := r.workers("workers"); n != 5 {
+	lose()
+	r.must(r.Change(r.pkg.Package, r.pkg.bodies["change"]))
+	r.must(r.Scale("SCALE_OUT", "workers_scale", 1))
+	lose()
+	r.must(r.UpgradeByHand())
+	r.must(r.Scale("SCALE_OUT", "workers_scale", 1))
+	if n := r.workers("workers"); n != 7 {
 		t.Errorf("%d machines", n)
 	}
 }
@@ -222,13 +212,13 @@ func lostAnchor(t *testing.T, w *world) {
 // rollback of an instantiation that failed deletes the cluster before the release.
 func rollback(t *testing.T, w *world) {
 	r := w.start(t, csar.Helm, "shop-rollback")
-	plain := map[string]any{"additionalParams": map[string]any{"credential_receiver_url": "http://plain"}}
-	if err := r.instantiate(plain); status(err) != 422 || !strings.Contains(err.Error(), "must begin with https://") {
+	plain := map[string]any{"credential_receiver_url": "http://plain"}
+	if err := r.Instantiate(r.pkg.with("instantiate", plain)); tackertest.Status(err) != 422 || !strings.Contains(err.Error(), "must begin with https://") {
 		t.Errorf("%v", err)
 	}
-	r.must(r.script("instantiate_rollback_start", r.pkg, nil))
-	left, err := w.dynamic.Resource(clusters).Namespace(r.ns).List(t.Context(), metav1.ListOptions{})
-	if err != nil || slices.ContainsFunc(left.Items, func(o unstructured.Unstructured) bool { return o.GetName() == r.release() }) {
+	r.must(r.Rollback(nil))
+	left, err := w.dynamic.Resource(clusters).Namespace(r.Namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || slices.ContainsFunc(left.Items, func(o unstructured.Unstructured) bool { return o.GetName() == r.Release() }) {
 		t.Errorf("left %v, %v", left, err)
 	}
 }

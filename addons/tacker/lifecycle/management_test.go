@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/clusterctl"
 	"github.com/slipway-sh/slipway/addons/tacker/csar"
+	"github.com/slipway-sh/slipway/addons/tacker/tackertest"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
@@ -48,12 +48,12 @@ func TestManagement(t *testing.T) {
 	t.Parallel()
 	server := kubetest.Start(t)
 	server.Config.QPS = -1
-	w := &world{server: server, receiver: newSink(t), typed: kubernetes.NewForConfigOrDie(server.Config), dynamic: dynamic.NewForConfigOrDie(server.Config)}
+	w := &world{server: server, packages: map[string]*tackertest.Package{}, receiver: newSink(t), typed: kubernetes.NewForConfigOrDie(server.Config), dynamic: dynamic.NewForConfigOrDie(server.Config)}
 	var err error
 	if w.kube, err = kube.New(server.Config); err != nil {
 		t.Fatal(err)
 	}
-	w.login(t)
+	w.tacker = tackertest.New(t, server.Config, server.Kubeconfig)
 	folder, err := bundle.Open(os.Getenv("SLIPWAY_BUNDLE"))
 	if err != nil {
 		t.Fatal(err)
@@ -71,8 +71,8 @@ func TestManagement(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); available(work, w.typed) }()
 	t.Cleanup(func() { stop(); <-ended })
-	r := &runner{T: t, w: w, id: uuid.NewString(), ns: "capi-mgmt", pkg: w.onboard(t, p)}
-	r.must(r.instantiate(nil))
+	r := w.begin(t, w.onboard(t, p, "capi-mgmt"), "capi-mgmt")
+	r.must(r.Instantiate(r.pkg.bodies["instantiate"]))
 	certificates, err := w.dynamic.Resource(schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(certificates.Items) < 4 {
 		t.Errorf("%d certificates, %v", len(certificates.Items), err)
@@ -82,9 +82,9 @@ func TestManagement(t *testing.T) {
 	if _, err := w.dynamic.Resource(clusters).Namespace("default").Create(t.Context(), one, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.terminate(nil); status(err) != 422 || !strings.Contains(err.Error(), "1 clusters still exist: default/shop") {
+	if err := r.Terminate(r.pkg.bodies["terminate"]); tackertest.Status(err) != 422 || !strings.Contains(err.Error(), "1 clusters still exist: default/shop") {
 		t.Errorf("with a cluster: %v", err)
 	}
 	r.must(w.dynamic.Resource(clusters).Namespace("default").Delete(t.Context(), "shop", metav1.DeleteOptions{}))
-	r.must(r.terminate(nil))
+	r.must(r.Terminate(r.pkg.bodies["terminate"]))
 }

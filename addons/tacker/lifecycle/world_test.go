@@ -12,24 +12,21 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/yaml"
 
 	addons "github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/addons/tacker/receiver"
+	"github.com/slipway-sh/slipway/addons/tacker/tackertest"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
 )
@@ -41,14 +38,13 @@ type world struct {
 	kube             *kube.Cluster
 	typed            kubernetes.Interface
 	dynamic          dynamic.Interface
-	kubeconfig       string
-	token            string
+	tacker           *tackertest.Tacker
 	receiver         *sink
 
 	mu sync.Mutex
 	// order is what happened to clusters.
-	order  []string
-	hidden []string
+	order    []string
+	packages map[string]*tackertest.Package
 }
 
 const receiverToken = "receiver-token-0123456789"
@@ -63,7 +59,7 @@ const finalizer = "cluster.cluster.x-k8s.io"
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{server: kubetest.Start(t), receiver: newSink(t)}
+	w := &world{server: kubetest.Start(t), receiver: newSink(t), packages: map[string]*tackertest.Package{}}
 	w.workload = kubetest.Start(t)
 	var definitions [][]byte
 	for _, text := range addons.Definitions() {
@@ -76,7 +72,8 @@ func newWorld(t *testing.T) *world {
 	}
 	w.server.Config.QPS = -1
 	w.typed, w.dynamic = kubernetes.NewForConfigOrDie(w.server.Config), dynamic.NewForConfigOrDie(w.server.Config)
-	w.login(t)
+	w.tacker = tackertest.New(t, w.server.Config, w.server.Kubeconfig)
+	w.tacker.Hidden = w.secrets
 	work, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); w.control(work) }()
@@ -84,28 +81,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// login writes the administrator's kubeconfig for Helm, and makes the account by which
-// scripts log in.
-func (w *world) login(t *testing.T) {
-	t.Helper()
-	w.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(w.kubeconfig, w.server.Kubeconfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.token = account(t, w.typed)
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "tacker"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "tacker", Namespace: "default"}}}
-	if _, err := w.typed.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	w.hidden = []string{w.token, receiverToken}
-}
-
-func (w *world) secrets() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append(w.hidden[:len(w.hidden):len(w.hidden)], w.receiver.tokens()...)
-}
+func (w *world) secrets() []string { return append(w.receiver.tokens(), receiverToken) }
 
 func (w *world) note(format string, args ...any) {
 	w.mu.Lock()
@@ -175,31 +151,6 @@ func (w *world) cluster(ctx context.Context, o *unstructured.Unstructured) {
 	}
 }
 
-// max is max_scale_level of an aspect in the package's VNFD.
-func (w *world) max(r *runner, aspect string) int {
-	var vnfd struct {
-		Topology struct {
-			Policies []map[string]struct {
-				Properties struct {
-					Aspects map[string]struct {
-						Max int `json:"max_scale_level"`
-					} `json:"aspects"`
-				} `json:"properties"`
-			} `json:"policies"`
-		} `json:"topology_template"`
-	}
-	if err := yaml.Unmarshal(r.pkg.Files["Definitions/shop_df_default.yaml"], &vnfd); err != nil {
-		r.Fatal(err)
-	}
-	for _, policy := range vnfd.Topology.Policies {
-		if found, ok := policy["scaling_aspects"].Properties.Aspects[aspect]; ok {
-			return found.Max
-		}
-	}
-	r.Fatalf("there is no aspect %s", aspect)
-	return 0
-}
-
 // sink is the receiver's registry behind a real receiver with TLS.
 type sink struct {
 	server *httptest.Server
@@ -257,7 +208,7 @@ func (s *sink) params(edits ...func(map[string]any)) map[string]any {
 	for _, edit := range edits {
 		edit(p)
 	}
-	return map[string]any{"additionalParams": p}
+	return p
 }
 
 // late serves the sink at an address from after a time on; before it nobody listens.
