@@ -1,6 +1,6 @@
 // Package controllers installs Slipway's own controllers on a management
-// cluster: the addon provider, the janitor, and the Magnum-compatible API with its
-// controllers, as a chart or as plain objects.
+// cluster: the addon provider, the janitor, the Magnum-compatible API with its
+// controllers, and the endpoint for VNFs, as a chart or as plain objects.
 package controllers
 
 import (
@@ -32,6 +32,8 @@ import (
 	magnumv1alpha1 "github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/addons/openstackcluster/prune"
 	"github.com/slipway-sh/slipway/addons/scheduledbackup"
+	"github.com/slipway-sh/slipway/addons/tacker/vnflcm"
+	vnflcmv1alpha1 "github.com/slipway-sh/slipway/addons/tacker/vnflcm/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
@@ -46,6 +48,8 @@ const (
 	MagnumNamespace        = "slipway-system"
 	MagnumName             = "slipway-magnum"
 	MagnumControllersName  = "slipway-magnum-controllers"
+	VNFLCMNamespace        = "slipway-system"
+	VNFLCMName             = "slipway-vnflcm"
 	BackupNamespace        = "slipway-system"
 	BackupName             = "slipway-backup"
 	// SetBackup is the set of controllers that makes backups.
@@ -85,6 +89,11 @@ func Chart() (*chart.Chart, error) {
 	if err != nil {
 		return nil, err
 	}
+	more, err := vnflcm.CRDs()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(definitions, more)
 	maps.Copy(definitions, v1alpha1.Definitions())
 	for name, text := range definitions {
 		parts = append(parts, &loader.BufferedFile{Name: path.Join("crds", name), Data: text})
@@ -101,7 +110,7 @@ func Chart() (*chart.Chart, error) {
 // rulesOf are the rules of each ClusterRole, by the name of their file.
 func rulesOf() map[string][]rbacv1.PolicyRule {
 	return map[string][]rbacv1.PolicyRule{"addon-provider": addonprovider.Rules(), "janitor": slices.Concat(janitor.Rules(), prune.Rules(), causes.Rules()),
-		"magnum": controller.Rules(), "magnum-api": api.AccessRules(), "backup": scheduledbackup.Rules()}
+		"magnum": controller.Rules(), "magnum-api": api.AccessRules(), "backup": scheduledbackup.Rules(), "vnflcm": vnflcm.Rules()}
 }
 
 // chartVersion is a version as Helm wants it, "devel" as one before all others.
@@ -212,7 +221,7 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	}
 	var objects []*unstructured.Unstructured
 	for _, crd := range loaded.CRDObjects() {
-		if strings.Contains(crd.Name, magnumv1alpha1.Group) != (o.Magnum != nil) {
+		if !defines(crd.Name, o, values) {
 			continue
 		}
 		if objects, err = decode(objects, crd.Name, string(crd.File.Data)); err != nil {
@@ -234,6 +243,15 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 		}
 	}
 	return objects, nil
+}
+
+// defines says whether a definition is of what is installed.
+func defines(name string, o Options, values chartutil.Values) bool {
+	if strings.Contains(name, vnflcmv1alpha1.Group) {
+		enabled, err := values.PathValue("Values.vnflcm.enabled")
+		return err == nil && enabled == true
+	}
+	return strings.Contains(name, magnumv1alpha1.Group) == (o.Magnum != nil)
 }
 
 func decode(objects []*unstructured.Unstructured, name, text string) ([]*unstructured.Unstructured, error) {

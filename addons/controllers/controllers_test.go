@@ -174,7 +174,7 @@ func TestHelmInstallsTheChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(loaded.CRDObjects()) != 6 || !strings.Contains(release.Manifest, controllers.AddonProviderName) {
+	if len(loaded.CRDObjects()) != 10 || !strings.Contains(release.Manifest, controllers.AddonProviderName) {
 		t.Errorf("%d definitions", len(loaded.CRDObjects()))
 	}
 }
@@ -187,7 +187,7 @@ func TestObjectsAreAcceptedByAnAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		all := append(objects(t, controllers.Options{TrustBundle: "x", Fence: &controllers.Fence{Environment: "demo", Clouds: "x"}}), withoutCertificates(objects(t, magnumOptions()))...)
+		all := append(objects(t, controllers.Options{TrustBundle: "x", Fence: &controllers.Fence{Environment: "demo", Clouds: "x"}}), withoutCertificates(append(objects(t, magnumOptions()), objects(t, vnflcmOptions())...))...)
 		if err := cluster.ApplyObjects(t.Context(), all); err != nil {
 			t.Fatal(err)
 		}

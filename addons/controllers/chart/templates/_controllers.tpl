@@ -3,7 +3,7 @@ What all Deployments have alike. Each takes a dict of root, name (of the objects
 set (of `slipway serve controllers --only`) and more of them, values, args, and the
 bounds of its folder for temporary files. `machine` is where it has the root of its node, if
 it needs that. `mounts` are Secrets and `configs` ConfigMaps by the
-folder where they are; `api` says that it is no set of controllers but the API.
+folder where they are; `api` says that it is no set of controllers but an API, on `port`.
 */ -}}
 {{- define "labels" -}}
 app.kubernetes.io/name: {{ .name }}
@@ -110,6 +110,78 @@ metadata:
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: {{ .name }}-fence}
 subjects:
   - {kind: ServiceAccount, name: {{ .name }}, namespace: {{ .values.namespace }}}
+{{- end }}
+
+{{- /*
+The certificate of an API. Without one of the user's, an authority of its own makes it, so
+that clients have one certificate to trust for ten years, and the API a new one of that
+every two months. `hostnames`, `address` and `tls` are the user's.
+*/ -}}
+{{- define "certificate" }}
+{{- $space := .values.namespace }}
+{{- if .tls.certificate }}
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/tls
+metadata:
+  name: {{ .name }}-tls
+  namespace: {{ $space }}
+  labels: {{- include "labels" . | nindent 4 }}
+data:
+  tls.crt: {{ .tls.certificate | b64enc }}
+  tls.key: {{ .tls.key | b64enc }}
+{{- else }}
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata:
+  name: {{ .name }}-root
+  namespace: {{ $space }}
+  labels: {{- include "labels" . | nindent 4 }}
+spec:
+  selfSigned: {}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata:
+  name: {{ .name }}-authority
+  namespace: {{ $space }}
+  labels: {{- include "labels" . | nindent 4 }}
+spec:
+  isCA: true
+  commonName: {{ .name }}
+  secretName: {{ .name }}-authority
+  duration: 87600h
+  renewBefore: 8760h
+  privateKey: {algorithm: ECDSA, size: 256, rotationPolicy: Never}
+  issuerRef: {kind: Issuer, name: {{ .name }}-root}
+---
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata:
+  name: {{ .name }}
+  namespace: {{ $space }}
+  labels: {{- include "labels" . | nindent 4 }}
+spec:
+  ca: {secretName: {{ .name }}-authority}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata:
+  name: {{ .name }}
+  namespace: {{ $space }}
+  labels: {{- include "labels" . | nindent 4 }}
+spec:
+  secretName: {{ .name }}-tls
+  duration: 2160h
+  renewBefore: 720h
+  privateKey: {algorithm: ECDSA, size: 256, rotationPolicy: Always}
+  usages: [server auth]
+  dnsNames: {{- concat .hostnames (list (printf "%s.%s.svc" .name $space)) | toYaml | nindent 4 }}
+  {{- with .address }}
+  ipAddresses: [{{ . }}]
+  {{- end }}
+  issuerRef: {kind: Issuer, name: {{ .name }}}
+{{- end }}
 {{- end }}
 
 {{- define "availability" }}
@@ -245,7 +317,7 @@ containers:
     ports:
       - {name: metrics, containerPort: 8080}
       {{- if .api }}
-      - {name: api, containerPort: 9511}
+      - {name: api, containerPort: {{ .port | default 9511 }}}
     livenessProbe:
       tcpSocket: {port: api}
       initialDelaySeconds: 15

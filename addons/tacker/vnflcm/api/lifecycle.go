@@ -158,6 +158,7 @@ func changePackage(c *call) error {
 		VIM    map[string]any `json:"vimConnectionInfo"`
 		Params struct {
 			Files []string `json:"lcm-kubernetes-def-files"`
+			Chart string   `json:"helm_chart_path"`
 			Units []struct {
 				ID string `json:"vdu_id"`
 			} `json:"vdu_params"`
@@ -174,7 +175,12 @@ func changePackage(c *call) error {
 	if len(body.VIM) > 0 {
 		return refuse(http.StatusBadRequest, "vimConnectionInfo: it cannot be changed; terminate and instantiate.")
 	}
-	if len(body.Params.Files) == 0 {
+	switch chart := i.Status.Release != nil; {
+	case !chart && body.Params.Chart != "":
+		return refuse(http.StatusBadRequest, "additionalParams: helm_chart_path is not for an instance of manifests.")
+	case chart && len(body.Params.Files) > 0:
+		return refuse(http.StatusBadRequest, "additionalParams: lcm-kubernetes-def-files is not for an instance of a chart.")
+	case !chart && len(body.Params.Files) == 0:
 		return refuse(http.StatusBadRequest, "additionalParams: lcm-kubernetes-def-files is missing.")
 	}
 	content, err := c.usable(body.VNFDID)

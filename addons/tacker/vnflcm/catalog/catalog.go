@@ -45,18 +45,15 @@ func Load(ctx context.Context, c client.Reader, id, project string, fresh bool) 
 	return content, Suits(content)
 }
 
-// Suits says whether the endpoint can run a package: one with manifests of workload
-// clusters. Charts and management clusters are for Tacker.
+// Suits says whether the endpoint can run a package: one of a workload cluster. Management
+// clusters are for Tacker.
 func Suits(content *csar.Content) error {
 	s, err := content.Settings()
 	if err != nil {
-		return nil // not made by Slipway: its manifests decide
+		return nil // not made by Slipway: its objects decide
 	}
 	if s.Kind != "workload" {
 		return fmt.Errorf("%w: it is a management cluster, and the endpoint runs on one", ErrUnusable)
-	}
-	if s.Variant != csar.Raw {
-		return fmt.Errorf("%w: it holds a chart, and the endpoint applies manifests; make it with --variant raw", ErrUnusable)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -95,6 +96,12 @@ func (w *world) is(flags map[string]bool, namespace string) bool {
 // build makes the package of the example under a name, with a Kubernetes version.
 func build(t *testing.T, name, version string) *csar.Package {
 	t.Helper()
+	return buildAs(t, csar.Raw, name, version)
+}
+
+// buildAs makes it in a variant.
+func buildAs(t *testing.T, variant csar.Variant, name, version string) *csar.Package {
+	t.Helper()
 	text, err := os.ReadFile("../../csar/testdata/shop.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +113,7 @@ func build(t *testing.T, name, version string) *csar.Package {
 	spec.Name = name
 	spec.Values["kubernetesVersion"], spec.Values["machineImage"] = version, "node-"+version
 	types := map[string][]byte{"etsi_nfv_sol001_common_types.yaml": []byte("x"), "etsi_nfv_sol001_vnfd_types.yaml": []byte("x")}
-	p, err := csar.Workload(spec, csar.Options{Variant: csar.Raw, Types: types})
+	p, err := csar.Workload(spec, csar.Options{Variant: variant, Types: types})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,17 +128,28 @@ func (w *world) onboard(t *testing.T, p *csar.Package, more ...string) *csar.Pac
 		t.Fatal(err)
 	}
 	if len(more) > 0 {
-		text = repack(t, text, p.Deploy[0], "\n---\n"+strings.Join(more, "\n---\n"))
+		text = rewrite(t, text, p.Deploy[0], func(old []byte) []byte { return append(old, "\n---\n"+strings.Join(more, "\n---\n")...) })
 	}
+	return w.offer(t, p, text)
+}
+
+// offer stores a package's bytes, over those that are there.
+func (w *world) offer(t *testing.T, p *csar.Package, text []byte) *csar.Package {
+	t.Helper()
 	o := &v1alpha1.VNFPackage{ObjectMeta: metav1.ObjectMeta{Name: p.ID}, Spec: v1alpha1.VNFPackageSpec{Content: text}}
-	if err := client.IgnoreAlreadyExists(w.client.Create(t.Context(), o)); err != nil {
+	err := w.client.Create(t.Context(), o)
+	if apierrors.IsAlreadyExists(err) {
+		patch := client.MergeFrom(&v1alpha1.VNFPackage{ObjectMeta: metav1.ObjectMeta{Name: p.ID}})
+		err = w.client.Patch(t.Context(), o, patch)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// repack adds to a file of a package, and corrects its digest.
-func repack(t *testing.T, packed []byte, file, more string) []byte {
+// rewrite changes a file of a package, and corrects its digest.
+func rewrite(t *testing.T, packed []byte, file string, change func([]byte) []byte) []byte {
 	t.Helper()
 	in, err := zip.NewReader(bytes.NewReader(packed), int64(len(packed)))
 	if err != nil {
@@ -150,7 +168,7 @@ func repack(t *testing.T, packed []byte, file, more string) []byte {
 	}
 	sum := func(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(s[:]) }
 	old := sum(files[file])
-	files[file] = append(files[file], more...)
+	files[file] = change(files[file])
 	const meta = "TOSCA-Metadata/TOSCA.meta"
 	files[meta] = bytes.Replace(files[meta], []byte(old), []byte(sum(files[file])), 1)
 	var b bytes.Buffer

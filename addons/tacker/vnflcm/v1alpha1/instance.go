@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -88,8 +90,11 @@ type VNFInstanceStatus struct {
 	// +optional
 	Levels map[string]int32 `json:"levels,omitempty"`
 	// Files of the package are applied, into Namespace unless an object names another.
+	// With a Release, it is one chart, which is rendered.
 	// +optional
 	Files []string `json:"files,omitempty"`
+	// +optional
+	Release *Release `json:"release,omitempty"`
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// VIM is vimConnectionInfo without secrets; those are in VIMSecret.
@@ -119,6 +124,21 @@ type VNFInstanceStatus struct {
 	// Announced says that subscribers know of the creation.
 	// +optional
 	Announced bool `json:"announced,omitempty"`
+}
+
+// Release is how the chart of a package is rendered.
+type Release struct {
+	// Names are the values of VDUs' numbers (helm_value_names).
+	// +optional
+	Names map[string]string `json:"names,omitempty"`
+	// Parameters are values of the caller's (helm_parameters).
+	// +optional
+	Parameters map[string]string `json:"parameters,omitempty"`
+}
+
+// ReleaseName is the name of an instance's release, as Tacker makes it.
+func ReleaseName(instance string) string {
+	return "vnf" + strings.ReplaceAll(instance, "-", "")
 }
 
 // ObjectRef names an object of Kubernetes.

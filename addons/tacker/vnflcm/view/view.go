@@ -54,7 +54,7 @@ func (l Links) ForInstance(i *v1alpha1.VNFInstance, machines []v1alpha1.Machine)
 		for name, path := range map[string]string{"terminate": "terminate", "scale": "scale", "heal": "heal"} {
 			links[name] = href(self + "/" + path)
 		}
-		d["instantiatedVnfInfo"] = instantiated(s, machines)
+		d["instantiatedVnfInfo"] = instantiated(i.Name, s, machines)
 	} else {
 		links["instantiate"] = href(self + "/instantiate")
 		if s.Flavour != "" {
@@ -65,7 +65,7 @@ func (l Links) ForInstance(i *v1alpha1.VNFInstance, machines []v1alpha1.Machine)
 	return normal(d)
 }
 
-func instantiated(s v1alpha1.VNFInstanceStatus, machines []v1alpha1.Machine) Object {
+func instantiated(instance string, s v1alpha1.VNFInstanceStatus, machines []v1alpha1.Machine) Object {
 	now, most := []Object{}, []Object{}
 	limits := map[string]int32{}
 	for _, t := range s.Targets {
@@ -87,7 +87,19 @@ func instantiated(s v1alpha1.VNFInstanceStatus, machines []v1alpha1.Machine) Obj
 		infos = append(infos, Object{"id": m.Unit + "-" + m.Name, "vduId": m.Unit, "vnfcResourceInfoId": m.Name, "vnfcState": "STARTED"})
 	}
 	return Object{"flavourId": s.Flavour, "vnfState": "STARTED", "scaleStatus": now, "maxScaleLevels": most, "vnfcResourceInfo": resources, "vnfcInfo": infos,
-		"metadata": Object{"namespace": s.Namespace, "lcm-kubernetes-def-files": s.Files}}
+		"metadata": deployed(instance, s)}
+}
+
+// deployed says what is deployed, in Tacker's words. helm_parameters are left out, as there.
+func deployed(instance string, s v1alpha1.VNFInstanceStatus) Object {
+	if s.Release == nil || len(s.Files) == 0 {
+		return Object{"namespace": s.Namespace, "lcm-kubernetes-def-files": s.Files}
+	}
+	names := Object{}
+	for unit, value := range s.Release.Names {
+		names[unit] = Object{"replica": value}
+	}
+	return Object{"namespace": s.Namespace, "release_name": v1alpha1.ReleaseName(instance), "helm_chart_path": s.Files[0], "helm_value_names": names}
 }
 
 // resource is the part that vnfcResourceInfo and affectedVnfcs share.

@@ -19,7 +19,11 @@ import (
 type change struct{}
 
 func (change) plan(ctx context.Context, j *job, id string, files []string, fresh bool) (*plan, error) {
-	p, err := j.plan(ctx, id, files, j.forced(), fresh)
+	from := source{files: files, namespace: j.forced(), release: j.instance.Status.Release, levels: j.instance.Status.Levels}
+	if from.release != nil {
+		from.namespace = j.instance.Status.Namespace
+	}
+	p, err := j.plan(ctx, id, from, fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -36,11 +40,17 @@ func (j *job) forced() string {
 	return j.instance.Status.Namespace
 }
 
-func (a change) start(ctx context.Context, j *job) error {
-	if j.params.More.Chart != "" {
-		return refuse(http.StatusUnprocessableEntity, "helm_chart_path: the endpoint applies manifests; make the package with --variant raw")
+// changed are the files of the new package; a chart has the path of the old one unless the
+// request says another.
+func (j *job) changed() []string {
+	if files := j.params.files(); len(files) > 0 {
+		return files
 	}
-	p, err := a.plan(ctx, j, j.params.VNFDID, j.params.More.Files, true)
+	return j.instance.Status.Files
+}
+
+func (a change) start(ctx context.Context, j *job) error {
+	p, err := a.plan(ctx, j, j.params.VNFDID, j.changed(), true)
 	if err != nil {
 		return err
 	}
@@ -56,7 +66,7 @@ func (a change) start(ctx context.Context, j *job) error {
 }
 
 func (a change) process(ctx context.Context, j *job) (string, error) {
-	p, err := a.plan(ctx, j, j.params.VNFDID, j.params.More.Files, true)
+	p, err := a.plan(ctx, j, j.params.VNFDID, j.changed(), true)
 	if err != nil {
 		return "", err
 	}
@@ -113,7 +123,7 @@ func (a change) finish(ctx context.Context, j *job, completed bool) error {
 	s := &j.instance.Status
 	id, files := s.VNFDID, s.Files
 	if completed {
-		id, files = j.params.VNFDID, j.params.More.Files
+		id, files = j.params.VNFDID, j.changed()
 	}
 	p, err := a.plan(ctx, j, id, files, false)
 	if err != nil {

@@ -16,11 +16,17 @@ import (
 // instantiate applies a package, and waits for its Clusters and machines.
 type instantiate struct{}
 
-// vimTypes are those of clusters into which manifests are applied.
-func vimTypes() []string { return []string{"ETSINFV.KUBERNETES.V_1", "kubernetes"} }
+// vimTypes are those of the management cluster, for manifests and for charts.
+func (j *job) vimTypes() []string {
+	if j.params.More.Chart != "" {
+		return []string{"ETSINFV.HELM.V_3"}
+	}
+	return []string{"ETSINFV.KUBERNETES.V_1", "kubernetes"}
+}
 
 func (instantiate) plan(ctx context.Context, j *job) (*plan, map[string]int32, error) {
-	p, err := j.plan(ctx, j.instance.Status.VNFDID, j.params.More.Files, j.params.More.Namespace, true)
+	from := source{files: j.params.files(), namespace: j.params.More.Namespace, release: j.release(), level: j.params.Level}
+	p, err := j.plan(ctx, j.instance.Status.VNFDID, from, true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -28,27 +34,20 @@ func (instantiate) plan(ctx context.Context, j *job) (*plan, map[string]int32, e
 	if j.params.Flavour != d.Flavour {
 		return nil, nil, refuse(http.StatusBadRequest, "flavourId: the package has %s, not %s", d.Flavour, j.params.Flavour)
 	}
-	given, ok := d.Levels[cmp.Or(j.params.Level, d.DefaultLevel)]
-	if !ok {
+	if _, ok := d.Levels[cmp.Or(j.params.Level, d.DefaultLevel)]; !ok {
 		return nil, nil, refuse(http.StatusBadRequest, "instantiationLevelId: the package has no level %s", j.params.Level)
 	}
-	levels := map[string]int32{}
-	for aspect, level := range given {
-		levels[aspect] = int32(level) //nolint:gosec // checked in the package
-	}
+	levels := levelsOf(p.content, j.params.Level)
 	return p, levels, p.size(levels)
 }
 
 func (a instantiate) start(ctx context.Context, j *job) error {
-	if j.params.More.Chart != "" {
-		return refuse(http.StatusUnprocessableEntity, "helm_chart_path: the endpoint applies manifests; make the package with --variant raw")
-	}
 	if j.params.More.Receiver != "" {
 		return refuse(http.StatusUnprocessableEntity, "credential_receiver_url: the endpoint sends no credentials; read the Secret <cluster>-kubeconfig")
 	}
 	for name, vim := range j.params.VIM {
-		if !slices.Contains(vimTypes(), vim.Type) {
-			return refuse(http.StatusUnprocessableEntity, "vimConnectionInfo.%s.vimType: %s is not supported; use ETSINFV.KUBERNETES.V_1", name, vim.Type)
+		if types := j.vimTypes(); !slices.Contains(types, vim.Type) {
+			return refuse(http.StatusUnprocessableEntity, "vimConnectionInfo.%s.vimType: %s does not suit the request; use %s", name, vim.Type, types[0])
 		}
 		if at := vim.Interface.Endpoint; at != "" && !slices.Contains(j.o.Endpoints, at) {
 			return refuse(http.StatusUnprocessableEntity, "vimConnectionInfo.%s.interfaceInfo.endpoint: clusters are made on the management cluster of this endpoint; leave it out", name)
@@ -99,8 +98,8 @@ func (a instantiate) finish(ctx context.Context, j *job, completed bool) error {
 		return err
 	}
 	s.State, s.Flavour, s.Levels, s.Targets = v1alpha1.Instantiated, j.params.Flavour, levels, p.targets
-	s.Files, s.Namespace = j.params.More.Files, cmp.Or(j.params.More.Namespace, j.op.Namespace)
-	if j.params.More.Namespace == "" {
+	s.Files, s.Release, s.Namespace = j.params.files(), j.release(), cmp.Or(j.params.More.Namespace, j.op.Namespace)
+	if j.params.More.Namespace == "" && s.Release == nil {
 		if set, err := p.content.Settings(); err == nil {
 			s.Namespace = set.Namespace
 		}

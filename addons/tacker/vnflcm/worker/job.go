@@ -41,7 +41,18 @@ type params struct {
 		Chart     string   `json:"helm_chart_path"`
 		Namespace string   `json:"namespace"`
 		Receiver  string   `json:"credential_receiver_url"`
+		// Names and Parameters are of a chart.
+		Names      map[string]valueName       `json:"helm_value_names"`
+		Parameters map[string]json.RawMessage `json:"helm_parameters"`
 	} `json:"additionalParams"`
+}
+
+// files are those to apply: manifests, or one chart.
+func (p params) files() []string {
+	if p.More.Chart != "" {
+		return []string{p.More.Chart}
+	}
+	return p.More.Files
 }
 
 type vimConnection struct {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -21,6 +22,8 @@ import (
 // plan is what a package's files make of an instance.
 type plan struct {
 	content *csar.Content
+	// release is the name of the chart's, "" for manifests.
+	release string
 	objects []*unstructured.Unstructured
 	targets []v1alpha1.Target
 	// made are namespaces, defined are kinds that the files bring.
@@ -28,8 +31,18 @@ type plan struct {
 	defined map[schema.GroupKind]bool // whether it is namespaced
 }
 
-// plan reads files of a package for the instance.
-func (j *job) plan(ctx context.Context, id string, files []string, namespace string, fresh bool) (*plan, error) {
+// source is what is read of a package: manifests in a namespace, or a chart with values and
+// numbers for levels; empty levels are those of the package.
+type source struct {
+	files     []string
+	namespace string
+	release   *v1alpha1.Release
+	level     string
+	levels    map[string]int32
+}
+
+// plan reads a package for the instance.
+func (j *job) plan(ctx context.Context, id string, from source, fresh bool) (*plan, error) {
 	content, err := catalog.Load(ctx, j.o.Client, id, j.op.Spec.ProjectID, fresh)
 	if errors.Is(err, catalog.ErrUnusable) {
 		return nil, refuse(http.StatusUnprocessableEntity, "%v", err)
@@ -37,10 +50,42 @@ func (j *job) plan(ctx context.Context, id string, files []string, namespace str
 	if err != nil {
 		return nil, err
 	}
+	p := &plan{content: content, made: map[string]bool{}, defined: map[schema.GroupKind]bool{}}
+	if from.release != nil {
+		p.release = v1alpha1.ReleaseName(j.instance.Name)
+		from.namespace = cmp.Or(from.namespace, j.op.Namespace)
+		if from.levels == nil {
+			from.levels = levelsOf(content, from.level)
+		}
+		p.objects, err = j.render(ctx, content, from.files[0], from.namespace, from.release, from.levels)
+	} else {
+		p.objects, err = manifests(content, from.files)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.objects = slices.DeleteFunc(p.objects, p.anchor)
+	p.define()
+	if err := p.place(j, from.namespace); err != nil {
+		return nil, err
+	}
+	return p, p.aim()
+}
+
+// levelsOf are the scale levels on an instantiation level of a package.
+func levelsOf(content *csar.Content, level string) map[string]int32 {
+	levels := map[string]int32{}
+	for aspect, at := range content.VNFD.Levels[cmp.Or(level, content.VNFD.DefaultLevel)] {
+		levels[aspect] = int32(at) //nolint:gosec // checked in the package
+	}
+	return levels
+}
+
+// manifests are the objects in files of a package.
+func manifests(content *csar.Content, files []string) (all []*unstructured.Unstructured, err error) {
 	if len(files) == 0 {
 		return nil, refuse(http.StatusBadRequest, "additionalParams: lcm-kubernetes-def-files names no file")
 	}
-	p := &plan{content: content, made: map[string]bool{}, defined: map[schema.GroupKind]bool{}}
 	for _, file := range files {
 		text, ok := content.Files[file]
 		if !ok || !strings.HasPrefix(file, csar.Manifests) {
@@ -50,21 +95,19 @@ func (j *job) plan(ctx context.Context, id string, files []string, namespace str
 		if err != nil {
 			return nil, refuse(http.StatusBadRequest, "%s: %v", file, err)
 		}
-		p.objects = append(p.objects, objects...)
+		all = append(all, objects...)
 	}
-	p.objects = slices.DeleteFunc(p.objects, p.anchor)
-	p.define()
-	if err := p.place(j, namespace); err != nil {
-		return nil, err
-	}
-	return p, p.aim()
+	return all, nil
 }
 
 // anchor says whether an object is a Pod that stands for a unit: only Tacker needs it.
 func (p *plan) anchor(o *unstructured.Unstructured) bool {
 	_, err := p.content.Settings()
-	return err == nil && o.GetKind() == "Pod" && slices.ContainsFunc(p.content.VNFD.Units, func(u csar.Described) bool { return u.Name == o.GetName() })
+	return err == nil && o.GetKind() == "Pod" && slices.ContainsFunc(p.content.VNFD.Units, func(u csar.Described) bool { return u.Name == p.unit(o.GetName()) })
 }
+
+// unit is an object's name without that of the release, as Tacker compares it.
+func (p *plan) unit(name string) string { return strings.TrimSuffix(name, "-"+p.release) }
 
 // define looks for namespaces and kinds that the files bring themselves.
 func (p *plan) define() {
@@ -81,8 +124,9 @@ func (p *plan) define() {
 	}
 }
 
-// place gives every object its namespace and the instance's label. What the request says
-// holds for all; else an object's own, else the project's.
+// place gives every object its namespace and the instance's label. Of manifests, what the
+// request says holds for all; else an object's own, else the project's. Objects of a chart
+// keep their own, as by Helm.
 func (p *plan) place(j *job, namespace string) error {
 	for _, o := range p.objects {
 		if o.GetName() == "" || o.GetKind() == "" || o.GetAPIVersion() == "" {
@@ -100,7 +144,7 @@ func (p *plan) place(j *job, namespace string) error {
 		switch {
 		case !namespaced:
 			o.SetNamespace("")
-		case namespace != "":
+		case namespace != "" && (p.release == "" || o.GetNamespace() == ""):
 			o.SetNamespace(namespace)
 		case o.GetNamespace() == "":
 			o.SetNamespace(j.op.Namespace)
@@ -121,20 +165,29 @@ func (p *plan) aim() error {
 	settings, err := p.content.Settings()
 	ours := err == nil
 	for _, u := range p.content.VNFD.Units {
-		kind, name := "", u.Name
+		what, makes := u.Name, func(o *unstructured.Unstructured) bool { return p.unit(o.GetName()) == u.Name && scales(o) }
 		if i := slices.IndexFunc(settings.Units, func(s csar.UnitSettings) bool { return s.ID == u.ID }); ours && i >= 0 {
-			kind, name = settings.Units[i].Kind, settings.Units[i].Object
+			what, makes = p.named(settings, settings.Units[i])
 		}
-		i := slices.IndexFunc(p.objects, func(o *unstructured.Unstructured) bool {
-			return o.GetName() == name && (o.GetKind() == kind || kind == "" && scales(o))
-		})
+		i := slices.IndexFunc(p.objects, makes)
 		if i < 0 {
-			return refuse(http.StatusBadRequest, "VDU %s: no manifest has the object %s that makes its machines", u.ID, strings.TrimSpace(kind+" "+name))
+			return refuse(http.StatusBadRequest, "VDU %s: no manifest has the object %s that makes its machines", u.ID, what)
 		}
 		p.targets = append(p.targets, v1alpha1.Target{Unit: u.ID, ObjectRef: refOf(p.objects[i]), Aspect: u.Aspect,
 			Initial: int32(u.Initial), Step: int32(u.Step), MaxLevel: int32(u.MaxLevel)}) //nolint:gosec // numbers of machines
 	}
 	return nil
+}
+
+// named is how Slipway's packages name the object of a unit: manifests by its name, charts
+// by its kind and the label of its node group, because its name has the release's.
+func (p *plan) named(s csar.Settings, u csar.UnitSettings) (string, func(*unstructured.Unstructured) bool) {
+	if p.release == "" {
+		return u.Kind + " " + u.Object, func(o *unstructured.Unstructured) bool { return o.GetKind() == u.Kind && o.GetName() == u.Object }
+	}
+	return strings.TrimSpace(u.Kind + " " + u.Group), func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == u.Kind && (u.Group == "" || o.GetLabels()[s.Prefix+"/node-group"] == u.Group)
+	}
 }
 
 // scales says whether a kind has a number of machines or pods.

@@ -23,6 +23,6 @@ func (terminate) finish(_ context.Context, j *job, completed bool) error {
 		return nil
 	}
 	s := &j.instance.Status
-	s.State, s.Objects, s.Targets, s.Levels, s.Files, s.Namespace, s.VIM, s.VIMSecret = v1alpha1.NotInstantiated, nil, nil, nil, nil, "", nil, ""
+	s.State, s.Objects, s.Targets, s.Levels, s.Files, s.Release, s.Namespace, s.VIM, s.VIMSecret = v1alpha1.NotInstantiated, nil, nil, nil, nil, nil, "", nil, ""
 	return nil
 }
