@@ -2,8 +2,11 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,17 +25,21 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
 )
 
-// available stands in for the kubelet: each Deployment is available. The webhooks would
-// need Pods, so they are taken away.
-func available(ctx context.Context, client kubernetes.Interface) {
-	const body = `{"status": {"conditions": [{"type": "Available", "status": "True", "reason": "R", "message": "m"}]}}`
+// available stands in for the kubelet: each Deployment is available, unless it is down. The
+// webhooks would need Pods, so they are taken away.
+func available(ctx context.Context, client kubernetes.Interface, down *atomic.Value) {
+	const body = `{"status": {"conditions": [{"type": "Available", "status": %q, "reason": "R", "message": "m"}]}}`
 	for ctx.Err() == nil {
 		_ = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 		_ = client.AdmissionregistrationV1().MutatingWebhookConfigurations().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 		list, err := client.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
 		for i := 0; err == nil && i < len(list.Items); i++ {
 			d := &list.Items[i]
-			_, _ = client.AppsV1().Deployments(d.Namespace).Patch(ctx, d.Name, types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{}, "status")
+			is := "True"
+			if d.Name == down.Load() {
+				is = "False"
+			}
+			_, _ = client.AppsV1().Deployments(d.Namespace).Patch(ctx, d.Name, types.StrategicMergePatchType, fmt.Appendf(nil, body, is), metav1.PatchOptions{}, "status")
 		}
 		select {
 		case <-ctx.Done():
@@ -41,9 +48,54 @@ func available(ctx context.Context, client kubernetes.Interface) {
 	}
 }
 
+// established: every definition of the bundle's providers is served.
+func established(t *testing.T, w *world, objects []*unstructured.Unstructured) {
+	t.Helper()
+	definitions := w.dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	kinds := 0
+	for _, o := range objects {
+		if o.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		kinds++
+		now, err := definitions.Get(t.Context(), o.GetName(), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conditions, _, _ := unstructured.NestedSlice(now.Object, "status", "conditions")
+		if !slices.ContainsFunc(conditions, func(c any) bool { m := c.(map[string]any); return m["type"] == "Established" && m["status"] == "True" }) {
+			t.Errorf("%s is not established", o.GetName())
+		}
+	}
+	if kinds < 20 {
+		t.Errorf("the bundle has %d definitions", kinds)
+	}
+}
+
+// controllerDown: while a controller is not available, the script fails and names it.
+func controllerDown(t *testing.T, r *runner, down *atomic.Value) {
+	t.Helper()
+	const name = "capo-controller-manager"
+	down.Store(name)
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		d, err := r.w.typed.AppsV1().Deployments("capo-system").Get(t.Context(), name, metav1.GetOptions{})
+		if err == nil && len(d.Status.Conditions) > 0 && d.Status.Conditions[0].Status == "False" {
+			break
+		}
+	}
+	r.pkg.Shorten(t, "Scripts/settings.json", map[string]any{"waitSeconds": 3})
+	if err := r.Again(r.pkg.bodies["instantiate"]); tackertest.Status(err) != 422 || !strings.Contains(err.Error(), "deployment capo-system/"+name+" is not ready after 3 s: R: m") {
+		t.Errorf("a controller is down: %v", err)
+	}
+	down.Store("")
+	r.pkg.Shorten(t, "Scripts/settings.json", map[string]any{"waitSeconds": 60})
+	r.must(r.Again(r.pkg.bodies["instantiate"]))
+}
+
 // TestManagement installs the management cluster's package on an API server. The release
-// fits into Helm's Secret; what cert-manager accepts comes later; and the package cannot
-// be terminated while a cluster exists.
+// fits into Helm's Secret; all kinds are served; what cert-manager accepts comes later; a
+// controller that is down fails the operation; and the package cannot be terminated while
+// a cluster exists. It does not prove T-26: no controller runs, on no node.
 func TestManagement(t *testing.T) {
 	t.Parallel()
 	server := kubetest.Start(t)
@@ -69,10 +121,13 @@ func TestManagement(t *testing.T) {
 	}
 	work, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
-	go func() { defer close(ended); available(work, w.typed) }()
+	var down atomic.Value
+	go func() { defer close(ended); available(work, w.typed, &down) }()
 	t.Cleanup(func() { stop(); <-ended })
 	r := w.begin(t, w.onboard(t, p, "capi-mgmt"), "capi-mgmt")
 	r.must(r.Instantiate(r.pkg.bodies["instantiate"]))
+	established(t, w, objects)
+	controllerDown(t, r, &down)
 	certificates, err := w.dynamic.Resource(schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(certificates.Items) < 4 {
 		t.Errorf("%d certificates, %v", len(certificates.Items), err)

@@ -44,8 +44,7 @@ func newVNFLCM(streams ui.Streams) *cobra.Command {
 		Short: "Serve VNF lifecycle management (SOL003) for clusters",
 		Long: `Serves ETSI's VNF lifecycle management API (SOL003 2.0.0, as OpenStack Tacker's v2 API
 has it) for packages of workload clusters, for clouds without a Tacker. Make the packages
-with "slipway tacker csar workload --variant raw", and offer them with
-"slipway tacker onboard".
+with "slipway tacker csar workload", and offer them with "slipway tacker onboard".
 
 Its state is kept in custom resources of vnflcm.slipway.sh on the cluster of --kubeconfig,
 which is the management cluster: the endpoint applies the packages there. You can run

@@ -63,7 +63,7 @@ func (o *onboardOptions) run(ctx context.Context, streams ui.Streams, path strin
 		return err
 	}
 	if err := catalog.Suits(content); err != nil {
-		return fault.Usage(path, err, "make it with: slipway tacker csar workload --variant raw")
+		return fault.Usage(path, err, "make one with: slipway tacker csar workload")
 	}
 	if len(text) > maxPackage {
 		return fault.Usage(path, fmt.Errorf("it has %d bytes, and a resource holds %d", len(text), maxPackage), "leave out of the package what is not needed")

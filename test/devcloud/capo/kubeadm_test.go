@@ -132,6 +132,7 @@ func (k *kubeadm) plane(ctx context.Context, o *unstructured.Unstructured) {
 	if id, _, _ := unstructured.NestedString(machine.Object, "spec", "providerID"); id != "" {
 		status["initialization"] = map[string]any{"controlPlaneInitialized": true}
 	}
+	status["version"], _, _ = unstructured.NestedString(o.Object, "spec", "version")
 	if node, _, _ := unstructured.NestedString(machine.Object, "status", "nodeRef", "name"); node != "" {
 		status["readyReplicas"], status["availableReplicas"], status["conditions"] = 1, 1, []any{isTrue("Available")}
 	}
