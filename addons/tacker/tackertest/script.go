@@ -112,8 +112,9 @@ func (k *Tacker) pods(t *testing.T) {
 		defer close(ended)
 		for work.Err() == nil {
 			list, err := k.typed.CoreV1().Pods("").List(work, metav1.ListOptions{})
+			broken, _ := k.broken.Load().(string)
 			for n := 0; err == nil && n < len(list.Items); n++ {
-				if p := &list.Items[n]; p.Spec.NodeName == "" && p.Status.Phase != corev1.PodRunning {
+				if p := &list.Items[n]; p.Spec.NodeName == "" && p.Status.Phase != corev1.PodRunning && (broken == "" || !strings.HasPrefix(p.Name, broken)) {
 					_, _ = k.typed.CoreV1().Pods(p.Namespace).Patch(work, p.Name, types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{}, "status")
 				}
 			}

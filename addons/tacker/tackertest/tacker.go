@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/client-go/kubernetes"
@@ -79,6 +80,8 @@ type Tacker struct {
 	Python string
 	// Hidden are texts that no script may show.
 	Hidden func() []string
+	// broken begins the names of Pods that do not run.
+	broken atomic.Value
 
 	config     *rest.Config
 	kube       *kube.Cluster
@@ -119,6 +122,9 @@ func Store(t *testing.T) *Tacker { return &Tacker{folder: t.TempDir()} }
 
 // Token is the account's, by which scripts log in to the VIM.
 func (k *Tacker) Token() string { return k.token }
+
+// Break keeps new Pods from running whose names begin so; "" lets all run.
+func (k *Tacker) Break(prefix string) { k.broken.Store(prefix) }
 
 // Create is POST /vnf_packages.
 func (k *Tacker) Create() *Package {
