@@ -105,3 +105,26 @@ func TestTheVNFEndpointSharesItsNamespace(t *testing.T) {
 		}
 	}
 }
+
+// By itself it brings what is its own, and no other set. Mistakes are told all at once.
+func TestTheVNFEndpointAlone(t *testing.T) {
+	t.Parallel()
+	all, err := controllers.VNFLCM(map[string]any{"image": "registry.local/slipway:1", "vnflcm": map[string]any{"publicEndpoint": "https://nfv.example:9890", "clouds": "c"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		if !strings.HasPrefix(o.GetName(), "slipway-vnflcm") && o.GetName() != controllers.VNFLCMNamespace && !strings.HasSuffix(o.GetName(), ".vnflcm.slipway.sh") {
+			t.Errorf("%s %s", o.GetKind(), o.GetName())
+		}
+	}
+	if d := find[appsv1.Deployment](t, all, "Deployment"); len(d) != 1 || d[controllers.VNFLCMName].Spec.Template.Spec.Containers[0].Image != "registry.local/slipway:1" {
+		t.Errorf("Deployments %v", d)
+	}
+	_, err = controllers.VNFLCM(map[string]any{"janitor": map[string]any{}, "vnflcm": map[string]any{"endpoint": "x"}})
+	for _, want := range []string{"janitor", "vnflcm.endpoint", "vnflcm.publicEndpoint", "vnflcm.clouds"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no word of %s: %v", want, err)
+		}
+	}
+}

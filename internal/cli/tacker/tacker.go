@@ -20,7 +20,7 @@ func New(streams ui.Streams) *cobra.Command {
 of each step of their life cycle, and receives the credentials of clusters that are
 ready. See docs/guides/tacker.md.`,
 	}
-	cmd.AddCommand(newCSAR(streams), newRequests(streams), newReceiver(streams), newOnboard(streams))
+	cmd.AddCommand(newCSAR(streams), newRequests(streams), newReceiver(streams), newOnboard(streams), newEndpoint(streams))
 	return cmd
 }
 
