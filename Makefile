@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible tosca adopt-originals magnum-databases console-test upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals magnum-databases console-test upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -56,7 +56,7 @@ MACHINES = ./internal/sandbox/container ./internal/sandbox/qemu
 # A real S3 server, for states and backups.
 S3_SERVER := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 
-e2e: bundle magnumclient ansible tackerclient
+e2e: bundle magnumclient ansible tackerclient prometheus
 	GOBIN=$(abspath bin) go install $(S3_SERVER)
 	SLIPWAY_S3_SERVER=$(abspath bin/versitygw) go test -count=1 -run S3 ./stacks/engine ./internal/backup/target
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 2 -run '$(REAL_TESTS)|TestDocs' $(filter-out $(MACHINES),$(REAL))
@@ -65,6 +65,7 @@ e2e: bundle magnumclient ansible tackerclient
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/moving ./test/adopting
 	SLIPWAY_CLIENTS=1 SLIPWAY_MAGNUMCLIENT=$(abspath bin/magnumclient) go test -count=1 -run TestOpenStackClient ./addons/magnum/api
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_TACKERCLIENT=$(abspath bin/tackerclient) go test -count=1 -run TestTackerClient ./addons/tacker/vnflcm/lifecycle
+	SLIPWAY_PROMETHEUS=$(abspath bin/prometheus) go test -count=1 -run TestAlertsFireAndEnd ./addons/monitoring
 	SLIPWAY_CLIENTS=1 SLIPWAY_ANSIBLE=$(abspath bin/ansible) go test -count=1 -timeout 30m ./stacks/devstack ./test/ansible
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 120m -v ./test/e2e
 
@@ -95,6 +96,16 @@ bin/magnumclient/magnumclient bin/ansible/ansible bin/tackerclient/tackerclient:
 	mv $(APT_NEWEST)/x/usr/lib/python3/dist-packages/* $(@D)/
 	if [ -d $(APT_NEWEST)/x/usr/bin ]; then mv $(APT_NEWEST)/x/usr/bin $(@D)/bin; fi
 	rm -r $(APT_NEWEST)
+
+# Debian's promtool, by which alerts fire and end in a test. It needs libc alone.
+prometheus: bin/prometheus/promtool
+
+bin/prometheus/promtool:
+	rm -rf $(@D)
+	mkdir -p $(@D)
+	cd $(@D) && apt-get -o APT::Sandbox::User=root download -q prometheus && dpkg-deb -x prometheus_*.deb x
+	mv $(@D)/x/usr/bin/promtool $@
+	rm -r $(@D)/x $(@D)/prometheus_*.deb
 
 # Databases of Magnum, made by Magnum itself on MariaDB and PostgreSQL, are read. As root.
 # SLIPWAY_UPDATE=1 writes the dumps and answers that other tests use anew.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-sh/slipway/addons/monitoring"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
@@ -33,9 +34,10 @@ func dashboardMap() *unstructured.Unstructured {
 		"data":     map[string]any{"capo.json": dashboard}}}
 }
 
-// Monitor lets Prometheus read the metrics of CAPO and cert-manager, and Grafana
-// show CAPO's, where the operator of Prometheus is, which its definition of
-// PodMonitors tells; where it is not, nothing of that is there (rows F26, F29).
+// Monitor lets Prometheus read the metrics of CAPO, cert-manager and Slipway's own
+// controllers, and alert on them, and Grafana show CAPO's, where the operator of Prometheus
+// is, which its definition of PodMonitors tells; where it is not, nothing of that is there
+// (rows F26, F29).
 func (i Installation) Monitor(ctx context.Context) error {
 	present, err := i.Cluster.Exists("monitoring.coreos.com", "PodMonitor")
 	if err != nil {
@@ -45,8 +47,15 @@ func (i Installation) Monitor(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("objects for monitoring: %w", err)
 	}
-	objects = append(objects, dashboardMap())
+	alerts, err := monitoring.Objects(capoNamespace)
+	if err != nil {
+		return err
+	}
+	objects = append(append(objects, dashboardMap()), alerts...)
 	if present {
+		if objects, err = i.known(objects); err != nil {
+			return err
+		}
 		return i.Cluster.ApplyObjects(ctx, objects)
 	}
 	for _, object := range objects {
@@ -59,6 +68,23 @@ func (i Installation) Monitor(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// known leaves out objects of kinds that this operator lacks: it may be installed in parts.
+func (i Installation) known(objects []*unstructured.Unstructured) (all []*unstructured.Unstructured, err error) {
+	for _, object := range objects {
+		kind := object.GroupVersionKind()
+		there := kind.Group != monitoring.Group
+		if !there {
+			if there, err = i.Cluster.Exists(kind.Group, kind.Kind); err != nil {
+				return nil, fmt.Errorf("checking for %ss: %w", kind.Kind, err)
+			}
+		}
+		if there {
+			all = append(all, object)
+		}
+	}
+	return all, nil
 }
 
 // serveMetrics lets CAPO serve its metrics as the managers of Cluster API do:

@@ -3,6 +3,7 @@ package clusterctl
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,11 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
 )
+
+// definitionOf is a definition of the operator's, as far as the API server needs it.
+func definitionOf(kind string) string {
+	return strings.NewReplacer("PodMonitor", kind, "podmonitors", strings.ToLower(kind)+"s").Replace(podMonitors)
+}
 
 const podMonitors = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -56,6 +62,10 @@ func TestCAPOAndCertManagerAreMonitoredWhereSomebodyLooks(t *testing.T) {
 	if err := cluster.Apply(t.Context(), []byte(podMonitors)); err != nil {
 		t.Fatal(err)
 	}
+	monitor() // an operator in parts: no rules yet
+	if err := cluster.Apply(t.Context(), []byte(definitionOf("PrometheusRule")+"---\n"+definitionOf("ServiceMonitor"))); err != nil {
+		t.Fatal(err)
+	}
 	monitor()
 	expect(t, cluster, true)
 	var token []byte
@@ -94,6 +104,8 @@ func expect(t *testing.T, cluster *kube.Cluster, want bool) {
 	for _, text := range []string{
 		"{apiVersion: monitoring.coreos.com/v1, kind: PodMonitor, metadata: {name: capo-controller-manager, namespace: capo-system}}",
 		"{apiVersion: monitoring.coreos.com/v1, kind: PodMonitor, metadata: {name: cert-manager, namespace: cert-manager}}",
+		"{apiVersion: monitoring.coreos.com/v1, kind: PrometheusRule, metadata: {name: slipway-alerts, namespace: capo-system}}",
+		"{apiVersion: monitoring.coreos.com/v1, kind: ServiceMonitor, metadata: {name: slipway-controllers, namespace: capo-system}}",
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: capo-grafana-dashboard, namespace: capo-system}}",
 		"{apiVersion: v1, kind: Secret, metadata: {name: capo-metrics-reader, namespace: capo-system}}",
 		"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: capo-metrics-reader}}",

@@ -1,0 +1,71 @@
+package monitoring
+
+// oneCase makes an alert fire and end. The series have a sample a minute, in promtool's
+// notation: "0+60x3" begins at 0 and grows by 60 three times.
+type oneCase struct {
+	alert, severity string
+	series          map[string]string
+	// fires and quiet are minutes at which it does and does not fire.
+	fires, quiet []int
+	// labels are some that the alert must have, as a selector.
+	labels string
+}
+
+func cases() []oneCase {
+	const deployment = `{namespace="capo-system", deployment="capo-controller-manager"}`
+	const second = `{namespace="capi-addon-system", deployment="cluster-api-addon-provider"}`
+	return []oneCase{
+		// Hourly; the first was made at 0, the next only after 240 minutes.
+		{alert: "SlipwayBackupMissing", severity: "critical", fires: []int{150, 239}, quiet: []int{60, 119, 130, 245}, series: map[string]string{
+			"slipway_backup_interval_seconds": "3600x300", "slipway_backup_last_success_timestamp_seconds": "0x239 14400x60"}},
+		{alert: "SlipwayBackupFailing", severity: "warning", fires: []int{70}, quiet: []int{50, 200}, series: map[string]string{
+			"slipway_backup_failures_total": "0x60 1+1x5 6x200"}},
+		{alert: "SlipwayBackupUnproved", severity: "warning", fires: []int{30}, quiet: []int{5, 20, 60}, series: map[string]string{
+			"slipway_backup_drill_overdue": "0x9 1x39 0x30"}},
+		{alert: "SlipwayDrillFailed", severity: "critical", fires: []int{20}, quiet: []int{5, 12, 60}, series: map[string]string{
+			"slipway_backup_drill_failed": "0x9 1x39 0x30"}},
+		{alert: "SlipwayClusterCause", severity: "warning", labels: `reason="no-valid-host"`, fires: []int{30}, quiet: []int{5, 20, 60}, series: map[string]string{
+			`slipway_cluster_cause{reason="no-valid-host"}`: "0x9 2x39 0x30", `slipway_cluster_cause{reason="quota"}`: "0x80"}},
+		{alert: "SlipwayClusterCause", severity: "warning", labels: `reason="quota-exceeded"`, fires: []int{30}, quiet: []int{5, 20, 60}, series: map[string]string{
+			`slipway_clusters_with_cause{reason="quota-exceeded"}`: "0x9 1x39 0x30"}},
+		// It looks every minute, but not from 10 to 40.
+		{alert: "SlipwayClustersUnwatched", severity: "warning", fires: []int{25, 39}, quiet: []int{9, 15, 45}, series: map[string]string{
+			"slipway_cluster_cause_looked_timestamp_seconds": "0+60x10 600x28 2400+60x30"}},
+		{alert: "SlipwayLeftovers", severity: "warning", labels: `reason="VolumeInUse"`, fires: []int{140}, quiet: []int{5, 100, 200}, series: map[string]string{
+			`capi_janitor_waiting_clusters{reason="VolumeInUse"}`: "0x9 1x159 0x60"}},
+		{alert: "SlipwayFenceClosed", severity: "critical", fires: []int{20}, quiet: []int{5, 12, 60}, series: map[string]string{
+			`slipway_fence_open{pod="a"}`: "1x80", `slipway_fence_open{pod="b"}`: "1x9 0x39 1x30"}},
+		// Renewal is due at 60 minutes and made two days later.
+		{alert: "CertManagerRenewalOverdue", severity: "critical", labels: `name="serving", exported_namespace="capi-system"`, fires: []int{1600, 2800}, quiet: []int{30, 1400, 1510, 2900}, series: map[string]string{
+			`certmanager_certificate_renewal_timestamp_seconds{name="serving", exported_namespace="capi-system"}`: "3600x2820 9999999x200"}},
+		{alert: "SlipwayControllerDown", severity: "critical", labels: `namespace="capo-system"`, fires: []int{30}, quiet: []int{5, 15, 60}, series: map[string]string{
+			"kube_deployment_status_replicas_available" + deployment: "1x9 0x39 1x30", "kube_deployment_spec_replicas" + deployment: "1x80"}},
+		// Who scaled it to none wants it so.
+		{alert: "SlipwayControllerDown", severity: "critical", quiet: []int{30, 60}, series: map[string]string{
+			"kube_deployment_status_replicas_available" + deployment: "0x80", "kube_deployment_spec_replicas" + deployment: "0x80"}},
+		{alert: "SlipwayControllerBehind", severity: "warning", labels: `name="machine"`, fires: []int{50}, quiet: []int{5, 25, 90}, series: map[string]string{
+			`workqueue_depth{namespace="capi-system", pod="a", name="machine"}`: "0x9 500x59 0x30"}},
+		{alert: "SlipwayControllerBehind", severity: "warning", labels: `name="cluster"`, fires: []int{50}, quiet: []int{5, 70}, series: map[string]string{
+			`workqueue_longest_running_processor_seconds{namespace="capi-system", pod="a", name="cluster"}`: "0x9 60+60x49 0x30"}},
+		{alert: "EtcdQuorumAtRisk", severity: "critical", fires: []int{40}, quiet: []int{5, 20, 70}, series: controlPlane(3, "1x9 0x49 1x30")},
+		{alert: "EtcdQuorumAtRisk", severity: "critical", quiet: []int{5, 40}, series: controlPlane(5, "1x9 0x49 1x30")},
+		{alert: "EtcdQuorumAtRisk", severity: "critical", quiet: []int{5, 40}, series: controlPlane(1, "1x9 0x49 1x30")},
+		{alert: "ControllerHasOneReplica", severity: "warning", fires: []int{50}, quiet: []int{5, 35, 80}, series: map[string]string{
+			"kube_deployment_status_replicas_available" + second: "2x9 1x59 2x30", "kube_deployment_spec_replicas" + second: "2x100"}},
+	}
+}
+
+// controlPlane has so many nodes, of which the first is ready as told, and a worker that is not.
+func controlPlane(nodes int, first string) map[string]string {
+	series := map[string]string{`kube_node_status_condition{node="worker", condition="Ready", status="true"}`: "0x90"}
+	for i := range nodes {
+		node := string(rune('a' + i))
+		series[`kube_node_role{node="`+node+`", role="control-plane"}`] = "1x90"
+		ready := "1x90"
+		if i == 0 {
+			ready = first
+		}
+		series[`kube_node_status_condition{node="`+node+`", condition="Ready", status="true"}`] = ready
+	}
+	return series
+}
