@@ -103,7 +103,8 @@ prometheus: bin/prometheus/promtool
 bin/prometheus/promtool:
 	rm -rf $(@D)
 	mkdir -p $(@D)
-	cd $(@D) && apt-get -o APT::Sandbox::User=root download -q prometheus && dpkg-deb -x prometheus_*.deb x
+	cd $(@D) && { apt-get -o APT::Sandbox::User=root download -q prometheus || \
+		{ apt-get update -q && apt-get -o APT::Sandbox::User=root download -q prometheus; }; } && dpkg-deb -x prometheus_*.deb x
 	mv $(@D)/x/usr/bin/promtool $@
 	rm -r $(@D)/x $(@D)/prometheus_*.deb
 
