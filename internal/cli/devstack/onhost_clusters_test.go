@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"runtime"
@@ -62,7 +63,7 @@ func (d *devstackHost) shop() {
 // connects.
 func (d *devstackHost) connected(address string) {
 	d.t.Helper()
-	if rules := d.inNetwork("iptables", "-w", "-S", "INPUT"); !strings.HasPrefix(rules, "-P INPUT DROP") || !strings.Contains(rules, "-s 10.42.0.0/16 -m comment --comment slipway-devstack -j ACCEPT") {
+	if rules := d.inNetwork("iptables", "-w", "-S", "INPUT"); !strings.HasPrefix(rules, "-P INPUT DROP") || !strings.Contains(rules, "-s "+d.pods.String()+" -m comment --comment slipway-devstack -j ACCEPT") {
 		d.t.Errorf("the firewall is\n%s", rules)
 	}
 	listener := d.listen(net.JoinHostPort(address, "6443"))
@@ -76,7 +77,7 @@ func (d *devstackHost) connected(address string) {
 			}
 			from, _, _ := strings.Cut(connection.RemoteAddr().String(), ":")
 			connection.Close()
-			if strings.HasPrefix(from, "10.42.") {
+			if pod, err := netip.ParseAddr(from); err == nil && d.pods.Contains(pod) {
 				caller <- from
 				return
 			}

@@ -24,7 +24,7 @@ const patience = 6 * time.Minute
 func TestPhasesOnADevcloud(t *testing.T) {
 	d := newDevstackHost(t)
 	host, before := d.host(), d.rows()
-	d.adapted()
+	d.adapted(d.path("stack/data/slipway"))
 	stack := []string{"stack pre-install", "stack install", "stack post-config", "stack extra", "stack test-config"}
 	d.phases(stack...)
 	d.stacked(0)
@@ -169,7 +169,7 @@ func (d *devstackHost) host() string {
 	return d.do("/bin/bash", "-c", `
 find "$WORK/host/etc" "$WORK/host/var" /run ! -type d ! -type c ! -path '/run/systemd/*' ! -path '/run/log/*' |
     grep -vE '/host/var/(log/(pods|containers)|lib/cni)/|^/run/(containerd|netns|nri)/' | sort
-iptables-save | grep -v '^#' | sed 's/\[.*\]//' | sort
+for program in iptables ip6tables; do $program-save | grep -v '^#' | sed "s/\[.*\]//; s/^/$program: /" | sort; done
 ip -br link | sed 's/ .*//'
 cut -d' ' -f2 /proc/self/mounts | sort
 find "$WORK/stack" -type f
