@@ -31,7 +31,7 @@ devstack and local.conf. You need them only to repeat one step by hand. See
 docs/get-started/devstack.md.`,
 	}
 	cmd.AddCommand(newCheck(streams), newMissing(streams), newEquip(streams), newConfigure(streams), newCommand(streams), newFirewall(streams), newCluster(streams),
-		newPrepare(streams), newInstall(streams), newTempest(streams), newUnstack(streams), newSweep(), newClean())
+		newPrepare(streams), newInstall(streams), newTempest(streams), newTacker(streams), newUnstack(streams), newSweep(), newClean())
 	return cmd
 }
 
