@@ -124,6 +124,15 @@ func TestTackerGetsTheManagementCluster(t *testing.T) {
 		t.Fatalf("nobody asked for it: %v, %v\n%s", err, k.vims, text)
 	}
 	t.Setenv("SLIPWAY_TACKER", "True")
+	t.Setenv("SLIPWAY_SMALL_MACHINE", "True")
+	if text, err := run(t, "check"); err != nil {
+		t.Errorf("with definitions: %v\n%s", err, text)
+	}
+	t.Setenv("SLIPWAY_TACKER_TYPES", filepath.Join(dir, "none"))
+	if text, err := run(t, "check"); err == nil || !strings.Contains(err.Error(), "SLIPWAY_TACKER_TYPES") {
+		t.Errorf("without definitions: %v\n%s", err, text)
+	}
+	t.Setenv("SLIPWAY_TACKER_TYPES", filepath.Dir(filepath.Dir(types)))
 	for range 2 {
 		if text, err := run(t, "tacker", "--progress", "plain"); err != nil || len(k.vims) != 1 || len(k.packages) != 2 || len(k.content) != 2 {
 			t.Fatalf("%v: %d VIMs, %d packages, %d uploads\n%s", err, len(k.vims), len(k.packages), len(k.content), text)
