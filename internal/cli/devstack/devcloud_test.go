@@ -37,9 +37,7 @@ type devstackHost struct {
 	pods netip.Prefix
 }
 
-// newDevstackHost makes one. A change of what DevStack would tell of it comes with lines of
-// local.conf.
-func newDevstackHost(t *testing.T, changes ...func(*devstackHost, *site) (local []string)) *devstackHost {
+func newDevstackHost(t *testing.T) *devstackHost {
 	t.Helper()
 	dir := os.Getenv("SLIPWAY_DEVCLOUD")
 	if dir == "" || os.Getenv("SLIPWAY_BUNDLE") == "" {
@@ -56,11 +54,7 @@ func newDevstackHost(t *testing.T, changes ...func(*devstackHost, *site) (local 
 	on := d.onDevcloud()
 	d.withoutMagnum(on.admin)
 	d.closed()
-	var local []string
-	for _, change := range changes {
-		local = append(local, change(d, &on)...)
-	}
-	d.world = newWorld(t, on, local...)
+	d.world = newWorld(t, on)
 	d.kubeconfig, d.k3s, d.pods = d.path("stack/data/slipway/kubeconfig"), d.path("stack/data/slipway/bin/k3s"), netip.MustParsePrefix("10.42.0.0/16")
 	return d
 }

@@ -39,9 +39,8 @@ type world struct {
 	work  string
 	env   []string
 	local []string
-	// kubeconfig leads to the management cluster, which external is none of the plugin's.
+	// kubeconfig leads to the management cluster.
 	kubeconfig string
-	external   bool
 	web        *httptest.Server
 	requests   *counter
 	// made are the clusters that the API made and that are there, each with a credential.
