@@ -1,6 +1,7 @@
 package devstack_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -203,9 +204,11 @@ func (d *devstackHost) do(args ...string) string {
 	d.t.Helper()
 	cmd := d.room.command(d.t.Context(), args[0], args[1:]...)
 	cmd.Env = d.env
+	var said bytes.Buffer
+	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {
-		d.t.Fatalf("%q: %v: %s\n%s", args, err, out, d.logs())
+		d.t.Fatalf("%q: %v: %s%s\n%s", args, err, out, said.String(), d.logs())
 	}
 	return string(out)
 }
