@@ -126,7 +126,10 @@ function slipway_extra {
         slipway_kubeconfig
     fi
     slipway_devstack prepare
-    slipway_devstack install --progress plain || slipway_fail slipway-k3s "Cluster API is not installed"
+    if ! slipway_devstack install --progress plain; then
+        is_service_enabled slipway-k3s || die $LINENO "Slipway: Cluster API is not installed"
+        slipway_fail slipway-k3s "Cluster API is not installed"
+    fi
     "$SLIPWAY_BIN" image sync -m "$SLIPWAY_DIR/images.yaml" --bundle "$SLIPWAY_BUNDLE_DIR" --cloud devstack-admin --progress plain
     slipway_run slipway-controllers
     if is_service_enabled slipway-controllers; then
@@ -138,6 +141,9 @@ function slipway_extra {
         wait_for_service "${SERVICE_TIMEOUT:-60}" "$SERVICE_PROTOCOL://$SERVICE_HOST:$SLIPWAY_API_PORT/healthcheck" ||
             slipway_fail slipway-api "the Magnum API does not answer"
         "$SLIPWAY_BIN" template sync -t "$SLIPWAY_DIR/templates.yaml" --cloud devstack-admin --progress plain
+    fi
+    if is_service_enabled tacker; then
+        slipway_devstack tacker --progress plain
     fi
 }
 

@@ -27,18 +27,27 @@ func (r rule) args(action string) []string {
 // Pods reach the APIs on the host, and floating IPs behind its bridge; nodes of clusters
 // come out of FLOATING_RANGE.
 func (s Settings) rules() []rule {
-	pods, floating := s.Pods.String(), s.FloatingRange.String()
-	rules := []rule{
-		{"filter", "INPUT", "-s " + pods, "ACCEPT"},
-		{"filter", "INPUT", "-s " + floating, "ACCEPT"},
-		{"filter", "FORWARD", "-s " + pods, "ACCEPT"},
-		{"filter", "FORWARD", "-d " + pods, "ACCEPT"},
-		{"nat", "POSTROUTING", "-s " + pods + " ! -d " + pods, "MASQUERADE"},
-	}
+	rules := append(podRules(s.Pods.String()), rule{"filter", "INPUT", "-s " + s.FloatingRange.String(), "ACCEPT"})
 	if s.FixedRange.IsValid() {
 		rules = append(rules, rule{"filter", "INPUT", "-s " + s.FixedRange.String(), "ACCEPT"})
 	}
 	return rules
+}
+
+// podRules let the pods of a network reach what is on the host, and what it routes to.
+func podRules(pods string) []rule {
+	return []rule{
+		{"filter", "INPUT", "-s " + pods, "ACCEPT"},
+		{"filter", "FORWARD", "-s " + pods, "ACCEPT"},
+		{"filter", "FORWARD", "-d " + pods, "ACCEPT"},
+		{"nat", "POSTROUTING", "-s " + pods + " ! -d " + pods, "MASQUERADE"},
+	}
+}
+
+// OpenToPods adds the rules of a pod network that is not SLIPWAY_POD_CIDR: a cluster that
+// somebody else made on this host has networks of its own.
+func OpenToPods(ctx context.Context, run Runner, pods string) error {
+	return add(ctx, run, podRules(pods)...)
 }
 
 // Open adds the rules that are missing, before all others.

@@ -201,6 +201,33 @@ func TestAnIncompleteBundleIsCompleted(t *testing.T) {
 	}
 }
 
+// TestTackerIsJoinedWhereItIs: only with the service of Tacker's plugin.
+func TestTackerIsJoinedWhereItIs(t *testing.T) {
+	t.Parallel()
+	const step = "slipway devstack tacker --progress plain"
+	for services, want := range map[string]bool{"key,n-api": false, "key,n-api,tacker": true} {
+		h := newHost(t)
+		h.local("SLIPWAY_TACKER=True")
+		h.env = append(h.env, "ENABLED_SERVICES="+services)
+		calls, said, err := h.run("stack extra")
+		if err != nil || slices.Contains(calls, step) != want || want && (!h.exported("SLIPWAY_TACKER", "True") || !h.exported("SLIPWAY_TACKER_TYPES", h.path("stack/tacker"))) {
+			t.Errorf("with %s: %v: %q\n%s", services, err, calls, said)
+		}
+	}
+}
+
+// TestAFailedExternalClusterHasNoLogHere: the plugin's k3s has no part in it.
+func TestAFailedExternalClusterHasNoLogHere(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.local("SLIPWAY_MODE=external\nSLIPWAY_KUBECONFIG=/etc/kubernetes/admin.conf")
+	h.env = append(h.env, "FAIL=devstack install")
+	calls, said, err := h.run("stack extra")
+	if err == nil || calls[len(calls)-1] != "slipway devstack install --progress plain" || !strings.Contains(said, "Cluster API is not installed") {
+		t.Errorf("%v: %q\n%s", err, calls, said)
+	}
+}
+
 // TestAFailedStepEndsStack lets steps fail one by one: stack.sh ends there, with the log of
 // the service whose fault it is.
 func TestAFailedStepEndsStack(t *testing.T) {

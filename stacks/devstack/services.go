@@ -128,8 +128,11 @@ func (s Settings) k3sConfig() (string, error) {
 		"disable-helm-controller": true,
 		"secrets-encryption":      true,
 		"egress-selector-mode":    "disabled",
-		"write-kubeconfig":        s.K3sKubeconfig(),
-		"write-kubeconfig-mode":   "0600",
+		// The host's interfaces come and go with devstack's and with pods, and the controller of
+		// policies, of which there are none, ends k3s if they do while it starts.
+		"disable-network-policy": true,
+		"write-kubeconfig":       s.K3sKubeconfig(),
+		"write-kubeconfig-mode":  "0600",
 	})
 	if err != nil {
 		return "", fmt.Errorf("k3s configuration: %w", err)

@@ -57,6 +57,10 @@ type Settings struct {
 	Image                 Image
 	// SmallMachine accepts a host that is too small.
 	SmallMachine bool
+	// Tacker asks for the management cluster and its packages in Tacker.
+	Tacker bool
+	// TackerTypes is a folder at or below which ETSI's definitions are, which packages contain.
+	TackerTypes string
 }
 
 // Image is where the node image comes from; without a URL it is the bundle's.
@@ -133,7 +137,7 @@ func Read(get func(string) string) (Settings, error) {
 		NameServers: strings.FieldsFunc(r.get("SLIPWAY_DNS_NAMESERVERS"), func(c rune) bool { return c == ',' || c == ' ' }),
 		Image: Image{URL: r.get("SLIPWAY_NODE_IMAGE_URL"), SHA256: r.get("SLIPWAY_NODE_IMAGE_SHA256"), KubernetesVersion: r.get("SLIPWAY_NODE_IMAGE_KUBERNETES_VERSION"),
 			Distro: r.text("SLIPWAY_NODE_IMAGE_OS_DISTRO", "ubuntu"), Version: r.text("SLIPWAY_NODE_IMAGE_OS_VERSION", "24.04")},
-		SmallMachine: r.yes("SLIPWAY_SMALL_MACHINE"),
+		SmallMachine: r.yes("SLIPWAY_SMALL_MACHINE"), Tacker: r.yes("SLIPWAY_TACKER"), TackerTypes: r.get("SLIPWAY_TACKER_TYPES"),
 	}
 	host, err := netip.ParseAddr(r.needed("HOST_IP"))
 	if err != nil && r.get("HOST_IP") != "" {

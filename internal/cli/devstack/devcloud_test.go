@@ -1,10 +1,12 @@
 package devstack_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack"
+	cloudlogin "github.com/gophercloud/gophercloud/v2/openstack/config"
 	cloudconfig "github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
@@ -31,6 +33,9 @@ type devstackHost struct {
 	demo  *devcloud.Project
 	// network is the path of the network namespace.
 	network string
+	// k3s is the program of the management cluster, pods the network that must be let in.
+	k3s  string
+	pods netip.Prefix
 }
 
 func newDevstackHost(t *testing.T) *devstackHost {
@@ -51,21 +56,21 @@ func newDevstackHost(t *testing.T) *devstackHost {
 	d.withoutMagnum(on.admin)
 	d.closed()
 	d.world = newWorld(t, on)
-	d.kubeconfig = d.path("stack/data/slipway/kubeconfig")
+	d.kubeconfig, d.k3s, d.pods = d.path("stack/data/slipway/kubeconfig"), d.path("stack/data/slipway/bin/k3s"), netip.MustParsePrefix("10.42.0.0/16")
 	return d
 }
 
 // adapted tells k3s what kind of machine this is, by files that k3s reads besides the
-// plugin's. The disk is shared with all that others keep on it, and root may not lower the
-// OOM score of a process everywhere.
-func (d *devstackHost) adapted() {
+// plugin's in the folder of k3s. The disk is shared with all that others keep on it, and root
+// may not lower the OOM score of a process everywhere.
+func (d *devstackHost) adapted(dir string) {
 	d.t.Helper()
 	for name, text := range map[string]string{
 		"k3s.yaml.d/room.yaml":                         "kubelet-arg: [\"eviction-hard=nodefs.available<1Gi,imagefs.available<1Gi,nodefs.inodesFree<1%,memory.available<100Mi\", image-gc-high-threshold=100]\n",
-		"k3s/agent/etc/containerd/config-v3.toml.tmpl": "imports = [\"" + d.path("stack/data/slipway/room.toml") + "\"]\n{{ template \"base\" . }}\n",
+		"k3s/agent/etc/containerd/config-v3.toml.tmpl": "imports = [\"" + filepath.Join(dir, "room.toml") + "\"]\n{{ template \"base\" . }}\n",
 		"room.toml": "version = 3\n[plugins.'io.containerd.cri.v1.runtime']\n  restrict_oom_score_adj = true\n",
 	} {
-		file := d.path("stack/data/slipway/" + name)
+		file := filepath.Join(dir, name)
 		d.must(errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)))
 	}
 }
@@ -99,9 +104,9 @@ func (d *devstackHost) onDevcloud() site {
 
 func (d *devstackHost) login(path, entry string) sandboxtest.Clients {
 	d.t.Helper()
-	auth, endpoint, _, err := cloudconfig.Parse(cloudconfig.WithCloudName(entry), cloudconfig.WithLocations(path))
+	auth, endpoint, trust, err := cloudconfig.Parse(cloudconfig.WithCloudName(entry), cloudconfig.WithLocations(path))
 	d.must(err)
-	provider, err := openstack.AuthenticatedClient(d.t.Context(), auth)
+	provider, err := cloudlogin.NewProviderClient(d.t.Context(), auth, cloudlogin.WithTLSConfig(trust))
 	d.must(err)
 	return sandboxtest.NewClients(provider, endpoint)
 }
@@ -152,6 +157,7 @@ func (d *devstackHost) noContainers(ctx context.Context, identity *gophercloud.S
 // what pods send must be let in by the plugin. It has a way out, as every host.
 func (d *devstackHost) closed() {
 	d.t.Helper()
+	d.tables()
 	test := d.cloud.HostAddress().String()
 	undo := [][]string{}
 	for _, step := range [][2]string{
@@ -170,6 +176,19 @@ func (d *devstackHost) closed() {
 	})
 }
 
+// tables are there on every host of DevStack, because Neutron and libvirt have rules in them.
+// Here the first rule of k3s would make them, and nothing takes an empty one away.
+func (d *devstackHost) tables() {
+	d.t.Helper()
+	for table, chains := range map[string]string{"filter": "INPUT FORWARD OUTPUT", "nat": "PREROUTING INPUT OUTPUT POSTROUTING", "mangle": "PREROUTING INPUT FORWARD OUTPUT POSTROUTING"} {
+		for _, chain := range strings.Fields(chains) {
+			for _, program := range []string{"iptables", "ip6tables"} {
+				d.inNetwork(program, "-w", "-t", table, "-P", chain, "ACCEPT")
+			}
+		}
+	}
+}
+
 // inNetwork runs a program of the host's network, outside of the room.
 func (d *devstackHost) inNetwork(args ...string) string {
 	d.t.Helper()
@@ -185,17 +204,19 @@ func (d *devstackHost) do(args ...string) string {
 	d.t.Helper()
 	cmd := d.room.command(d.t.Context(), args[0], args[1:]...)
 	cmd.Env = d.env
+	var said bytes.Buffer
+	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {
-		d.t.Fatalf("%q: %v: %s\n%s", args, err, out, d.logs())
+		d.t.Fatalf("%q: %v: %s%s\n%s", args, err, out, said.String(), d.logs())
 	}
 	return string(out)
 }
 
-// kubectl is that of the k3s which the plugin installed, with the plugin's kubeconfig.
+// kubectl is that of the management cluster's k3s, with the plugin's kubeconfig.
 func (d *devstackHost) kubectl(args ...string) string {
 	d.t.Helper()
-	return d.do(append([]string{d.path("stack/data/slipway/bin/k3s"), "kubectl", "--kubeconfig", d.kubeconfig}, args...)...)
+	return d.do(append([]string{d.k3s, "kubectl", "--kubeconfig", d.kubeconfig}, args...)...)
 }
 
 // whole are tables whose rows are not of a project; what the plugin adds there stays until

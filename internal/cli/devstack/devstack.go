@@ -31,7 +31,7 @@ devstack and local.conf. You need them only to repeat one step by hand. See
 docs/get-started/devstack.md.`,
 	}
 	cmd.AddCommand(newCheck(streams), newMissing(streams), newEquip(streams), newConfigure(streams), newCommand(streams), newFirewall(streams), newCluster(streams),
-		newPrepare(streams), newInstall(streams), newTempest(streams), newUnstack(streams), newSweep(), newClean())
+		newPrepare(streams), newInstall(streams), newTempest(streams), newTacker(streams), newUnstack(streams), newSweep(), newClean())
 	return cmd
 }
 
@@ -55,6 +55,11 @@ func newCheck(streams ui.Streams) *cobra.Command {
 of free disk and KVM. A smaller host is refused with exit code 3, or accepted with
 SLIPWAY_SMALL_MACHINE=True.`, "  slipway devstack check",
 		func(_ context.Context, s devstack.Settings) error {
+			if s.Tacker {
+				if _, err := definitions(s.TackerTypes); err != nil {
+					return err
+				}
+			}
 			machine, err := host(s)
 			if err != nil {
 				return err

@@ -73,10 +73,23 @@ func reach(ctx context.Context, s devstack.Settings) (*kube.Cluster, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fault.New("management cluster at "+config.Host, fmt.Errorf("it did not answer in %s: %w", readyTime, err), "read journalctl -u devstack@"+devstack.ServiceK3s)
+			return nil, fault.New("management cluster at "+config.Host, fmt.Errorf("it did not answer in %s: %w", readyTime, err), lookAt(s))
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+// lookAt says where the cause is of a management cluster that does not answer.
+func lookAt(s devstack.Settings) string {
+	switch s.Mode {
+	case devstack.K3s:
+		return "read journalctl -u devstack@" + devstack.ServiceK3s
+	case devstack.Kind:
+		return "read the log of the container: docker logs " + devstack.KindCluster + "-control-plane"
+	case devstack.External:
+		return "start the cluster of SLIPWAY_KUBECONFIG before this plugin: enable the plugin that makes it in an earlier line of local.conf"
+	}
+	return ""
 }
 
 func install(ctx context.Context, s devstack.Settings, sink event.Sink) (err error) {
@@ -87,6 +100,11 @@ func install(ctx context.Context, s devstack.Settings, sink event.Sink) (err err
 	on, err := reach(ctx, s)
 	if err != nil {
 		return err
+	}
+	if s.Mode == devstack.External {
+		if err := openToExternal(ctx, on, s.HostIP.String(), asRoot); err != nil {
+			return err
+		}
 	}
 	present, err := on.Exists("cluster.x-k8s.io", "Cluster")
 	if err != nil {

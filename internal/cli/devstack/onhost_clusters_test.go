@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"runtime"
@@ -62,7 +63,7 @@ func (d *devstackHost) shop() {
 // connects.
 func (d *devstackHost) connected(address string) {
 	d.t.Helper()
-	if rules := d.inNetwork("iptables", "-w", "-S", "INPUT"); !strings.HasPrefix(rules, "-P INPUT DROP") || !strings.Contains(rules, "-s 10.42.0.0/16 -m comment --comment slipway-devstack -j ACCEPT") {
+	if rules := d.inNetwork("iptables", "-w", "-S", "INPUT"); !strings.HasPrefix(rules, "-P INPUT DROP") || !strings.Contains(rules, "-s "+d.pods.String()+" -m comment --comment slipway-devstack -j ACCEPT") {
 		d.t.Errorf("the firewall is\n%s", rules)
 	}
 	listener := d.listen(net.JoinHostPort(address, "6443"))
@@ -76,7 +77,7 @@ func (d *devstackHost) connected(address string) {
 			}
 			from, _, _ := strings.Cut(connection.RemoteAddr().String(), ":")
 			connection.Close()
-			if strings.HasPrefix(from, "10.42.") {
+			if pod, err := netip.ParseAddr(from); err == nil && d.pods.Contains(pod) {
 				caller <- from
 				return
 			}
@@ -128,7 +129,13 @@ spec:
   infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: OpenStackCluster, name: mine}
 `
 	d.must(os.WriteFile(d.path("mine.yaml"), []byte(text), 0o600))
-	d.kubectl("apply", "--filename", d.path("mine.yaml"))
+	// A webhook has ten seconds, which are not enough on a machine that is busy with others.
+	var said []byte
+	d.eventually("a cluster made with kubectl", func() bool {
+		var err error
+		said, err = d.room.command(d.t.Context(), d.k3s, "kubectl", "--kubeconfig", d.kubeconfig, "apply", "--filename", d.path("mine.yaml")).CombinedOutput()
+		return err == nil
+	}, func() string { return string(said) })
 	d.eventually("the network of a cluster made with kubectl", func() bool {
 		n, err := d.demo.Count(d.t.Context(), "octavia.load_balancer project_id = ? AND provisioning_status = 'ACTIVE'")
 		d.must(err)

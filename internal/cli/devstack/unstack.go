@@ -37,10 +37,11 @@ func newUnstack(streams ui.Streams) *cobra.Command {
 	cmd := step("unstack", "Delete the clusters and revoke the credential",
 		`Deletes all clusters of the management cluster while OpenStack still runs, and waits until
 they are gone. What is left after --timeout is listed, with exit code 5. Then the
+VIM of the management cluster is taken out of Tacker, if there is one, and the
 application credential is revoked. The cluster of mode kind is deleted when it has no
 clusters left.`, "  slipway devstack unstack --timeout 20m",
 		func(ctx context.Context, s devstack.Settings) error {
-			if err := errors.Join(unstack(ctx, streams, s, limit), forget(ctx, s)); err != nil || s.Mode != devstack.Kind {
+			if err := errors.Join(unstack(ctx, streams, s, limit), leaveTacker(ctx, s), forget(ctx, s)); err != nil || s.Mode != devstack.Kind {
 				return err
 			}
 			return removeKind(ctx, s.Dir, environment.LocalSeeds)

@@ -214,7 +214,8 @@ func (w *world) phases(phases ...string) string {
 func (w *world) logs() string {
 	if w.room.whole {
 		out, _ := w.room.command(context.Background(), "journalctl", "--no-pager", "--output=cat", "-n", "80", "-u", "devstack@*").CombinedOutput()
-		return string(out)
+		state, _ := w.room.command(context.Background(), "systemctl", "status", "--no-pager", "--lines=0", "devstack@*").CombinedOutput() // says how a service ended
+		return string(out) + string(state)
 	}
 	var all strings.Builder
 	files, _ := filepath.Glob(w.path("units/*.log"))
