@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
+	"github.com/slipway-sh/slipway/internal/kube"
 )
 
 // RetrySeconds is what a client is told to wait when something is away.
@@ -44,11 +45,17 @@ func Failure(err error) *Error {
 		return &Error{http.StatusConflict, "The resources of the project are being deleted. Try again.", err}
 	case isKube && apierrors.IsInvalid(err):
 		return &Error{http.StatusBadRequest, invalidText(status), err}
-	case apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err),
+	case apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || kube.Unsettled(err) || starts(err),
 		errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
 		return Away("the management cluster cannot be asked at the moment", err)
 	}
 	return &Error{http.StatusInternalServerError, "Something went wrong inside. Give the request id to the operator.", err}
+}
+
+// starts reports whether an API server that was just started refuses what it will do in
+// seconds: its admission has not read the namespaces yet (k8s.io/apiserver, WaitForReady).
+func starts(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "not yet ready to handle request")
 }
 
 // Away is the answer while something does not answer.

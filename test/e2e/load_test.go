@@ -61,13 +61,29 @@ func (p *project) underLoad(what string, do func()) {
 		l.clean(p.t.Context())
 		p.t.Logf("Magnum API during %s: %d requests, %d repeated, the slowest answered after %s", what, l.asked.Load(), l.repeated.Load(), l.slowest.Round(time.Millisecond))
 		if len(l.failed) > 0 {
-			p.t.Errorf("%d requests of %d failed during %s:\n%s", len(l.failed), l.asked.Load(), what, strings.Join(l.failed[:min(5, len(l.failed))], "\n"))
+			p.t.Errorf("%d requests of %d failed during %s:\n%s\n%s", len(l.failed), l.asked.Load(), what, strings.Join(l.failed[:min(5, len(l.failed))], "\n"), p.magnumErrors())
 		}
 		if l.asked.Load() == 0 {
 			p.t.Error("no request was made")
 		}
 	}()
 	do()
+}
+
+// magnumErrors are the last errors in the log of the Magnum API, as far as its Pods are
+// still there: an answer tells clients nothing of the inside.
+func (p *project) magnumErrors() string {
+	out, err := p.on("", "logs", "--namespace=slipway-system", "--selector=app.kubernetes.io/name=slipway-magnum", "--tail=-1")
+	if err != nil {
+		return fmt.Sprintf("reading the log of the Magnum API: %v\n%s", err, out)
+	}
+	var errors []string
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, `"level":"ERROR"`) {
+			errors = append(errors, line)
+		}
+	}
+	return strings.Join(errors[max(0, len(errors)-5):], "")
 }
 
 func (p *project) newLoad() *load {

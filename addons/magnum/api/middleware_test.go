@@ -231,6 +231,66 @@ func TestUnavailableIs503(t *testing.T) {
 	b.do(member, http.MethodGet, clusters, nil).want(200).is("clusters", []any{})
 }
 
+// An API server whose etcd changes its leader fails what it has stored, or not: neither is
+// a failure of the client, and nothing is made twice.
+func TestALostLeaderIsNoFailure(t *testing.T) {
+	t.Parallel()
+	lost := apierrors.NewInternalError(errors.New("etcdserver: leader changed"))
+	for name, stored := range map[string]bool{"stored": true, "not stored": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.template() // the namespace is there
+			tries := 0
+			b.server.o.Client = interceptor.NewClient(b.kube, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				if _, ok := o.(*v1alpha1.ClusterTemplate); !ok {
+					return c.Create(ctx, o, opts...)
+				}
+				if tries++; tries > 1 {
+					return c.Create(ctx, o, opts...)
+				}
+				if stored {
+					b.must(c.Create(ctx, o.DeepCopyObject().(client.Object), opts...))
+				}
+				return lost
+			}})
+			uuid := b.template()
+			if tries != 2 {
+				t.Errorf("%d tries", tries)
+			}
+			b.server.o.Client = b.kube
+			if list := b.do(member, http.MethodGet, templates, nil).want(200).list("clustertemplates"); len(list) != 2 || list[0]["uuid"] != uuid && list[1]["uuid"] != uuid {
+				t.Errorf("%v", list)
+			}
+			b.server.o.Client = interceptor.NewClient(b.kube, interceptor.Funcs{Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error { return lost }})
+			if a := b.do(member, http.MethodPatch, templates+"/"+uuid, []object{patchOp("replace", "/name", "new")}).want(503); a.header.Get("Retry-After") == "" {
+				t.Errorf("%v", a.header)
+			}
+		})
+	}
+}
+
+// Somebody else's object of the name stays whose it is, also after a leader was lost.
+func TestAnObjectOfSomebodyElseIsAConflict(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.template() // the namespace is there
+	first := true
+	b.server.o.Client = interceptor.NewClient(b.kube, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+		if template, ok := o.(*v1alpha1.ClusterTemplate); ok && first {
+			first = false
+			other := template.DeepCopy()
+			other.Annotations[v1alpha1.AnnotationCreatedAt] = "2001-01-01T00:00:00Z"
+			b.must(c.Create(ctx, other, opts...))
+			return apierrors.NewInternalError(errors.New("etcdserver: leader changed"))
+		}
+		return c.Create(ctx, o, opts...)
+	}})
+	if a := b.do(member, http.MethodPost, templates, templateBody()); a.status == http.StatusCreated {
+		t.Errorf("it was made: %s", a.text)
+	}
+}
+
 // Two writers at a time: the change is made again on the newest object.
 func TestConflictIsRetried(t *testing.T) {
 	t.Parallel()

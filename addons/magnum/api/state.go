@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+	"github.com/slipway-sh/slipway/internal/kube"
 )
 
 const (
@@ -21,25 +22,57 @@ const (
 	seeTime = 5 * time.Second
 	// maxConflicts is how often a change is made again on a newer object.
 	maxConflicts = 8
+	// maxStores and storePause bound how long a creation is repeated: etcd elects a leader
+	// within a second or two.
+	maxStores  = 8
+	storePause = 500 * time.Millisecond
 )
 
 // create writes a new object and waits until reads have it. The project's
 // namespace is made when it is missing.
 func (c *call) create(o client.Object, project string) error {
-	kube := c.s.o.Client
 	o.SetAnnotations(map[string]string{v1alpha1.AnnotationCreatedAt: c.s.o.Now().UTC().Format(time.RFC3339Nano)})
-	err := kube.Create(c.ctx(), o)
+	err := c.store(o)
 	if apierrors.IsNotFound(err) {
 		if err := c.makeNamespace(project); err != nil {
 			return err
 		}
-		err = kube.Create(c.ctx(), o)
+		err = c.store(o)
 	}
 	if err != nil {
 		return fmt.Errorf("creating %T: %w", o, err)
 	}
 	c.s.see(c.ctx(), o, false)
 	return nil
+}
+
+// store creates an object. While control planes are replaced, etcd changes its leader, and the
+// API server fails what it may have stored: a client that asked again would have it twice. So
+// the creation is repeated here, and an object that is there by then is ours if it was made
+// at the same nanosecond.
+func (c *call) store(o client.Object) error {
+	for try := 1; ; try++ {
+		err := c.s.o.Client.Create(c.ctx(), o)
+		if try > 1 && apierrors.IsAlreadyExists(err) {
+			there := o.DeepCopyObject().(client.Object)
+			if c.s.o.Client.Get(c.ctx(), client.ObjectKeyFromObject(o), there) == nil &&
+				there.GetAnnotations()[v1alpha1.AnnotationCreatedAt] == o.GetAnnotations()[v1alpha1.AnnotationCreatedAt] {
+				o.SetUID(there.GetUID())
+				o.SetResourceVersion(there.GetResourceVersion())
+				o.SetGeneration(there.GetGeneration())
+				o.SetCreationTimestamp(there.GetCreationTimestamp())
+				return nil
+			}
+		}
+		if err == nil || !kube.Unsettled(err) || try == maxStores {
+			return err
+		}
+		select {
+		case <-c.ctx().Done():
+			return err
+		case <-time.After(storePause):
+		}
+	}
 }
 
 func (c *call) makeNamespace(project string) error {
