@@ -9,7 +9,7 @@ type Addons struct {
 // Velero backs up the objects of the management cluster to a bucket of S3. The bundle must have it: `slipway bundle build --with velero`.
 type Velero struct {
 	// Bucket, which must exist.
-	Bucket string `json:"bucket" schema:"required,minLength=3"`
+	Bucket string `json:"bucket" schema:"required"`
 	// Prefix in the bucket. Empty: the environment's name.
 	Prefix string `json:"prefix,omitempty"`
 	// URL of an S3 server that is not Amazon's.

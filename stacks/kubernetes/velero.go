@@ -10,7 +10,6 @@ import (
 
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -97,38 +96,11 @@ func (k veleroKind) settle(ctx context.Context, in VeleroInputs) (VeleroState, e
 	if err != nil {
 		return k.blank(in), err
 	}
-	return k.blank(in), InstallVelero(ctx, on, definitions, settings, tell)
-}
-
-// InstallVelero applies Velero and its definitions to a cluster, and waits until it is available.
-func InstallVelero(ctx context.Context, on *kube.Cluster, definitions []*unstructured.Unstructured, settings velero.Settings, tell func(string)) error {
 	tell("applying")
-	if err := ApplyVelero(ctx, on, definitions, settings); err != nil {
-		return err
+	if err := velero.Apply(ctx, on, definitions, settings); err != nil {
+		return k.blank(in), err
 	}
-	return on.WaitAvailable(ctx, []types.NamespacedName{velero.Deployment()}, tell)
-}
-
-// ApplyVelero is InstallVelero without the wait.
-func ApplyVelero(ctx context.Context, on *kube.Cluster, definitions []*unstructured.Unstructured, settings velero.Settings) error {
-	objects, err := velero.Objects(settings)
-	if err != nil {
-		return err
-	}
-	if !settings.Restore {
-		if err := revokeRestore(ctx, on); err != nil {
-			return err
-		}
-	}
-	return on.ApplyObjects(ctx, append(definitions, objects...))
-}
-
-// revokeRestore takes back the right to write everything.
-func revokeRestore(ctx context.Context, on *kube.Cluster) error {
-	if err := on.Typed.RbacV1().ClusterRoleBindings().Delete(ctx, velero.RestoreBinding, metav1.DeleteOptions{}); err != nil && !kube.Absent(err) {
-		return fmt.Errorf("removing Velero's right to restore: %w", err)
-	}
-	return nil
+	return k.blank(in), on.WaitAvailable(ctx, []types.NamespacedName{velero.Deployment()}, tell)
 }
 
 // veleroDefinitions reads the definitions of the bundle's Velero.
@@ -160,29 +132,5 @@ func (k veleroKind) remove(ctx context.Context, state VeleroState) error {
 	if err != nil {
 		return err
 	}
-	return RemoveVelero(ctx, on)
-}
-
-// RemoveVelero takes the server, its login and its rights from a cluster.
-func RemoveVelero(ctx context.Context, on *kube.Cluster) error {
-	steps := []func() error{
-		func() error {
-			return on.Typed.AppsV1().Deployments(velero.Namespace).Delete(ctx, velero.Name, metav1.DeleteOptions{})
-		},
-		func() error {
-			return on.Typed.CoreV1().Secrets(velero.Namespace).Delete(ctx, velero.Login, metav1.DeleteOptions{})
-		},
-		func() error {
-			return on.Typed.RbacV1().ClusterRoleBindings().Delete(ctx, "velero-backup", metav1.DeleteOptions{})
-		},
-		func() error {
-			return on.Typed.RbacV1().RoleBindings(velero.Namespace).Delete(ctx, velero.Name, metav1.DeleteOptions{})
-		},
-	}
-	for _, step := range steps {
-		if err := step(); err != nil && !kube.Absent(err) {
-			return fmt.Errorf("removing Velero: %w", err)
-		}
-	}
-	return revokeRestore(ctx, on)
+	return velero.Remove(ctx, on)
 }
