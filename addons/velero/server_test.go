@@ -272,7 +272,9 @@ func (w *world) restores() {
 	}
 	w.settings.Restore = false
 	w.fine(velero.Apply(w.Context(), w.on, w.definitions, w.settings))
-	w.refused("writes", func() error { return w.itself().Typed.CoreV1().ConfigMaps("default").Delete(w.Context(), "kept", metav1.DeleteOptions{}) })
+	w.refused("writes", func() error {
+		return w.itself().Typed.CoreV1().ConfigMaps("default").Delete(w.Context(), "kept", metav1.DeleteOptions{})
+	})
 }
 
 // removed expects that nothing is left that Velero could read with.
