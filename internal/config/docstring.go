@@ -18,7 +18,7 @@ var (
 	environmentSource string
 	//go:embed seed.go
 	seedSource string
-	//go:embed management.go
+	//go:embed management.go addons.go
 	managementSource string
 	//go:embed magnum.go
 	magnumSource string
