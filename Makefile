@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals magnum-databases console-test upgrade-test disaster-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals magnum-databases console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -164,6 +164,15 @@ upgrade-test: bundle
 # Parts of an environment are lost one after the other, and come back by slipway recover.
 disaster-test: bundle
 	SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -run TestDisasters -v ./test/e2e
+
+# Velero of a bundle of its own, on a real API server and a real S3 server, for four minutes.
+# Nothing else may listen on port 8080: Velero does, and cannot be told otherwise.
+VELERO ?= bin/velero
+
+velero-test: bundle build
+	GOBIN=$(abspath bin) go install $(S3_SERVER)
+	$(SLIPWAY) bundle build --dir $(VELERO) --only velero,velero-plugin-for-aws,velero-crds
+	SLIPWAY_VELERO=$(abspath $(VELERO)) SLIPWAY_S3_SERVER=$(abspath bin/versitygw) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 20m -v ./addons/velero
 
 # An environment whose seed is a container of Podman. CI has no time for another one, and
 # no room for a second set of images.

@@ -10,6 +10,7 @@
 //   - janitor: deletes what a deleted cluster left in OpenStack
 //   - monitoring: alerts for the operator of Prometheus
 //   - magnum: the Magnum-compatible API and its controllers
+//   - velero: Velero, for those who have it
 //   - tacker: VNF packages by which OpenStack Tacker manages clusters, and the receiver of their credentials
 //   - openstackcluster: the chart of a workload cluster
 //

@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/clusterctl"
 	"github.com/slipway-sh/slipway/addons/controllers"
 	"github.com/slipway-sh/slipway/addons/scheduledbackup"
+	"github.com/slipway-sh/slipway/addons/velero"
 	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/localseed"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
@@ -43,6 +44,9 @@ type Equipment struct {
 	// Backup are the settings of the management cluster's own backups, without their login
 	// to the cloud; nil if it makes none.
 	Backup *scheduledbackup.Settings
+	// Velero are the settings of Velero, nil if there is none, and the bundle's release of it.
+	Velero        *velero.Settings
+	VeleroRelease string
 	// Cloud is how clusters log in to OpenStack; the credential comes from the
 	// program.
 	Cloud Cloud

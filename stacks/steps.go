@@ -42,6 +42,8 @@ const (
 	// StepManagementMove is there while the management cluster looks after
 	// itself: without it the seed does.
 	StepManagementMove = "management-move"
+	// StepVelero is Velero, if the environment file asks for it.
+	StepVelero = "velero"
 	// StepBackupCredential is what the management cluster's own backups log in with.
 	StepBackupCredential = "backup-login"
 	// StepSeedBackupCredential is what the backups of the seed's datastore log in with.

@@ -46,9 +46,9 @@ func AllOf(v Versions) []Component {
 	return all
 }
 
-// Find returns the component of that name.
+// Find returns the component of that name, be it optional or not.
 func Find(name string) (Component, bool) {
-	for _, c := range All() {
+	for _, c := range Known(DefaultVersions()) {
 		if c.Name == name {
 			return c, true
 		}

@@ -41,6 +41,8 @@ const (
 	HelmVersion           = "v3.19.5"
 	KustomizeVersion      = "v5.7.1"
 	K9sVersion            = "v0.50.18"
+	VeleroVersion         = "v1.18.3"
+	VeleroPluginVersion   = "v1.14.3"
 )
 
 // Versions are the versions of a bundle's parts.
@@ -72,6 +74,9 @@ type Versions struct {
 	Helm           string
 	Kustomize      string
 	K9s            string
+	// Velero and its plugin are optional items.
+	Velero       string
+	VeleroPlugin string
 }
 
 // DefaultVersions are the versions that were tested together.
@@ -103,6 +108,8 @@ func DefaultVersions() Versions {
 		Helm:           HelmVersion,
 		Kustomize:      KustomizeVersion,
 		K9s:            K9sVersion,
+		Velero:         VeleroVersion,
+		VeleroPlugin:   VeleroPluginVersion,
 	}
 }
 
@@ -135,6 +142,8 @@ func (v *Versions) parts() map[string]*string {
 		"helm":                      &v.Helm,
 		"kustomize":                 &v.Kustomize,
 		"k9s":                       &v.K9s,
+		"velero":                    &v.Velero,
+		"velero-plugin-for-aws":     &v.VeleroPlugin,
 	}
 }
 

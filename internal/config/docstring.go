@@ -16,6 +16,8 @@ var (
 	backupSource string
 	//go:embed environment.go
 	environmentSource string
+	//go:embed addons.go
+	addonsSource string
 	//go:embed seed.go
 	seedSource string
 	//go:embed management.go
@@ -27,7 +29,7 @@ var (
 // docstrings are the comments of types ("Seed") and fields ("Seed.Image").
 func docstrings() (map[string]string, error) {
 	docs := map[string]string{}
-	for name, source := range map[string]string{"backup.go": backupSource, "environment.go": environmentSource, "seed.go": seedSource, "management.go": managementSource, "magnum.go": magnumSource} {
+	for name, source := range map[string]string{"backup.go": backupSource, "environment.go": environmentSource, "seed.go": seedSource, "management.go": managementSource, "addons.go": addonsSource, "magnum.go": magnumSource} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
 		if err != nil {
 			return nil, fmt.Errorf("reading the docstrings: %w", err)

@@ -23,6 +23,8 @@ type ManagementCluster struct {
 	Kubeconfig *Kubeconfig `json:"kubeconfig,omitempty"`
 	// Pod network. `flannel` is in the bundle, `calico` and `cilium` are fetched from their chart repositories.
 	CNI string `json:"cni" default:"flannel" schema:"enum=flannel|calico|cilium"`
+	// Programs that are installed on the management cluster on request.
+	Addons Addons `json:"addons"`
 	// Helm chart of the cluster. Empty: Slipway's own.
 	Chart *Chart `json:"chart,omitempty"`
 	// Additional values of the chart (docs/guides/openstack-cluster-chart.md). They override the values that the other settings produce.

@@ -60,6 +60,9 @@ func TestSettingsThatContradict(t *testing.T) {
 		"nowhere to move to":      {"seed: {role: pivot}", "seed.role: there is no management cluster to pivot to"},
 		"short overlap":           {"managementCluster: {}, magnum: {credentialOverlap: 30s}", "magnum.credentialOverlap: 30s is too short"},
 		"unknown role":            {"managementCluster: {}, seed: {role: temporary}", "seed.role: \"temporary\" is not a valid value"},
+		"a short Velero":          {"managementCluster: {addons: {velero: {bucket: abc, credentialsFile: a, schedule: {keepFor: 5m}}}}", "velero.schedule.keepFor: 5m0s is too short"},
+		"no cron of Velero":       {"managementCluster: {addons: {velero: {bucket: abc, credentialsFile: a, schedule: {cron: nightly}}}}", "velero.schedule.cron: \"nightly\" is not a cron expression"},
+		"Velero without a bucket": {"managementCluster: {addons: {velero: {credentialsFile: a}}}", "addons.velero.bucket: this is required"},
 		"empty tag":               {"tags: ['']", "spec.tags[0]: this is required"},
 	} {
 		_, err := layers(head + "spec: {" + test.spec + "}\n")

@@ -23,6 +23,9 @@ func (v *validator) management(e *Environment) {
 	if k := m.Kubeconfig; k != nil && k.Token != nil && time.Duration(k.Token.Lifetime) < 10*time.Minute {
 		v.add(at.Child("kubeconfig", "token", "lifetime"), "write 10m or more", "Kubernetes issues no token for less than 10 minutes")
 	}
+	if a := m.Addons.Velero; a != nil && time.Duration(a.Schedule.KeepFor) < time.Hour {
+		v.add(at.Child("addons", "velero", "schedule", "keepFor"), "write 1h or more", "%s is too short: a backup would be gone before the next", time.Duration(a.Schedule.KeepFor))
+	}
 	seen := map[string]bool{}
 	for i, group := range m.NodeGroups {
 		at := at.Child("nodeGroups").Index(i).Child("name")

@@ -22,6 +22,7 @@ func TestNamespacesOfAddonsAreLeftToUp(t *testing.T) {
 		object("v1", "ConfigMap", "shop", "values"),
 		object("v1", "ConfigMap", "kube-flannel", "kube-flannel-cfg"),
 		object("v1", "Secret", "openstack-system", "cloud-config"),
+		object("v1", "Secret", "velero", "cloud-credentials"),
 	}}
 	wanted, out, err := Choose(s, Scope{Own: "default/demo"})
 	if err != nil {
@@ -37,7 +38,7 @@ func TestNamespacesOfAddonsAreLeftToUp(t *testing.T) {
 	if !restored["Cluster shop/shop"] || !restored["ConfigMap shop/values"] || len(restored) != 2 {
 		t.Errorf("restored %v", restored)
 	}
-	for _, object := range []string{"Cluster default/demo", "ConfigMap kube-flannel/kube-flannel-cfg", "Secret openstack-system/cloud-config"} {
+	for _, object := range []string{"Cluster default/demo", "ConfigMap kube-flannel/kube-flannel-cfg", "Secret openstack-system/cloud-config", "Secret velero/cloud-credentials"} {
 		if skipped[object] == "" {
 			t.Errorf("%s is not left out: %v", object, skipped)
 		}

@@ -17,6 +17,7 @@ func Resources(folder *bundle.Folder, watch Watch, console Console, datastore Da
 		infer.Resource(&k3s{controller[K3sInputs, K3sState]{k3sKind{watch, console, folder, datastore}}}),
 		infer.Resource(&clusterAPI{controller[ClusterAPIInputs, ClusterAPIState]{clusterAPIKind{folder}}}),
 		infer.Resource(&ownControllers{controller[ControllersInputs, ControllersState]{controllersKind{}}}),
+		infer.Resource(&veleroAddon{controller[VeleroInputs, VeleroState]{veleroKind{folder}}}),
 		infer.Resource(&magnum{controller[MagnumInputs, MagnumState]{magnumKind{}}}),
 		infer.Resource(&workloadCluster{controller[ClusterInputs, ClusterState]{clusterKind{console, seeds}}}),
 		infer.Resource(&readyCluster{controller[ReadyClusterInputs, ReadyClusterState]{readyClusterKind{console, seeds}}}),

@@ -93,6 +93,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
+	if held, err := p.recovering(ctx); err != nil || held {
+		return reconcile.Result{RequeueAfter: recoveringPause}, err
+	}
 	p.cluster = p.cluster.DeepCopy()
 	p.stored = p.cluster.Status.DeepCopy()
 	if err := p.readGroups(ctx); err != nil {
@@ -108,6 +111,20 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: firstPause}, nil
 	}
 	return reconcile.Result{RequeueAfter: p.again}, err
+}
+
+// recoveringPause is when a cluster that is held is looked at again; its release is an event.
+const recoveringPause = time.Minute
+
+// recovering says that recovery or an undo holds the cluster: what Cluster API has of it is
+// from a backup and not proved yet. A pause alone does not keep Helm from writing it.
+func (p *pass) recovering(ctx context.Context) (bool, error) {
+	cluster, err := get(ctx, p.client, capiCluster(), p.key.Namespace, p.cluster.Stack())
+	if err != nil || cluster == nil {
+		return false, err
+	}
+	_, held := cluster.GetAnnotations()[v1alpha1.AnnotationRecovering]
+	return held, nil
 }
 
 func (r *reconciler) forget(key types.NamespacedName) {

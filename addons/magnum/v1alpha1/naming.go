@@ -30,6 +30,9 @@ const (
 	// AnnotationHeld is on objects that somebody else looks after: Slipway shows
 	// them and touches nothing. See [Held].
 	AnnotationHeld = Group + "/held"
+	// AnnotationRecovering is on Cluster API's objects that recovery or an undo holds until
+	// all is proved (recovery.AnnotationHeld).
+	AnnotationRecovering = "recovery.slipway.sh/held"
 	// AnnotationFormerID is Magnum's id of an object that was moved in.
 	AnnotationFormerID = Group + "/former-id"
 	// LabelProject, LabelUser and LabelCluster are put on namespaces and

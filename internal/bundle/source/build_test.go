@@ -281,12 +281,15 @@ func TestKilledBuildGoesOnWhereItWas(t *testing.T) {
 
 func TestUnknownItemsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 	t.Parallel()
-	_, err := choose(recipes(), []string{"kubelt", "kubelet", "kube-api"})
+	_, err := choose(recipes(), Options{Only: []string{"kubelt", "kubelet", "kube-api"}, With: []string{"velro"}})
 	all := fault.All(err)
-	if len(all) != 2 || fault.ExitCode(err) != fault.ExitUsage {
+	if len(all) != 3 || fault.ExitCode(err) != fault.ExitUsage {
 		t.Fatalf("errors %v with exit code %d", all, fault.ExitCode(err))
 	}
-	if remedy := fault.Remedy(all[1]); !strings.Contains(remedy, "kube-apiserver") {
+	if remedy := fault.Remedy(all[0]); !strings.Contains(remedy, "velero") {
+		t.Errorf("remedy %q does not name the options", remedy)
+	}
+	if remedy := fault.Remedy(all[2]); !strings.Contains(remedy, "kube-apiserver") {
 		t.Errorf("remedy %q does not name the item that was meant", remedy)
 	}
 }
@@ -337,13 +340,39 @@ func TestExplainNamesKnownCauses(t *testing.T) {
 func TestEveryComponentHasARecipeOrAReason(t *testing.T) {
 	t.Parallel()
 	all := recipes()
-	for _, c := range component.All() {
+	for _, c := range component.Known(component.DefaultVersions()) {
 		if _, ok := all[c.Name]; ok == (c.Unbuildable != "") {
 			t.Errorf("%s: recipe %t, reason %q", c.Name, ok, c.Unbuildable)
 		}
 	}
 	if _, err := keys(all, "go1.26"); err != nil {
 		t.Error(err)
+	}
+}
+
+// What is optional costs a build nothing that did not ask for it.
+func TestOptionsAreBuiltOnRequest(t *testing.T) {
+	t.Parallel()
+	usual, err := choose(recipes(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := choose(recipes(), Options{With: []string{component.OptionVelero}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := choose(recipes(), Options{Only: []string{"kubectl"}, With: []string{component.OptionVelero}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := []string{component.VeleroImage, component.VeleroPluginImage, component.VeleroDefinitions}
+	for _, item := range items {
+		if slices.Contains(usual, item) || !slices.Contains(more, item) {
+			t.Errorf("%s: in the usual build %t, asked for %t", item, slices.Contains(usual, item), slices.Contains(more, item))
+		}
+	}
+	if len(more) != len(usual)+len(items) || !slices.Equal(alone, append([]string{"kubectl"}, items...)) {
+		t.Errorf("%d items besides %d; with one named item %v", len(more), len(usual), alone)
 	}
 }
 

@@ -32,7 +32,7 @@ func HostPackages() []string {
 // Preflight checks what a build needs of the host before anything is made. All
 // findings come at once, with fault.ExitPreflight.
 func Preflight(ctx context.Context, o Options) error {
-	names, err := choose(recipes(), o.Only)
+	names, err := choose(recipes(), o)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ type Options struct {
 	// Only names the items to build, with what they are made of; empty means all.
 	// Named items are checked byte by byte before they count as built.
 	Only []string
+	// With names options, whose items are built besides; without Only, that is besides all others.
+	With []string
 	// Force builds the chosen items even if nothing changed.
 	Force bool
 	// Jobs bounds how many recipes run at once; 0 lets DefaultJobs decide.
@@ -113,7 +115,7 @@ func Build(ctx context.Context, folder *bundle.Folder, o Options) (Report, error
 
 func build(ctx context.Context, folder *bundle.Folder, o Options, all map[string]recipe) (Report, error) {
 	begin := time.Now()
-	wanted, err := choose(all, o.Only)
+	wanted, err := choose(all, o)
 	if err != nil {
 		return Report{}, err
 	}
@@ -135,11 +137,12 @@ func build(ctx context.Context, folder *bundle.Folder, o Options, all map[string
 
 // choose returns the names to build. Every unknown name and every name without
 // a recipe is an error.
-func choose(all map[string]recipe, only []string) ([]string, error) {
-	if len(only) == 0 {
-		return buildable(all), nil
+func choose(all map[string]recipe, o Options) ([]string, error) {
+	more, unknown := optional(o.With)
+	if len(o.Only) == 0 {
+		return append(buildable(all), more...), unknown
 	}
-	var wrong []error
+	only, wrong := slices.Concat(o.Only, more), []error{unknown}
 	for _, name := range only {
 		component, known := component.Find(name)
 		_, buildable := all[name]
@@ -151,6 +154,23 @@ func choose(all map[string]recipe, only []string) ([]string, error) {
 		}
 	}
 	return only, errors.Join(wrong...)
+}
+
+// optional are the items of options.
+func optional(names []string) ([]string, error) {
+	var items []string
+	var wrong []error
+	for _, name := range names {
+		i := slices.IndexFunc(component.Options(), func(o component.Option) bool { return o.Name == name })
+		if i < 0 {
+			wrong = append(wrong, fault.Usage("option "+name, errors.New("unknown"), "the options are: "+component.OptionVelero))
+			continue
+		}
+		for _, c := range component.Options()[i].Items {
+			items = append(items, c.Name)
+		}
+	}
+	return items, errors.Join(wrong...)
 }
 
 // closest is the advice for a misspelt name.

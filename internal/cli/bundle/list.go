@@ -56,7 +56,7 @@ func catalogue(bill *bundle.Bill) ([]entry, error) {
 		return nil, err
 	}
 	var entries []entry
-	for _, c := range component.All() {
+	for _, c := range component.Known(component.DefaultVersions()) {
 		e := entry{Name: c.Name, Kind: c.Kind, Version: c.Version, License: c.License, Ref: c.Ref, State: "absent", Buildable: c.Unbuildable == ""}
 		_, e.Pullable = pins.Pin(c.Name)
 		if item := bill.Item(c.Name); item != nil {

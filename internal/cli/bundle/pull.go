@@ -132,7 +132,7 @@ func pullable(versions component.Versions, only []string, pins *component.Pins) 
 
 // named returns the components of those names; each unknown one is an error.
 func named(versions component.Versions, names []string) ([]component.Component, error) {
-	all := component.AllOf(versions)
+	all := component.Known(versions)
 	var components []component.Component
 	var unknown []error
 	for _, name := range names {

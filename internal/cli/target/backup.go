@@ -88,16 +88,21 @@ func said(r rhythm.Rhythm) (every, cron string) {
 	return r.String(), ""
 }
 
-// s3Login reads a file as AWS's tools write it.
+// s3Login reads the file with the login of the scheduled backups.
 func s3Login(path string) (*scheduledbackup.S3, error) {
+	return s3LoginOf("spec.backup.schedule.s3CredentialsFile", path)
+}
+
+// s3LoginOf reads a file as AWS's tools write it, which a key of the environment file names.
+func s3LoginOf(key, path string) (*scheduledbackup.S3, error) {
 	if _, err := os.Stat(path); err != nil {
-		return nil, fault.Usage("spec.backup.schedule.s3CredentialsFile", err, "check the path in the environment file")
+		return nil, fault.Usage(key, err, "check the path in the environment file")
 	}
 	found, err := awsconfig.LoadSharedConfigProfile(context.Background(), "default", func(o *awsconfig.LoadSharedConfigOptions) { //nolint:contextcheck // it reads a file
 		o.CredentialsFiles, o.ConfigFiles = []string{path}, []string{os.DevNull}
 	})
 	if err != nil || !found.Credentials.HasKeys() {
-		return nil, fault.Usage("spec.backup.schedule.s3CredentialsFile "+path, errors.New("it has no login in the section [default]"), "write aws_access_key_id and aws_secret_access_key below [default]")
+		return nil, fault.Usage(key+" "+path, errors.New("it has no login in the section [default]"), "write aws_access_key_id and aws_secret_access_key below [default]")
 	}
 	return &scheduledbackup.S3{AccessKeyID: found.Credentials.AccessKeyID, SecretAccessKey: found.Credentials.SecretAccessKey}, nil
 }

@@ -83,6 +83,9 @@ func (t *Target) equipment(projectID string, bring bool) (stacks.Equipment, erro
 			return e, err
 		}
 	}
+	if err := t.velero(bill, &e); err != nil {
+		return e, err
+	}
 	for host, r := range spec.Registries {
 		if e.Registries[host], err = registry(r); err != nil {
 			return e, err
