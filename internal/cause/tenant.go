@@ -43,6 +43,7 @@ func (c *Cloud) ids() map[string]bool {
 	collect(own, c.Volumes, func(v Volume) string { return v.ID })
 	collect(own, c.Images, func(i Image) string { return i.ID })
 	collect(own, c.Networks, func(n Network) string { return n.ID })
+	collect(own, c.Subnets, func(s Subnet) string { return s.ID })
 	collect(own, c.Routers, func(r Router) string { return r.ID })
 	collect(own, c.SecurityGroups, func(g SecurityGroup) string { return g.ID })
 	collect(own, c.FloatingIPs, func(f FloatingIP) string { return f.ID })

@@ -44,6 +44,9 @@ type Snapshot struct {
 	KeyPairs       []Resource       `json:"keyPairs"`
 	Credentials    []CredentialInfo `json:"applicationCredentials"`
 	Balancers      []BalancerInfo   `json:"loadBalancers"`
+	// Listeners and Pools are in a diagnosis only.
+	Listeners []ListenerInfo `json:"listeners,omitempty"`
+	Pools     []PoolInfo     `json:"pools,omitempty"`
 	// Ports are in a diagnosis and in an inventory only.
 	Ports     []PortInfo          `json:"ports,omitempty"`
 	Providers []string            `json:"loadBalancerProviders"`
