@@ -31,7 +31,7 @@ func imageRules() []Rule {
 			fault: regexp.MustCompile(`(?i)flavor's (disk|memory|ram) is (too small|smaller)|disk is too small for`)},
 		{ID: "key-pair-missing", Layer: "Nova", Ending: Outside, Meaning: "The key pair of the machines does not exist for the user of the credential.",
 			Fix:   "create it with openstack keypair create, as the user of the cluster's credential, or leave it out" + fix,
-			words: regexp.MustCompile(`(?i)invalid key_?name|key ?pair .*not (be )?found`)},
+			words: regexp.MustCompile(`(?i)invalid key_?name|key ?pair .*not (be )?found`), find: missingKeyPair},
 		{ID: "server-group-refused", Layer: "Nova", Ending: Outside, Meaning: "The cloud refuses the server group of the machines.", kind: "ServerGroup",
 			Fix:   "choose another policy for the server group; its controller asks again when the group changes",
 			words: regexp.MustCompile(`(?i)server group .*(could not be found|not found)|no server group with name (?P<object>\S+) could be found|anti-affinity .*(violat|not)`)},
@@ -52,6 +52,24 @@ func missingFlavor(v *scene) []hit {
 		}
 		object := v.under(refOf(infra), Ref{Kind: "flavor", Name: name})
 		hits = append(hits, hit{object: object, cause: "Nova does not offer it to the project", source: "Nova", evidence: []string{"Nova: no flavor " + name}})
+	}
+	return hits
+}
+
+// missingKeyPair are the key pairs of machines without a server that the user of the
+// credential does not have: key pairs are of users, and not of projects.
+func missingKeyPair(v *scene) []hit {
+	if !v.Cloud.knows(ListKeyPairs) || v.Cloud == nil || v.Cloud.Project == "" {
+		return nil
+	}
+	var hits []hit
+	for _, infra := range v.waiting() {
+		name := text(infra, "spec", "sshKeyName")
+		if name == "" || slices.Contains(v.Cloud.KeyPairs, name) {
+			continue
+		}
+		object := v.under(refOf(infra), Ref{Kind: "key pair", Name: name})
+		hits = append(hits, hit{object: object, cause: "the user of the cluster's credential has no such key pair", source: "Nova", evidence: []string{"Nova: no key pair " + name}})
 	}
 	return hits
 }

@@ -261,7 +261,7 @@ func Closer(s Snapshot) (d Details) {
 			d.Consoles = append(d.Consoles, m.nova.ID)
 		}
 	}
-	if b := v.api(); b != nil && b.Provisioning == "ACTIVE" && b.Operating != "ONLINE" && b.Operating != "NO_MONITOR" {
+	if b := v.api(); b != nil && b.Provisioning == "ACTIVE" && (b.Operating != "ONLINE" && b.Operating != "NO_MONITOR" || v.thin(*b)) {
 		d.Balancers = append(d.Balancers, b.ID)
 	}
 	return d

@@ -11,6 +11,10 @@ func nestedInt(o map[string]any, path ...string) (int64, bool, error) {
 	return unstructured.NestedInt64(o, path...)
 }
 
+func nestedMap(o map[string]any, path ...string) (map[string]any, bool, error) {
+	return unstructured.NestedMap(o, path...)
+}
+
 func nestedSlice(o map[string]any, path ...string) ([]any, bool, error) {
 	return unstructured.NestedSlice(o, path...)
 }
