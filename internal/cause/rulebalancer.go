@@ -17,6 +17,9 @@ func balancerRules() []Rule {
 		{ID: "load-balancer-error", Layer: "Octavia", Ending: Outside, Meaning: "Octavia put the load balancer of the Kubernetes API into ERROR.",
 			Fix: "try openstack loadbalancer failover LOAD-BALANCER, or delete it with openstack loadbalancer delete --cascade LOAD-BALANCER so that Cluster API creates another; if that fails too, ask the cloud's operator about Octavia",
 			find: balancers(func(v *scene, b Balancer) (string, bool) {
+				if v.silent(b) {
+					return "its operating status is ERROR, although members are ONLINE", true
+				}
 				if words, is := v.part(b, func(provisioning string, _ bool) (string, bool) { return provisioning, provisioning == "ERROR" }); is && b.Provisioning != "ERROR" {
 					return words, true
 				}
@@ -97,20 +100,16 @@ func downMembers(v *scene) []hit {
 		machines = append(machines, v.members[i].machine.GetName())
 	}
 	if len(down) == 0 {
-		return v.silentBalancer(*b, object)
+		return nil
 	}
 	return []hit{{object: object, cause: strings.Join(down, "; "), source: "Octavia", evidence: down, machines: machines}}
 }
 
-// silentBalancer is a hit if a load balancer itself is not well, although its members are: all
+// silent reports whether a load balancer itself is not well, although its members are: all
 // its amphorae are down, say. Its members are known only if it was looked at closer.
-func (v *scene) silentBalancer(b Balancer, object Ref) []hit {
+func (v *scene) silent(b Balancer) bool {
 	well := func(m Member) bool { return m.Operating == "ONLINE" || m.Operating == "NO_MONITOR" }
-	if b.Operating != "ERROR" || b.Disabled || len(b.Members) == 0 || !slices.ContainsFunc(b.Members, well) || len(v.serves()) == 0 {
-		return nil
-	}
-	words := "its operating status is ERROR, although members are ONLINE"
-	return []hit{{object: object, cause: words, source: "Octavia", evidence: []string{"Octavia: load balancer " + b.Name + ": " + words}}}
+	return b.Operating == "ERROR" && !b.Disabled && b.Provisioning != "ERROR" && slices.ContainsFunc(b.Members, well) && len(v.serves()) > 0 && v.completeWhenAsked()
 }
 
 // is reports whether a machine is a member of a load balancer.

@@ -3,6 +3,7 @@ package cause
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,7 +27,7 @@ func goneRules() []Rule {
 		{ID: "port-missing", Layer: "Neutron", Ending: Outside, healthCheck: true, Meaning: "A running server has no port: somebody deleted or detached it.",
 			Fix: "delete the Machine so that Cluster API creates another: kubectl delete machine NAME", find: portless},
 		{ID: "router-without-interface", Layer: "Neutron", Ending: Outside, Meaning: "The router of the cluster is not connected to the network of the machines, so they reach nothing outside it.",
-			Fix: "connect it again with openstack router add subnet ROUTER SUBNET", find: detachedRouter},
+			Fix: "connect it again with openstack router add subnet ROUTER SUBNET", find: detachedRouter, words: regexp.MustCompile(`(?i)external network \S+ is not reachable from subnet`)},
 		{ID: "mtu-too-large", Layer: "Neutron", Ending: Outside, Meaning: "Packets of pods are larger than the network of the machines carries: small answers come through, and large ones vanish.",
 			Fix: "set clusterNetworking.internalNetwork.mtu of the cluster to the network's MTU (openstack network show), and restart the pods", find: largePackets},
 	}

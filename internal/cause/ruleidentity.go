@@ -37,6 +37,9 @@ func identityRules() []Rule {
 			Fix:   "give the user the role again with openstack role add, then make a new credential",
 			find:  withoutRole,
 			words: regexp.MustCompile(`(?i)policy does not allow|not authorized to perform|\b403\b.*forbidden|got 403 instead|rule:\S+ is disallowed`)},
+		{ID: "token-refused", Layer: layerIdentity, Ending: Outside, Operator: true, Meaning: "Services of the cloud refuse tokens that Keystone has just issued: their clocks differ from Keystone's, or they cannot ask it.",
+			Fix:  "ask the cloud's operator about the clocks of the controllers, Keystone's keys for tokens, and the services' own login; everything resumes by itself then",
+			find: unserved("401")},
 		{ID: "keystone-absent", Layer: layerIdentity, Ending: Outside, Meaning: "There is no Keystone at the auth_url of the cluster's credential.",
 			Fix:  "correct auth_url, or ask the cloud's operator where Keystone is",
 			find: refused(func(r Refusal) bool { return r.Status == 404 && !gone.MatchString(r.Words) })},
@@ -90,18 +93,29 @@ func has(words string, any ...string) bool {
 // withoutRole is a hit if Keystone refuses the login for want of a role, or if services that
 // every cluster needs do.
 func withoutRole(v *scene) []hit {
-	if hits := refused(func(r Refusal) bool { return r.Status == 403 })(v); len(hits) > 0 || v.Cloud == nil {
+	if hits := refused(func(r Refusal) bool { return r.Status == 403 })(v); len(hits) > 0 {
 		return hits
 	}
-	var words []string
-	for _, u := range v.Cloud.Missing {
-		if (u.What == ListServers || u.What == ListPorts) && strings.Contains(u.Why, "403") {
-			words = append(words, requestID.ReplaceAllString(oneLine(u.Why), ""))
+	return unserved("403")(v)
+}
+
+// unserved is a hit if both Nova and Neutron answer with a status, though Keystone lets the
+// credential in. One of them alone is none: a credential may be restricted.
+func unserved(status string) func(*scene) []hit {
+	return func(v *scene) []hit {
+		if v.Cloud == nil || v.Cloud.Refused != nil {
+			return nil
 		}
+		var words []string
+		for _, u := range v.Cloud.Missing {
+			if (u.What == ListServers || u.What == ListPorts) && strings.Contains(u.Why, status) {
+				words = append(words, requestID.ReplaceAllString(oneLine(u.Why), ""))
+			}
+		}
+		if len(words) < 2 {
+			return nil
+		}
+		object := Ref{Kind: "credential", Name: cmp.Or(text(v.infrastructure, "spec", "identityRef", "name"), v.Cloud.Login)}
+		return []hit{{object: v.under(v.infra(), object), cause: "Nova and Neutron refuse it: " + words[0], source: "Nova and Neutron", evidence: words}}
 	}
-	if len(words) < 2 { // a credential may be restricted
-		return nil
-	}
-	object := Ref{Kind: "credential", Name: cmp.Or(text(v.infrastructure, "spec", "identityRef", "name"), v.Cloud.Login)}
-	return []hit{{object: v.under(v.infra(), object), cause: "Nova and Neutron refuse it: " + words[0], source: "Nova and Neutron", evidence: words}}
 }

@@ -24,7 +24,7 @@ func serverRules() []Rule {
 			fault: regexp.MustCompile(`(?i)no valid host|exhausted all hosts|not enough hosts|insufficient compute resources|compute resources are insufficient|insufficient PCI|PCI device request.* fail|NUMA topology cannot fit|host .* is not (up|available)`), words: regexp.MustCompile(`(?i)no valid host|not enough hosts available`)},
 		{ID: "zone-missing", Layer: "Nova", Ending: Outside, Meaning: "The availability zone of the machines does not exist, or has no host.", kind: "availability zone",
 			Fix:   "choose one of openstack availability zone list for the machines" + again,
-			words: regexp.MustCompile(`(?i)availability zone ('?(?P<object>[\w.-]+)'? )?is not available|availability zone '?(?P<volume>[\w.-]+)'? is invalid`), of: zoneOf},
+			words: regexp.MustCompile(`(?i)availability zone (?:'?(?P<object>[\w.-]+)'? )?is (?:not available|invalid)`), of: zoneOf},
 		{ID: "port-binding-failed", Layer: "Neutron", Ending: Outside, Meaning: "Neutron could not connect a port on the server's host.",
 			Fix:   "ask the cloud's operator to look at the network agent of the host" + again,
 			fault: regexp.MustCompile(`(?i)binding failed for port|failed to allocate the network|vif plugging|virtual interface creation failed`), words: regexp.MustCompile(`(?i)binding failed for port|PortBindingFailed`)},

@@ -96,7 +96,7 @@ func wholeCases() []planted {
 		on("Nova that answers 503", "cloud-service-error", "cloud service Nova", failing("compute", 503)),
 		on("Neutron that answers 500", "cloud-service-error", "cloud service Neutron", failing("network", 500)),
 		on("Octavia that answers 503", "cloud-service-error", "cloud service Octavia", failing("load-balancer", 503)),
-		on("Cinder that answers 502", "cloud-service-error", "cloud service Cinder", failing("volume", 502)),
+		on("Cinder that answers 502", "cloud-service-error", "cloud service Cinder", failing("volumev3", 502)),
 		on("Glance that limits calls", "cloud-service-error", "cloud service Glance", failing("image", 429)),
 	}
 }
