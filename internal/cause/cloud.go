@@ -29,8 +29,10 @@ type Cloud struct {
 	SecurityGroups []SecurityGroup `json:"securityGroups,omitempty"`
 	Quotas         []Quota         `json:"quotas,omitempty"`
 	FloatingIPs    []FloatingIP    `json:"floatingIPs,omitempty"`
-	Flavors        []Named         `json:"flavors,omitempty"`
+	Flavors        []Flavor        `json:"flavors,omitempty"`
 	KeyPairs       []string        `json:"keyPairs,omitempty"`
+	// Rooms are what Placement says of the hosts, for flavors that found none.
+	Rooms []Room `json:"rooms,omitempty"`
 
 	index *index // nil unless Indexed was called
 }
@@ -49,6 +51,7 @@ const (
 	ListFloatingIPs    = "floating IPs"
 	ListFlavors        = "flavors"
 	ListKeyPairs       = "key pairs"
+	ListRooms          = "room on hosts, which Placement knows"
 	ListSubnets        = "subnets"
 	ListListeners      = "listeners"
 	ListPools          = "pools"
@@ -80,10 +83,26 @@ type Failing struct {
 	Words   string `json:"words"`
 }
 
-// Named is something of which only the name matters.
-type Named struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
+// Flavor is a flavor of Nova. RAM is in MiB, Disk in GiB.
+type Flavor struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	VCPUs int    `json:"vcpus,omitempty"`
+	RAM   int    `json:"ram,omitempty"`
+	Disk  int    `json:"disk,omitempty"`
+}
+
+// Shape is what a server needs of a host: its flavor, whose disk counts unless the root disk
+// is a volume.
+type Shape struct {
+	Flavor   string `json:"flavor"`
+	OnVolume bool   `json:"onVolume,omitempty"`
+}
+
+// Room is what Placement says of the hosts for a shape: which inventory is short.
+type Room struct {
+	Shape
+	Words string `json:"words"`
 }
 
 // Server is a server of Nova.
@@ -98,6 +117,8 @@ type Server struct {
 	FaultAt time.Time `json:"faultAt,omitzero"`
 	Created time.Time `json:"created,omitzero"`
 	Updated time.Time `json:"updated,omitzero"`
+	// Flavor is the name that its flavor had when it got it.
+	Flavor string `json:"flavor,omitempty"`
 	// Locked is set if somebody locked it.
 	Locked bool `json:"locked,omitempty"`
 	// Console is the end of its console log, if it was read.

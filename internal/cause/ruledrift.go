@@ -158,6 +158,13 @@ func (v *scene) ungrouped(m member, ports []Port) string {
 		fields, _ := one.(map[string]any)
 		return fields["securityGroups"] == nil && fields["disablePortSecurity"] != true
 	}
+	if resolved, known, _ := nestedSlice(content(m.server), "status", "resolved", "ports"); known && !slices.ContainsFunc(resolved, func(one any) bool {
+		fields, _ := one.(map[string]any)
+		ids, _ := fields["securityGroups"].([]any)
+		return slices.Contains(ids, any(id))
+	}) {
+		return "" // it was made with others
+	}
 	if id == "" || m.infra == nil || len(own) > 0 && !slices.ContainsFunc(own, plain) {
 		return ""
 	}

@@ -23,7 +23,7 @@ func imageRules() []Rule {
 			Fix:   "choose one of openstack flavor list, or ask the cloud's operator for access to it",
 			words: regexp.MustCompile(`no flavors were found: name=(?P<object>\S+)|(?i:flavor (?P<id>\S+) could not be found)`),
 			not: func(v *scene, c complaint, name string) bool {
-				return !c.final && v.Cloud.knows(ListFlavors) && slices.ContainsFunc(v.Cloud.Flavors, func(f Named) bool { return f.Name == name })
+				return !c.final && v.Cloud.knows(ListFlavors) && slices.ContainsFunc(v.Cloud.Flavors, func(f Flavor) bool { return f.Name == name })
 			}, find: missingFlavor},
 		{ID: "flavor-too-small", Layer: "Nova", Ending: Outside, Meaning: "The flavor of the machines has less disk or memory than the image needs.",
 			Fix:   "choose a larger flavor, or lower min_disk and min_ram of the image",
@@ -47,7 +47,7 @@ func missingFlavor(v *scene) []hit {
 	var hits []hit
 	for _, infra := range v.waiting() {
 		name := cmp.Or(text(infra, "spec", "flavor"), text(infra, "spec", "flavorID"))
-		if name == "" || slices.ContainsFunc(v.Cloud.Flavors, func(f Named) bool { return f.Name == name || f.ID == name }) {
+		if name == "" || slices.ContainsFunc(v.Cloud.Flavors, func(f Flavor) bool { return f.Name == name || f.ID == name }) {
 			continue
 		}
 		object := v.under(refOf(infra), Ref{Kind: "flavor", Name: name})

@@ -19,7 +19,7 @@ const again = "; then delete the Machine so that Cluster API creates another: ku
 // serverRules are about Nova's servers.
 func serverRules() []Rule {
 	return []Rule{
-		{ID: "no-valid-host", Layer: "Nova", Ending: Outside, Meaning: "No host of the cloud has room for the server, or none satisfies its server group, availability zone or flavor.",
+		{ID: noHost, Layer: "Nova", Ending: Outside, Meaning: "No host of the cloud has room for the server, or none satisfies its server group, availability zone or flavor.",
 			Fix:   "choose a smaller flavor or another availability zone, relax the server group, or ask the cloud's operator for capacity" + again,
 			fault: regexp.MustCompile(`(?i)no valid host|exhausted all hosts|not enough hosts|insufficient compute resources|compute resources are insufficient|insufficient PCI|PCI device request.* fail|NUMA topology cannot fit|host .* is not (up|available)`), words: regexp.MustCompile(`(?i)no valid host|not enough hosts available`)},
 		{ID: "zone-missing", Layer: "Nova", Ending: Outside, Meaning: "The availability zone of the machines does not exist, or has no host.", kind: "availability zone",
@@ -106,6 +106,9 @@ func (v *scene) faulted(r *Rule, told map[string]bool) []hit {
 	})(v)
 	for i := range hits {
 		told[hits[i].object.ID] = true
+		if r.ID == noHost {
+			hits[i] = v.housed(hits[i])
+		}
 		at := r.fault.SubexpIndex("object")
 		if at < 0 {
 			continue

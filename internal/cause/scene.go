@@ -251,6 +251,8 @@ type Details struct {
 	Consoles []string
 	// Balancers are load balancers with members that may not be well.
 	Balancers []string
+	// Shapes are of servers that found no host.
+	Shapes []Shape
 }
 
 // Closer returns what of a cluster's own is worth a closer look.
@@ -261,6 +263,7 @@ func Closer(s Snapshot) (d Details) {
 			d.Consoles = append(d.Consoles, m.nova.ID)
 		}
 	}
+	d.Shapes = v.homeless()
 	if b := v.api(); b != nil && b.Provisioning == "ACTIVE" && (b.Operating != "ONLINE" && b.Operating != "NO_MONITOR" || v.thin(*b)) {
 		d.Balancers = append(d.Balancers, b.ID)
 	}

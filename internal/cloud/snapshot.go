@@ -180,7 +180,7 @@ func (c *Cloud) list(ctx context.Context, l listing, token Token, limit time.Dur
 	if limit > 0 {
 		within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
 		defer cancel()
-		ctx = within
+		ctx = context.WithValue(within, hasty{}, true)
 	}
 	type result struct {
 		part *Snapshot

@@ -17,7 +17,7 @@ func From(s *cloud.Snapshot) *cause.Cloud {
 	}
 	c.Failing = failing(s.Missing)
 	for _, v := range s.Servers {
-		c.Servers = append(c.Servers, cause.Server{ID: v.ID, Name: v.Name, Status: v.Status, Task: v.Task, Locked: v.Locked, Fault: v.Fault, FaultAt: v.FaultAt, Created: v.Created, Updated: v.Updated})
+		c.Servers = append(c.Servers, cause.Server{ID: v.ID, Name: v.Name, Status: v.Status, Task: v.Task, Flavor: v.Flavor, Locked: v.Locked, Fault: v.Fault, FaultAt: v.FaultAt, Created: v.Created, Updated: v.Updated})
 	}
 	network(c, s)
 	tree := newForest(s)
@@ -34,7 +34,7 @@ func From(s *cloud.Snapshot) *cause.Cloud {
 		c.Quotas = append(c.Quotas, cause.Quota{Resource: q.Resource, Limit: q.Limit, Used: q.Used})
 	}
 	for _, f := range s.Flavors {
-		c.Flavors = append(c.Flavors, cause.Named{ID: f.ID, Name: f.Name})
+		c.Flavors = append(c.Flavors, cause.Flavor{ID: f.ID, Name: f.Name, VCPUs: f.VCPUs, RAM: f.RAM, Disk: f.Disk})
 	}
 	for _, k := range s.KeyPairs {
 		c.KeyPairs = append(c.KeyPairs, k.Name)

@@ -134,7 +134,9 @@ func TestAThousandClustersAreExplainedInTime(t *testing.T) {
 		if slices.ContainsFunc(one.Findings, func(f cause.Finding) bool { return f.Reason == "no-valid-host" }) {
 			sick++
 		}
-		if one.Unseen != nil && !busy {
+		// Members may not ask Placement.
+		one.Unseen = slices.DeleteFunc(one.Unseen, func(u cause.Unseen) bool { return u.What == cause.ListRooms })
+		if len(one.Unseen) > 0 && !busy {
 			t.Fatalf("%s: not seen: %v", one.Cluster, one.Unseen)
 		}
 	}
