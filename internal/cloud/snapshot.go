@@ -148,6 +148,9 @@ func (c *Cloud) take(ctx context.Context, wanted []listing, limit time.Duration)
 	if s.Token, err = c.Token(); err != nil {
 		return nil, fmt.Errorf("reading the token: %w", err)
 	}
+	if limit > 0 && c.work != nil {
+		c.work.hurried.Store(true)
+	}
 	var mu sync.Mutex // for what several calls write: Missing, Zones, Quotas
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelCalls)
