@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -126,13 +127,20 @@ func on(fault, reason, object string, change func(*whole)) planted {
 func TestAWholeClusterIsWell(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	all := objects(t, w.whole().objects())
+	c := w.whole()
+	all := objects(t, c.objects())
 	said := w.ask(all)
 	if len(said.Balancers) != 1 || said.Balancers[0].Parts == nil || len(said.Balancers[0].Parts.Pools) != 1 || len(said.Subnets) == 0 || len(said.Missing) > 0 {
 		t.Fatalf("the cloud was not read whole: %+v", said)
 	}
 	if a := cause.Explain(cause.Snapshot{Objects: all, Cloud: said, Now: time.Now()}); len(a.Findings) > 0 {
 		t.Errorf("found %+v", a.Findings)
+	} else {
+		for _, want := range []string{"it has a listener for TCP port 6443, a pool and members", "floating IP " + c.address + " is associated", "the subnet of the machines has DHCP and a gateway"} {
+			if !slices.Contains(a.Well, want) {
+				t.Errorf("it does not say %q: %v", want, a.Well)
+			}
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -142,6 +143,9 @@ func TestAThousandClustersAreExplainedInTime(t *testing.T) {
 	}
 	if len(a.Answers) != many || sick != many/2 && !busy {
 		t.Errorf("%d answers, %d with a cause", len(a.Answers), sick)
+	}
+	if text := a.Text(); !strings.Contains(text, fmt.Sprintf("no-valid-host (%d clusters: ", many/2)) && !busy || strings.Count(text, "  reason: ") > 10 {
+		t.Errorf("one cause of all is told %d times", strings.Count(text, "  reason: "))
 	}
 	all := calls.calls()
 	t.Logf("calls for one %v, for one and all %v", one, all)
