@@ -34,6 +34,7 @@ func imageRules() []Rule {
 			words: regexp.MustCompile(`(?i)invalid key_?name|key ?pair .*not (be )?found`), find: missingKeyPair},
 		{ID: "server-group-refused", Layer: "Nova", Ending: Outside, Meaning: "The cloud refuses the server group of the machines.", kind: "ServerGroup",
 			Fix:   "choose another policy for the server group; its controller asks again when the group changes",
+			fault: regexp.MustCompile(`(?i)affinity .*(policy|group).* (was )?violated|server group .*(could not be found|not found)`),
 			words: regexp.MustCompile(`(?i)server group .*(could not be found|not found)|no server group with name (?P<object>\S+) could be found|anti-affinity .*(violat|not)`)},
 	}
 }

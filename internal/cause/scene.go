@@ -195,6 +195,9 @@ func (m member) since() time.Time {
 // under records the parent of an object in the cloud, if it has none, and returns the
 // object.
 func (v *scene) under(parent, object Ref) Ref {
+	if v.cluster != nil && object == refOf(v.cluster) {
+		return object // it is above all
+	}
 	if _, known := v.parents[object]; !known && parent != (Ref{}) && parent != object {
 		v.parents[object] = parent
 	}
@@ -264,7 +267,7 @@ func Closer(s Snapshot) (d Details) {
 		}
 	}
 	d.Shapes = v.homeless()
-	if b := v.api(); b != nil && b.Provisioning == "ACTIVE" && (b.Operating != "ONLINE" && b.Operating != "NO_MONITOR" || v.thin(*b)) {
+	if b := v.api(); b != nil && b.Provisioning == "ACTIVE" && (b.Operating != "ONLINE" && b.Operating != "NO_MONITOR" || v.thin(*b) || !v.disconnected().IsZero()) {
 		d.Balancers = append(d.Balancers, b.ID)
 	}
 	return d

@@ -25,9 +25,9 @@ import (
 // whole is all that a cluster which runs has in the cloud, made as CAPO makes it.
 type whole struct {
 	*world
-	outside, network, subnet, router, address string
-	group                                     map[string]string // by "controlplane" and "worker"
-	balancerID, vip, listener, pool, fip      string
+	outside, network, subnet, router, address    string
+	group                                        map[string]string // by "controlplane" and "worker"
+	balancerID, vip, listener, pool, member, fip string
 	// server and port are by the machine's name.
 	server, port map[string]string
 }
@@ -77,7 +77,7 @@ func (c *whole) balance() {
 	c.settled()
 	c.pool = must(pools.Create(c.Context(), c.lbs(), pools.CreateOpts{Name: balancer + "-6443", ListenerID: c.listener, Protocol: "TCP", LBMethod: "ROUND_ROBIN"}).Extract())(c.world).ID
 	c.settled()
-	must(pools.CreateMember(c.Context(), c.lbs(), c.pool, pools.CreateMemberOpts{Name: balancer + "-6443-shop-cp1", Address: "10.6.0.11", ProtocolPort: 6443}).Extract())(c.world)
+	c.member = must(pools.CreateMember(c.Context(), c.lbs(), c.pool, pools.CreateMemberOpts{Name: balancer + "-6443-shop-cp1", Address: "10.6.0.11", ProtocolPort: 6443}).Extract())(c.world).ID
 	c.settled()
 	fip := must(floatingips.Create(c.Context(), c.net(), floatingips.CreateOpts{FloatingNetworkID: c.outside, PortID: c.vip}).Extract())(c.world)
 	c.fip, c.address = fip.ID, fip.FloatingIP
@@ -161,4 +161,30 @@ func (c *whole) unrule(group string, direction rules.RuleDirection) {
 			c.ok(rules.Delete(c.Context(), c.net(), r.ID).ExtractErr())
 		}
 	}
+}
+
+// unreached is a cluster whose API Cluster API does not reach.
+const unreached = `
+kind: Cluster
+metadata: {name: shop}
+status: {observedGeneration: 2, phase: Provisioned, conditions: [{type: Available, status: "False", message: "* RemoteConnectionProbe: Remote connection probe failed, probe last succeeded at 2026-01-02T08:59:00Z"},
+  {type: RemoteConnectionProbe, status: "False", reason: ProbeFailed, message: "Remote connection probe failed, probe last succeeded at 2026-01-02T08:59:00Z", lastTransitionTime: "2026-01-02T09:00:00Z"}]}
+---
+kind: KubeadmControlPlane
+metadata: {name: shop-control-plane}
+status: {observedGeneration: 1, replicas: 1, conditions: [{type: Available, status: Unknown, reason: NotAvailable, message: "* EtcdClusterHealthy: Last successful probe at 2026-01-02T08:59:00Z", lastTransitionTime: "2026-01-02T09:00:00Z"},
+  {type: EtcdClusterHealthy, status: Unknown, reason: ConnectionDown, message: "Last successful probe at 2026-01-02T08:59:00Z", lastTransitionTime: "2026-01-02T09:00:00Z"}]}
+---
+kind: Machine
+metadata: {name: shop-w1}
+status: {phase: Running, nodeRef: {name: shop-w1}, conditions: [{type: Ready, status: Unknown, reason: ReadyUnknown, message: "* NodeHealthy: Last successful probe at 2026-01-02T08:59:00Z"},
+  {type: NodeHealthy, status: Unknown, reason: ConnectionDown, message: "Last successful probe at 2026-01-02T08:59:00Z", lastTransitionTime: "2026-01-02T09:00:00Z"}]}
+`
+
+// felt is a fault of a cluster that runs, with what Cluster API says when it does not reach it.
+func felt(p planted) planted {
+	run := p.run
+	p.fault += ", with all that follows"
+	p.run = func(w *world) string { return run(w) + "---" + unreached }
+	return p
 }

@@ -20,20 +20,23 @@ func wholeCases() []planted {
 	no, none := false, ""
 	const router, control = "router k8s-clusterapi-cluster-prod-shop", "security group k8s-cluster-prod-shop-secgroup-controlplane"
 	const subnet = "subnet k8s-clusterapi-cluster-prod-shop"
-	return []planted{
-		on("floating IP of the API moved to another port", "floating-ip-lost", "floating IP ID", func(c *whole) {
-			port := c.port["shop-w1"]
-			must(floatingips.Update(c.Context(), c.net(), c.fip, floatingips.UpdateOpts{PortID: &port}).Extract())(c.world)
-		}),
+	moved := on("floating IP of the API moved to another port", "floating-ip-lost", "floating IP ID", func(c *whole) {
+		port := c.port["shop-w1"]
+		must(floatingips.Update(c.Context(), c.net(), c.fip, floatingips.UpdateOpts{PortID: &port}).Extract())(c.world)
+	})
+	unheard := on("listener of the load balancer deleted", "load-balancer-incomplete", "load balancer "+balancer, func(c *whole) {
+		c.ok(listeners.Delete(c.Context(), c.lbs(), c.listener).ExtractErr())
+		c.settled()
+	})
+	offline := on("network disabled", "network-disabled", "network k8s-clusterapi-cluster-prod-shop", func(c *whole) {
+		must(networks.Update(c.Context(), c.net(), c.network, networks.UpdateOpts{AdminStateUp: &no}).Extract())(c.world)
+	})
+	return []planted{moved, felt(moved), unheard, felt(unheard), offline, felt(offline),
 		on("floating IP of the API disassociated", "floating-ip-lost", "floating IP ID", func(c *whole) {
 			must(floatingips.Update(c.Context(), c.net(), c.fip, floatingips.UpdateOpts{PortID: &none}).Extract())(c.world)
 		}),
 		on("floating IP of the API released", "floating-ip-lost", "floating IP ID", func(c *whole) {
 			c.ok(floatingips.Delete(c.Context(), c.net(), c.fip).ExtractErr())
-		}),
-		on("listener of the load balancer deleted", "load-balancer-incomplete", "load balancer "+balancer, func(c *whole) {
-			c.ok(listeners.Delete(c.Context(), c.lbs(), c.listener).ExtractErr())
-			c.settled()
 		}),
 		on("pool of the load balancer deleted", "load-balancer-incomplete", "load balancer "+balancer, func(c *whole) {
 			c.ok(pools.Delete(c.Context(), c.lbs(), c.pool).ExtractErr())
@@ -47,6 +50,13 @@ func wholeCases() []planted {
 			must(listeners.Update(c.Context(), c.lbs(), c.listener, listeners.UpdateOpts{AdminStateUp: &no}).Extract())(c.world)
 			c.settled()
 		}),
+		{fault: "member of the load balancer disabled", reason: "load-balancer-member-down", object: "load balancer " + balancer,
+			run: func(w *world) string {
+				c := w.whole()
+				must(pools.UpdateMember(c.Context(), c.lbs(), c.pool, c.member, pools.UpdateMemberOpts{AdminStateUp: &no}).Extract())(c.world)
+				c.settled()
+				return c.objects() + "---" + unreached
+			}},
 		on("port of the load balancer's address disabled", "port-disabled", "port octavia-lb-ID", func(c *whole) {
 			must(ports.Update(c.Context(), c.box.Admin.Network(c.T), c.vip, ports.UpdateOpts{AdminStateUp: &no}).Extract())(c.world)
 		}),
@@ -55,9 +65,6 @@ func wholeCases() []planted {
 			said: &cause.Cloud{Networks: []cause.Network{{ID: "net-1", Name: "nodes"}}, Subnets: []cause.Subnet{{ID: "sub-1", Name: "nodes", DHCP: true}}}},
 		on("DHCP of a subnet off", "subnet-changed", subnet, func(c *whole) {
 			must(subnets.Update(c.Context(), c.net(), c.subnet, subnets.UpdateOpts{EnableDHCP: &no}).Extract())(c.world)
-		}),
-		on("network disabled", "network-disabled", "network k8s-clusterapi-cluster-prod-shop", func(c *whole) {
-			must(networks.Update(c.Context(), c.net(), c.network, networks.UpdateOpts{AdminStateUp: &no}).Extract())(c.world)
 		}),
 		on("router disabled", "network-disabled", router, func(c *whole) {
 			must(routers.Update(c.Context(), c.net(), c.router, routers.UpdateOpts{AdminStateUp: &no}).Extract())(c.world)
