@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -187,4 +188,24 @@ func felt(p planted) planted {
 	p.fault += ", with all that follows"
 	p.run = func(w *world) string { return run(w) + "---" + unreached }
 	return p
+}
+
+// TestAnAPIThatIsNotReachedFollowsFromWhatCarriesIt: each change of what the API stands on is
+// told alone, whatever Cluster API says of the connection it lost.
+func TestAnAPIThatIsNotReachedFollowsFromWhatCarriesIt(t *testing.T) {
+	t.Parallel()
+	for _, p := range wholeCases() {
+		if p.run == nil || strings.Contains(p.object, "w1") || strings.Contains(p.fault, "follows") || p.reason == "cloud-service-error" {
+			continue
+		}
+		t.Run(p.fault, func(t *testing.T) {
+			t.Parallel()
+			o := felt(p).ask(t)
+			if len(o.answer.Findings) != 1 || o.answer.Findings[0].Reason != p.reason {
+				for _, f := range o.answer.Findings {
+					t.Errorf("%s [%s]", f.Line(), f.Reason)
+				}
+			}
+		})
+	}
 }
