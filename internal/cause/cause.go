@@ -98,6 +98,7 @@ type Finding struct {
 	// nodes are those whose pods are not well because of it, owners the workloads of these
 	// pods, as namespace/name.
 	nodes, owners []string
+	machines      []string // those that are not well because of it
 }
 
 // Line is the cause in one line: object, cause, since when and who says so.

@@ -251,3 +251,18 @@ func TestAThousandClusters(t *testing.T) {
 		t.Log(took)
 	}
 }
+
+// TestWhatPlacementSaysIsEvidence for servers of its shape.
+func TestWhatPlacementSaysIsEvidence(t *testing.T) {
+	t.Parallel()
+	c := &Cloud{Servers: []Server{{ID: "w1", Name: "w1", Status: "ERROR", Flavor: "huge", Fault: "No valid host was found."}},
+		Rooms: []Room{{Shape{Flavor: "huge", OnVolume: true}, "of another"}, {Shape{Flavor: "huge"}, "no host has VCPU:9999 free"}}}
+	s := Snapshot{Servers: []Ref{{Kind: "server", Name: "w1", ID: "w1"}}, Cloud: c, Now: time.Now()}
+	if d := Closer(s); len(d.Shapes) != 1 || d.Shapes[0] != (Shape{Flavor: "huge"}) {
+		t.Errorf("it asks Placement about %v", d.Shapes)
+	}
+	a := Explain(s)
+	if len(a.Findings) != 1 || len(a.Findings[0].Evidence) != 2 || a.Findings[0].Evidence[1] != "Placement: no host has VCPU:9999 free" {
+		t.Errorf("found %+v", a.Findings)
+	}
+}

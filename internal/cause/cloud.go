@@ -1,9 +1,6 @@
 package cause
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Cloud is what a project's cloud says at one time.
 type Cloud struct {
@@ -18,6 +15,8 @@ type Cloud struct {
 	Refused *Refusal `json:"refused,omitempty"`
 	// Missing are the lists that could not be read; what they would hold is unknown.
 	Missing []Unseen `json:"missing,omitempty"`
+	// Failing are services that answer with an error of their own, or not at all.
+	Failing []Failing `json:"failing,omitempty"`
 
 	Servers        []Server        `json:"servers,omitempty"`
 	Balancers      []Balancer      `json:"loadBalancers,omitempty"`
@@ -25,12 +24,15 @@ type Cloud struct {
 	Volumes        []Volume        `json:"volumes,omitempty"`
 	Images         []Image         `json:"images,omitempty"`
 	Networks       []Network       `json:"networks,omitempty"`
+	Subnets        []Subnet        `json:"subnets,omitempty"`
 	Routers        []Router        `json:"routers,omitempty"`
 	SecurityGroups []SecurityGroup `json:"securityGroups,omitempty"`
 	Quotas         []Quota         `json:"quotas,omitempty"`
 	FloatingIPs    []FloatingIP    `json:"floatingIPs,omitempty"`
-	Flavors        []Named         `json:"flavors,omitempty"`
+	Flavors        []Flavor        `json:"flavors,omitempty"`
 	KeyPairs       []string        `json:"keyPairs,omitempty"`
+	// Rooms are what Placement says of the hosts, for flavors that found none.
+	Rooms []Room `json:"rooms,omitempty"`
 
 	index *index // nil unless Indexed was called
 }
@@ -49,6 +51,10 @@ const (
 	ListFloatingIPs    = "floating IPs"
 	ListFlavors        = "flavors"
 	ListKeyPairs       = "key pairs"
+	ListRooms          = "room on hosts, which Placement knows"
+	ListSubnets        = "subnets"
+	ListListeners      = "listeners"
+	ListPools          = "pools"
 )
 
 // Refusal is a login that failed: the status of Keystone's answer, 0 if there was none,
@@ -68,10 +74,35 @@ func (r Refusal) Silent() bool {
 	return r.Status > 404 || r.Status > 0 && r.Status < 400 || r.Status == 0 && !r.Absent && !r.Malformed && !has(r.Words, "x509", "certificate", "no such host")
 }
 
-// Named is something of which only the name matters.
-type Named struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
+// Failing is a service of the cloud that does not do its work: the HTTP status of its
+// answer, 0 if there was none, and its words.
+type Failing struct {
+	// Service is its name, such as "Nova".
+	Service string `json:"service"`
+	Status  int    `json:"status,omitempty"`
+	Words   string `json:"words"`
+}
+
+// Flavor is a flavor of Nova. RAM is in MiB, Disk in GiB.
+type Flavor struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	VCPUs int    `json:"vcpus,omitempty"`
+	RAM   int    `json:"ram,omitempty"`
+	Disk  int    `json:"disk,omitempty"`
+}
+
+// Shape is what a server needs of a host: its flavor, whose disk counts unless the root disk
+// is a volume.
+type Shape struct {
+	Flavor   string `json:"flavor"`
+	OnVolume bool   `json:"onVolume,omitempty"`
+}
+
+// Room is what Placement says of the hosts for a shape: which inventory is short.
+type Room struct {
+	Shape
+	Words string `json:"words"`
 }
 
 // Server is a server of Nova.
@@ -86,6 +117,10 @@ type Server struct {
 	FaultAt time.Time `json:"faultAt,omitzero"`
 	Created time.Time `json:"created,omitzero"`
 	Updated time.Time `json:"updated,omitzero"`
+	// Flavor is the name that its flavor had when it got it.
+	Flavor string `json:"flavor,omitempty"`
+	// Locked is set if somebody locked it.
+	Locked bool `json:"locked,omitempty"`
 	// Console is the end of its console log, if it was read.
 	Console string `json:"console,omitempty"`
 }
@@ -103,6 +138,34 @@ type Balancer struct {
 	Updated  time.Time `json:"updated,omitzero"`
 	// Members are those of its pools, if its status tree was read.
 	Members []Member `json:"members,omitempty"`
+	// Port is the id of the port that has its address.
+	Port string `json:"port,omitempty"`
+	// Parts are its listeners and pools; nil if they were not read.
+	Parts *Parts `json:"parts,omitempty"`
+}
+
+// Parts are what a load balancer is made of.
+type Parts struct {
+	Listeners []Listener `json:"listeners"`
+	Pools     []Pool     `json:"pools"`
+}
+
+// Listener is a listener of a load balancer, with the id of its pool.
+type Listener struct {
+	Name         string `json:"name"`
+	Port         int    `json:"port"`
+	Pool         string `json:"pool,omitempty"`
+	Provisioning string `json:"provisioning"`
+	Disabled     bool   `json:"disabled,omitempty"`
+}
+
+// Pool is a pool of a load balancer, with the number of its members.
+type Pool struct {
+	ID           string `json:"id"`
+	Name         string `json:"name"`
+	Members      int    `json:"members"`
+	Provisioning string `json:"provisioning"`
+	Disabled     bool   `json:"disabled,omitempty"`
 }
 
 // Member is a member of a load balancer's pool.
@@ -122,6 +185,10 @@ type Port struct {
 	Device string `json:"device,omitempty"`
 	// Up is the administrative state.
 	Up bool `json:"up"`
+	// Groups are the ids of its security groups, nil if they were not read; Pairs the
+	// addresses besides its own that it may send from.
+	Groups []string `json:"groups"`
+	Pairs  []string `json:"pairs,omitempty"`
 }
 
 // Volume is a volume of Cinder.
@@ -149,6 +216,22 @@ type Network struct {
 	Name string `json:"name"`
 	// MTU is in bytes; 0 if the cloud does not say.
 	MTU int `json:"mtu,omitempty"`
+	// Disabled is set if its administrative state is down.
+	Disabled bool `json:"disabled,omitempty"`
+}
+
+// Subnet is a subnet of Neutron.
+type Subnet struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Network string `json:"network"`
+	CIDR    string `json:"cidr"`
+	// Gateway is empty if it has none.
+	Gateway string `json:"gateway,omitempty"`
+	DHCP    bool   `json:"dhcp"`
+	// NameServers and Routes are what its machines are told; a route is "destination via hop".
+	NameServers []string `json:"nameServers,omitempty"`
+	Routes      []string `json:"routes,omitempty"`
 }
 
 // Router is a router of Neutron.
@@ -157,6 +240,8 @@ type Router struct {
 	Name string `json:"name"`
 	// Gateway is the id of its external network; empty if it has none.
 	Gateway string `json:"gateway,omitempty"`
+	// Disabled is set if its administrative state is down.
+	Disabled bool `json:"disabled,omitempty"`
 }
 
 // SecurityGroup is a security group with the TCP ports that it lets in.
@@ -164,6 +249,8 @@ type SecurityGroup struct {
 	ID      string      `json:"id"`
 	Name    string      `json:"name"`
 	Ingress []PortRange `json:"ingress,omitempty"`
+	// Sealed is set if it has no rule for what goes out.
+	Sealed bool `json:"sealed,omitempty"`
 }
 
 // PortRange is a range of TCP ports, both ends included. 0 to 65535 is any.
@@ -184,33 +271,6 @@ type FloatingIP struct {
 	ID      string `json:"id"`
 	Address string `json:"address"`
 	Port    string `json:"port,omitempty"`
-}
-
-// knows reports whether a list was read.
-func (c *Cloud) knows(list string) bool {
-	return c != nil && c.Refused == nil && !slices.ContainsFunc(c.Missing, func(u Unseen) bool { return u.What == list })
-}
-
-// balancer returns the load balancer with an id, or else with a name.
-func (c *Cloud) balancer(id, name string) *Balancer {
-	if c == nil {
-		return nil
-	}
-	i := slices.IndexFunc(c.Balancers, func(b Balancer) bool { return id != "" && b.ID == id })
-	if i < 0 {
-		i = slices.IndexFunc(c.Balancers, func(b Balancer) bool { return b.Name == name })
-	}
-	if i < 0 {
-		return nil
-	}
-	return &c.Balancers[i]
-}
-
-// room reports whether a quota is known and has room.
-func (c *Cloud) room(resource string) bool {
-	if !c.knows(ListQuotas) {
-		return false
-	}
-	i := slices.IndexFunc(c.Quotas, func(q Quota) bool { return q.Resource == resource })
-	return i >= 0 && (c.Quotas[i].Limit < 0 || c.Quotas[i].Used < c.Quotas[i].Limit)
+	// Status is Neutron's, such as ACTIVE.
+	Status string `json:"status,omitempty"`
 }

@@ -1,11 +1,14 @@
 package cause
 
+import "slices"
+
 // index finds things in the lists of a project by what other things know of them: a project
 // of a thousand clusters has ten thousand servers.
 type index struct {
 	servers map[string]int   // by id
 	named   map[string][]int // servers by name
 	ports   map[string][]int // by the id of their server
+	port    map[string]int   // by id
 }
 
 // Indexed makes it quick to find something in the lists, which must stay as they are from
@@ -14,13 +17,14 @@ func (c *Cloud) Indexed() *Cloud {
 	if c == nil {
 		return nil
 	}
-	x := &index{servers: make(map[string]int, len(c.Servers)), named: make(map[string][]int, len(c.Servers)), ports: make(map[string][]int, len(c.Ports))}
+	x := &index{servers: make(map[string]int, len(c.Servers)), named: make(map[string][]int, len(c.Servers)), ports: make(map[string][]int, len(c.Ports)), port: make(map[string]int, len(c.Ports))}
 	for i, s := range c.Servers {
 		x.servers[s.ID] = i
 		x.named[s.Name] = append(x.named[s.Name], i)
 	}
 	for i, p := range c.Ports {
 		x.ports[p.Device] = append(x.ports[p.Device], i)
+		x.port[p.ID] = i
 	}
 	c.index = x
 	return c
@@ -80,4 +84,19 @@ func (c *Cloud) portsOf(server string) []Port {
 		}
 	}
 	return found
+}
+
+// port returns the port with an id, nil if there is none.
+func (c *Cloud) port(id string) *Port {
+	i, known := -1, false
+	if c.index != nil {
+		i, known = c.index.port[id]
+	} else {
+		i = slices.IndexFunc(c.Ports, func(p Port) bool { return p.ID == id })
+		known = i >= 0
+	}
+	if !known {
+		return nil
+	}
+	return &c.Ports[i]
 }

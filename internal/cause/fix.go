@@ -6,7 +6,8 @@ import "strings"
 // in a finding's chain that fills them.
 func blanks() [][2]string {
 	return [][2]string{{"machine NAME", "Machine"}, {"why MACHINE", "Machine"}, {"cluster NAME", "Cluster"}, {"kubeadmcontrolplane/NAME", "KubeadmControlPlane"},
-		{" SERVER", "server"}, {" LOAD-BALANCER", "load balancer"}, {" ROUTER", "router"}, {" GROUP", "security group"}, {" ADDRESS", "floating IP"}}
+		{" SERVER", "server"}, {" LOAD-BALANCER", "load balancer"}, {" ROUTER", "router"}, {" GROUP", "security group"}, {" ADDRESS", "floating IP"},
+		{" SUBNET", "subnet"}, {" NETWORK", "network"}, {" PORT", "port"}, {" VOLUME", "volume"}}
 }
 
 // fill puts the names of the finding's objects into its fix, so that its commands can be

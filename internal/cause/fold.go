@@ -63,14 +63,14 @@ func (f *Finding) absorb(c Finding) {
 // covers reports whether b follows from a.
 func (v *scene) covers(a, b *Finding) bool {
 	switch {
-	case v.coversInside(a, b):
+	case v.coversInside(a, b) || v.entails(a, b):
 		return true
 	case a.Object == b.Object:
 		return specific(a) > specific(b)
 	case b.Reason == "deletion-waits" && a.Reason != b.Reason:
 		// What keeps one part keeps those that are deleted after it, and the whole; without
 		// a login nothing can be deleted.
-		return ofDeletion(a.words) || a.rule.Layer == layerIdentity && a.rule.find != nil
+		return ofDeletion(a.words) || a.Reason == "server-locked" && (b.Object == v.top() || slices.Contains(a.Chain, b.Object) || b.Of("Machine") == (Ref{})) || a.rule.Layer == layerIdentity && a.rule.find != nil
 	case slices.Contains(a.Chain, b.Object):
 		return a.Reason == b.Reason || repeats(b) && specific(b) <= specific(a)
 	case a.rule.Layer == layerIdentity && a.rule.find != nil:

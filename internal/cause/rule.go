@@ -36,6 +36,8 @@ type Rule struct {
 	kind  string
 	// kinds are those of the objects whose words count; nil means all.
 	kinds []string
+	// of names the object at fault where the words do not; nil is the one that says so.
+	of func(v *scene, c complaint) string
 	// not takes a match back, for words that the cloud contradicts now.
 	not func(v *scene, c complaint, object string) bool
 }
@@ -50,6 +52,8 @@ type hit struct {
 	final    bool
 	// nodes, owners and consequences are those of pods, see Finding.
 	nodes, owners, consequences []string
+	// machines are those that are not well with the object.
+	machines []string
 }
 
 // Rules are all rules, in the order in which they are tried: what is nearest to the
@@ -57,7 +61,7 @@ type hit struct {
 func Rules() []Rule { return slices.Clone(rules()) }
 
 var rules = sync.OnceValue(func() []Rule {
-	return slices.Concat(quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), goneRules(), bootRules(), deleteRules(), repairRules(), controllerRules(), clusterRules(), apiRules(), nodeRules(), podRules(), serviceRules(), addonRules(), identityRules(), lastRules())
+	return slices.Concat(quotaRules(), serverRules(), imageRules(), volumeRules(), networkRules(), balancerRules(), treeRules(), goneRules(), driftRules(), bootRules(), deleteRules(), repairRules(), controllerRules(), clusterRules(), apiRules(), nodeRules(), podRules(), serviceRules(), addonRules(), identityRules(), lastRules())
 })
 
 // look runs the rules that look at objects and cloud.
@@ -92,7 +96,7 @@ func (v *scene) look() []Finding {
 
 func (v *scene) finding(r *Rule, h hit) Finding {
 	f := Finding{Reason: r.ID, Object: h.object, Cause: cmp.Or(h.cause, r.Meaning), Since: h.since, Source: cmp.Or(h.source, r.Layer), Ending: r.Ending,
-		Evidence: h.evidence, Fix: r.Fix, Consequences: h.consequences, rule: r, nodes: h.nodes, owners: h.owners}
+		Evidence: h.evidence, Fix: r.Fix, Consequences: h.consequences, rule: r, nodes: h.nodes, owners: h.owners, machines: h.machines}
 	if h.final {
 		f.Ending = Final
 	}
@@ -186,6 +190,9 @@ func match(v *scene, rules []Rule, c complaint) (*Rule, Ref) {
 		name := ""
 		if at := r.words.SubexpIndex("object"); at >= 0 {
 			name = found[at]
+		}
+		if name == "" && r.of != nil {
+			name = r.of(v, c)
 		}
 		switch {
 		case r.not != nil && r.not(v, c, name):

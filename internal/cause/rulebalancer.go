@@ -17,6 +17,12 @@ func balancerRules() []Rule {
 		{ID: "load-balancer-error", Layer: "Octavia", Ending: Outside, Meaning: "Octavia put the load balancer of the Kubernetes API into ERROR.",
 			Fix: "try openstack loadbalancer failover LOAD-BALANCER, or delete it with openstack loadbalancer delete --cascade LOAD-BALANCER so that Cluster API creates another; if that fails too, ask the cloud's operator about Octavia",
 			find: balancers(func(v *scene, b Balancer) (string, bool) {
+				if v.silent(b) {
+					return "its operating status is ERROR, although members are ONLINE", true
+				}
+				if words, is := v.part(b, func(provisioning string, _ bool) (string, bool) { return provisioning, provisioning == "ERROR" }); is && b.Provisioning != "ERROR" {
+					return words, true
+				}
 				return "its provisioning status is ERROR", b.Provisioning == "ERROR"
 			})},
 		{ID: "load-balancer-pending", Layer: "Octavia", Ending: Outside, Meaning: "The load balancer of the Kubernetes API stays in a pending state: Octavia does not finish it.", kind: "load balancer",
@@ -79,19 +85,36 @@ func downMembers(v *scene) []hit {
 		return nil
 	}
 	object := v.under(v.infra(), Ref{Kind: "load balancer", Name: b.Name, ID: b.ID})
-	var down []string
+	var down, machines []string
 	for _, m := range b.Members {
-		booted := slices.ContainsFunc(v.members, func(own member) bool {
-			return own.machine != nil && own.node() && !own.leaving() && (own.machine.GetName() == m.Name || strings.HasSuffix(m.Name, "-"+own.machine.GetName()) || own.addressed(m.Address))
+		i := slices.IndexFunc(v.members, func(own member) bool {
+			return own.machine != nil && own.node() && !own.leaving() && own.is(m)
 		})
-		if booted && (m.Operating == "ERROR" || m.Operating == "OFFLINE") {
-			down = append(down, fmt.Sprintf("member %s (%s) is %s", m.Name, m.Address, m.Operating))
+		if i < 0 || m.Operating != "ERROR" && m.Operating != "OFFLINE" {
+			continue
 		}
+		if own := v.members[i]; own.nova != nil && own.nova.Status != "ACTIVE" || own.id != "" && own.nova == nil && v.Cloud.knows(ListServers) {
+			continue // it follows from its server
+		}
+		down = append(down, fmt.Sprintf("member %s (%s) is %s", m.Name, m.Address, m.Operating))
+		machines = append(machines, v.members[i].machine.GetName())
 	}
 	if len(down) == 0 {
 		return nil
 	}
-	return []hit{{object: object, cause: strings.Join(down, "; "), source: "Octavia", evidence: down}}
+	return []hit{{object: object, cause: strings.Join(down, "; "), source: "Octavia", evidence: down, machines: machines}}
+}
+
+// silent reports whether a load balancer itself is not well, although its members are: all
+// its amphorae are down, say. Its members are known only if it was looked at closer.
+func (v *scene) silent(b Balancer) bool {
+	well := func(m Member) bool { return m.Operating == "ONLINE" || m.Operating == "NO_MONITOR" }
+	return b.Operating == "ERROR" && !b.Disabled && b.Provisioning != "ERROR" && slices.ContainsFunc(b.Members, well) && len(v.serves()) > 0 && v.completeWhenAsked()
+}
+
+// is reports whether a machine is a member of a load balancer.
+func (m member) is(of Member) bool {
+	return m.machine.GetName() == of.Name || strings.HasSuffix(of.Name, "-"+m.machine.GetName()) || m.addressed(of.Address)
 }
 
 // addressed reports whether a machine has an address.

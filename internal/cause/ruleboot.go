@@ -17,6 +17,9 @@ func bootRules() []Rule {
 	return []Rule{
 		{ID: "kernel-panic", Layer: "machine", Ending: Outside, Meaning: "The kernel of the machine panicked.", Fix: "try another image or flavor; see all with openstack console log show SERVER" + again,
 			console: lines(`Kernel panic - not syncing.*|No bootable device.*`)},
+		{ID: "boot-failed", Layer: "machine", Ending: Outside, Meaning: "The system of the machine does not start: its root disk or a file system is not there, or damaged.",
+			Fix:     "see the whole console with openstack console log show SERVER; try another image" + again,
+			console: lines(`.*[Yy]ou are in emergency mode.*|.*Entering emergency mode.*|.*Reached target.*Emergency Mode.*|grub rescue>.*|.*Gave up waiting for root.*|.*dracut.*Could not boot.*|.*ALERT!.*does not exist.*`)},
 		{ID: "metadata-unreachable", Layer: "machine", Ending: Outside, Meaning: "The machine cannot reach the cloud's metadata service, so it has no configuration.",
 			Fix:     "ask the cloud's operator about the metadata agent of the network, or use a config drive (machine setting configDrive)" + again,
 			console: lines(`.*169\.254\.169\.254.*(?:failed|refused|timed out|unreachable|giving up|No route).*|.*No (?:instance )?datasource found.*|.*Used fallback datasource.*`)},

@@ -30,9 +30,11 @@ func clusterRules() []Rule {
 		{ID: "version-skew", Layer: "Cluster API", Ending: Outside, Meaning: "The versions of Kubernetes of the control plane and of the workers do not fit together.",
 			Fix: "upgrade the control plane first, one minor version at a time, then the node groups", find: skewed, words: regexp.MustCompile(`(?i)version skew|KubeletVersionSkew|ControlPlaneVersionSkew|minor version.*(higher|greater) than`)},
 		{ID: "api-unreachable", Layer: k, Ending: Outside, Meaning: "The management cluster cannot reach the Kubernetes API of the cluster.",
-			Fix:   "see the load balancer and the control planes in this answer; test the way with curl -k https://ADDRESS:PORT/livez from the management cluster",
-			find:  reached(WayNoAnswer, WayNoName),
-			words: regexp.MustCompile(`(?i)remote connection (probe failed|down)|remote connection probe failed, probe last succeeded|lost connection to the workload cluster`)},
+			Fix:  "see the load balancer and the control planes in this answer; test the way with curl -k https://ADDRESS:PORT/livez from the management cluster",
+			find: reached(WayNoAnswer, WayNoName),
+			// Conditions of the control plane and of machines say it too (reason ConnectionDown).
+			kind: "Cluster", of: func(v *scene, _ complaint) string { return v.top().Name },
+			words: regexp.MustCompile(`(?i)remote connection (probe failed|down)|last successful probe at|remote connection probe failed, probe last succeeded|lost connection to the workload cluster`)},
 	}
 }
 

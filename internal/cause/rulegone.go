@@ -3,7 +3,10 @@ package cause
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // goneRules are about what Cluster API created in the cloud and somebody deleted or changed
@@ -12,16 +15,19 @@ func goneRules() []Rule {
 	return []Rule{
 		{ID: "load-balancer-gone", Layer: "Octavia", Ending: Outside, Meaning: "Somebody deleted the load balancer of the Kubernetes API.",
 			Fix: "see who did with the cloud's operator; a load balancer that Cluster API creates anew has another address, so restore the cluster from a backup, or create it again", find: lostBalancer},
-		{ID: "load-balancer-disabled", Layer: "Octavia", Ending: Outside, Meaning: "Somebody disabled the load balancer of the Kubernetes API.",
-			Fix: "enable it with openstack loadbalancer set --enable LOAD-BALANCER", find: balancers(func(_ *scene, b Balancer) (string, bool) {
+		{ID: "load-balancer-disabled", Layer: "Octavia", Ending: Outside, Meaning: "Somebody disabled the load balancer of the Kubernetes API, its listener or its pool.",
+			Fix: "enable it with openstack loadbalancer set --enable LOAD-BALANCER, or openstack loadbalancer listener set --enable or pool set --enable for a part of it", find: balancers(func(v *scene, b Balancer) (string, bool) {
+				if words, is := v.part(b, func(_ string, disabled bool) (string, bool) { return "disabled (admin_state_up is false)", disabled }); is && !b.Disabled {
+					return words, true
+				}
 				return "it is disabled (admin_state_up is false)", b.Disabled
 			})},
-		{ID: "network-gone", Layer: "Neutron", Ending: Outside, Meaning: "Somebody deleted the network, router or security group of the cluster.",
+		{ID: "network-gone", Layer: "Neutron", Ending: Outside, Meaning: "Somebody deleted the network, subnet, router or security group of the cluster.",
 			Fix: "see who did with the cloud's operator; what Cluster API made itself it makes again when the OpenStackCluster changes: set an annotation on it", find: lostNetwork},
 		{ID: "port-missing", Layer: "Neutron", Ending: Outside, healthCheck: true, Meaning: "A running server has no port: somebody deleted or detached it.",
 			Fix: "delete the Machine so that Cluster API creates another: kubectl delete machine NAME", find: portless},
 		{ID: "router-without-interface", Layer: "Neutron", Ending: Outside, Meaning: "The router of the cluster is not connected to the network of the machines, so they reach nothing outside it.",
-			Fix: "connect it again with openstack router add subnet ROUTER SUBNET", find: detachedRouter},
+			Fix: "connect it again with openstack router add subnet ROUTER SUBNET", find: detachedRouter, words: regexp.MustCompile(`(?i)external network \S+ is not reachable from subnet`)},
 		{ID: "mtu-too-large", Layer: "Neutron", Ending: Outside, Meaning: "Packets of pods are larger than the network of the machines carries: small answers come through, and large ones vanish.",
 			Fix: "set clusterNetworking.internalNetwork.mtu of the cluster to the network's MTU (openstack network show), and restart the pods", find: largePackets},
 	}
@@ -44,26 +50,37 @@ func lostNetwork(v *scene) []hit {
 		return nil
 	}
 	var hits []hit
-	check := func(kind, list string, has func(id string) bool, path ...string) {
-		id := text(v.infrastructure, append(path, "id")...)
+	check := func(kind, list string, part any, has func(id string) bool) {
+		fields, _ := part.(map[string]any)
+		id, _ := fields["id"].(string)
+		name, _ := fields["name"].(string)
 		if id == "" || !v.Cloud.knows(list) || has(id) {
 			return
 		}
-		object := v.under(v.infra(), Ref{Kind: kind, Name: text(v.infrastructure, append(path, "name")...), ID: id})
+		object := v.under(v.infra(), Ref{Kind: kind, Name: name, ID: id})
 		hits = append(hits, hit{object: object, cause: "Neutron has no " + kind + " with the id " + id, source: "Neutron", evidence: []string{"Neutron: no " + kind + " " + id}})
 	}
-	check("network", ListNetworks, func(id string) bool {
+	status, _, _ := unstructured.NestedMap(v.infrastructure.Object, "status")
+	check("network", ListNetworks, status["network"], func(id string) bool {
 		return slices.ContainsFunc(v.Cloud.Networks, func(n Network) bool { return n.ID == id })
-	}, "status", "network")
-	check("router", ListRouters, func(id string) bool {
+	})
+	noted, _, _ := nestedSlice(status, "network", "subnets")
+	for _, subnet := range noted {
+		if len(hits) > 0 {
+			break // they went with the network
+		}
+		check("subnet", ListSubnets, subnet, func(id string) bool {
+			return slices.ContainsFunc(v.Cloud.Subnets, func(s Subnet) bool { return s.ID == id })
+		})
+	}
+	check("router", ListRouters, status["router"], func(id string) bool {
 		return slices.ContainsFunc(v.Cloud.Routers, func(r Router) bool { return r.ID == id })
-	}, "status", "router")
-	check("security group", ListSecurityGroups, func(id string) bool {
-		return slices.ContainsFunc(v.Cloud.SecurityGroups, func(g SecurityGroup) bool { return g.ID == id })
-	}, "status", "controlPlaneSecurityGroup")
-	check("security group", ListSecurityGroups, func(id string) bool {
-		return slices.ContainsFunc(v.Cloud.SecurityGroups, func(g SecurityGroup) bool { return g.ID == id })
-	}, "status", "workerSecurityGroup")
+	})
+	for _, group := range []string{"controlPlaneSecurityGroup", "workerSecurityGroup"} {
+		check("security group", ListSecurityGroups, status[group], func(id string) bool {
+			return slices.ContainsFunc(v.Cloud.SecurityGroups, func(g SecurityGroup) bool { return g.ID == id })
+		})
+	}
 	return hits
 }
 

@@ -8,6 +8,9 @@ import (
 
 const layerIdentity = "Keystone"
 
+// gone are Keystone's words of something that a login needs and that does not exist.
+var gone = regexp.MustCompile(`(?i)could not find (application credential|trust|user|project|domain)|application credential`)
+
 // identityRules are about the cluster's credential and the way to Keystone.
 func identityRules() []Rule {
 	return []Rule{
@@ -20,10 +23,10 @@ func identityRules() []Rule {
 		{ID: "credential-expired", Layer: layerIdentity, Ending: Outside, Meaning: "The application credential of the cluster has expired.",
 			Fix:  "give the cluster a new credential: openstack coe credential rotate CLUSTER for clusters of the Magnum API, or run slipway cluster create again",
 			find: refused(func(r Refusal) bool { return r.Status > 0 && has(r.Words, "expired") })},
-		{ID: "credential-revoked", Layer: layerIdentity, Ending: Outside, Meaning: "Keystone does not know the application credential of the cluster any more: somebody revoked it, or its user or project was deleted.",
+		{ID: "credential-revoked", Layer: layerIdentity, Ending: Outside, Meaning: "Keystone does not know the application credential of the cluster any more: somebody revoked it, or its user, trust or project was deleted.",
 			Fix: "see with openstack application credential list whether it exists; then run openstack coe credential rotate CLUSTER, or slipway cluster create again",
 			find: refused(func(r Refusal) bool {
-				return r.Status == 404 && has(r.Words, "application credential") || r.Status == 401 && !has(r.Words, "expired") && has(r.Words, "could not find", "revoked")
+				return r.Status == 404 && gone.MatchString(r.Words) || r.Status == 401 && !has(r.Words, "expired") && has(r.Words, "could not find", "revoked")
 			})},
 		// Keystone tells nobody why it refuses a login, unless insecure_debug is set
 		// (keystone/exception.py, Unauthorized).
@@ -32,11 +35,14 @@ func identityRules() []Rule {
 			find: refused(func(r Refusal) bool { return r.Status == 401 && !has(r.Words, "expired", "could not find", "revoked") })},
 		{ID: "credential-without-role", Layer: layerIdentity, Ending: Outside, Meaning: "The application credential of the cluster lacks a role for what is needed.",
 			Fix:   "give the user the role again with openstack role add, then make a new credential",
-			find:  refused(func(r Refusal) bool { return r.Status == 403 }),
+			find:  withoutRole,
 			words: regexp.MustCompile(`(?i)policy does not allow|not authorized to perform|\b403\b.*forbidden|got 403 instead|rule:\S+ is disallowed`)},
+		{ID: "token-refused", Layer: layerIdentity, Ending: Outside, Operator: true, Meaning: "Services of the cloud refuse tokens that Keystone has just issued: their clocks differ from Keystone's, or they cannot ask it.",
+			Fix:  "ask the cloud's operator about the clocks of the controllers, Keystone's keys for tokens, and the services' own login; everything resumes by itself then",
+			find: unserved("401")},
 		{ID: "keystone-absent", Layer: layerIdentity, Ending: Outside, Meaning: "There is no Keystone at the auth_url of the cluster's credential.",
 			Fix:  "correct auth_url, or ask the cloud's operator where Keystone is",
-			find: refused(func(r Refusal) bool { return r.Status == 404 && !has(r.Words, "application credential") })},
+			find: refused(func(r Refusal) bool { return r.Status == 404 && !gone.MatchString(r.Words) })},
 		{ID: "keystone-down", Layer: layerIdentity, Ending: Outside, Meaning: "Keystone does not answer, or answers with an error of its own.",
 			Fix:  "ask the cloud's operator about Keystone; everything resumes by itself when it is back",
 			find: refused(Refusal.Silent)},
@@ -82,4 +88,34 @@ func has(words string, any ...string) bool {
 		}
 	}
 	return false
+}
+
+// withoutRole is a hit if Keystone refuses the login for want of a role, or if services that
+// every cluster needs do.
+func withoutRole(v *scene) []hit {
+	if hits := refused(func(r Refusal) bool { return r.Status == 403 })(v); len(hits) > 0 {
+		return hits
+	}
+	return unserved("403")(v)
+}
+
+// unserved is a hit if both Nova and Neutron answer with a status, though Keystone lets the
+// credential in. One of them alone is none: a credential may be restricted.
+func unserved(status string) func(*scene) []hit {
+	return func(v *scene) []hit {
+		if v.Cloud == nil || v.Cloud.Refused != nil {
+			return nil
+		}
+		var words []string
+		for _, u := range v.Cloud.Missing {
+			if (u.What == ListServers || u.What == ListPorts) && strings.Contains(u.Why, status) {
+				words = append(words, requestID.ReplaceAllString(oneLine(u.Why), ""))
+			}
+		}
+		if len(words) < 2 {
+			return nil
+		}
+		object := Ref{Kind: "credential", Name: cmp.Or(text(v.infrastructure, "spec", "identityRef", "name"), v.Cloud.Login)}
+		return []hit{{object: v.under(v.infra(), object), cause: "Nova and Neutron refuse it: " + words[0], source: "Nova and Neutron", evidence: words}}
+	}
 }

@@ -23,7 +23,7 @@ func imageRules() []Rule {
 			Fix:   "choose one of openstack flavor list, or ask the cloud's operator for access to it",
 			words: regexp.MustCompile(`no flavors were found: name=(?P<object>\S+)|(?i:flavor (?P<id>\S+) could not be found)`),
 			not: func(v *scene, c complaint, name string) bool {
-				return !c.final && v.Cloud.knows(ListFlavors) && slices.ContainsFunc(v.Cloud.Flavors, func(f Named) bool { return f.Name == name })
+				return !c.final && v.Cloud.knows(ListFlavors) && slices.ContainsFunc(v.Cloud.Flavors, func(f Flavor) bool { return f.Name == name })
 			}, find: missingFlavor},
 		{ID: "flavor-too-small", Layer: "Nova", Ending: Outside, Meaning: "The flavor of the machines has less disk or memory than the image needs.",
 			Fix:   "choose a larger flavor, or lower min_disk and min_ram of the image",
@@ -31,9 +31,10 @@ func imageRules() []Rule {
 			fault: regexp.MustCompile(`(?i)flavor's (disk|memory|ram) is (too small|smaller)|disk is too small for`)},
 		{ID: "key-pair-missing", Layer: "Nova", Ending: Outside, Meaning: "The key pair of the machines does not exist for the user of the credential.",
 			Fix:   "create it with openstack keypair create, as the user of the cluster's credential, or leave it out" + fix,
-			words: regexp.MustCompile(`(?i)invalid key_?name|key ?pair .*not (be )?found`)},
+			words: regexp.MustCompile(`(?i)invalid key_?name|key ?pair .*not (be )?found`), find: missingKeyPair},
 		{ID: "server-group-refused", Layer: "Nova", Ending: Outside, Meaning: "The cloud refuses the server group of the machines.", kind: "ServerGroup",
 			Fix:   "choose another policy for the server group; its controller asks again when the group changes",
+			fault: regexp.MustCompile(`(?i)affinity .*(policy|group).* (was )?violated|server group .*(could not be found|not found)`),
 			words: regexp.MustCompile(`(?i)server group .*(could not be found|not found)|no server group with name (?P<object>\S+) could be found|anti-affinity .*(violat|not)`)},
 	}
 }
@@ -47,11 +48,29 @@ func missingFlavor(v *scene) []hit {
 	var hits []hit
 	for _, infra := range v.waiting() {
 		name := cmp.Or(text(infra, "spec", "flavor"), text(infra, "spec", "flavorID"))
-		if name == "" || slices.ContainsFunc(v.Cloud.Flavors, func(f Named) bool { return f.Name == name || f.ID == name }) {
+		if name == "" || slices.ContainsFunc(v.Cloud.Flavors, func(f Flavor) bool { return f.Name == name || f.ID == name }) {
 			continue
 		}
 		object := v.under(refOf(infra), Ref{Kind: "flavor", Name: name})
 		hits = append(hits, hit{object: object, cause: "Nova does not offer it to the project", source: "Nova", evidence: []string{"Nova: no flavor " + name}})
+	}
+	return hits
+}
+
+// missingKeyPair are the key pairs of machines without a server that the user of the
+// credential does not have: key pairs are of users, and not of projects.
+func missingKeyPair(v *scene) []hit {
+	if !v.Cloud.knows(ListKeyPairs) || v.Cloud == nil || v.Cloud.Project == "" {
+		return nil
+	}
+	var hits []hit
+	for _, infra := range v.waiting() {
+		name := text(infra, "spec", "sshKeyName")
+		if name == "" || slices.Contains(v.Cloud.KeyPairs, name) {
+			continue
+		}
+		object := v.under(refOf(infra), Ref{Kind: "key pair", Name: name})
+		hits = append(hits, hit{object: object, cause: "the user of the cluster's credential has no such key pair", source: "Nova", evidence: []string{"Nova: no key pair " + name}})
 	}
 	return hits
 }

@@ -12,7 +12,7 @@ func quotaRules() []Rule {
 	const fix = "delete what is not needed, or ask the cloud's operator for a larger quota; then delete the Machine that failed so that it is created again: kubectl delete machine NAME"
 	return []Rule{
 		{ID: "quota-compute", Layer: "Nova", Ending: Outside, Meaning: "The project's quota of servers, cores or RAM is used up.", Fix: fix, kind: "quota",
-			words: regexp.MustCompile(`Quota exceeded for (?P<object>cores|instances|ram|server_groups|server_group_members|key_pairs)|Quota exceeded, too many (?P<group>server groups|servers in group)`), not: quotaHasRoom},
+			words: regexp.MustCompile(`Quota exceeded for (?P<object>cores|instances|ram|server_groups|server_group_members|key_pairs)|Quota exceeded, too many (?P<group>server groups|servers in group)`), of: groupQuota, not: quotaHasRoom},
 		{ID: "quota-network", Layer: "Neutron", Ending: Outside, Meaning: "The project's quota of networks, ports, security groups or floating IPs is used up.",
 			Fix: "delete what is not needed, or ask the cloud's operator for a larger quota; the controller then goes on by itself", kind: "quota",
 			words: regexp.MustCompile(`Quota exceeded for resources: \['?(?P<object>\w+)'?`), fault: regexp.MustCompile(`Quota exceeded for resources: \['?(?P<object>\w+)'?|Maximum number of (?P<limit>ports) exceeded|PortLimitExceeded`), not: quotaHasRoom, find: noPortLeft},
@@ -23,6 +23,17 @@ func quotaRules() []Rule {
 			Fix: "delete load balancers that are not needed, or ask the cloud's operator for a larger quota; the controller then goes on by itself", kind: "quota",
 			words: regexp.MustCompile(`(?i)quota has been met for resources?: (?P<object>[\w ]+\w)`)},
 	}
+}
+
+// groupQuota is the quota of server groups that words are about: Nova does not name it.
+func groupQuota(_ *scene, c complaint) string {
+	switch {
+	case has(c.message, "too many server groups"):
+		return "server_groups"
+	case has(c.message, "too many servers in group"):
+		return "server_group_members"
+	}
+	return ""
 }
 
 // quotaHasRoom takes a complaint back if the cloud says now that the quota has room, and

@@ -19,9 +19,12 @@ const again = "; then delete the Machine so that Cluster API creates another: ku
 // serverRules are about Nova's servers.
 func serverRules() []Rule {
 	return []Rule{
-		{ID: "no-valid-host", Layer: "Nova", Ending: Outside, Meaning: "No host of the cloud has room for the server, or none satisfies its server group, availability zone or flavor.",
+		{ID: noHost, Layer: "Nova", Ending: Outside, Meaning: "No host of the cloud has room for the server, or none satisfies its server group, availability zone or flavor.",
 			Fix:   "choose a smaller flavor or another availability zone, relax the server group, or ask the cloud's operator for capacity" + again,
-			fault: regexp.MustCompile(`(?i)no valid host|exhausted all hosts|not enough hosts|insufficient compute resources|compute resources are insufficient|insufficient PCI|PCI device request.* fail|NUMA topology cannot fit|host .* is not (up|available)`), words: regexp.MustCompile(`(?i)no valid host|not enough hosts available|availability zone (\S+ )?is not available`)},
+			fault: regexp.MustCompile(`(?i)no valid host|exhausted all hosts|not enough hosts|insufficient compute resources|compute resources are insufficient|insufficient PCI|PCI device request.* fail|NUMA topology cannot fit|host .* is not (up|available)`), words: regexp.MustCompile(`(?i)no valid host|not enough hosts available`)},
+		{ID: "zone-missing", Layer: "Nova", Ending: Outside, Meaning: "The availability zone of the machines does not exist, or has no host.", kind: "availability zone",
+			Fix:   "choose one of openstack availability zone list for the machines" + again,
+			words: regexp.MustCompile(`(?i)availability zone (?:'?(?P<object>[\w.-]+)'? )?is (?:not available|invalid)`), of: zoneOf},
 		{ID: "port-binding-failed", Layer: "Neutron", Ending: Outside, Meaning: "Neutron could not connect a port on the server's host.",
 			Fix:   "ask the cloud's operator to look at the network agent of the host" + again,
 			fault: regexp.MustCompile(`(?i)binding failed for port|failed to allocate the network|vif plugging|virtual interface creation failed`), words: regexp.MustCompile(`(?i)binding failed for port|PortBindingFailed`)},
@@ -35,16 +38,40 @@ func serverRules() []Rule {
 			Fix:  "delete the Machine so that Cluster API creates another: kubectl delete machine NAME; see who deleted the server with openstack server event list",
 			find: deleted, words: regexp.MustCompile(`(?i)server was unexpectedly deleted|instance has been deleted|^InstanceDeleted|^InstanceNotFound`)},
 		{ID: "server-stopped", Layer: "Nova", Ending: Outside, Meaning: "The server does not run: somebody or its host stopped it.",
-			Fix: "start it with openstack server start SERVER, or unshelve it (slipway seed wake for the seed); see who stopped it with openstack server event list SERVER",
+			Fix: "start it with openstack server start SERVER, or end its state with openstack server unpause, resume, unrescue, unshelve or unlock (slipway seed wake for the seed); see who stopped it with openstack server event list SERVER",
 			find: servers(func(m member, s Server) (string, bool) {
-				return "it is " + s.Status, slices.Contains([]string{"SHUTOFF", "SUSPENDED", "PAUSED", "SHELVED", "SHELVED_OFFLOADED", "RESCUE", "SOFT_DELETED"}, s.Status) && s.Task == ""
+				words := "it is " + s.Status
+				if s.Locked {
+					words += ", and somebody locked it"
+				}
+				return words, !slices.Contains(alive(), s.Status) && s.Task == ""
 			})},
+		{ID: "server-locked", Layer: "Nova", Ending: Outside, Meaning: "The server is to be deleted, and somebody locked it, so Nova refuses that.",
+			Fix: "unlock it with openstack server unlock SERVER; Cluster API then goes on by itself", find: locked},
 		{ID: "server-slow", Layer: "Nova", Ending: Passing, Meaning: "The server has been building, or doing something else such as a reboot, for a long time.",
 			Fix:  "ask the cloud's operator about the host and the image's download; delete the Machine to try on another host: kubectl delete machine NAME",
 			find: slow},
 		{ID: "machine-given-up", Layer: "Cluster API", Ending: Final, Meaning: "Cluster API gave up on the machine after an error of its server, although the server is well now.",
 			Fix: "delete the Machine so that Cluster API creates another: kubectl delete machine NAME", find: abandoned},
 	}
+}
+
+// alive are the states of Nova in which a server runs or is about to, and ERROR, which other
+// rules tell. A server in any other state does not run.
+func alive() []string {
+	return []string{"ACTIVE", "BUILD", "ERROR", "REBUILD", "REBOOT", "HARD_REBOOT", "PASSWORD", "MIGRATING", "RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE", "DELETED", ""}
+}
+
+// locked are servers of machines that are being deleted, which Nova does not let go.
+func locked(v *scene) []hit {
+	var hits []hit
+	for _, m := range v.members {
+		if m.nova == nil || !m.nova.Locked || !m.leaving() && !v.ending() {
+			continue
+		}
+		hits = append(hits, hit{object: m.ref(), cause: "it is to be deleted, and somebody locked it", since: m.nova.Updated, source: "Nova", evidence: []string{"Nova: server " + m.nova.Name + " is locked"}})
+	}
+	return hits
 }
 
 // servers is a hit for each server of a machine that stays about which told returns true.
@@ -79,6 +106,9 @@ func (v *scene) faulted(r *Rule, told map[string]bool) []hit {
 	})(v)
 	for i := range hits {
 		told[hits[i].object.ID] = true
+		if r.ID == noHost {
+			hits[i] = v.housed(hits[i])
+		}
 		at := r.fault.SubexpIndex("object")
 		if at < 0 {
 			continue

@@ -23,9 +23,10 @@ func lastRules() []Rule {
 			Fix:   "correct region_name in the clouds.yaml of the cluster's credential (openstack catalog list shows the regions), or ask the cloud's operator for the service",
 			words: regexp.MustCompile(`(?i)no suitable endpoint could be found in the service catalog`)},
 		{ID: "cloud-service-error", Layer: "cloud", Ending: Passing, Operator: true, Meaning: "A service of the cloud answers Cluster API with an error of its own, or not at all.", kind: "cloud service",
-			Fix:   "ask the cloud's operator about the service at the address; Cluster API goes on by itself when it answers again",
+			Fix:   "ask the cloud's operator about the service; Cluster API goes on by itself when it answers again",
 			kinds: []string{"OpenStackCluster", "OpenStackMachine", "OpenStackServer", "ServerGroup"},
-			words: regexp.MustCompile(`(?:accessing \[\w+ |(?:Get|Post|Put|Delete|Patch|Head) ")https?://(?P<object>[^/"\]\s]+)[^"\]\s]*(?:\], but got 50[0234] instead|": (?:dial tcp|context deadline exceeded|EOF|net/http))`)},
+			find:  failingServices,
+			words: regexp.MustCompile(`(?:accessing \[\w+ |(?:Get|Post|Put|Delete|Patch|Head) ")https?://(?P<object>[^/"\]\s]+)[^"\]\s]*(?:\], but got (?:50[0234]|429) instead|": (?:dial tcp|context deadline exceeded|EOF|net/http))`)},
 	}
 }
 
@@ -69,4 +70,18 @@ func warned(kind, reason string, words *regexp.Regexp) func(*scene) []hit {
 		}
 		return hits
 	}
+}
+
+// failingServices are the services of the cloud that did not answer when they were asked, or
+// only with an error of their own.
+func failingServices(v *scene) []hit {
+	if v.Cloud == nil {
+		return nil
+	}
+	var hits []hit
+	for _, f := range v.Cloud.Failing {
+		words := requestID.ReplaceAllString(oneLine(f.Words), "")
+		hits = append(hits, hit{object: v.under(v.infra(), Ref{Kind: "cloud service", Name: f.Service}), cause: words, source: f.Service, evidence: []string{f.Service + ": " + words}})
+	}
+	return hits
 }

@@ -195,6 +195,9 @@ func (m member) since() time.Time {
 // under records the parent of an object in the cloud, if it has none, and returns the
 // object.
 func (v *scene) under(parent, object Ref) Ref {
+	if v.cluster != nil && object == refOf(v.cluster) {
+		return object // it is above all
+	}
 	if _, known := v.parents[object]; !known && parent != (Ref{}) && parent != object {
 		v.parents[object] = parent
 	}
@@ -251,6 +254,8 @@ type Details struct {
 	Consoles []string
 	// Balancers are load balancers with members that may not be well.
 	Balancers []string
+	// Shapes are of servers that found no host.
+	Shapes []Shape
 }
 
 // Closer returns what of a cluster's own is worth a closer look.
@@ -261,7 +266,8 @@ func Closer(s Snapshot) (d Details) {
 			d.Consoles = append(d.Consoles, m.nova.ID)
 		}
 	}
-	if b := v.api(); b != nil && b.Provisioning == "ACTIVE" && b.Operating != "ONLINE" && b.Operating != "NO_MONITOR" {
+	d.Shapes = v.homeless()
+	if b := v.api(); b != nil && b.Provisioning == "ACTIVE" && (b.Operating != "ONLINE" && b.Operating != "NO_MONITOR" || v.thin(*b) || !v.disconnected().IsZero()) {
 		d.Balancers = append(d.Balancers, b.ID)
 	}
 	return d

@@ -9,6 +9,7 @@ import (
 // endpoints that only the management cluster uses.
 var (
 	foreignID  = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b[0-9a-f]{32}\b`)
+	nameServer = regexp.MustCompile(`(lookup \S+) on \S+:53`)
 	foreignURL = regexp.MustCompile(`https?://[^\s"'\])]+`)
 )
 
@@ -21,6 +22,9 @@ func (f Finding) ForTenant(c *Cloud) (object, words string) {
 	}
 	own := c.ids()
 	words = foreignURL.ReplaceAllString(f.Cause, "[address]")
+	if f.Layer() == layerIdentity { // the management cluster asked: it is its name server
+		words = nameServer.ReplaceAllString(words, "$1")
+	}
 	words = foreignID.ReplaceAllStringFunc(words, func(id string) string {
 		if own[strings.ToLower(id)] {
 			return id
@@ -43,10 +47,11 @@ func (c *Cloud) ids() map[string]bool {
 	collect(own, c.Volumes, func(v Volume) string { return v.ID })
 	collect(own, c.Images, func(i Image) string { return i.ID })
 	collect(own, c.Networks, func(n Network) string { return n.ID })
+	collect(own, c.Subnets, func(s Subnet) string { return s.ID })
 	collect(own, c.Routers, func(r Router) string { return r.ID })
 	collect(own, c.SecurityGroups, func(g SecurityGroup) string { return g.ID })
 	collect(own, c.FloatingIPs, func(f FloatingIP) string { return f.ID })
-	collect(own, c.Flavors, func(f Named) string { return f.ID })
+	collect(own, c.Flavors, func(f Flavor) string { return f.ID })
 	return own
 }
 

@@ -11,6 +11,10 @@ func nestedInt(o map[string]any, path ...string) (int64, bool, error) {
 	return unstructured.NestedInt64(o, path...)
 }
 
+func nestedMap(o map[string]any, path ...string) (map[string]any, bool, error) {
+	return unstructured.NestedMap(o, path...)
+}
+
 func nestedSlice(o map[string]any, path ...string) ([]any, bool, error) {
 	return unstructured.NestedSlice(o, path...)
 }
@@ -40,6 +44,15 @@ func (v *scene) well(found []Finding) []string {
 	}
 	if b := v.api(); b != nil && b.Provisioning == "ACTIVE" {
 		add(ListBalancers, "load balancer", fmt.Sprintf("load balancer %s is ACTIVE and %s", b.Name, b.Operating))
+	}
+	if b := v.tree(); b != nil && len(v.serves()) > 0 && v.gap(*b) == "" {
+		lines = append(lines, fmt.Sprintf("it has a listener for TCP port %d, a pool and members", v.apiPort()))
+	}
+	if address := v.address(); address != "" && v.Cloud.knows(ListFloatingIPs) && !sick("floating IP") {
+		lines = append(lines, "floating IP "+address+" is associated")
+	}
+	if len(v.subnets()) > 0 && !sick("subnet") {
+		lines = append(lines, "the subnet of the machines has DHCP and a gateway")
 	}
 	add(ListPorts, "port", "ports of running servers are up")
 	add(ListVolumes, "volume", "no volume of the machines is in an error state")

@@ -20,7 +20,7 @@ func (c *Cloud) Beside(s Service, endpoint string, authority []byte) (*gopherclo
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig, transport.ResponseHeaderTimeout = trusted, time.Minute
-	work := &retrier{maxRetries, wait}
+	work := &retrier{most: maxRetries, wait: wait}
 	p := &gophercloud.ProviderClient{UserAgent: c.Provider.UserAgent, IdentityBase: c.Provider.IdentityBase, IdentityEndpoint: c.Provider.IdentityEndpoint,
 		HTTPClient: http.Client{Transport: transport}, RetryFunc: work.call, RetryBackoffFunc: work.limited, MaxBackoffRetries: maxRetries}
 	p.UseTokenLock()

@@ -26,6 +26,7 @@ type Cloud struct {
 	Endpoint gophercloud.EndpointOpts
 
 	clock   *clock
+	work    *retrier
 	secrets []string
 
 	mu      sync.Mutex
@@ -37,7 +38,14 @@ type Cloud struct {
 type client struct {
 	mu   sync.Mutex
 	made *gophercloud.ServiceClient
+	// failed is why it could not be made at a time.
+	failed error
+	at     time.Time
 }
+
+// again is how long a diagnosis remembers that a service did not tell its versions: its lists
+// would ask one after the other.
+const again = 5 * time.Second
 
 // Open finds the cloud and logs in.
 func Open(ctx context.Context, o Options) (*Cloud, error) {
@@ -68,12 +76,12 @@ func (l *Login) Open(ctx context.Context, userAgent string) (*Cloud, error) {
 	if userAgent != "" {
 		provider.UserAgent.Prepend(userAgent)
 	}
-	login, work := &retrier{loginRetries, wait}, &retrier{maxRetries, wait}
+	login, work := &retrier{most: loginRetries, wait: wait}, &retrier{most: maxRetries, wait: wait}
 	provider.RetryFunc, provider.RetryBackoffFunc, provider.MaxBackoffRetries = login.call, login.limited, maxRetries
 	if err := openstack.Authenticate(ctx, provider, l.auth); err != nil {
 		return nil, c.loginFault(err)
 	}
-	provider.RetryFunc = work.call
+	provider.RetryFunc, provider.RetryBackoffFunc, c.work = work.call, work.limited, work
 	return c, nil
 }
 
@@ -117,9 +125,13 @@ func (c *Cloud) Client(s Service) (*gophercloud.ServiceClient, error) {
 	if one.made != nil {
 		return one.made, nil
 	}
+	if one.failed != nil && time.Since(one.at) < again && c.work != nil && c.work.hurried.Load() {
+		return nil, one.failed
+	}
 	made, err := constructors()[s](c.Provider, c.Endpoint)
 	if err != nil {
-		return nil, c.missing(s, err)
+		one.failed, one.at = c.missing(s, err), time.Now()
+		return nil, one.failed
 	}
 	if s == Compute {
 		made.Microversion = computeVersion

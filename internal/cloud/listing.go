@@ -31,6 +31,9 @@ const (
 	ListGroups      = "security groups"
 	ListPorts       = "ports"
 	ListBalancers   = "load balancers"
+	ListListeners   = "listeners"
+	ListPools       = "pools"
+	ListSubnets     = "subnets"
 )
 
 // listings are the calls of a snapshot.
@@ -48,9 +51,10 @@ func listings() []listing {
 func diagnosis() []listing {
 	return []listing{
 		{Compute, ListServers, listServers}, {Compute, ListFlavors, listFlavors}, {Compute, ListKeyPairs, listKeyPairs}, {Compute, ListQuotas, computeQuotas},
-		{Network, ListPorts, listPorts}, {Network, ListNetworks, listNetworks}, {Network, ListRouters, listRouters}, {Network, ListGroups, listGroups},
+		{Network, ListPorts, listPorts}, {Network, ListNetworks, listNetworks}, {Network, ListSubnets, listSubnets}, {Network, ListRouters, listRouters}, {Network, ListGroups, listGroups},
 		{Network, ListFloatingIPs, listFloatingIPs}, {Network, ListQuotas, networkQuotas}, {Volume, ListVolumes, listVolumes}, {Volume, ListQuotas, volumeQuotas},
 		{Image, ListImages, listImages}, {LoadBalancer, ListBalancers, listBalancers}, {LoadBalancer, ListQuotas, balancerQuotas},
+		{LoadBalancer, ListListeners, listListeners}, {LoadBalancer, ListPools, listPools},
 	}
 }
 
@@ -138,7 +142,8 @@ func listProviders(ctx context.Context, client *gophercloud.ServiceClient, s *Sn
 func listBalancers(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.Balancers, err = every(ctx, loadbalancers.List(client, loadbalancers.ListOpts{ProjectID: s.Token.ProjectID}), loadbalancers.ExtractLoadBalancers,
 		func(b loadbalancers.LoadBalancer) BalancerInfo {
-			return BalancerInfo{resource("load balancer", b.ID, b.Name, b.Tags, nil, b.Description), b.ProvisioningStatus, b.OperatingStatus, !b.AdminStateUp, b.CreatedAt, b.UpdatedAt}
+			return BalancerInfo{Resource: resource("load balancer", b.ID, b.Name, b.Tags, nil, b.Description), Provisioning: b.ProvisioningStatus, Operating: b.OperatingStatus,
+				Disabled: !b.AdminStateUp, Created: b.CreatedAt, Updated: b.UpdatedAt, PortID: b.VipPortID}
 		})
 	return err
 }

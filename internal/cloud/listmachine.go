@@ -40,7 +40,7 @@ func listServers(ctx context.Context, client *gophercloud.ServiceClient, s *Snap
 		}
 		flavor, _ := v.Flavor["original_name"].(string)
 		return ServerInfo{Resource: resource("server", v.ID, v.Name, tags, v.Metadata, ""), Flavor: flavor,
-			Status: v.Status, Task: v.TaskState, Fault: v.Fault.Message, FaultAt: v.Fault.Created, Created: v.Created, Updated: v.Updated}
+			Status: v.Status, Task: v.TaskState, Locked: v.Locked != nil && *v.Locked, Fault: v.Fault.Message, FaultAt: v.Fault.Created, Created: v.Created, Updated: v.Updated}
 	})
 	return err
 }

@@ -19,7 +19,7 @@ import (
 
 func networkListings() []listing {
 	return []listing{
-		{Network, ListNetworks, listNetworks}, {Network, "subnets", listSubnets}, {Network, ListRouters, listRouters}, {Network, ListGroups, listGroups},
+		{Network, ListNetworks, listNetworks}, {Network, ListSubnets, listSubnets}, {Network, ListRouters, listRouters}, {Network, ListGroups, listGroups},
 		{Network, ListFloatingIPs, listFloatingIPs}, {Network, ListExtensions, listExtensions}, {Network, ListZones, listNetworkZones}, {Network, ListQuotas, networkQuotas},
 	}
 }
@@ -36,21 +36,26 @@ func listNetworks(ctx context.Context, client *gophercloud.ServiceClient, s *Sna
 		return found, err
 	}
 	s.Networks, err = every(ctx, networks.List(client, networks.ListOpts{}), extract, func(n network) NetworkInfo {
-		return NetworkInfo{Resource: resource("network", n.ID, n.Name, n.Tags, nil, n.Description), ProjectID: n.ProjectID, External: n.External, Shared: n.Shared, MTU: n.MTU}
+		return NetworkInfo{Resource: resource("network", n.ID, n.Name, n.Tags, nil, n.Description), ProjectID: n.ProjectID, External: n.External, Shared: n.Shared, MTU: n.MTU, Disabled: !n.AdminStateUp}
 	})
 	return err
 }
 
 func listSubnets(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.Subnets, err = every(ctx, subnets.List(client, subnets.ListOpts{}), subnets.ExtractSubnets, func(n subnets.Subnet) SubnetInfo {
-		return SubnetInfo{Resource: resource("subnet", n.ID, n.Name, n.Tags, nil, n.Description), ProjectID: n.ProjectID, NetworkID: n.NetworkID, CIDR: n.CIDR}
+		info := SubnetInfo{Resource: resource("subnet", n.ID, n.Name, n.Tags, nil, n.Description), ProjectID: n.ProjectID, NetworkID: n.NetworkID, CIDR: n.CIDR,
+			Gateway: n.GatewayIP, DHCP: n.EnableDHCP, NameServers: n.DNSNameservers}
+		for _, route := range n.HostRoutes {
+			info.Routes = append(info.Routes, route.DestinationCIDR+" via "+route.NextHop)
+		}
+		return info
 	})
 	return err
 }
 
 func listRouters(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.Routers, err = every(ctx, routers.List(client, routers.ListOpts{ProjectID: s.Token.ProjectID}), routers.ExtractRouters, func(r routers.Router) RouterInfo {
-		info := RouterInfo{Resource: resource("router", r.ID, r.Name, r.Tags, nil, r.Description), ExternalNetworkID: r.GatewayInfo.NetworkID}
+		info := RouterInfo{Resource: resource("router", r.ID, r.Name, r.Tags, nil, r.Description), ExternalNetworkID: r.GatewayInfo.NetworkID, Disabled: !r.AdminStateUp}
 		for _, route := range r.Routes {
 			info.Routes = append(info.Routes, route.DestinationCIDR)
 		}
@@ -64,6 +69,8 @@ func listGroups(ctx context.Context, client *gophercloud.ServiceClient, s *Snaps
 		info := GroupInfo{Resource: resource("security group", g.ID, g.Name, g.Tags, nil, g.Description)}
 		for _, r := range g.Rules {
 			switch {
+			case r.Direction == "egress":
+				info.Egress = true
 			case r.Direction != "ingress" || r.Protocol != "" && r.Protocol != "tcp" && r.Protocol != "6":
 			case r.PortRangeMin == 0 && r.PortRangeMax == 0:
 				info.Ingress = append(info.Ingress, [2]int{0, 65535})
@@ -78,9 +85,12 @@ func listGroups(ctx context.Context, client *gophercloud.ServiceClient, s *Snaps
 
 func listPorts(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.Ports, err = every(ctx, ports.List(client, ports.ListOpts{ProjectID: s.Token.ProjectID}), ports.ExtractPorts, func(p ports.Port) PortInfo {
-		info := PortInfo{Resource: resource("port", p.ID, p.Name, p.Tags, nil, p.Description), Status: p.Status, DeviceID: p.DeviceID, Up: p.AdminStateUp}
+		info := PortInfo{Resource: resource("port", p.ID, p.Name, p.Tags, nil, p.Description), Status: p.Status, DeviceID: p.DeviceID, Up: p.AdminStateUp, Groups: p.SecurityGroups}
 		for _, fixed := range p.FixedIPs {
 			info.Addresses = append(info.Addresses, fixed.IPAddress)
+		}
+		for _, pair := range p.AllowedAddressPairs {
+			info.Pairs = append(info.Pairs, pair.IPAddress)
 		}
 		return info
 	})
@@ -89,7 +99,7 @@ func listPorts(ctx context.Context, client *gophercloud.ServiceClient, s *Snapsh
 
 func listFloatingIPs(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.FloatingIPs, err = every(ctx, floatingips.List(client, floatingips.ListOpts{ProjectID: s.Token.ProjectID}), floatingips.ExtractFloatingIPs, func(f floatingips.FloatingIP) FloatingIPInfo {
-		return FloatingIPInfo{Resource: resource("floating IP", f.ID, f.FloatingIP, f.Tags, nil, f.Description), Address: f.FloatingIP, NetworkID: f.FloatingNetworkID, PortID: f.PortID}
+		return FloatingIPInfo{Resource: resource("floating IP", f.ID, f.FloatingIP, f.Tags, nil, f.Description), Address: f.FloatingIP, NetworkID: f.FloatingNetworkID, PortID: f.PortID, Status: f.Status}
 	})
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -30,10 +31,24 @@ const (
 	maxRetryAfter = time.Minute
 )
 
+// hasty marks the calls of who would rather know that a service fails than have its answer.
+type hasty struct{}
+
+// hastyRetries is how often such calls are retried: it takes a second and a half.
+const hastyRetries = 2
+
+// spent reports whether a call was retried as often as its context lets. A call for the
+// versions of a service has none (see discovery); it is hasty once the login is.
+func (r *retrier) spent(ctx context.Context, count uint) bool {
+	return count > hastyRetries && (ctx.Value(hasty{}) != nil || ctx.Done() == nil && r.hurried.Load())
+}
+
 // retrier retries calls that are safe to retry.
 type retrier struct {
 	most uint
 	wait func(context.Context, time.Duration) error
+	// hurried is set once somebody makes a diagnosis.
+	hurried atomic.Bool
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -51,7 +66,7 @@ func wait(ctx context.Context, d time.Duration) error {
 // Idempotent calls are retried; other calls only if they cannot have reached the
 // service.
 func (r *retrier) call(ctx context.Context, method, address string, options *gophercloud.RequestOpts, err error, count uint) error {
-	if ctx.Err() != nil || count > r.most || (options != nil && options.RawBody != nil) {
+	if ctx.Err() != nil || count > r.most || r.spent(ctx, count) || (options != nil && options.RawBody != nil) {
 		return err // a stream cannot be sent again
 	}
 	var response gophercloud.ErrUnexpectedResponseCode
@@ -75,6 +90,9 @@ func (r *retrier) call(ctx context.Context, method, address string, options *gop
 // limited is gophercloud's hook for 429: nothing was done, so every call is safe to
 // retry.
 func (r *retrier) limited(ctx context.Context, response *gophercloud.ErrUnexpectedResponseCode, _ error, count uint) error {
+	if r.spent(ctx, count) {
+		return *response
+	}
 	if err := r.wait(ctx, pause(response.ResponseHeader, count)); err != nil {
 		return errors.Join(err, *response)
 	}

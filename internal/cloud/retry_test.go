@@ -81,6 +81,32 @@ func TestWhichCallsAreMadeAgain(t *testing.T) {
 	}
 }
 
+// TestWhoIsHastyDoesNotRetryForLong: in a diagnosis a service that fails is known in seconds,
+// also where it is asked for its versions, which has no context of its own.
+func TestWhoIsHastyDoesNotRetryForLong(t *testing.T) {
+	t.Parallel()
+	failed := gophercloud.ErrUnexpectedResponseCode{Actual: 503}
+	quick, slow := context.WithValue(t.Context(), hasty{}, true), t.Context()
+	for name, test := range map[string]struct {
+		ctx     context.Context
+		hurried bool
+		count   uint
+		again   bool
+	}{
+		"the last of a hasty call": {quick, false, hastyRetries, true}, "one more": {quick, false, hastyRetries + 1, false}, "another call": {slow, true, hastyRetries + 1, true},
+		"versions": {context.Background(), true, hastyRetries + 1, false}, "versions for others": {context.Background(), false, hastyRetries + 1, true},
+	} {
+		r := &retrier{most: maxRetries, wait: func(context.Context, time.Duration) error { return nil }}
+		r.hurried.Store(test.hurried)
+		if err := r.call(test.ctx, "GET", "https://nova/", &gophercloud.RequestOpts{}, failed, test.count); (err == nil) != test.again {
+			t.Errorf("%s, after 503: %v", name, err)
+		}
+		if err := r.limited(test.ctx, &failed, nil, test.count); (err == nil) != test.again {
+			t.Errorf("%s, after 429: %v", name, err)
+		}
+	}
+}
+
 func TestClockOffset(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

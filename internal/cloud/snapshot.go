@@ -44,6 +44,9 @@ type Snapshot struct {
 	KeyPairs       []Resource       `json:"keyPairs"`
 	Credentials    []CredentialInfo `json:"applicationCredentials"`
 	Balancers      []BalancerInfo   `json:"loadBalancers"`
+	// Listeners and Pools are in a diagnosis only.
+	Listeners []ListenerInfo `json:"listeners,omitempty"`
+	Pools     []PoolInfo     `json:"pools,omitempty"`
 	// Ports are in a diagnosis and in an inventory only.
 	Ports     []PortInfo          `json:"ports,omitempty"`
 	Providers []string            `json:"loadBalancerProviders"`
@@ -145,6 +148,9 @@ func (c *Cloud) take(ctx context.Context, wanted []listing, limit time.Duration)
 	if s.Token, err = c.Token(); err != nil {
 		return nil, fmt.Errorf("reading the token: %w", err)
 	}
+	if limit > 0 && c.work != nil {
+		c.work.hurried.Store(true)
+	}
 	var mu sync.Mutex // for what several calls write: Missing, Zones, Quotas
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelCalls)
@@ -177,7 +183,7 @@ func (c *Cloud) list(ctx context.Context, l listing, token Token, limit time.Dur
 	if limit > 0 {
 		within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
 		defer cancel()
-		ctx = within
+		ctx = context.WithValue(within, hasty{}, true)
 	}
 	type result struct {
 		part *Snapshot

@@ -21,6 +21,8 @@ func (s *Snapshot) add(part *Snapshot) {
 	s.KeyPairs = append(s.KeyPairs, part.KeyPairs...)
 	s.Credentials = append(s.Credentials, part.Credentials...)
 	s.Balancers = append(s.Balancers, part.Balancers...)
+	s.Listeners = append(s.Listeners, part.Listeners...)
+	s.Pools = append(s.Pools, part.Pools...)
 	s.Ports = append(s.Ports, part.Ports...)
 	s.Providers = append(s.Providers, part.Providers...)
 	s.Quotas = append(s.Quotas, part.Quotas...)

@@ -9,6 +9,8 @@ type NetworkInfo struct {
 	External  bool   `json:"external,omitempty"`
 	Shared    bool   `json:"shared,omitempty"`
 	MTU       int    `json:"mtu,omitempty"`
+	// Disabled is set if its administrative state is down, as of a router and a port.
+	Disabled bool `json:"disabled,omitempty"`
 }
 
 // SubnetInfo is a subnet that the project sees.
@@ -17,6 +19,12 @@ type SubnetInfo struct {
 	ProjectID string `json:"projectID"`
 	NetworkID string `json:"networkID"`
 	CIDR      string `json:"cidr"`
+	// Gateway is the address of its gateway; empty if it has none.
+	Gateway string `json:"gateway,omitempty"`
+	DHCP    bool   `json:"dhcp,omitempty"`
+	// NameServers and Routes are what DHCP tells machines; a route is "destination via hop".
+	NameServers []string `json:"nameServers,omitempty"`
+	Routes      []string `json:"routes,omitempty"`
 }
 
 // RouterInfo is a router of the project.
@@ -25,7 +33,8 @@ type RouterInfo struct {
 	// ExternalNetworkID is the network of its gateway, if it has one.
 	ExternalNetworkID string `json:"externalNetworkID,omitempty"`
 	// Routes are the destinations of its static routes.
-	Routes []string `json:"routes,omitempty"`
+	Routes   []string `json:"routes,omitempty"`
+	Disabled bool     `json:"disabled,omitempty"`
 }
 
 // FloatingIPInfo is a floating IP of the project.
@@ -34,6 +43,8 @@ type FloatingIPInfo struct {
 	Address   string `json:"address"`
 	NetworkID string `json:"networkID"`
 	PortID    string `json:"portID,omitempty"`
+	// Status is Neutron's, such as ACTIVE.
+	Status string `json:"status,omitempty"`
 }
 
 // ServerInfo is a server of the project.
@@ -49,6 +60,8 @@ type ServerInfo struct {
 	FaultAt time.Time `json:"faultAt,omitzero"`
 	Created time.Time `json:"created,omitzero"`
 	Updated time.Time `json:"updated,omitzero"`
+	// Locked is set if somebody locked it: its owner cannot delete it then.
+	Locked bool `json:"locked,omitempty"`
 }
 
 // BalancerInfo is a load balancer of the project, with Octavia's statuses.
@@ -60,6 +73,28 @@ type BalancerInfo struct {
 	Disabled bool      `json:"disabled,omitempty"`
 	Created  time.Time `json:"created,omitzero"`
 	Updated  time.Time `json:"updated,omitzero"`
+	// PortID is of the port that has its address.
+	PortID string `json:"portID,omitempty"`
+}
+
+// ListenerInfo is a listener of a load balancer.
+type ListenerInfo struct {
+	Resource
+	// BalancerIDs are of its load balancers, PoolID of its default pool, if it has one.
+	BalancerIDs  []string `json:"loadBalancerIDs"`
+	PoolID       string   `json:"poolID,omitempty"`
+	Port         int      `json:"port"`
+	Provisioning string   `json:"provisioning"`
+	Disabled     bool     `json:"disabled,omitempty"`
+}
+
+// PoolInfo is a pool of a load balancer.
+type PoolInfo struct {
+	Resource
+	BalancerIDs  []string `json:"loadBalancerIDs"`
+	Members      int      `json:"members"`
+	Provisioning string   `json:"provisioning"`
+	Disabled     bool     `json:"disabled,omitempty"`
 }
 
 // VolumeInfo is a volume of the project. ServerID is of the server that it is attached
@@ -76,6 +111,8 @@ type VolumeInfo struct {
 type GroupInfo struct {
 	Resource
 	Ingress [][2]int `json:"ingress,omitempty"`
+	// Egress reports whether it has any rule for what goes out.
+	Egress bool `json:"egress,omitempty"`
 }
 
 // PortInfo is a port of the project. DeviceID is of its server.
@@ -86,6 +123,10 @@ type PortInfo struct {
 	Up       bool   `json:"up"`
 	// Addresses are its fixed IPs.
 	Addresses []string `json:"addresses,omitempty"`
+	// Groups are the ids of its security groups, Pairs the addresses besides its own that it
+	// may send from.
+	Groups []string `json:"groups,omitempty"`
+	Pairs  []string `json:"pairs,omitempty"`
 }
 
 // FlavorInfo is a flavor that the project may use.

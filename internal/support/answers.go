@@ -11,7 +11,9 @@ type Answers struct {
 	Environment string    `json:"environment"`
 	Asked       string    `json:"asked,omitempty"`
 	At          time.Time `json:"at"`
-	Answers     []Answer  `json:"answers"`
+	// Causes are all causes, each once, with all clusters that have it.
+	Causes  []*Shared `json:"causes"`
+	Answers []Answer  `json:"answers"`
 	// Unseen is what could not be looked at for any of them.
 	Unseen []cause.Unseen `json:"unseen,omitempty"`
 }
@@ -48,6 +50,9 @@ func (s Snapshots) Explain(asked, namespace string) Answers {
 			a.Answer = found
 		}
 		r.Answers = append(r.Answers, a)
+	}
+	if r.Causes = r.shared(); r.Causes == nil {
+		r.Causes = []*Shared{}
 	}
 	return r
 }

@@ -2,23 +2,26 @@ package support
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/internal/cause"
 )
 
-// Text is the answer for people.
-func (r Answers) Text() string {
+// Text is the answer for people. Of a cause that many clusters have it names a few.
+func (r Answers) Text() string { return r.text(false) }
+
+// Wide is the answer for people with all names.
+func (r Answers) Wide() string { return r.text(true) }
+
+func (r Answers) text(wide bool) string {
 	var b strings.Builder
-	causes := 0
-	for _, a := range r.Answers {
-		causes += len(a.Findings)
-		for _, same := range grouped(a.Findings) {
-			write(&b, a, same)
-		}
+	causes := r.shared()
+	for _, s := range causes {
+		s.write(&b, wide)
 	}
-	if causes == 0 {
+	if len(causes) == 0 {
 		b.WriteString(r.nothing())
 		for _, a := range r.Answers {
 			if len(a.Well) > 0 {
@@ -83,51 +86,62 @@ func (a Answer) name() string {
 	return "cluster " + a.Namespace + "/" + a.Cluster
 }
 
-// grouped puts findings together that say the same of several objects.
-func grouped(findings []cause.Finding) [][]cause.Finding {
-	var groups [][]cause.Finding
-	for _, f := range findings {
-		i := slices.IndexFunc(groups, func(g []cause.Finding) bool { return g[0].Reason == f.Reason && g[0].Cause == f.Cause })
-		if i < 0 {
-			groups = append(groups, []cause.Finding{f})
-		} else {
-			groups[i] = append(groups[i], f)
-		}
-	}
-	return groups
-}
-
 // shown is how many objects, lines of evidence and consequences are printed.
 const shown = 5
 
-func write(b *strings.Builder, a Answer, same []cause.Finding) {
-	f := same[0]
+// write prints one cause. wide names all clusters and objects.
+func (s *Shared) write(b *strings.Builder, wide bool) {
+	f, most := s.all[0], shown
+	if wide {
+		most = math.MaxInt
+	}
 	fmt.Fprintf(b, "%s\n", f.Line())
 	var others []string
-	for _, o := range same[1:] {
+	for _, o := range s.all[1:] {
 		others = append(others, o.Object.String())
 	}
-	list(b, "also", others)
+	if wide {
+		others = append(others, s.others...)
+	}
+	list(b, "also", others, most)
 	var chain []string
-	if a.Cluster == "" {
+	if s.first.Cluster == "" {
 		chain = append(chain, "environment")
 	}
 	for _, r := range f.Chain {
 		chain = append(chain, r.String())
 	}
-	fmt.Fprintf(b, "  reason:   %s (%s)\n  chain:    %s\n", f.Reason, a.name(), strings.Join(chain, " → "))
-	list(b, "evidence", f.Evidence)
-	list(b, "then", f.Consequences)
+	fmt.Fprintf(b, "  reason:   %s (%s)\n", f.Reason, s.where(wide))
+	fmt.Fprintf(b, "  chain:    %s\n", strings.Join(chain, " → "))
+	list(b, "evidence", f.Evidence, most)
+	list(b, "then", f.Consequences, most)
 	if f.Ending == cause.Final {
 		b.WriteString("  state:    Cluster API does not try again by itself\n")
 	}
 	fmt.Fprintf(b, "  fix:      %s\n\n", f.Fix)
 }
 
-func list(b *strings.Builder, heading string, lines []string) {
+// where names the clusters that have the cause: the first few, with their number, or all.
+func (s *Shared) where(wide bool) string {
+	n := len(s.Clusters)
+	if n < 2 {
+		return s.first.name()
+	}
+	named := s.Clusters
+	if !wide {
+		named = named[:min(n, shown)]
+	}
+	text := fmt.Sprintf("%d clusters: %s", n, strings.Join(named, ", "))
+	if more := n - len(named); more > 0 {
+		text += fmt.Sprintf(" and %d more (--wide names all)", more)
+	}
+	return text
+}
+
+func list(b *strings.Builder, heading string, lines []string, most int) {
 	for i, line := range lines {
-		if i == shown {
-			fmt.Fprintf(b, "            and %d more (-o json shows all)\n", len(lines)-shown)
+		if i == most {
+			fmt.Fprintf(b, "            and %d more (--wide shows all)\n", len(lines)-most)
 			return
 		}
 		if i == 0 {

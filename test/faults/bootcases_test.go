@@ -23,6 +23,7 @@ func console(lines string) *cause.Cloud {
 func bootCases() []planted {
 	return []planted{
 		{fault: "kernel panic", reason: "kernel-panic", object: "server shop-w1", objects: booting, said: console("[    1.92] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)\n")},
+		{fault: "system in emergency mode", reason: "boot-failed", object: "server shop-w1", objects: booting, said: console("[    9.1] systemd[1]: Failed to mount /var/lib/etcd.\nYou are in emergency mode. After logging in, type \"journalctl -xb\"\n")},
 		{fault: "metadata unreachable", reason: "metadata-unreachable", object: "server shop-w1", objects: booting,
 			said: console("[   61.2] cloud-init[512]: url_helper.py[WARNING]: Calling 'http://169.254.169.254/openstack' failed [50/-1s]: request error [timed out]\n")},
 		{fault: "kubeadm preflight", reason: "kubeadm-preflight", object: "server shop-w1", objects: booting, said: console("cloud-init[197]: \t[ERROR NumCPU]: the number of available CPUs 1 is less than the required 2\n")},

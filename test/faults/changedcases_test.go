@@ -114,6 +114,7 @@ func novaCases() []planted {
 	return []planted{
 		of("host without memory", "no-valid-host", "server shop-w1", "Insufficient compute resources: Free memory 512.00 MB < requested 8192 MB."),
 		of("host without the PCI device", "no-valid-host", "server shop-w1", "PCI device request [InstancePCIRequest(alias_name='gpu')] failed"),
+		of("server group whose policy no host keeps", "server-group-refused", "server shop-w1", aborted+"Anti-affinity instance group policy was violated."),
 		of("no address for a server, told by Nova", "address-pool-empty", "network 5a1f-77", aborted+"No more IP addresses available on network 5a1f-77."),
 		of("quota of volumes, told by Nova", "quota-volume", "quota volumes", aborted+"VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded for quota 'volumes'."),
 		of("quota of storage of a type, told by Nova", "quota-volume", "quota gigabytes_ssd", aborted+"VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota. Requested 20G exceeded for quota 'gigabytes_ssd'"),

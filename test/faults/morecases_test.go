@@ -60,7 +60,7 @@ func moreCases() []planted {
 		{fault: "host of a running server lost", reason: "node-silent", object: "Machine shop-w1", objects: node("shop-w1", "NodeHealthy", "* Node.Ready: Kubelet stopped posting node status."),
 			said: &cause.Cloud{Servers: []cause.Server{{ID: "w1", Name: "shop-w1", Status: "ACTIVE", Created: asked.Add(-time.Hour)}}}},
 		{fault: "server paused", reason: "server-stopped", object: "server shop-w1", objects: booting, said: &cause.Cloud{Servers: []cause.Server{{ID: "w1", Name: "shop-w1", Status: "PAUSED"}}}},
-		{fault: "availability zone missing", reason: "no-valid-host", object: "OpenStackServer shop-w1", objects: refused(errors.New("The requested availability zone is not available (400)"))},
+		{fault: "availability zone missing", reason: "zone-missing", object: "availability zone az-2", objects: "kind: Machine\nmetadata: {name: shop-w1}\nspec: {failureDomain: az-2}\n---\n" + refused(errors.New("The requested availability zone is not available (400)"))},
 		{fault: "image with a wrong property", reason: "image-unusable", object: "OpenStackServer shop-w1", objects: refused(errors.New("Invalid image metadata. Error: Field value floppy is invalid (400)"))},
 		{fault: "volume type missing", reason: "volume-not-created", object: "OpenStackServer shop-w1", objects: refused(errors.New("Volume type ssd could not be found. (404)"))},
 		{fault: "no floating IP left on the external network", reason: "address-pool-empty", object: "network 5a1f", objects: infrastructure("APIEndpointReady", "FloatingIPError", "Failed to reconcile floating IP: No more IP addresses available on network 5a1f. (409)")},

@@ -47,7 +47,7 @@ func details(ctx context.Context, questions []Question, of []*visit, kept *open)
 			continue
 		}
 		wanted := q.Closer(v.taken)
-		if len(wanted.Consoles)+len(wanted.Balancers) == 0 {
+		if len(wanted.Consoles)+len(wanted.Balancers)+len(wanted.Shapes) == 0 {
 			continue
 		}
 		if all[v.taken] == nil {
@@ -79,6 +79,11 @@ func (d *detailed) want(w cause.Details) {
 	}
 	add(&d.wanted.Balancers, w.Balancers)
 	add(&d.wanted.Consoles, w.Consoles)
+	for _, s := range w.Shapes {
+		if len(d.wanted.Shapes) < mostOfCluster && !slices.Contains(d.wanted.Shapes, s) {
+			d.wanted.Shapes = append(d.wanted.Shapes, s)
+		}
+	}
 }
 
 // without counts the ids that were not asked about.
@@ -107,6 +112,7 @@ func (d *detailed) read(ctx context.Context) {
 			})
 		}
 	}
+	d.rooms(ctx)
 	if len(d.wanted.Balancers) > 0 {
 		if client, err := d.opened.LoadBalancer(); err == nil {
 			each(d.wanted.Balancers, detailsAtOnce, func(id string) {

@@ -23,6 +23,7 @@ type options struct {
 	archive   string
 	identity  string
 	format    string
+	wide      bool
 }
 
 // New returns the command.
@@ -38,7 +39,8 @@ each cluster's own credential, and each cluster itself: its API server, nodes an
 
 For each cause it prints what and which object it is, since when, and who says so, the
 chain that leads there, the words of the cloud, and the fix. What follows from a cause is
-listed under it. If there is no cause it says what it looked at, and what it could not see.
+listed under it. Clusters that do not depend on each other and have one and the same cause
+are counted and told together. If there is no cause it says what it looked at, and what it could not see.
 
 With --from it gives the same answers from an archive of slipway support, which may be
 from another time and place.
@@ -48,7 +50,8 @@ The reason IDs in brackets are stable; docs/reference/reasons.md lists them.`,
   slipway why shop
   slipway why shop-default-worker-x7k2p
   slipway why shop --from slipway-support-prod.tar.zst
-  slipway why -o json | jq -r '.answers[].findings[].reason'`,
+  slipway why --wide
+  slipway why -o json | jq -r '.causes[] | "\(.reason) \(.clusters | length)"'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asked := ""
@@ -62,6 +65,7 @@ The reason IDs in brackets are stable; docs/reference/reasons.md lists them.`,
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace of the cluster (default: all)")
 	cmd.Flags().StringVar(&o.archive, "from", "", "answer from an archive of slipway support, offline; no environment file is read")
 	cmd.Flags().StringVar(&o.identity, "identity", "", "file with the age identity that decrypts the archive")
+	cmd.Flags().BoolVar(&o.wide, "wide", false, "name all clusters and objects of a cause, not only the first few")
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	return cmd
 }
@@ -80,7 +84,11 @@ func (o options) run(ctx context.Context, streams ui.Streams, asked string) erro
 			"list the clusters with slipway cluster list, and their machines with slipway cluster describe")
 	}
 	if o.format == "table" {
-		_, err := streams.Out.Write([]byte(r.Text()))
+		text := r.Text()
+		if o.wide {
+			text = r.Wide()
+		}
+		_, err := streams.Out.Write([]byte(text))
 		return err
 	}
 	return ui.Output(streams.Out, o.format, r, ui.Table{})
