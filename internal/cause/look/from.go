@@ -135,5 +135,10 @@ func failing(missing []cloud.Missing) []cause.Failing {
 			all = append(all, cause.Failing{Service: name, Status: m.Status, Words: m.Cause})
 		}
 	}
+	silent := func(f cause.Failing) bool { return f.Status == 0 }
+	if mute := slices.DeleteFunc(slices.Clone(all), func(f cause.Failing) bool { return !silent(f) }); len(mute) > 1 {
+		// Several that do not answer at the same time: the way there, or who asks, is slow.
+		all = slices.DeleteFunc(all, silent)
+	}
 	return all
 }

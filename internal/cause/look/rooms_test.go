@@ -2,6 +2,7 @@ package look
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,8 @@ func TestPlacementSaysWhatIsShort(t *testing.T) {
 		}
 	}
 	said = NewCache(time.Now).Ask(t.Context(), member(t, box), closer)
-	if len(said.Rooms) > 0 || len(said.Missing) != 1 || said.Missing[0].What != cause.ListRooms || !strings.Contains(said.Missing[0].Why, "403") {
+	refused := slices.ContainsFunc(said.Missing, func(u cause.Unseen) bool { return u.What == cause.ListRooms && strings.Contains(u.Why, "403") })
+	if len(said.Rooms) > 0 || !refused {
 		t.Errorf("a member reads %+v, missing %+v", said.Rooms, said.Missing)
 	}
 }
