@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
-	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/kube/retry"
 )
 
 // RetrySeconds is what a client is told to wait when something is away.
@@ -45,7 +45,7 @@ func Failure(err error) *Error {
 		return &Error{http.StatusConflict, "The resources of the project are being deleted. Try again.", err}
 	case isKube && apierrors.IsInvalid(err):
 		return &Error{http.StatusBadRequest, invalidText(status), err}
-	case apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || kube.Unsettled(err) || starts(err),
+	case apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || retry.Helps(err) || starts(err),
 		errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
 		return Away("the management cluster cannot be asked at the moment", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"time"
 
@@ -17,9 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/slipway-sh/slipway/internal/kube/retry"
 )
 
 // applyParallel is how many objects are applied at once.
@@ -169,22 +169,7 @@ const applyPatience = 15 * time.Minute
 // created, their controllers start, and control planes join.
 func passing(err error) bool {
 	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
-		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook") || Unsettled(err)
-}
-
-// Unsettled reports whether an error is typical of an API server whose etcd is joined
-// by a member, or that is very slow: a leader change, a timeout, a closed connection. A
-// retry helps. An emulated server that sets up Cluster API was seen to take more than 10 s
-// for a TLS handshake.
-func Unsettled(err error) bool {
-	for _, word := range []string{"etcdserver: leader changed", "etcdserver: no leader", "etcdserver: request timed out", "for learner",
-		"http2: client connection force closed"} {
-		if strings.Contains(err.Error(), word) {
-			return true
-		}
-	}
-	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || utilnet.IsTimeout(err) || errors.Is(err, net.ErrClosed) ||
-		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook") || retry.Helps(err)
 }
 
 // Resource finds the resource of an object's kind. It looks an unknown kind up a second

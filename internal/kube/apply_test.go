@@ -13,6 +13,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-sh/slipway/internal/kube/retry"
 )
 
 func TestWhatIsAskedAgain(t *testing.T) {
@@ -41,8 +43,8 @@ func TestWhatIsAskedAgain(t *testing.T) {
 		"another error":     {errors.New("no"), false, false},
 		"webhook that says": {apierrors.NewInternalError(errors.New("admission webhook denied")), false, false},
 	} {
-		if passing(test.err) != test.passes || Unsettled(test.err) != test.unsettled {
-			t.Errorf("%s: passing is %v, unsettled is %v", name, passing(test.err), Unsettled(test.err))
+		if passing(test.err) != test.passes || retry.Helps(test.err) != test.unsettled {
+			t.Errorf("%s: passing is %v, unsettled is %v", name, passing(test.err), retry.Helps(test.err))
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/clusterctl"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/component"
-	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/kube/retry"
 )
 
 // ClusterAPIInputs are the inputs of Cluster API with its providers.
@@ -156,7 +156,7 @@ func installClusterAPI(ctx context.Context, machine Way, from *bundle.Folder, in
 func insist(ctx context.Context, do func(context.Context) error, tell func(string)) error {
 	for {
 		err := do(ctx)
-		if err == nil || !kube.Unsettled(err) || ctx.Err() != nil {
+		if err == nil || !retry.Helps(err) || ctx.Err() != nil {
 			return err
 		}
 		tell("retrying: " + err.Error())

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
-	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/kube/retry"
 )
 
 const (
@@ -64,7 +64,7 @@ func (c *call) store(o client.Object) error {
 				return nil
 			}
 		}
-		if err == nil || !kube.Unsettled(err) || try == maxStores {
+		if err == nil || !retry.Helps(err) || try == maxStores {
 			return err
 		}
 		select {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/kube/retry"
 	"github.com/slipway-sh/slipway/internal/recovery"
 )
 
@@ -46,7 +47,7 @@ func patiently(ctx context.Context, on *kube.Cluster, do func() error) error {
 
 // passing reports whether a later attempt may succeed.
 func passing(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || kube.Unsettled(err) ||
+	return apierrors.IsConflict(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || retry.Helps(err) ||
 		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
 }
 
