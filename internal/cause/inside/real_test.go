@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-sh/slipway/internal/cause"
@@ -77,13 +78,20 @@ func shop() cause.Objects {
 // node is one that waits for its network plugin.
 func node(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
-	n, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}, metav1.CreateOptions{})
+	_, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}, metav1.CreateOptions{})
 	check(t, err)
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
-		Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"}}
-	n.Status.NodeInfo.KubeletVersion = "v1.33.9"
-	_, err = client.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{})
-	check(t, err)
+	// Kubernetes' controllers write the node at the same time.
+	check(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		n, err := client.CoreV1().Nodes().Get(t.Context(), "w1", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
+			Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"}}
+		n.Status.NodeInfo.KubeletVersion = "v1.33.9"
+		_, err = client.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{})
+		return err
+	}))
 }
 
 // sickPod is one whose image does not exist.
@@ -97,20 +105,25 @@ func sickPod(t *testing.T, client kubernetes.Interface, namespace, name string) 
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeName: "w1", AutomountServiceAccountToken: ptr.To(false),
 		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, Containers: []corev1.Container{{Name: "main", Image: image}}}}
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) { // until the namespace has its service account
-		made, err := client.CoreV1().Pods(namespace).Create(t.Context(), p, metav1.CreateOptions{})
+		_, err := client.CoreV1().Pods(namespace).Create(t.Context(), p, metav1.CreateOptions{})
 		if err == nil {
-			p = made
 			break
 		}
 		if time.Now().After(end) {
 			t.Fatal(err)
 		}
 	}
-	p.Status.Phase = corev1.PodPending
-	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Image: image, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
-		Message: `Back-off pulling image "quay.io/calico/node:v9": ErrImagePull: rpc error: code = NotFound desc = failed to pull and unpack image "quay.io/calico/node:v9": quay.io/calico/node:v9: not found`}}}}
-	_, err := client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
-	check(t, err)
+	check(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		p, err := client.CoreV1().Pods(namespace).Get(t.Context(), p.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		p.Status.Phase = corev1.PodPending
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Image: image, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
+			Message: `Back-off pulling image "quay.io/calico/node:v9": ErrImagePull: rpc error: code = NotFound desc = failed to pull and unpack image "quay.io/calico/node:v9": quay.io/calico/node:v9: not found`}}}}
+		_, err = client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
+		return err
+	}))
 }
 
 // blocked is a webhook for pods of one namespace whose service has no endpoints, and a
