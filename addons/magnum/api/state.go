@@ -22,9 +22,10 @@ const (
 	seeTime = 5 * time.Second
 	// maxConflicts is how often a change is made again on a newer object.
 	maxConflicts = 8
-	// maxStores and storePause bound how long a creation is repeated: etcd elects a leader
-	// within a second or two.
-	maxStores  = 8
+	// storeTime is how long a creation is repeated, storePause how long between: etcd elects a
+	// leader within a second or two. A client must have its answer before it gives up, and an
+	// API server that is cut off takes seconds for each refusal.
+	storeTime  = 4 * time.Second
 	storePause = 500 * time.Millisecond
 )
 
@@ -51,6 +52,7 @@ func (c *call) create(o client.Object, project string) error {
 // the creation is repeated here, and an object that is there by then is ours if it was made
 // at the same nanosecond.
 func (c *call) store(o client.Object) error {
+	begun := time.Now()
 	for try := 1; ; try++ {
 		err := c.s.o.Client.Create(c.ctx(), o)
 		if try > 1 && apierrors.IsAlreadyExists(err) {
@@ -64,7 +66,7 @@ func (c *call) store(o client.Object) error {
 				return nil
 			}
 		}
-		if err == nil || !retry.Helps(err) || try == maxStores {
+		if err == nil || !retry.Helps(err) || time.Since(begun) > storeTime {
 			return err
 		}
 		select {

@@ -82,10 +82,10 @@ func TestServing(t *testing.T) {
 		t.Fatal(err)
 	}
 	metrics, health := freeAddress(t), freeAddress(t)
-	ended := make(chan struct{})
+	started, ended := make(chan struct{}), make(chan struct{})
 	second := quiet("second")
 	second.setup = func(m manager.Manager, _ *barrier) error {
-		return m.Add(manager.RunnableFunc(func(ctx context.Context) error { <-ctx.Done(); close(ended); return nil }))
+		return m.Add(manager.RunnableFunc(func(ctx context.Context) error { close(started); <-ctx.Done(); close(ended); return nil }))
 	}
 	o := options{kubeconfig: kubeconfig, metricsAddress: metrics, healthAddress: health, logLevel: "info", logFormat: "json",
 		election: true, electionNamespace: "default", shutdown: 5 * time.Second}
@@ -114,6 +114,7 @@ func TestServing(t *testing.T) {
 		}
 		return true
 	})
+	<-started // a leader starts its parts a moment after it has the lease
 	cancel()
 	select {
 	case err := <-result:
