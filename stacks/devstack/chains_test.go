@@ -3,6 +3,8 @@ package devstack
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -59,5 +61,22 @@ func TestContainersAreFoundByTheirPrograms(t *testing.T) {
 		{13, 1, "/usr/bin/containerd-shim-runc-v2"}, {14, 13, "/pause"}, {15, 1, unpacked + "-of-others/bin/k3s"}}
 	if got := below(all, "/opt/stack/data/slipway/k3s/", unpacked); !slices.Equal(got, []int{10, 11, 12}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestAContainerOfSomebodyElseIsLeftAlone: the path of its program is one of its own files.
+func TestAContainerOfSomebodyElseIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	proc := t.TempDir()
+	for name, mounts := range map[string]string{"self": "mnt:[1]", "10": "mnt:[1]", "11": "mnt:[2]"} {
+		folder := filepath.Join(proc, name)
+		if err := errors.Join(os.MkdirAll(filepath.Join(folder, "ns"), 0o755), os.Symlink(mounts, filepath.Join(folder, "ns/mnt")), os.Symlink(unpacked+"/1/bin/k3s", filepath.Join(folder, "exe")),
+			os.WriteFile(filepath.Join(folder, "stat"), []byte("1 (k3s) S 1 1"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := processes(proc)
+	if got := below(all, unpacked); err != nil || !slices.Equal(got, []int{10}) {
+		t.Errorf("%v, %v", got, err)
 	}
 }

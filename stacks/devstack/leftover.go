@@ -19,7 +19,8 @@ import (
 // process is one of /proc.
 type process struct {
 	id, parent int
-	// program is the path of the running file.
+	// program is the path of the running file; empty if the process has other mounts than
+	// ours, because the path is another file then.
 	program string
 }
 
@@ -29,6 +30,7 @@ func processes(proc string) ([]process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing processes: %w", err)
 	}
+	own, _ := os.Readlink(filepath.Join(proc, "self/ns/mnt"))
 	var all []process
 	for _, entry := range entries {
 		id, err := strconv.Atoi(entry.Name())
@@ -46,6 +48,9 @@ func processes(proc string) ([]process, error) {
 		}
 		parent, _ := strconv.Atoi(string(fields[1]))
 		program, _ := os.Readlink(filepath.Join(proc, entry.Name(), "exe"))
+		if mounts, _ := os.Readlink(filepath.Join(proc, entry.Name(), "ns/mnt")); mounts != own {
+			program = "" // such as k3s in a container of somebody else
+		}
 		all = append(all, process{id, parent, program})
 	}
 	return all, nil
@@ -81,6 +86,10 @@ const killTime = 30 * time.Second
 // unmounts what they had mounted, and removes their bridge and the chains of iptables. dir is
 // the plugin's folder; proc is /proc.
 func Sweep(ctx context.Context, run Runner, dir, proc string) error {
+	return sweep(ctx, run, dir, proc, unpacked)
+}
+
+func sweep(ctx context.Context, run Runner, dir, proc, unpacked string) error {
 	k3s := filepath.Join(dir, k3sFolder)
 	if _, err := os.Stat(k3s); errors.Is(err, os.ErrNotExist) {
 		return nil // it never ran here
