@@ -28,8 +28,11 @@ const (
 	// longer is cut off from the API server or dead, and load balancers take it
 	// out.
 	waitTime = 2 * time.Second
-	// lookupTime is how long addresses of replicas are used again.
+	// lookupTime is how long addresses of replicas are used again, dnsTime how long DNS may take
+	// to tell them: a node that is lost may have had the cluster's DNS, and every write waits
+	// for the answer.
 	lookupTime = 2 * time.Second
+	dnsTime    = time.Second
 )
 
 // Handler answers other replicas: 204 when the inventory has an object in a
@@ -58,6 +61,7 @@ type Group struct {
 	host, port string
 	log        *slog.Logger
 	http       http.Client
+	resolve    func(ctx context.Context, host string) ([]string, error)
 
 	mu        sync.Mutex
 	addresses []string
@@ -70,7 +74,7 @@ func NewGroup(address string, log *slog.Logger) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Group{host: host, port: port, log: log, http: http.Client{Timeout: waitTime}}, nil
+	return &Group{host: host, port: port, log: log, http: http.Client{Timeout: waitTime}, resolve: net.DefaultResolver.LookupHost}, nil
 }
 
 // Await waits until all replicas show o as it was written, or its deletion. A
@@ -109,18 +113,23 @@ type statusError struct{ status string }
 
 func (e *statusError) Error() string { return "it answered " + e.status }
 
-// lookup is the replicas' addresses; without an answer of DNS the last ones.
+// lookup is the replicas' addresses; without an answer of DNS the last ones, and DNS is left
+// alone for a while then: requests that wait here wait for each other. A client that goes away
+// does not end what others wait for.
 func (g *Group) lookup(ctx context.Context) []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if time.Now().Before(g.until) {
 		return g.addresses
 	}
-	found, err := net.DefaultResolver.LookupHost(ctx, g.host)
+	brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), dnsTime)
+	defer cancel()
+	found, err := g.resolve(brief, g.host)
+	g.until = time.Now().Add(lookupTime)
 	if err != nil {
 		g.log.WarnContext(ctx, "finding replicas", "host", g.host, "error", err.Error())
 		return g.addresses
 	}
-	g.addresses, g.until = found, time.Now().Add(lookupTime)
+	g.addresses = found
 	return found
 }

@@ -1,0 +1,65 @@
+package peer
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+)
+
+// TestSilentDNS: where the cluster's DNS was lost with a node, writes do not queue for it, and
+// still wait for the replicas that were known.
+func TestSilentDNS(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	replica := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(replica.Close)
+	host, port, err := net.SplitHostPort(replica.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := NewGroup(net.JoinHostPort("replicas", port), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lookups atomic.Int64
+	group.addresses = []string{host}
+	group.resolve = func(ctx context.Context, _ string) ([]string, error) {
+		lookups.Add(1)
+		<-ctx.Done() // nobody answers
+		return nil, ctx.Err()
+	}
+	const writes = 50
+	written := &v1alpha1.ClusterTemplate{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "b", ResourceVersion: "1"}}
+	var all sync.WaitGroup
+	for range writes {
+		all.Go(func() { group.Await(t.Context(), written, false) })
+	}
+	all.Wait()
+	if n := lookups.Load(); n == 0 || n > writes/5 {
+		t.Errorf("%d lookups for %d writes", n, writes)
+	}
+	if n := asked.Load(); n != writes {
+		t.Errorf("the replica was asked %d times for %d writes", n, writes)
+	}
+	// A client that went away does not keep the next from an answer.
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	group.until = group.until.Add(-lookupTime)
+	group.resolve = func(ctx context.Context, _ string) ([]string, error) { return []string{"10.0.0.9"}, ctx.Err() }
+	if got := group.lookup(gone); !slices.Equal(got, []string{"10.0.0.9"}) {
+		t.Errorf("%v", got)
+	}
+}
