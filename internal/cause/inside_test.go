@@ -36,7 +36,15 @@ func TestTheClusterIsJudged(t *testing.T) {
 		return &Inside{At: now, Version: "v1.34.4", Nodes: []Node{n}, Leaders: []Lease{{Name: "l", Renewed: now}}}
 	}
 	ready := []NodeCondition{{Type: "Ready", Status: "True"}}
-	old := now.Add(-time.Hour)
+	old, just := now.Add(-time.Hour), now.Add(-10*time.Second)
+	bare := func(since time.Time) *Inside {
+		return node(Node{Conditions: []NodeCondition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: "NetworkPluginNotReady", Since: since}}, Renewed: now})
+	}
+	mount := func(created time.Time) *Inside {
+		of := pod(Pod{Created: created})
+		of.Warnings = []Warning{{Namespace: "kube-system", About: of.Pods[0].ref(), Reason: "FailedMount", Message: `secret "tls" not found`, Last: just}}
+		return of
+	}
 	for name, test := range map[string]struct {
 		inside *Inside
 		want   string
@@ -50,6 +58,10 @@ func TestTheClusterIsJudged(t *testing.T) {
 		"a container that is being created":        {pod(Pod{Containers: []Container{{Name: "x", Reason: "ContainerCreating"}}}), ""},
 		"an image that is not there":               {pod(Pod{Containers: []Container{{Name: "x", Image: "a/b:1", Reason: "ErrImagePull", Message: "not found"}}}), "image-pull container image a/b:1"},
 		"a registry of Docker that is not there":   {pod(Pod{Containers: []Container{{Name: "x", Image: "a/b:1", Reason: "ErrImagePull", Message: "dial tcp 1.2.3.4:443: i/o timeout"}}}), "registry-unreachable registry docker.io"},
+		"a node that has just joined":              {bare(just), ""},
+		"a node without network plugin":            {bare(old), "cni-not-ready Node w"},
+		"a Secret that is just being made":         {mount(just), ""},
+		"a Secret that is not there":               {mount(old), "pod-not-started Deployment kube-system/p"},
 		"a webhook that is not required":           {hook(Hook{Created: old}), ""},
 		"a webhook that was just made":             {hook(Hook{Required: true, Created: now.Add(-time.Minute)}), ""},
 		"a webhook with a pod":                     {hook(Hook{Required: true, Ready: 1, Created: old}), ""},

@@ -2,6 +2,7 @@ package cause
 
 import (
 	"regexp"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,6 +73,12 @@ func (v *scene) heldBack(machine *unstructured.Unstructured) bool {
 // while another one joins, on machines that start much at once, it was seen not to answer
 // for more than a minute, and to be well afterwards.
 const etcdJoins = 5 * time.Minute
+
+// joining takes back what Cluster API says of a member that was just added: it has no name, and
+// no Machine, until its etcd runs.
+func joining(v *scene, c complaint, _ string) bool {
+	return strings.Contains(c.text(), "(Name not yet assigned)") && v.Now.Sub(c.since) < etcdJoins
+}
 
 // repairs reports whether a MachineHealthCheck replaces a machine that is not well. It
 // marks every machine that it looks after with the condition HealthCheckSucceeded, True or

@@ -94,3 +94,16 @@ func TestEtcdIsGivenTime(t *testing.T) {
 		}
 	}
 }
+
+// A member of etcd that was just added has no name and no Machine; one that stays so is a cause.
+func TestAMemberThatJoinsIsNoCause(t *testing.T) {
+	t.Parallel()
+	for since, want := range map[time.Time]string{now.Add(-time.Minute): "", now.Add(-2 * etcdJoins): "etcd-unhealthy KubeadmControlPlane c"} {
+		a := Explain(Snapshot{Objects: read(t, base+"kind: KubeadmControlPlane\nmetadata: {name: c, namespace: prod}\n"+
+			`status: {conditions: [{type: EtcdClusterHealthy, status: "False", reason: EtcdClusterUnhealthy, message: "Etcd member 72 (Name not yet assigned) does not have a corresponding Machine", lastTransitionTime: "`+
+			since.UTC().Format(time.RFC3339)+`"}]}`), Now: now})
+		if got := reasons(a); got != want {
+			t.Errorf("since %s: %q instead of %q", since, got, want)
+		}
+	}
+}

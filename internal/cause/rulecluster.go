@@ -26,7 +26,7 @@ func clusterRules() []Rule {
 		{ID: "etcd-unhealthy", Layer: "etcd", Ending: Outside, Meaning: "A member of etcd is not healthy.",
 			Fix:   "see whether its machine is well with slipway why MACHINE; with a majority of members left, delete the Machine: kubectl delete machine NAME",
 			find:  etcdFails,
-			words: regexp.MustCompile(`Etcd reports alarms: |Etcd endpoint \S+ reports errors|Failed to connect to etcd|Failed to get etcd (members|alarms)|etcd member hosted on this Machine is not included`)},
+			words: regexp.MustCompile(`Etcd reports alarms: |Etcd endpoint \S+ reports errors|Failed to connect to etcd|Failed to get etcd (members|alarms)|etcd member hosted on this Machine is not included|Etcd member \d+ \(Name not yet assigned\)`), not: joining},
 		{ID: "version-skew", Layer: "Cluster API", Ending: Outside, Meaning: "The versions of Kubernetes of the control plane and of the workers do not fit together.",
 			Fix: "upgrade the control plane first, one minor version at a time, then the node groups", find: skewed, words: regexp.MustCompile(`(?i)version skew|KubeletVersionSkew|ControlPlaneVersionSkew|minor version.*(higher|greater) than`)},
 		{ID: "api-unreachable", Layer: k, Ending: Outside, Meaning: "The management cluster cannot reach the Kubernetes API of the cluster.",

@@ -12,7 +12,7 @@ func nodeRules() []Rule {
 	return []Rule{
 		{ID: "cni-not-ready", Layer: k, Ending: Passing, Meaning: "The node has no network plugin yet.",
 			Fix:   "see the addon of the network plugin (Calico or Cilium) in slipway cluster describe, and its pods with kubectl get pods -n kube-system",
-			words: regexp.MustCompile(`NetworkPluginNotReady|cni plugin not initialized|NetworkUnavailable: .*(not|fail)`)},
+			words: regexp.MustCompile(`NetworkPluginNotReady|cni plugin not initialized|NetworkUnavailable: .*(not|fail)`), not: starting},
 		{ID: "node-memory", Layer: k, Ending: Outside, Meaning: "The node has too little memory.",
 			Fix: "give pods requests and limits, or choose a larger flavor", words: regexp.MustCompile(`Node\.MemoryPressure|insufficient memory available|System OOM`)},
 		{ID: "node-pids", Layer: k, Ending: Outside, Meaning: "The node has too many processes.", Fix: "find the pod that starts them, or choose a larger flavor", words: regexp.MustCompile(`Node\.PIDPressure|insufficient PID`)},
@@ -33,6 +33,15 @@ func nodeRules() []Rule {
 				return machine != nil && (machine.GetDeletionTimestamp() != nil || text(machine, "status", "nodeRef", "name") == "") // its node goes first; it was never there
 			}},
 	}
+}
+
+// starts is how long a node or a pod may take for what each of them does at first: a network
+// plugin that is not there, a Secret that is just being made. Before, it is no cause.
+const starts = time.Minute
+
+// starting takes words back that are said of everything that starts.
+func starting(v *scene, c complaint, _ string) bool {
+	return !c.since.IsZero() && v.Now.Sub(c.since) < starts
 }
 
 // initializes is how long the cloud controller manager may take for a node.

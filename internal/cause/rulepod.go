@@ -221,7 +221,7 @@ func notStarted(v *scene) []hit {
 		if slices.Contains([]string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PostStartHookError"}, c.Reason) && !noSpace.MatchString(c.Message) {
 			return p.object(), c.Reason + ": " + c.Message
 		}
-		if c.Name != "" {
+		if c.Name != "" || v.Now.Sub(p.Created) < starts {
 			return Ref{}, ""
 		}
 		for _, w := range v.Inside.Warnings {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -293,5 +295,27 @@ func TestADiscardedStateLeavesTheCloud(t *testing.T) {
 	up(t, e, "a")
 	if resources, err := e.Resources(t.Context()); err != nil || len(resources) == 0 {
 		t.Errorf("made again: %v, %v", resources, err)
+	}
+}
+
+func TestAPlanTellsWhatItCannotKnowYet(t *testing.T) {
+	t.Parallel()
+	c, folder := newCloud(), t.TempDir()
+	e := newEngine(t, c, folder, &event.Recorder{})
+	up(t, e, "a")
+	plan, err := e.Preview(t.Context(), func(ctx *sdk.Context) error {
+		var made, follows struct{ sdk.CustomResourceState }
+		if err := ctx.RegisterResource("slipway:test:Thing", "made", sdk.Map{"label": sdk.String("b")}, &made); err != nil {
+			return err
+		}
+		return ctx.RegisterResource("slipway:test:Thing", "thing-0",
+			sdk.Map{"label": made.ID(), "secret": sdk.ToSecret(sdk.String(theSecret))}, &follows)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(plan.Changes, func(c engine.Change) bool { return c.Name == "thing-0" })
+	if at < 0 || !slices.Contains(plan.Changes[at].Properties, engine.Property{Path: "label", Old: "a", New: engine.NotKnown}) {
+		t.Errorf("the plan of a label that only another thing's id tells: %+v", plan.Changes)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 )
 
 // Operation is what a plan does with a resource.
@@ -41,7 +42,10 @@ type Change struct {
 	urn        string
 }
 
-// Property is one input that differs. Secret and unknown values are not shown.
+// NotKnown stands for an input that another resource tells once it is made.
+const NotKnown = "(known later)"
+
+// Property is one input that differs. A secret is in its encrypted form ([IsSecret]).
 type Property struct {
 	Path string `json:"path"`
 	Old  any    `json:"old,omitempty"`
@@ -125,12 +129,36 @@ func properties(m apitype.StepEventMetadata) []Property {
 			p.Old = m.Old.Inputs[path]
 		}
 		if m.New != nil {
-			p.New = m.New.Inputs[path]
+			p.New = readable(m.New.Inputs[path])
 		}
 		list = append(list, p)
 	}
 	slices.SortFunc(list, func(a, b Property) int { return strings.Compare(a.Path, b.Path) })
 	return list
+}
+
+// readable replaces the engine's marks of unknown values, which mean nothing to a reader.
+func readable(value any) any {
+	switch v := value.(type) {
+	case string:
+		switch v {
+		case plugin.UnknownStringValue, plugin.UnknownBoolValue, plugin.UnknownNumberValue, plugin.UnknownArrayValue, plugin.UnknownObjectValue:
+			return NotKnown
+		}
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = readable(v[i])
+		}
+		return list
+	case map[string]any:
+		all := make(map[string]any, len(v))
+		for key := range v {
+			all[key] = readable(v[key])
+		}
+		return all
+	}
+	return value
 }
 
 func differing(old, now map[string]any) []string {

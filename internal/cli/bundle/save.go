@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -73,20 +72,16 @@ func (o saveOptions) run(ctx context.Context, streams ui.Streams, file string) e
 }
 
 // saveFile writes the file whole or not at all.
-func saveFile(ctx context.Context, folder *bundle.Folder, file string, sink event.Sink) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
-	if err != nil {
+func saveFile(ctx context.Context, folder *bundle.Folder, file string, sink event.Sink) error {
+	began := false
+	err := ui.WriteFile(file, 0o644, func(w io.Writer) error {
+		began = true
+		return artifact.Save(ctx, folder, w, sink)
+	})
+	if err != nil && !began {
 		return fault.Usage(file, err, "name a file in a folder that you may write to")
 	}
-	defer os.Remove(tmp.Name())
-	err = artifact.Save(ctx, folder, tmp, sink)
-	if err == nil {
-		err = errors.Join(tmp.Chmod(0o644), tmp.Sync())
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), file)
+	return err
 }
 
 type loadOptions struct {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks"
 )
 
@@ -97,16 +99,10 @@ func (t *Target) RemoveKubeconfigs() error {
 	return nil
 }
 
-// WriteSecret writes a file with mode 0600, whole or not at all.
+// WriteSecret writes a file with mode 0600, as [ui.WriteFile].
 func WriteSecret(path, text string) error {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // mode 0600
-	if err != nil {
+	return ui.WriteFile(path, 0o600, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
 		return err
-	}
-	defer os.Remove(file.Name())
-	_, err = file.WriteString(text)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
+	})
 }

@@ -63,10 +63,13 @@ func value(v any) string {
 	if engine.IsSecret(v) {
 		return "[secret]"
 	}
-	text := fmt.Sprint(v)
+	text := strings.TrimSpace(fmt.Sprint(v))
+	first, _, more := strings.Cut(text, "\n") // a certificate, a document
 	switch {
 	case v == nil || text == "":
 		return "(none)"
+	case more && len(first) <= 57:
+		return first + "..."
 	case len(text) > 60:
 		return text[:57] + "..."
 	}
