@@ -157,6 +157,8 @@ type Listener struct {
 	Pool         string `json:"pool,omitempty"`
 	Provisioning string `json:"provisioning"`
 	Disabled     bool   `json:"disabled,omitempty"`
+	// AllowedCIDRs are who may connect; none is anybody.
+	AllowedCIDRs []string `json:"allowedCIDRs,omitempty"`
 }
 
 // Pool is a pool of a load balancer, with the number of its members.
@@ -257,6 +259,9 @@ type SecurityGroup struct {
 type PortRange struct {
 	From int `json:"from"`
 	To   int `json:"to"`
+	// Source is who may connect: an address range or the id of a security group; empty is
+	// anybody.
+	Source string `json:"source,omitempty"`
 }
 
 // Quota is a limit of the project and what is used of it; a Limit of -1 is none.

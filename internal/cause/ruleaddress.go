@@ -3,6 +3,7 @@ package cause
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -29,6 +30,22 @@ func (v *scene) group() *SecurityGroup {
 // lets reports whether a security group lets a TCP port in from anywhere at all.
 func (g SecurityGroup) lets(port int) bool {
 	return slices.ContainsFunc(g.Ingress, func(r PortRange) bool { return r.From <= port && port <= r.To })
+}
+
+// narrows says from where alone a security group lets a TCP port in; nothing if from
+// anywhere, or not at all.
+func (g SecurityGroup) narrows(port int) string {
+	var sources []string
+	for _, r := range g.Ingress {
+		switch {
+		case port < r.From || r.To < port:
+		case r.Source == "":
+			return ""
+		default:
+			sources = append(sources, r.Source)
+		}
+	}
+	return strings.Join(sorted(sources), ", ")
 }
 
 // The ports that CAPO opens between machines, besides that of the API: of kubelets, and of
@@ -61,6 +78,9 @@ func closedGroup(v *scene) []hit {
 		if len(lacks) > 0 {
 			words = append(words, "it has no rule that lets TCP port "+strings.Join(lacks, ", ")+" in")
 		}
+		if from := g.narrows(one.ports[0]); managed && one.ports[0] > 0 && from != "" {
+			words = append(words, fmt.Sprintf("it lets TCP port %d in from %s only", one.ports[0], from))
+		}
 		if g.Sealed {
 			words = append(words, "it has no rule that lets anything out")
 		}
@@ -81,7 +101,19 @@ func (v *scene) address() string {
 	if text(v.infrastructure, "status", "apiServerLoadBalancer", "id") != "" || flag(v.infrastructure, "spec", "disableAPIServerFloatingIP") {
 		return ""
 	}
-	return text(v.infrastructure, "spec", "apiServerFloatingIP")
+	if address := text(v.infrastructure, "spec", "apiServerFloatingIP"); address != "" {
+		return address
+	}
+	if host, err := netip.ParseAddr(text(v.infrastructure, "spec", "controlPlaneEndpoint", "host")); err == nil && v.unbalanced() {
+		return host.String()
+	}
+	return ""
+}
+
+// unbalanced reports whether CAPO gives the API a floating IP of its own, without a load
+// balancer (reconcileControlPlaneEndpoint in its controllers/openstackcluster_controller.go).
+func (v *scene) unbalanced() bool {
+	return v.infrastructure != nil && !flag(v.infrastructure, "spec", "apiServerLoadBalancer", "enabled")
 }
 
 // lostAddress is a hit if the floating IP of the API exists no more or leads elsewhere.

@@ -18,8 +18,8 @@ func driftRules() []Rule {
 			Fix: "enable it with openstack network set --enable NETWORK or openstack router set --enable ROUTER", find: disabledNetwork},
 		{ID: "subnet-changed", Layer: n, Ending: Outside, Meaning: "The subnet of the machines has no gateway or no DHCP any more, so machines get no address or reach nothing outside their network.",
 			Fix: "set it again with openstack subnet set --dhcp SUBNET or openstack subnet set --gateway ADDRESS SUBNET; machines learn of it when they boot or renew their lease", find: changedSubnet},
-		{ID: "subnet-differs", Layer: n, Ending: Passing, Meaning: "The subnet of the machines has other name servers or routes than the cluster's settings, and the cluster is not well.",
-			Fix: "compare openstack subnet show SUBNET with spec.managedSubnets of the OpenStackCluster, and set it again with openstack subnet set --no-dns-nameservers --dns-nameserver ADDRESS SUBNET, or --no-host-route", find: differentSubnet},
+		{ID: "subnet-differs", Layer: n, Ending: Passing, Meaning: "The subnet of the machines has other name servers or routes than the cluster's settings, or a subnet that the project brought has no gateway or no DHCP, and the cluster is not well.",
+			Fix: "compare openstack subnet show SUBNET with spec.managedSubnets of the OpenStackCluster, and set it again with openstack subnet set --no-dns-nameservers --dns-nameserver ADDRESS SUBNET, or --no-host-route, --gateway ADDRESS or --dhcp", find: differentSubnet},
 		{ID: "port-changed", Layer: n, Ending: Outside, Meaning: "Somebody took a port of a server out of the cluster's security groups, or took an address pair from it that the machine needs.",
 			Fix: "set it again with openstack port set --security-group GROUP PORT or openstack port set --allowed-address ip-address=ADDRESS PORT", find: changedPort},
 	}
@@ -45,15 +45,20 @@ func disabledNetwork(v *scene) []hit {
 	return hits
 }
 
-// subnets are those that Cluster API made for the machines.
+// brought reports whether the subnets are the project's own instead of Cluster API's.
+func (v *scene) brought() bool {
+	for _, field := range []string{"network", "subnets"} {
+		if given, found, _ := unstructured.NestedFieldNoCopy(content(v.infrastructure), "spec", field); found && given != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// subnets are those of the machines.
 func (v *scene) subnets() []Subnet {
 	if v.infrastructure == nil || v.ending() || !v.Cloud.knows(ListSubnets) || !flag(v.infrastructure, "status", "ready") {
 		return nil
-	}
-	for _, field := range []string{"network", "subnets"} {
-		if given, found, _ := unstructured.NestedFieldNoCopy(v.infrastructure.Object, "spec", field); found && given != nil {
-			return nil // they are not Cluster API's
-		}
 	}
 	noted, _, _ := nestedSlice(v.infrastructure.Object, "status", "network", "subnets")
 	var own []Subnet
@@ -82,15 +87,21 @@ func (v *scene) subnetHits(told func(Subnet) []string) []hit {
 
 // changedSubnet are hits for what no subnet of Cluster API lacks when it is made.
 func changedSubnet(v *scene) []hit {
-	return v.subnetHits(func(s Subnet) (words []string) {
-		if s.Gateway == "" && !flag(v.infrastructure, "spec", "disableExternalNetwork") {
-			words = append(words, "it has no gateway")
-		}
-		if !s.DHCP {
-			words = append(words, "its DHCP is off")
-		}
-		return words
-	})
+	if v.brought() {
+		return nil
+	}
+	return v.subnetHits(v.lacking)
+}
+
+// lacking is what a subnet lacks that machines commonly need.
+func (v *scene) lacking(s Subnet) (words []string) {
+	if s.Gateway == "" && !flag(v.infrastructure, "spec", "disableExternalNetwork") {
+		words = append(words, "it has no gateway")
+	}
+	if !s.DHCP {
+		words = append(words, "its DHCP is off")
+	}
+	return words
 }
 
 // differentSubnet are hits for what may be meant, and counts only while something is wrong.
@@ -105,6 +116,9 @@ func differentSubnet(v *scene) []hit {
 			cidr, _ := fields["cidr"].(string)
 			settings[cidr], _, _ = unstructured.NestedStringSlice(fields, "dnsNameservers")
 		}
+	}
+	if v.brought() { // how they are meant to be, only the project knows
+		return v.subnetHits(v.lacking)
 	}
 	return v.subnetHits(func(s Subnet) (words []string) {
 		if wanted, known := settings[s.CIDR]; known && !slices.Equal(sorted(wanted), sorted(s.NameServers)) {

@@ -1,8 +1,12 @@
 package cause
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // treeRules are about what the load balancer of the Kubernetes API is made of.
@@ -10,8 +14,30 @@ func treeRules() []Rule {
 	return []Rule{{ID: "load-balancer-incomplete", Layer: "Octavia", Ending: Passing,
 		Meaning: "The load balancer of the Kubernetes API lacks a listener, a pool or members: somebody deleted them, and Cluster API makes them again within minutes if it can.",
 		Fix:     "wait for ten minutes; if it stays so, set an annotation on the OpenStackCluster and on the OpenStackMachines of the control plane, so that Cluster API makes what is missing at once",
-		find:    incomplete}}
+		find:    incomplete},
+		{ID: "load-balancer-limited", Layer: "Octavia", Ending: Passing,
+			Meaning: "The load balancer of the Kubernetes API lets others in than the cluster's settings say: somebody changed its allowed CIDRs, and Cluster API sets them again within minutes.",
+			Fix:     "wait for ten minutes, or set an annotation on the OpenStackCluster; who may connect belongs into apiServerLoadBalancer.allowedCIDRs of the OpenStackCluster",
+			find:    limited}}
 }
+
+// limited is a hit if the listener of the API has other allowed CIDRs than CAPO noted.
+func limited(v *scene) []hit {
+	b := v.tree()
+	if b == nil {
+		return nil
+	}
+	l := b.Parts.listener(v.apiPort())
+	noted, _, _ := unstructured.NestedStringSlice(v.infrastructure.Object, "status", "apiServerLoadBalancer", "allowedCIDRs")
+	if l == nil || slices.Equal(sorted(noted), sorted(l.AllowedCIDRs)) {
+		return nil
+	}
+	words := fmt.Sprintf("its listener %s lets %s in instead of %s", l.Name, callers(l.AllowedCIDRs), callers(noted))
+	object := v.under(v.infra(), Ref{Kind: "load balancer", Name: b.Name, ID: b.ID})
+	return []hit{{object: object, cause: words, source: "Octavia", evidence: []string{"Octavia: load balancer " + b.Name + ": " + words}}}
+}
+
+func callers(cidrs []string) string { return cmp.Or(strings.Join(sorted(cidrs), ", "), "anybody") }
 
 // serves reports whether a control plane was a node when the cloud was asked: then the load
 // balancer had members before.

@@ -51,7 +51,7 @@ func (v *scene) well(found []Finding) []string {
 	if address := v.address(); address != "" && v.Cloud.knows(ListFloatingIPs) && !sick("floating IP") {
 		lines = append(lines, "floating IP "+address+" is associated")
 	}
-	if len(v.subnets()) > 0 && !sick("subnet") {
+	if subnets := v.subnets(); len(subnets) > 0 && !sick("subnet") && !slices.ContainsFunc(subnets, func(s Subnet) bool { return v.lacking(s) != nil }) {
 		lines = append(lines, "the subnet of the machines has DHCP and a gateway")
 	}
 	add(ListPorts, "port", "ports of running servers are up")

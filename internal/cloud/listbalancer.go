@@ -11,7 +11,7 @@ import (
 func listListeners(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.Listeners, err = every(ctx, listeners.List(client, listeners.ListOpts{ProjectID: s.Token.ProjectID}), listeners.ExtractListeners, func(l listeners.Listener) ListenerInfo {
 		info := ListenerInfo{Resource: resource("listener", l.ID, l.Name, l.Tags, nil, l.Description), PoolID: l.DefaultPoolID, Port: l.ProtocolPort,
-			Provisioning: l.ProvisioningStatus, Disabled: !l.AdminStateUp}
+			Provisioning: l.ProvisioningStatus, Disabled: !l.AdminStateUp, AllowedCIDRs: l.AllowedCIDRs}
 		for _, b := range l.Loadbalancers {
 			info.BalancerIDs = append(info.BalancerIDs, b.ID)
 		}

@@ -1,7 +1,9 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
+	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/common/extensions"
@@ -72,10 +74,16 @@ func listGroups(ctx context.Context, client *gophercloud.ServiceClient, s *Snaps
 			case r.Direction == "egress":
 				info.Egress = true
 			case r.Direction != "ingress" || r.Protocol != "" && r.Protocol != "tcp" && r.Protocol != "6":
-			case r.PortRangeMin == 0 && r.PortRangeMax == 0:
-				info.Ingress = append(info.Ingress, [2]int{0, 65535})
 			default:
-				info.Ingress = append(info.Ingress, [2]int{r.PortRangeMin, r.PortRangeMax})
+				ports := [2]int{r.PortRangeMin, r.PortRangeMax}
+				if ports == [2]int{} {
+					ports[1] = 65535
+				}
+				source := cmp.Or(r.RemoteGroupID, r.RemoteIPPrefix)
+				if strings.HasSuffix(source, "/0") {
+					source = ""
+				}
+				info.Ingress, info.Sources = append(info.Ingress, ports), append(info.Sources, source)
 			}
 		}
 		return info

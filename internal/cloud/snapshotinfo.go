@@ -86,6 +86,8 @@ type ListenerInfo struct {
 	Port         int      `json:"port"`
 	Provisioning string   `json:"provisioning"`
 	Disabled     bool     `json:"disabled,omitempty"`
+	// AllowedCIDRs are who may connect; none is anybody.
+	AllowedCIDRs []string `json:"allowedCIDRs,omitempty"`
 }
 
 // PoolInfo is a pool of a load balancer.
@@ -111,6 +113,9 @@ type VolumeInfo struct {
 type GroupInfo struct {
 	Resource
 	Ingress [][2]int `json:"ingress,omitempty"`
+	// Sources are those of Ingress, by its index: an address range or the id of a security
+	// group; empty is anywhere.
+	Sources []string `json:"sources,omitempty"`
 	// Egress reports whether it has any rule for what goes out.
 	Egress bool `json:"egress,omitempty"`
 }

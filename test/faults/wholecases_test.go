@@ -77,6 +77,23 @@ func wholeCases() []planted {
 		on("security group without the kubelet's port", "security-group-closed", "security group k8s-cluster-prod-shop-secgroup-worker", func(c *whole) {
 			c.unrule(c.group["worker"], rules.DirIngress)
 		}),
+		on("security group that lets an address range only to the API", "security-group-closed", control, func(c *whole) {
+			c.unrule(c.group["controlplane"], rules.DirIngress)
+			for port, from := range map[int]string{6443: "198.51.100.0/24", 10250: "", 2379: ""} {
+				must(rules.Create(c.Context(), c.net(), rules.CreateOpts{SecGroupID: c.group["controlplane"], Direction: rules.DirIngress, EtherType: rules.EtherType4,
+					Protocol: rules.ProtocolTCP, PortRangeMin: port, PortRangeMax: port, RemoteIPPrefix: from}).Extract())(c.world)
+			}
+		}),
+		on("listener of the load balancer with other allowed CIDRs", "load-balancer-limited", "load balancer "+balancer, func(c *whole) {
+			must(listeners.Update(c.Context(), c.lbs(), c.listener, listeners.UpdateOpts{AllowedCIDRs: &[]string{"198.51.100.0/24"}}).Extract())(c.world)
+			c.settled()
+		}),
+		{fault: "floating IP of an API without a load balancer disassociated", reason: "floating-ip-lost", object: "floating IP 203.0.113.7",
+			objects: "kind: OpenStackCluster\nmetadata: {name: shop}\nspec: {controlPlaneEndpoint: {host: 203.0.113.7, port: 6443}}\nstatus: {ready: true}\n",
+			said:    &cause.Cloud{FloatingIPs: []cause.FloatingIP{{ID: "f", Address: "203.0.113.7", Status: "DOWN"}}}},
+		{fault: "DHCP of a subnet off that the project brought", reason: "subnet-differs", object: "subnet office",
+			objects: "kind: OpenStackCluster\nmetadata: {name: shop}\nspec: {network: {id: net-1}}\nstatus: {ready: true, network: {id: net-1, name: nodes, subnets: [{id: sub-1, name: office}]}}\n---" + unreached,
+			said:    &cause.Cloud{Networks: []cause.Network{{ID: "net-1", Name: "nodes"}}, Subnets: []cause.Subnet{{ID: "sub-1", Name: "office", Gateway: "10.0.0.1"}}}},
 		on("security group that lets nothing out", "security-group-closed", control, func(c *whole) { c.unrule(c.group["controlplane"], rules.DirEgress) }),
 		on("port of a server taken out of its security group", "port-changed", "port shop-cp1-0", func(c *whole) {
 			must(ports.Update(c.Context(), c.net(), c.port["shop-cp1"], ports.UpdateOpts{SecurityGroups: &[]string{}}).Extract())(c.world)

@@ -69,8 +69,12 @@ func network(c *cause.Cloud, s *cloud.Snapshot) {
 	}
 	for _, g := range s.SecurityGroups {
 		group := cause.SecurityGroup{ID: g.ID, Name: g.Name, Sealed: !g.Egress}
-		for _, r := range g.Ingress {
-			group.Ingress = append(group.Ingress, cause.PortRange{From: r[0], To: r[1]})
+		for i, r := range g.Ingress {
+			ports := cause.PortRange{From: r[0], To: r[1]}
+			if i < len(g.Sources) { // not in archives of older versions
+				ports.Source = g.Sources[i]
+			}
+			group.Ingress = append(group.Ingress, ports)
 		}
 		c.SecurityGroups = append(c.SecurityGroups, group)
 	}
@@ -95,7 +99,7 @@ func newForest(s *cloud.Snapshot) forest {
 	}
 	for _, l := range s.Listeners {
 		for _, id := range l.BalancerIDs {
-			at(id).Listeners = append(at(id).Listeners, cause.Listener{Name: l.Name, Port: l.Port, Pool: l.PoolID, Provisioning: l.Provisioning, Disabled: l.Disabled})
+			at(id).Listeners = append(at(id).Listeners, cause.Listener{Name: l.Name, Port: l.Port, Pool: l.PoolID, Provisioning: l.Provisioning, Disabled: l.Disabled, AllowedCIDRs: l.AllowedCIDRs})
 		}
 	}
 	for _, p := range s.Pools {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks/devstack"
@@ -47,6 +48,21 @@ func step(use, short, long, example string, run func(context.Context, devstack.S
 			return run(cmd.Context(), settings)
 		},
 	}
+}
+
+// longStep is a step that shows its progress.
+func longStep(streams ui.Streams, use, short, long, example string, run func(context.Context, devstack.Settings, event.Sink) error) *cobra.Command {
+	mode := "auto"
+	cmd := step(use, short, long, example, func(ctx context.Context, s devstack.Settings) error {
+		progress, err := ui.NewProgress(mode, streams)
+		if err != nil {
+			return err
+		}
+		defer progress.Close()
+		return run(ctx, s, progress)
+	})
+	ui.ProgressFlag(cmd.Flags(), &mode)
+	return cmd
 }
 
 func newCheck(streams ui.Streams) *cobra.Command {

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/charts"
 	"github.com/slipway-sh/slipway/internal/component"
+	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks/devstack"
 )
@@ -39,23 +40,15 @@ func newMissing(streams ui.Streams) *cobra.Command {
 }
 
 func newEquip(streams ui.Streams) *cobra.Command {
-	mode := "auto"
-	cmd := step("equip", "Check the bundle and copy from it what runs on the host",
+	return longStep(streams, "equip", "Check the bundle and copy from it what runs on the host",
 		`Compares every byte of the bundle that is used with its digest, and copies k3s, container
 images and charts into the plugin's folder. Nothing is fetched.`, "  slipway devstack equip",
-		func(ctx context.Context, s devstack.Settings) error {
-			progress, err := ui.NewProgress(mode, streams)
-			if err != nil {
-				return err
-			}
-			defer progress.Close()
+		func(ctx context.Context, s devstack.Settings, progress event.Sink) error {
 			if err := s.Equip(ctx, progress); err != nil {
 				return err
 			}
 			return copyCharts(s)
 		})
-	ui.ProgressFlag(cmd.Flags(), &mode)
-	return cmd
 }
 
 // copyCharts copies the bundle's charts with the index that the addon provider reads.

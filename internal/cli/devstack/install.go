@@ -37,21 +37,11 @@ const (
 const cloudSecret = "slipway-devstack-cloud"
 
 func newInstall(streams ui.Streams) *cobra.Command {
-	mode := "auto"
-	cmd := step("install", "Install Cluster API on the management cluster",
+	return longStep(streams, "install", "Install Cluster API on the management cluster",
 		`Installs cert-manager, Cluster API, its providers and ORC from the bundle, with the
 definitions of addons, and waits until all controllers are available. On an external
 cluster that has Cluster API already, nothing but the definitions is installed.`, "  slipway devstack install",
-		func(ctx context.Context, s devstack.Settings) error {
-			progress, err := ui.NewProgress(mode, streams)
-			if err != nil {
-				return err
-			}
-			defer progress.Close()
-			return install(ctx, s, progress)
-		})
-	ui.ProgressFlag(cmd.Flags(), &mode)
-	return cmd
+		install)
 }
 
 // reach returns the management cluster when its API answers.

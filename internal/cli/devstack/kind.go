@@ -29,28 +29,20 @@ type runtimes func(context.Context) (localseed.Provider, error)
 const ownerFile = "local-seed-owner"
 
 func newCluster(streams ui.Streams) *cobra.Command {
-	mode := "auto"
-	cmd := step("cluster", "Make the management cluster of mode kind",
+	return longStep(streams, "cluster", "Make the management cluster of mode kind",
 		`Makes a cluster of one node in a container of Docker, with kind's library and the
 bundle's node image, and gives it the images of the bundle. Writes its kubeconfig, and
 opens the host to it. A cluster that is there is kept. In other modes nothing is done.`, "  SLIPWAY_MODE=kind slipway devstack cluster",
-		func(ctx context.Context, s devstack.Settings) error {
+		func(ctx context.Context, s devstack.Settings, progress event.Sink) error {
 			if s.Mode != devstack.Kind {
 				return nil
 			}
-			progress, err := ui.NewProgress(mode, streams)
-			if err != nil {
-				return err
-			}
-			defer progress.Close()
 			node, err := bring(ctx, s, environment.LocalSeeds, progress)
 			if err != nil {
 				return err
 			}
 			return s.OpenTo(ctx, asRoot, node)
 		})
-	ui.ProgressFlag(cmd.Flags(), &mode)
-	return cmd
 }
 
 // kindSeed is the cluster as package localseed sees it.

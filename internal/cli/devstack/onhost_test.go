@@ -172,7 +172,7 @@ find "$WORK/host/etc" "$WORK/host/var" /run ! -type d ! -type c ! -path '/run/sy
     grep -vE '/host/var/(log/(pods|containers)|lib/cni)/|^/run/(containerd|netns|nri)/' | sort
 for program in iptables ip6tables; do $program-save | grep -v '^#' | sed "s/\[.*\]//; s/^/$program: /" | sort; done
 ip -br link | sed 's/ .*//'
-cut -d' ' -f2 /proc/self/mounts | sort
+cut -d' ' -f2 /proc/self/mounts | grep -vxFf "$WORK/foreign" | sort
 find "$WORK/stack" -type f
 for process in /proc/[0-9]*; do readlink "$process/exe"; done | grep -vE '/(bash|find|sort|grep|readlink|nsenter|systemd-journald|systemd)$' | sort
 true`)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -43,26 +44,18 @@ func tackerAccount() kube.Account {
 }
 
 func newTacker(streams ui.Streams) *cobra.Command {
-	mode := "auto"
-	cmd := step("tacker", "Register the management cluster in Tacker, and upload packages",
+	return longStep(streams, "tacker", "Register the management cluster in Tacker, and upload packages",
 		`Registers the management cluster as the VIM `+vimName+` of the user demo, with a token and
 the authority of its certificate, and uploads two packages: the clusters of devstack's
 template, and Cluster API itself. What is there already is not uploaded again. Tacker's
 checkout has ETSI's definitions; they are looked for below SLIPWAY_TACKER_TYPES. Without
 SLIPWAY_TACKER=True nothing is done.`, "  SLIPWAY_TACKER=True slipway devstack tacker",
-		func(ctx context.Context, s devstack.Settings) error {
+		func(ctx context.Context, s devstack.Settings, progress event.Sink) error {
 			if !s.Tacker {
 				return nil
 			}
-			progress, err := ui.NewProgress(mode, streams)
-			if err != nil {
-				return err
-			}
-			defer progress.Close()
 			return joinTacker(ctx, s, progress)
 		})
-	ui.ProgressFlag(cmd.Flags(), &mode)
-	return cmd
 }
 
 func joinTacker(ctx context.Context, s devstack.Settings, sink event.Sink) (err error) {
@@ -211,8 +204,11 @@ func leaveTacker(ctx context.Context, s devstack.Settings) error {
 	}
 	defer c.Close()
 	tacker, err := receiver.NewTacker(c.Provider, c.Endpoint, true)
-	if err != nil {
+	if gone := (*gophercloud.ErrEndpointNotFound)(nil); errors.As(err, &gone) {
 		return nil // it is not in the catalog any more
+	}
+	if err != nil {
+		return err
 	}
 	if err := tacker.Remove(ctx, vimName); err != nil {
 		return err
