@@ -21,6 +21,8 @@ const patience = 6 * time.Minute
 // TestPhasesOnADevcloud is TestPhasesOnACloud on the services that stack.sh would have
 // started: systemd, iptables, k3s with its node, Cluster API and its provider for OpenStack
 // are real, and rows are counted in the services' databases. Only guests boot nothing.
+//
+// proves: D-06, D-08, D-13, D-14, D-16, D-18, D-19
 func TestPhasesOnADevcloud(t *testing.T) {
 	d := newDevstackHost(t)
 	host, before := d.host(), d.rows()
