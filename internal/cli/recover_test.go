@@ -65,12 +65,7 @@ func TestRecoverAsksTheCloud(t *testing.T) {
 	diagnosed("without servers", fault.ExitUsage, "control plane servers: 0 of 3", "only a full rebuild", "openstack volume delete ")
 
 	storage := cloud.Member.BlockStorage(t)
-	pages, err := volumes.List(storage, nil).AllPages(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, _ := volumes.ExtractVolumes(pages)
-	for _, v := range all {
+	for _, v := range volumesOf(t, storage) {
 		if err := volumes.Delete(t.Context(), storage, v.ID, nil).ExtractErr(); err != nil {
 			t.Fatal(err)
 		}
@@ -85,6 +80,19 @@ func listed(t *testing.T, compute *gophercloud.ServiceClient) []servers.Server {
 		t.Fatal(err)
 	}
 	all, err := servers.ExtractServers(pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func volumesOf(t *testing.T, storage *gophercloud.ServiceClient) []volumes.Volume {
+	t.Helper()
+	pages, err := volumes.List(storage, nil).AllPages(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := volumes.ExtractVolumes(pages)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,6 +82,11 @@ func (r *rebuild) onManagement(ctx context.Context, on *kube.Cluster) error {
 // all is proved: they know no pause, and tenants would miss their clusters. On a run
 // that goes on they may be there already, and stay.
 func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
+	// Its checks come first: what a project has no room for changes nothing.
+	program, _, err := r.t.Program(ctx, r.skip)
+	if err != nil {
+		return "", err
+	}
 	if err := r.forget(ctx); err != nil {
 		return "", err
 	}
@@ -97,10 +102,6 @@ func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
 		if err := r.makeRoom(ctx); err != nil {
 			return "", err
 		}
-	}
-	program, _, err := r.t.Program(ctx, r.skip)
-	if err != nil {
-		return "", err
 	}
 	if !known[stacks.StepLocalSeed] {
 		if err := r.forgetLocalSeed(ctx, program.Equipment.Local); err != nil {
