@@ -53,6 +53,9 @@ func (v *scene) holdsPods(a, b *Finding) bool {
 	if b.Object.Kind == "webhook" || b.Object.Kind == "Node" {
 		return false
 	}
+	if b.Reason == "pod-unschedulable" && !v.working() {
+		return a.Of("MachineDeployment") != (Ref{}) // it waits for the first worker
+	}
 	if a.Reason == "cni-not-ready" { // images are pulled without it
 		return b.Reason == "pod-not-started" && subset(b.nodes, []string{a.Object.Name}) && !slices.ContainsFunc(b.owners, network.MatchString)
 	}
@@ -66,6 +69,11 @@ func (v *scene) holdsPods(a, b *Finding) bool {
 		}
 	}
 	return b.Reason != "image-pull" && subset(b.nodes, sick)
+}
+
+// working reports whether any worker is a node.
+func (v *scene) working() bool {
+	return slices.ContainsFunc(v.members, func(m member) bool { return m.machine != nil && !controls(m.machine) && m.node() })
 }
 
 // initialises reports whether a finding is about pods of the cloud controller manager.

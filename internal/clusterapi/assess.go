@@ -85,11 +85,13 @@ func outline(o objects, name string) (Report, *unstructured.Unstructured) {
 // waits for others is only told if there is no cause.
 func (r *Report) explain(a cause.Answer) {
 	r.Findings, r.Unseen = a.Findings, a.Unseen
+	var waiting []int
 	for _, f := range a.Findings {
 		deepest := -1
 		for _, ref := range f.Chain {
 			i := slices.IndexFunc(r.Parts, func(p Part) bool { return p.Kind == ref.Kind && p.Name == ref.Name })
 			if i >= 0 {
+				waiting = append(waiting, i)
 				deepest = i
 			}
 		}
@@ -108,6 +110,11 @@ func (r *Report) explain(a cause.Answer) {
 		p.Hopeless = f.Ending != cause.Passing && p.Kind != "HelmRelease" && p.Kind != "Manifests"
 		if !f.Since.IsZero() {
 			p.Since = f.Since
+		}
+	}
+	for _, i := range waiting {
+		if p := &r.Parts[i]; !p.told {
+			p.Cause = ""
 		}
 	}
 }

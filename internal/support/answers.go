@@ -25,6 +25,9 @@ type Answer struct {
 	On        string `json:"on"`
 	Namespace string `json:"namespace,omitempty"`
 	Cluster   string `json:"cluster,omitempty"`
+	// Title and UUID are the cluster's in the Magnum API; empty for others.
+	Title string `json:"title,omitempty"`
+	UUID  string `json:"uuid,omitempty"`
 	cause.Answer
 }
 
@@ -36,9 +39,9 @@ func (s Snapshots) Explain(asked, namespace string) Answers {
 		if namespace != "" && scene.Namespace != namespace {
 			continue
 		}
-		a := Answer{On: scene.On, Namespace: scene.Namespace, Cluster: scene.Cluster}
+		a := Answer{On: scene.On, Namespace: scene.Namespace, Cluster: scene.Cluster, Title: scene.Title, UUID: scene.UUID}
 		switch {
-		case asked == "" || scene.Cluster == asked:
+		case asked == "" || scene.Called(asked):
 			a.Answer = cause.Explain(scene.Snapshot)
 		case scene.Cluster == "" && scene.Has(asked):
 			a.Answer = cause.Explain(scene.Snapshot)

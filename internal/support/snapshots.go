@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,7 +28,15 @@ type Scene struct {
 	// Kubernetes was asked.
 	On                 string
 	Namespace, Cluster string
+	// Title and UUID are the cluster's in the Magnum API; empty for others.
+	Title, UUID string
 	cause.Snapshot
+}
+
+// Called reports whether the cluster has a name: that of its objects, or its name or UUID in
+// the Magnum API.
+func (s Scene) Called(name string) bool {
+	return name != "" && (s.Cluster == name || s.Title == name || strings.EqualFold(s.UUID, name))
 }
 
 // stored is a Snapshots as JSON: clouds that scenes share are in it once.
@@ -43,6 +52,8 @@ type storedScene struct {
 	On        string         `json:"on"`
 	Namespace string         `json:"namespace,omitempty"`
 	Cluster   string         `json:"cluster,omitempty"`
+	Title     string         `json:"title,omitempty"`
+	UUID      string         `json:"uuid,omitempty"`
 	Now       time.Time      `json:"now"`
 	Servers   []cause.Ref    `json:"servers,omitempty"`
 	Unseen    []cause.Unseen `json:"unseen,omitempty"`
@@ -57,7 +68,7 @@ type storedScene struct {
 func (s Snapshots) MarshalJSON() ([]byte, error) {
 	out := stored{Environment: s.Environment, At: s.At, Unseen: s.Unseen, Scenes: []storedScene{}}
 	for _, scene := range s.Scenes {
-		one := storedScene{On: scene.On, Namespace: scene.Namespace, Cluster: scene.Cluster, Now: scene.Now, Servers: scene.Servers, Unseen: scene.Unseen, Inside: scene.Inside, Controllers: scene.Controllers, Cloud: -1}
+		one := storedScene{On: scene.On, Namespace: scene.Namespace, Cluster: scene.Cluster, Title: scene.Title, UUID: scene.UUID, Now: scene.Now, Servers: scene.Servers, Unseen: scene.Unseen, Inside: scene.Inside, Controllers: scene.Controllers, Cloud: -1}
 		if scene.Cloud != nil {
 			if one.Cloud = slices.Index(out.Clouds, scene.Cloud); one.Cloud < 0 {
 				one.Cloud = len(out.Clouds)
@@ -88,7 +99,7 @@ func (s *Snapshots) UnmarshalJSON(text []byte) error {
 	}
 	*s = Snapshots{Environment: in.Environment, At: in.At, Unseen: in.Unseen}
 	for _, one := range in.Scenes {
-		scene := Scene{On: one.On, Namespace: one.Namespace, Cluster: one.Cluster, Snapshot: cause.Snapshot{Now: one.Now, Servers: one.Servers, Unseen: one.Unseen, Inside: one.Inside, Controllers: one.Controllers}}
+		scene := Scene{On: one.On, Namespace: one.Namespace, Cluster: one.Cluster, Title: one.Title, UUID: one.UUID, Snapshot: cause.Snapshot{Now: one.Now, Servers: one.Servers, Unseen: one.Unseen, Inside: one.Inside, Controllers: one.Controllers}}
 		if one.Cloud >= len(in.Clouds) {
 			return fmt.Errorf("cluster %s names cloud %d of %d", one.Cluster, one.Cloud, len(in.Clouds))
 		}

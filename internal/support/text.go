@@ -83,7 +83,11 @@ func (a Answer) name() string {
 	if a.Cluster == "" {
 		return "the environment's servers"
 	}
-	return "cluster " + a.Namespace + "/" + a.Cluster
+	name := "cluster " + a.Namespace + "/" + a.Cluster
+	if a.Title != "" {
+		name += ", " + a.Title + " in the Magnum API"
+	}
+	return name
 }
 
 // shown is how many objects, lines of evidence and consequences are printed.

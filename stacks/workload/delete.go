@@ -52,7 +52,7 @@ func (m *Management) MayDelete(ctx context.Context, key Key) (bool, error) {
 
 // refuseTenant is the error of deleting a cluster of the Magnum API.
 func (m *Management) refuseTenant(ctx context.Context, key Key) error {
-	tenants, err := m.tenants(ctx, key.Namespace)
+	tenants, err := Tenants(ctx, m.Kube.Dynamic, key.Namespace)
 	if err != nil {
 		return err
 	}

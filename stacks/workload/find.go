@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
@@ -30,7 +31,7 @@ type Tenant struct {
 // is none it is the namespace that the cluster would get: its name. Of an ambiguous name
 // the error lists the clusters.
 func (m *Management) Find(ctx context.Context, name, namespace string) (Key, error) {
-	tenants, err := m.tenants(ctx, namespace)
+	tenants, err := Tenants(ctx, m.Kube.Dynamic, namespace)
 	if err != nil {
 		return Key{}, err
 	}
@@ -111,10 +112,10 @@ func (m *Management) named(ctx context.Context, name, namespace string) ([]Key, 
 	return found, nil
 }
 
-// tenants returns the clusters of the Magnum API by the key of their Cluster; none where
+// Tenants returns the clusters of the Magnum API by the key of their Cluster; none where
 // the API is not installed. An empty namespace means all.
-func (m *Management) tenants(ctx context.Context, namespace string) (map[Key]Tenant, error) {
-	list, err := m.Kube.Dynamic.Resource(v1alpha1.GroupVersion().WithResource("clusters")).Namespace(namespace).List(ctx, metav1.ListOptions{})
+func Tenants(ctx context.Context, on dynamic.Interface, namespace string) (map[Key]Tenant, error) {
+	list, err := on.Resource(v1alpha1.GroupVersion().WithResource("clusters")).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -58,7 +58,7 @@ func (m *Management) List(ctx context.Context) ([]Summary, error) {
 	for _, secret := range marked {
 		released[Key{Namespace: secret.Namespace, Name: secret.Labels[LabelCluster]}] = true
 	}
-	tenants, err := m.tenants(ctx, metav1.NamespaceAll)
+	tenants, err := Tenants(ctx, m.Kube.Dynamic, metav1.NamespaceAll)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (m *Management) Describe(ctx context.Context, key Key) (Description, error)
 		if err != nil {
 			return Description{}, err
 		}
-		tenants, err := m.tenants(ctx, key.Namespace)
+		tenants, err := Tenants(ctx, m.Kube.Dynamic, key.Namespace)
 		if err != nil {
 			return Description{}, err
 		}

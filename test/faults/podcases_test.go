@@ -50,5 +50,7 @@ func podCases() []planted {
 		{fault: "pod without its Secret", reason: "pod-not-started", object: "DaemonSet kube-system/calico-node", inside: pods(sickPod("CreateContainerConfigError", `secret "calico-certs" not found`))},
 		{fault: "pod without its volume", reason: "pod-not-started", object: "DaemonSet kube-system/calico-node", inside: pods(sickPod("ContainerCreating", ""), of("FailedMount", `MountVolume.SetUp failed for volume "etc" : configmap "calico" not found`))},
 		{fault: "no node with room for an addon", reason: "pod-unschedulable", object: "DaemonSet kube-system/calico-node", inside: pods(waits)},
+		{fault: "no host for the first worker, for which an addon waits", reason: "no-valid-host", object: "server shop-w1", inside: pods(waits),
+			objects: server("ERROR", "w1", "InstanceStateError", ""), said: nova("No valid host was found. There are not enough hosts available.")},
 	}
 }

@@ -33,9 +33,10 @@ func New(streams ui.Streams) *cobra.Command {
 		Use:   "why [CLUSTER|MACHINE|RESOURCE]",
 		Short: "Say why something is not well, and what to do",
 		Long: `Finds the first causes of what is not well: of the environment and all its clusters, of
-one cluster, or of one machine, server or other resource, by name or ID. It reads the
-objects of Cluster API on the seed and on the management cluster, asks the cloud now, with
-each cluster's own credential, and each cluster itself: its API server, nodes and pods.
+one cluster, or of one machine, server or other resource, by name or ID. A cluster of the
+Magnum API also has its name and UUID there. It reads the objects of Cluster API on the
+seed and on the management cluster, asks the cloud now, with each cluster's own credential,
+and each cluster itself: its API server, nodes and pods.
 
 For each cause it prints what and which object it is, since when, and who says so, the
 chain that leads there, the words of the cloud, and the fix. What follows from a cause is

@@ -28,6 +28,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 	"github.com/slipway-sh/slipway/internal/support"
+	"github.com/slipway-sh/slipway/stacks/workload"
 )
 
 // twoFaults is a cluster whose worker found no host and whose load balancer broke, and
@@ -182,6 +183,13 @@ func TestIndependentCausesAreAllTold(t *testing.T) {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}
+	on.Tenants = map[workload.Key]workload.Tenant{{Namespace: "prod", Name: "shop"}: {Name: "web", UUID: "379ac8a7-6e44-41f9-bfa5-574cd79f80a6"}}
+	for _, name := range []string{"web", "379AC8A7-6e44-41f9-bfa5-574cd79f80a6"} { // as its tenant calls it
+		if got := ask(name); len(got.Answers) != 1 || got.Answers[0].Cluster != "shop" || !strings.Contains(got.Text(), "cluster prod/shop, web in the Magnum API") {
+			t.Errorf("%s: %s", name, got.Text())
+		}
+	}
+	on.Tenants = nil
 	if len(ask("nobody").Answers) > 0 {
 		t.Error("an answer about nobody")
 	}

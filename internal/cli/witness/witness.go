@@ -24,6 +24,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/internal/support"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
+	"github.com/slipway-sh/slipway/stacks/workload"
 )
 
 // patience is how long one way to an environment may take.
@@ -148,6 +149,8 @@ type Place struct {
 	// Name is "seed" or "management".
 	Name   string
 	Client dynamic.Interface
+	// Tenants are how the Magnum API calls its clusters; nil if there is none, or if nobody knows.
+	Tenants map[workload.Key]workload.Tenant
 	// Way leads to the clusters themselves; nil means that they are not asked.
 	Way within.Way
 }
@@ -177,7 +180,10 @@ func (w *Witness) Snapshots(ctx context.Context, asked, namespace string) suppor
 		case err != nil:
 			miss(way.unseen, err)
 		case cluster != nil:
-			place := Place{way.name, cluster.Dynamic, w.way(cluster)}
+			place := Place{Name: way.name, Client: cluster.Dynamic, Way: w.way(cluster)}
+			if place.Tenants, err = workload.Tenants(ctx, cluster.Dynamic, metav1.NamespaceAll); err != nil {
+				miss("the names of clusters in the Magnum API on the "+way.name+" cluster", err)
+			}
 			all, err := clusterapi.ReadAll(ctx, place.Client, metav1.NamespaceAll)
 			if err != nil {
 				miss("the clusters on the "+way.name+" cluster", err)
@@ -201,7 +207,7 @@ func Scenes(ctx context.Context, p Place, all clusterapi.Clusters, cache *look.C
 	if asked != "" {
 		exact := map[string]bool{}
 		for _, r := range reports {
-			if snapshot := (cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Now: now}); wanted(r) && (r.Name == asked || snapshot.Has(asked)) {
+			if snapshot := (cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Now: now}); wanted(r) && (p.scene(r).Called(asked) || snapshot.Has(asked)) {
 				exact[r.Namespace+"/"+r.Name] = true
 			}
 		}
@@ -224,7 +230,15 @@ func Scenes(ctx context.Context, p Place, all clusterapi.Clusters, cache *look.C
 		snapshot := cause.Snapshot{Objects: all.Scene(r.Namespace, r.Name), Cloud: clouds.Of(r.Namespace, r.Name), Controllers: controllers, Now: now}
 		snapshot.Inside, snapshot.Unseen = themselves.Of(r.Namespace, r.Name)
 		snapshot.Unseen = append(snapshot.Unseen, clouds.Unseen(r.Namespace, r.Name)...)
-		scenes = append(scenes, support.Scene{On: p.Name, Namespace: r.Namespace, Cluster: r.Name, Snapshot: snapshot})
+		scene := p.scene(r)
+		scene.Snapshot = snapshot
+		scenes = append(scenes, scene)
 	}
 	return scenes
+}
+
+// scene is that of a cluster, without what is known of it.
+func (p Place) scene(r clusterapi.Report) support.Scene {
+	tenant := p.Tenants[workload.Key{Namespace: r.Namespace, Name: r.Name}]
+	return support.Scene{On: p.Name, Namespace: r.Namespace, Cluster: r.Name, Title: tenant.Name, UUID: tenant.UUID}
 }
