@@ -109,7 +109,13 @@ func inserted[T any](j *returning, u *unit, i *Returned, table string, columns [
 	if i.UUID != "" {
 		set["uuid"] = i.UUID
 	}
-	set["created_at"] = v1alpha1.Created(o).UTC().Truncate(time.Second)
+	if table == "nodegroup" {
+		set["node_addresses"] = "[]" // Magnum's API goes through it, also where nobody fills it in
+	}
+	set["created_at"] = now()
+	if created := v1alpha1.Created(o); !created.IsZero() {
+		set["created_at"] = created.UTC().Truncate(time.Second)
+	}
 	u.work.Changes = append(u.work.Changes, database.Change{Table: table, Set: set})
 }
 
