@@ -74,6 +74,7 @@ func TestWrongUseOfHandBack(t *testing.T) {
 		"a password":       {[]string{"--to-database", "mysql://magnum:hush@db/magnum"}, fault.ExitUsage, "--to-database: the URL has a password"},
 		"a dump":           {[]string{"--to-database", file("d.sql", "-- MariaDB dump")}, fault.ExitUsage, "a dump is not written"},
 		"no host":          {[]string{"--to-database", file("h", "mysql://u:hush@/")}, fault.ExitUsage, "--to-database: its URL names no host"},
+		"no store":         {[]string{"--to-database", "mysql://m@h/m", "--certificates", "vault"}, fault.ExitUsage, "no certificate store"},
 		"no kubeconfig":    {[]string{"--to-database", "mysql://m@h/m", "--kubeconfig", filepath.Join(dir, "none")}, fault.ExitUsage, "--kubeconfig"},
 		"nobody answers":   {[]string{"--to-database", file("url", "mysql+pymysql://magnum:hush@127.0.0.1:1/magnum"), "--kubeconfig", kubeconfig}, fault.ExitFailure, "connecting"},
 		"other namespaces": {[]string{"--to-database", file("magnum.conf", "[database]\nconnection = mysql://m:hush@h/m\n[capi_helm]\nnamespace_prefix = k8s\n")}, fault.ExitFailure, "namespace_prefix is k8s"},

@@ -8,7 +8,6 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/slipway-sh/slipway/addons/magnum/driver"
 	"github.com/slipway-sh/slipway/addons/magnum/moving/database"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
@@ -155,80 +154,6 @@ func (j *returning) drivable(u *unit, o *v1alpha1.Cluster, l *look) {
 	}
 }
 
-// groupsOf judges the node groups of a cluster.
-func (j *returning) groupsOf(u *unit, o *v1alpha1.Cluster, then *record, was map[string]*database.NodeGroup, l *look) {
-	rows, base := map[string]*database.NodeGroup{}, map[string]*database.NodeGroup{}
-	for n := range j.image.Groups {
-		if g := &j.image.Groups[n]; g.ClusterID == o.UUID() {
-			rows[g.UUID] = g
-		}
-	}
-	if then != nil {
-		for n := range then.Groups {
-			base[then.Groups[n].UUID] = &then.Groups[n]
-		}
-	}
-	changes := u.work.Changes // removed groups go first: their names may be used again
-	u.work.Changes = nil
-	var kept []*v1alpha1.NodeGroup
-	for _, g := range u.groups {
-		if g.DeletionTimestamp == nil {
-			kept = append(kept, g)
-		}
-	}
-	seen := map[string]bool{}
-	for _, g := range kept {
-		seen[g.UUID()] = true
-	}
-	for n := range j.image.Groups {
-		g := &j.image.Groups[n]
-		if g.ClusterID != o.UUID() || seen[g.UUID] {
-			continue
-		}
-		part := &Returned{Kind: KindGroup, Cluster: u.Name, Item: Item{UUID: g.UUID, Name: g.Name, ProjectID: u.ProjectID, Verdict: Delete}}
-		u.parts = append(u.parts, part)
-		switch {
-		case base[g.UUID] != nil:
-			removed(j, &unit{Returned: part, work: u.work}, "nodegroup", g.ID, database.GroupColumns(), base[g.UUID], g)
-		case v1alpha1.Held(o) != v1alpha1.HeldByHandBack && !j.overwrites(u.Item):
-			part.problem("somebody made it in Magnum since the cluster was moved in", "delete it in Magnum, or have the row deleted with --overwrite "+u.Name)
-		}
-		u.work.Guard = append(u.work.Guard, database.Ref{Table: "nodegroup", ID: g.ID})
-		u.work.Changes = append(u.work.Changes, database.Change{Table: "nodegroup", ID: g.ID, Delete: true})
-	}
-	u.work.Changes = append(u.work.Changes, changes...)
-	for _, g := range kept {
-		part := &Returned{Kind: KindGroup, Cluster: u.Name, Item: Item{UUID: g.UUID(), Name: g.Title(), ProjectID: u.ProjectID, Verdict: Unchanged}}
-		u.parts = append(u.parts, part)
-		j.sized(part, o, g, l)
-		is, row := rowOfGroup(g, o), rows[g.UUID()]
-		if row == nil {
-			if base[g.UUID()] != nil && !j.overwrites(u.Item) && v1alpha1.Held(o) != v1alpha1.HeldByHandBack {
-				part.problem("Magnum deleted its row since it was moved in", "delete it in Slipway, or have the row made again with --overwrite "+u.Name)
-			}
-			inserted(j, u, part, "nodegroup", database.GroupColumns(), is, g)
-			continue
-		}
-		outcome(j, u, part, "nodegroup", row.ID, database.GroupColumns(), database.Versions[database.NodeGroup]{Then: base[g.UUID()], Now: row, Was: was[g.UUID()], Is: is})
-	}
-}
-
-// sized compares what Magnum will want with what there is: a difference would be
-// machines that its driver makes or deletes.
-func (j *returning) sized(part *Returned, o *v1alpha1.Cluster, g *v1alpha1.NodeGroup, l *look) {
-	has, what := l.deployments[v1alpha1.Sanitise(g.Title())], "MachineDeployment"
-	if g.Spec.Role == v1alpha1.RoleMaster {
-		has, what = l.plane, "control plane"
-	}
-	switch {
-	case has == nil:
-		part.problem("Cluster API has no "+what+" of it", "see slipway why "+o.Namespace+"/"+o.Stack())
-	case driver.Autoscaled(o, g, j.site.Defaults): // the size is the autoscaler's
-	case replicas(has) != int64(g.Spec.NodeCount):
-		part.problem(fmt.Sprintf("its %s has %d machines, and it is to have %d", what, replicas(has), g.Spec.NodeCount), "wait until Slipway has resized it, and run the command again")
-	}
-}
-
 // credential is the cluster's access to OpenStack, which stays in its Secret.
 func (j *returning) credential(u *unit, o *v1alpha1.Cluster, l *look) {
 	part := &Returned{Kind: KindCredential, Cluster: u.Name, Item: Item{Name: o.CredentialSecret(), ProjectID: u.ProjectID, Verdict: Unchanged}}
@@ -270,8 +195,7 @@ func (j *returning) deletedCluster(row *database.Cluster) error {
 	for n := range j.image.Groups {
 		if g := &j.image.Groups[n]; g.ClusterID == row.UUID {
 			u.parts = append(u.parts, &Returned{Kind: KindGroup, Cluster: u.Name, Item: Item{UUID: g.UUID, Name: g.Name, ProjectID: row.ProjectID, Verdict: Delete}})
-			u.work.Guard = append(u.work.Guard, database.Ref{Table: "nodegroup", ID: g.ID})
-			u.work.Changes = append(u.work.Changes, database.Change{Table: "nodegroup", ID: g.ID, Delete: true})
+			u.delete("nodegroup", g.ID)
 		}
 	}
 	left := 0

@@ -209,14 +209,24 @@ func (j *returning) template(o *v1alpha1.ClusterTemplate) {
 func removed[T any](j *returning, u *unit, table string, id int64, columns []database.Column[T], then, row *T) {
 	u.Verdict = Delete
 	if !j.overwrites(u.Item) {
-		for _, c := range columns {
-			if was, is := c.Value(then), c.Value(row); !c.Told && was != is {
-				u.Conflicts = append(u.Conflicts, database.Difference{Column: c.Name, Magnum: is})
-				u.problem(fmt.Sprintf("Slipway deleted it, and somebody changed %s in Magnum since it was moved in, from %s to %s", c.Name, shownValue(was), shownValue(is)),
-					"delete it in Magnum, or have the row deleted with --overwrite "+handle(u.Item))
-			}
+		undisturbed(u, u.Returned, columns, then, row)
+	}
+	u.delete(table, id)
+}
+
+// undisturbed asks that nobody changed a row that is to be deleted.
+func undisturbed[T any](u *unit, i *Returned, columns []database.Column[T], then, row *T) {
+	for _, c := range columns {
+		if was, is := c.Value(then), c.Value(row); !c.Told && was != is {
+			i.Conflicts = append(i.Conflicts, database.Difference{Column: c.Name, Magnum: is})
+			i.problem(fmt.Sprintf("Slipway deleted it, and somebody changed %s in Magnum since it was moved in, from %s to %s", c.Name, shownValue(was), shownValue(is)),
+				"delete it in Magnum, or have the row deleted with --overwrite "+handle(u.Item))
 		}
 	}
+}
+
+// delete is one row less.
+func (u *unit) delete(table string, id int64) {
 	u.work.Guard = append(u.work.Guard, database.Ref{Table: table, ID: id})
 	u.work.Changes = append(u.work.Changes, database.Change{Table: table, ID: id, Delete: true})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,6 +71,9 @@ func (o *backOptions) open() (*database.Writer, moving.Site, error) {
 	if prefix := source.Settings.NamespacePrefix; prefix != "" && prefix != "magnum" {
 		return nil, moving.Site{}, fault.New(o.to, errors.New("[capi_helm] namespace_prefix is "+prefix+", and Slipway's namespaces begin with magnum-"), "name the magnum.conf that was imported from")
 	}
+	if store := o.choices.Certificates; !slices.Contains([]string{"", moving.InDatabase, "barbican", "local"}, store) {
+		return nil, moving.Site{}, fault.Usage("--certificates", fmt.Errorf("%q is no certificate store", store), "use x509keypair, barbican or local")
+	}
 	if o.choices.Certificates == "" {
 		o.choices.Certificates = source.Settings.CertificateStore
 	}
@@ -94,6 +98,11 @@ func (o *backOptions) run(ctx context.Context, streams ui.Streams) error {
 	if o.choices.Only != "" {
 		if err := chosenBack(plan, o.choices.Only); err != nil {
 			return err
+		}
+	}
+	for _, ident := range o.choices.Overwrite {
+		if !slices.ContainsFunc(plan.Items, func(i *moving.Returned) bool { return ident == i.Name || strings.EqualFold(ident, i.ID()) }) {
+			return fault.Usage("--overwrite", errors.New("nothing has the name or UUID "+ident), "see slipway magnum hand-back --dry-run")
 		}
 	}
 	refused := faults(plan.Refused())
