@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs inside a root with Debian's magnum, MariaDB and PostgreSQL (make magnum-root).
 #   serve.sh FOLDER MARIADB-PORT POSTGRES-PORT: starts both servers on loopback, empty,
-#   with the user magnum, prints "ready", and ends with its standard input.
+#   with the users magnum and reader, who only reads, prints "ready", and ends with its standard input.
 set -eu
 folder=$1 mariadb_port=$2 postgres_port=$3
 mkdir -p "$folder/mariadb" "$folder/postgres" /run/postgresql
@@ -17,7 +17,8 @@ setpriv --reuid=postgres --regid=postgres --clear-groups "$bin/postgres" -D "$fo
 	-k "$folder/postgres" >>"$folder/postgres.log" 2>&1 &
 postgres=$!
 trap 'kill $mariadb $postgres 2>/dev/null; wait' EXIT
-until mariadb -S "$folder/mariadb/socket" -e "CREATE USER magnum@localhost IDENTIFIED BY 'secret'; GRANT ALL ON *.* TO magnum@localhost" 2>/dev/null; do kill -0 $mariadb; sleep 0.3; done
-until setpriv --reuid=postgres --regid=postgres --clear-groups psql -qh 127.0.0.1 -p "$postgres_port" -c "CREATE ROLE magnum SUPERUSER LOGIN PASSWORD 'secret'" 2>/dev/null; do kill -0 $postgres; sleep 0.3; done
+until mariadb -S "$folder/mariadb/socket" -e "CREATE USER magnum@localhost IDENTIFIED BY 'secret'; GRANT ALL ON *.* TO magnum@localhost;
+	CREATE USER reader@localhost IDENTIFIED BY 'secret'; GRANT SELECT ON *.* TO reader@localhost" 2>/dev/null; do kill -0 $mariadb; sleep 0.3; done
+until setpriv --reuid=postgres --regid=postgres --clear-groups psql -qh 127.0.0.1 -p "$postgres_port" -c "CREATE ROLE magnum SUPERUSER LOGIN PASSWORD 'secret'; CREATE ROLE reader LOGIN IN ROLE pg_read_all_data" 2>/dev/null; do kill -0 $postgres; sleep 0.3; done
 echo ready
 cat >/dev/null

@@ -249,7 +249,7 @@ func manage(t *testing.T) *site {
 }
 
 // TestMoveIn: a cluster of magnum-capi-helm is copied, shown as Magnum shows it,
-// adopted without a write to anything of Cluster API, and resized.
+// adopted without a write to anything of Cluster API, resized, and handed back.
 func TestMoveIn(t *testing.T) {
 	s := manage(t)
 	s.build()
@@ -297,6 +297,7 @@ func TestMoveIn(t *testing.T) {
 	}
 	s.kubeconfig(cluster)
 	s.resize(cluster, before)
+	s.back(cluster, to, file)
 }
 
 func seen(t *testing.T, c client.Client) *v1alpha1.Cluster {

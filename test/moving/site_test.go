@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/pem"
 	"log/slog"
 	"math/big"
@@ -102,7 +103,7 @@ func (s *site) build() {
 	s.secret("cloud-credentials", map[string][]byte{"cacert": {}, "clouds.yaml": []byte("clouds: {openstack: {auth: {auth_url: https://k/v3, application_credential_id: " + credtoken +
 		", application_credential_secret: hush}}}")})
 	for _, kind := range []string{"ca", "etcd", "proxy", "sa"} {
-		certificate, key := authority(s.t, kind)
+		certificate, key := authority(s.t, "shop-prod")
 		s.secret(kind, map[string][]byte{"tls.crt": certificate, "tls.key": key})
 	}
 	c, err := helm.New(s.config, namespace, slog.New(slog.DiscardHandler))
@@ -125,7 +126,12 @@ func authority(t *testing.T, name string) (certificate, key []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(1000 * time.Hour),
+	// In UTF-8, as Magnum's library writes it; Go's own would be a PrintableString.
+	subject, err := asn1.Marshal(pkix.RDNSequence{{{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: asn1.RawValue{Tag: asn1.TagUTF8String, Bytes: []byte(name)}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), RawSubject: subject, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(1000 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {

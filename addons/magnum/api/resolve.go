@@ -55,7 +55,9 @@ func (c *call) unheld(o metav1.Object) error {
 	case "":
 		return nil
 	case v1alpha1.HeldByMagnum:
-		return conflict("It is still managed by OpenStack's Magnum and can only be read here: it is not yet adopted.")
+		return conflict("It is still managed by OpenStack's Magnum and can only be read here: it is not adopted, or was handed back.")
+	case v1alpha1.HeldByHandBack:
+		return conflict("It is being handed back to OpenStack's Magnum and can only be read here: change it there.")
 	case v1alpha1.HeldByHeat:
 		return conflict("It was made by Magnum's Heat driver and can only be read here: an operator changes or deletes it in Heat.")
 	}

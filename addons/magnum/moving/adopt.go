@@ -15,7 +15,8 @@ import (
 )
 
 // Adopt gives what was imported to Slipway's controllers. A cluster is theirs
-// with one write, the last of its own: the groups come before it, and are nobody's
+// with one write, the last of its own: what Magnum had of it is recorded first, for a
+// hand-back, and the groups come before it, and are nobody's
 // as long as their cluster is held.
 func (p *Plan) Adopt(ctx context.Context, site Site, done func(what string, changed bool)) error {
 	w := &writer{ctx: ctx, client: site.Client, done: done}
@@ -27,12 +28,12 @@ func (p *Plan) Adopt(ctx context.Context, site Site, done func(what string, chan
 	}
 	for i, item := range p.Templates {
 		if item.Verdict == Adopt {
-			errs = append(errs, w.release("template "+item.Name, templateKey(p.db.Templates[i])))
+			errs = append(errs, w.release("template "+item.Name, templateKey(p.db.Templates[i]), record{Template: &p.db.Templates[i]}))
 		}
 	}
 	for i, item := range p.Quotas {
 		if item.Verdict == Adopt {
-			errs = append(errs, w.release("quota of project "+item.ProjectID, quotaKey(p.db.Quotas[i])))
+			errs = append(errs, w.release("quota of project "+item.ProjectID, quotaKey(p.db.Quotas[i]), record{Quota: &p.db.Quotas[i]}))
 		}
 	}
 	return errors.Join(errs...)
@@ -44,6 +45,9 @@ func (p *Plan) AdoptOne(ctx context.Context, site Site, c *Cluster, done func(wh
 }
 
 func (w *writer) adopt(c *Cluster) error {
+	if err := w.remember(record{Cluster: &c.row, Groups: c.groups}); err != nil {
+		return fmt.Errorf("adopting cluster %s (%s): %w", c.Name, c.UUID, err)
+	}
 	for _, g := range c.copies.groups {
 		if controllerutil.ContainsFinalizer(g, v1alpha1.FinalizerNodeGroup) {
 			continue
@@ -59,12 +63,15 @@ func (w *writer) adopt(c *Cluster) error {
 	return nil
 }
 
-func (w *writer) release(what string, o client.Object) error {
+func (w *writer) release(what string, o client.Object, r record) error {
 	if err := w.client.Get(w.ctx, client.ObjectKeyFromObject(o), o); err != nil {
 		return fmt.Errorf("reading %s: %w", what, err)
 	}
 	if v1alpha1.Held(o) == "" {
 		return nil
+	}
+	if err := w.remember(r); err != nil {
+		return fmt.Errorf("adopting %s: %w", what, err)
 	}
 	if err := w.let(o, ""); err != nil {
 		return fmt.Errorf("adopting %s: %w", what, err)

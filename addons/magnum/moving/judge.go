@@ -22,6 +22,8 @@ type judge struct {
 	// exists remembers projects.
 	exists map[string]bool
 	ours   map[string]bool
+	// records are of what was adopted.
+	records map[client.ObjectKey]*kept
 }
 
 const dumpAgain = "the database was copied half-way or changed meanwhile: read it again"
@@ -45,14 +47,23 @@ func (j *judge) project(i *Item) error {
 	return nil
 }
 
-// adopted says whether Slipway manages an object already.
-func (j *judge) adopted(o client.Object) (bool, error) {
+// adopted says whether Slipway manages an object already, or has deleted one that it
+// managed: that is not copied again, or a hand-back would not delete it. What is on its way back has
+// changes of Slipway's that Magnum may not have yet: no import writes over them.
+func (j *judge) adopted(i *Item, o client.Object, r record) (bool, error) {
 	err := j.site.Client.Get(j.ctx, client.ObjectKeyFromObject(o), o)
 	if apierrors.IsNotFound(err) {
-		return false, nil
+		deleted := j.records[client.ObjectKey{Namespace: o.GetNamespace(), Name: r.name()}] != nil
+		if deleted {
+			i.Notes = append(i.Notes, "Slipway adopted and deleted it; a hand-back deletes Magnum's row")
+		}
+		return deleted, nil
 	}
 	if err != nil {
 		return false, noKind(v1alpha1.GroupVersion().WithKind(fmt.Sprintf("%T", o)), err)
+	}
+	if v1alpha1.Held(o) == v1alpha1.HeldByHandBack {
+		i.problem("a hand-back of it was begun and not completed", "complete it first: slipway magnum hand-back")
 	}
 	return v1alpha1.Held(o) == "", nil
 }
@@ -76,7 +87,7 @@ func (j *judge) template(t database.Template) (Item, error) {
 			i.problem(check.what, "it cannot be used for new clusters; delete it in Magnum, or leave it behind")
 		}
 	}
-	ours, err := j.adopted(templateKey(t))
+	ours, err := j.adopted(&i, templateKey(t), record{Template: &t})
 	if err != nil || ours {
 		i.Verdict = Ours
 		return i, err
@@ -90,7 +101,7 @@ func (j *judge) quota(q database.Quota) (Item, error) {
 		i.problem("quotas on "+q.Resource+" do not exist", "delete it in Magnum")
 		return i, nil
 	}
-	ours, err := j.adopted(quotaKey(q))
+	ours, err := j.adopted(&i, quotaKey(q), record{Quota: &q})
 	if err != nil || ours {
 		i.Verdict = Ours
 		return i, err
@@ -135,7 +146,7 @@ func (j *judge) cluster(row database.Cluster) (*Cluster, error) {
 		c.problem("it has no stack: Magnum never began to build it", "delete it in Magnum")
 		return c, nil
 	}
-	ours, err := j.adopted(clusterKey(row))
+	ours, err := j.adopted(&c.Item, clusterKey(row), record{Cluster: &row})
 	if err != nil || ours {
 		c.Verdict, c.Problems = Ours, nil
 		return c, err
@@ -201,7 +212,7 @@ func (j *judge) gone() ([]string, error) {
 	var all []string
 	for i := range list.Items {
 		c := &list.Items[i]
-		if v1alpha1.Held(c) != "" && !slices.ContainsFunc(j.db.Clusters, func(row database.Cluster) bool { return row.UUID == c.UUID() }) {
+		if held := v1alpha1.Held(c); held != "" && held != v1alpha1.HeldByHandBack && !slices.ContainsFunc(j.db.Clusters, func(row database.Cluster) bool { return row.UUID == c.UUID() }) {
 			all = append(all, c.Namespace+"/"+c.Name)
 		}
 	}

@@ -196,6 +196,10 @@ func count[T any](list []T, is func(T) bool) int {
 func New(ctx context.Context, db *database.Database, site Site) (*Plan, error) {
 	p := &Plan{Magnum: db.Releases, db: db, Templates: []Item{}, Quotas: []Item{}, Clusters: []Cluster{}}
 	j := &judge{ctx: ctx, site: site, db: db, exists: map[string]bool{}, ours: map[string]bool{}}
+	var err error
+	if j.records, err = site.records(ctx); err != nil {
+		return nil, err
+	}
 	for _, t := range db.Templates {
 		item, err := j.template(t)
 		if err != nil {
@@ -217,7 +221,6 @@ func New(ctx context.Context, db *database.Database, site Site) (*Plan, error) {
 		}
 		p.Clusters = append(p.Clusters, *c)
 	}
-	var err error
 	p.Gone, err = j.gone()
 	slices.Sort(p.Gone)
 	return p, err

@@ -11,6 +11,9 @@ const (
 	// HeldByMagnum is a copy of what OpenStack's Magnum still manages, until it is
 	// adopted.
 	HeldByMagnum = "magnum"
+	// HeldByHandBack is on its way back to Magnum, whose database is being written.
+	// Then it is a copy of Magnum's again.
+	HeldByHandBack = "hand-back"
 	// HeldByHeat is a cluster of Magnum's Heat drivers, which Slipway cannot manage.
 	HeldByHeat = "heat"
 	// HeldByClusterAPI is a cluster of magnum-cluster-api, of a ClusterClass.

@@ -40,6 +40,8 @@ const (
 	LabelProject = "magnum.openstack.org/project-id"
 	LabelUser    = "magnum.openstack.org/user-id"
 	LabelCluster = "magnum.openstack.org/cluster-uuid"
+	// LabelMovedIn is on ConfigMaps with what Magnum had of something that was moved in.
+	LabelMovedIn = Group + "/moved-in"
 	// LabelStack is the Cluster API's label of Secrets of a cluster.
 	LabelStack = "cluster.x-k8s.io/cluster-name"
 

@@ -1,4 +1,4 @@
-// Package magnum is `slipway magnum`: moving in from OpenStack's Magnum.
+// Package magnum is `slipway magnum`: moving in from OpenStack's Magnum, and back.
 package magnum
 
 import (
@@ -20,12 +20,12 @@ import (
 func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "magnum",
-		Short: "Move in from OpenStack's Magnum",
+		Short: "Move in from OpenStack's Magnum, and back",
 		Long: `Moves clusters, node groups, templates and quotas from the database of OpenStack's
 Magnum to Slipway's Magnum-compatible API. Clusters of magnum-capi-helm keep their
-machines, names, releases and Secrets. See docs/guides/migrating.md.`,
+machines, names, releases and Secrets, also on the way back. See docs/guides/migrating.md.`,
 	}
-	cmd.AddCommand(newPlan(streams), newImport(streams))
+	cmd.AddCommand(newPlan(streams), newImport(streams), newHandBack(streams))
 	return cmd
 }
 

@@ -63,14 +63,19 @@ func (o *options) show(streams ui.Streams, plan *moving.Plan, last string) error
 	return refused(plan)
 }
 
-// refused are all problems as faults.
+// refused are all problems as a fault.
 func refused(plan *moving.Plan) error {
-	var all []error
-	for _, p := range plan.Refused() {
-		all = append(all, fault.New(p.Object, errors.New(p.What), p.Remedy))
-	}
-	if len(all) == 0 {
+	all := faults(plan.Refused())
+	if all == nil {
 		return nil
 	}
-	return &fault.Fault{Exit: fault.ExitPartial, Err: errors.Join(all...)}
+	return &fault.Fault{Exit: fault.ExitPartial, Err: all}
+}
+
+func faults(problems []moving.Refusal) error {
+	var all []error
+	for _, p := range problems {
+		all = append(all, fault.New(p.Object, errors.New(p.What), p.Remedy))
+	}
+	return errors.Join(all...)
 }

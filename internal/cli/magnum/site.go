@@ -31,19 +31,10 @@ import (
 // site opens the management cluster and the cloud.
 func (o *options) site(ctx context.Context, settings database.Settings) (moving.Site, func(), error) {
 	leave := func() {}
-	config, err := o.config()
+	site, err := o.management()
 	if err != nil {
-		return moving.Site{}, leave, err
+		return site, leave, err
 	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return moving.Site{}, leave, err
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return moving.Site{}, leave, fault.New("management cluster", err, "check the kubeconfig and that the API server answers")
-	}
-	site := moving.Site{Client: c, Releases: releases{config}, Defaults: driver.Defaults{Labels: o.labels}}
 	var admin *cloud.Cloud
 	if o.cloud != "" {
 		if admin, err = cloud.Open(ctx, cloud.Options{Cloud: o.cloud, Env: environment.System(), UserAgent: environment.UserAgent()}); err != nil {
@@ -58,6 +49,23 @@ func (o *options) site(ctx context.Context, settings database.Settings) (moving.
 	}
 	site.Store, err = o.store(settings, admin)
 	return site, leave, err
+}
+
+// management opens the management cluster.
+func (o *options) management() (moving.Site, error) {
+	config, err := o.config()
+	if err != nil {
+		return moving.Site{}, err
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return moving.Site{}, err
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return moving.Site{}, fault.New("management cluster", err, "check the kubeconfig and that the API server answers")
+	}
+	return moving.Site{Client: c, Releases: releases{config}, Defaults: driver.Defaults{Labels: o.labels}}, nil
 }
 
 func (o *options) config() (*rest.Config, error) {

@@ -16,6 +16,14 @@ func ends() []string {
 
 // Parse reads a plain dump by mysqldump, mariadb-dump or pg_dump.
 func Parse(name, text string) (*Database, error) {
+	tables, err := parseTables(name, text)
+	if err != nil {
+		return nil, err
+	}
+	return decode(tables)
+}
+
+func parseTables(name, text string) (map[string]*table, error) {
 	if strings.HasPrefix(text, "PGDMP") || strings.HasPrefix(text, "\x1f\x8b") || strings.HasPrefix(text, "\x28\xb5\x2f\xfd") {
 		return nil, fault.New(name, errors.New("it is compressed, or in a format of pg_dump's own"), "unpack it first; dump PostgreSQL with pg_dump --format=plain")
 	}
@@ -27,7 +35,7 @@ func Parse(name, text string) (*Database, error) {
 	if !slices.ContainsFunc(ends(), func(end string) bool { return strings.Contains(tail, end) }) {
 		return nil, fault.New(name, errors.New("its end is missing: no line says that the dump is complete"), again+"; do not use --compact or --skip-comments")
 	}
-	return decode(d.tables)
+	return d.tables, nil
 }
 
 // dump collects the tables of a dump.

@@ -41,21 +41,33 @@ var address = regexp.MustCompile(`^(mysql|mariadb|postgresql|postgres)(\+[a-z0-9
 
 // Find reads what was named: a URL without a password, or a file that is a dump,
 // a magnum.conf, or one line with a URL.
-func Find(where string) (*Source, error) {
+func Find(where string) (*Source, error) { return find("--from-database", where) }
+
+// FindTarget is Find for a database that is to be written.
+func FindTarget(where string) (*Source, error) {
+	const flag = "--to-database"
+	s, err := find(flag, where)
+	if err == nil && s.address == nil {
+		return nil, fault.Usage(flag, errors.New(s.Name+" is a dump, and a dump is not written"), "name magnum.conf, or a file with the URL of Magnum's running database")
+	}
+	return s, err
+}
+
+func find(flag, where string) (*Source, error) {
 	if address.MatchString(where) {
-		s, err := at(where)
+		s, err := at(flag, where)
 		if err != nil {
 			return nil, err
 		}
 		if _, has := s.address.User.Password(); has {
-			return nil, fault.Usage("--from-database", errors.New("the URL has a password, which every user of this machine could read"),
+			return nil, fault.Usage(flag, errors.New("the URL has a password, which every user of this machine could read"),
 				"write the URL into a file of mode 0600 and name the file, or name magnum.conf")
 		}
 		return s, nil
 	}
 	info, err := os.Stat(where)
 	if err != nil {
-		return nil, fault.Usage("--from-database", fmt.Errorf("it is neither a URL nor a file: %w", err), "name a URL such as mysql://magnum@db.example/magnum, magnum.conf, or a dump")
+		return nil, fault.Usage(flag, fmt.Errorf("it is neither a URL nor a file: %w", err), "name a URL such as mysql://magnum@db.example/magnum, magnum.conf, or a dump")
 	}
 	if info.Size() > maxDump {
 		return nil, fault.New(where, errors.New("it is larger than 1 GiB"), "dump the database of Magnum alone")
@@ -64,18 +76,18 @@ func Find(where string) (*Source, error) {
 	if err != nil {
 		return nil, fault.New(where, err, "let this user read it")
 	}
-	return read(where, string(text))
+	return read(flag, where, string(text))
 }
 
 // read tells kinds of files apart by what is in them.
-func read(name, text string) (*Source, error) {
+func read(flag, name, text string) (*Source, error) {
 	trimmed := strings.TrimSpace(text)
 	if address.MatchString(trimmed) && !strings.Contains(trimmed, "\n") {
-		return at(trimmed)
+		return at(flag, trimmed)
 	}
 	options := parseConfiguration(text)
 	if connection := options["database.connection"]; connection != "" {
-		s, err := at(connection)
+		s, err := at(flag, connection)
 		if err != nil {
 			return nil, fault.New(name, err, "correct [database] connection")
 		}
@@ -105,13 +117,13 @@ func parseConfiguration(text string) map[string]string {
 }
 
 // at reads a URL. Its errors quote no password.
-func at(text string) (*Source, error) {
+func at(flag, text string) (*Source, error) {
 	parsed, err := url.Parse(text)
 	if err != nil {
-		return nil, fault.Usage("--from-database", errors.New("its URL cannot be read"), "write special characters of the password as %XX")
+		return nil, fault.Usage(flag, errors.New("its URL cannot be read"), "write special characters of the password as %XX")
 	}
 	if parsed.Host == "" || strings.Trim(parsed.Path, "/") == "" {
-		return nil, fault.Usage("--from-database", errors.New("its URL names no host or no database"), "write it as mysql://user@host/magnum")
+		return nil, fault.Usage(flag, errors.New("its URL names no host or no database"), "write it as mysql://user@host/magnum")
 	}
 	return &Source{Name: parsed.Redacted(), address: parsed}, nil
 }

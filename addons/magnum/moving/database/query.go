@@ -95,7 +95,15 @@ func queryAll(ctx context.Context, db *sql.DB) (map[string]*table, error) {
 
 // query reads a table; names are ours and need no quotes.
 func query(ctx context.Context, tx *sql.Tx, name string) (*table, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT * FROM "+name)
+	statement := "SELECT * FROM " + name
+	if name != revisionTable {
+		statement += " ORDER BY id" // PostgreSQL puts a row that was changed elsewhere
+	}
+	return queryRows(ctx, tx, name, statement)
+}
+
+func queryRows(ctx context.Context, tx *sql.Tx, name, statement string, arguments ...any) (*table, error) {
+	rows, err := tx.QueryContext(ctx, statement, arguments...)
 	if err != nil {
 		return nil, err
 	}
