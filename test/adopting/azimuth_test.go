@@ -26,13 +26,14 @@ import (
 // certificate text is what Slipway counts and hands on; nobody here connects with it.
 const authority = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 
-// azimuth is a management cluster as azimuth-ops makes it: with its operators by their
-// charts, in their namespaces, with their definitions, and with a cluster and its addons.
-func azimuth(t *testing.T) *site {
+// azimuth is a cluster as azimuth-ops makes it, seed or management cluster: with its
+// operators by their charts, in their namespaces, with their definitions, and with a cluster
+// and its addons.
+func azimuth(t *testing.T, cluster string) *site {
 	t.Helper()
 	s := manageWith(t, theirs(t))
 	go s.kubelet(t.Context())
-	s.install("default", "prod", like(t, "0.27.0"), given())
+	s.install("default", cluster, like(t, "0.27.0"), given())
 	for _, name := range []string{"cluster-api-addon-provider", "cluster-api-janitor-openstack"} {
 		s.helm(homes(name), name, operatorChart(t, name))
 	}
@@ -40,11 +41,11 @@ func azimuth(t *testing.T) *site {
 		"HelmRelease": {"chart": map[string]any{"repo": "https://charts.example", "name": "cni", "version": "1.2.3"}},
 		"Manifests":   {"manifestSources": []any{map[string]any{"template": "a: b"}}},
 	} {
-		fields["clusterName"], fields["targetNamespace"], fields["bootstrap"] = "prod", "kube-system", true
+		fields["clusterName"], fields["targetNamespace"], fields["bootstrap"] = cluster, "kube-system", true
 		o := &unstructured.Unstructured{Object: map[string]any{"spec": fields}}
 		o.SetGroupVersionKind(capi(kind))
 		o.SetNamespace("default")
-		o.SetName(map[string]string{"HelmRelease": "prod-cni", "Manifests": "prod-config"}[kind])
+		o.SetName(cluster + map[string]string{"HelmRelease": "-cni", "Manifests": "-config"}[kind])
 		o.SetAnnotations(map[string]string{"addons.stackhpc.com/last-handled-configuration": "{}"})
 		must(t, s.client.Create(t.Context(), o))
 		o.Object["status"] = map[string]any{"phase": "Deployed", "revision": int64(1)}
