@@ -137,11 +137,13 @@ bin/axe/axe.min.js:
 	cd bin/axe && npm pack --silent $(AXE) && echo "$(AXE_SHA256)  axe-core-4.14.1.tgz" | sha256sum -c - && tar xzf axe-core-4.14.1.tgz --strip-components=1 package/axe.min.js package/LICENSE && rm axe-core-4.14.1.tgz
 
 # Releases of capi-helm-charts' own charts are adopted. CHARTS is a folder with one
-# unpacked chart of openstack-cluster for each version, its dependency in it, which you give.
+# unpacked chart of openstack-cluster for each version, its dependency in it, which you give,
+# and OPERATORS one with charts of cluster-api-addon-provider and cluster-api-janitor-openstack.
 CHARTS ?= capi-helm-charts
+OPERATORS ?=
 
 adopt-originals: bundle
-	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_CAPI_HELM_CHARTS=$(abspath $(CHARTS)) go test -count=1 ./stacks/workload/adopt ./test/adopting
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_CAPI_HELM_CHARTS=$(abspath $(CHARTS)) SLIPWAY_AZIMUTH_OPERATORS=$(if $(OPERATORS),$(abspath $(OPERATORS))) go test -count=1 ./stacks/workload/adopt ./test/adopting
 
 # OpenStack's tosca-parser reads packages for Tacker. TOSCAPARSER is a folder with its
 # modules and what they need, SOL001 one with ETSI's definitions 2.6.1: Debian's package

@@ -79,6 +79,7 @@ func (c *Cluster) addon(o *unstructured.Unstructured, by *checker) {
 	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
 	digest, _, _ := unstructured.NestedString(o.Object, "status", "digest")
 	switch {
+	case c.State != New: // as for clusters
 	case o.GetDeletionTimestamp() != nil, phase == string(v1alpha1.PhaseUninstalling):
 		c.problem(item.Object, "wait until it is gone, then run the same command again", "it is being deleted")
 	case digest != "": // Slipway's controllers know it

@@ -70,9 +70,12 @@ func (c *Cluster) serves(kind schema.GroupVersionKind) (bool, error) {
 	return err == nil, nil
 }
 
-// still refuses an object that is paused, or that the janitor or the addon provider is at
-// work for.
+// still refuses an object that is paused, or that the janitor is at work for. Once a takeover
+// has begun it must go on in spite of them: a cluster that is deleted meanwhile waits for it.
 func (c *Cluster) still(o *unstructured.Unstructured) {
+	if c.State != New {
+		return
+	}
 	paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused")
 	_, annotated := o.GetAnnotations()[pausedAnnotation]
 	if paused || annotated {

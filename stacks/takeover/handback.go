@@ -33,7 +33,7 @@ func HandBack(ctx context.Context, sites []Site, tell func(string)) error {
 		}
 	}
 	if len(all) == 0 {
-		return fault.Usage("environment", errors.New("it was not taken over"), "only what slipway adopt environment took over can be given back; give the same kubeconfigs")
+		return fault.Usage("environment", errors.New("it was not adopted"), "only what slipway adopt environment adopted can be handed back; give the same kubeconfigs")
 	}
 	for _, c := range all { // the only part that can be refused
 		if c.Role == Seed {
@@ -44,7 +44,7 @@ func HandBack(ctx context.Context, sites []Site, tell func(string)) error {
 	}
 	for _, c := range all {
 		if err := c.handBack(ctx, func(text string) { tell(string(c.Role) + ": " + text) }); err != nil {
-			return &fault.Fault{Exit: fault.ExitPartial, Err: fmt.Errorf("giving back the %s: %w", c.Role, err), Remedy: "correct the cause and run the same command again"}
+			return &fault.Fault{Exit: fault.ExitPartial, Err: fmt.Errorf("handing back the %s: %w", c.Role, err), Remedy: "correct the cause and run the same command again"}
 		}
 	}
 	return nil
@@ -103,7 +103,7 @@ func (c *Cluster) handBack(ctx context.Context, tell func(string)) error {
 			return err
 		}
 	}
-	tell("starting the operators that were there")
+	tell("starting the controllers that were there")
 	if err := c.restore(ctx, func(o *unstructured.Unstructured) bool { return o.GetKind() == kindDeployment }); err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func (c *Cluster) judgeOperator(o *operator) {
 		return // Slipway's is installed
 	case ours(o.deployment):
 		if c.record == nil {
-			c.problem(o.object(), "delete it, and what else was installed with it, then run the same command again", "it is Slipway's already, and the other operator is not")
+			c.problem(o.object(), "delete it, and what else was installed with it, then run the same command again", "it is Slipway's already, and the other controller is not")
 		}
 		return
 	case c.record != nil:
@@ -135,7 +135,7 @@ func (c *Cluster) sameAsBefore(o *operator) {
 	if o.deployment == nil || before != nil && before.GetUID() == o.deployment.GetUID() {
 		return
 	}
-	c.problem(o.object(), "uninstall it, or give back with --hand-back, then run the command again", "somebody installed it again after it was taken over")
+	c.problem(o.object(), "uninstall it, or hand the environment back with --hand-back, then run the command again", "somebody installed it again after it was adopted")
 }
 
 func (c *Cluster) judgeRelease(o *operator) {
@@ -159,7 +159,7 @@ func (c *Cluster) judgeRelease(o *operator) {
 	}
 	images := images(o.deployment)
 	if !slices.ContainsFunc(images, func(image string) bool { return program(image) == o.name }) {
-		c.problem(o.object(), "install the known one, or uninstall it, and Slipway's is installed", "it runs %s, which is not the known operator", strings.Join(images, ", "))
+		c.problem(o.object(), "install the known one, or uninstall it, and Slipway's is installed", "it runs %s, which is not the known controller", strings.Join(images, ", "))
 	}
 }
 

@@ -27,7 +27,7 @@ func Look(ctx context.Context, sites []Site, o Options) (*Plan, error) {
 	for _, site := range sites {
 		c := &Cluster{Role: site.Role, State: New, site: site, Items: []Item{}, Untouched: map[string]int{}}
 		if err := c.look(ctx, o); err != nil {
-			return nil, fmt.Errorf("looking at the %s: %w", site.Role, err)
+			return nil, fault.New(string(site.Role), err, "check that its API server answers from here, and its kubeconfig")
 		}
 		p.Clusters = append(p.Clusters, c)
 		if site.Role == Seed {
@@ -41,7 +41,7 @@ func Look(ctx context.Context, sites []Site, o Options) (*Plan, error) {
 	}
 	for _, c := range p.Clusters {
 		if c.record != nil && c.record.Environment != "" && p.Environment != "" && c.record.Environment != p.Environment {
-			c.problem("environment "+p.Environment, "name that one, or give it back first with --hand-back", "the cluster was taken over as environment %s", c.record.Environment)
+			c.problem("environment "+p.Environment, "name that one, or hand it back first with --hand-back", "the cluster was adopted as environment %s", c.record.Environment)
 		}
 	}
 	return p, nil

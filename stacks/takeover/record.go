@@ -53,7 +53,7 @@ func (c *Cluster) readRecord(ctx context.Context) (*record, error) {
 	}
 	r := &record{stored: true}
 	if err := json.Unmarshal(secret.Data[recordKey], r); err != nil || secret.Type != recordType {
-		c.problem("Secret "+recordNamespace+"/"+recordName, "restore it from a backup; it says how the environment was before it was taken over", "it is not the record of a takeover")
+		c.problem("Secret "+recordNamespace+"/"+recordName, "restore it from a backup; it says how the environment was before it was adopted", "it is not the record of an adoption")
 		return nil, nil
 	}
 	return r, nil

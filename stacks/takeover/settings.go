@@ -130,7 +130,7 @@ func (c *Cluster) addonProvider(o *operator, values map[string]any, s *settings)
 // named refuses another API group than the one that Slipway serves.
 func (c *Cluster) named(o *operator, key string, value any) {
 	if value != "addons.stackhpc.com" {
-		c.problem("release "+o.namespace+"/"+o.name, "keep this operator, and do not take the environment over", "config.%s is %v: Slipway serves addons.stackhpc.com only", key, value)
+		c.problem("release "+o.namespace+"/"+o.name, "keep this one, and do not adopt the environment", "config.%s is %v: Slipway serves addons.stackhpc.com only", key, value)
 	}
 }
 
@@ -183,7 +183,7 @@ func (c *Cluster) placement(o *operator, values map[string]any, s *settings) {
 			s.Values[key] = value
 			c.carried("%s: its %s is both controllers'", o.name, key)
 		case !reflect.DeepEqual(s.Values[key], value):
-			c.problem("release "+o.namespace+"/"+o.name, "give both operators the same with helm upgrade", "its %s is not that of the other operator; Slipway's controllers have one for both", key)
+			c.problem("release "+o.namespace+"/"+o.name, "give both controllers the same with helm upgrade", "its %s is not that of the other controller; Slipway's controllers have one for both", key)
 		}
 	}
 }

@@ -33,8 +33,8 @@ func (p *Plan) Take(ctx context.Context, tell func(string)) (changed bool, err e
 		}
 		changed = true
 		if err := c.take(ctx, p.Environment, func(text string) { tell(string(c.Role) + ": " + text) }); err != nil {
-			return true, &fault.Fault{Exit: fault.ExitPartial, Err: fmt.Errorf("taking over the %s: %w", c.Role, err),
-				Remedy: "correct the cause and run the same command again, or give back with --hand-back"}
+			return true, &fault.Fault{Exit: fault.ExitPartial, Err: fmt.Errorf("adopting the %s: %w", c.Role, err),
+				Remedy: "correct the cause and run the same command again, or hand it back with --hand-back"}
 		}
 	}
 	if p.Release == nil || p.Release.Verdict != adopt.Adopt {
@@ -74,7 +74,7 @@ func (c *Cluster) take(ctx context.Context, environment string, tell func(string
 		return err
 	}
 	if all := moved(marks, after); len(all) > 0 {
-		return fault.New("Cluster API", fmt.Errorf("meanwhile %s", join(all)), "if none of you did that, give back with --hand-back; else run the same command again")
+		return fault.New("Cluster API", fmt.Errorf("meanwhile %s", join(all)), "if none of you did that, hand the environment back with --hand-back; else run the same command again")
 	}
 	c.record.Complete = true
 	return c.writeRecord(ctx)

@@ -90,7 +90,7 @@ type State string
 const (
 	New         State = "new"
 	Interrupted State = "interrupted"
-	Done        State = "taken over"
+	Done        State = "adopted"
 	// Ours clusters have Slipway's controllers from elsewhere: slipway up, or their chart.
 	Ours State = "slipway's"
 )

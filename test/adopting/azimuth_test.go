@@ -14,6 +14,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -37,6 +38,7 @@ func azimuth(t *testing.T, cluster string) *site {
 	for _, name := range []string{"cluster-api-addon-provider", "cluster-api-janitor-openstack"} {
 		s.helm(homes(name), name, operatorChart(t, name))
 	}
+	s.provider()
 	for kind, fields := range map[string]map[string]any{
 		"HelmRelease": {"chart": map[string]any{"repo": "https://charts.example", "name": "cni", "version": "1.2.3"}},
 		"Manifests":   {"manifestSources": []any{map[string]any{"template": "a: b"}}},
@@ -52,6 +54,17 @@ func azimuth(t *testing.T, cluster string) *site {
 		must(t, s.client.Status().Update(t.Context(), o))
 	}
 	return s
+}
+
+// provider is one that azimuth-ops applied without Helm, as far as a plan looks at it.
+func (s *site) provider() {
+	s.t.Helper()
+	o := &unstructured.Unstructured{}
+	must(s.t, yaml.Unmarshal([]byte(`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: default, name: capo-controller-manager}, spec: {replicas: 0, selector: {matchLabels: {a: b}},
+  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: manager, image: "registry.k8s.io/capi-openstack/capi-openstack-controller:v0.14.7"}]}}}}`), &o.Object))
+	must(s.t, s.client.Create(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "capo-system"}}))
+	o.SetNamespace("capo-system")
+	must(s.t, s.client.Create(s.t.Context(), o))
 }
 
 func homes(name string) string {

@@ -33,7 +33,7 @@ func refused(s *site) {
 		"HelmRelease default/prod-cni: it is Upgrading",
 		"Deployment elsewhere/janitor: it runs registry.example/cluster-api-janitor-openstack:0.15.0, which is known as capi-janitor-system/cluster-api-janitor-openstack only",
 		"CustomResourceDefinition manifests.addons.stackhpc.com: it has versions v1alpha1, v1alpha2",
-		"Deployment capi-addon-system/cluster-api-addon-provider: it runs registry.example/other:1, which is not the known operator",
+		"Deployment capi-addon-system/cluster-api-addon-provider: it runs registry.example/other:1, which is not the known controller",
 		"release capi-janitor-system/cluster-api-janitor-openstack: its chart is of version 0.99.0; 0.1 to 0.15 are known",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -28,22 +28,22 @@ func newEnvironment(streams ui.Streams) *cobra.Command {
 	o := &environmentOptions{place: newPlace()}
 	cmd := &cobra.Command{
 		Use:   "environment [NAME]",
-		Short: "Take over a management cluster of azimuth-ops, and its seed",
-		Long: `Takes over a management cluster that azimuth-ops made, its seed, or both. On each,
-Azimuth's operators cluster-api-addon-provider and cluster-api-janitor-openstack give way
-to Slipway's controllers, which serve the same kinds with the settings of before. On the
-seed, the release of the management cluster is adopted as slipway adopt cluster does. No
-object of Cluster API is written, and no machine is replaced. Cluster API with its
-providers, cert-manager, other releases, the seed's server and its k3s stay as they are.
+		Short: "Adopt a management cluster of azimuth-ops, and its seed",
+		Long: `Adopts a management cluster that azimuth-ops made, its seed, or both. On each, Slipway's
+controllers replace Azimuth's, cluster-api-addon-provider and
+cluster-api-janitor-openstack, with the same kinds and settings. On the seed, the release of
+the management cluster is adopted as slipway adopt cluster does. No object of Cluster API is
+written, and no machine is replaced. Cluster API with its providers, cert-manager, other
+releases, the seed's server and its k3s stay as they are.
 
 First comes a plan: what becomes of each object, where it differs from what Slipway writes,
-and what is not taken. If anything is not as azimuth-ops makes it, all of that is told and
-nothing is written on any cluster. What was there is kept on the cluster: --hand-back brings
+and what is not taken. If anything is not as azimuth-ops makes it, all of that is told,
+nothing is written on any cluster, and the exit code is 3. What was there is kept on the cluster: --hand-back brings
 it back. A command that was interrupted goes on when you run it again, and a newer slipway
 updates the controllers.
 
 With the seed, --output-dir gets an environment file with what the release says, for you to
-read and keep. slipway up does not manage an environment that was taken over.`,
+read and keep. slipway up does not manage an adopted environment.`,
 		Example: `  slipway adopt environment --dry-run
   slipway adopt environment --seed-kubeconfig seed.kubeconfig --dry-run -o json
   slipway adopt environment capi-mgmt-prod --seed-kubeconfig seed.kubeconfig --output-dir prod
@@ -59,7 +59,7 @@ read and keep. slipway up does not manage an environment that was taken over.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster (default: with --seed-kubeconfig, that which Cluster API keeps on the seed; else KUBECONFIG, else ~/.kube/config)")
-	flags.StringVar(&o.seed, "seed-kubeconfig", "", "kubeconfig of the seed (default: the seed is not taken over)")
+	flags.StringVar(&o.seed, "seed-kubeconfig", "", "kubeconfig of the seed (default: the seed is not adopted)")
 	flags.StringVar(&o.image, "image", "", "image of Slipway's controllers (default: that of this version)")
 	flags.StringVar(&o.files, "output-dir", "", "folder to write the environment file to; files that exist are not overwritten")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only show what would happen")
@@ -164,7 +164,7 @@ func (o *environmentOptions) convert(r *environmentReport) error {
 // takeOver does what the plan says, and returns what to tell at the end.
 func (o *environmentOptions) takeOver(ctx context.Context, streams ui.Streams, r *environmentReport) (string, error) {
 	changed := false
-	err := o.step(streams, "taking over", "Slipway's controllers run", func(tell func(string)) (err error) {
+	err := o.step(streams, "adopting", "Slipway's controllers run", func(tell func(string)) (err error) {
 		changed, err = r.Plan.Take(ctx, tell)
 		return err
 	})
@@ -176,20 +176,20 @@ func (o *environmentOptions) takeOver(ctx context.Context, streams ui.Streams, r
 			continue
 		}
 		if err := os.MkdirAll(o.files, 0o755); err != nil {
-			return "", fault.Usage("--output-dir", err, "name a folder that can be written; the environment is taken over")
+			return "", fault.Usage("--output-dir", err, "name a folder that can be written; the environment is adopted")
 		}
 		if err := os.WriteFile(r.Files[i], []byte(r.files[name]), 0o600); err != nil {
-			return "", fault.Usage("--output-dir", err, "name a folder that can be written; the environment is taken over")
+			return "", fault.Usage("--output-dir", err, "name a folder that can be written; the environment is adopted")
 		}
 	}
 	if !changed {
 		return "There was nothing to do.", nil
 	}
-	return "Taken over. No object of Cluster API was changed. --hand-back brings back what was there.", nil
+	return "Adopted. No object of Cluster API was changed. --hand-back brings back what was there.", nil
 }
 
 func (o *environmentOptions) handBack(ctx context.Context, streams ui.Streams, sites []takeover.Site) error {
-	err := o.step(streams, "giving back", "the operators of before run", func(tell func(string)) error { return takeover.HandBack(ctx, sites, tell) })
+	err := o.step(streams, "handing back", "the controllers of before run", func(tell func(string)) error { return takeover.HandBack(ctx, sites, tell) })
 	if err != nil {
 		return err
 	}

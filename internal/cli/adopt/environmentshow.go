@@ -94,9 +94,9 @@ func untouched(c *takeover.Cluster) string {
 func stateText(s takeover.State) string {
 	switch s {
 	case takeover.Interrupted:
-		return "taken over half-way; the command goes on"
+		return "adopted half-way; the command goes on"
 	case takeover.Ours:
 		return "Slipway's already"
 	}
-	return "taken over already"
+	return "adopted already"
 }
