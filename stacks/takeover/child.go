@@ -19,7 +19,7 @@ func (s Site) Child(ctx context.Context, name string) (*rest.Config, error) {
 	c := &Cluster{site: s}
 	clusters, err := c.all(ctx, machinery()[0])
 	if err != nil {
-		return nil, err
+		return nil, fault.New(string(s.Role), err, "check that its API server answers from here, and its kubeconfig")
 	}
 	var found []string
 	namespace := ""

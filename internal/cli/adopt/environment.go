@@ -3,6 +3,7 @@ package adopt
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -178,7 +179,7 @@ func (o *environmentOptions) takeOver(ctx context.Context, streams ui.Streams, r
 		if err := os.MkdirAll(o.files, 0o755); err != nil {
 			return "", fault.Usage("--output-dir", err, "name a folder that can be written; the environment is adopted")
 		}
-		if err := os.WriteFile(r.Files[i], []byte(r.files[name]), 0o600); err != nil {
+		if err := ui.WriteFile(r.Files[i], 0o600, func(w io.Writer) error { _, err := io.WriteString(w, r.files[name]); return err }); err != nil {
 			return "", fault.Usage("--output-dir", err, "name a folder that can be written; the environment is adopted")
 		}
 	}
