@@ -44,7 +44,7 @@ func HandBack(ctx context.Context, sites []Site, tell func(string)) error {
 	}
 	for _, c := range all {
 		if err := c.handBack(ctx, func(text string) { tell(string(c.Role) + ": " + text) }); err != nil {
-			return &fault.Fault{Exit: fault.ExitPartial, Err: fmt.Errorf("handing back the %s: %w", c.Role, err), Remedy: "correct the cause and run the same command again"}
+			return partly(fmt.Errorf("handing back the %s: %w", c.Role, err))
 		}
 	}
 	return nil

@@ -104,8 +104,8 @@ func (p *Plan) lookAtRelease(ctx context.Context) error {
 			p.seed.problem("namespace "+space, "keep one management cluster in a namespace of its seed: move or delete the others", "%d management clusters are in it: %s", len(names), join(names))
 		}
 	}
-	if len(p.seed.Problems) > 0 {
-		return nil // all that is told of the seed comes first
+	if len(found) != 1 && len(p.seed.Problems) > 0 {
+		return nil // they say why
 	}
 	if len(found) != 1 {
 		return p.which(found)

@@ -33,8 +33,7 @@ func (p *Plan) Take(ctx context.Context, tell func(string)) (changed bool, err e
 		}
 		changed = true
 		if err := c.take(ctx, p.Environment, func(text string) { tell(string(c.Role) + ": " + text) }); err != nil {
-			return true, &fault.Fault{Exit: fault.ExitPartial, Err: fmt.Errorf("adopting the %s: %w", c.Role, err),
-				Remedy: "correct the cause and run the same command again, or hand it back with --hand-back"}
+			return true, partly(fmt.Errorf("adopting the %s: %w", c.Role, err))
 		}
 	}
 	if p.Release == nil || p.Release.Verdict != adopt.Adopt {
@@ -42,7 +41,19 @@ func (p *Plan) Take(ctx context.Context, tell func(string)) (changed bool, err e
 	}
 	tell("release " + p.Release.Key().String())
 	one := &adopt.Plan{Clusters: []adopt.Cluster{*p.Release}}
-	return true, one.Take(ctx, p.seed.site.Clusters, func(*adopt.Cluster, bool) {})
+	if err := one.Take(ctx, p.seed.site.Clusters, func(*adopt.Cluster, bool) {}); err != nil {
+		return true, partly(err)
+	}
+	return true, nil
+}
+
+// partly is an error after the first write.
+func partly(err error) error {
+	f := &fault.Fault{Exit: fault.ExitPartial, Err: err}
+	if fault.Remedy(err) == "" {
+		f.Remedy = "correct the cause and run the same command again; --hand-back brings back what was there"
+	}
+	return f
 }
 
 func (c *Cluster) take(ctx context.Context, environment string, tell func(string)) error {
