@@ -39,9 +39,9 @@ releases, the seed's server and its k3s stay as they are.
 
 First comes a plan: what becomes of each object, where it differs from what Slipway writes,
 and what is not taken. If anything is not as azimuth-ops makes it, all of that is told,
-nothing is written on any cluster, and the exit code is 3. What was there is kept on the cluster: --hand-back brings
-it back. A command that was interrupted goes on when you run it again, and a newer slipway
-updates the controllers.
+nothing is written on any cluster, and the exit code is 3. What was there is kept on the
+cluster: --hand-back brings it back. A command that was interrupted goes on when you run it
+again, and a newer slipway updates the controllers.
 
 With the seed, --output-dir gets an environment file with what the release says, for you to
 read and keep. slipway up does not manage an adopted environment.`,
