@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals magnum-databases console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -137,13 +137,18 @@ bin/axe/axe.min.js:
 	cd bin/axe && npm pack --silent $(AXE) && echo "$(AXE_SHA256)  axe-core-4.14.1.tgz" | sha256sum -c - && tar xzf axe-core-4.14.1.tgz --strip-components=1 package/axe.min.js package/LICENSE && rm axe-core-4.14.1.tgz
 
 # Releases of capi-helm-charts' own charts are adopted. CHARTS is a folder with one
-# unpacked chart of openstack-cluster for each version, its dependency in it, which you give,
-# and OPERATORS one with charts of cluster-api-addon-provider and cluster-api-janitor-openstack.
+# unpacked chart of openstack-cluster for each version, its dependency in it, which you give.
 CHARTS ?= capi-helm-charts
-OPERATORS ?=
 
 adopt-originals: bundle
-	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_CAPI_HELM_CHARTS=$(abspath $(CHARTS)) SLIPWAY_AZIMUTH_OPERATORS=$(if $(OPERATORS),$(abspath $(OPERATORS))) go test -count=1 ./stacks/workload/adopt ./test/adopting
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_CAPI_HELM_CHARTS=$(abspath $(CHARTS)) go test -count=1 ./stacks/workload/adopt ./test/adopting
+
+# The same for environments: OPERATORS is a folder with unpacked charts, in any number of
+# versions, of cluster-api-addon-provider and cluster-api-janitor-openstack.
+OPERATORS ?= azimuth-operators
+
+adopt-operators: bundle
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_PROOFS=1 SLIPWAY_AZIMUTH_OPERATORS=$(abspath $(OPERATORS)) go test -count=1 -timeout 120m -run 'TestEnvironment|TestOriginalOperators' ./test/adopting
 
 # OpenStack's tosca-parser reads packages for Tacker. TOSCAPARSER is a folder with its
 # modules and what they need, SOL001 one with ETSI's definitions 2.6.1: Debian's package

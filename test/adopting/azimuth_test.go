@@ -191,17 +191,18 @@ func (s *site) file(name string, text []byte) string {
 	return path
 }
 
-// originalOperators takes releases of the original charts over, which are not here: the
+// TestOriginalOperators takes releases of the original charts over, which are not here: the
 // variable names a folder with one unpacked chart per version.
-func originalOperators(s *site) {
+func TestOriginalOperators(t *testing.T) {
 	folder := os.Getenv("SLIPWAY_AZIMUTH_OPERATORS")
 	if folder == "" {
-		s.t.Skip("SLIPWAY_AZIMUTH_OPERATORS names no folder with charts of Azimuth's operators: run make adopt-originals")
+		t.Skip("SLIPWAY_AZIMUTH_OPERATORS names no folder with charts of Azimuth's operators: run make adopt-operators")
 	}
+	s := azimuth(t, "prod")
 	entries, err := os.ReadDir(folder)
-	must(s.t, err)
+	must(t, err)
 	for _, entry := range entries {
-		s.t.Run(entry.Name(), func(t *testing.T) {
+		t.Run(entry.Name(), func(t *testing.T) {
 			s := &site{t, s.config, s.client, s.kubeconfig}
 			c, err := loader.Load(filepath.Join(folder, entry.Name()))
 			must(t, err)

@@ -34,7 +34,7 @@ func TestEnvironment(t *testing.T) {
 	for _, part := range []struct {
 		name string
 		test func(*site)
-	}{{"Refused", refused}, {"Rights", withoutRights}, {"TakenAndGivenBack", takenAndGivenBack}, {"Killed", killed}, {"Originals", originalOperators}} {
+	}{{"Refused", refused}, {"Rights", withoutRights}, {"TakenAndGivenBack", takenAndGivenBack}, {"Killed", killed}} {
 		t.Run(part.name, func(t *testing.T) { part.test(&site{t, s.config, s.client, s.kubeconfig}) })
 	}
 }
