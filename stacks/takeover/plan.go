@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/stacks/workload/adopt"
@@ -121,6 +122,7 @@ func (p *Plan) lookAtRelease(ctx context.Context) error {
 		}
 		p.Release = &plan.Clusters[0]
 		p.Rolls = p.Release.Rolls
+		p.seed.Items = slices.DeleteFunc(p.seed.Items, func(item Item) bool { return item.Object == "release "+found[0] })
 	}
 	return nil
 }

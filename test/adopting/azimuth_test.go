@@ -144,7 +144,8 @@ func (s *site) everything() map[string]any {
 			if passing(kind.Kind, &o) {
 				continue
 			}
-			metadata := map[string]any{"labels": o.GetLabels(), "annotations": without(o.GetAnnotations(), "deployment.kubernetes.io/revision")}
+			metadata := map[string]any{"labels": without(o.GetLabels(), "modifiedAt"), // Helm's, of a record
+				"annotations": without(o.GetAnnotations(), "deployment.kubernetes.io/revision")}
 			delete(o.Object, "metadata")
 			if kind.Kind != "HelmRelease" && kind.Kind != "Manifests" {
 				delete(o.Object, "status")

@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/migrate"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks/takeover"
+	"github.com/slipway-sh/slipway/stacks/workload/adopt"
 )
 
 // environmentReport is what the command prints as data.
@@ -34,6 +35,8 @@ func (o *environmentOptions) show(streams ui.Streams, r *environmentReport, last
 	}
 	if r.Release != nil {
 		t.Rows = append(t.Rows, []string{string(takeover.Seed), "release " + r.Release.Key().String(), r.Release.MadeBy, fmt.Sprint(len(r.Release.Differences)), string(r.Release.Verdict)})
+	}
+	if r.Release != nil && r.Release.Verdict == adopt.Adopt {
 		t.Footer = append(t.Footer, fmt.Sprintf("release %s: %d machines, %d of them would be replaced; slipway adopt cluster %s --dry-run lists its differences", r.Release.Key(), r.Release.Machines, r.Rolls, r.Release.Name))
 	}
 	if len(r.Settings) > 0 {
