@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals magnum-databases console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -62,7 +62,7 @@ e2e: bundle magnumclient ansible tackerclient prometheus
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 2 -run '$(REAL_TESTS)|TestDocs' $(filter-out $(MACHINES),$(REAL))
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 $(MACHINES)
 	OS_CLOUD= SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/devcloud/capo
-	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 ./test/moving ./test/adopting
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 30m ./test/moving ./test/adopting
 	SLIPWAY_CLIENTS=1 SLIPWAY_MAGNUMCLIENT=$(abspath bin/magnumclient) go test -count=1 -run TestOpenStackClient ./addons/magnum/api
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_TACKERCLIENT=$(abspath bin/tackerclient) go test -count=1 -run TestTackerClient ./addons/tacker/vnflcm/lifecycle
 	SLIPWAY_PROMETHEUS=$(abspath bin/prometheus) go test -count=1 -run TestAlertsFireAndEnd ./addons/monitoring
@@ -142,6 +142,13 @@ CHARTS ?= capi-helm-charts
 
 adopt-originals: bundle
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_CAPI_HELM_CHARTS=$(abspath $(CHARTS)) go test -count=1 ./stacks/workload/adopt ./test/adopting
+
+# The same for environments: OPERATORS is a folder with unpacked charts, in any number of
+# versions, of cluster-api-addon-provider and cluster-api-janitor-openstack.
+OPERATORS ?= azimuth-operators
+
+adopt-operators: bundle
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_PROOFS=1 SLIPWAY_AZIMUTH_OPERATORS=$(abspath $(OPERATORS)) go test -count=1 -timeout 120m -run 'TestEnvironment|TestOriginalOperators' ./test/adopting
 
 # OpenStack's tosca-parser reads packages for Tacker. TOSCAPARSER is a folder with its
 # modules and what they need, SOL001 one with ETSI's definitions 2.6.1: Debian's package

@@ -36,16 +36,21 @@ func TestWrongUseOfAdopt(t *testing.T) {
 		exit fault.Exit
 		want string
 	}{
-		"neither":            {[]string{"cluster"}, fault.ExitUsage, "either the name of a cluster or --all"},
-		"both":               {[]string{"cluster", "shop", "--all"}, fault.ExitUsage, "either the name of a cluster or --all"},
-		"no kubeconfig":      {[]string{"cluster", "shop", "--kubeconfig", filepath.Join(dir, "none")}, fault.ExitUsage, "--kubeconfig"},
-		"nobody answers":     {[]string{"cluster", "shop", "--kubeconfig", kubeconfig}, fault.ExitFailure, "connection refused"},
-		"back and all":       {[]string{"cluster", "--all", "--hand-back"}, fault.ExitUsage, "hand-back"},
-		"scs, nowhere to":    {[]string{"scs", "--output-dir", dir}, fault.ExitUsage, "there is nothing to write without --settings"},
-		"scs, no settings":   {[]string{"scs", "--settings", dir}, fault.ExitUsage, "it has no NAME/clusterctl.yaml"},
-		"scs, broken":        {[]string{"scs", "--settings", filepath.Join(dir, "broken")}, fault.ExitUsage, "clusterctl.yaml"},
-		"scs, overwrites":    {[]string{"scs", "--settings", filepath.Join(dir, "home"), "--output-dir", there}, fault.ExitUsage, "shop.yaml: it exists already and says something else"},
-		"scs, nobody's home": {[]string{"scs", "--settings", filepath.Join(dir, "home"), "--kubeconfig", kubeconfig}, fault.ExitFailure, "connection refused"},
+		"neither":                       {[]string{"cluster"}, fault.ExitUsage, "either the name of a cluster or --all"},
+		"both":                          {[]string{"cluster", "shop", "--all"}, fault.ExitUsage, "either the name of a cluster or --all"},
+		"no kubeconfig":                 {[]string{"cluster", "shop", "--kubeconfig", filepath.Join(dir, "none")}, fault.ExitUsage, "--kubeconfig"},
+		"nobody answers":                {[]string{"cluster", "shop", "--kubeconfig", kubeconfig}, fault.ExitFailure, "connection refused"},
+		"back and all":                  {[]string{"cluster", "--all", "--hand-back"}, fault.ExitUsage, "hand-back"},
+		"environment, nobody answers":   {[]string{"environment", "--kubeconfig", kubeconfig}, fault.ExitFailure, "management cluster: asking for rights"},
+		"environment, a seed is silent": {[]string{"environment", "--seed-kubeconfig", kubeconfig, "--hand-back"}, fault.ExitFailure, "connection refused"},
+		"environment, no seed's file":   {[]string{"environment", "--seed-kubeconfig", filepath.Join(dir, "none")}, fault.ExitUsage, "--seed-kubeconfig"},
+		"environment, nothing to write": {[]string{"environment", "--kubeconfig", kubeconfig, "--output-dir", dir}, fault.ExitUsage, "only the seed says what the environment is made of"},
+		"environment, back and dry":     {[]string{"environment", "--hand-back", "--dry-run"}, fault.ExitUsage, "hand-back"},
+		"scs, nowhere to":               {[]string{"scs", "--output-dir", dir}, fault.ExitUsage, "there is nothing to write without --settings"},
+		"scs, no settings":              {[]string{"scs", "--settings", dir}, fault.ExitUsage, "it has no NAME/clusterctl.yaml"},
+		"scs, broken":                   {[]string{"scs", "--settings", filepath.Join(dir, "broken")}, fault.ExitUsage, "clusterctl.yaml"},
+		"scs, overwrites":               {[]string{"scs", "--settings", filepath.Join(dir, "home"), "--output-dir", there}, fault.ExitUsage, "shop.yaml: it exists already and says something else"},
+		"scs, nobody's home":            {[]string{"scs", "--settings", filepath.Join(dir, "home"), "--kubeconfig", kubeconfig}, fault.ExitFailure, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

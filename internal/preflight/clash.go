@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"net/netip"
+	"strings"
 )
 
 // exists reports whether the environment already has a resource of this kind.
@@ -27,6 +28,9 @@ func checkNames(r *run) {
 		ours[r.Environment.ResourceName(step)] = true
 	}
 	begun := r.begun()
+	if !begun {
+		r.foreignCluster()
+	}
 	for _, t := range r.Snapshot.Resources() {
 		if !ours[t.Name] {
 			continue
@@ -43,6 +47,21 @@ func checkNames(r *run) {
 			r.find(Error, object, remedy, "it has the name of a resource of this environment but not its ownership tag (ID %s)", t.ID)
 		case t.Owner.Environment != r.Environment.Metadata.Name:
 			r.find(Error, object, remedy, "it belongs to environment %s (ID %s)", t.Owner.Environment, t.ID)
+		}
+	}
+}
+
+// foreignCluster refuses a management cluster that another tool made, such as one that
+// slipway adopt environment took over: Cluster API finds its load balancer by the cluster's
+// name, and would add machines to it.
+func (r *run) foreignCluster() {
+	if r.spec.ManagementCluster == nil {
+		return
+	}
+	for _, s := range r.Snapshot.Servers {
+		if strings.HasPrefix(s.Name, r.controlPlanePrefix()) && s.Owner == nil {
+			r.find(Error, "server "+s.Name, "choose another metadata.name; slipway up does not manage a management cluster that another tool made",
+				"it has the name of a control plane server of this environment, and nothing of the environment exists: another tool made it (ID %s)", s.ID)
 		}
 	}
 }

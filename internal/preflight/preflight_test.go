@@ -362,6 +362,8 @@ func TestNamesOfOthers(t *testing.T) {
 		"foreign":             {"", server("prod-seed", nil), Error, "name server prod-seed: it has the name of a resource of this environment but not its ownership tag (ID v)"},
 		"another environment": {"", server("prod-seed", &theirs), Error, "it belongs to environment other"},
 		"another name":        {"", server("prod-seeds", nil), Error, ""},
+		"cluster of another tool": {"managementCluster: {}", server("prod-control-plane-x", nil), Error,
+			"name server prod-control-plane-x: it has the name of a control plane server of this environment, and nothing of the environment exists: another tool made it (ID v)"},
 		"key pair alone": {"", func(s *cloud.Snapshot) {
 			s.KeyPairs = []cloud.Resource{{Kind: "key pair", ID: "prod-key-pair", Name: "prod-key-pair"}}
 		}, Warning, "name key pair prod-key-pair"},

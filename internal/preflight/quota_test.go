@@ -149,8 +149,9 @@ func TestAFullProjectStopsOnlyWhatReplacesMachines(t *testing.T) {
 		return func(s *cloud.Snapshot) {
 			if made {
 				s.Balancers = []cloud.BalancerInfo{{Resource: cloud.Resource{Kind: "load balancer", Name: "k8s-clusterapi-cluster-default-prod-kubeapi"}}}
+				cluster := ownership.New("prod", "management-cluster") // the mark of what Cluster API makes
 				for i := range 3 {
-					s.Servers = append(s.Servers, cloud.ServerInfo{Resource: cloud.Resource{Kind: "server", Name: "prod-control-plane-" + strconv.Itoa(i)}})
+					s.Servers = append(s.Servers, cloud.ServerInfo{Resource: cloud.Resource{Kind: "server", Name: "prod-control-plane-" + strconv.Itoa(i), Owner: &cluster}})
 				}
 				s.Servers = append(s.Servers, cloud.ServerInfo{Resource: cloud.Resource{Kind: "server", Name: "prod-md-0-a-b"}})
 			}

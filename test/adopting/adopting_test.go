@@ -52,7 +52,7 @@ func nodes(count int) []any {
 func TestAdopting(t *testing.T) {
 	s := manage(t)
 	for name, test := range map[string]func(*site){"Release": release, "ByHand": byHand, "AsItIs": asItIs, "Originals": originals} {
-		t.Run(name, func(t *testing.T) { test(&site{t, s.config, s.client}) })
+		t.Run(name, func(t *testing.T) { test(&site{t, s.config, s.client, s.kubeconfig}) })
 	}
 }
 
@@ -259,7 +259,7 @@ func originals(s *site) {
 		s.t.Run(entry.Name(), func(t *testing.T) {
 			c, err := loader.Load(filepath.Join(folder, entry.Name()))
 			must(t, err)
-			s := &site{t, s.config, s.client}
+			s := &site{t, s.config, s.client, s.kubeconfig}
 			name := "c" + strings.ReplaceAll(entry.Name(), ".", "-")
 			s.install(name, name, c, given())
 			s.adopts(name, name)

@@ -32,10 +32,18 @@ type site struct {
 	t      *testing.T
 	config *rest.Config
 	client client.Client
+	// kubeconfig is config as a file's content.
+	kubeconfig []byte
 }
 
 // manage is a management cluster without any cluster.
 func manage(t *testing.T) *site {
+	t.Helper()
+	return manageWith(t, addons.Definitions())
+}
+
+// manageWith is one with others' definitions of addons.
+func manageWith(t *testing.T, definitions map[string][]byte) *site {
 	t.Helper()
 	log.SetLogger(logr.Discard())
 	server := kubetest.Start(t)
@@ -43,11 +51,11 @@ func manage(t *testing.T) *site {
 	config.QPS = -1
 	ours, err := magnum.CRDs()
 	must(t, err)
-	server.Define(t, slices.AppendSeq(slices.Collect(maps.Values(addons.Definitions())), maps.Values(ours))...)
+	server.Define(t, slices.AppendSeq(slices.Collect(maps.Values(definitions)), maps.Values(ours))...)
 	convert(t, config)
 	c, err := client.New(config, client.Options{})
 	must(t, err)
-	return &site{t, config, c}
+	return &site{t, config, c, server.Kubeconfig}
 }
 
 // install makes a release as Helm's command does, and what Cluster API would make of it.
@@ -101,7 +109,13 @@ func capi(kind string) schema.GroupVersionKind {
 		return schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: kind}
 	case "HelmRelease", "Manifests":
 		return schema.GroupVersionKind{Group: "addons.stackhpc.com", Version: "v1alpha1", Kind: kind}
-	case "Secret", "ServiceAccount":
+	case "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding":
+		return schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: kind}
+	case "PodDisruptionBudget":
+		return schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: kind}
+	case "CustomResourceDefinition":
+		return schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: kind}
+	case "Secret", "ServiceAccount", "Namespace", "ConfigMap", "Service":
 		return schema.GroupVersionKind{Version: "v1", Kind: kind}
 	case "Deployment":
 		return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}

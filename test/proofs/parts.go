@@ -23,6 +23,7 @@ func parts() []part {
 		{"opentofu", "opentofu-acceptance", "those of OpenTofu's provider, and its Magnum resources", false},
 		{"tosca", "tosca", "packages for Tacker, read by tosca-parser with ETSI's definitions, which you give", false},
 		{"adopt-originals", "adopt-originals", "releases of capi-helm-charts' own charts, which you give, are adopted", false},
+		{"adopt-operators", "adopt-operators", "releases of azimuth-ops' own charts, which you give, are adopted", false},
 		{"mutate", "mutate", "changed conditions and results must be noticed by tests", false},
 		{"fleet", "bench-fleet", "the Magnum endpoint, its controllers and the addon provider with many clusters", false},
 		{"console", "console-test", "the console in Chromium, with axe-core and server-sent events", false},

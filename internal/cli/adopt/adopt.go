@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-sh/slipway/internal/cli/environment"
@@ -20,12 +21,13 @@ import (
 func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adopt",
-		Short: "Take over clusters that other tools made, without replacing a machine",
-		Long: `Takes over clusters that other tools made on a management cluster: releases of
-capi-helm-charts, clusters of clusterctl and GitOps, and those of SCS. No machine is
-replaced, and no object of Cluster API is written. See docs/guides/migrating.md.`,
+		Short: "Take over what other tools made, without replacing a machine",
+		Long: `Takes over what other tools made: clusters on a management cluster, that is releases of
+capi-helm-charts, clusters of clusterctl and GitOps, and those of SCS; and the management
+cluster of azimuth-ops itself. No machine is replaced, and no object of Cluster API is
+written. See docs/guides/migrating.md.`,
 	}
-	cmd.AddCommand(newCluster(streams), newSCS(streams))
+	cmd.AddCommand(newCluster(streams), newEnvironment(streams), newSCS(streams))
 	return cmd
 }
 
@@ -47,17 +49,26 @@ func (p *place) add(flags *pflag.FlagSet) {
 
 // open opens the management cluster.
 func (p *place) open() (adopt.Site, error) {
+	config, err := clientConfig(p.kubeconfig, "--kubeconfig", "name the kubeconfig of the management cluster that the clusters are on")
+	if err != nil {
+		return adopt.Site{}, err
+	}
+	return adopt.Open(config)
+}
+
+// clientConfig reads a kubeconfig; an empty path is that of kubectl.
+func clientConfig(path, flag, remedy string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = p.kubeconfig
+	rules.ExplicitPath = path
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		err = errors.New("none is given, and KUBECONFIG is not set")
 	}
 	if err != nil {
-		return adopt.Site{}, fault.Usage("--kubeconfig", err, "name the kubeconfig of the management cluster that the clusters are on")
+		return nil, fault.Usage(flag, err, remedy)
 	}
 	config.UserAgent = environment.UserAgent()
-	return adopt.Open(config)
+	return config, nil
 }
 
 // take adopts what a plan can adopt, and shows it as steps.
