@@ -63,6 +63,8 @@ func TestSettingsThatContradict(t *testing.T) {
 		"a short Velero":          {"managementCluster: {addons: {velero: {bucket: abc, credentialsFile: a, schedule: {keepFor: 5m}}}}", "velero.schedule.keepFor: 5m0s is too short"},
 		"no cron of Velero":       {"managementCluster: {addons: {velero: {bucket: abc, credentialsFile: a, schedule: {cron: nightly}}}}", "velero.schedule.cron: \"nightly\" is not a cron expression"},
 		"Velero without a bucket": {"managementCluster: {addons: {velero: {credentialsFile: a}}}", "addons.velero.bucket: this is required"},
+		"monitoring of nothing":   {"monitoring: {}", "spec.monitoring: Prometheus runs on the management cluster"},
+		"two Prometheus":          {"managementCluster: {values: {addons: {monitoring: {enabled: true}}}}, monitoring: {}", "spec.monitoring: spec.managementCluster.values has addons.monitoring.enabled"},
 		"empty tag":               {"tags: ['']", "spec.tags[0]: this is required"},
 	} {
 		_, err := layers(head + "spec: {" + test.spec + "}\n")
