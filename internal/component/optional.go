@@ -38,7 +38,7 @@ func OptionsOf(v Versions) []Option {
 		image(VeleroPluginImage, v.VeleroPlugin, registry+"velero-plugin-for-aws", apache),
 		manifest(VeleroDefinitions, v.Velero, "manifests/velero-crds.yaml"),
 	}}, {OptionMonitoring, []Component{
-		image(PrometheusImage, v.Prometheus, "quay.io/prometheus/prometheus", debian),
+		image(PrometheusImage, v.Prometheus, "quay.io/prometheus/prometheus", apache),
 		image(AlertmanagerImage, v.Alertmanager, "quay.io/prometheus/alertmanager", debian),
 		image(NodeExporterImage, v.NodeExporter, "quay.io/prometheus/node-exporter", debian),
 		image(KubeStateMetricsImage, v.KubeStateMetrics, "registry.k8s.io/kube-state-metrics/kube-state-metrics", apache),

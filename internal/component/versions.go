@@ -43,8 +43,9 @@ const (
 	K9sVersion            = "v0.50.18"
 	VeleroVersion         = "v1.18.3"
 	VeleroPluginVersion   = "v1.14.3"
+	// PrometheusVersion is v0.307.0 of its module.
+	PrometheusVersion = "v3.7.0"
 	// The versions of Debian bookworm.
-	PrometheusVersion   = "v2.42.0"
 	AlertmanagerVersion = "v0.25.0"
 	NodeExporterVersion = "v1.5.0"
 	// KubeStateMetricsVersion is the release whose client is of our minor version of Kubernetes.
