@@ -37,11 +37,13 @@ func cases() []oneCase {
 			`etcd_server_has_leader{pod="a"}`: "1x80", `etcd_server_has_leader{pod="b"}`: "1x9 0x39 1x30"}},
 		{alert: "EtcdNearlyFull", severity: "critical", fires: []int{40}, quiet: []int{5, 20, 60}, series: map[string]string{
 			"etcd_mvcc_db_total_size_in_bytes": "50x9 90x39 50x30", "etcd_server_quota_backend_bytes": "100x90"}},
-		// It ends 31 days after the beginning, and is replaced after 12 days.
-		{alert: "CAPIMachineCertificateExpiringSoon", severity: "warning", labels: `name="m"`, fires: []int{1450, 15000}, quiet: []int{60, 1430, 15900, 17500}, series: map[string]string{
-			expiry: "2678400x17280 99999999x300"}},
-		{alert: "CAPIMachineCertificateReplacementOverdue", severity: "critical", labels: `name="m"`, fires: []int{15910, 17000}, quiet: []int{60, 15000, 15840, 17500}, series: map[string]string{
-			expiry: "2678400x17280 99999999x300"}},
+		// After an hour it has 30 days, after two of another one 20; then each is replaced.
+		{alert: "CAPIMachineCertificateExpiringSoon", severity: "warning", labels: `name="m"`, fires: []int{65, 115}, quiet: []int{5, 55, 130}, series: map[string]string{
+			expiry: "2595600x120 99999999x60"}},
+		{alert: "CAPIMachineCertificateExpiringSoon", severity: "warning", labels: `name="m"`, fires: []int{5, 55}, quiet: []int{65, 115}, series: map[string]string{
+			expiry: "1731600x120"}},
+		{alert: "CAPIMachineCertificateReplacementOverdue", severity: "critical", labels: `name="m"`, fires: []int{125, 175}, quiet: []int{5, 55, 115, 190}, series: map[string]string{
+			expiry: "1731600x180 99999999x60"}},
 		// Hourly; the first was made at 0, the next only after 240 minutes.
 		{alert: "SlipwayBackupMissing", severity: "critical", fires: []int{150, 239}, quiet: []int{60, 119, 130, 245}, series: map[string]string{
 			"slipway_backup_interval_seconds": "3600x300", "slipway_backup_last_success_timestamp_seconds": "0x239 14400x60"}},

@@ -9,17 +9,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
@@ -46,6 +43,8 @@ type world struct {
 	// outside is an address of this machine that is not loopback, which the API server
 	// leads no one to.
 	outside string
+	// ended names a program that ended by itself.
+	ended atomic.Pointer[string]
 }
 
 // fine ends the test on an error.
@@ -63,6 +62,9 @@ func (w *world) until(what string, try func() error) {
 		err := try()
 		if err == nil {
 			return
+		}
+		if gone := w.ended.Load(); gone != nil {
+			w.Fatalf("%s: %v: %s has ended", what, err, *gone)
 		}
 		if time.Now().After(end) {
 			w.Fatalf("%s: %v", what, err)
@@ -120,9 +122,18 @@ func (w *world) run(item, namespace, name, ip string, more ...string) *corev1.Po
 	said := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = said, said
 	w.fine(cmd.Start())
-	w.Cleanup(func() {
-		_ = cmd.Process.Kill()
+	over, stopped := make(chan struct{}), &atomic.Bool{}
+	go func() {
 		_ = cmd.Wait()
+		if !stopped.Load() {
+			w.ended.Store(&name)
+		}
+		close(over)
+	}()
+	w.Cleanup(func() {
+		stopped.Store(true)
+		_ = cmd.Process.Kill()
+		<-over
 		if w.Failed() {
 			text := said.String()
 			w.Logf("%s said:\n%s", name, text[max(0, len(text)-6000):])
@@ -251,42 +262,3 @@ func (w *world) gone(what string, get func(context.Context) error) {
 }
 
 func lines(all ...string) string { return strings.Join(all, "\n") + "\n" }
-
-// as is a client with the rights of a ServiceAccount of the stack.
-func (w *world) as(name string) kubernetes.Interface {
-	w.Helper()
-	token, err := w.on.Typed.CoreV1().ServiceAccounts(stack.Namespace).CreateToken(w.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	w.fine(err)
-	config := rest.AnonymousClientConfig(w.server.Config)
-	config.BearerToken = token.Status.Token
-	client, err := kubernetes.NewForConfig(config)
-	w.fine(err)
-	return client
-}
-
-// bind gives a claim a volume of a class that lets it grow, as Cinder's driver does.
-func (w *world) bind(name string) {
-	w.Helper()
-	grows := true
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "grows"}, Provisioner: "test", AllowVolumeExpansion: &grows}
-	_, err := w.on.Typed.StorageV1().StorageClasses().Create(w.Context(), class, metav1.CreateOptions{})
-	w.fine(err)
-	claims := w.on.Typed.CoreV1().PersistentVolumeClaims(stack.Namespace)
-	claim, err := claims.Get(w.Context(), name, metav1.GetOptions{})
-	w.fine(err)
-	claim.Spec.StorageClassName, claim.Spec.VolumeName = &class.Name, "pv"
-	_, err = claims.Update(w.Context(), claim, metav1.UpdateOptions{})
-	w.fine(err)
-	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{StorageClassName: "grows", AccessModes: claim.Spec.AccessModes,
-		Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}, ClaimRef: &corev1.ObjectReference{Namespace: stack.Namespace, Name: name},
-		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "test", VolumeHandle: "v"}}}}
-	_, err = w.on.Typed.CoreV1().PersistentVolumes().Create(w.Context(), volume, metav1.CreateOptions{})
-	w.fine(err)
-	w.until("bound", func() error {
-		claim, err := claims.Get(w.Context(), name, metav1.GetOptions{})
-		if err == nil && claim.Status.Phase != corev1.ClaimBound {
-			err = fmt.Errorf("it is %s", claim.Status.Phase)
-		}
-		return err
-	})
-}
