@@ -135,11 +135,18 @@ func (w *world) around(leader *atomic.Bool) {
 	w.Helper()
 	node, err := w.on.Typed.CoreV1().Nodes().Create(w.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}, metav1.CreateOptions{})
 	w.fine(err)
-	node.Status = corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.77.0.10"}},
+	status := corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.77.0.10"}},
 		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: 10250}},
 		Conditions:      []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}
-	_, err = w.on.Typed.CoreV1().Nodes().UpdateStatus(w.Context(), node, metav1.UpdateOptions{})
-	w.fine(err)
+	// Controllers of Kubernetes write to nodes too.
+	w.until("the node's status", func() error {
+		now, err := w.on.Typed.CoreV1().Nodes().Get(w.Context(), node.Name, metav1.GetOptions{})
+		if err == nil {
+			now.Status = status
+			_, err = w.on.Typed.CoreV1().Nodes().UpdateStatus(w.Context(), now, metav1.UpdateOptions{})
+		}
+		return err
+	})
 	w.serve("127.77.0.10:10250", readsNodes, func() string {
 		return lines("kubelet_running_pods 3", `container_network_receive_bytes_total{id="/",interface="eth0"} 7`, `container_fs_usage_bytes{id="/"} 7`)
 	})

@@ -92,10 +92,15 @@ func (w *world) pod(namespace, name string) *corev1.Pod {
 // running writes what a kubelet would of a pod.
 func (w *world) running(pod *corev1.Pod, ip string) {
 	w.Helper()
-	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}},
-		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}
-	_, err := w.on.Typed.CoreV1().Pods(pod.Namespace).UpdateStatus(w.Context(), pod, metav1.UpdateOptions{})
-	w.fine(err)
+	w.until("the status of "+pod.Name, func() error {
+		now, err := w.on.Typed.CoreV1().Pods(pod.Namespace).Get(w.Context(), pod.Name, metav1.GetOptions{})
+		if err == nil {
+			now.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}},
+				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}
+			_, err = w.on.Typed.CoreV1().Pods(pod.Namespace).UpdateStatus(w.Context(), now, metav1.UpdateOptions{})
+		}
+		return err
+	})
 }
 
 // run runs the program of a pod at an address, until the test ends.
