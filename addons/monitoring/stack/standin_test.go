@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -129,6 +130,18 @@ func (w *world) allowed(r *http.Request, may func(*authorizationv1.SubjectAccess
 	return err == nil && answer.Status.Allowed
 }
 
+// beat writes the status of a node as its kubelet does.
+func (w *world) beat(name string, status corev1.NodeStatus) error {
+	node, err := w.on.Typed.CoreV1().Nodes().Get(w.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	node.Status = status
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()}}
+	_, err = w.on.Typed.CoreV1().Nodes().UpdateStatus(w.Context(), node, metav1.UpdateOptions{})
+	return err
+}
+
 // around makes what the stack watches: a node with its kubelet, the API server itself, and
 // the stand-ins. etcd has a leader while leader says so.
 func (w *world) around(leader *atomic.Bool) {
@@ -136,17 +149,16 @@ func (w *world) around(leader *atomic.Bool) {
 	node, err := w.on.Typed.CoreV1().Nodes().Create(w.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}, metav1.CreateOptions{})
 	w.fine(err)
 	status := corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.77.0.10"}},
-		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: 10250}},
-		Conditions:      []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}
-	// Controllers of Kubernetes write to nodes too.
-	w.until("the node's status", func() error {
-		now, err := w.on.Typed.CoreV1().Nodes().Get(w.Context(), node.Name, metav1.GetOptions{})
-		if err == nil {
-			now.Status = status
-			_, err = w.on.Typed.CoreV1().Nodes().UpdateStatus(w.Context(), now, metav1.UpdateOptions{})
+		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: 10250}}}
+	w.until("the node's status", func() error { return w.beat(node.Name, status) })
+	// Without a heartbeat Kubernetes takes the node for lost, and its pods out of Services.
+	ctx := w.Context()
+	go func() {
+		for ctx.Err() == nil {
+			_ = w.beat(node.Name, status) // again in a moment
+			time.Sleep(10 * time.Second)
 		}
-		return err
-	})
+	}()
 	w.serve("127.77.0.10:10250", readsNodes, func() string {
 		return lines("kubelet_running_pods 3", `container_network_receive_bytes_total{id="/",interface="eth0"} 7`, `container_fs_usage_bytes{id="/"} 7`)
 	})

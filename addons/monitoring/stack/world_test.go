@@ -89,9 +89,13 @@ func (w *world) pod(namespace, name string) *corev1.Pod {
 	return found
 }
 
-// running writes what a kubelet would of a pod.
+// running writes what the scheduler and a kubelet would of a pod. One without a node is in
+// no Service.
 func (w *world) running(pod *corev1.Pod, ip string) {
 	w.Helper()
+	if pod.Spec.NodeName == "" {
+		w.fine(w.on.Typed.CoreV1().Pods(pod.Namespace).Bind(w.Context(), &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "n1"}}, metav1.CreateOptions{}))
+	}
 	w.until("the status of "+pod.Name, func() error {
 		now, err := w.on.Typed.CoreV1().Pods(pod.Namespace).Get(w.Context(), pod.Name, metav1.GetOptions{})
 		if err == nil {
