@@ -29,7 +29,6 @@ import (
 // are those that kube-state-metrics and node-exporter serve. Alerts go from Prometheus to
 // Alertmanager, and are seen through the API server.
 func TestMonitoring(t *testing.T) {
-	// proves: F44, F53
 	w := newWorld(t)
 	leader := &atomic.Bool{}
 	leader.Store(true)
