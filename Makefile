@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean monitoring-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -65,7 +65,7 @@ e2e: bundle magnumclient ansible tackerclient prometheus
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 30m ./test/moving ./test/adopting
 	SLIPWAY_CLIENTS=1 SLIPWAY_MAGNUMCLIENT=$(abspath bin/magnumclient) go test -count=1 -run TestOpenStackClient ./addons/magnum/api
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_TACKERCLIENT=$(abspath bin/tackerclient) go test -count=1 -run TestTackerClient ./addons/tacker/vnflcm/lifecycle
-	SLIPWAY_PROMETHEUS=$(abspath bin/prometheus) go test -count=1 -run TestAlertsFireAndEnd ./addons/monitoring
+	SLIPWAY_PROMETHEUS=$(abspath bin/prometheus) go test -count=1 -run "TestAlerts|TestAmtool" ./addons/monitoring/...
 	SLIPWAY_CLIENTS=1 SLIPWAY_ANSIBLE=$(abspath bin/ansible) go test -count=1 -timeout 30m ./stacks/devstack ./test/ansible
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 120m -v ./test/e2e
 
@@ -98,15 +98,21 @@ bin/magnumclient/magnumclient bin/ansible/ansible bin/tackerclient/tackerclient:
 	rm -r $(APT_NEWEST)
 
 # Debian's promtool, by which alerts fire and end in a test. It needs libc alone.
-prometheus: bin/prometheus/promtool
+prometheus: bin/prometheus/amtool
 
-bin/prometheus/promtool:
+# Alertmanager reads files of its package below /usr/share: they go with it.
+bin/prometheus/amtool:
 	rm -rf $(@D)
 	mkdir -p $(@D)
-	cd $(@D) && { apt-get -o APT::Sandbox::User=root download -q prometheus || \
-		{ apt-get update -q && apt-get -o APT::Sandbox::User=root download -q prometheus; }; } && dpkg-deb -x prometheus_*.deb x
-	mv $(@D)/x/usr/bin/promtool $@
-	rm -r $(@D)/x $(@D)/prometheus_*.deb
+	cd $(@D) && { apt-get -o APT::Sandbox::User=root download -q prometheus prometheus-alertmanager || \
+		{ apt-get update -q && apt-get -o APT::Sandbox::User=root download -q prometheus prometheus-alertmanager; }; }
+	for deb in $(@D)/*.deb; do dpkg-deb -x $$deb $(@D)/x; done
+	mkdir $(@D)/share
+	mv $(@D)/x/usr/share/prometheus $(@D)/share
+	mv $(@D)/x/usr/bin/promtool $(@D)/x/usr/bin/prometheus-alertmanager $(@D)
+	rm $(@D)/*.deb
+	mv $(@D)/x/usr/bin/amtool $@
+	rm -r $(@D)/x
 
 # Databases of Magnum, made by Magnum itself on MariaDB and PostgreSQL, are read. As root.
 # SLIPWAY_UPDATE=1 writes the dumps and answers that other tests use anew.
@@ -180,6 +186,14 @@ velero-test: bundle build
 	GOBIN=$(abspath bin) go install $(S3_SERVER)
 	$(SLIPWAY) bundle build --dir $(VELERO) --only velero,velero-plugin-for-aws,velero-crds
 	SLIPWAY_VELERO=$(abspath $(VELERO)) SLIPWAY_S3_SERVER=$(abspath bin/versitygw) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 20m -v ./addons/velero
+
+# Monitoring of a bundle of its own: its programs beside a real API server, for three minutes.
+# As root, and nothing else may listen on ports 9090 and 9093.
+MONITORING ?= bin/monitoring
+
+monitoring-test: bundle build
+	$(SLIPWAY) bundle build --dir $(MONITORING) --only prometheus,alertmanager,node-exporter,kube-state-metrics
+	SLIPWAY_MONITORING=$(abspath $(MONITORING)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 20m -run TestMonitoring -v ./addons/monitoring/stack
 
 # An environment whose seed is a container of Podman. CI has no time for another one, and
 # no room for a second set of images.

@@ -8,8 +8,8 @@
 //   - controllers: the chart that runs Slipway's own controllers, `slipway serve`
 //   - addonprovider: installs Helm releases and manifests on workload clusters
 //   - janitor: deletes what a deleted cluster left in OpenStack
-//   - monitoring: alerts for the operator of Prometheus
 //   - magnum: the Magnum-compatible API and its controllers
+//   - monitoring: rules of alerts, and Prometheus for those who have none
 //   - velero: Velero, for those who have it
 //   - tacker: VNF packages by which OpenStack Tacker manages clusters, and the receiver of their credentials
 //   - openstackcluster: the chart of a workload cluster

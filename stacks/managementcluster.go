@@ -62,6 +62,9 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) (managemen
 	if err := e.velero(ctx, p.on.login, cluster, own); err != nil {
 		return management{}, err
 	}
+	if err := e.monitoring(ctx, p.on.login, cluster, own); err != nil {
+		return management{}, err
+	}
 	if seed := e.Config.Spec.Seed; seed.Role == config.RolePivot || seed.IsLocal() {
 		if _, err := kubernetes.NewManagementMove(ctx, StepManagementMove, kubernetes.ManagementMoveRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
 			ServerID: p.on.on, ManagementKubeconfig: cluster.AdminKubeconfig, Name: e.Config.Metadata.Name, Namespace: ManagementNamespace},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/clusterctl"
 	"github.com/slipway-sh/slipway/addons/controllers"
+	"github.com/slipway-sh/slipway/addons/monitoring/stack"
 	"github.com/slipway-sh/slipway/addons/scheduledbackup"
 	"github.com/slipway-sh/slipway/addons/velero"
 	"github.com/slipway-sh/slipway/internal/component"
@@ -47,6 +48,8 @@ type Equipment struct {
 	// Velero are the settings of Velero, nil if there is none, and the bundle's release of it.
 	Velero        *velero.Settings
 	VeleroRelease string
+	// Monitoring are the settings of Prometheus and what goes with it, nil if there is none.
+	Monitoring *stack.Settings
 	// Cloud is how clusters log in to OpenStack; the credential comes from the
 	// program.
 	Cloud Cloud

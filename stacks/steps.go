@@ -44,6 +44,8 @@ const (
 	StepManagementMove = "management-move"
 	// StepVelero is Velero, if the environment file asks for it.
 	StepVelero = "velero"
+	// StepMonitoring is Prometheus and what goes with it, if the environment file asks for it.
+	StepMonitoring = "monitoring"
 	// StepBackupCredential is what the management cluster's own backups log in with.
 	StepBackupCredential = "backup-login"
 	// StepSeedBackupCredential is what the backups of the seed's datastore log in with.

@@ -14,7 +14,36 @@ type oneCase struct {
 func cases() []oneCase {
 	const deployment = `{namespace="capo-system", deployment="capo-controller-manager"}`
 	const second = `{namespace="capi-addon-system", deployment="cluster-api-addon-provider"}`
+	const expiry = `kube_customresource_capi_machine_certificate_expiry_timestamp{namespace="default", name="m"}`
+	const disk = `{node="a", mountpoint="/"}`
+	const volume = `{namespace="n", persistentvolumeclaim="v"}`
 	return []oneCase{
+		{alert: "Watchdog", severity: "none", fires: []int{1, 60}, series: map[string]string{"any": "0x60"}},
+		{alert: "TargetDown", severity: "warning", labels: `job="etcd", pod="a"`, fires: []int{40}, quiet: []int{5, 20, 60}, series: map[string]string{
+			`up{job="etcd", namespace="kube-system", pod="a"}`: "1x9 0x39 1x30", `up{job="etcd", namespace="kube-system", pod="b"}`: "1x80"}},
+		{alert: "AlertsUndelivered", severity: "critical", labels: `integration="slack"`, fires: []int{20}, quiet: []int{9, 60}, series: map[string]string{
+			`alertmanager_notifications_failed_total{integration="slack", reason="other"}`: "0x9 1+1x9 10x60"}},
+		{alert: "NodeNotReady", severity: "warning", labels: `node="a"`, fires: []int{40}, quiet: []int{5, 20, 60}, series: map[string]string{
+			`kube_node_status_condition{node="a", condition="Ready", status="true"}`: "1x9 0x39 1x30"}},
+		{alert: "NodeDiskFull", severity: "warning", labels: `node="a"`, fires: []int{40}, quiet: []int{5, 20, 60}, series: map[string]string{
+			"node_filesystem_avail_bytes" + disk: "50x9 9x39 50x30", "node_filesystem_size_bytes" + disk: "100x90"}},
+		{alert: "NodeClockSkew", severity: "warning", labels: `node="a"`, fires: []int{60}, quiet: []int{5, 35, 90}, series: map[string]string{
+			`node_timex_offset_seconds{node="a"}`: "0.001x9 -0.2x59 0.001x30", `node_timex_sync_status{node="a"}`: "1x100"}},
+		{alert: "NodeClockSkew", severity: "warning", labels: `node="a"`, fires: []int{60}, quiet: []int{5, 35, 90}, series: map[string]string{
+			`node_timex_offset_seconds{node="a"}`: "0x100", `node_timex_sync_status{node="a"}`: "1x9 0x59 1x30"}},
+		{alert: "VolumeFull", severity: "warning", labels: `persistentvolumeclaim="v"`, fires: []int{40}, quiet: []int{5, 20, 60}, series: map[string]string{
+			"kubelet_volume_stats_available_bytes" + volume: "50x9 9x39 50x30", "kubelet_volume_stats_capacity_bytes" + volume: "100x90"}},
+		{alert: "EtcdNoLeader", severity: "critical", fires: []int{12, 20}, quiet: []int{5, 60}, series: map[string]string{
+			`etcd_server_has_leader{pod="a"}`: "1x80", `etcd_server_has_leader{pod="b"}`: "1x9 0x39 1x30"}},
+		{alert: "EtcdNearlyFull", severity: "critical", fires: []int{40}, quiet: []int{5, 20, 60}, series: map[string]string{
+			"etcd_mvcc_db_total_size_in_bytes": "50x9 90x39 50x30", "etcd_server_quota_backend_bytes": "100x90"}},
+		// After an hour it has 30 days, after two of another one 20; then each is replaced.
+		{alert: "CAPIMachineCertificateExpiringSoon", severity: "warning", labels: `name="m"`, fires: []int{65, 115}, quiet: []int{5, 55, 130}, series: map[string]string{
+			expiry: "2595600x120 99999999x60"}},
+		{alert: "CAPIMachineCertificateExpiringSoon", severity: "warning", labels: `name="m"`, fires: []int{5, 55}, quiet: []int{65, 115}, series: map[string]string{
+			expiry: "1731600x120"}},
+		{alert: "CAPIMachineCertificateReplacementOverdue", severity: "critical", labels: `name="m"`, fires: []int{125, 175}, quiet: []int{5, 55, 115, 190}, series: map[string]string{
+			expiry: "1731600x180 99999999x60"}},
 		// Hourly; the first was made at 0, the next only after 240 minutes.
 		{alert: "SlipwayBackupMissing", severity: "critical", fires: []int{150, 239}, quiet: []int{60, 119, 130, 245}, series: map[string]string{
 			"slipway_backup_interval_seconds": "3600x300", "slipway_backup_last_success_timestamp_seconds": "0x239 14400x60"}},

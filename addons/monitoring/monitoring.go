@@ -25,6 +25,13 @@ var rules []byte
 // Rules is the file of rules, as Prometheus itself reads it.
 func Rules() []byte { return append([]byte(nil), rules...) }
 
+//go:embed rules/platform.yaml
+var platformRules []byte
+
+// PlatformRules is a second file of rules, for a Prometheus that has no others: of nodes,
+// volumes, etcd and Machines, and of monitoring itself.
+func PlatformRules() []byte { return append([]byte(nil), platformRules...) }
+
 // Objects are the rules, and what has the metrics of Slipway's own controllers read, which
 // the rules are about. They are in a namespace that must be there.
 func Objects(namespace string) ([]*unstructured.Unstructured, error) {

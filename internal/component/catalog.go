@@ -15,6 +15,7 @@ const (
 	apache  = "Apache-2.0"
 	bsd     = "BSD-3-Clause"
 	gplTool = "Apache-2.0 AND GPL-2.0-or-later" // with iptables and friends of Debian
+	debian  = "Apache-2.0 AND LicenseRef-Debian"
 )
 
 // Component is one part of the catalogue: what a bundle holds one item of.

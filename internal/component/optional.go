@@ -3,6 +3,17 @@ package component
 // OptionVelero names the option of a bundle that adds Velero.
 const OptionVelero = "velero"
 
+// OptionMonitoring names the option that adds Prometheus and what goes with it.
+const OptionMonitoring = "monitoring"
+
+// The items of the option OptionMonitoring.
+const (
+	PrometheusImage       = "prometheus"
+	AlertmanagerImage     = "alertmanager"
+	NodeExporterImage     = "node-exporter"
+	KubeStateMetricsImage = "kube-state-metrics"
+)
+
 // The items of the option OptionVelero.
 const (
 	VeleroImage       = "velero"
@@ -26,7 +37,20 @@ func OptionsOf(v Versions) []Option {
 		image(VeleroImage, v.Velero, registry+"velero", apache),
 		image(VeleroPluginImage, v.VeleroPlugin, registry+"velero-plugin-for-aws", apache),
 		manifest(VeleroDefinitions, v.Velero, "manifests/velero-crds.yaml"),
+	}}, {OptionMonitoring, []Component{
+		image(PrometheusImage, v.Prometheus, "quay.io/prometheus/prometheus", apache),
+		image(AlertmanagerImage, v.Alertmanager, "quay.io/prometheus/alertmanager", debian),
+		image(NodeExporterImage, v.NodeExporter, "quay.io/prometheus/node-exporter", debian),
+		image(KubeStateMetricsImage, v.KubeStateMetrics, "registry.k8s.io/kube-state-metrics/kube-state-metrics", apache),
 	}}}
+}
+
+// OptionNames are the names of all options.
+func OptionNames() (names []string) {
+	for _, option := range Options() {
+		names = append(names, option.Name)
+	}
+	return names
 }
 
 // Known is the catalogue with the items of all options.

@@ -43,6 +43,13 @@ const (
 	K9sVersion            = "v0.50.18"
 	VeleroVersion         = "v1.18.3"
 	VeleroPluginVersion   = "v1.14.3"
+	// PrometheusVersion is v0.307.0 of its module.
+	PrometheusVersion = "v3.7.0"
+	// The versions of Debian bookworm.
+	AlertmanagerVersion = "v0.25.0"
+	NodeExporterVersion = "v1.5.0"
+	// KubeStateMetricsVersion is the release whose client is of our minor version of Kubernetes.
+	KubeStateMetricsVersion = "v2.18.0"
 )
 
 // Versions are the versions of a bundle's parts.
@@ -77,39 +84,48 @@ type Versions struct {
 	// Velero and its plugin are optional items.
 	Velero       string
 	VeleroPlugin string
+	// Monitoring is optional too.
+	Prometheus       string
+	Alertmanager     string
+	NodeExporter     string
+	KubeStateMetrics string
 }
 
 // DefaultVersions are the versions that were tested together.
 func DefaultVersions() Versions {
 	return Versions{
-		Kubernetes:     KubernetesVersion,
-		K3s:            K3sVersion,
-		Containerd:     ContainerdVersion,
-		Runc:           RuncVersion,
-		CNIPlugins:     CNIPluginsVersion,
-		CRITools:       CRIToolsVersion,
-		Etcd:           EtcdVersion,
-		CoreDNS:        CoreDNSVersion,
-		Pause:          PauseVersion,
-		ClusterAPI:     ClusterAPIVersion,
-		CAPO:           CAPOVersion,
-		ORC:            ORCVersion,
-		CertManager:    CertManagerVersion,
-		CloudProvider:  CloudProviderVersion,
-		MetricsServer:  MetricsServerVersion,
-		Flannel:        FlannelVersion,
-		FlannelPlugin:  FlannelPluginVersion,
-		CSIProvisioner: CSIProvisionerVersion,
-		CSIAttacher:    CSIAttacherVersion,
-		CSIResizer:     CSIResizerVersion,
-		CSISnapshotter: CSISnapshotterVersion,
-		CSIRegistrar:   CSIRegistrarVersion,
-		CSILiveness:    CSILivenessVersion,
-		Helm:           HelmVersion,
-		Kustomize:      KustomizeVersion,
-		K9s:            K9sVersion,
-		Velero:         VeleroVersion,
-		VeleroPlugin:   VeleroPluginVersion,
+		Kubernetes:       KubernetesVersion,
+		K3s:              K3sVersion,
+		Containerd:       ContainerdVersion,
+		Runc:             RuncVersion,
+		CNIPlugins:       CNIPluginsVersion,
+		CRITools:         CRIToolsVersion,
+		Etcd:             EtcdVersion,
+		CoreDNS:          CoreDNSVersion,
+		Pause:            PauseVersion,
+		ClusterAPI:       ClusterAPIVersion,
+		CAPO:             CAPOVersion,
+		ORC:              ORCVersion,
+		CertManager:      CertManagerVersion,
+		CloudProvider:    CloudProviderVersion,
+		MetricsServer:    MetricsServerVersion,
+		Flannel:          FlannelVersion,
+		FlannelPlugin:    FlannelPluginVersion,
+		CSIProvisioner:   CSIProvisionerVersion,
+		CSIAttacher:      CSIAttacherVersion,
+		CSIResizer:       CSIResizerVersion,
+		CSISnapshotter:   CSISnapshotterVersion,
+		CSIRegistrar:     CSIRegistrarVersion,
+		CSILiveness:      CSILivenessVersion,
+		Helm:             HelmVersion,
+		Kustomize:        KustomizeVersion,
+		K9s:              K9sVersion,
+		Velero:           VeleroVersion,
+		VeleroPlugin:     VeleroPluginVersion,
+		Prometheus:       PrometheusVersion,
+		Alertmanager:     AlertmanagerVersion,
+		NodeExporter:     NodeExporterVersion,
+		KubeStateMetrics: KubeStateMetricsVersion,
 	}
 }
 
@@ -144,6 +160,10 @@ func (v *Versions) parts() map[string]*string {
 		"k9s":                       &v.K9s,
 		"velero":                    &v.Velero,
 		"velero-plugin-for-aws":     &v.VeleroPlugin,
+		"prometheus":                &v.Prometheus,
+		"alertmanager":              &v.Alertmanager,
+		"node-exporter":             &v.NodeExporter,
+		"kube-state-metrics":        &v.KubeStateMetrics,
 	}
 }
 

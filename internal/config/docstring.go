@@ -24,12 +24,14 @@ var (
 	managementSource string
 	//go:embed magnum.go
 	magnumSource string
+	//go:embed monitoring.go
+	monitoringSource string
 )
 
 // docstrings are the comments of types ("Seed") and fields ("Seed.Image").
 func docstrings() (map[string]string, error) {
 	docs := map[string]string{}
-	for name, source := range map[string]string{"backup.go": backupSource, "environment.go": environmentSource, "seed.go": seedSource, "management.go": managementSource, "addons.go": addonsSource, "magnum.go": magnumSource} {
+	for name, source := range map[string]string{"backup.go": backupSource, "environment.go": environmentSource, "seed.go": seedSource, "management.go": managementSource, "addons.go": addonsSource, "magnum.go": magnumSource, "monitoring.go": monitoringSource} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
 		if err != nil {
 			return nil, fmt.Errorf("reading the docstrings: %w", err)

@@ -57,6 +57,8 @@ type Spec struct {
 	// Image manifests of node images (docs/guides/images.md). `up` uploads the images that they list. `down` keeps these images unless you give
 	// `--images`.
 	Images []File `json:"images,omitempty"`
+	// Prometheus, Alertmanager and alerts on the management cluster (docs/operations/monitoring.md). Empty: they are not installed.
+	Monitoring *Monitoring `json:"monitoring,omitempty"`
 	// The application credential that Slipway creates for the environment. Your own credential never leaves your machine.
 	Credential Credential `json:"credential"`
 	// Proxy for outgoing HTTP of the environment's machines. Empty: no proxy.

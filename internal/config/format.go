@@ -51,6 +51,7 @@ func formats() map[string]func(text string) (cause, remedy string) {
 	return map[string]func(string) (string, string){
 		"label": checkLabel, "tag": checkTag, "variable": checkVariable, "httpURL": checkHTTP, "backend": checkBackend, "path": checkPath, "sshKey": checkSSHKey,
 		"version": checkVersion, "hostname": checkHostname, "target": checkTarget, "recipient": checkRecipient, "signer": checkSigner, "cron": checkCron,
+		"mail": checkMail, "hostPort": checkHostPort,
 	}
 }
 

@@ -63,12 +63,42 @@ func TestSettingsThatContradict(t *testing.T) {
 		"a short Velero":          {"managementCluster: {addons: {velero: {bucket: abc, credentialsFile: a, schedule: {keepFor: 5m}}}}", "velero.schedule.keepFor: 5m0s is too short"},
 		"no cron of Velero":       {"managementCluster: {addons: {velero: {bucket: abc, credentialsFile: a, schedule: {cron: nightly}}}}", "velero.schedule.cron: \"nightly\" is not a cron expression"},
 		"Velero without a bucket": {"managementCluster: {addons: {velero: {credentialsFile: a}}}", "addons.velero.bucket: this is required"},
+		"monitoring of nothing":   {"monitoring: {}", "spec.monitoring: Prometheus runs on the management cluster"},
+		"two Prometheus":          {"managementCluster: {values: {addons: {monitoring: {enabled: true}}}}, monitoring: {}", "spec.monitoring: spec.managementCluster.values has addons.monitoring.enabled"},
 		"empty tag":               {"tags: ['']", "spec.tags[0]: this is required"},
 	} {
 		_, err := layers(head + "spec: {" + test.spec + "}\n")
 		if got := lines(err); len(got) != 1 || !strings.Contains(got[0], test.want) {
 			t.Errorf("%s: told %q, want %q", name, got, test.want)
 		}
+	}
+}
+
+// TestReceiversOfAlerts: all mistakes are told at once, each with its key.
+func TestReceiversOfAlerts(t *testing.T) {
+	t.Parallel()
+	_, err := layers(head + `spec:
+  managementCluster: {}
+  monitoring:
+    prometheus: {retention: 90m}
+    alerts:
+      receivers:
+        - {name: a, severities: [info], slack: {channel: "#x"}}
+        - {name: a}
+        - {name: b, mail: {to: [nobody], from: x@example.org, server: mail.example.org, username: u}}
+        - {name: c, webhook: {url: ftp://x}}
+`)
+	got := lines(err)
+	const at = "spec.monitoring.alerts.receivers"
+	for _, want := range []string{"spec.monitoring.prometheus.retention: 1h30m0s is less than an hour, or not whole hours", at + `[0].severities[0]: "info" is not a valid value`, at + "[0].slack.urlFile: this is required",
+		at + "[1].name: there is already a receiver a", at + "[1]: there is no way to tell this receiver", at + `[2].mail.to[0]: "nobody" is not an address`,
+		at + `[2].mail.server: "mail.example.org" is not a host and a port`, at + "[2].mail: one is given without the other", at + `[3].webhook.url: "ftp://x" is not an http or https URL`} {
+		if !slices.ContainsFunc(got, func(line string) bool { return strings.Contains(line, want) }) {
+			t.Errorf("not told: %q of %q", want, got)
+		}
+	}
+	if len(got) != 9 {
+		t.Errorf("%d mistakes: %q", len(got), got)
 	}
 }
 

@@ -30,7 +30,7 @@ type Skipped struct {
 
 // systemNamespaces are those whose content up makes.
 func systemNamespaces() []string {
-	return append(ControllerNamespaces(), "kube-system", "kube-public", "kube-node-lease", "monitoring-system", "velero")
+	return append(ControllerNamespaces(), "kube-system", "kube-public", "kube-node-lease", "monitoring-system", "monitoring-nodes", "velero")
 }
 
 // ControllerNamespaces are those of the controllers that slipway up applies on a management

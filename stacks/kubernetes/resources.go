@@ -18,6 +18,7 @@ func Resources(folder *bundle.Folder, watch Watch, console Console, datastore Da
 		infer.Resource(&clusterAPI{controller[ClusterAPIInputs, ClusterAPIState]{clusterAPIKind{folder}}}),
 		infer.Resource(&ownControllers{controller[ControllersInputs, ControllersState]{controllersKind{}}}),
 		infer.Resource(&veleroAddon{controller[VeleroInputs, VeleroState]{veleroKind{folder}}}),
+		infer.Resource(&monitoringAddon{controller[MonitoringInputs, MonitoringState]{monitoringKind{}}}),
 		infer.Resource(&magnum{controller[MagnumInputs, MagnumState]{magnumKind{}}}),
 		infer.Resource(&workloadCluster{controller[ClusterInputs, ClusterState]{clusterKind{console, seeds}}}),
 		infer.Resource(&readyCluster{controller[ReadyClusterInputs, ReadyClusterState]{readyClusterKind{console, seeds}}}),

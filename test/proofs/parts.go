@@ -29,6 +29,7 @@ func parts() []part {
 		{"console", "console-test", "the console in Chromium, with axe-core and server-sent events", false},
 		{"magnum-databases", "magnum-databases", "databases that Magnum itself makes, and what its API answers on them", false},
 		{"upgrade", "upgrade-test", "an environment of an older Slipway becomes this one, on machines", false},
+		{"monitoring", "monitoring-test", "Monitoring of the bundle: its programs beside a real API server", false},
 		{"velero", "velero-test", "Velero of the bundle, on a real API server with a real S3 server", false},
 		{"machines", "devcloud-machines", "a seed in a guest of a real Nova", false},
 		{"devcloud", "devcloud-test", "the contract suite, an environment, the devstack plugin and Magnum on a real OpenStack", false},

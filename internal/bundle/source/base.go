@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -16,9 +18,19 @@ import (
 type staticBase struct {
 	plain
 	Tree string
+	// With is another Debian tree, of which the paths that begin with Paths, and not with
+	// Without, are added: a program with its libraries, and none of what it is installed by.
+	With           string            `json:",omitempty"`
+	Paths, Without []string          `json:",omitempty"`
+	Links          map[string]string `json:",omitempty"`
 }
 
-func (s staticBase) needs() []string { return []string{s.Tree} }
+func (s staticBase) needs() []string {
+	if s.With == "" {
+		return []string{s.Tree}
+	}
+	return []string{s.Tree, s.With}
+}
 
 const (
 	passwdText = "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n"
@@ -52,7 +64,39 @@ func (s staticBase) make(_ context.Context, j *job) (output, error) {
 	if err := writeText(tw, "etc/ssl/certs/ca-certificates.crt", joinSorted(certificates)); err != nil {
 		return output{}, err
 	}
+	if s.With != "" {
+		if err := s.copyProgram(tw, j.input(s.With)); err != nil {
+			return output{}, fmt.Errorf("copying from %s: %w", s.With, err)
+		}
+	}
 	return output{file: out.Name(), packages: j.inputs[s.Tree].packages, source: "debian"}, tw.Close()
+}
+
+// copyProgram copies what is wanted of the tree With, and adds the links.
+func (s staticBase) copyProgram(tw *tar.Writer, tree string) error {
+	in, err := os.Open(tree)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	begins := func(name string) func(string) bool {
+		return func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	}
+	for reader := tar.NewReader(in); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return writeLinks(tw, s.Links)
+		}
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(s.Paths, begins(header.Name)) || slices.ContainsFunc(s.Without, begins(header.Name)) {
+			continue
+		}
+		if err := copyEntry(tw, header, reader); err != nil {
+			return err
+		}
+	}
 }
 
 func writeSkeleton(tw *tar.Writer) error {

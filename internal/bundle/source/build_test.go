@@ -286,7 +286,7 @@ func TestUnknownItemsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 	if len(all) != 3 || fault.ExitCode(err) != fault.ExitUsage {
 		t.Fatalf("errors %v with exit code %d", all, fault.ExitCode(err))
 	}
-	if remedy := fault.Remedy(all[0]); !strings.Contains(remedy, "velero") {
+	if remedy := fault.Remedy(all[0]); !strings.Contains(remedy, "velero, monitoring") {
 		t.Errorf("remedy %q does not name the options", remedy)
 	}
 	if remedy := fault.Remedy(all[2]); !strings.Contains(remedy, "kube-apiserver") {
@@ -369,6 +369,15 @@ func TestOptionsAreBuiltOnRequest(t *testing.T) {
 	for _, item := range items {
 		if slices.Contains(usual, item) || !slices.Contains(more, item) {
 			t.Errorf("%s: in the usual build %t, asked for %t", item, slices.Contains(usual, item), slices.Contains(more, item))
+		}
+	}
+	watched, err := choose(recipes(), Options{With: []string{component.OptionMonitoring}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range []string{component.PrometheusImage, component.AlertmanagerImage, component.NodeExporterImage, component.KubeStateMetricsImage} {
+		if slices.Contains(usual, item) || !slices.Contains(watched, item) {
+			t.Errorf("%s: in the usual build %t, asked for %t", item, slices.Contains(usual, item), slices.Contains(watched, item))
 		}
 	}
 	if len(more) != len(usual)+len(items) || !slices.Equal(alone, append([]string{"kubectl"}, items...)) {

@@ -168,6 +168,9 @@ func addFolders(tw *tar.Writer, made map[string]bool, dir string) error {
 
 // source names where the program inside comes from.
 func (c container) source(j *job) string {
+	if len(c.Files) == 0 {
+		return "debian " + j.builder.options.DebianSuite
+	}
 	var sources []string
 	for _, need := range slices.Sorted(maps.Values(c.Files)) {
 		if p, ok := j.builder.recipes[need].(interface{ source() string }); ok {

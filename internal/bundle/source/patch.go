@@ -48,7 +48,8 @@ func patches() map[string][]patch {
 				"pkg/controller/certificatesigningrequests/venafi/names.go": "package venafi\n\nconst CSRControllerName = \"certificatesigningrequests-issuer-venafi\"\n",
 			},
 		}},
-		"tools": {k9sPatch()},
+		"tools":      {k9sPatch()},
+		"monitoring": {prometheusPatch()},
 		"k3s": {{
 			// k3s writes these manifests at start; its own build script copies them here.
 			Module: "github.com/k3s-io/k3s",

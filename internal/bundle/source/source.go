@@ -163,7 +163,7 @@ func optional(names []string) ([]string, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(component.Options(), func(o component.Option) bool { return o.Name == name })
 		if i < 0 {
-			wrong = append(wrong, fault.Usage("option "+name, errors.New("unknown"), "the options are: "+component.OptionVelero))
+			wrong = append(wrong, fault.Usage("option "+name, errors.New("unknown"), "the options are: "+strings.Join(component.OptionNames(), ", ")))
 			continue
 		}
 		for _, c := range component.Options()[i].Items {

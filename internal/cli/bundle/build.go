@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/bundle/source"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -33,7 +35,7 @@ takes 20 to 35 minutes on two processors and 25 GB of disk including Go's caches
 Machine images need root.`,
 		Example: `  slipway bundle build
   slipway bundle build --only kubelet,kubeadm
-  slipway bundle build --with velero
+  slipway bundle build --with velero,monitoring
   slipway bundle build --dir /srv/bundle --jobs 4 --progress json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
@@ -42,7 +44,7 @@ Machine images need root.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.from, "from", "source", "where the items come from; only \"source\" is possible: use `slipway bundle pull` for upstream's files")
 	flags.StringSliceVar(&o.Only, "only", nil, "build only these items and their dependencies; they are read and checked first")
-	flags.StringSliceVar(&o.With, "with", nil, "build optional items too: velero")
+	flags.StringSliceVar(&o.With, "with", nil, "build optional items too: "+strings.Join(component.OptionNames(), ", "))
 	flags.BoolVar(&o.Force, "force", false, "build items that did not change too, for example to pick up new Debian packages")
 	flags.IntVar(&o.Jobs, "jobs", 0, "how many items to build at once (default: one per processor and 4 GiB of free memory)")
 	flags.StringVar(&o.DebianSuite, "debian-suite", source.DefaultSuite, "Debian release of machine images and base images")

@@ -35,7 +35,7 @@ func New(streams ui.Streams) *cobra.Command {
 	}
 	cmd.AddCommand(newCheck(streams, "quick", "Try pods on all nodes, DNS, Services, the way out, a volume and a load balancer"),
 		newCheck(streams, "storage", "Try a volume: write on one node, read on another"),
-		newCheck(streams, "network", "Try pods on all nodes, DNS, Services, the way out and a load balancer"), newInside())
+		newCheck(streams, "network", "Try pods on all nodes, DNS, Services, the way out and a load balancer"), newAlerts(streams), newInside())
 	return cmd
 }
 

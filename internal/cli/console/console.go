@@ -29,7 +29,7 @@ console log. That is slipway logs --console now, and goes with the next version.
 	}
 	from.Add(cmd.Flags())
 	cmd.Flags().IntVar(&lines, "lines", lines, "number of lines of the console log to show, from the end")
-	cmd.AddCommand(newServe(streams))
+	cmd.AddCommand(NewServe(streams, "serve"))
 	return cmd
 }
 

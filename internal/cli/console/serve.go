@@ -23,10 +23,11 @@ type serveOptions struct {
 	events string
 }
 
-func newServe(streams ui.Streams) *cobra.Command {
+// NewServe returns the command that serves the console, by a name.
+func NewServe(streams ui.Streams, name string) *cobra.Command {
 	o := serveOptions{listen: "127.0.0.1:0"}
 	cmd := &cobra.Command{
-		Use:   "serve",
+		Use:   name,
 		Short: "Serve the console on this machine",
 		Long: `Serves a page with the bring-up as it happens, the environment, the clusters of all
 projects with the causes of what is not well, backups and drills, and the log of runs.

@@ -83,7 +83,7 @@ func (t *Target) equipment(projectID string, bring bool) (stacks.Equipment, erro
 			return e, err
 		}
 	}
-	if err := t.velero(bill, &e); err != nil {
+	if err := errors.Join(t.velero(bill, &e), t.monitoring(bill, &e)); err != nil {
 		return e, err
 	}
 	for host, r := range spec.Registries {

@@ -1,0 +1,155 @@
+package open
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
+)
+
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+const proxied = "/api/v1/namespaces/monitoring-system/services/http:prometheus:9090/proxy"
+
+// api is an API server with the Service of Prometheus, which says what it was asked for.
+func api(t *testing.T) *rest.Config {
+	t.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Authorization") != "Bearer operator":
+			http.Error(w, "who are you", http.StatusUnauthorized)
+		case r.URL.Path == "/api/v1/namespaces/monitoring-system/services/prometheus":
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"kind": "Service", "apiVersion": "v1", "metadata": {"name": "prometheus"}}`)
+		case r.URL.Path == proxied+"/old":
+			http.Redirect(w, r, proxied+"/new?a=b", http.StatusFound)
+		case strings.HasPrefix(r.URL.Path, proxied):
+			w.Header().Set("Access-Control-Allow-Origin", "*")
+			fmt.Fprintf(w, "%s %s?%s", r.Method, strings.TrimPrefix(r.URL.Path, proxied), r.URL.RawQuery)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprintf(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404, "message": "no %s"}`, r.URL.Path)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL, BearerToken: "operator", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+}
+
+// TestAPortOfThisMachine leads to Prometheus until it is stopped, and nowhere else: not out
+// of its path, and not for other sites.
+//
+// proves: F42
+func TestAPortOfThisMachine(t *testing.T) {
+	t.Parallel()
+	config := api(t)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	out, told, done := &output{}, &output{}, make(chan error, 1)
+	go func() {
+		done <- options{listen: "127.0.0.1:0"}.forward(ctx, ui.Streams{Out: out, Err: told}, client, config, "prometheus")
+	}()
+	for end := time.Now().Add(30 * time.Second); !strings.Contains(told.String(), "Ctrl-C"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it said %q", told)
+		}
+	}
+	address := strings.TrimSpace(out.String())
+	if !strings.HasPrefix(address, "http://127.0.0.1:") {
+		t.Fatalf("it printed %q", address)
+	}
+	host := strings.TrimPrefix(address, "http://")
+	for _, c := range []struct {
+		path, host, origin, want string
+		status                   int
+	}{
+		{"/api/v1/query?query=up", host, "", "GET /api/v1/query?query=up", 200},
+		{"/", host, "", "GET /?", 200},
+		{"/graph/", host, address, "GET /graph/?", 200},
+		{proxied + "/static/x.js", host, "", "GET /static/x.js?", 200},
+		{"/%2e%2e/%2e%2e/secrets", host, "", "GET /secrets?", 200},
+		{"/old", host, "", "/new?a=b", 302},
+		{"/", "evil.example.org", "", "this machine only", 403},
+		{"/", host, "http://evil.example.org", "this machine only", 403},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = c.host
+		request.Header.Set("Authorization", "Bearer other")
+		if c.origin != "" {
+			request.Header.Set("Origin", c.origin)
+		}
+		response, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode == 302 {
+			text = []byte(response.Header.Get("Location"))
+		}
+		if response.StatusCode != c.status || strings.TrimSpace(string(text)) != c.want && !(c.status == 403 && strings.Contains(string(text), c.want)) {
+			t.Errorf("%s for %s of %q: %d %q, want %d %q", c.path, c.host, c.origin, response.StatusCode, text, c.status, c.want)
+		}
+		if response.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Error("other sites may read")
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+	if _, err := http.Get(address); err == nil {
+		t.Error("the port is still open")
+	}
+}
+
+// TestWhatIsNotThere is told with the way to have it, and no port is opened for others.
+func TestWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	config := api(t)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = options{listen: "127.0.0.1:0"}.forward(t.Context(), ui.Streams{Out: io.Discard, Err: io.Discard}, client, config, "grafana")
+	if err == nil || !strings.Contains(err.Error(), "not on the management cluster") || !strings.Contains(fault.Remedy(err), "spec.monitoring") {
+		t.Errorf("%v, remedy %q", err, fault.Remedy(err))
+	}
+	if err := loopback("0.0.0.0:9090"); fault.ExitCode(err) != fault.ExitUsage {
+		t.Errorf("all addresses: %v", err)
+	}
+}
