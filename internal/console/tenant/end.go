@@ -1,0 +1,72 @@
+package tenant
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clusters"
+)
+
+// The two things that can be rotated.
+const (
+	rotateCredential = "credential"
+	rotateCA         = "ca"
+)
+
+func rotateForm(q *request) *form {
+	return &form{Title: "Rotate secrets of " + q.now.Name, Button: "Rotate", LossTitle: "What happens", Loss: []string{
+		"The cluster's credential: the cluster gets a new application credential of yours, with the rights that you have. The former one is revoked when the new one is in use. No machine is replaced.",
+		"The certificate authority: all machines are replaced, and kubeconfigs that were made before do not work any more.",
+	}, Fields: []field{{Name: "what", Label: "What to rotate", Kind: "select", Required: true, Options: []option{
+		{"", "Choose one"}, {rotateCredential, "The cluster's credential at the cloud"}, {rotateCA, "The certificate authority of Kubernetes"}}}}}
+}
+
+func rotate(q *request, f *form) (string, error) {
+	c, err := q.api()
+	if err != nil {
+		return "", err
+	}
+	path, body := "", map[string]any{}
+	switch f.value("what") {
+	case rotateCredential:
+		path = "credentials"
+	case rotateCA:
+		path = "certificates"
+	default:
+		f.wrong("what", "Choose one of the two.")
+		return "", errTyped
+	}
+	// Slipway's own Magnum API rotates credentials; gophercloud does not know it.
+	response, err := c.Patch(q.ctx, c.ServiceURL(path, q.id), body, nil, &gophercloud.RequestOpts{OkCodes: []int{200, 202}}) //nolint:bodyclose // ParseResponse reads it
+	_, _, err = gophercloud.ParseResponse(response, err)
+	return "/clusters/" + q.id, q.failed("the Magnum API", err)
+}
+
+func deleteForm(q *request) *form {
+	d := q.now
+	loss := []string{
+		fmt.Sprintf("All %s of the cluster, and what is on their own disks.", machines(d.MasterCount+d.NodeCount)),
+		"All of Kubernetes: workloads, Secrets, and kubeconfigs for it.",
+		"Load balancers and floating IPs that Services of the cluster have made.",
+		"Volumes that PersistentVolumeClaims have made may stay, as their StorageClass says. Back up what you need.",
+	}
+	if d.APIAddress != "" {
+		loss = append(loss, "The address "+d.APIAddress+".")
+	}
+	name := cmp.Or(d.Name, q.id)
+	return &form{Title: "Delete " + name, Button: "Delete the cluster", Danger: true, LossTitle: "What will be lost", Loss: loss,
+		Fields: []field{{Name: "confirm", Label: "Type the name of the cluster to delete it", Kind: "text", Required: true, Hint: "The name is " + name + "."}}}
+}
+
+func remove(q *request, f *form) (string, error) {
+	if f.value("confirm") != cmp.Or(q.now.Name, q.id) {
+		f.wrong("confirm", "This is not the name of the cluster.")
+		return "", errTyped
+	}
+	c, err := q.api()
+	if err != nil {
+		return "", err
+	}
+	return "/clusters", q.failed("the Magnum API", clusters.Delete(q.ctx, c, q.id).ExtractErr())
+}
