@@ -164,6 +164,7 @@ const (
 func (s *Site) stream(w http.ResponseWriter, r *http.Request, p Page) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Time{}) // a stream outlasts the time for a request
 	began := s.now()
 	var last []byte
 	beat := began

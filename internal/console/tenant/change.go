@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -20,6 +21,9 @@ type request struct {
 	// now is the cluster as it is.
 	now description
 }
+
+// name is the cluster's, or what is known of it.
+func (q *request) name() string { return cmp.Or(q.now.Name, q.id) }
 
 // change is something that a tenant changes by a form.
 type change struct {

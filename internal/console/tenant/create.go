@@ -89,7 +89,7 @@ func upgradeForm(q *request) *form {
 			others = append(others, o)
 		}
 	}
-	f := &form{Title: "Upgrade " + q.now.Name, Button: "Upgrade the cluster", LossTitle: "What is replaced", trouble: c.trouble, Fields: []field{
+	f := &form{Title: "Upgrade " + q.name(), Button: "Upgrade the cluster", LossTitle: "What is replaced", trouble: c.trouble, Fields: []field{
 		either(field{Name: "cluster_template", Label: "New cluster template and Kubernetes version", Required: true, Hint: "Kubernetes goes up one minor version at a time, and never down."}, others, "Choose one"),
 		{Name: "seen", Kind: "hidden", Value: q.now.ClusterTemplateID},
 	}}
@@ -125,6 +125,7 @@ func machines(n int) string {
 
 func upgrade(q *request, f *form) (string, error) {
 	if seen := f.value("seen"); q.now.UUID != "" && seen != q.now.ClusterTemplateID {
+		f.get("seen").Value = q.now.ClusterTemplateID
 		return "", elsewhere("Somebody else has changed the template of this cluster since you opened this page. Look at it again before you upgrade.")
 	}
 	c, err := q.api()

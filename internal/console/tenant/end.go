@@ -1,7 +1,6 @@
 package tenant
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -15,9 +14,9 @@ const (
 )
 
 func rotateForm(q *request) *form {
-	return &form{Title: "Rotate secrets of " + q.now.Name, Button: "Rotate", LossTitle: "What happens", Loss: []string{
+	return &form{Title: "Rotate secrets of " + q.name(), Button: "Rotate", LossTitle: "What happens", Loss: []string{
 		"The cluster's credential: the cluster gets a new application credential of yours, with the rights that you have. The former one is revoked when the new one is in use. No machine is replaced.",
-		"The certificate authority: all machines are replaced, and kubeconfigs that were made before do not work any more.",
+		"The certificate authority: a Magnum API that can do it replaces all machines, and kubeconfigs of before do not work any more. Slipway's says that it cannot, and changes nothing.",
 	}, Fields: []field{{Name: "what", Label: "What to rotate", Kind: "select", Required: true, Options: []option{
 		{"", "Choose one"}, {rotateCredential, "The cluster's credential at the cloud"}, {rotateCA, "The certificate authority of Kubernetes"}}}}}
 }
@@ -49,18 +48,18 @@ func deleteForm(q *request) *form {
 		fmt.Sprintf("All %s of the cluster, and what is on their own disks.", machines(d.MasterCount+d.NodeCount)),
 		"All of Kubernetes: workloads, Secrets, and kubeconfigs for it.",
 		"Load balancers and floating IPs that Services of the cluster have made.",
-		"Volumes that PersistentVolumeClaims have made may stay, as their StorageClass says. Back up what you need.",
+		"Volumes that PersistentVolumeClaims have made, unless your cloud keeps them. Back up what you need.",
 	}
 	if d.APIAddress != "" {
 		loss = append(loss, "The address "+d.APIAddress+".")
 	}
-	name := cmp.Or(d.Name, q.id)
+	name := q.name()
 	return &form{Title: "Delete " + name, Button: "Delete the cluster", Danger: true, LossTitle: "What will be lost", Loss: loss,
 		Fields: []field{{Name: "confirm", Label: "Type the name of the cluster to delete it", Kind: "text", Required: true, Hint: "The name is " + name + "."}}}
 }
 
 func remove(q *request, f *form) (string, error) {
-	if f.value("confirm") != cmp.Or(q.now.Name, q.id) {
+	if f.value("confirm") != q.name() {
 		f.wrong("confirm", "This is not the name of the cluster.")
 		return "", errTyped
 	}

@@ -143,7 +143,7 @@ func (f *form) place(p problem) {
 		return
 	}
 	for _, one := range f.Fields {
-		if regexp.MustCompile(`\b` + regexp.QuoteMeta(one.Name) + `\b`).MatchString(p.Detail) {
+		if strings.Contains(one.Name, "_") && regexp.MustCompile(`\b`+one.Name+`\b`).MatchString(p.Detail) { // "name" is a word of sentences
 			f.wrong(one.Name, p.Detail)
 			return
 		}

@@ -30,7 +30,7 @@ func (q *request) missing(g nodegroups.NodeGroup) int {
 func resizeForm(q *request) *form {
 	g := q.found()
 	name := cmp.Or(g.Name, q.group)
-	f := &form{Title: "Resize " + name + " of " + q.now.Name, Button: "Resize", missing: q.missing(g), LossTitle: "What changes", Fields: []field{
+	f := &form{Title: "Resize " + name + " of " + q.name(), Button: "Resize", missing: q.missing(g), LossTitle: "What changes", Fields: []field{
 		{Name: "node_count", Label: "Machines", Kind: "number", Required: true, Value: strconv.Itoa(g.NodeCount), Hint: bounds(g)},
 		{Name: "seen", Kind: "hidden", Value: strconv.Itoa(g.NodeCount)},
 	}}
@@ -66,7 +66,7 @@ func resize(q *request, f *form) (string, error) {
 
 func groupForm(q *request) *form {
 	c := q.offer()
-	return &form{Title: "New node group of " + q.now.Name, Button: "Create the node group", Intro: c.quota, trouble: c.trouble, Fields: []field{
+	return &form{Title: "New node group of " + q.name(), Button: "Create the node group", Intro: c.quota, trouble: c.trouble, Fields: []field{
 		{Name: "name", Label: "Name", Kind: "text", Required: true, Hint: "Letters, digits and dashes; it begins with a letter."},
 		{Name: "node_count", Label: "Machines", Kind: "number", Required: true, Value: "1"},
 		either(field{Name: "flavor_id", Label: "Flavor"}, c.flavors, "As the cluster's workers"),
@@ -104,7 +104,7 @@ func createGroup(q *request, f *form) (string, error) {
 func deleteGroupForm(q *request) *form {
 	g := q.found()
 	name := cmp.Or(g.Name, q.group)
-	return &form{Title: "Delete the node group " + name + " of " + q.now.Name, Button: "Delete the node group", Danger: true, missing: q.missing(g), LossTitle: "What will be lost",
+	return &form{Title: "Delete the node group " + name + " of " + q.name(), Button: "Delete the node group", Danger: true, missing: q.missing(g), LossTitle: "What will be lost",
 		Loss:   []string{machines(g.NodeCount) + " of this group, and what is on their own disks.", "Pods that fit on no other machine wait until there is one."},
 		Fields: []field{{Name: "confirm", Label: "Type the name of the group to delete it", Kind: "text", Required: true, Hint: "The name is " + name + "."}, {Name: "seen", Kind: "hidden", Value: strconv.Itoa(g.NodeCount)}}}
 }

@@ -167,7 +167,7 @@ func (v *visitor) revoke(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeTime)
 	defer cancel()
 	keystone := &gophercloud.ServiceClient{ProviderClient: v.provider, Endpoint: v.provider.IdentityBase + "v3/"}
-	if err := tokens.Revoke(ctx, keystone, v.provider.Token()).ExtractErr(); err != nil {
+	if err := tokens.Revoke(ctx, keystone, v.provider.Token()).Err; err != nil {
 		v.o.Log.WarnContext(ctx, "a token was not revoked; it ends by itself", "user_id", v.userID, "error", explain(err).Detail)
 	}
 }
