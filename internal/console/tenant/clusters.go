@@ -94,7 +94,9 @@ func (g group) Health() frame.Health { return healthOf(g.Status, "") }
 func (g group) Word() string { return word(g.Status, "") }
 
 // Path is the address of the group's pages.
-func (g group) Path() string { return "/clusters/" + url.PathEscape(g.cluster) + "/groups/" + url.PathEscape(g.UUID) }
+func (g group) Path() string {
+	return "/clusters/" + url.PathEscape(g.cluster) + "/groups/" + url.PathEscape(g.UUID)
+}
 
 func (s *Server) describe(ctx context.Context, at frame.Look) frame.View {
 	id := at.PathValue("id")

@@ -26,6 +26,8 @@ func rotate(q *request, f *form) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	newest := *c
+	newest.Microversion = "latest" // credentials are younger than the rest
 	path, body := "", map[string]any{}
 	switch f.value("what") {
 	case rotateCredential:
@@ -37,7 +39,7 @@ func rotate(q *request, f *form) (string, error) {
 		return "", errTyped
 	}
 	// Slipway's own Magnum API rotates credentials; gophercloud does not know it.
-	response, err := c.Patch(q.ctx, c.ServiceURL(path, q.id), body, nil, &gophercloud.RequestOpts{OkCodes: []int{200, 202}}) //nolint:bodyclose // ParseResponse reads it
+	response, err := newest.Patch(q.ctx, newest.ServiceURL(path, q.id), body, nil, &gophercloud.RequestOpts{OkCodes: []int{200, 202}}) //nolint:bodyclose // ParseResponse reads it
 	_, _, err = gophercloud.ParseResponse(response, err)
 	return "/clusters/" + q.id, q.failed("the Magnum API", err)
 }

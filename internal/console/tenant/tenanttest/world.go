@@ -170,7 +170,7 @@ func (w *World) Template(name, image string) string {
 	return t.UUID
 }
 
-// Revoke ends all tokens of a user, as a change of the password does.
+// Revoke ends all tokens of a user, by a change of the password and back.
 func (w *World) Revoke(user string) {
 	w.T.Helper()
 	identity := w.Cloud.Admin.Identity(w.T)
@@ -178,9 +178,7 @@ func (w *World) Revoke(user string) {
 	w.must(err)
 	found, err := users.ExtractUsers(pages)
 	w.must(err)
-	no, yes := false, true
-	_, err = users.Update(w.T.Context(), identity, found[0].ID, users.UpdateOpts{Enabled: &no}).Extract()
-	w.must(err)
-	_, err = users.Update(w.T.Context(), identity, found[0].ID, users.UpdateOpts{Enabled: &yes}).Extract()
-	w.must(err)
+	for _, passwords := range [][2]string{{Password, "another"}, {"another", Password}} {
+		w.must(users.ChangePassword(w.T.Context(), identity, found[0].ID, users.ChangePasswordOpts{OriginalPassword: passwords[0], Password: passwords[1]}).ExtractErr())
+	}
 }
