@@ -11,6 +11,7 @@ import (
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 
+	"github.com/slipway-sh/slipway/internal/console/consoletest"
 	"github.com/slipway-sh/slipway/internal/console/tenant/tenanttest"
 )
 
@@ -148,5 +149,18 @@ func TestTenantsPagesAreForEverybody(t *testing.T) {
 	}
 	time.Sleep(time.Second) // what the browser says late
 	b.forgive("401", "404", "422")
+	b.quiet(t)
+}
+
+// TestButtonsOfTheOperatorsConsole are forms: the browser says that they come from this site.
+func TestButtonsOfTheOperatorsConsole(t *testing.T) {
+	b := open(t, consoletest.Whole())
+	b.goTo(t, "/clusters?q=k8s")
+	b.send(t, "form.again")
+	if at := b.text(t, "location.pathname + location.search"); at != "/clusters?q=k8s" {
+		t.Errorf("reading again leads to %s", at)
+	}
+	b.send(t, "form.leave")
+	b.await(t, "the end of the session", `document.body.innerText.includes("You have signed out")`)
 	b.quiet(t)
 }
