@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/slipway-sh/slipway/internal/console/consoletest"
-	"github.com/slipway-sh/slipway/internal/console/tenant/tenanttest"
+	"github.com/slipway-sh/slipway/test/tenanttest"
 )
 
 // tenants opens the tenants' console of a cloud in a browser.

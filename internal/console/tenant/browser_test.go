@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slipway-sh/slipway/internal/console/tenant/tenanttest"
+	"github.com/slipway-sh/slipway/test/tenanttest"
 )
 
 // browser is one browser of a tenant.

@@ -10,7 +10,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
-	"github.com/slipway-sh/slipway/internal/console/tenant/tenanttest"
+	"github.com/slipway-sh/slipway/test/tenanttest"
 )
 
 func TestSigningIn(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
-	"github.com/slipway-sh/slipway/internal/console/tenant/tenanttest"
+	"github.com/slipway-sh/slipway/test/tenanttest"
 )
 
 // TestTheAPIAway: there is a banner with the cause, the page lives, and nothing typed is lost.

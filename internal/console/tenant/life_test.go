@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
-	"github.com/slipway-sh/slipway/internal/console/tenant/tenanttest"
+	"github.com/slipway-sh/slipway/test/tenanttest"
 )
 
 // until loads a page again until it has a text: pages show what was read last.
