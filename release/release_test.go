@@ -264,7 +264,7 @@ func checkBill(t *testing.T, o options) {
 	if len(doc.Packages) != 3 || doc.Packages[0].PackageVersion != "v0.1.0" || doc.Packages[1].PackageName != "Go" || doc.Packages[2].PackageLicenseConcluded != "0BSD" {
 		t.Errorf("%+v", doc.Packages)
 	}
-	if script, err := os.ReadFile("../internal/console/assets/htmx.min.js"); err != nil || !strings.Contains(string(script), `version="`+htmx+`"`) {
+	if script, err := os.ReadFile("../internal/console/frame/assets/htmx.min.js"); err != nil || !strings.Contains(string(script), `version="`+htmx+`"`) {
 		t.Errorf("the console's htmx is not %s: %v", htmx, err)
 	}
 }

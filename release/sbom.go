@@ -18,7 +18,7 @@ import (
 	"github.com/spdx/tools-golang/spdx/v2/v2_3"
 )
 
-// htmx is the version in internal/console/assets.
+// htmx is the version in internal/console/frame/assets.
 const htmx = "4.0.1"
 
 // bill writes what is compiled into the programs as SPDX 2.3: the modules with
@@ -36,7 +36,7 @@ func (r *release) bill(ctx context.Context) error {
 	doc.Packages = append(doc.Packages,
 		r.described(r.program, r.program, r.version, "Apache-2.0", nil),
 		r.described("go", "Go", strings.TrimPrefix(goVersion, "go"), "BSD-3-Clause", []string{"pkg:golang/std@" + strings.TrimPrefix(goVersion, "go")}),
-		// Files of the console (internal/console/assets), which no linker records.
+		// Files of the console (internal/console/frame/assets), which no linker records.
 		r.described("htmx.org", "htmx.org", htmx, "0BSD", []string{"pkg:npm/htmx.org@" + htmx}))
 	doc.Relationships = append(doc.Relationships, relation("DOCUMENT", "DESCRIBES", r.program), relation(r.program, "DEPENDS_ON", "go"), relation(r.program, "CONTAINS", "htmx.org"))
 	for _, m := range modules {

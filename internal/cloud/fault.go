@@ -64,7 +64,7 @@ func (c *Cloud) answer(err error) *Error {
 		return nil
 	}
 	address, _, _ := strings.Cut(response.URL, "?")
-	e := &Error{Status: response.Actual, Message: c.Redact(message(response.Body)), Call: response.Method + " " + address, cause: err}
+	e := &Error{Status: response.Actual, Message: c.Redact(Message(response.Body)), Call: response.Method + " " + address, cause: err}
 	for _, header := range []string{"X-Openstack-Request-Id", "X-Compute-Request-Id"} {
 		if id := response.ResponseHeader.Get(header); id != "" {
 			e.RequestID = id
@@ -74,12 +74,12 @@ func (c *Cloud) answer(err error) *Error {
 	return e
 }
 
-// message finds the text in the error bodies of the services:
+// Message finds the text in the error bodies of the services:
 // {"error": {"message"}} of Keystone, {"itemNotFound": {"message"}} of Nova and
 // Cinder, {"NeutronError": {"message"}}, {"faultstring"} of Octavia,
 // {"description"} of Barbican, {"errors": [{"detail"}]} of Magnum; a body that is
 // not JSON (Glance's HTML) has none.
-func message(body []byte) string {
+func Message(body []byte) string {
 	var document map[string]any
 	if json.Unmarshal(body, &document) != nil {
 		return ""

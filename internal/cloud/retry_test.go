@@ -142,7 +142,7 @@ func TestMessagesOfAllServices(t *testing.T) {
 		`<html><head>403 Forbidden</head></html>`: "",
 		``: "",
 	} {
-		if got := message([]byte(body)); got != want {
+		if got := Message([]byte(body)); got != want {
 			t.Errorf("%s: message %q, want %q", body, got, want)
 		}
 	}

@@ -248,7 +248,7 @@ func TestHtmxIsTheReleasedOne(t *testing.T) {
 		"hx-sse.min.js": "18ef2761356ec1fe0bb6d92612315b37517a7c1e9856b661c5ae81fef239d103",
 		"LICENSE.htmx":  "d3d2456f76414f2456104660ebd65aff1c04cd7966b942bdabd63f3cdb316a38",
 	} {
-		text, err := os.ReadFile("assets/" + name)
+		text, err := os.ReadFile("frame/assets/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/slipway-sh/slipway/internal/console/frame"
 	"github.com/slipway-sh/slipway/internal/event"
 )
 
@@ -32,24 +33,20 @@ type Sources interface {
 	Events(ctx context.Context, run string) ([]event.Event, error)
 }
 
-// NotYet is why a source has nothing to say, without a fault: what it asks is still to come.
-type NotYet struct{ Err error }
-
-// Error is the reason.
-func (n NotYet) Error() string { return n.Err.Error() }
-
-// Unwrap returns the reason, which may have a fix.
-func (n NotYet) Unwrap() error { return n.Err }
-
-// Health is how something is. Pages show it by shape, word and colour.
-type Health string
+// What both consoles have.
+type (
+	// NotYet is why a source has nothing to say, without a fault.
+	NotYet = frame.NotYet
+	// Health is how something is.
+	Health = frame.Health
+)
 
 // The values of Health.
 const (
-	Well     Health = "well"
-	Changing Health = "changing"
-	Broken   Health = "broken"
-	Unknown  Health = "unknown"
+	Well     = frame.Well
+	Changing = frame.Changing
+	Broken   = frame.Broken
+	Unknown  = frame.Unknown
 )
 
 // Row is an object in a tree.

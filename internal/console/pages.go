@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slipway-sh/slipway/internal/console/frame"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -16,47 +17,42 @@ const (
 	paceRest = 3 * time.Second
 )
 
+func menu() []frame.Entry {
+	return []frame.Entry{{Path: "/", Name: "Overview"}, {Path: "/up", Name: "Bring-up"}, {Path: "/environment", Name: "Environment"}, {Path: "/clusters", Name: "Clusters"}, {Path: "/causes", Name: "Causes"}, {Path: "/backups", Name: "Backups"}, {Path: "/log", Name: "Log"}}
+}
+
 // pages are all pages by the pattern of their address.
-func (s *Server) pages() map[string]page {
-	return map[string]page{
-		"/{$}":                         {"home", "/", paceRest, s.home},
-		"/up":                          {"up", "/up", paceRun, s.bringUp},
-		"/environment":                 {"environment", "/environment", paceRest, reads("Environment", "the environment", s.environment)},
-		"/clusters":                    {"clusters", "/clusters", paceRest, s.list},
-		"/clusters/{namespace}/{name}": {"cluster", "/clusters", paceRest, s.describe},
-		"/causes":                      {"causes", "/causes", paceRest, reads("Causes", "the causes", s.causes)},
-		"/backups":                     {"backups", "/backups", paceRest, reads("Backups", "the backups", s.backups)},
-		"/log":                         {"log", "/log", paceRest, reads("Log", "the log of runs", s.runs)},
-		"/log/{id}":                    {"run", "/log", paceRun, s.run},
+func (s *Server) pages() map[string]frame.Page {
+	return map[string]frame.Page{
+		"/{$}":                         {Template: "home", Nav: "/", Every: paceRest, View: s.home},
+		"/up":                          {Template: "up", Nav: "/up", Every: paceRun, View: s.bringUp},
+		"/environment":                 {Template: "environment", Nav: "/environment", Every: paceRest, View: reads("Environment", "the environment", s.environment)},
+		"/clusters":                    {Template: "clusters", Nav: "/clusters", Every: paceRest, View: s.list},
+		"/clusters/{namespace}/{name}": {Template: "cluster", Nav: "/clusters", Every: paceRest, View: s.describe},
+		"/causes":                      {Template: "causes", Nav: "/causes", Every: paceRest, View: reads("Causes", "the causes", s.causes)},
+		"/backups":                     {Template: "backups", Nav: "/backups", Every: paceRest, View: reads("Backups", "the backups", s.backups)},
+		"/log":                         {Template: "log", Nav: "/log", Every: paceRest, View: reads("Log", "the log of runs", s.runs)},
+		"/log/{id}":                    {Template: "run", Nav: "/log", Every: paceRun, View: s.run},
 	}
 }
 
 // reads is the view of a page that shows one reading.
-func reads[T any](title, what string, w *watch[T]) func(context.Context, look) view {
-	return func(ctx context.Context, _ look) view {
-		r := w.look(ctx)
-		return shown(title, what, r, r)
+func reads[T any](title, what string, w *frame.Watch[T]) func(context.Context, frame.Look) frame.View {
+	return func(ctx context.Context, _ frame.Look) frame.View {
+		r := w.Look(ctx)
+		return frame.Shown(title, what, r, r)
 	}
-}
-
-// shown is a view of data that was made of a reading.
-func shown[T any](title, what string, r Reading[T], data any) view {
-	v := view{Title: title, Trouble: troubles(what, r), Loading: !r.Known() && r.Err == nil}
-	if r.Known() {
-		v.Data = data
-	}
-	return v
 }
 
 // summary is what the first page has.
 type summary struct {
-	Environment Reading[Environment]
-	Clusters    Reading[[]Cluster]
+	Environment frame.Reading[Environment]
+	Clusters    frame.Reading[[]Cluster]
 	Ready       int
 	// Worst are the first clusters with a cause.
 	Worst    []Cluster
-	Backups  Reading[Backups]
-	Runs     Reading[[]Run]
+	Backups  frame.Reading[Backups]
+	Runs     frame.Reading[[]Run]
 	Last     *Run
 	Progress *progress
 }
@@ -65,13 +61,13 @@ type summary struct {
 const mostOfSummary = 5
 
 // home asks for everything at once, so that the first page is not as slow as all together.
-func (s *Server) home(ctx context.Context, at look) view {
+func (s *Server) home(ctx context.Context, at frame.Look) frame.View {
 	var d summary
 	var group sync.WaitGroup
-	group.Go(func() { d.Environment = s.environment.look(ctx) })
-	group.Go(func() { d.Clusters = s.clusters.look(ctx) })
-	group.Go(func() { d.Backups = s.backups.look(ctx) })
-	group.Go(func() { d.Runs = s.runs.look(ctx) })
+	group.Go(func() { d.Environment = s.environment.Look(ctx) })
+	group.Go(func() { d.Clusters = s.clusters.Look(ctx) })
+	group.Go(func() { d.Backups = s.backups.Look(ctx) })
+	group.Go(func() { d.Runs = s.runs.Look(ctx) })
 	group.Wait()
 	for _, c := range d.Clusters.Value {
 		if c.Ready {
@@ -87,21 +83,21 @@ func (s *Server) home(ctx context.Context, at look) view {
 			d.Progress = s.progress(ctx, at, *d.Last)
 		}
 	}
-	v := view{Title: "Overview", Data: d}
-	v.Trouble = slices.Concat(troubles("the environment", d.Environment), troubles("the clusters", d.Clusters), troubles("the backups", d.Backups), troubles("the log of runs", d.Runs))
+	v := frame.View{Title: "Overview", Data: d}
+	v.Trouble = slices.Concat(frame.Troubles("the environment", d.Environment), frame.Troubles("the clusters", d.Clusters), frame.Troubles("the backups", d.Backups), frame.Troubles("the log of runs", d.Runs))
 	return v
 }
 
 // described is a cluster, and how old that is.
 type described struct {
-	Reading[Description]
+	frame.Reading[Description]
 	Namespace, Name string
 }
 
-func (s *Server) describe(ctx context.Context, at look) view {
+func (s *Server) describe(ctx context.Context, at frame.Look) frame.View {
 	namespace, name := at.PathValue("namespace"), at.PathValue("name")
-	r := s.cluster.of(namespace + "/" + name).look(ctx)
-	v := shown("Cluster "+cut(visible(name), longestName), "the cluster", r, described{r, namespace, name})
+	r := s.cluster.Of(namespace + "/" + name).Look(ctx)
+	v := frame.Shown("Cluster "+frame.Cut(frame.Visible(name), frame.LongestName), "the cluster", r, described{r, namespace, name})
 	if !r.Known() && r.Err != nil && fault.ExitCode(r.Err) == fault.ExitUsage { // it does not exist
 		v.Status = http.StatusNotFound
 	}

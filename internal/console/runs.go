@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/console/bringup"
+	"github.com/slipway-sh/slipway/internal/console/frame"
 	"github.com/slipway-sh/slipway/internal/event"
 )
 
@@ -36,9 +37,9 @@ type progress struct {
 }
 
 // bringUp shows the run that is asked for, else the one that is going on, else the last up.
-func (s *Server) bringUp(ctx context.Context, at look) view {
-	r := s.runs.look(ctx)
-	v := shown("Bring-up", "the log of runs", r, nil)
+func (s *Server) bringUp(ctx context.Context, at frame.Look) frame.View {
+	r := s.runs.Look(ctx)
+	v := frame.Shown("Bring-up", "the log of runs", r, nil)
 	run, found := pick(r.Value, at.URL.Query().Get("run"))
 	switch {
 	case !r.Known():
@@ -46,7 +47,7 @@ func (s *Server) bringUp(ctx context.Context, at look) view {
 	case !found && at.URL.Query().Has("run"):
 		v.Status = http.StatusNotFound
 		v.Data = progress{Others: r.Value}
-		v.Trouble = append(v.Trouble, trouble{What: "the run", Why: "there is no run of this ID", Fix: "choose one of the runs below"})
+		v.Trouble = append(v.Trouble, frame.Trouble{What: "the run", Why: "there is no run of this ID", Fix: "choose one of the runs below"})
 		return v
 	case !found:
 		v.Data = progress{}
@@ -59,17 +60,17 @@ func (s *Server) bringUp(ctx context.Context, at look) view {
 }
 
 // run shows one run of the log.
-func (s *Server) run(ctx context.Context, at look) view {
-	r := s.runs.look(ctx)
+func (s *Server) run(ctx context.Context, at frame.Look) frame.View {
+	r := s.runs.Look(ctx)
 	id := at.PathValue("id")
 	i := slices.IndexFunc(r.Value, func(one Run) bool { return one.ID == id })
-	v := shown("Run", "the log of runs", r, nil)
+	v := frame.Shown("Run", "the log of runs", r, nil)
 	if !r.Known() {
 		return v
 	}
 	if i < 0 {
 		v.Status = http.StatusNotFound
-		v.Trouble = append(v.Trouble, trouble{What: "the run", Why: "it is not among the newest runs", Fix: "list all with slipway log --last 0"})
+		v.Trouble = append(v.Trouble, frame.Trouble{What: "the run", Why: "it is not among the newest runs", Fix: "list all with slipway log --last 0"})
 		return v
 	}
 	v.Data, v.Final = *s.progress(ctx, at, r.Value[i]), !r.Value[i].Running()
@@ -103,10 +104,10 @@ func verb(r Run) string {
 }
 
 // progress is a picture of a run: of now, or of the time that the request asks for.
-func (s *Server) progress(ctx context.Context, at look, run Run) *progress {
-	events := s.events.of(run.ID).look(ctx).Value
+func (s *Server) progress(ctx context.Context, at frame.Look, run Run) *progress {
+	events := s.events.Of(run.ID).Look(ctx).Value
 	end := bringup.At(events, time.Time{})
-	p := &progress{Run: run, Picture: end, Now: at.now, Kept: len(events) > 0, Length: int((end.Last.Sub(end.Begin) + time.Second - 1) / time.Second)}
+	p := &progress{Run: run, Picture: end, Now: at.Now, Kept: len(events) > 0, Length: int((end.Last.Sub(end.Begin) + time.Second - 1) / time.Second)}
 	if !run.Running() || run.Outcome == OutcomeEvents {
 		p.Now = end.Last
 	}
@@ -118,7 +119,7 @@ func (s *Server) progress(ctx context.Context, at look, run Run) *progress {
 			p.Begin = end.Begin
 		}
 	}
-	if former := s.former.of(run.ID).look(ctx); former.Known() {
+	if former := s.former.Of(run.ID).Look(ctx); former.Known() {
 		p.Former = former.Value
 		p.Left = p.Picture.Left(p.Former, p.Now)
 	}
@@ -127,7 +128,7 @@ func (s *Server) progress(ctx context.Context, at look, run Run) *progress {
 
 // replayed is the time of the run that the request asks for: "at" seconds after its beginning,
 // and "play" times as many as have passed since the page was opened.
-func replayed(at look, length int) (moment time.Duration, asked bool) {
+func replayed(at frame.Look, length int) (moment time.Duration, asked bool) {
 	q := at.URL.Query()
 	from, err := strconv.Atoi(q.Get("at"))
 	play, none := strconv.Atoi(q.Get("play"))
@@ -137,7 +138,7 @@ func replayed(at look, length int) (moment time.Duration, asked bool) {
 	whole := time.Duration(length) * time.Second
 	moment = time.Duration(min(max(0, from), length)) * time.Second
 	if none == nil {
-		moment += at.now.Sub(at.began) * time.Duration(min(max(1, play), 600))
+		moment += at.Now.Sub(at.Began) * time.Duration(min(max(1, play), 600))
 	}
 	return min(moment, whole), true
 }
@@ -196,7 +197,7 @@ func (p progress) Percent(s bringup.Step) int {
 func (p progress) Counted(s bringup.Step) string {
 	show := func(n int64) string { return strconv.FormatInt(n, 10) + " " + s.Unit }
 	if s.Unit == "bytes" {
-		show = size
+		show = frame.Size
 	}
 	switch {
 	case s.Unit == "":
@@ -212,7 +213,7 @@ func (p progress) Outlook() string {
 	if p.Left < time.Second || len(p.Former.Steps) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("About %s left, if it goes like the last time", took(p.Left))
+	return fmt.Sprintf("About %s left, if it goes like the last time", frame.Took(p.Left))
 }
 
 // mostCompared is how many former runs are read to find one to compare with.
@@ -224,7 +225,7 @@ var errNoFormer = errors.New("no run of before is like this one")
 // succeeded, the one with the most changes, because a run that found nothing to do says nothing
 // about one that has.
 func (s *Server) formerRun(ctx context.Context, id string) (best bringup.Picture, err error) {
-	runs := s.runs.look(ctx).Value
+	runs := s.runs.Look(ctx).Value
 	i := slices.IndexFunc(runs, func(r Run) bool { return r.ID == id })
 	if i < 0 {
 		return best, errNoFormer

@@ -2,17 +2,20 @@ package console
 
 import (
 	"context"
-	"html/template"
+	"embed"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/console/bringup"
+	"github.com/slipway-sh/slipway/internal/console/frame"
 	"github.com/slipway-sh/slipway/internal/console/guard"
 	"github.com/slipway-sh/slipway/internal/event"
 )
+
+//go:embed templates
+var templates embed.FS
 
 // Options are the parts of a Server.
 type Options struct {
@@ -32,20 +35,16 @@ type Options struct {
 type Server struct {
 	guard   *guard.Guard
 	options Options
-	ctx     context.Context
-	now     func() time.Time
-	// templates are the pages by name.
-	templates map[string]*template.Template
-	assets    assets
+	site    *frame.Site
 
-	environment *watch[Environment]
-	clusters    *watch[[]Cluster]
-	causes      *watch[Causes]
-	backups     *watch[Backups]
-	runs        *watch[[]Run]
-	cluster     *family[Description]
-	events      *family[[]event.Event]
-	former      *family[bringup.Picture]
+	environment *frame.Watch[Environment]
+	clusters    *frame.Watch[[]Cluster]
+	causes      *frame.Watch[Causes]
+	backups     *frame.Watch[Backups]
+	runs        *frame.Watch[[]Run]
+	cluster     *frame.Family[Description]
+	events      *frame.Family[[]event.Event]
+	former      *frame.Family[bringup.Picture]
 }
 
 // How old what a page shows may be. The cloud and the clusters are asked only while somebody
@@ -63,31 +62,34 @@ const mostDescribed = 32
 
 // New returns a console that works as long as ctx lasts.
 func New(ctx context.Context, o Options) (*Server, error) {
-	s := &Server{options: o, ctx: ctx, now: time.Now,
-		environment: newWatch(ctx, everyEnvironment, o.Sources.Environment),
-		clusters:    newWatch(ctx, everyCluster, o.Sources.Clusters),
-		causes:      newWatch(ctx, everyEnvironment, o.Sources.Causes),
-		backups:     newWatch(ctx, everyBackup, o.Sources.Backups),
-		runs:        newWatch(ctx, everyRun, o.Sources.Runs),
+	s := &Server{options: o,
+		environment: frame.NewWatch(ctx, everyEnvironment, o.Sources.Environment),
+		clusters:    frame.NewWatch(ctx, everyCluster, o.Sources.Clusters),
+		causes:      frame.NewWatch(ctx, everyEnvironment, o.Sources.Causes),
+		backups:     frame.NewWatch(ctx, everyBackup, o.Sources.Backups),
+		runs:        frame.NewWatch(ctx, everyRun, o.Sources.Runs),
 	}
-	s.cluster = newFamily(mostDescribed, func(key string) *watch[Description] {
+	s.cluster = frame.NewFamily(mostDescribed, func(key string) *frame.Watch[Description] {
 		namespace, name, _ := strings.Cut(key, "/")
-		return newWatch(ctx, everyCluster, func(ctx context.Context) (Description, error) { return o.Sources.Cluster(ctx, namespace, name) })
+		return frame.NewWatch(ctx, everyCluster, func(ctx context.Context) (Description, error) { return o.Sources.Cluster(ctx, namespace, name) })
 	})
-	s.events = newFamily(mostDescribed, func(id string) *watch[[]event.Event] {
-		return newWatch(ctx, everyRun, func(ctx context.Context) ([]event.Event, error) { return o.Sources.Events(ctx, id) })
+	s.events = frame.NewFamily(mostDescribed, func(id string) *frame.Watch[[]event.Event] {
+		return frame.NewWatch(ctx, everyRun, func(ctx context.Context) ([]event.Event, error) { return o.Sources.Events(ctx, id) })
 	})
-	s.former = newFamily(mostDescribed, func(id string) *watch[bringup.Picture] {
-		return newWatch(ctx, forGood, func(ctx context.Context) (bringup.Picture, error) { return s.formerRun(ctx, id) })
+	s.former = frame.NewFamily(mostDescribed, func(id string) *frame.Watch[bringup.Picture] {
+		return frame.NewWatch(ctx, forGood, func(ctx context.Context) (bringup.Picture, error) { return s.formerRun(ctx, id) })
 	})
 	var err error
-	if s.assets, err = loadAssets(); err != nil {
+	s.site, err = frame.New(ctx, frame.Options{Pages: templates, Menu: menu(), Flags: o.Flags,
+		Names: []string{"home", "up", "environment", "clusters", "cluster", "causes", "backups", "log", "run", "refused"},
+		Visitor: func(*http.Request) frame.Visitor {
+			return frame.Visitor{Environment: o.Environment, CSRF: s.guard.CSRF()}
+		},
+		Open: func(r *http.Request) bool { return s.guard.Open(r) }})
+	if err != nil {
 		return nil, err
 	}
-	if s.templates, err = parse(); err != nil {
-		return nil, err
-	}
-	s.guard = guard.New(guard.Options{Address: o.Address, Pages: s.routes(), Public: s.assets, Refuse: s.refuse})
+	s.guard = guard.New(guard.Options{Address: o.Address, Pages: s.routes(), Public: s.site, Refuse: s.site.Refuse})
 	return s, nil
 }
 
@@ -100,30 +102,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guard.Ser
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	for path, p := range s.pages() {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, p) })
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { s.site.Serve(w, r, p) })
 	}
 	mux.HandleFunc("POST /again", s.again)
 	mux.HandleFunc("POST /leave", s.leave)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w, r, http.StatusNotFound, "The console has no such page.")
+		s.site.Refuse(w, r, http.StatusNotFound, "The console has no such page.")
 	})
 	return mux
 }
 
 // again has everything read anew, and goes back to the page.
 func (s *Server) again(w http.ResponseWriter, r *http.Request) {
-	s.environment.stale()
-	s.clusters.stale()
-	s.causes.stale()
-	s.backups.stale()
-	s.runs.stale()
-	to, err := url.Parse(r.PostFormValue("page"))
-	// Only a path of ours: "//host" and "/\host" are other sites.
-	if err != nil || to.Scheme != "" || to.Host != "" || !strings.HasPrefix(to.Path, "/") || strings.HasPrefix(to.Path, "//") || strings.Contains(to.Path, "\\") {
-		to = &url.URL{Path: "/"}
-	}
+	s.environment.Stale()
+	s.clusters.Stale()
+	s.causes.Stale()
+	s.backups.Stale()
+	s.runs.Stale()
+	to := frame.Local(r.PostFormValue("page"))
 	if key, of := strings.CutPrefix(to.Path, "/clusters/"); of {
-		s.cluster.of(key).stale()
+		s.cluster.Of(key).Stale()
 	}
 	http.Redirect(w, r, to.String(), http.StatusSeeOther)
 }
@@ -134,5 +132,5 @@ func (s *Server) leave(w http.ResponseWriter, r *http.Request) {
 	if s.options.Link != nil {
 		s.options.Link(s.guard.Link())
 	}
-	s.refuse(w, r, http.StatusOK, "You have signed out.")
+	s.site.Refuse(w, r, http.StatusOK, "You have signed out.")
 }

@@ -39,11 +39,8 @@ type tab struct {
 // open starts a browser and signs in. It skips without one.
 func open(t *testing.T, world consoletest.World) *tab {
 	t.Helper()
-	chromium := os.Getenv("SLIPWAY_CHROMIUM")
-	if chromium == "" {
-		t.Skip("SLIPWAY_CHROMIUM names no browser: run make console-test")
-	}
 	b := &tab{sources: consoletest.New(world), server: httptest.NewUnstartedServer(nil)}
+	chromium := b.browser(t)
 	handler, err := console.New(t.Context(), console.Options{Sources: b.sources, Environment: "prod", Flags: []string{"--env", "prod"}, Address: b.server.Listener.Addr()})
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +49,27 @@ func open(t *testing.T, world consoletest.World) *tab {
 	b.server.Start()
 	t.Cleanup(func() { b.server.CloseClientConnections(); b.server.Close() })
 	b.base = b.server.URL
+	b.launch(t, chromium)
+	b.do(t, chromedp.Navigate(b.base+handler.Link()), chromedp.WaitVisible(chromedp.CSS("h1")))
+	if at := b.text(t, `location.pathname + location.search`); at != "/" {
+		t.Fatalf("the token stays in the address: %s", at)
+	}
+	return b
+}
+
+// browser is the path of one. It skips without.
+func (b *tab) browser(t *testing.T) string {
+	t.Helper()
+	chromium := os.Getenv("SLIPWAY_CHROMIUM")
+	if chromium == "" {
+		t.Skip("SLIPWAY_CHROMIUM names no browser: run make console-test")
+	}
+	return chromium
+}
+
+// launch starts a browser with an empty tab.
+func (b *tab) launch(t *testing.T, chromium string) {
+	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))
 	browser, end := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	t.Cleanup(end)
@@ -61,11 +79,7 @@ func open(t *testing.T, world consoletest.World) *tab {
 	if err := chromedp.Listen(b.ctx, b.hear); err != nil { // it starts the browser
 		t.Fatal(err)
 	}
-	b.do(t, command(network.Enable, network.EnableParams{}), command(log.Enable, cdp.Empty{}), command(runtime.Enable, cdp.Empty{}), chromedp.Navigate(b.base+handler.Link()), chromedp.WaitVisible(chromedp.CSS("h1")))
-	if at := b.text(t, `location.pathname + location.search`); at != "/" {
-		t.Fatalf("the token stays in the address: %s", at)
-	}
-	return b
+	b.do(t, command(network.Enable, network.EnableParams{}), command(log.Enable, cdp.Empty{}), command(runtime.Enable, cdp.Empty{}))
 }
 
 func (b *tab) hear(e any) {

@@ -25,6 +25,7 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/magnum/inventory"
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
+	"github.com/slipway-sh/slipway/addons/magnum/magnumtest"
 	"github.com/slipway-sh/slipway/addons/magnum/openstack"
 	"github.com/slipway-sh/slipway/addons/magnum/policy"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
@@ -61,10 +62,10 @@ func newBench(t testing.TB, options ...func(*Options)) *bench {
 	b := &bench{t: t, cloud: sandboxtest.Start(t), logins: map[string]sandboxtest.Clients{}, version: "latest"}
 	b.people()
 	b.things()
-	b.kube = newKube(t)
+	b.kube = magnumtest.NewKube(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	stock, err := inventory.New(ctx, &followed{b.kube, t})
+	stock, err := inventory.New(ctx, &magnumtest.Followed{WithWatch: b.kube, T: t})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/magnum/inventory"
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
+	"github.com/slipway-sh/slipway/addons/magnum/magnumtest"
 	"github.com/slipway-sh/slipway/addons/magnum/policy"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
@@ -73,7 +74,7 @@ func stocked(t testing.TB, n int) (*Server, *told) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(Options{Client: newKube(t), Inventory: stock, Tokens: anybody{}, Cloud: missing{}, Policy: rules})
+	s, err := New(Options{Client: magnumtest.NewKube(t), Inventory: stock, Tokens: anybody{}, Cloud: missing{}, Policy: rules})
 	if err != nil {
 		t.Fatal(err)
 	}

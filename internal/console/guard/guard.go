@@ -113,7 +113,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !slices.Contains(g.hosts, r.Host):
 		g.refuse(w, r, http.StatusMisdirectedRequest, "This address is not the console's. Use the one that slipway console serve printed.")
-	case foreign(r):
+	case foreign(r, "http://"+r.Host):
 		g.refuse(w, r, http.StatusForbidden, "The request came from another site.")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost:
 		w.Header().Set("Allow", "GET, HEAD, POST")
@@ -190,9 +190,9 @@ func (g *Guard) own(w http.ResponseWriter, r *http.Request) bool {
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 && b != "" }
 
 // foreign reports whether the browser says that another site sent the request. A link from
-// elsewhere is none: it carries no cookie.
-func foreign(r *http.Request) bool {
-	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
+// elsewhere is none: it carries no cookie. own is the origin of our pages.
+func foreign(r *http.Request, own string) bool {
+	if origin := r.Header.Get("Origin"); origin != "" && origin != own {
 		return true
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
@@ -207,7 +207,7 @@ func harden(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers send our own forms with "Origin: null"
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Cache-Control", "no-store")

@@ -1,4 +1,6 @@
-package console
+// Package frame is what the pages of both consoles are made of: the frame around a page, its
+// looks, the stream that keeps an open page new, and readings that no page waits for.
+package frame
 
 import (
 	"crypto/sha256"
@@ -18,15 +20,15 @@ import (
 //go:embed templates assets
 var files embed.FS
 
-// assets serves the files below /assets/. Their addresses have the digest of all of them, so
+// Assets serves the files below /assets/. Their addresses have the digest of all of them, so
 // a browser may keep them until the program changes.
-type assets struct {
+type Assets struct {
 	version string
 	files   map[string][]byte
 }
 
-func loadAssets() (assets, error) {
-	a := assets{files: map[string][]byte{}}
+func loadAssets() (Assets, error) {
+	a := Assets{files: map[string][]byte{}}
 	sum := sha256.New()
 	err := fs.WalkDir(files, "assets", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -42,7 +44,7 @@ func loadAssets() (assets, error) {
 }
 
 // ServeHTTP serves one file.
-func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a Assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml", ".htmx": "text/plain; charset=utf-8"}
 	name := strings.TrimPrefix(r.URL.Path, "/assets/")
 	text, there := a.files[name]
@@ -57,22 +59,26 @@ func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// parse reads the templates: each page with the frame and the parts that pages share.
-func parse() (map[string]*template.Template, error) {
-	frame, err := template.New("").Funcs(functions()).ParseFS(files, "templates/shell.html", "templates/parts.html")
+// parse reads the templates: each page with the frame, the parts that pages share, and the
+// file site.html, which is what the pages of one console have in common.
+func parse(pages fs.FS, names []string) (map[string]*template.Template, error) {
+	common, err := template.New("").Funcs(functions()).ParseFS(files, "templates/shell.html", "templates/parts.html")
+	if err == nil {
+		common, err = common.ParseFS(pages, "templates/site.html")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the templates: %w", err)
 	}
-	pages := map[string]*template.Template{}
-	for _, name := range []string{"home", "up", "environment", "clusters", "cluster", "causes", "backups", "log", "run", "refused"} {
-		page, err := frame.Clone()
+	made := map[string]*template.Template{}
+	for _, name := range names {
+		page, err := common.Clone()
 		if err == nil {
-			page, err = page.ParseFS(files, "templates/"+name+".html")
+			page, err = page.ParseFS(pages, "templates/"+name+".html")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading the template %s: %w", name, err)
 		}
-		pages[name] = page
+		made[name] = page
 	}
-	return pages, nil
+	return made, nil
 }

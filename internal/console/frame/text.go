@@ -1,10 +1,9 @@
-package console
+package frame
 
 import (
 	"errors"
 	"fmt"
 	"html/template"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +15,7 @@ import (
 
 // How many characters of a name and of a longer text are shown.
 const (
-	longestName = 120
+	LongestName = 120
 	longestText = 1500
 )
 
@@ -24,12 +23,12 @@ const (
 // they cut it, and show characters that would turn the direction of the line.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"name":  func(s string) string { return cut(visible(s), longestName) },
-		"text":  func(s string) string { return cut(visible(s), longestText) },
+		"name":  func(s string) string { return Cut(Visible(s), LongestName) },
+		"text":  func(s string) string { return Cut(Visible(s), longestText) },
 		"clock": func(t time.Time) string { return clock(t, time.TimeOnly) },
 		"day":   func(t time.Time) string { return clock(t, "2006-01-02 15:04:05") },
 		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"took":  took, "size": size, "health": health, "word": word,
+		"took":  Took, "size": Size, "health": health, "word": word,
 		"badge": func(h Health, word string) badge { return badge{h, word} },
 		"level": func(n int) int { return min(n, 4) },
 	}
@@ -42,9 +41,9 @@ func clock(t time.Time, layout string) string {
 	return t.Local().Format(layout)
 }
 
-// visible writes control characters and those that turn the direction of text as their code
+// Visible writes control characters and those that turn the direction of text as their code
 // points, so that a name looks like what it is.
-func visible(s string) string {
+func Visible(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
 		switch {
@@ -59,7 +58,8 @@ func visible(s string) string {
 	return b.String()
 }
 
-func cut(s string, most int) string {
+// Cut shortens a text to most characters and says how many there are.
+func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
@@ -86,8 +86,8 @@ func quoted(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// took is a duration for people: 4s, 3m04s, 2h05m, 3d.
-func took(d time.Duration) string {
+// Took is a duration for people: 4s, 3m04s, 2h05m, 3d.
+func Took(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", int(d.Seconds()))
@@ -99,7 +99,8 @@ func took(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours())/24)
 }
 
-func size(n int64) string {
+// Size is a number of bytes for people: 310.0 MiB.
+func Size(n int64) string {
 	value, unit := float64(n), 0
 	for value >= 1024 && unit < 4 {
 		value, unit = value/1024, unit+1
@@ -142,8 +143,8 @@ type badge struct {
 	Word   string
 }
 
-// trouble is something that could not be read.
-type trouble struct {
+// Trouble is something that could not be read.
+type Trouble struct {
 	What, Why, Fix string
 	// Of is how old what is shown is; zero if nothing is.
 	Of time.Time
@@ -151,34 +152,14 @@ type trouble struct {
 	Calm bool
 }
 
-// troubles are what a reading of something says about itself.
-func troubles[T any](what string, r Reading[T]) []trouble {
+// Troubles are what a reading of something says about itself.
+func Troubles[T any](what string, r Reading[T]) []Trouble {
 	if r.Err == nil {
 		return nil
 	}
-	var list []trouble
+	var list []Trouble
 	for _, one := range fault.All(r.Err) {
-		list = append(list, trouble{what, one.Error(), fault.Remedy(one), r.At, errors.As(one, new(NotYet))})
+		list = append(list, Trouble{what, one.Error(), fault.Remedy(one), r.At, errors.As(one, new(NotYet))})
 	}
 	return list
-}
-
-// refuse answers what is no page: there is no session, or no such address.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
-	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") || r.Host == "" {
-		http.Error(w, why, status)
-		return
-	}
-	sh := shell{view: view{Title: http.StatusText(status), Data: why, Status: status}, Version: s.assets.version}
-	if status == http.StatusOK {
-		sh.Title = "Signed out"
-	}
-	text, err := s.render("refused", "bare", sh)
-	if err != nil {
-		http.Error(w, errors.Join(errors.New(why), err).Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(text)
 }

@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"context"
@@ -19,9 +19,9 @@ type Reading[T any] struct {
 // Known reports whether there is a value.
 func (r Reading[T]) Known() bool { return !r.At.IsZero() }
 
-// watch reads a source when somebody looks and the last reading is old, one reading at a
+// Watch reads a source when somebody looks and the last reading is old, one reading at a
 // time. Who looks waits only for the first one, and for that not long.
-type watch[T any] struct {
+type Watch[T any] struct {
 	ctx  context.Context // as long as the console
 	read func(context.Context) (T, error)
 	// every is how old a reading may be, limit how long one may take.
@@ -33,8 +33,9 @@ type watch[T any] struct {
 	reading chan struct{} // closed when the reading ends; nil if none is under way
 }
 
-func newWatch[T any](ctx context.Context, every time.Duration, read func(context.Context) (T, error)) *watch[T] {
-	return &watch[T]{ctx: ctx, read: read, every: every, limit: longest}
+// NewWatch returns a Watch that works as long as ctx; every is how old a reading may be.
+func NewWatch[T any](ctx context.Context, every time.Duration, read func(context.Context) (T, error)) *Watch[T] {
+	return &Watch[T]{ctx: ctx, read: read, every: every, limit: longest}
 }
 
 const (
@@ -44,8 +45,8 @@ const (
 	patience = 700 * time.Millisecond
 )
 
-// look returns what is known, and has it read again if it is old.
-func (w *watch[T]) look(ctx context.Context) Reading[T] {
+// Look returns what is known, and has it read again if it is old.
+func (w *Watch[T]) Look(ctx context.Context) Reading[T] {
 	w.mu.Lock()
 	if w.reading == nil && time.Since(w.tried) >= w.every {
 		w.reading = make(chan struct{})
@@ -69,7 +70,7 @@ func (w *watch[T]) look(ctx context.Context) Reading[T] {
 }
 
 // again reads once. A panic in a source must not end the console.
-func (w *watch[T]) again(done chan struct{}) {
+func (w *Watch[T]) again(done chan struct{}) {
 	ctx, cancel := context.WithTimeoutCause(w.ctx, w.limit, fmt.Errorf("no answer within %s", w.limit))
 	defer cancel()
 	value, err := guarded(ctx, w.read)
@@ -97,29 +98,31 @@ func guarded[T any](ctx context.Context, read func(context.Context) (T, error)) 
 	return value, err
 }
 
-// stale makes the next look read again.
-func (w *watch[T]) stale() {
+// Stale makes the next look read again.
+func (w *Watch[T]) Stale() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tried = time.Time{}
 }
 
-// family is a watch for each of many keys, such as clusters. Those that nobody looked at for
+// Family is a Watch for each of many keys, such as clusters. Those that nobody looked at for
 // the longest are forgotten.
-type family[T any] struct {
+type Family[T any] struct {
 	most int
-	make func(key string) *watch[T]
+	make func(key string) *Watch[T]
 
 	mu      sync.Mutex
-	members map[string]*watch[T]
+	members map[string]*Watch[T]
 	order   []string
 }
 
-func newFamily[T any](most int, create func(key string) *watch[T]) *family[T] {
-	return &family[T]{most: most, make: create, members: map[string]*watch[T]{}}
+// NewFamily returns one of at most so many members.
+func NewFamily[T any](most int, create func(key string) *Watch[T]) *Family[T] {
+	return &Family[T]{most: most, make: create, members: map[string]*Watch[T]{}}
 }
 
-func (f *family[T]) of(key string) *watch[T] {
+// Of is the Watch of a key.
+func (f *Family[T]) Of(key string) *Watch[T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, k := range f.order {
@@ -135,4 +138,13 @@ func (f *family[T]) of(key string) *watch[T] {
 	f.members[key] = f.make(key)
 	f.order = append(f.order, key)
 	return f.members[key]
+}
+
+// Each calls do for every member.
+func (f *Family[T]) Each(do func(*Watch[T])) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, member := range f.members {
+		do(member)
+	}
 }

@@ -1,4 +1,5 @@
-package api
+// Package magnumtest has what tests put below the Magnum API: an API server in memory.
+package magnumtest
 
 import (
 	"context"
@@ -24,9 +25,9 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
-// newKube is an API server in memory that does what the endpoint relies on and
+// NewKube is an API server in memory that does what the endpoint relies on and
 // the fake does not: uids, times, generations, and namespaces that must exist.
-func newKube(t testing.TB) client.WithWatch {
+func NewKube(t testing.TB) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -71,15 +72,15 @@ func specOf(o client.Object) any {
 	return spec.Interface()
 }
 
-// followed makes informers of a client.
-type followed struct {
+// Followed makes informers of a client.
+type Followed struct {
 	client.WithWatch
-	t testing.TB
+	T testing.TB
 }
 
 // GetInformer returns a running informer that misses nothing: it returns when
 // the watch is up, because the fake has no history.
-func (f *followed) GetInformer(ctx context.Context, o client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+func (f *Followed) GetInformer(ctx context.Context, o client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
 	kind, err := apiutil.GVKForObject(o, f.Scheme())
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (f *followed) GetInformer(ctx context.Context, o client.Object, _ ...cache.
 	list := func() client.ObjectList {
 		made, err := f.Scheme().New(kind)
 		if err != nil {
-			f.t.Error(err)
+			f.T.Error(err)
 		}
 		return made.(client.ObjectList)
 	}

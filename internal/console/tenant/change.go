@@ -1,0 +1,145 @@
+package tenant
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// request is one look at a form, or its sending.
+type request struct {
+	*visitor
+	ctx context.Context
+	// id and group are of the address.
+	id, group string
+	// now is the cluster as it is.
+	now description
+}
+
+// name is the cluster's, or what is known of it.
+func (q *request) name() string { return cmp.Or(q.now.Name, q.id) }
+
+// change is something that a tenant changes by a form.
+type change struct {
+	form func(*request) *form
+	// do sends it to the Magnum API, and returns the page that follows.
+	do func(*request, *form) (to string, err error)
+}
+
+// changeTime bounds what a form asks of the cloud.
+const changeTime = 45 * time.Second
+
+// open makes a form with what is known now. If the cloud does not answer, it is what was read
+// before, and the form says so.
+func (c change) open(r *http.Request, v *visitor) (*request, *form, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(r.Context(), changeTime)
+	q := &request{visitor: v, ctx: ctx, id: r.PathValue("id"), group: r.PathValue("group")}
+	var failed error
+	if q.id != "" {
+		if q.now, failed = v.describe(ctx, q.id); failed != nil {
+			q.now = v.cluster.Of(q.id).Look(ctx).Value
+		}
+	}
+	f := c.form(q)
+	if failed != nil {
+		f.trouble = append(f.trouble, frame.Troubles("the cluster", frame.Reading[description]{Err: failed})...)
+		if status(failed) == http.StatusNotFound {
+			f.missing = http.StatusNotFound
+		}
+	}
+	if f.Back == "" {
+		f.Back = "/clusters/" + q.id
+	}
+	return q, f, cancel
+}
+
+// ask shows a form, with what was typed if the session ended meanwhile.
+func (s *Server) ask(w http.ResponseWriter, r *http.Request, v *visitor, c change) {
+	_, f, cancel := c.open(r, v)
+	defer cancel()
+	if typed := v.take(r.URL.Path); typed != nil && f.missing == 0 {
+		f.fill(typed)
+		f.Restored = true
+	}
+	if v.gone.Load() {
+		s.outside(w, r)
+		return
+	}
+	s.showForm(w, r, f, f.missing)
+}
+
+// change does what a form asks for, or shows it again with what is wrong and all that was
+// typed.
+func (s *Server) change(w http.ResponseWriter, r *http.Request, v *visitor, c change) {
+	q, f, cancel := c.open(r, v)
+	defer cancel()
+	f.fill(r.PostForm)
+	if v.gone.Load() {
+		s.outside(w, r)
+		return
+	}
+	if !f.check() {
+		s.showForm(w, r, f, http.StatusUnprocessableEntity)
+		return
+	}
+	to, err := c.do(q, f)
+	if v.gone.Load() {
+		s.outside(w, r)
+		return
+	}
+	if err != nil {
+		s.o.Log.InfoContext(r.Context(), "refused", "user_id", v.userID, "project_id", v.projectID, "path", r.URL.Path, "error", err.Error())
+		s.showForm(w, r, f, told(f, err))
+		return
+	}
+	s.o.Log.InfoContext(r.Context(), "changed", "user_id", v.userID, "project_id", v.projectID, "path", r.URL.Path)
+	v.stale()
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// errTyped says that a form has the mistake already.
+var errTyped = errors.New("something is wrong with the form")
+
+// elsewhere says that somebody else changed what the form is about.
+type elsewhere string
+
+// Error is what has changed.
+func (e elsewhere) Error() string { return string(e) }
+
+// told puts an error into the form and returns the status of the page.
+func told(f *form, err error) int {
+	var other elsewhere
+	switch {
+	case errors.Is(err, errTyped):
+		return http.StatusUnprocessableEntity
+	case errors.As(err, &other):
+		f.Error = string(other)
+		return http.StatusConflict
+	}
+	var refused *refusal
+	if !errors.As(err, &refused) {
+		f.Error = err.Error()
+		return http.StatusBadGateway
+	}
+	if refused.Status >= http.StatusInternalServerError {
+		f.trouble = append(f.trouble, frame.Trouble{What: "the answer of the Magnum API", Why: refused.Detail, Fix: fault.Remedy(err)})
+		f.Error = "Nothing is known to have changed. What you typed is still here."
+		return http.StatusBadGateway
+	}
+	f.place(refused.problem)
+	return refused.Status
+}
+
+func (s *Server) showForm(w http.ResponseWriter, r *http.Request, f *form, code int) {
+	nav := "/clusters"
+	if strings.HasSuffix(r.URL.Path, "/clusters/new") {
+		nav = "/clusters/new"
+	}
+	s.site.Show(w, r, frame.Page{Template: "form", Nav: nav}, frame.View{Title: f.Title, Data: f, Trouble: f.trouble, Final: true, Status: code})
+}

@@ -1,0 +1,137 @@
+package tenant
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clusters"
+	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clustertemplates"
+)
+
+// clusterName is Magnum's rule for names of clusters.
+var clusterName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]*$`)
+
+const longestClusterName = 242
+
+func createForm(q *request) *form {
+	c := q.offer()
+	return &form{Title: "New cluster", Button: "Create the cluster", Back: "/clusters", Intro: c.quota, trouble: c.trouble, Fields: []field{
+		{Name: "name", Label: "Name", Kind: "text", Required: true, Hint: "It begins with a letter; letters, digits, dots, dashes and underscores may follow."},
+		either(field{Name: "cluster_template_id", Label: "Cluster template and Kubernetes version", Required: true, Hint: "It decides the image of the machines and what else you leave empty."}, c.templateOptions(), "Choose one"),
+		{Name: "master_count", Label: "Control plane machines", Kind: "number", Value: "1", Required: true, Least: 1, Hint: "An odd number: 3 go on when one fails, 1 does not."},
+		{Name: "node_count", Label: "Workers", Kind: "number", Value: "1", Required: true},
+		either(field{Name: "master_flavor_id", Label: "Flavor of the control plane"}, c.flavors, "As in the template"),
+		either(field{Name: "flavor_id", Label: "Flavor of the workers"}, c.flavors, "As in the template"),
+		either(field{Name: "fixed_network", Label: "Network", Hint: "Empty is the template's, or a new one."}, c.networks, "As in the template, or a new one"),
+		either(field{Name: "keypair", Label: "Key pair", Hint: "For SSH to the machines."}, c.keypairs, "None, or the template's"),
+		{Name: "labels", Label: "Labels", Kind: "area", Hint: "One key=value in each line, over those of the template."},
+	}}
+}
+
+// create sends a new cluster.
+func create(q *request, f *form) (string, error) {
+	labels := f.labels("labels")
+	name := f.value("name")
+	if !clusterName.MatchString(name) {
+		f.wrong("name", "A name begins with a letter, and has letters, digits, dots, dashes and underscores.")
+	} else if len(name) > longestClusterName {
+		f.wrong("name", fmt.Sprintf("This has %d characters; %d is the most.", len(name), longestClusterName))
+	}
+	if n := f.number("master_count"); n != nil && *n%2 == 0 {
+		f.wrong("master_count", "This must be odd, so that a majority is left when one fails.")
+	}
+	if len(f.Wrong()) > 0 {
+		return "", errTyped
+	}
+	c, err := q.api()
+	if err != nil {
+		return "", err
+	}
+	merge := len(labels) > 0
+	o := clusters.CreateOpts{Name: name, ClusterTemplateID: f.value("cluster_template_id"), MasterCount: f.number("master_count"), NodeCount: f.number("node_count"),
+		MasterFlavorID: f.value("master_flavor_id"), FlavorID: f.value("flavor_id"), FixedNetwork: f.value("fixed_network"), Keypair: f.value("keypair"), Labels: labels}
+	if merge {
+		o.MergeLabels = &merge
+	}
+	id, err := clusters.Create(q.ctx, c, o).Extract()
+	if err != nil {
+		return "", q.failed("the Magnum API", err)
+	}
+	return "/clusters/" + id, nil
+}
+
+// labels reads lines of key=value.
+func (f *form) labels(name string) map[string]string {
+	labels := map[string]string{}
+	for line := range strings.SplitSeq(f.value(name), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if key = strings.TrimSpace(key); !ok || key == "" {
+			f.wrong(name, fmt.Sprintf("The line %q is not key=value.", line))
+			continue
+		}
+		labels[key] = strings.TrimSpace(value)
+	}
+	return labels
+}
+
+// upgradeForm offers the other templates, and says what an upgrade replaces.
+func upgradeForm(q *request) *form {
+	c := q.offer()
+	var others []option
+	for _, o := range c.templateOptions() {
+		if o.Value != q.now.ClusterTemplateID {
+			others = append(others, o)
+		}
+	}
+	f := &form{Title: "Upgrade " + q.name(), Button: "Upgrade the cluster", LossTitle: "What is replaced", trouble: c.trouble, Fields: []field{
+		either(field{Name: "cluster_template", Label: "New cluster template and Kubernetes version", Required: true, Hint: "Kubernetes goes up one minor version at a time, and never down."}, others, "Choose one"),
+		{Name: "seen", Kind: "hidden", Value: q.now.ClusterTemplateID},
+	}}
+	f.Intro = "The cluster has Kubernetes " + cmp.Or(q.now.COEVersion, "of a version that is not known yet") + ", by the template " + templateName(c.templates, q.now.ClusterTemplateID) + "."
+	for _, g := range q.now.Groups {
+		switch {
+		case g.IsDefault && g.Role == "master":
+			f.Loss = append(f.Loss, fmt.Sprintf("%s: %s, one after the other. With one machine the API is away meanwhile.", g.Name, machines(g.NodeCount)))
+		case g.IsDefault:
+			f.Loss = append(f.Loss, fmt.Sprintf("%s: %s, one after the other. Their pods move to other machines, what is on their own disks is lost.", g.Name, machines(g.NodeCount)))
+		default:
+			f.Loss = append(f.Loss, fmt.Sprintf("%s: nothing now. Its %s keep the image of the group.", g.Name, machines(g.NodeCount)))
+		}
+	}
+	return f
+}
+
+func templateName(all []clustertemplates.ClusterTemplate, id string) string {
+	for _, t := range all {
+		if t.UUID == id {
+			return t.Name
+		}
+	}
+	return id
+}
+
+func machines(n int) string {
+	if n == 1 {
+		return "1 machine"
+	}
+	return fmt.Sprintf("%d machines", n)
+}
+
+func upgrade(q *request, f *form) (string, error) {
+	if seen := f.value("seen"); q.now.UUID != "" && seen != q.now.ClusterTemplateID {
+		f.get("seen").Value = q.now.ClusterTemplateID
+		return "", elsewhere("Somebody else has changed the template of this cluster since you opened this page. Look at it again before you upgrade.")
+	}
+	c, err := q.api()
+	if err != nil {
+		return "", err
+	}
+	_, err = clusters.Upgrade(q.ctx, c, q.id, clusters.UpgradeOpts{ClusterTemplate: f.value("cluster_template")}).Extract()
+	return "/clusters/" + q.id, q.failed("the Magnum API", err)
+}

@@ -1,0 +1,127 @@
+package tenant
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clusters"
+	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/nodegroups"
+)
+
+// found is the node group of the address.
+func (q *request) found() nodegroups.NodeGroup {
+	for _, g := range q.now.Groups {
+		if g.UUID == q.group || g.Name == q.group {
+			return g
+		}
+	}
+	return nodegroups.NodeGroup{UUID: q.group}
+}
+
+// missing is set for a group that is not there although the cluster is known.
+func (q *request) missing(g nodegroups.NodeGroup) int {
+	if q.now.UUID != "" && g.Name == "" {
+		return 404
+	}
+	return 0
+}
+
+func resizeForm(q *request) *form {
+	g := q.found()
+	name := cmp.Or(g.Name, q.group)
+	f := &form{Title: "Resize " + name + " of " + q.name(), Button: "Resize", missing: q.missing(g), LossTitle: "What changes", Fields: []field{
+		{Name: "node_count", Label: "Machines", Kind: "number", Required: true, Value: strconv.Itoa(g.NodeCount), Hint: bounds(g)},
+		{Name: "seen", Kind: "hidden", Value: strconv.Itoa(g.NodeCount)},
+	}}
+	if g.Role == "master" {
+		f.Fields[0].Least, f.Fields[0].Hint = 1, "An odd number: 3 go on when one fails, 1 does not."
+	}
+	f.Intro = fmt.Sprintf("The group has %s of the flavor %s.", machines(g.NodeCount), cmp.Or(g.FlavorID, "of the template"))
+	f.Loss = []string{"With fewer machines, Cluster API chooses those that go. Their pods move, what is on their own disks is lost."}
+	return f
+}
+
+func bounds(g nodegroups.NodeGroup) string {
+	if g.MaxNodeCount != nil && *g.MaxNodeCount > 0 {
+		return fmt.Sprintf("Between %d and %d.", g.MinNodeCount, *g.MaxNodeCount)
+	}
+	return fmt.Sprintf("At least %d.", g.MinNodeCount)
+}
+
+// resize changes the size that was seen, and no other: two who add one machine want two more.
+func resize(q *request, f *form) (string, error) {
+	g, to := q.found(), "/clusters/"+q.id
+	if seen := f.value("seen"); g.Name != "" && seen != strconv.Itoa(g.NodeCount) {
+		f.get("seen").Value = strconv.Itoa(g.NodeCount)
+		return "", elsewhere(fmt.Sprintf("Somebody else has changed this group since you opened this page: it has %s now. Send the form again if you still want your number.", machines(g.NodeCount)))
+	}
+	c, err := q.api()
+	if err != nil {
+		return "", err
+	}
+	_, err = clusters.Resize(q.ctx, c, q.id, clusters.ResizeOpts{NodeCount: f.number("node_count"), NodeGroup: q.group}).Extract()
+	return to, q.failed("the Magnum API", err)
+}
+
+func groupForm(q *request) *form {
+	c := q.offer()
+	return &form{Title: "New node group of " + q.name(), Button: "Create the node group", Intro: c.quota, trouble: c.trouble, Fields: []field{
+		{Name: "name", Label: "Name", Kind: "text", Required: true, Hint: "Letters, digits and dashes; it begins with a letter."},
+		{Name: "node_count", Label: "Machines", Kind: "number", Required: true, Value: "1"},
+		either(field{Name: "flavor_id", Label: "Flavor"}, c.flavors, "As the cluster's workers"),
+		{Name: "min_node_count", Label: "Least machines", Kind: "number", Value: "0", Hint: "For the autoscaler, and the least that you can resize to."},
+		{Name: "max_node_count", Label: "Most machines", Kind: "number", Least: 1, Hint: "Empty has no limit."},
+		{Name: "labels", Label: "Labels", Kind: "area", Hint: "One key=value in each line, over those of the cluster."},
+	}}
+}
+
+func createGroup(q *request, f *form) (string, error) {
+	o := nodegroups.CreateOpts{Name: f.value("name"), NodeCount: f.number("node_count"), FlavorID: f.value("flavor_id"), MaxNodeCount: f.number("max_node_count"), Labels: f.labels("labels")}
+	if least := f.number("min_node_count"); least != nil {
+		o.MinNodeCount = *least
+	}
+	if o.NodeCount != nil && *o.NodeCount < o.MinNodeCount {
+		f.wrong("node_count", fmt.Sprintf("This is less than the least, which is %d.", o.MinNodeCount))
+	}
+	if o.MaxNodeCount != nil && o.NodeCount != nil && *o.NodeCount > *o.MaxNodeCount {
+		f.wrong("node_count", fmt.Sprintf("This is more than the most, which is %d.", *o.MaxNodeCount))
+	}
+	if len(f.Wrong()) > 0 {
+		return "", errTyped
+	}
+	if merge := len(o.Labels) > 0; merge {
+		o.MergeLabels = &merge
+	}
+	c, err := q.api()
+	if err != nil {
+		return "", err
+	}
+	_, err = nodegroups.Create(q.ctx, c, q.id, o).Extract()
+	return "/clusters/" + q.id, q.failed("the Magnum API", err)
+}
+
+func deleteGroupForm(q *request) *form {
+	g := q.found()
+	name := cmp.Or(g.Name, q.group)
+	return &form{Title: "Delete the node group " + name + " of " + q.name(), Button: "Delete the node group", Danger: true, missing: q.missing(g), LossTitle: "What will be lost",
+		Loss:   []string{machines(g.NodeCount) + " of this group, and what is on their own disks.", "Pods that fit on no other machine wait until there is one."},
+		Fields: []field{{Name: "confirm", Label: "Type the name of the group to delete it", Kind: "text", Required: true, Hint: "The name is " + name + "."}, {Name: "seen", Kind: "hidden", Value: strconv.Itoa(g.NodeCount)}}}
+}
+
+func removeGroup(q *request, f *form) (string, error) {
+	g := q.found()
+	if name := cmp.Or(g.Name, q.group); f.value("confirm") != name {
+		f.wrong("confirm", "This is not the name of the group.")
+		return "", errTyped
+	}
+	if g.Name != "" && f.value("seen") != strconv.Itoa(g.NodeCount) {
+		f.get("seen").Value = strconv.Itoa(g.NodeCount)
+		return "", elsewhere(fmt.Sprintf("Somebody else has changed this group since you opened this page: it has %s now. Send the form again if you still want to delete it.", machines(g.NodeCount)))
+	}
+	c, err := q.api()
+	if err != nil {
+		return "", err
+	}
+	return "/clusters/" + q.id, q.failed("the Magnum API", nodegroups.Delete(q.ctx, c, q.id, q.group).ExtractErr())
+}

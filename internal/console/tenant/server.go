@@ -1,0 +1,162 @@
+// Package tenant is the console for tenants of a cloud: their clusters in a browser. Who signs
+// in does so at Keystone, and may do here what the token may do: the console has no rights of
+// its own. It changes clusters by the Magnum API alone, and asks Nova, Neutron and Glance only
+// for what a form can offer.
+package tenant
+
+import (
+	"context"
+	"embed"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/console/guard"
+)
+
+//go:embed templates
+var templates embed.FS
+
+// Options are the parts of a Server.
+type Options struct {
+	// Keystone is its address, with or without /v3.
+	Keystone string
+	// Magnum is the address of the Magnum API; empty is that of the token's catalog.
+	Magnum string
+	// Region and Interface choose endpoints of the catalog.
+	Region, Interface string
+	// HTTP asks the cloud.
+	HTTP http.Client
+	// Domain is what the page of signing in proposes for a user and a project.
+	Domain string
+	// Public is the address of the console for browsers; nil is that of each request.
+	Public *url.URL
+	// TLS says that the console itself serves HTTPS.
+	TLS bool
+	// Log gets who signs in and what is changed.
+	Log *slog.Logger
+	// Now is the clock of sessions; nil is the system's.
+	Now func() time.Time
+}
+
+// Server is the console. It is a handler.
+type Server struct {
+	o        Options
+	ctx      context.Context // readings go on without the request that began them
+	site     *frame.Site
+	sessions *guard.Sessions[*visitor]
+	handler  http.Handler
+}
+
+// New returns a console that works as long as ctx lasts.
+func New(ctx context.Context, o Options) (*Server, error) {
+	s := &Server{o: o, ctx: ctx}
+	var err error
+	s.site, err = frame.New(ctx, frame.Options{Pages: templates, Names: []string{"clusters", "cluster", "form", "enter", "refused"},
+		Menu: []frame.Entry{{Path: "/clusters", Name: "Clusters"}, {Path: "/clusters/new", Name: "New cluster"}}, Visitor: s.shown,
+		Open: func(r *http.Request) bool { return s.session(r) != nil }})
+	if err != nil {
+		return nil, err
+	}
+	s.sessions = guard.NewSessions[*visitor](guard.SessionOptions{Cookie: "slipway-tenant", Public: o.Public, TLS: o.TLS, Refuse: s.site.Refuse, Now: o.Now})
+	s.handler = s.sessions.Keep(s.routes())
+	return s, nil
+}
+
+// ServeHTTP serves the console.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// How often an open page looks for news.
+const pace = 2 * time.Second
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /assets/", s.site)
+	mux.HandleFunc("GET /healthcheck", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("OK\n")) })
+	mux.Handle("GET /{$}", http.RedirectHandler("/clusters", http.StatusSeeOther))
+	mux.HandleFunc("GET /enter", func(w http.ResponseWriter, r *http.Request) { s.enterPage(w, r, signIn{}, http.StatusOK) })
+	mux.HandleFunc("POST /enter", s.enter)
+	mux.HandleFunc("POST /leave", s.leave)
+	mux.HandleFunc("POST /again", s.inside(s.again))
+	mux.HandleFunc("GET /clusters", s.page(frame.Page{Template: "clusters", Nav: "/clusters", Every: pace, View: s.list}))
+	mux.HandleFunc("GET /clusters/{id}", s.page(frame.Page{Template: "cluster", Nav: "/clusters", Every: pace, View: s.describe}))
+	mux.HandleFunc("POST /clusters/{id}/kubeconfig", s.inside(s.kubeconfig))
+	for path, c := range changes() {
+		mux.HandleFunc("GET "+path, s.inside(func(w http.ResponseWriter, r *http.Request, v *visitor) { s.ask(w, r, v, c) }))
+		mux.HandleFunc("POST "+path, s.inside(func(w http.ResponseWriter, r *http.Request, v *visitor) { s.change(w, r, v, c) }))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.site.Refuse(w, r, http.StatusNotFound, "The console has no such page.")
+	})
+	return mux
+}
+
+// changes are the forms by the address of their page.
+func changes() map[string]change {
+	return map[string]change{
+		"/clusters/new":                        {form: createForm, do: create},
+		"/clusters/{id}/upgrade":               {form: upgradeForm, do: upgrade},
+		"/clusters/{id}/rotate":                {form: rotateForm, do: rotate},
+		"/clusters/{id}/delete":                {form: deleteForm, do: remove},
+		"/clusters/{id}/groups/new":            {form: groupForm, do: createGroup},
+		"/clusters/{id}/groups/{group}/resize": {form: resizeForm, do: resize},
+		"/clusters/{id}/groups/{group}/delete": {form: deleteGroupForm, do: removeGroup},
+	}
+}
+
+// shown is what the frame shows of who looks.
+func (s *Server) shown(r *http.Request) frame.Visitor {
+	session := s.sessions.Of(r)
+	if session == nil {
+		return frame.Visitor{}
+	}
+	return frame.Visitor{Environment: session.Value.project, Who: session.Value.user, CSRF: session.CSRF}
+}
+
+// session is the session of a request. It ends when the cloud does not take the token any
+// more.
+func (s *Server) session(r *http.Request) *guard.Session[*visitor] {
+	session := s.sessions.Of(r)
+	if session == nil || session.Value.gone.Load() {
+		return nil
+	}
+	return session
+}
+
+// inside lets those in who are signed in; others sign in first, and keep what they typed.
+func (s *Server) inside(next func(http.ResponseWriter, *http.Request, *visitor)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		session := s.session(r)
+		if session == nil {
+			s.outside(w, r)
+			return
+		}
+		if r.Method == http.MethodPost && !session.Own(r) {
+			s.site.Refuse(w, r, http.StatusForbidden, "The form is not of this session. Go back, load the page again, and repeat what you did.")
+			return
+		}
+		s.sessions.Admit(r)
+		next(w, r, session.Value)
+	}
+}
+
+// page is a page of those who are signed in.
+func (s *Server) page(p frame.Page) http.HandlerFunc {
+	return s.inside(func(w http.ResponseWriter, r *http.Request, _ *visitor) { s.site.Serve(w, r, p) })
+}
+
+// visitor is whose page a view is of; inside has let the request in.
+func (s *Server) visitor(at frame.Look) *visitor {
+	if session := s.sessions.Of(at.Request); session != nil {
+		return session.Value
+	}
+	return nil
+}
+
+// again has everything read anew, and goes back to the page.
+func (s *Server) again(w http.ResponseWriter, r *http.Request, v *visitor) {
+	v.stale()
+	http.Redirect(w, r, frame.Local(r.PostFormValue("page")).String(), http.StatusSeeOther)
+}

@@ -1,0 +1,209 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clusters"
+	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/nodegroups"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// visitor is somebody who has signed in, with a token and what was read by it. Nobody else
+// sees any of it.
+type visitor struct {
+	o        *Options
+	provider *gophercloud.ProviderClient
+	// gone is set when the cloud does not take the token any more.
+	gone atomic.Bool
+
+	user, userID       string
+	project, projectID string
+
+	clusters *frame.Watch[[]clusters.Cluster]
+	cluster  *frame.Family[description]
+
+	mu     sync.Mutex
+	magnum *gophercloud.ServiceClient
+	kept   map[string]url.Values
+}
+
+// How old what a page shows may be, and how many clusters are remembered.
+const (
+	everyList     = 5 * time.Second
+	everyCluster  = 3 * time.Second
+	mostDescribed = 16
+)
+
+func (v *visitor) watch(ctx context.Context) {
+	v.clusters = frame.NewWatch(ctx, everyList, v.listClusters)
+	v.cluster = frame.NewFamily(mostDescribed, func(id string) *frame.Watch[description] {
+		return frame.NewWatch(ctx, everyCluster, func(ctx context.Context) (description, error) { return v.describe(ctx, id) })
+	})
+}
+
+// stale has everything read anew when somebody looks.
+func (v *visitor) stale() {
+	v.clusters.Stale()
+	v.cluster.Each((*frame.Watch[description]).Stale)
+}
+
+// keep remembers what was typed in a form until its page is opened, once.
+func (v *visitor) keep(path string, fields []pair) {
+	form := url.Values{}
+	for _, f := range fields {
+		form.Add(strings.TrimPrefix(f.Name, keptPrefix), f.Value)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.kept = map[string]url.Values{path: form}
+}
+
+func (v *visitor) take(path string) url.Values {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	form := v.kept[path]
+	delete(v.kept, path)
+	return form
+}
+
+// microversion has node groups, upgrades and counts of zero; Magnum has it since 2020.
+const microversion = "1.10"
+
+// api is the client of the Magnum API.
+func (v *visitor) api() (*gophercloud.ServiceClient, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.magnum != nil {
+		return v.magnum, nil
+	}
+	c := &gophercloud.ServiceClient{ProviderClient: v.provider, Endpoint: strings.TrimSuffix(strings.TrimSuffix(v.o.Magnum, "/"), "/v1") + "/v1/", Type: "container-infra"}
+	if v.o.Magnum == "" {
+		var err error
+		if c, err = openstack.NewContainerInfraV1(v.provider, v.endpoint()); err != nil {
+			return nil, v.failed("the Magnum API", err)
+		}
+	}
+	c.Microversion = microversion
+	v.magnum = c
+	return c, nil
+}
+
+func (v *visitor) endpoint() gophercloud.EndpointOpts {
+	return gophercloud.EndpointOpts{Region: v.o.Region, Availability: gophercloud.Availability(v.o.Interface)}
+}
+
+// problem is why the cloud did not do something.
+type problem struct {
+	Status      int
+	Detail, Fix string
+}
+
+// explain is what the cloud says in an error, in its own words.
+func explain(err error) problem {
+	var answer gophercloud.ErrUnexpectedResponseCode
+	var none *gophercloud.ErrEndpointNotFound
+	var network *url.Error
+	switch {
+	case errors.As(err, &answer):
+		p := problem{Status: answer.Actual, Detail: cloud.Message(answer.Body)}
+		if p.Detail == "" {
+			p.Detail = fmt.Sprintf("the answer was %d %s", p.Status, http.StatusText(p.Status))
+		}
+		switch {
+		case p.Status == http.StatusForbidden:
+			p.Fix = "ask your cloud's operator for a role that allows this"
+		case p.Status >= http.StatusInternalServerError:
+			p.Fix = "try again later; if this stays, tell your cloud's operator"
+		}
+		return p
+	case errors.As(err, &none):
+		return problem{Status: http.StatusBadGateway, Detail: "the cloud's catalog has no endpoint of this service", Fix: "ask your cloud's operator if the service exists"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return problem{Status: http.StatusBadGateway, Detail: "there was no answer in time", Fix: "try again later; if this stays, tell your cloud's operator"}
+	case errors.As(err, &network): // without its address, which may be long
+		return problem{Status: http.StatusBadGateway, Detail: "no connection: " + network.Err.Error(), Fix: "try again later; if this stays, tell your cloud's operator"}
+	}
+	return problem{Status: http.StatusBadGateway, Detail: err.Error()}
+}
+
+// failed is an error of the cloud for the one who looks.
+func (v *visitor) failed(object string, err error) error {
+	if err == nil {
+		return nil
+	}
+	p := explain(err)
+	if p.Status == http.StatusUnauthorized {
+		v.gone.Store(true)
+	}
+	return fault.New(object, &refusal{p, err}, p.Fix)
+}
+
+// refusal is a problem that can be told by its status.
+type refusal struct {
+	problem
+	cause error
+}
+
+// Error is what the cloud says.
+func (r *refusal) Error() string { return r.Detail }
+
+// Unwrap is the error of the library.
+func (r *refusal) Unwrap() error { return r.cause }
+
+// status is that of the cloud's answer in an error; 0 if there was none.
+func status(err error) int {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r.Status
+	}
+	return 0
+}
+
+func (v *visitor) listClusters(ctx context.Context) ([]clusters.Cluster, error) {
+	c, err := v.api()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := clusters.ListDetail(c, nil).AllPages(ctx)
+	if err != nil {
+		return nil, v.failed("the Magnum API", err)
+	}
+	all, err := clusters.ExtractClusters(pages)
+	return all, v.failed("the Magnum API", err)
+}
+
+// description is a cluster with its node groups.
+type description struct {
+	clusters.Cluster
+	Groups []nodegroups.NodeGroup
+}
+
+func (v *visitor) describe(ctx context.Context, id string) (description, error) {
+	c, err := v.api()
+	if err != nil {
+		return description{}, err
+	}
+	found, err := clusters.Get(ctx, c, id).Extract()
+	if err != nil {
+		return description{}, v.failed("the Magnum API", err)
+	}
+	pages, err := nodegroups.List(c, found.UUID, nodegroups.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return description{}, v.failed("the Magnum API", err)
+	}
+	groups, err := nodegroups.ExtractNodeGroups(pages)
+	return description{*found, groups}, v.failed("the Magnum API", err)
+}
