@@ -78,6 +78,7 @@ func TestARunIsRecorded(t *testing.T) {
 				interrupted bool
 				want        Outcome
 			}{{nil, false, Succeeded}, {context.Canceled, true, Interrupted}} {
+				time.Sleep(2 * time.Millisecond) // runs of one millisecond have no order
 				begin(t, store, r, "slipway down")
 				if err := r.End(t.Context(), 0, end.err, end.interrupted); err != nil || one().Outcome != end.want {
 					t.Errorf("%v: %+v, want %s", err, one(), end.want)

@@ -30,11 +30,13 @@ func TestTables(t *testing.T) {
 	long := "Quota exceeded for cores: " + strings.Repeat("x", 200)
 	list := printed(t, listTable([]workload.Summary{
 		{Namespace: "shop", Name: "shop", MadeBy: workload.Ours, Phase: "Available", Version: "v1.34.4", ControlPlane: clusterapi.Count{Ready: 3, Wanted: 3}, Workers: clusterapi.Count{Ready: 2, Wanted: 2}, Created: now.Add(-time.Hour), Ready: true},
+		{Namespace: "magnum-2", Name: "web-7hx2k", Tenant: &workload.Tenant{Name: "web"}, MadeBy: workload.Magnum, Phase: "Provisioning", Created: now.Add(-time.Minute), Cause: long, Reason: "quota-compute"},
 		{Namespace: "magnum-1", Name: "k8s", MadeBy: workload.Magnum, Phase: "Provisioning", Workers: clusterapi.Count{Wanted: 1}, Created: now.Add(-time.Minute), Cause: long},
 	}, now))
 	want := "NAME  NAMESPACE  MADE BY  PHASE         VERSION  CONTROL PLANE  WORKERS  AGE  CAUSE\n" +
 		"shop  shop       slipway  Available     v1.34.4  3/3            2/2      60m\n" +
-		"k8s   magnum-1   magnum   Provisioning           0/0            0/1      60s  " + long[:31] + "…"
+		"web   magnum-2   magnum   Provisioning           0/0            0/0      60s  quota-compute\n" +
+		"k8s   magnum-1   magnum   Provisioning           0/0            0/1      60s  " + long[:31] + "…\nfor causes in full: slipway why NAME"
 	if list != want {
 		t.Errorf("listed as\n%s\nwant\n%s", list, want)
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -24,7 +25,8 @@ func newList(streams ui.Streams) *cobra.Command {
 		Short: "List the workload clusters, including those of the Magnum API",
 		Long: `Lists all workload clusters of the management cluster, however they were created, with
 the first cause if something of one is not well. It asks the cloud, once per project, and
-the clusters themselves, as slipway why does, but reads no consoles.`,
+the clusters themselves, as slipway why does, but reads no consoles. Clusters of the Magnum
+API have their name there.`,
 		Example: `  slipway cluster list
   slipway cluster list -o json | jq -r '.[] | select(.ready | not) | .cause'`,
 		Args: cobra.NoArgs,
@@ -51,8 +53,15 @@ func (o listOptions) run(ctx context.Context, streams ui.Streams) error {
 func listTable(list []workload.Summary, now time.Time) ui.Table {
 	table := ui.Table{Header: []string{"NAME", "NAMESPACE", "MADE BY", "PHASE", "VERSION", "CONTROL PLANE", "WORKERS", "AGE", "CAUSE"}, Fit: ui.Terminal}
 	for _, c := range list {
-		table.Rows = append(table.Rows, []string{c.Name, c.Namespace, string(c.MadeBy), c.Phase, c.Version, c.ControlPlane.String(), c.Workers.String(),
-			duration.HumanDuration(now.Sub(c.Created)), c.Cause})
+		name, why := c.Name, cmp.Or(c.Reason, c.Cause)
+		if c.Tenant != nil {
+			name = c.Tenant.Name
+		}
+		if why != "" && table.Footer == nil {
+			table.Footer = []string{"for causes in full: slipway why NAME"}
+		}
+		table.Rows = append(table.Rows, []string{name, c.Namespace, string(c.MadeBy), c.Phase, c.Version, c.ControlPlane.String(), c.Workers.String(),
+			duration.HumanDuration(now.Sub(c.Created)), why})
 	}
 	if len(list) == 0 {
 		table.Footer = []string{"there are no workload clusters; create one with: slipway cluster create NAME"}
