@@ -113,6 +113,8 @@ func TestObjects(t *testing.T) {
 }
 
 // TestAlertsFireAndEnd by Prometheus' own tool, which `make prometheus` gets from Debian.
+//
+// proves: F53
 func TestAlertsFireAndEnd(t *testing.T) {
 	t.Parallel()
 	folder := os.Getenv("SLIPWAY_PROMETHEUS")

@@ -28,6 +28,8 @@ import (
 // server, with no right but what the stack gives. The rules are loaded, and their metrics
 // are those that kube-state-metrics and node-exporter serve. Alerts go from Prometheus to
 // Alertmanager, and are seen through the API server.
+//
+// proves: F44, F53
 func TestMonitoring(t *testing.T) {
 	w := newWorld(t)
 	leader := &atomic.Bool{}

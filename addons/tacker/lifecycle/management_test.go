@@ -44,13 +44,18 @@ func established(t *testing.T, w *world, objects []*unstructured.Unstructured) {
 			continue
 		}
 		kinds++
-		now, err := definitions.Get(t.Context(), o.GetName(), metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		conditions, _, _ := unstructured.NestedSlice(now.Object, "status", "conditions")
-		if !slices.ContainsFunc(conditions, func(c any) bool { m := c.(map[string]any); return m["type"] == "Established" && m["status"] == "True" }) {
-			t.Errorf("%s is not established", o.GetName())
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) { // an API server does so soon, not at once
+			now, err := definitions.Get(t.Context(), o.GetName(), metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			conditions, _, _ := unstructured.NestedSlice(now.Object, "status", "conditions")
+			if slices.ContainsFunc(conditions, func(c any) bool { m := c.(map[string]any); return m["type"] == "Established" && m["status"] == "True" }) {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s is not established", o.GetName())
+			}
 		}
 	}
 	if kinds < 20 {
