@@ -124,9 +124,9 @@ func TestTheConsoleIsForThisMachineOnly(t *testing.T) {
 		args []string
 		want string
 	}{
-		"all addresses":     {[]string{"console", "serve", "--listen", ":8600"}, "the console is for this machine only"},
+		"all addresses":     {[]string{"console", "serve", "--listen", ":8600"}, "this is for your machine only"},
 		"another address":   {[]string{"console", "serve", "--listen", "192.0.2.1:8600"}, "for another machine use ssh -L"},
-		"a name":            {[]string{"console", "serve", "--listen", "example.org:8600"}, "for this machine only"},
+		"a name":            {[]string{"console", "serve", "--listen", "example.org:8600"}, "for your machine only"},
 		"no port":           {[]string{"console", "serve", "--listen", "127.0.0.1"}, "missing port"},
 		"no file":           {[]string{"console", "serve", "--events", "/nowhere"}, "no such file"},
 		"a file of text":    {[]string{"console", "serve", "--events", empty}, "it has no events"},

@@ -2,15 +2,13 @@ package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/listen"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/console"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -53,7 +51,7 @@ writes. That needs no environment file.`,
 }
 
 func (o serveOptions) run(ctx context.Context, streams ui.Streams) error {
-	if err := loopback(o.listen); err != nil {
+	if err := listen.Loopback(o.listen); err != nil {
 		return err
 	}
 	s, name, err := o.sources(ctx)
@@ -79,46 +77,7 @@ func (o serveOptions) run(ctx context.Context, streams ui.Streams) error {
 	}
 	fmt.Fprintf(streams.Err, "the console of %s; this link opens one session, Ctrl-C ends the console:\n", name)
 	fmt.Fprintln(streams.Out, address+handler.Link())
-	return serve(ctx, listener, handler)
-}
-
-const (
-	// patience is how long a browser may take to send the head of a request.
-	patience = 10 * time.Second
-	// ending is how long open requests may take to finish.
-	ending = 3 * time.Second
-)
-
-// serve serves until ctx ends, which is how the console is meant to end.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
-		BaseContext: func(net.Listener) context.Context { return ctx }}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("serving the console: %w", err)
-	case <-ctx.Done():
-	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)
-	defer cancel()
-	if server.Shutdown(last) != nil {
-		server.Close()
-	}
-	return nil
-}
-
-// loopback refuses addresses that other machines could reach.
-func loopback(address string) error {
-	const fix = "give 127.0.0.1:PORT, [::1]:PORT or localhost:PORT; for another machine use ssh -L"
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return fault.Usage("--listen "+address, err, fix)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fault.Usage("--listen "+address, errors.New("the console is for this machine only"), fix)
-	}
-	return nil
+	return listen.Browser(ctx, listener, handler)
 }
 
 // sources are what the console shows, and the name of the environment. A file of events alone

@@ -120,28 +120,3 @@ func (f *forwarder) answers(ctx context.Context) error {
 	}
 	return nil
 }
-
-const (
-	// patience is how long a browser may take to send the head of a request.
-	patience = 10 * time.Second
-	// ending is how long open requests may take to finish.
-	ending = 3 * time.Second
-)
-
-// serve serves until ctx ends, which is how it is meant to end.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience, IdleTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("serving: %w", err)
-	case <-ctx.Done():
-	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)
-	defer cancel()
-	if server.Shutdown(last) != nil {
-		server.Close()
-	}
-	return nil
-}

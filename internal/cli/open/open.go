@@ -3,7 +3,6 @@ package open
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/alerts"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/listen"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -61,7 +61,7 @@ The port is for this machine only. Other sites in your browser are refused.`,
 }
 
 func (o options) run(ctx context.Context, streams ui.Streams, program string) error {
-	if err := loopback(o.listen); err != nil {
+	if err := listen.Loopback(o.listen); err != nil {
 		return err
 	}
 	seed, loaded, err := target.OpenSeed(ctx, o.from)
@@ -107,18 +107,5 @@ func (o options) forward(ctx context.Context, streams ui.Streams, client kuberne
 			fmt.Fprintf(streams.Err, "notice: no browser was opened: %v\n", err)
 		}
 	}
-	return serve(ctx, listener, handler)
-}
-
-// loopback refuses addresses that other machines could reach.
-func loopback(address string) error {
-	const fix = "give 127.0.0.1:PORT, [::1]:PORT or localhost:PORT; for another machine use ssh -L"
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return fault.Usage("--listen "+address, err, fix)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fault.Usage("--listen "+address, errors.New("what it leads to is for this machine only"), fix)
-	}
-	return nil
+	return listen.Browser(ctx, listener, handler)
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-sh/slipway/internal/cli/listen"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -149,7 +150,7 @@ func TestWhatIsNotThere(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "not on the management cluster") || !strings.Contains(fault.Remedy(err), "spec.monitoring") {
 		t.Errorf("%v, remedy %q", err, fault.Remedy(err))
 	}
-	if err := loopback("0.0.0.0:9090"); fault.ExitCode(err) != fault.ExitUsage {
+	if err := listen.Loopback("0.0.0.0:9090"); fault.ExitCode(err) != fault.ExitUsage {
 		t.Errorf("all addresses: %v", err)
 	}
 }
