@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/slipway-sh/slipway/internal/cli"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -31,7 +32,10 @@ func main() {
 		os.Exit(int(fault.ExitInterrupted)) // the second does not ask
 	}()
 	streams := ui.SystemStreams()
-	klog.SetLogger(cli.ClientLog(streams)) // the library keeps it for the whole process
+	// The libraries keep them for the whole process. Without its own, controller-runtime
+	// prints a stack trace to whoever runs a command for more than 30 seconds.
+	klog.SetLogger(cli.ClientLog(streams))
+	log.SetLogger(cli.ClientLog(streams))
 	err := cli.Run(ctx, streams, os.Args[1:])
 	os.Exit(int(cli.Report(streams, err)))
 }

@@ -94,9 +94,17 @@ type Tacker struct {
 	packages []*Package
 }
 
-// New makes one whose VIM is an API server, with an account of its own there. It stands in
-// for the kubelet too: Pods run as soon as they exist.
+// New makes one whose VIM is an API server without nodes. It stands in for the kubelet too:
+// Pods run as soon as they exist.
 func New(t *testing.T, config *rest.Config, kubeconfig []byte) *Tacker {
+	t.Helper()
+	k := WithNodes(t, config, kubeconfig)
+	k.pods(t)
+	return k
+}
+
+// WithNodes makes one whose VIM is a cluster, with an account of its own there.
+func WithNodes(t *testing.T, config *rest.Config, kubeconfig []byte) *Tacker {
 	t.Helper()
 	config = rest.CopyConfig(config)
 	config.QPS = -1
@@ -113,7 +121,6 @@ func New(t *testing.T, config *rest.Config, kubeconfig []byte) *Tacker {
 		t.Fatal(err)
 	}
 	k.token = k.account(t)
-	k.pods(t)
 	return k
 }
 
