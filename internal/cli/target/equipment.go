@@ -78,6 +78,11 @@ func (t *Target) equipment(projectID string, bring bool) (stacks.Equipment, erro
 			return e, err
 		}
 	}
+	if c := spec.Console; c != nil && c.TLS != nil {
+		if e.Console.Certificate, e.Console.Key, err = certificate("spec.console.tls", c.TLS); err != nil {
+			return e, err
+		}
+	}
 	if b := spec.Backup; b != nil && b.Schedule != nil {
 		if e.Backup, err = scheduled(t.Loaded, strings.Join(e.Authorities, "\n")); err != nil {
 			return e, err
@@ -108,7 +113,7 @@ func magnumFiles(m *config.Magnum) (stacks.MagnumFiles, error) {
 	files.Policy, wrong[0] = rules(m.PolicyFile)
 	files.Templates, wrong[1] = templates(m.TemplatesFile)
 	if m.TLS != nil {
-		files.Certificate, files.Key, wrong[2] = certificate(m.TLS)
+		files.Certificate, files.Key, wrong[2] = certificate("spec.magnum.tls", m.TLS)
 	}
 	return files, errors.Join(wrong[:]...)
 }
@@ -126,14 +131,14 @@ func rules(path config.File) (string, error) {
 }
 
 // certificate reads a certificate and the key that must go with it.
-func certificate(pair *config.KeyPair) (certificate, key string, err error) {
+func certificate(at string, pair *config.KeyPair) (certificate, key string, err error) {
 	certificate, noCertificate := read(pair.CertificateFile)
 	key, noKey := read(pair.KeyFile)
 	if err := errors.Join(noCertificate, noKey); err != nil {
 		return "", "", err
 	}
 	if _, err := tls.X509KeyPair([]byte(certificate), []byte(key)); err != nil {
-		return "", "", fault.Usage("spec.magnum.tls", err, "give a certificate and its key, both in PEM")
+		return "", "", fault.Usage(at, err, "give a certificate and its key, both in PEM")
 	}
 	return certificate, key, nil
 }
