@@ -143,11 +143,11 @@ func (k tenantConsoleKind) remove(ctx context.Context, state TenantConsoleState)
 	if err != nil {
 		return err
 	}
-	return removeConsole(ctx, on, consoleLook)
+	return removeConsole(ctx, on, consoleLook, func(text string) { status(ctx, text) })
 }
 
 // removeConsole deletes the namespace of the console and waits for its end.
-func removeConsole(ctx context.Context, on *kube.Cluster, every time.Duration) error {
+func removeConsole(ctx context.Context, on *kube.Cluster, every time.Duration, tell func(string)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, consoleGoes, errors.New("it was not gone in time"))
 	defer cancel()
 	spaces := on.Typed.CoreV1().Namespaces()
@@ -159,13 +159,13 @@ func removeConsole(ctx context.Context, on *kube.Cluster, every time.Duration) e
 	}
 	var hopeless vain.Watch
 	for {
-		status(ctx, "waiting for the end of the console and its load balancer")
+		tell("waiting for the end of the console and its load balancer")
 		space, err := spaces.Get(ctx, controllers.ConsoleNamespace, metav1.GetOptions{})
 		if kube.Absent(err) {
 			return nil
 		}
 		if err == nil {
-			why, lasting := keepsNamespace(space)
+			lasting, why := keepsNamespace(space)
 			if err = why; hopeless.Over(lasting) {
 				return fault.New("namespace "+controllers.ConsoleNamespace, fmt.Errorf("its deletion stands still: %w", why), "remove what its conditions name, then run the same command again")
 			}
@@ -178,17 +178,17 @@ func removeConsole(ctx context.Context, on *kube.Cluster, every time.Duration) e
 	}
 }
 
-// keepsNamespace is what Kubernetes says of a namespace that is being deleted, and whether
-// that does not pass by itself: a load balancer that is still there does.
-func keepsNamespace(space *corev1.Namespace) (why error, lasting bool) {
+// keepsNamespace reports whether what keeps a namespace that is being deleted does not pass by
+// itself, and says it: a load balancer that is still there does.
+func keepsNamespace(space *corev1.Namespace) (lasting bool, why error) {
 	for _, c := range space.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
 			continue
 		}
 		why = errors.New(c.Message)
 		if c.Type == corev1.NamespaceDeletionDiscoveryFailure || c.Type == corev1.NamespaceDeletionGVParsingFailure {
-			return why, true
+			return true, why
 		}
 	}
-	return why, false
+	return false, why
 }

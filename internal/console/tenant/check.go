@@ -131,13 +131,13 @@ func (c *choices) price(flavor string, n *int) cost {
 		return cost{}
 	}
 	size, ok := c.sizes[flavor]
-	if n == nil || !ok || *n > mostMachines || *n < -mostMachines {
+	if n == nil || !ok || *n < 0 || *n > mostMachines {
 		return cost{unknown: true}
 	}
 	return cost{machines: *n, vcpus: *n * size.vcpus, memory: *n * size.memory}
 }
 
-// mostMachines keeps numbers that somebody types from becoming negative ones.
+// mostMachines keeps what numbers that somebody types amount to from becoming negative.
 const mostMachines = 1_000_000
 
 // template is the one that a form names; nil if it is not offered.
