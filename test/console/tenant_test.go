@@ -37,7 +37,7 @@ func federated(t *testing.T) (*tab, *tenanttest.World) {
 	w := tenanttest.Start(t)
 	f := w.Federate()
 	f.User = tenanttest.Member
-	entrance, err := url.Parse(f.URL)
+	entrance, err := url.Parse(strings.Replace(f.URL, "127.0.0.1", "localhost", 1)) // for browsers another site than the console
 	if err != nil {
 		t.Fatal(err)
 	}

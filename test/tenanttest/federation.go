@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
@@ -26,14 +25,13 @@ type Federation struct {
 	User string
 }
 
-// Federate starts one, over HTTPS. Browsers find it under another host than the console.
+// Federate starts one, over HTTPS.
 func (w *World) Federate() *Federation {
 	w.T.Helper()
 	f := &Federation{w: w, User: Member}
 	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(f.serve))
 	f.Config.ErrorLog = log.New(io.Discard, "", 0)
 	f.StartTLS()
-	f.URL = strings.Replace(f.URL, "127.0.0.1", "localhost", 1)
 	w.T.Cleanup(func() { f.CloseClientConnections(); f.Close() })
 	return f
 }

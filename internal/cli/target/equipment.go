@@ -73,15 +73,8 @@ func (t *Target) equipment(projectID string, bring bool) (stacks.Equipment, erro
 			return e, err
 		}
 	}
-	if m := spec.Magnum; m != nil {
-		if e.Magnum, err = magnumFiles(m); err != nil {
-			return e, err
-		}
-	}
-	if c := spec.Console; c != nil && c.TLS != nil {
-		if e.Console.Certificate, e.Console.Key, err = certificate("spec.console.tls", c.TLS); err != nil {
-			return e, err
-		}
+	if e.Magnum, e.Console, err = serviceFiles(spec.Magnum, spec.Console); err != nil {
+		return e, err
 	}
 	if b := spec.Backup; b != nil && b.Schedule != nil {
 		if e.Backup, err = scheduled(t.Loaded, strings.Join(e.Authorities, "\n")); err != nil {
@@ -104,6 +97,19 @@ func (t *Target) equipment(projectID string, bring bool) (stacks.Equipment, erro
 func (t *Target) login(projectID string, authorities []string) stacks.Cloud {
 	return stacks.Cloud{AuthURL: t.Cloud.Provider.IdentityEndpoint, Region: region(t.Cloud), Interface: string(t.Cloud.Endpoint.Availability),
 		ProjectID: projectID, Insecure: t.Cloud.Insecure, Authority: strings.Join(authorities, "\n")}
+}
+
+// serviceFiles reads the files of spec.magnum and spec.console, either of which may be nil,
+// and reports all mistakes in them.
+func serviceFiles(m *config.Magnum, c *config.Console) (api stacks.MagnumFiles, console stacks.ConsoleFiles, err error) {
+	var wrong [2]error
+	if m != nil {
+		api, wrong[0] = magnumFiles(m)
+	}
+	if c != nil && c.TLS != nil {
+		console.Certificate, console.Key, wrong[1] = certificate("spec.console.tls", c.TLS)
+	}
+	return api, console, errors.Join(wrong[:]...)
 }
 
 // magnumFiles reads the files of spec.magnum and reports all mistakes in them.
