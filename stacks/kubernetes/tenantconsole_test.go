@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -26,7 +26,7 @@ func TestTheConsoleIsRemoved(t *testing.T) {
 	space.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating, Conditions: []corev1.NamespaceCondition{
 		{Type: corev1.NamespaceFinalizersRemaining, Status: corev1.ConditionTrue, Message: "service.kubernetes.io/load-balancer-cleanup in 1 resource instances"}}}
 	looks := 0
-	client.PrependReactor("get", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
+	client.PrependReactor("get", "namespaces", func(clienttesting.Action) (bool, apiruntime.Object, error) {
 		looks++
 		return looks < 3, space, nil
 	})
@@ -38,7 +38,7 @@ func TestTheConsoleIsRemoved(t *testing.T) {
 		t.Errorf("a second time: %v", err)
 	}
 	client = fake.NewClientset(space)
-	client.PrependReactor("get", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) { return true, space, nil })
+	client.PrependReactor("get", "namespaces", func(clienttesting.Action) (bool, apiruntime.Object, error) { return true, space, nil })
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupted"))
 	if err := removeConsole(ctx, &kube.Cluster{Typed: client}, time.Hour, func(string) {}); err == nil || !strings.Contains(err.Error(), "load-balancer-cleanup") || !strings.Contains(err.Error(), "interrupted") {
