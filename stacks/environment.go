@@ -56,10 +56,14 @@ func (e Environment) Program(ctx *pulumi.Context) error {
 		return err
 	}
 	management, err := e.managementCluster(ctx, parent{seed, clusterAPI, network, login})
-	if err != nil || e.Config.Spec.Magnum == nil {
+	if err != nil {
 		return err
 	}
-	return e.magnum(ctx, management)
+	api, err := e.magnum(ctx, management)
+	if err != nil {
+		return err
+	}
+	return e.console(ctx, management, api)
 }
 
 // anySeed is the seed that the environment file asks for, with Cluster API on it: a server, or

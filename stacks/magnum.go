@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -39,45 +40,55 @@ type MagnumFiles struct {
 	Templates *template.File
 }
 
+// magnumAPI is the Magnum-compatible API as the rest of the program sees it.
+type magnumAPI struct {
+	url, authority pulumi.StringOutput
+	ready          pulumi.Resource
+}
+
 // magnum is the Magnum-compatible API on the management cluster, behind a load
-// balancer with an address that stays, and in Keystone's catalog.
-func (e Environment) magnum(ctx *pulumi.Context, on management) error {
+// balancer with an address that stays, and in Keystone's catalog; nil if the
+// environment has none.
+func (e Environment) magnum(ctx *pulumi.Context, on management) (*magnumAPI, error) {
 	conf := e.Config.Spec.Magnum
-	address, err := e.magnumAddress(ctx)
+	if conf == nil {
+		return nil, nil
+	}
+	address, err := e.reserve(ctx, StepMagnumAddress, conf.FloatingIP)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	settings, err := e.magnumSettings(ctx, address)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	api, err := kubernetes.NewMagnum(ctx, StepMagnum, kubernetes.MagnumRefs{LoginRefs: on.login, Kubeconfig: on.cluster.AdminKubeconfig, ServerID: on.cluster.ID(),
 		Settings: settings, Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: component.SlipwayVersion(), Environment: e.onManagement(), Fence: on.fence},
 		pulumi.DependsOn(on.ready))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	url := address.PublicAddress.ApplyT(func(address string) string {
 		return fmt.Sprintf("https://%s:%d/v1", cmp.Or(conf.Hostname, address), magnumPort)
 	}).(pulumi.StringOutput)
 	if _, err := openstack.NewCatalogEntry(ctx, openstack.CatalogEntryInputs{Ownership: e.ownership(StepMagnumCatalog), Type: magnumType, Name: magnumName,
 		Region: e.Equipment.Cloud.Region}, url, pulumi.DependsOn([]pulumi.Resource{api})); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := catalog.NewClusterTemplates(ctx, StepMagnumTemplates, catalog.ClusterTemplatesRefs{Endpoint: url, Authority: api.Authority,
 		File: e.templates(), Images: e.templateImages(on.image)}, pulumi.DependsOn([]pulumi.Resource{api})); err != nil {
-		return err
+		return nil, err
 	}
 	ctx.Export(OutputMagnumURL, url)
 	ctx.Export(OutputMagnumAuthority, api.Authority)
-	return nil
+	return &magnumAPI{url, api.Authority, api}, nil
 }
 
-// magnumAddress is the floating IP of the API. It is no part of the load
-// balancer, so that a new one, or a new cluster, has the same.
-func (e Environment) magnumAddress(ctx *pulumi.Context) (*openstack.FloatingIP, error) {
-	in := openstack.FloatingIPInputs{Ownership: e.ownership(StepMagnumAddress), NetworkID: e.Choices.ExternalNetworkID}
-	if wanted := e.Config.Spec.Magnum.FloatingIP; wanted.IsValid() {
+// reserve is a floating IP for a load balancer. It is no part of that, so that a new one,
+// or a new cluster, has the same.
+func (e Environment) reserve(ctx *pulumi.Context, step string, wanted netip.Addr) (*openstack.FloatingIP, error) {
+	in := openstack.FloatingIPInputs{Ownership: e.ownership(step), NetworkID: e.Choices.ExternalNetworkID}
+	if wanted.IsValid() {
 		in.Address = wanted.String()
 	}
 	return openstack.ReserveFloatingIP(ctx, in)

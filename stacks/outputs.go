@@ -14,4 +14,7 @@ const (
 	// address, and the certificate that clients trust it by.
 	OutputMagnumURL       = "magnumURL"
 	OutputMagnumAuthority = "magnumAuthority"
+	// OutputConsoleURL and OutputConsoleAuthority are the same of the tenants' console.
+	OutputConsoleURL       = "consoleURL"
+	OutputConsoleAuthority = "consoleAuthority"
 )

@@ -37,6 +37,9 @@ func onSeed() []infer.InferredResource {
 		infer.Resource(&magnum{stand[kubernetes.MagnumInputs, kubernetes.MagnumState]{func(in kubernetes.MagnumInputs) kubernetes.MagnumState {
 			return kubernetes.MagnumState{MagnumInputs: in, Authority: "an authority"}
 		}}}),
+		infer.Resource(&tenantConsole{stand[kubernetes.TenantConsoleInputs, kubernetes.TenantConsoleState]{func(in kubernetes.TenantConsoleInputs) kubernetes.TenantConsoleState {
+			return kubernetes.TenantConsoleState{TenantConsoleInputs: in, Authority: "the console's authority"}
+		}}}),
 	}
 }
 
@@ -107,6 +110,12 @@ type magnum struct {
 }
 
 func (*magnum) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "Magnum") }
+
+type tenantConsole struct {
+	stand[kubernetes.TenantConsoleInputs, kubernetes.TenantConsoleState]
+}
+
+func (*tenantConsole) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "TenantConsole") }
 
 type templates struct {
 	stand[catalog.ClusterTemplatesInputs, catalog.ClusterTemplatesState]

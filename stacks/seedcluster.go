@@ -42,6 +42,8 @@ type Equipment struct {
 	Chart string
 	// Magnum is what the Magnum-compatible API is given from files.
 	Magnum MagnumFiles
+	// Console is what the tenants' console is given from files.
+	Console ConsoleFiles
 	// Backup are the settings of the management cluster's own backups, without their login
 	// to the cloud; nil if it makes none.
 	Backup *scheduledbackup.Settings

@@ -67,11 +67,17 @@ const (
 	StepMagnumTemplates     = "magnum-templates"
 )
 
+// The steps of the tenants' console: in OpenStack, then on the management cluster.
+const (
+	StepConsoleAddress = "console-address"
+	StepConsole        = "console"
+)
+
 // Steps lists the steps that make things in OpenStack.
 func Steps() []string {
 	return []string{StepNetwork, StepSubnet, StepRouter, StepRouterInterface, StepAccess, StepSSHKey, StepKeyPair,
 		StepImage, StepNodeImage, StepProvisioningPort, StepPort, StepAddress, StepData, StepCredential, StepBackupCredential, StepSeedBackupCredential, StepHostKey, StepSeed,
-		StepMagnumAddress, StepMagnumProject, StepMagnumUser, StepMagnumAdministrator, StepMagnumCatalog}
+		StepMagnumAddress, StepMagnumProject, StepMagnumUser, StepMagnumAdministrator, StepMagnumCatalog, StepConsoleAddress}
 }
 
 // Adoptable are the steps whose things may be made by others, with the types of

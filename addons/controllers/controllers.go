@@ -1,6 +1,6 @@
 // Package controllers installs Slipway's own controllers on a management
 // cluster: the addon provider, the janitor, the Magnum-compatible API with its
-// controllers, and the endpoint for VNFs, as a chart or as plain objects.
+// controllers, the endpoint for VNFs, and the tenants' console, as a chart or as plain objects.
 package controllers
 
 import (
@@ -50,6 +50,8 @@ const (
 	MagnumControllersName  = "slipway-magnum-controllers"
 	VNFLCMNamespace        = "slipway-system"
 	VNFLCMName             = "slipway-vnflcm"
+	ConsoleNamespace       = "slipway-console"
+	ConsoleName            = "slipway-console"
 	BackupNamespace        = "slipway-system"
 	BackupName             = "slipway-backup"
 	// SetBackup is the set of controllers that makes backups.
@@ -58,6 +60,8 @@ const (
 	BackupSettings = "slipway-backup-settings"
 	// MagnumAuthority is the Secret of the API's own authority.
 	MagnumAuthority = "slipway-magnum-authority"
+	// ConsoleAuthority is the Secret of the console's own authority.
+	ConsoleAuthority = "slipway-console-authority"
 )
 
 //go:embed all:chart
@@ -140,6 +144,8 @@ type Options struct {
 	Backup *scheduledbackup.Settings
 	// Magnum, if set, is installed instead of the addon provider and the janitor.
 	Magnum *Magnum
+	// Console, if set, is installed instead of all of these.
+	Console *Console
 	// Values are more of the chart's, by the paths of its values.yaml.
 	Values map[string]any
 }
@@ -183,14 +189,21 @@ func (o Options) values() (map[string]any, error) {
 	if o.Fence != nil {
 		values["fence"] = map[string]any{"environment": o.Fence.Environment, "clouds": o.Fence.Clouds, "only": o.Fence.Only}
 	}
-	if o.Magnum != nil {
+	none := map[string]any{"enabled": false}
+	switch {
+	case o.Magnum != nil:
 		settings, err := o.Magnum.values()
 		if err != nil {
 			return nil, err
 		}
-		values["magnum"] = settings
-		values["addonProvider"], values["janitor"] = map[string]any{"enabled": false}, map[string]any{"enabled": false}
-	} else if o.Replicas > 0 {
+		values["magnum"], values["addonProvider"], values["janitor"] = settings, none, none
+	case o.Console != nil:
+		settings, err := o.Console.values()
+		if err != nil {
+			return nil, err
+		}
+		values["console"], values["addonProvider"], values["janitor"] = settings, none, none
+	case o.Replicas > 0:
 		for _, set := range []string{"addonProvider", "janitor"} {
 			values[set] = map[string]any{"replicas": int64(o.Replicas)}
 		}
@@ -251,7 +264,7 @@ func defines(name string, o Options, values chartutil.Values) bool {
 		enabled, err := values.PathValue("Values.vnflcm.enabled")
 		return err == nil && enabled == true
 	}
-	return strings.Contains(name, magnumv1alpha1.Group) == (o.Magnum != nil)
+	return o.Console == nil && strings.Contains(name, magnumv1alpha1.Group) == (o.Magnum != nil)
 }
 
 func decode(objects []*unstructured.Unstructured, name, text string) ([]*unstructured.Unstructured, error) {
@@ -266,6 +279,9 @@ func decode(objects []*unstructured.Unstructured, name, text string) ([]*unstruc
 func (o Options) Deployments() []types.NamespacedName {
 	if o.Magnum != nil {
 		return []types.NamespacedName{{Namespace: MagnumNamespace, Name: MagnumName}, {Namespace: MagnumNamespace, Name: MagnumControllersName}}
+	}
+	if o.Console != nil {
+		return []types.NamespacedName{{Namespace: ConsoleNamespace, Name: ConsoleName}}
 	}
 	all := []types.NamespacedName{
 		{Namespace: AddonProviderNamespace, Name: AddonProviderName},

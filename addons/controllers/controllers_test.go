@@ -187,7 +187,7 @@ func TestObjectsAreAcceptedByAnAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		all := append(objects(t, controllers.Options{TrustBundle: "x", Fence: &controllers.Fence{Environment: "demo", Clouds: "x"}}), withoutCertificates(append(objects(t, magnumOptions()), objects(t, vnflcmOptions())...))...)
+		all := append(objects(t, controllers.Options{TrustBundle: "x", Fence: &controllers.Fence{Environment: "demo", Clouds: "x"}}), withoutCertificates(append(append(objects(t, magnumOptions()), objects(t, consoleOptions())...), objects(t, vnflcmOptions())...))...)
 		if err := cluster.ApplyObjects(t.Context(), all); err != nil {
 			t.Fatal(err)
 		}

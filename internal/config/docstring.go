@@ -24,6 +24,8 @@ var (
 	managementSource string
 	//go:embed magnum.go
 	magnumSource string
+	//go:embed console.go
+	consoleSource string
 	//go:embed monitoring.go
 	monitoringSource string
 )
@@ -31,7 +33,7 @@ var (
 // docstrings are the comments of types ("Seed") and fields ("Seed.Image").
 func docstrings() (map[string]string, error) {
 	docs := map[string]string{}
-	for name, source := range map[string]string{"backup.go": backupSource, "environment.go": environmentSource, "seed.go": seedSource, "management.go": managementSource, "addons.go": addonsSource, "magnum.go": magnumSource, "monitoring.go": monitoringSource} {
+	for name, source := range map[string]string{"backup.go": backupSource, "environment.go": environmentSource, "seed.go": seedSource, "management.go": managementSource, "addons.go": addonsSource, "magnum.go": magnumSource, "console.go": consoleSource, "monitoring.go": monitoringSource} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
 		if err != nil {
 			return nil, fmt.Errorf("reading the docstrings: %w", err)

@@ -54,6 +54,8 @@ type Spec struct {
 	ManagementCluster *ManagementCluster `json:"managementCluster,omitempty"`
 	// The Magnum-compatible API on the management cluster. Empty: there is no such API.
 	Magnum *Magnum `json:"magnum,omitempty"`
+	// The console for tenants on the management cluster (docs/guides/tenant-console.md). Empty: there is no console.
+	Console *Console `json:"console,omitempty"`
 	// Image manifests of node images (docs/guides/images.md). `up` uploads the images that they list. `down` keeps these images unless you give
 	// `--images`.
 	Images []File `json:"images,omitempty"`

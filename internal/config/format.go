@@ -51,7 +51,7 @@ func formats() map[string]func(text string) (cause, remedy string) {
 	return map[string]func(string) (string, string){
 		"label": checkLabel, "tag": checkTag, "variable": checkVariable, "httpURL": checkHTTP, "backend": checkBackend, "path": checkPath, "sshKey": checkSSHKey,
 		"version": checkVersion, "hostname": checkHostname, "target": checkTarget, "recipient": checkRecipient, "signer": checkSigner, "cron": checkCron,
-		"mail": checkMail, "hostPort": checkHostPort,
+		"mail": checkMail, "identifier": checkIdentifier, "hostPort": checkHostPort,
 	}
 }
 
@@ -82,6 +82,14 @@ func checkRecipient(text string) (cause, remedy string) {
 func checkSigner(text string) (cause, remedy string) {
 	if !regexp.MustCompile(patterns()["signer"]).MatchString(text) {
 		return fmt.Sprintf("%q is not a signer", text), "write it as slipway backup list -o json prints it: ed25519:…"
+	}
+	return "", ""
+}
+
+// checkIdentifier checks an ID of Keystone's federation.
+func checkIdentifier(text string) (cause, remedy string) {
+	if !regexp.MustCompile(patterns()["identifier"]).MatchString(text) {
+		return fmt.Sprintf("%q is not an ID of Keystone", text), "write it as openstack federation protocol list prints it: letters, digits, dots, dashes and underscores"
 	}
 	return "", ""
 }

@@ -26,6 +26,7 @@ func Validate(e *Environment, given func(path string) bool) []Problem {
 	v.k3s(&e.Spec.Seed.K3s)
 	v.management(e)
 	v.magnum(e)
+	v.console(e)
 	v.monitoring(e)
 	v.backup(e)
 	v.role(e)

@@ -116,11 +116,12 @@ func (k magnumKind) settle(ctx context.Context, in MagnumInputs) (MagnumState, e
 	if err := applyControllers(ctx, on, controllers.Options{Image: in.Image, TrustBundle: in.TrustBundle, Environment: in.Environment, Fence: fence, Magnum: settings}); err != nil {
 		return state, err
 	}
-	if err := awaitBalancer(ctx, on); err != nil {
+	service := types.NamespacedName{Namespace: controllers.MagnumNamespace, Name: controllers.MagnumName}
+	if err := awaitBalancer(ctx, on, service, "the API's load balancer"); err != nil {
 		return state, err
 	}
 	if settings.Certificate == "" {
-		state.Authority, err = authority(ctx, on)
+		state.Authority, err = authority(ctx, on, types.NamespacedName{Namespace: controllers.MagnumNamespace, Name: controllers.MagnumAuthority})
 	}
 	return state, err
 }
@@ -128,21 +129,20 @@ func (k magnumKind) settle(ctx context.Context, in MagnumInputs) (MagnumState, e
 // balancerTime bounds the wait for a load balancer.
 const balancerTime = 10 * time.Minute
 
-// awaitBalancer waits until the cloud controller manager reports an address of the API's
+// awaitBalancer waits until the cloud controller manager reports an address of a Service's
 // load balancer.
-func awaitBalancer(ctx context.Context, on *kube.Cluster) error {
+func awaitBalancer(ctx context.Context, on *kube.Cluster, service types.NamespacedName, what string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, balancerTime, errors.New("it did not get an address in time"))
 	defer cancel()
-	status(ctx, "waiting for the API's load balancer")
-	name := types.NamespacedName{Namespace: controllers.MagnumNamespace, Name: controllers.MagnumName}
-	return on.AwaitBalancer(ctx, name, func(text string) { status(ctx, text) })
+	status(ctx, "waiting for "+what)
+	return on.AwaitBalancer(ctx, service, func(text string) { status(ctx, text) })
 }
 
-// authority returns the certificate of the API's own CA.
-func authority(ctx context.Context, on *kube.Cluster) (string, error) {
-	secret, err := on.Typed.CoreV1().Secrets(controllers.MagnumNamespace).Get(ctx, controllers.MagnumAuthority, metav1.GetOptions{})
+// authority returns the certificate of a CA that the chart has made.
+func authority(ctx context.Context, on *kube.Cluster, name types.NamespacedName) (string, error) {
+	secret, err := on.Typed.CoreV1().Secrets(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if err != nil {
-		return "", fmt.Errorf("reading the API's CA certificate: %w", err)
+		return "", fmt.Errorf("reading CA certificate %s: %w", name, err)
 	}
 	return string(secret.Data["tls.crt"]), nil
 }

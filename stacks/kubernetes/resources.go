@@ -20,6 +20,7 @@ func Resources(folder *bundle.Folder, watch Watch, console Console, datastore Da
 		infer.Resource(&veleroAddon{controller[VeleroInputs, VeleroState]{veleroKind{folder}}}),
 		infer.Resource(&monitoringAddon{controller[MonitoringInputs, MonitoringState]{monitoringKind{}}}),
 		infer.Resource(&magnum{controller[MagnumInputs, MagnumState]{magnumKind{}}}),
+		infer.Resource(&tenantConsole{controller[TenantConsoleInputs, TenantConsoleState]{tenantConsoleKind{}}}),
 		infer.Resource(&workloadCluster{controller[ClusterInputs, ClusterState]{clusterKind{console, seeds}}}),
 		infer.Resource(&readyCluster{controller[ReadyClusterInputs, ReadyClusterState]{readyClusterKind{console, seeds}}}),
 		infer.Resource(&localSeed{controller[LocalSeedInputs, LocalSeedState]{localSeedKind{seeds}}}),

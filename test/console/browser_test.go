@@ -68,9 +68,10 @@ func (b *tab) browser(t *testing.T) string {
 }
 
 // launch starts a browser with an empty tab.
-func (b *tab) launch(t *testing.T, chromium string) {
+func (b *tab) launch(t *testing.T, chromium string, more ...chromedp.ExecAllocatorOption) {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))
+	options = append(options, more...)
 	browser, end := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	t.Cleanup(end)
 	var leave context.CancelFunc

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/slipway-sh/slipway/internal/console/consoletest"
+	"github.com/slipway-sh/slipway/internal/console/tenant"
 	"github.com/slipway-sh/slipway/test/tenanttest"
 )
 
@@ -23,6 +25,28 @@ func tenants(t *testing.T) (*tab, *tenanttest.World) {
 	w := tenanttest.Start(t)
 	b.base, b.server = w.Console, w.Front
 	b.launch(t, chromium)
+	return b, w
+}
+
+// federated opens, in a browser that trusts their certificates, a console that signs in at an
+// identity provider.
+func federated(t *testing.T) (*tab, *tenanttest.World) {
+	t.Helper()
+	b := &tab{}
+	chromium := b.browser(t)
+	w := tenanttest.Start(t)
+	f := w.Federate()
+	f.User = tenanttest.Member
+	entrance, err := url.Parse(strings.Replace(f.URL, "127.0.0.1", "localhost", 1)) // for browsers another site than the console
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.server = w.Serve(true, func(o *tenant.Options) {
+		o.Entrance, o.Ways = entrance, []tenant.Way{{Name: "Company login", Protocol: "openid"}}
+	})
+	b.base = b.server.URL
+	f.Trusted = []string{b.base + tenant.ArrivalPath}
+	b.launch(t, chromium, chromedp.Flag("ignore-certificate-errors", true))
 	return b, w
 }
 
@@ -108,6 +132,64 @@ func TestATenantInABrowser(t *testing.T) {
 	w.Settle(id)
 	b.await(t, "its end", `document.body.innerText.includes("There are no clusters")`)
 	b.forgive("401", "422")
+	b.quiet(t)
+}
+
+// TestSigningInAtAProvider goes to another site and comes back, with cookies as browsers treat
+// them: by a form of that site, which brings the parcel, to a page that has the session.
+func TestSigningInAtAProvider(t *testing.T) {
+	b, _ := federated(t)
+	b.goTo(t, "/clusters/new")
+	axe, err := os.ReadFile(os.Getenv("SLIPWAY_AXE"))
+	if err != nil {
+		t.Fatalf("SLIPWAY_AXE names no axe.min.js: %v", err)
+	}
+	b.accessible(t, string(axe), "ways to sign in")
+	b.shot(t, "tenant-providers")
+	ask[bool](t, b, `document.querySelector('form[action="/enter/depart"] button').click() === undefined`)
+	b.await(t, "the choice of a project", `document.querySelector("#chosen") !== null`)
+	b.accessible(t, string(axe), "choice of a project")
+	b.send(t, `form[action="/enter"]`, "project", "shop")
+	b.await(t, "the form that was wanted", `location.pathname === "/clusters/new"`)
+	b.goTo(t, "/clusters")
+	b.await(t, "the project", `document.querySelector(".where").innerText.includes("shop")`)
+}
+
+// TestMistakesWhileTyping are told without loading the page again, only at fields that were
+// touched, and go when they are corrected.
+func TestMistakesWhileTyping(t *testing.T) {
+	b, w := tenants(t)
+	template := w.Template("k8s", "ubuntu-1.34")
+	axe, err := os.ReadFile(os.Getenv("SLIPWAY_AXE"))
+	if err != nil {
+		t.Fatalf("SLIPWAY_AXE names no axe.min.js: %v", err)
+	}
+	b.signIn(t)
+	b.goTo(t, "/clusters/new")
+	ask[bool](t, b, `window.same = true`)
+	enter := func(field, value string) {
+		ask[bool](t, b, fmt.Sprintf(`(() => { const f = document.querySelector("#f-" + %q); f.value = %q; f.dispatchEvent(new Event("input", {bubbles: true})); return true })()`, field, value))
+	}
+	enter("name", "9x")
+	b.await(t, "the mistake", `document.querySelector("#e-name").innerText.includes("begins with a letter") && document.querySelector("#f-name").getAttribute("aria-invalid") === "true"`)
+	if ask[bool](t, b, `document.querySelector("#e-cluster_template_id").checkVisibility()`) {
+		t.Error("a field that nobody has touched is wrong")
+	}
+	b.accessible(t, string(axe), "a mistake while typing")
+	b.shot(t, "tenant-typing")
+	enter("name", "shop-prod")
+	b.await(t, "its end", `!document.querySelector("#e-name").checkVisibility() && !document.querySelector("#f-name").hasAttribute("aria-invalid")`)
+	enter("cluster_template_id", template)
+	b.await(t, "what it takes", `document.querySelector("#cost").innerText.includes("This takes 2 machines")`)
+	enter("node_count", "100000")
+	b.await(t, "the quota", `document.querySelector("#e-node_count").innerText.includes("no room") && document.querySelector("#cost").classList.contains("over")`)
+	b.accessible(t, string(axe), "no room")
+	b.wide(t, "no room")
+	enter("node_count", "1")
+	b.await(t, "room", `!document.querySelector("#cost").classList.contains("over") && window.same === true`)
+	b.send(t, "form.change", "node_count", "1")
+	b.await(t, "the cluster", `document.body.innerText.includes("create in progress")`)
+	b.forgive("401")
 	b.quiet(t)
 }
 

@@ -28,6 +28,7 @@ const managementCluster = `
   magnum:
     adminCloud: sandbox-admin
     credentialOverlap: 1m
+  console: {}
 `
 
 // consumer is a volume with a pod that mounts it.
@@ -132,6 +133,7 @@ func TestManagementCluster(t *testing.T) {
 	p.timed("defragmentation", p.defragment)
 	p.timed("use", p.use)
 	p.timed("checks, certificates and leftovers", p.operations)
+	p.timed("a visit of the console", p.visitConsole)
 	site := p.control()
 	p.timed("runs by Ansible", site.runAsASite)
 	p.timed("machines by Ansible", func() { site.reachMachines(5) })

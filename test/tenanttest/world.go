@@ -4,9 +4,12 @@ package tenanttest
 
 import (
 	"context"
+	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -80,17 +83,36 @@ func Start(t testing.TB, options ...func(*tenant.Options)) *World {
 	t.Cleanup(server.Close)
 	w.Magnum = server.URL
 	w.Await("the inventory", w.Stock.Synced)
-	o := tenant.Options{Keystone: w.Cloud.URL() + "/identity", Magnum: w.Magnum, Region: "RegionOne", Interface: "public", Domain: "Default", Log: slog.New(slog.DiscardHandler),
+	w.Front = w.Serve(false, options...)
+	w.Console = w.Front.URL
+	return w
+}
+
+// Serve starts a console of the cloud; with TLS, it knows its own address.
+func (w *World) Serve(secure bool, options ...func(*tenant.Options)) *httptest.Server {
+	w.T.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	o := tenant.Options{Keystone: w.Cloud.URL() + "/identity", Magnum: w.Magnum, Region: "RegionOne", Interface: "public", Domain: "Default", TLS: secure, Log: slog.New(slog.DiscardHandler),
 		HTTP: http.Client{Timeout: time.Minute}, Now: func() time.Time { return time.Now().Add(time.Duration(w.Later.Load())) }}
+	if secure {
+		o.Public = &url.URL{Scheme: "https", Host: server.Listener.Addr().String()}
+	}
 	for _, option := range options {
 		option(&o)
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w.T.Cleanup(cancel)
 	console, err := tenant.New(ctx, o)
 	w.must(err)
-	w.Front = httptest.NewServer(console)
-	t.Cleanup(func() { w.Front.CloseClientConnections(); w.Front.Close() })
-	w.Console = w.Front.URL
-	return w
+	server.Config.Handler = console
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of browsers that do not trust its certificate
+	if secure {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	w.T.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	return server
 }
 
 func (w *World) must(err error) {

@@ -49,7 +49,8 @@ type facts struct {
 	clusters []Cluster
 	backups  record.State
 	// note says why there is no seed, which is no fault.
-	note string
+	note     string
+	services target.Services
 }
 
 // Cluster is a cluster of Cluster API.
@@ -69,7 +70,7 @@ func health(ctx context.Context, t *target.Target, shelved bool) (facts, error) 
 	if err != nil {
 		return facts{}, err
 	}
-	f := facts{access: seed.Access(t.Loaded)}
+	f := facts{access: seed.Access(t.Loaded), services: seed.Services}
 	if seed.Local != "" {
 		f.note = target.NoSeed
 		if seed.Management == "" {

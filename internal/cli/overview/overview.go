@@ -31,6 +31,10 @@ type Overview struct {
 	Note string `json:"note,omitempty"`
 	// Clusters are the management cluster and its workload clusters.
 	Clusters []Cluster `json:"clusters,omitempty"`
+	// Magnum and Console are the URLs of the Magnum API and of the tenants' console; empty if
+	// there is none.
+	Magnum  string `json:"magnum,omitempty"`
+	Console string `json:"console,omitempty"`
 	// Backups is how the scheduled backups and the last drill went.
 	Backups record.State    `json:"backups,omitzero"`
 	Drift   []engine.Change `json:"drift,omitempty"`
@@ -54,6 +58,7 @@ func Read(ctx context.Context, from environment.Flags, drift bool) (Overview, er
 	if len(things) > 0 {
 		known, err := health(ctx, t, target.ShelvedSeed(things))
 		r.Seed, r.Clusters, r.SSH, r.Note = known.seed, known.clusters, known.access, known.note
+		r.Magnum, r.Console = known.services.Magnum.URL, known.services.Console.URL
 		if r.Backups = known.backups; t.Environment.Spec.Backup == nil || t.Environment.Spec.Backup.Schedule == nil {
 			r.Backups.Schedule, r.Backups.Seed = nil, nil // of a schedule that is no more
 		}
@@ -87,6 +92,9 @@ func (r Overview) Table(wide, drift bool, now time.Time) ui.Table {
 	}
 	if r.Note != "" {
 		table.Footer = append(table.Footer, r.Note)
+	}
+	if r.Console != "" {
+		table.Footer = append(table.Footer, "console for tenants: "+r.Console+"/")
 	}
 	for _, change := range r.Drift {
 		for _, p := range change.Properties {

@@ -163,3 +163,17 @@ func TestNoSeedIsNoTrouble(t *testing.T) {
 		}
 	}
 }
+
+// TestTheConsolesAddress is told as long as there is one.
+func TestTheConsolesAddress(t *testing.T) {
+	t.Parallel()
+	r := whole()
+	told := func() string { return strings.Join(r.Table(false, false, now()).Footer, "\n") }
+	if text := told(); strings.Contains(text, "console") {
+		t.Errorf("without a console: %s", text)
+	}
+	r.Console = "https://clusters.example"
+	if text := told(); !strings.Contains(text, "console for tenants: https://clusters.example/") {
+		t.Errorf("with one: %s", text)
+	}
+}

@@ -113,7 +113,7 @@ func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
 	}
 	if !known[stacks.StepMagnum] && !known[stacks.StepMagnumAddress] {
 		without := *program.Config
-		without.Spec.Magnum = nil
+		without.Spec.Magnum, without.Spec.Console = nil, nil
 		// A backup of what is not restored yet would be the newest one.
 		if b := without.Spec.Backup; b != nil {
 			unscheduled := *b
@@ -148,11 +148,11 @@ func (r *rebuild) complete(ctx context.Context, _ *event.Step) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	m, err := r.t.WriteMagnum(ctx)
-	if err != nil || m.URL == "" {
+	services, err := r.t.WriteServices(ctx)
+	if err != nil || services.Magnum.URL == "" {
 		return "the environment is complete", err
 	}
-	return "Magnum API: " + m.URL, nil
+	return "Magnum API: " + services.Magnum.URL, nil
 }
 
 // alive refuses clusters whose servers are gone, before anything is written: their

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/internal/cli/listen"
+	"github.com/slipway-sh/slipway/internal/console/guard"
 	"github.com/slipway-sh/slipway/internal/console/tenant"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -29,6 +31,8 @@ type consoleOptions struct {
 	logLevel, logFormat, caBundle       string
 	keystone, magnum, public, endpoints string
 	region, domain                      string
+	sessionKey, entrance                string
+	ways                                []string
 }
 
 func newConsole(streams ui.Streams) *cobra.Command {
@@ -38,17 +42,20 @@ func newConsole(streams ui.Streams) *cobra.Command {
 		Short: "Serve the console for tenants",
 		Long: `Serves pages on which tenants create, watch and change their clusters in a browser.
 
-Tenants sign in at Keystone by password or application credential, and may do what their
-token may do. The console has no user and no rights of its own, reads no kubeconfig and
-stores nothing: it changes clusters by the Magnum API, with the token of who asks.
+Tenants sign in at Keystone by password, by application credential, or at an identity
+provider, and may do what their token may do. The console has no user and no rights of its
+own, reads no kubeconfig and stores nothing: it changes clusters by the Magnum API, with
+the token of who asks.
 
-Sessions are in memory, and end with their tokens. Run one replica, or let the load
-balancer send each browser to the same one.
+A session is in its cookie, sealed with a key, and ends with its token. Give all replicas
+the same --session-key: each then goes on with the sessions of the others, and with its own
+after a start. Without it, a start ends all sessions.
 
 Serve HTTPS, or put a proxy before it that does, and name its address with
 --public-endpoint. "slipway console serve" is the console for operators.`,
 		Example: `  slipway serve console --keystone https://cloud.example:5000 --tls-cert tls.crt --tls-key tls.key
   slipway serve console --keystone https://cloud.example:5000 --public-endpoint https://clusters.example --listen 127.0.0.1:8470
+  slipway serve console --keystone https://cloud.example:5000 --public-endpoint https://clusters.example --tls-cert tls.crt --tls-key tls.key --websso 'Company login=openid'
   slipway serve console --keystone http://127.0.0.1:5000 --magnum http://127.0.0.1:9511 --listen 127.0.0.1:8470`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.serve(cmd.Context(), streams) },
@@ -66,6 +73,9 @@ func (o *consoleOptions) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.cloudTime, "cloud-timeout", 30*time.Second, "maximum duration of a request to the cloud")
 	f.StringVar(&o.domain, "domain", "Default", "domain that the page of signing in proposes")
 	f.StringVar(&o.public, "public-endpoint", "", "URL of the console for browsers, such as https://clusters.example; requests under other names are refused (default: the address of each request)")
+	f.StringVar(&o.sessionKey, "session-key", "", "file with a secret of at least 32 bytes that seals the cookies of sessions, the same for all replicas; read again when it changes (default: a secret of this process)")
+	f.StringArrayVar(&o.ways, "websso", nil, "sign-in at an identity provider, as NAME=PROTOCOL or NAME=PROVIDER/PROTOCOL of Keystone; Keystone's trusted_dashboard must have the console's URL with "+tenant.ArrivalPath+" (repeatable)")
+	f.StringVar(&o.entrance, "websso-keystone", "", "Keystone's URL for browsers (default: that of --keystone)")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error; info includes the audit log of sign-ins, changes and refusals")
 	f.StringVar(&o.logFormat, "log-format", "json", "json or text")
 	f.DurationVar(&o.drain, "drain-time", 5*time.Second, "how long the health check fails before requests are refused")
@@ -80,7 +90,7 @@ func (o *consoleOptions) check() (tenant.Options, error) {
 	if o.keystone == "" {
 		say("--keystone", "it is missing", "give Keystone's URL, such as https://cloud.example:5000")
 	}
-	for flag, value := range map[string]string{"--keystone": o.keystone, "--magnum": o.magnum, "--public-endpoint": o.public} {
+	for flag, value := range map[string]string{"--keystone": o.keystone, "--magnum": o.magnum, "--public-endpoint": o.public, "--websso-keystone": o.entrance} {
 		u, err := url.Parse(value)
 		if value != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 			say(flag, fmt.Sprintf("%q is not a URL", value), "give a URL such as https://cloud.example:5000")
@@ -94,12 +104,38 @@ func (o *consoleOptions) check() (tenant.Options, error) {
 	if o.endpoints != "public" && o.endpoints != "internal" && o.endpoints != "admin" {
 		say("--interface", fmt.Sprintf("%q is unknown", o.endpoints), "use public, internal or admin")
 	}
+	wrong = append(wrong, o.signIn(&t)...)
 	if o.cloudTime <= 0 {
 		say("--cloud-timeout", "it is zero or negative", "give a positive value")
 	}
 	transport, err := o.transport()
 	t.HTTP = http.Client{Transport: transport, Timeout: o.cloudTime}
 	return t, errors.Join(append(wrong, err)...)
+}
+
+// signIn reads what sessions and identity providers need.
+func (o *consoleOptions) signIn(t *tenant.Options) (wrong []error) {
+	var err error
+	if t.Keys, err = guard.NewKeys(o.sessionKey, nil); err != nil {
+		wrong = append(wrong, fault.Usage("--session-key", err, "give a file with at least 32 random bytes, such as openssl rand -out FILE 32 makes"))
+	}
+	for _, text := range o.ways {
+		way, err := tenant.ParseWay(text)
+		if err != nil {
+			wrong = append(wrong, fault.Usage("--websso "+text, err, "write it such as 'Company login=openid'"))
+		}
+		t.Ways = append(t.Ways, way)
+	}
+	if len(o.ways) == 0 {
+		return wrong
+	}
+	if t.Public == nil || t.Public.Scheme != "https" {
+		wrong = append(wrong, fault.Usage("--websso", errors.New("the console's own URL is not known, or not HTTPS"), "give --public-endpoint https://…: Keystone sends tokens to this URL alone"))
+	}
+	if t.Entrance, err = url.Parse(cmp.Or(o.entrance, o.keystone)); err != nil {
+		t.Entrance = &url.URL{} // told with its flag
+	}
+	return wrong
 }
 
 // transport trusts the cloud's certificates.

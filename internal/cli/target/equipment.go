@@ -73,10 +73,8 @@ func (t *Target) equipment(projectID string, bring bool) (stacks.Equipment, erro
 			return e, err
 		}
 	}
-	if m := spec.Magnum; m != nil {
-		if e.Magnum, err = magnumFiles(m); err != nil {
-			return e, err
-		}
+	if e.Magnum, e.Console, err = serviceFiles(spec.Magnum, spec.Console); err != nil {
+		return e, err
 	}
 	if b := spec.Backup; b != nil && b.Schedule != nil {
 		if e.Backup, err = scheduled(t.Loaded, strings.Join(e.Authorities, "\n")); err != nil {
@@ -101,6 +99,19 @@ func (t *Target) login(projectID string, authorities []string) stacks.Cloud {
 		ProjectID: projectID, Insecure: t.Cloud.Insecure, Authority: strings.Join(authorities, "\n")}
 }
 
+// serviceFiles reads the files of spec.magnum and spec.console, either of which may be nil,
+// and reports all mistakes in them.
+func serviceFiles(m *config.Magnum, c *config.Console) (api stacks.MagnumFiles, console stacks.ConsoleFiles, err error) {
+	var wrong [2]error
+	if m != nil {
+		api, wrong[0] = magnumFiles(m)
+	}
+	if c != nil && c.TLS != nil {
+		console.Certificate, console.Key, wrong[1] = certificate("spec.console.tls", c.TLS)
+	}
+	return api, console, errors.Join(wrong[:]...)
+}
+
 // magnumFiles reads the files of spec.magnum and reports all mistakes in them.
 func magnumFiles(m *config.Magnum) (stacks.MagnumFiles, error) {
 	var files stacks.MagnumFiles
@@ -108,7 +119,7 @@ func magnumFiles(m *config.Magnum) (stacks.MagnumFiles, error) {
 	files.Policy, wrong[0] = rules(m.PolicyFile)
 	files.Templates, wrong[1] = templates(m.TemplatesFile)
 	if m.TLS != nil {
-		files.Certificate, files.Key, wrong[2] = certificate(m.TLS)
+		files.Certificate, files.Key, wrong[2] = certificate("spec.magnum.tls", m.TLS)
 	}
 	return files, errors.Join(wrong[:]...)
 }
@@ -126,14 +137,14 @@ func rules(path config.File) (string, error) {
 }
 
 // certificate reads a certificate and the key that must go with it.
-func certificate(pair *config.KeyPair) (certificate, key string, err error) {
+func certificate(at string, pair *config.KeyPair) (certificate, key string, err error) {
 	certificate, noCertificate := read(pair.CertificateFile)
 	key, noKey := read(pair.KeyFile)
 	if err := errors.Join(noCertificate, noKey); err != nil {
 		return "", "", err
 	}
 	if _, err := tls.X509KeyPair([]byte(certificate), []byte(key)); err != nil {
-		return "", "", fault.Usage("spec.magnum.tls", err, "give a certificate and its key, both in PEM")
+		return "", "", fault.Usage(at, err, "give a certificate and its key, both in PEM")
 	}
 	return certificate, key, nil
 }

@@ -116,7 +116,8 @@ func (f *foreseer) controllers() {
 		}
 	}
 	for _, one := range []struct{ on, step, name string }{{onSeed, stacks.StepControllers, "addon provider and janitor"},
-		{onManagement, stacks.StepManagementControllers, "addon provider and janitor"}, {onManagement, stacks.StepMagnum, "Magnum API"}} {
+		{onManagement, stacks.StepManagementControllers, "addon provider and janitor"}, {onManagement, stacks.StepMagnum, "Magnum API"},
+		{onManagement, stacks.StepConsole, "tenants' console"}} {
 		if c := f.change(one.step); c != nil && c.Operation != engine.Delete {
 			add(one.on, one.name, imageTag(f.resources[one.step].Text("image")), imageTag(f.program.Equipment.ControllersImage))
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks"
+	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
 // Kubeconfigs are the paths of kubeconfig files, by cluster; empty means none.
@@ -53,45 +54,65 @@ func (t *Target) WriteKubeconfigs(ctx context.Context) (Kubeconfigs, error) {
 // API, and the cloud if it has a CA of its own.
 func (t *Target) MagnumCA() string { return filepath.Join(t.SecretsDir(), "magnum-ca.pem") }
 
-// WriteMagnum writes the CA of the Magnum API into MagnumCA and returns the API's
-// URL; both are empty if there is no Magnum API.
-func (t *Target) WriteMagnum(ctx context.Context) (Magnum, error) {
+// ConsoleCA is the file of the CA certificate by which browsers trust the tenants' console.
+func (t *Target) ConsoleCA() string { return filepath.Join(t.SecretsDir(), "console-ca.pem") }
+
+// WriteServices writes the CAs of the Magnum API and of the tenants' console into
+// MagnumCA and ConsoleCA, and returns how both are reached; what is not there is empty.
+func (t *Target) WriteServices(ctx context.Context) (Services, error) {
 	resources, err := t.Engine.Resources(ctx)
 	if err != nil {
-		return Magnum{}, err
+		return Services{}, err
 	}
-	m := Magnum{}
-	authority := ""
+	s := servicesOf(resources)
+	if s.Magnum.URL != "" && s.Magnum.authority != "" {
+		cloudCA, err := read(t.Environment.Spec.CABundle)
+		if err != nil {
+			return s, err
+		}
+		s.Magnum.CAFile = t.MagnumCA()
+		if err := WriteSecret(s.Magnum.CAFile, s.Magnum.authority+cloudCA); err != nil {
+			return s, err
+		}
+	}
+	if s.Console.authority != "" {
+		s.Console.CAFile = t.ConsoleCA()
+		return s, WriteSecret(s.Console.CAFile, s.Console.authority)
+	}
+	return s, nil
+}
+
+// Services are how the services on the management cluster are reached.
+type Services struct{ Magnum, Console Service }
+
+// Service is how one is reached.
+type Service struct {
+	URL       string `json:"url,omitempty"`
+	CAFile    string `json:"caFile,omitempty"`
+	authority string
+}
+
+// servicesOf is what the state says of them.
+func servicesOf(resources []engine.Resource) Services {
+	s := Services{}
 	for _, r := range resources {
 		switch r.Name {
 		case stacks.StepMagnumCatalog:
-			m.URL = r.Text("url")
+			s.Magnum.URL = r.Text("url")
 		case stacks.StepMagnum:
-			authority = r.Text("authority")
+			s.Magnum.authority = r.Text("authority")
+		case stacks.StepConsole:
+			s.Console.URL, s.Console.authority = r.Text("url"), r.Text("authority")
 		}
 	}
-	if m.URL == "" || authority == "" {
-		return m, nil
-	}
-	cloudCA, err := read(t.Environment.Spec.CABundle)
-	if err != nil {
-		return m, err
-	}
-	m.CAFile = t.MagnumCA()
-	return m, WriteSecret(m.CAFile, authority+cloudCA)
-}
-
-// Magnum is how the Magnum API is reached.
-type Magnum struct {
-	URL    string `json:"url,omitempty"`
-	CAFile string `json:"caFile,omitempty"`
+	return s
 }
 
 // RemoveKubeconfigs removes what WriteKubeconfigs wrote, when the clusters are
 // gone.
 func (t *Target) RemoveKubeconfigs() error {
 	paths := kubeconfigsIn(t.Loaded)
-	for _, path := range []string{paths.Seed, paths.Management, tokenFile(t.Loaded), t.MagnumCA()} {
+	for _, path := range []string{paths.Seed, paths.Management, tokenFile(t.Loaded), t.MagnumCA(), t.ConsoleCA()} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

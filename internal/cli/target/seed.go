@@ -32,6 +32,8 @@ type Seed struct {
 
 	// Local are the settings of a local seed, as JSON; empty if the seed is a server.
 	Local string
+	// Services are how the services on the management cluster are reached.
+	Services Services
 
 	user, hostKey, privateKey string
 	// keyName is the name of the private key that Slipway generated.
@@ -64,7 +66,7 @@ func SeedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (
 	if err != nil {
 		return nil, err
 	}
-	s := &Seed{Name: loaded.Environment.ResourceName(stacks.StepSeed)}
+	s := &Seed{Name: loaded.Environment.ResourceName(stacks.StepSeed), Services: servicesOf(resources)}
 	internal := ""
 	for _, r := range resources {
 		switch r.Name {

@@ -87,7 +87,9 @@ type result struct {
 	// Forecast is what was said before the change; nil if no management cluster was there.
 	Forecast *forecast.Forecast `json:"forecast,omitempty"`
 	// Magnum is the Magnum-compatible API, if the environment has one.
-	Magnum target.Magnum `json:"magnum,omitzero"`
+	Magnum target.Service `json:"magnum,omitzero"`
+	// Console is the console for tenants, if the environment has one.
+	Console target.Service `json:"console,omitzero"`
 }
 
 func (o options) run(ctx context.Context, streams ui.Streams) error {
@@ -148,9 +150,11 @@ func (o options) end(ctx context.Context, streams ui.Streams, t *target.Target, 
 	if err := o.store(ctx, t); err != nil {
 		return err
 	}
-	if r.Magnum, err = t.WriteMagnum(ctx); err != nil {
+	services, err := t.WriteServices(ctx)
+	if err != nil {
 		return err
 	}
+	r.Magnum, r.Console = services.Magnum, services.Console
 	if o.format != "table" {
 		r.Seconds = time.Since(start).Seconds()
 		return ui.Output(streams.Out, o.format, r, ui.Table{})
@@ -160,6 +164,12 @@ func (o options) end(ctx context.Context, streams ui.Streams, t *target.Target, 
 	fmt.Fprintf(streams.Out, "KUBECONFIG=%s kubectl get nodes\n", cmp.Or(r.Kubeconfigs.Management, r.Kubeconfigs.Seed))
 	if m := r.Magnum; m.URL != "" {
 		fmt.Fprintf(streams.Out, "Magnum API: %s\n%sopenstack --os-cloud %s coe cluster template list\n", m.URL, trusting(m), t.Cloud.Name)
+	}
+	if c := r.Console; c.URL != "" {
+		fmt.Fprintf(streams.Out, "Console for tenants: %s/\n", c.URL)
+		if c.CAFile != "" {
+			fmt.Fprintf(streams.Out, "Browsers trust it by the CA certificate in %s\n", c.CAFile)
+		}
 	}
 	return nil
 }
@@ -174,7 +184,7 @@ func (o options) store(ctx context.Context, t *target.Target) error {
 }
 
 // trusting sets the variable that makes OpenStack's clients trust the API.
-func trusting(m target.Magnum) string {
+func trusting(m target.Service) string {
 	if m.CAFile == "" {
 		return ""
 	}

@@ -41,6 +41,10 @@ type View struct {
 	Loading, Final bool
 	// Status is the HTTP status; 0 is 200.
 	Status int
+	// Onward is an address to which the page leads at once.
+	Onward string
+	// Checked says that the server checks what somebody types.
+	Checked bool
 }
 
 // Shell is what the frame around a page needs.

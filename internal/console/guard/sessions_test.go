@@ -32,19 +32,19 @@ func visit(method, address string, cookies []*http.Cookie, headers ...string) *h
 func TestSessionsEndByTime(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
-	s := NewSessions[string](SessionOptions{Cookie: "c", Now: func() time.Time { return now }})
+	s := NewSessions(SessionOptions[string]{Cookie: "c", Now: func() time.Time { return now }})
 	w := httptest.NewRecorder()
-	s.Begin(w, now.Add(20*time.Hour), "ada")
+	s.Begin(w, now.Add(20*time.Hour), "ada", "secret")
 	cookies := w.Result().Cookies()
 	if c := cookies[0]; !c.HttpOnly || c.Secure || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || len(c.Value) < 20 {
 		t.Errorf("the cookie is %+v", c)
 	}
 	r := visit("GET", "http://x/", cookies)
-	if one := s.Admit(r); one == nil || one.Value != "ada" {
+	if one := s.Admit(httptest.NewRecorder(), r); one == nil || one.Value != "ada" {
 		t.Fatalf("at once: %+v", one)
 	}
 	now = now.Add(idle - time.Second)
-	if s.Admit(r) == nil {
+	if s.Admit(httptest.NewRecorder(), r) == nil {
 		t.Error("before it is idle for too long")
 	}
 	now = now.Add(idle - time.Second) // the token's end is nearer than the idle time's
@@ -52,14 +52,14 @@ func TestSessionsEndByTime(t *testing.T) {
 		t.Error("after the end of the token")
 	}
 	w = httptest.NewRecorder()
-	s.Begin(w, now.Add(100*time.Hour), "ada")
+	s.Begin(w, now.Add(100*time.Hour), "ada", "secret")
 	r = visit("GET", "http://x/", w.Result().Cookies())
 	now = now.Add(idle + time.Second)
 	if s.Of(r) != nil {
 		t.Error("idle for too long")
 	}
 	w = httptest.NewRecorder()
-	s.Begin(w, now.Add(time.Hour), "bob")
+	s.Begin(w, now.Add(time.Hour), "bob", "secret")
 	r = visit("GET", "http://x/", w.Result().Cookies())
 	w = httptest.NewRecorder()
 	if s.End(w, r); s.Of(r) != nil || w.Result().Cookies()[0].MaxAge >= 0 {
@@ -70,9 +70,9 @@ func TestSessionsEndByTime(t *testing.T) {
 // TestSessionsBehindTLS have a cookie for HTTPS alone, and one origin.
 func TestSessionsBehindTLS(t *testing.T) {
 	t.Parallel()
-	s := NewSessions[string](SessionOptions{Cookie: "c", Public: public(t, "https://clusters.example"), Refuse: func(w http.ResponseWriter, _ *http.Request, status int, why string) { http.Error(w, why, status) }})
+	s := NewSessions(SessionOptions[string]{Cookie: "c", Public: public(t, "https://clusters.example"), Refuse: func(w http.ResponseWriter, _ *http.Request, status int, why string) { http.Error(w, why, status) }})
 	w := httptest.NewRecorder()
-	s.Begin(w, time.Now().Add(time.Hour), "ada")
+	s.Begin(w, time.Now().Add(time.Hour), "ada", "secret")
 	if c := w.Result().Cookies()[0]; !c.Secure || c.Name != "__Host-c" {
 		t.Errorf("the cookie is %+v", c)
 	}

@@ -78,7 +78,7 @@ var (
 	selects   = regexp.MustCompile(`(?s)<select[^>]*name="([^"]*)"[^>]*>(.*?)</select>`)
 	chosen    = regexp.MustCompile(`<option value="([^"]*)" selected>`)
 	inlined   = regexp.MustCompile(`(?i)<script(?:\s[^>]*)?>\s*[^<\s]|<style|\sstyle=|\son[a-z]+=|javascript:`)
-	errorText = regexp.MustCompile(`id="e-([a-z_]+)"><bdi>(.*?)</bdi>`)
+	errorText = regexp.MustCompile(`id="e-([a-z_]+)"><bdi>(.+?)</bdi>`)
 )
 
 // form is what a browser would send of a form if nobody touched it.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -20,6 +21,8 @@ type request struct {
 	id, group string
 	// now is the cluster as it is.
 	now description
+	// quick lets forms offer what they have offered shortly before.
+	quick bool
 }
 
 // name is the cluster's, or what is known of it.
@@ -28,6 +31,11 @@ func (q *request) name() string { return cmp.Or(q.now.Name, q.id) }
 // change is something that a tenant changes by a form.
 type change struct {
 	form func(*request) *form
+	// check says what is wrong with the fields together, known what the cloud does not have.
+	// The second is told only while somebody types: the Magnum API decides. Both may be nil.
+	check, known func(*request, *form)
+	// cost is what the form takes of the quota; nil is nothing.
+	cost func(*request, *form) cost
 	// do sends it to the Magnum API, and returns the page that follows.
 	do func(*request, *form) (to string, err error)
 }
@@ -39,7 +47,7 @@ const changeTime = 45 * time.Second
 // before, and the form says so.
 func (c change) open(r *http.Request, v *visitor) (*request, *form, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(r.Context(), changeTime)
-	q := &request{visitor: v, ctx: ctx, id: r.PathValue("id"), group: r.PathValue("group")}
+	q := &request{visitor: v, ctx: ctx, id: r.PathValue("id"), group: r.PathValue("group"), quick: r.Header.Get("Accept") == jsonType}
 	var failed error
 	if q.id != "" {
 		if q.now, failed = v.describe(ctx, q.id); failed != nil {
@@ -61,12 +69,13 @@ func (c change) open(r *http.Request, v *visitor) (*request, *form, context.Canc
 
 // ask shows a form, with what was typed if the session ended meanwhile.
 func (s *Server) ask(w http.ResponseWriter, r *http.Request, v *visitor, c change) {
-	_, f, cancel := c.open(r, v)
+	q, f, cancel := c.open(r, v)
 	defer cancel()
-	if typed := v.take(r.URL.Path); typed != nil && f.missing == 0 {
-		f.fill(typed)
+	if before, ok := r.Context().Value(typed{}).(url.Values); ok && f.missing == 0 {
+		f.fill(before)
 		f.Restored = true
 	}
+	c.count(q, f)
 	if v.gone.Load() {
 		s.outside(w, r)
 		return
@@ -84,7 +93,13 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, v *visitor, c ch
 		s.outside(w, r)
 		return
 	}
-	if !f.check() {
+	good := c.judge(q, f)
+	if r.PostForm.Get("do") == "check" {
+		s.checked(w, r, c, q, f)
+		return
+	}
+	if !good {
+		c.count(q, f)
 		s.showForm(w, r, f, http.StatusUnprocessableEntity)
 		return
 	}
@@ -94,6 +109,7 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, v *visitor, c ch
 		return
 	}
 	if err != nil {
+		c.count(q, f)
 		s.o.Log.InfoContext(r.Context(), "refused", "user_id", v.userID, "project_id", v.projectID, "path", r.URL.Path, "error", err.Error())
 		s.showForm(w, r, f, told(f, err))
 		return
@@ -102,9 +118,6 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, v *visitor, c ch
 	v.stale()
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
-
-// errTyped says that a form has the mistake already.
-var errTyped = errors.New("something is wrong with the form")
 
 // elsewhere says that somebody else changed what the form is about.
 type elsewhere string
@@ -115,10 +128,7 @@ func (e elsewhere) Error() string { return string(e) }
 // told puts an error into the form and returns the status of the page.
 func told(f *form, err error) int {
 	var other elsewhere
-	switch {
-	case errors.Is(err, errTyped):
-		return http.StatusUnprocessableEntity
-	case errors.As(err, &other):
+	if errors.As(err, &other) {
 		f.Error = string(other)
 		return http.StatusConflict
 	}
@@ -141,5 +151,5 @@ func (s *Server) showForm(w http.ResponseWriter, r *http.Request, f *form, code 
 	if strings.HasSuffix(r.URL.Path, "/clusters/new") {
 		nav = "/clusters/new"
 	}
-	s.site.Show(w, r, frame.Page{Template: "form", Nav: nav}, frame.View{Title: f.Title, Data: f, Trouble: f.trouble, Final: true, Status: code})
+	s.site.Show(w, r, frame.Page{Template: "form", Nav: nav}, frame.View{Title: f.Title, Data: f, Trouble: f.trouble, Final: true, Checked: true, Status: code})
 }

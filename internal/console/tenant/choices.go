@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
@@ -25,15 +26,49 @@ type choices struct {
 	templates                   []clustertemplates.ClusterTemplate
 	versions                    map[string]string // of Kubernetes, by image
 	flavors, keypairs, networks []option
-	quota                       string
-	trouble                     []frame.Trouble
+	// sizes are those of flavors, by name and ID; reachable are networks by name and ID, owned
+	// the names of key pairs. They are nil if they are not known.
+	sizes            map[string]size
+	reachable, owned []string
+	room             *room
+	trouble          []frame.Trouble
+}
+
+// size is what one machine of a flavor takes; memory in MiB.
+type size struct{ vcpus, memory int }
+
+// fresh is how long a check while somebody types may use what was offered before.
+const fresh = 30 * time.Second
+
+// intro is what is left of the quota.
+func (c *choices) intro() string {
+	if c.room == nil {
+		return ""
+	}
+	return "Left of your quota: " + c.room.text() + "."
 }
 
 // maker makes a client of a service.
 type maker = func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)
 
-// offer asks for all that a form can offer, side by side.
+// offer is all that a form can offer.
 func (q *request) offer() *choices {
+	q.mu.Lock()
+	before, at := q.offered, q.offeredAt
+	q.mu.Unlock()
+	if q.quick && before != nil && time.Since(at) < fresh {
+		return before
+	}
+	c := q.ask(true)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.offered, q.offeredAt = c, time.Now()
+	return c
+}
+
+// ask asks for what forms can offer, side by side; without all, for what counts alone: the
+// flavors and the quota.
+func (q *request) ask(all bool) *choices {
 	c := &choices{versions: map[string]string{}}
 	var group sync.WaitGroup
 	var mu sync.Mutex
@@ -46,12 +81,14 @@ func (q *request) offer() *choices {
 			}
 		})
 	}
-	ask("the cluster templates", func() (err error) { c.templates, err = q.templates(); return err })
-	ask("the images", func() (err error) { c.versions, err = q.versions(); return err })
-	ask("the flavors", func() (err error) { c.flavors, err = q.flavors(); return err })
-	ask("the key pairs", func() (err error) { c.keypairs, err = q.keypairs(); return err })
-	ask("the networks", func() (err error) { c.networks, err = q.networks(); return err })
-	ask("the quota", func() (err error) { c.quota, err = q.quota(); return err })
+	ask("the flavors", func() (err error) { c.flavors, c.sizes, err = q.flavors(); return err })
+	ask("the quota", func() (err error) { c.room, err = q.room(); return err })
+	if all {
+		ask("the cluster templates", func() (err error) { c.templates, err = q.templates(); return err })
+		ask("the images", func() (err error) { c.versions, err = q.versions(); return err })
+		ask("the key pairs", func() (err error) { c.keypairs, c.owned, err = q.keypairs(); return err })
+		ask("the networks", func() (err error) { c.networks, c.reachable, err = q.networks(); return err })
+	}
 	group.Wait()
 	slices.SortFunc(c.trouble, func(a, b frame.Trouble) int { return strings.Compare(a.What, b.What) })
 	return c
@@ -130,7 +167,7 @@ func (c *choices) templateOptions() []option {
 	return list
 }
 
-func (q *request) flavors() ([]option, error) {
+func (q *request) flavors() ([]option, map[string]size, error) {
 	all, err := listed(q, "Nova", openstack.NewComputeV2, func(ctx context.Context, c *gophercloud.ServiceClient) ([]flavors.Flavor, error) {
 		pages, err := flavors.ListDetail(c, nil).AllPages(ctx)
 		if err != nil {
@@ -142,15 +179,20 @@ func (q *request) flavors() ([]option, error) {
 		return cmp.Or(a.VCPUs-b.VCPUs, a.RAM-b.RAM, strings.Compare(a.Name, b.Name))
 	})
 	var list []option
+	var sizes map[string]size
 	for _, f := range all {
+		if sizes == nil {
+			sizes = map[string]size{}
+		}
 		list = append(list, option{f.Name, fmt.Sprintf("%s · %d vCPUs, %s, disk %d GB", f.Name, f.VCPUs, memory(f.RAM), f.Disk)})
+		sizes[f.ID], sizes[f.Name] = size{f.VCPUs, f.RAM}, size{f.VCPUs, f.RAM}
 	}
-	return list, err
+	return list, sizes, err
 }
 
 func memory(mib int) string { return frame.Size(int64(mib) << 20) }
 
-func (q *request) keypairs() ([]option, error) {
+func (q *request) keypairs() (list []option, owned []string, err error) {
 	all, err := listed(q, "Nova", openstack.NewComputeV2, func(ctx context.Context, c *gophercloud.ServiceClient) ([]keypairs.KeyPair, error) {
 		pages, err := keypairs.List(c, nil).AllPages(ctx)
 		if err != nil {
@@ -158,48 +200,51 @@ func (q *request) keypairs() ([]option, error) {
 		}
 		return keypairs.ExtractKeyPairs(pages)
 	})
-	var list []option
-	for _, k := range all {
-		list = append(list, option{k.Name, k.Name})
+	if err == nil {
+		owned = []string{} // who has none knows that
 	}
-	return list, err
+	for _, k := range all {
+		list, owned = append(list, option{k.Name, k.Name}), append(owned, k.Name)
+	}
+	return list, owned, err
 }
 
-func (q *request) networks() ([]option, error) {
+// networks are the project's own to choose from, and all that it can use.
+func (q *request) networks() (list []option, reachable []string, err error) {
 	all, err := listed(q, "Neutron", openstack.NewNetworkV2, func(ctx context.Context, c *gophercloud.ServiceClient) ([]networks.Network, error) {
-		pages, err := networks.List(c, networks.ListOpts{ProjectID: q.projectID}).AllPages(ctx)
+		pages, err := networks.List(c, nil).AllPages(ctx)
 		if err != nil {
 			return nil, err
 		}
 		return networks.ExtractNetworks(pages)
 	})
-	var list []option
 	for _, n := range all {
-		list = append(list, option{n.ID, cmp.Or(n.Name, n.ID)})
+		reachable = append(reachable, n.ID, n.Name)
+		if n.ProjectID == q.projectID {
+			list = append(list, option{n.ID, cmp.Or(n.Name, n.ID)})
+		}
 	}
-	return list, err
+	return list, reachable, err
 }
 
-// quota is what is left of the project's quota for machines.
-func (q *request) quota() (string, error) {
+// room is what is left of the project's quota for machines.
+func (q *request) room() (*room, error) {
 	client, err := openstack.NewComputeV2(q.provider, q.endpoint())
 	if err != nil {
-		return "", q.elsewhere("Nova", err)
+		return nil, q.elsewhere("Nova", err)
 	}
 	found, err := limits.Get(q.ctx, client, nil).Extract()
 	if err != nil {
-		return "", q.elsewhere("Nova", err)
+		return nil, q.elsewhere("Nova", err)
+	}
+	left := func(most, used int) int {
+		if most < 0 {
+			return -1
+		}
+		return max(0, most-used)
 	}
 	a := found.Absolute
-	left := func(most, used int, text func(int) string) string {
-		if most < 0 {
-			return "without a limit"
-		}
-		return text(max(0, most-used))
-	}
-	number := func(n int) string { return fmt.Sprint(n) }
-	return fmt.Sprintf("Left of your quota: vCPUs %s, memory %s, machines %s.", left(a.MaxTotalCores, a.TotalCoresUsed, number),
-		left(a.MaxTotalRAMSize, a.TotalRAMUsed, memory), left(a.MaxTotalInstances, a.TotalInstancesUsed, number)), nil
+	return &room{left(a.MaxTotalInstances, a.TotalInstancesUsed), left(a.MaxTotalCores, a.TotalCoresUsed), left(a.MaxTotalRAMSize, a.TotalRAMUsed)}, nil
 }
 
 // either is a choice, or a text if nobody knows what there is to choose.

@@ -3,7 +3,9 @@ package tenant
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clusters"
@@ -17,7 +19,7 @@ const longestClusterName = 242
 
 func createForm(q *request) *form {
 	c := q.offer()
-	return &form{Title: "New cluster", Button: "Create the cluster", Back: "/clusters", Intro: c.quota, trouble: c.trouble, Fields: []field{
+	return &form{Title: "New cluster", Button: "Create the cluster", Back: "/clusters", Intro: c.intro(), trouble: c.trouble, offered: c, Fields: []field{
 		{Name: "name", Label: "Name", Kind: "text", Required: true, Hint: "It begins with a letter; letters, digits, dots, dashes and underscores may follow."},
 		either(field{Name: "cluster_template_id", Label: "Cluster template and Kubernetes version", Required: true, Hint: "It decides the image of the machines and what else you leave empty."}, c.templateOptions(), "Choose one"),
 		{Name: "master_count", Label: "Control plane machines", Kind: "number", Value: "1", Required: true, Least: 1, Hint: "An odd number: 3 go on when one fails, 1 does not."},
@@ -30,21 +32,51 @@ func createForm(q *request) *form {
 	}}
 }
 
-// create sends a new cluster.
-func create(q *request, f *form) (string, error) {
-	labels := f.labels("labels")
+// checkCreate says what is wrong with the fields of a new cluster.
+func checkCreate(_ *request, f *form) {
+	f.labels("labels")
 	name := f.value("name")
 	if !clusterName.MatchString(name) {
 		f.wrong("name", "A name begins with a letter, and has letters, digits, dots, dashes and underscores.")
 	} else if len(name) > longestClusterName {
 		f.wrong("name", fmt.Sprintf("This has %d characters; %d is the most.", len(name), longestClusterName))
 	}
-	if n := f.number("master_count"); n != nil && *n%2 == 0 {
-		f.wrong("master_count", "This must be odd, so that a majority is left when one fails.")
+	f.odd("master_count")
+}
+
+// odd wants a number of control planes of which a majority is left when one fails.
+func (f *form) odd(field string) {
+	if n := f.number(field); n != nil && *n%2 == 0 {
+		f.wrong(field, "This must be odd, so that a majority is left when one fails.")
 	}
-	if len(f.Wrong()) > 0 {
-		return "", errTyped
+}
+
+// knownCreate says what the cloud does not have, or has no room for.
+func knownCreate(q *request, f *form) {
+	c := f.offered
+	if t := f.value("cluster_template_id"); t != "" && len(c.templates) > 0 && c.template(t) == nil {
+		f.wrong("cluster_template_id", fmt.Sprintf("There is no cluster template %q that you can use.", t))
 	}
+	for _, name := range []string{"flavor_id", "master_flavor_id"} {
+		f.unknown(name, slices.Collect(maps.Keys(c.sizes)), "flavor")
+	}
+	f.unknown("keypair", c.owned, "key pair")
+	f.unknown("fixed_network", c.reachable, "network")
+	f.roomFor(costCreate(q, f), "node_count")
+}
+
+// costCreate is what the machines of a new cluster take.
+func costCreate(_ *request, f *form) cost {
+	c, master, worker := f.offered, f.value("master_flavor_id"), f.value("flavor_id")
+	if t := c.template(f.value("cluster_template_id")); t != nil {
+		master, worker = cmp.Or(master, t.MasterFlavorID), cmp.Or(worker, t.FlavorID)
+	}
+	return c.price(master, f.number("master_count")).plus(c.price(worker, f.number("node_count")))
+}
+
+// create sends a new cluster.
+func create(q *request, f *form) (string, error) {
+	labels, name := f.labels("labels"), f.value("name")
 	c, err := q.api()
 	if err != nil {
 		return "", err

@@ -21,6 +21,12 @@ func rotateForm(q *request) *form {
 		{"", "Choose one"}, {rotateCredential, "The cluster's credential at the cloud"}, {rotateCA, "The certificate authority of Kubernetes"}}}}}
 }
 
+func checkRotate(_ *request, f *form) {
+	if what := f.value("what"); what != rotateCredential && what != rotateCA {
+		f.wrong("what", "Choose one of the two.")
+	}
+}
+
 func rotate(q *request, f *form) (string, error) {
 	c, err := q.api()
 	if err != nil {
@@ -28,15 +34,9 @@ func rotate(q *request, f *form) (string, error) {
 	}
 	newest := *c
 	newest.Microversion = "latest" // credentials are younger than the rest
-	path, body := "", map[string]any{}
-	switch f.value("what") {
-	case rotateCredential:
-		path = "credentials"
-	case rotateCA:
+	path, body := "credentials", map[string]any{}
+	if f.value("what") == rotateCA {
 		path = "certificates"
-	default:
-		f.wrong("what", "Choose one of the two.")
-		return "", errTyped
 	}
 	// Slipway's own Magnum API rotates credentials; gophercloud does not know it.
 	response, err := newest.Patch(q.ctx, newest.ServiceURL(path, q.id), body, nil, &gophercloud.RequestOpts{OkCodes: []int{200, 202}}) //nolint:bodyclose // ParseResponse reads it
@@ -60,11 +60,13 @@ func deleteForm(q *request) *form {
 		Fields: []field{{Name: "confirm", Label: "Type the name of the cluster to delete it", Kind: "text", Required: true, Hint: "The name is " + name + "."}}}
 }
 
-func remove(q *request, f *form) (string, error) {
+func checkDelete(q *request, f *form) {
 	if f.value("confirm") != q.name() {
 		f.wrong("confirm", "This is not the name of the cluster.")
-		return "", errTyped
 	}
+}
+
+func remove(q *request, _ *form) (string, error) {
 	c, err := q.api()
 	if err != nil {
 		return "", err

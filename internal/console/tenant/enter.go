@@ -1,10 +1,12 @@
 package tenant
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
 )
@@ -16,7 +18,7 @@ const keptPrefix = "kept."
 
 // signIn is what somebody types to sign in.
 type signIn struct {
-	// How is "password" or "credential".
+	// How is "password", "credential" or "provider".
 	How                          string
 	User, Domain                 string
 	Project, ProjectDomain       string
@@ -29,6 +31,8 @@ type signIn struct {
 	CredentialError, SecretError string
 	// Projects are those that the user may choose.
 	Projects []string
+	// Ways are the buttons of identity providers.
+	Ways []string
 	// Ended says that a session was there before.
 	Ended bool
 }
@@ -38,7 +42,7 @@ type pair struct{ Name, Value string }
 
 // outside asks for signing in at the address that was wanted.
 func (s *Server) outside(w http.ResponseWriter, r *http.Request) {
-	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+	if accepts := r.Header.Get("Accept"); strings.Contains(accepts, "text/event-stream") || accepts == jsonType {
 		http.Error(w, "the session has ended", http.StatusUnauthorized)
 		return
 	}
@@ -74,6 +78,9 @@ func (s *Server) enterPage(w http.ResponseWriter, r *http.Request, in signIn, st
 	if in.Back == "" {
 		in.Back = frame.Local(r.URL.Query().Get("back")).String()
 	}
+	for _, way := range s.o.Ways {
+		in.Ways = append(in.Ways, way.Name)
+	}
 	s.site.Bare(w, "enter", frame.View{Title: "Sign in", Data: in, Status: status}, s.sessions.Entrance(w, r))
 }
 
@@ -81,9 +88,11 @@ func (s *Server) enterPage(w http.ResponseWriter, r *http.Request, in signIn, st
 func read(form url.Values) signIn {
 	in := signIn{How: form.Get("how"), User: strings.TrimSpace(form.Get("user")), Domain: strings.TrimSpace(form.Get("domain")), Project: strings.TrimSpace(form.Get("project")),
 		ProjectDomain: strings.TrimSpace(form.Get("project_domain")), CredentialID: strings.TrimSpace(form.Get("credential")), secret: form.Get("password"), Back: form.Get("back")}
-	if in.How == "credential" {
+	switch in.How {
+	case "credential":
 		in.secret = form.Get("secret")
-	} else {
+	case "provider":
+	default:
 		in.How = "password"
 	}
 	for name, values := range form {
@@ -102,6 +111,9 @@ func (in *signIn) check() bool {
 	if in.How == "credential" {
 		in.CredentialError, in.SecretError = need(in.CredentialID, "Type the ID of the application credential."), need(in.secret, "Type its secret.")
 		return in.CredentialError+in.SecretError == ""
+	}
+	if in.How == "provider" {
+		return true
 	}
 	in.UserError, in.SecretError = need(in.User, "Type your user name."), need(in.secret, "Type your password.")
 	return in.UserError+in.SecretError == ""
@@ -130,37 +142,82 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 		s.enterPage(w, r, in, http.StatusUnprocessableEntity)
 		return
 	}
-	v, ends, status := s.login(r.Context(), &in)
-	if v == nil {
-		s.o.Log.InfoContext(r.Context(), "refused", "how", in.How, "user", in.User, "credential", in.CredentialID, "status", status)
-		s.enterPage(w, r, in, status)
+	if in.How == "provider" && !s.sessions.Arrived(r, choiceParcel(), &in.secret) {
+		in.How, in.Error = "password", "Your sign-in at the identity provider is older than 10 minutes. Sign in again."
+		s.enterPage(w, r, in, http.StatusUnauthorized)
 		return
 	}
+	v, ends, status := s.login(r.Context(), &in)
+	if v == nil {
+		s.notIn(w, r, in, status)
+		return
+	}
+	s.welcome(w, r, in, v, ends)
+}
+
+// notIn shows the page of signing in again, with what is wrong.
+func (s *Server) notIn(w http.ResponseWriter, r *http.Request, in signIn, status int) {
+	s.o.Log.InfoContext(r.Context(), "refused", "how", in.How, "user", in.User, "credential", in.CredentialID, "status", status)
+	s.enterPage(w, r, in, status)
+}
+
+// welcome begins a session, and leads to the page that was wanted: by a page and not by a
+// redirect where a form of another site has come, as browsers would leave out the cookie.
+func (s *Server) welcome(w http.ResponseWriter, r *http.Request, in signIn, v *visitor, ends time.Time) {
 	back := frame.Local(in.Back)
 	if back.Path == "/enter" || back.Path == "/leave" || back.Path == "/again" {
 		back = &url.URL{Path: "/"}
 	}
-	if strings.HasSuffix(back.Path, "/kubeconfig") { // it is no page
-		back.Path = strings.TrimSuffix(back.Path, "/kubeconfig")
-	} else if len(in.Kept) > 0 {
-		v.keep(back.Path, in.Kept)
+	back.Path = strings.TrimSuffix(back.Path, "/kubeconfig") // it is no page
+	s.sessions.End(w, r)                                     // one that is there is another user's
+	if in.How == "provider" {
+		s.sessions.Drop(w, choiceParcel())
 	}
-	s.sessions.End(w, r) // one that is there is another user's
-	s.sessions.Begin(w, ends, v)
-	s.o.Log.InfoContext(r.Context(), "signed in", "user_id", v.userID, "project_id", v.projectID)
-	http.Redirect(w, r, back.String(), http.StatusSeeOther)
+	cookie := s.sessions.Begin(w, ends, v, v.provider.Token())
+	s.o.Log.InfoContext(r.Context(), "signed in", "how", in.How, "user_id", v.userID, "project_id", v.projectID)
+	switch {
+	case len(in.Kept) > 0 && s.resume(w, r, back, cookie, in.Kept):
+	case r.URL.Path == arrivalPath:
+		s.site.Bare(w, "onward", frame.View{Title: "Signed in", Onward: back.String()}, "")
+	default:
+		http.Redirect(w, r, back.String(), http.StatusSeeOther)
+	}
+}
+
+// typed is the key of what was typed in a form before its session ended.
+type typed struct{}
+
+// resume answers with the form that was filled in when the session ended, and reports whether
+// there is one at the address. No replica has to remember what was typed.
+func (s *Server) resume(w http.ResponseWriter, r *http.Request, at *url.URL, cookie *http.Cookie, fields []pair) bool {
+	form := url.Values{}
+	for _, f := range fields {
+		form.Add(strings.TrimPrefix(f.Name, keptPrefix), f.Value)
+	}
+	again := r.Clone(context.WithValue(r.Context(), typed{}, form))
+	again.Method, again.URL, again.Body, again.Form, again.PostForm = http.MethodGet, at, http.NoBody, nil, nil
+	again.Header = http.Header{"Cookie": {cookie.Name + "=" + cookie.Value}}
+	_, pattern := s.mux.Handler(again)
+	if _, ok := changes()[strings.TrimPrefix(pattern, "GET ")]; !ok {
+		return false
+	}
+	s.mux.ServeHTTP(w, again)
+	return true
 }
 
 // leave ends the session, and the token with it.
 func (s *Server) leave(w http.ResponseWriter, r *http.Request) {
+	said := "You have signed out, and your token does not work any more."
 	if session := s.sessions.Of(r); session != nil {
 		if !session.Own(r) {
 			s.site.Refuse(w, r, http.StatusForbidden, "The form is not of this session. Go back, load the page again, and repeat what you did.")
 			return
 		}
-		session.Value.revoke(r.Context())
+		if !session.Value.revoke(r.Context()) {
+			said = "You have signed out. Keystone did not revoke your token, so that it works until it ends by itself."
+		}
 		s.o.Log.InfoContext(r.Context(), "signed out", "user_id", session.Value.userID)
 	}
 	s.sessions.End(w, r)
-	s.site.Refuse(w, r, http.StatusOK, "You have signed out, and your token does not work any more.")
+	s.site.Refuse(w, r, http.StatusOK, said)
 }

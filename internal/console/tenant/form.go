@@ -37,12 +37,17 @@ type form struct {
 	Fields    []field
 	// Back is the page that it came from.
 	Back string
+	// Cost is what it takes of the quota, in sentences; Over says that there is not so much.
+	Cost []string
+	Over bool
 	// Error is what is wrong with all of it, Restored says that it was typed before the
 	// session ended.
 	Error    string
 	Restored bool
 
 	trouble []frame.Trouble
+	// offered is what the choices are from; nil if nothing is to be chosen.
+	offered *choices
 	// missing is the status of what the form is about, if it is not there.
 	missing int
 }

@@ -3,6 +3,8 @@ package tenant
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clusters"
@@ -30,7 +32,8 @@ func (q *request) missing(g nodegroups.NodeGroup) int {
 func resizeForm(q *request) *form {
 	g := q.found()
 	name := cmp.Or(g.Name, q.group)
-	f := &form{Title: "Resize " + name + " of " + q.name(), Button: "Resize", missing: q.missing(g), LossTitle: "What changes", Fields: []field{
+	c := q.ask(false)
+	f := &form{Title: "Resize " + name + " of " + q.name(), Button: "Resize", missing: q.missing(g), offered: c, trouble: c.trouble, LossTitle: "What changes", Fields: []field{
 		{Name: "node_count", Label: "Machines", Kind: "number", Required: true, Value: strconv.Itoa(g.NodeCount), Hint: bounds(g)},
 		{Name: "seen", Kind: "hidden", Value: strconv.Itoa(g.NodeCount)},
 	}}
@@ -47,6 +50,28 @@ func bounds(g nodegroups.NodeGroup) string {
 		return fmt.Sprintf("Between %d and %d.", g.MinNodeCount, *g.MaxNodeCount)
 	}
 	return fmt.Sprintf("At least %d.", g.MinNodeCount)
+}
+
+// knownResize says what the API would refuse, and what there is no room for.
+func knownResize(q *request, f *form) {
+	g, n := q.found(), f.number("node_count")
+	if g.Role == "master" {
+		f.odd("node_count")
+	}
+	if n != nil && (*n < g.MinNodeCount || g.MaxNodeCount != nil && *g.MaxNodeCount > 0 && *n > *g.MaxNodeCount) {
+		f.wrong("node_count", bounds(g))
+	}
+	f.roomFor(costResize(q, f), "node_count")
+}
+
+// costResize is what the machines take that are added; fewer take nothing.
+func costResize(q *request, f *form) cost {
+	g, n := q.found(), f.number("node_count")
+	if n == nil || *n <= g.NodeCount {
+		return cost{unknown: n == nil}
+	}
+	more := *n - g.NodeCount
+	return f.offered.price(g.FlavorID, &more)
 }
 
 // resize changes the size that was seen, and no other: two who add one machine want two more.
@@ -66,7 +91,7 @@ func resize(q *request, f *form) (string, error) {
 
 func groupForm(q *request) *form {
 	c := q.offer()
-	return &form{Title: "New node group of " + q.name(), Button: "Create the node group", Intro: c.quota, trouble: c.trouble, Fields: []field{
+	return &form{Title: "New node group of " + q.name(), Button: "Create the node group", Intro: c.intro(), trouble: c.trouble, offered: c, Fields: []field{
 		{Name: "name", Label: "Name", Kind: "text", Required: true, Hint: "Letters, digits and dashes; it begins with a letter."},
 		{Name: "node_count", Label: "Machines", Kind: "number", Required: true, Value: "1"},
 		either(field{Name: "flavor_id", Label: "Flavor"}, c.flavors, "As the cluster's workers"),
@@ -76,19 +101,44 @@ func groupForm(q *request) *form {
 	}}
 }
 
+// checkGroup says what is wrong with the fields of a new node group.
+func checkGroup(_ *request, f *form) {
+	f.labels("labels")
+	n, least, most := f.number("node_count"), f.number("min_node_count"), f.number("max_node_count")
+	if n != nil && least != nil && *n < *least {
+		f.wrong("node_count", fmt.Sprintf("This is less than the least, which is %d.", *least))
+	}
+	if n != nil && most != nil && *n > *most {
+		f.wrong("node_count", fmt.Sprintf("This is more than the most, which is %d.", *most))
+	}
+}
+
+// knownGroup says what the cloud does not have, or has no room for, and names that are taken.
+func knownGroup(q *request, f *form) {
+	for _, g := range q.now.Groups {
+		if g.Name == f.value("name") {
+			f.wrong("name", "The cluster has a node group of this name already.")
+		}
+	}
+	f.unknown("flavor_id", slices.Collect(maps.Keys(f.offered.sizes)), "flavor")
+	f.roomFor(costGroup(q, f), "node_count")
+}
+
+// costGroup is what the machines of a new node group take.
+func costGroup(q *request, f *form) cost {
+	flavor := f.value("flavor_id")
+	for _, g := range q.now.Groups {
+		if g.IsDefault && g.Role != "master" {
+			flavor = cmp.Or(flavor, g.FlavorID)
+		}
+	}
+	return f.offered.price(flavor, f.number("node_count"))
+}
+
 func createGroup(q *request, f *form) (string, error) {
 	o := nodegroups.CreateOpts{Name: f.value("name"), NodeCount: f.number("node_count"), FlavorID: f.value("flavor_id"), MaxNodeCount: f.number("max_node_count"), Labels: f.labels("labels")}
 	if least := f.number("min_node_count"); least != nil {
 		o.MinNodeCount = *least
-	}
-	if o.NodeCount != nil && *o.NodeCount < o.MinNodeCount {
-		f.wrong("node_count", fmt.Sprintf("This is less than the least, which is %d.", o.MinNodeCount))
-	}
-	if o.MaxNodeCount != nil && o.NodeCount != nil && *o.NodeCount > *o.MaxNodeCount {
-		f.wrong("node_count", fmt.Sprintf("This is more than the most, which is %d.", *o.MaxNodeCount))
-	}
-	if len(f.Wrong()) > 0 {
-		return "", errTyped
 	}
 	if merge := len(o.Labels) > 0; merge {
 		o.MergeLabels = &merge
@@ -109,12 +159,14 @@ func deleteGroupForm(q *request) *form {
 		Fields: []field{{Name: "confirm", Label: "Type the name of the group to delete it", Kind: "text", Required: true, Hint: "The name is " + name + "."}, {Name: "seen", Kind: "hidden", Value: strconv.Itoa(g.NodeCount)}}}
 }
 
+func checkDeleteGroup(q *request, f *form) {
+	if name := cmp.Or(q.found().Name, q.group); f.value("confirm") != name {
+		f.wrong("confirm", "This is not the name of the group.")
+	}
+}
+
 func removeGroup(q *request, f *form) (string, error) {
 	g := q.found()
-	if name := cmp.Or(g.Name, q.group); f.value("confirm") != name {
-		f.wrong("confirm", "This is not the name of the group.")
-		return "", errTyped
-	}
 	if g.Name != "" && f.value("seen") != strconv.Itoa(g.NodeCount) {
 		f.get("seen").Value = strconv.Itoa(g.NodeCount)
 		return "", elsewhere(fmt.Sprintf("Somebody else has changed this group since you opened this page: it has %s now. Send the form again if you still want to delete it.", machines(g.NodeCount)))

@@ -35,6 +35,9 @@ func (s *Server) login(ctx context.Context, in *signIn) (v *visitor, ends time.T
 	provider, err := s.provider()
 	if err == nil && in.How == "credential" {
 		err = openstack.AuthenticateV3(ctx, provider, &gophercloud.AuthOptions{ApplicationCredentialID: in.CredentialID, ApplicationCredentialSecret: in.secret}, gophercloud.EndpointOpts{})
+	} else if err == nil && in.How == "provider" {
+		provider.SetToken(in.secret)
+		err = s.intoProject(ctx, provider, in)
 	} else if err == nil {
 		err = s.byPassword(ctx, provider, in)
 	}
@@ -42,7 +45,7 @@ func (s *Server) login(ctx context.Context, in *signIn) (v *visitor, ends time.T
 		return nil, ends, http.StatusForbidden
 	}
 	if err == nil {
-		v, ends, err = s.newVisitor(provider)
+		v, ends, err = s.signedIn(provider)
 	}
 	if err != nil {
 		return nil, ends, in.refused(err)
@@ -56,6 +59,9 @@ func (in *signIn) refused(err error) int {
 	switch {
 	case errors.As(err, new(gophercloud.ErrUnexpectedResponseCode)) && p.Status < http.StatusInternalServerError && in.How == "credential":
 		in.CredentialError = "Keystone does not know this application credential with this secret, or it has expired."
+		return http.StatusUnauthorized
+	case p.Status == http.StatusUnauthorized && in.How == "provider":
+		in.Error = "Keystone does not take its own token of this sign-in. Sign in again."
 		return http.StatusUnauthorized
 	case p.Status == http.StatusUnauthorized:
 		in.UserError = "User name, domain or password is wrong, or the user is disabled."
@@ -83,13 +89,18 @@ func domained(name string) (id, byName string) {
 	return "", name
 }
 
-// byPassword asks for a token of no project, finds the project, and exchanges the token.
+// byPassword asks for a token of no project, and exchanges it for one of a project.
 func (s *Server) byPassword(ctx context.Context, provider *gophercloud.ProviderClient, in *signIn) error {
 	who := &gophercloud.AuthOptions{Username: in.User, Password: in.secret}
 	who.DomainID, who.DomainName = domained(in.Domain)
 	if err := openstack.AuthenticateV3(ctx, provider, unscoped{who}, gophercloud.EndpointOpts{}); err != nil {
 		return err
 	}
+	return s.intoProject(ctx, provider, in)
+}
+
+// intoProject finds the project, and exchanges the token of no project for one of it.
+func (s *Server) intoProject(ctx context.Context, provider *gophercloud.ProviderClient, in *signIn) error {
 	keystone := &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: provider.IdentityBase + "v3/"}
 	pages, err := projects.ListAvailable(keystone).AllPages(ctx)
 	if err != nil {
@@ -135,12 +146,24 @@ func (in *signIn) choose(all []projects.Project) string {
 	return ""
 }
 
-// newVisitor reads who has signed in.
-func (s *Server) newVisitor(provider *gophercloud.ProviderClient) (*visitor, time.Time, error) {
+// signedIn is who has just signed in.
+func (s *Server) signedIn(provider *gophercloud.ProviderClient) (*visitor, time.Time, error) {
 	result, ok := provider.GetAuthResult().(tokens.CreateResult)
 	if !ok {
 		return nil, time.Time{}, errors.New("Keystone gave no token")
 	}
+	return s.newVisitor(provider, result)
+}
+
+// tokenResult is an answer of Keystone about a token.
+type tokenResult interface {
+	ExtractToken() (*tokens.Token, error)
+	ExtractUser() (*tokens.User, error)
+	ExtractProject() (*tokens.Project, error)
+}
+
+// newVisitor reads whose a token is.
+func (s *Server) newVisitor(provider *gophercloud.ProviderClient, result tokenResult) (*visitor, time.Time, error) {
 	token, err := result.ExtractToken()
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("reading the token: %w", err)
@@ -158,16 +181,41 @@ func (s *Server) newVisitor(provider *gophercloud.ProviderClient) (*visitor, tim
 	return v, token.ExpiresAt, nil
 }
 
+// restore is whose token a session has that another replica, or this one before it was
+// started again, has begun.
+func (s *Server) restore(ctx context.Context, token string) (*visitor, error) {
+	provider, err := s.provider()
+	if err != nil {
+		return nil, err
+	}
+	provider.SetToken(token)
+	keystone := &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: provider.IdentityBase + "v3/"}
+	result := tokens.Get(ctx, keystone, token)
+	catalog, err := result.ExtractServiceCatalog()
+	if err != nil {
+		s.o.Log.InfoContext(ctx, "a session was not restored", "error", explain(err).Detail)
+		return nil, err
+	}
+	lasting := context.WithoutCancel(ctx) // the session outlives the request
+	provider.EndpointLocator = func(o gophercloud.EndpointOpts) (string, error) {
+		return openstack.V3Endpoint(lasting, provider, catalog, o)
+	}
+	v, _, err := s.newVisitor(provider, result)
+	return v, err
+}
+
 // revokeTime bounds the last call of a session.
 const revokeTime = 5 * time.Second
 
-// revoke ends the token.
-func (v *visitor) revoke(ctx context.Context) {
+// revoke ends the token, and reports whether Keystone did so.
+func (v *visitor) revoke(ctx context.Context) bool {
 	v.gone.Store(true)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeTime)
 	defer cancel()
 	keystone := &gophercloud.ServiceClient{ProviderClient: v.provider, Endpoint: v.provider.IdentityBase + "v3/"}
-	if err := tokens.Revoke(ctx, keystone, v.provider.Token()).Err; err != nil {
+	err := tokens.Revoke(ctx, keystone, v.provider.Token()).Err
+	if err != nil {
 		v.o.Log.WarnContext(ctx, "a token was not revoked; it ends by itself", "user_id", v.userID, "error", explain(err).Detail)
 	}
+	return err == nil
 }

@@ -31,6 +31,12 @@ type Options struct {
 	HTTP http.Client
 	// Domain is what the page of signing in proposes for a user and a project.
 	Domain string
+	// Keys seal the cookies of sessions; nil are this process's own.
+	Keys *guard.Keys
+	// Ways are ways to sign in at identity providers. They need Public with HTTPS, and
+	// Entrance, which is Keystone's address for browsers.
+	Ways     []Way
+	Entrance *url.URL
 	// Public is the address of the console for browsers; nil is that of each request.
 	Public *url.URL
 	// TLS says that the console itself serves HTTPS.
@@ -47,6 +53,7 @@ type Server struct {
 	ctx      context.Context // readings go on without the request that began them
 	site     *frame.Site
 	sessions *guard.Sessions[*visitor]
+	mux      *http.ServeMux
 	handler  http.Handler
 }
 
@@ -54,14 +61,26 @@ type Server struct {
 func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{o: o, ctx: ctx}
 	var err error
-	s.site, err = frame.New(ctx, frame.Options{Pages: templates, Names: []string{"clusters", "cluster", "form", "enter", "refused"},
+	s.site, err = frame.New(ctx, frame.Options{Pages: templates, Names: []string{"clusters", "cluster", "form", "enter", "onward", "refused"},
 		Menu: []frame.Entry{{Path: "/clusters", Name: "Clusters"}, {Path: "/clusters/new", Name: "New cluster"}}, Visitor: s.shown,
 		Open: func(r *http.Request) bool { return s.session(r) != nil }})
 	if err != nil {
 		return nil, err
 	}
-	s.sessions = guard.NewSessions[*visitor](guard.SessionOptions{Cookie: "slipway-tenant", Public: o.Public, TLS: o.TLS, Refuse: s.site.Refuse, Now: o.Now})
-	s.handler = s.sessions.Keep(s.routes())
+	session := guard.SessionOptions[*visitor]{Cookie: "slipway-tenant", Keys: o.Keys, Restore: s.restore, Public: o.Public, TLS: o.TLS, Refuse: s.site.Refuse, Now: o.Now}
+	if len(o.Ways) > 0 {
+		session.Callback, session.CallbackOrigin = arrivalPath, o.Entrance.Scheme+"://"+o.Entrance.Host
+	}
+	s.sessions = guard.NewSessions(session)
+	s.mux = s.routes()
+	kept := s.sessions.Keep(s.mux)
+	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthcheck" { // who probes knows no name
+			_, _ = w.Write([]byte("OK\n"))
+			return
+		}
+		kept.ServeHTTP(w, r)
+	})
 	return s, nil
 }
 
@@ -71,13 +90,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 // How often an open page looks for news.
 const pace = 2 * time.Second
 
-func (s *Server) routes() http.Handler {
+func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/", s.site)
-	mux.HandleFunc("GET /healthcheck", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("OK\n")) })
 	mux.Handle("GET /{$}", http.RedirectHandler("/clusters", http.StatusSeeOther))
 	mux.HandleFunc("GET /enter", func(w http.ResponseWriter, r *http.Request) { s.enterPage(w, r, signIn{}, http.StatusOK) })
 	mux.HandleFunc("POST /enter", s.enter)
+	if len(s.o.Ways) > 0 {
+		mux.HandleFunc("POST "+departurePath, s.depart)
+		mux.HandleFunc("POST "+arrivalPath, s.arrive)
+	}
 	mux.HandleFunc("POST /leave", s.leave)
 	mux.HandleFunc("POST /again", s.inside(s.again))
 	mux.HandleFunc("GET /clusters", s.page(frame.Page{Template: "clusters", Nav: "/clusters", Every: pace, View: s.list}))
@@ -96,13 +118,13 @@ func (s *Server) routes() http.Handler {
 // changes are the forms by the address of their page.
 func changes() map[string]change {
 	return map[string]change{
-		"/clusters/new":                        {form: createForm, do: create},
+		"/clusters/new":                        {form: createForm, check: checkCreate, known: knownCreate, cost: costCreate, do: create},
 		"/clusters/{id}/upgrade":               {form: upgradeForm, do: upgrade},
-		"/clusters/{id}/rotate":                {form: rotateForm, do: rotate},
-		"/clusters/{id}/delete":                {form: deleteForm, do: remove},
-		"/clusters/{id}/groups/new":            {form: groupForm, do: createGroup},
-		"/clusters/{id}/groups/{group}/resize": {form: resizeForm, do: resize},
-		"/clusters/{id}/groups/{group}/delete": {form: deleteGroupForm, do: removeGroup},
+		"/clusters/{id}/rotate":                {form: rotateForm, check: checkRotate, do: rotate},
+		"/clusters/{id}/delete":                {form: deleteForm, check: checkDelete, do: remove},
+		"/clusters/{id}/groups/new":            {form: groupForm, check: checkGroup, known: knownGroup, cost: costGroup, do: createGroup},
+		"/clusters/{id}/groups/{group}/resize": {form: resizeForm, known: knownResize, cost: costResize, do: resize},
+		"/clusters/{id}/groups/{group}/delete": {form: deleteGroupForm, check: checkDeleteGroup, do: removeGroup},
 	}
 }
 
@@ -137,7 +159,7 @@ func (s *Server) inside(next func(http.ResponseWriter, *http.Request, *visitor))
 			s.site.Refuse(w, r, http.StatusForbidden, "The form is not of this session. Go back, load the page again, and repeat what you did.")
 			return
 		}
-		s.sessions.Admit(r)
+		s.sessions.Admit(w, r)
 		next(w, r, session.Value)
 	}
 }

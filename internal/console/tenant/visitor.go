@@ -37,7 +37,9 @@ type visitor struct {
 
 	mu     sync.Mutex
 	magnum *gophercloud.ServiceClient
-	kept   map[string]url.Values
+	// offered is what forms could offer at a time; checks while somebody types use it.
+	offered   *choices
+	offeredAt time.Time
 }
 
 // How old what a page shows may be, and how many clusters are remembered.
@@ -58,25 +60,6 @@ func (v *visitor) watch(ctx context.Context) {
 func (v *visitor) stale() {
 	v.clusters.Stale()
 	v.cluster.Each((*frame.Watch[description]).Stale)
-}
-
-// keep remembers what was typed in a form until its page is opened, once.
-func (v *visitor) keep(path string, fields []pair) {
-	form := url.Values{}
-	for _, f := range fields {
-		form.Add(strings.TrimPrefix(f.Name, keptPrefix), f.Value)
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.kept = map[string]url.Values{path: form}
-}
-
-func (v *visitor) take(path string) url.Values {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	form := v.kept[path]
-	delete(v.kept, path)
-	return form
 }
 
 // microversion has node groups, upgrades and counts of zero; Magnum has it since 2020.

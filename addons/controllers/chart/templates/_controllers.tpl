@@ -3,7 +3,8 @@ What all Deployments have alike. Each takes a dict of root, name (of the objects
 set (of `slipway serve controllers --only`) and more of them, values, args, and the
 bounds of its folder for temporary files. `machine` is where it has the root of its node, if
 it needs that. `mounts` are Secrets and `configs` ConfigMaps by the
-folder where they are; `api` says that it is no set of controllers but an API, on `port`.
+folder where they are; `api` says that it is no set of controllers but an API, on `port`;
+`unprivileged` that it has nothing to do with Kubernetes, and no metrics.
 */ -}}
 {{- define "labels" -}}
 app.kubernetes.io/name: {{ .name }}
@@ -252,6 +253,10 @@ spec:
 
 {{- define "pod" -}}
 serviceAccountName: {{ .name }}
+{{- if .unprivileged }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- end }}
 terminationGracePeriodSeconds: 40
 securityContext:
   {{- if .machine }}
@@ -319,7 +324,9 @@ containers:
       - {name: {{ $name }}, value: {{ $value | quote }}}
       {{- end }}
     ports:
+      {{- if not .unprivileged }}
       - {name: metrics, containerPort: 8080}
+      {{- end }}
       {{- if .api }}
       - {name: api, containerPort: {{ .port | default 9511 }}}
     livenessProbe:
