@@ -46,8 +46,6 @@ func TestCloudConfig(t *testing.T) {
 }
 
 // TestCloudProviderHasItsOwnCredential keeps Cluster API's away from the cluster.
-//
-// proves: S-19
 func TestCloudProviderHasItsOwnCredential(t *testing.T) {
 	t.Parallel()
 	second := base64.StdEncoding.EncodeToString([]byte(strings.ReplaceAll(someClouds, "application_credential_secret: s", "application_credential_secret: other")))

@@ -180,8 +180,6 @@ func listServers(ctx context.Context, clouds []byte) error {
 }
 
 // rotation replaces a credential that everybody uses all the time, and nobody notices.
-//
-// proves: S-18
 func rotation(w *world) {
 	t := w.tenancy("rotated")
 	before := t.credentials("rotated")
@@ -212,8 +210,6 @@ func rotation(w *world) {
 }
 
 // rotationsKilled ends rotations before one of their writes each, and goes on with the next.
-//
-// proves: S-18
 func rotationsKilled(w *world) {
 	t := w.tenancy("stopped")
 	stop := t.run()
@@ -252,8 +248,6 @@ func rotationsKilled(w *world) {
 }
 
 // rotationRefused leaves credentials of others alone, and those that a cluster still uses.
-//
-// proves: S-18
 func rotationRefused(w *world) {
 	none := func(string) {}
 	if _, err := w.RotateCredential(w.Context(), w.cloud, Key{Namespace: "nobody", Name: "nobody"}, 0, none); fault.ExitCode(err) != fault.ExitUsage {
@@ -296,8 +290,6 @@ func rotationRefused(w *world) {
 
 // separate has two credentials: the one on the cluster creates no servers, and that of
 // Cluster API is not there.
-//
-// proves: S-17, S-19
 func separate(w *world) {
 	t := w.tenancy("divided")
 	t.cloud.Separate(nil)

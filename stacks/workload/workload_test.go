@@ -100,8 +100,6 @@ func life(w *world) {
 }
 
 // addonsOf takes an addon away, and is refused another network plugin.
-//
-// proves: S-40
 func (w *world) addonsOf(key Key, c Wanted) {
 	w.Helper()
 	has := func() bool {
