@@ -12,7 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// proves: S-28
 func TestAVersionWithoutAPatch(t *testing.T) {
 	t.Parallel()
 	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
