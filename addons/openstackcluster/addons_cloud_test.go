@@ -45,6 +45,14 @@ func TestCloudConfig(t *testing.T) {
 	}
 }
 
+// TestCloudProviderHasItsOwnCredential keeps Cluster API's away from the cluster.
+func TestCloudProviderHasItsOwnCredential(t *testing.T) {
+	t.Parallel()
+	second := base64.StdEncoding.EncodeToString([]byte(strings.ReplaceAll(someClouds, "application_credential_secret: s", "application_credential_secret: other")))
+	object := applied(t, render(t), "cloud-config", known(someClouds, map[string]any{"cacert": "UEVN", "cloud-provider.yaml": second})).get(t, "Secret cloud-config")
+	want(t, object, "{cacert: UEVN, clouds.yaml: "+second+"}", "data")
+}
+
 // TestBalancersOfServices are OVN's where the API server's is, with the one
 // algorithm that it has; a user's own settings win.
 //

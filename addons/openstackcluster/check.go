@@ -74,12 +74,14 @@ func (c *checker) check(values map[string]any) error {
 	if err != nil {
 		return fmt.Errorf("reading values as JSON: %w", err)
 	}
-	var invalid *jsonschema.ValidationError
-	if err := c.compiled.Validate(instance); !errors.As(err, &invalid) {
-		return err
-	}
 	findings := map[string]error{}
-	c.collect(invalid, instance, findings)
+	var invalid *jsonschema.ValidationError
+	if err := c.compiled.Validate(instance); errors.As(err, &invalid) {
+		c.collect(invalid, instance, findings)
+	} else if err != nil {
+		return fmt.Errorf("checking values: %w", err)
+	}
+	checkNetworks(values, findings)
 	var all []error
 	for _, path := range slices.Sorted(maps.Keys(findings)) {
 		all = append(all, findings[path])

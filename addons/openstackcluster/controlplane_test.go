@@ -94,6 +94,25 @@ func TestEtcdTuning(t *testing.T) {
 	}
 }
 
+// TestEtcdPriority is set by a timer, on request only.
+func TestEtcdPriority(t *testing.T) {
+	t.Parallel()
+	spec := render(t, `etcd: {nice: -5}`).kubeadm(t)
+	service, _ := at(file(t, spec, "/etc/systemd/system/etcd-priority.service"), "content").(string)
+	timer, _ := at(file(t, spec, "/etc/systemd/system/etcd-priority.timer"), "content").(string)
+	if !strings.Contains(service, "renice -n -5 -p ") || !strings.Contains(timer, "OnUnitInactiveSec=10s") {
+		t.Errorf("service and timer:\n%s\n%s", service, timer)
+	}
+	commands, _ := at(spec, "preKubeadmCommands").([]any)
+	if !slices.Contains(commands, any("systemctl enable --now etcd-priority.timer")) {
+		t.Errorf("commands %v", commands)
+	}
+	if file(t, render(t).kubeadm(t), "/etc/systemd/system/etcd-priority.timer") != nil {
+		t.Error("a priority that nobody asked for")
+	}
+	refuse(t, `etcd: {nice: -21}`, "nice")
+}
+
 // TestAdmission mounts the configuration, and rolls the control plane when it changes.
 func TestAdmission(t *testing.T) {
 	t.Parallel()

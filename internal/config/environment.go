@@ -114,6 +114,12 @@ type Credential struct {
 	Unrestricted bool `json:"unrestricted" default:"false"`
 	// The only API calls that the credential may make. Empty: all that its roles allow.
 	AccessRules []AccessRule `json:"accessRules,omitempty"`
+	// Give each cluster of `slipway cluster create` two credentials: one for Cluster API, with `accessRules` or else those that
+	// Cluster API needs, and one for its cloud controller manager and CSI drivers, which cannot create servers. Existing
+	// clusters get them from `slipway cluster rotate-credential`.
+	Separate bool `json:"separate" default:"false"`
+	// The only API calls that the second credential may make. Empty: those that the cloud controller manager and the CSI drivers need.
+	CloudProviderAccessRules []AccessRule `json:"cloudProviderAccessRules,omitempty"`
 }
 
 // AccessRule is a Keystone access rule: API calls that an application credential may make.

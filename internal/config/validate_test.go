@@ -54,6 +54,7 @@ func TestSettingsThatContradict(t *testing.T) {
 		"variable with $":         {"state: {passphraseEnv: $B}", "is not the name of an environment variable"},
 		"login in state":          {"state: {backend: 's3://k:s@bucket/p'}", "the URL contains a login"},
 		"role twice":              {"credential: {roles: [member, member]}", "roles[1]: role member is repeated"},
+		"rules of nothing":        {"credential: {cloudProviderAccessRules: [{service: compute, method: GET, path: /**}]}", "cloudProviderAccessRules: there is no second credential"},
 		"negative expiry":         {"credential: {expiresAfter: -1h}", "a duration must not be negative"},
 		"rewrite without mirrors": {"registries: {docker.io: {rewrite: {a: b}}}", "registries[docker.io].rewrite: names are rewritten for mirrors"},
 		"small root":              {"seed: {rootVolume: {sizeGiB: 5}}", "rootVolume.sizeGiB: 5 is not between 20 and 16384"},

@@ -122,6 +122,9 @@ func (v *validator) credential(e *Environment) {
 			v.add(at.Child("accessRules").Index(i), "remove unrestricted", "access rules for identity have no effect on an unrestricted credential")
 		}
 	}
+	if len(e.Spec.Credential.CloudProviderAccessRules) > 0 && !e.Spec.Credential.Separate {
+		v.add(at.Child("cloudProviderAccessRules"), "write separate: true, or remove it", "there is no second credential that it could be for")
+	}
 	seen := map[string]bool{}
 	for i, role := range e.Spec.Credential.Roles {
 		if seen[role] {

@@ -3,6 +3,8 @@ package kubeversion
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
 )
@@ -66,4 +68,44 @@ func Older(one, other string) (bool, error) {
 		return false, fmt.Errorf("reading version %q: %w", other, err)
 	}
 	return a.LessThan(b), nil
+}
+
+// IsMinor reports whether a version names no patch: 1.34 or v1.34.
+func IsMinor(given string) bool {
+	given = strings.TrimPrefix(given, "v")
+	major, minor, ok := strings.Cut(given, ".")
+	if !ok {
+		return false
+	}
+	_, noMajor := strconv.ParseUint(major, 10, 32)
+	_, noMinor := strconv.ParseUint(minor, 10, 32)
+	return noMajor == nil && noMinor == nil
+}
+
+// IsPreview reports whether a version comes before its release: an alpha, a beta or a
+// release candidate.
+func IsPreview(given string) bool {
+	v, err := version.ParseSemantic(given)
+	return err == nil && v.PreRelease() != ""
+}
+
+// Newest returns the newest of some versions that is of a minor version such as v1.34, as it
+// is written there; "" if there is none. It takes previews only if they are allowed.
+func Newest(minor string, versions []string, previews bool) string {
+	wanted, err := version.ParseGeneric(minor)
+	if err != nil {
+		return ""
+	}
+	var best string
+	var newest *version.Version
+	for _, text := range versions {
+		v, err := version.ParseSemantic(text)
+		if err != nil || v.Major() != wanted.Major() || v.Minor() != wanted.Minor() || v.PreRelease() != "" && !previews {
+			continue
+		}
+		if newest == nil || newest.LessThan(v) {
+			best, newest = text, v
+		}
+	}
+	return best
 }

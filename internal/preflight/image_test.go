@@ -19,6 +19,7 @@ func described(properties map[string]string, minDisk int) func(*cloud.Snapshot) 
 	}
 }
 
+// proves: S-87
 func TestImagesWhosePropertiesDisagreeAreRefused(t *testing.T) {
 	t.Parallel()
 	const node, seed = "managementCluster: {image: node}", "seed: {image: node}"

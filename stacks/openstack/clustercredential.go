@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
@@ -12,9 +13,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
-// ClusterCredential is the application credential of a cluster, restricted and without an
+// ClusterCredential is an application credential of a cluster, restricted and without an
 // expiry. It carries the ownership tag of its step, so that it can always be found again
-// and is deleted with the environment.
+// and is deleted with the environment. A cluster can have several.
 type ClusterCredential struct {
 	Clients Clients
 	// UserID is the user of the clients' login, who owns the credential.
@@ -23,20 +24,19 @@ type ClusterCredential struct {
 	// Roles and AccessRules are as in ApplicationCredentialInputs.
 	Roles       []string
 	AccessRules []AccessRule
+	// Variant makes the name differ from those of the cluster's other credentials.
+	Variant string
 }
 
 func (c ClusterCredential) inputs() ApplicationCredentialInputs {
-	return ApplicationCredentialInputs{Ownership: c.Ownership, Roles: c.Roles, AccessRules: c.AccessRules}
+	return ApplicationCredentialInputs{Ownership: c.Ownership, Roles: c.Roles, AccessRules: c.AccessRules, Trigger: c.Variant}
 }
 
 func (c ClusterCredential) kind() credentialKind { return credentialKind{c.Clients, c.UserID} }
 
-// Make creates the credential and returns its ID and its secret, which Keystone does not
-// return again. Earlier ones are revoked, because their secrets are lost.
+// Make creates the credential beside the cluster's others, and returns its ID and its secret,
+// which Keystone does not return again.
 func (c ClusterCredential) Make(ctx context.Context) (id, secret string, err error) {
-	if _, err := c.Revoke(ctx); err != nil {
-		return "", "", err
-	}
 	err = again(ctx, func() error {
 		if _, err := c.kind().find(ctx, c.inputs()); err != nil { // one of an earlier attempt, or a foreign one
 			return err
@@ -50,9 +50,9 @@ func (c ClusterCredential) Make(ctx context.Context) (id, secret string, err err
 	return id, secret, c.explain("making", err)
 }
 
-// Revoke deletes all credentials with the ownership tag and returns their IDs. It does not
-// see those of other users.
-func (c ClusterCredential) Revoke(ctx context.Context) (ids []string, err error) {
+// Revoke deletes all credentials with the ownership tag but those to keep, and returns their
+// IDs. It does not see those of other users.
+func (c ClusterCredential) Revoke(ctx context.Context, keep ...string) (ids []string, err error) {
 	err = again(ctx, func() error {
 		client, err := c.Clients.Identity()
 		if err != nil {
@@ -70,7 +70,7 @@ func (c ClusterCredential) Revoke(ctx context.Context) (ids []string, err error)
 			return err
 		}
 		for _, one := range list {
-			if mark, ok := ownership.FromDescription(one.Description); !ok || mark != c.mark() {
+			if mark, ok := ownership.FromDescription(one.Description); !ok || mark != c.mark() || slices.Contains(keep, one.ID) {
 				continue
 			}
 			if err := skipGone(c.kind().remove(ctx, one.ID, ApplicationCredentialState{})); err != nil {

@@ -34,7 +34,9 @@ type Wanted struct {
 	Name, Namespace string
 	// Values are the user's values, which override Defaults, the environment's.
 	Values, Defaults map[string]any
-	Wait             Level
+	// Preview allows versions of Kubernetes before their release.
+	Preview bool
+	Wait    Level
 }
 
 // Change is what was done to a cluster.
@@ -54,7 +56,7 @@ func (m *Management) Create(ctx context.Context, c Cloud, w Wanted, progress fun
 	if w.Namespace == "" {
 		key.Namespace = w.Name
 	}
-	change, err := m.create(ctx, c, w, key, progress)
+	change, renewed, err := m.create(ctx, c, w, key, progress)
 	if err != nil {
 		return key, change, err
 	}
@@ -64,28 +66,37 @@ func (m *Management) Create(ctx context.Context, c Cloud, w Wanted, progress fun
 		_, err = clusterapi.AwaitControlPlane(ctx, m.Kube.Dynamic, key.Namespace, key.Name, tell)
 	case WaitReady:
 		_, err = clusterapi.Await(ctx, m.Kube.Dynamic, key.Namespace, key.Name, clusterapi.Report.Ready, tell)
+	default:
+		return key, change, nil
+	}
+	if err == nil && renewed {
+		err = m.handOut(ctx, key, progress)
 	}
 	return key, change, err
 }
 
-// create does everything but wait.
-func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, progress func(string)) (Change, error) {
+// create does everything but wait. renewed reports that a cluster that was there already got
+// another credential.
+func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, progress func(string)) (change Change, renewed bool, err error) {
 	if err := CheckName(key.Name); err != nil {
-		return "", err
+		return "", false, err
 	}
 	there, err := m.look(ctx, key)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if there.adopted() { // the values that were adopted say what its machines are
 		w.Defaults = there.release.Config
 	}
+	if err := w.resolveVersion(func() ([]NodeImage, error) { return c.NodeImages(ctx) }); err != nil {
+		return "", false, err
+	}
 	values, own, err := w.values(key)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if err := m.mayCreate(ctx, w, key, there, values); err != nil {
-		return "", err
+		return "", false, err
 	}
 	changed := false
 	for _, step := range []struct {
@@ -97,24 +108,26 @@ func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, pro
 			if !own {
 				return false, nil
 			}
-			return m.ensureCredential(ctx, c, key)
+			made, err := m.ensureCredential(ctx, c, key)
+			renewed = made && there.exists
+			return made, err
 		}},
 		{"installing the Helm release", func() (bool, error) { return m.ensureRelease(ctx, key, there, values) }},
 	} {
 		progress(step.word)
 		did, err := step.do()
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", step.word, err)
+			return "", false, fmt.Errorf("%s: %w", step.word, err)
 		}
 		changed = changed || did
 	}
 	switch {
 	case there.release == nil:
-		return Created, nil
+		return Created, renewed, nil
 	case changed:
-		return Changed, nil
+		return Changed, renewed, nil
 	}
-	return Unchanged, nil
+	return Unchanged, renewed, nil
 }
 
 // mayCreate refuses clusters and objects of others, and what could not work, before
@@ -142,6 +155,11 @@ func (m *Management) mayCreate(ctx context.Context, w Wanted, key Key, there kno
 	}
 	if !there.exists {
 		return nil
+	}
+	if there.release != nil {
+		if err := checkNetworkPlugin(there.release.Config, values); err != nil {
+			return err
+		}
 	}
 	reports, err := clusterapi.Read(ctx, m.Kube.Dynamic, key.Namespace)
 	if err != nil {

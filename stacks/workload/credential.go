@@ -2,10 +2,12 @@ package workload
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -31,14 +33,21 @@ type Cloud struct {
 	// Roles and AccessRules are those of the environment's credential.
 	Roles       []string
 	AccessRules []openstack.AccessRule
+	// CloudProvider are the access rules of a second credential, for the cloud controller
+	// manager and the CSI drivers; nil means that a cluster has one for all.
+	CloudProvider []openstack.AccessRule
 	// Login is how clusters log in.
 	Login stacks.Cloud
 }
 
 // The keys of the Secret, and the owner of the credential.
 const (
-	keyClouds      = "clouds.yaml"
-	keyAuthority   = "cacert"
+	keyClouds    = "clouds.yaml"
+	keyAuthority = "cacert"
+	// keyCloudProvider is the clouds.yaml of the second credential, which the chart gives
+	// to what runs on the cluster.
+	keyCloudProvider = "cloud-provider.yaml"
+
 	annotationUser = "slipway.sh/user-id"
 	// labelMove makes clusterctl move the Secret with the cluster.
 	labelMove = "clusterctl.cluster.x-k8s.io/move"
@@ -78,36 +87,31 @@ func (m *Management) credential(c Cloud, key Key) openstack.ClusterCredential {
 		Ownership: openstack.Ownership{Environment: m.Environment, Step: Step(key)}}
 }
 
-// ensureCredential adopts the credential in the cluster's Secret if it can log in, else
-// creates one and writes the Secret. changed reports whether it did.
+// ensureCredential adopts the credentials in the cluster's Secret if they can log in, else
+// creates new ones and writes the Secret. changed reports whether it did.
 func (m *Management) ensureCredential(ctx context.Context, c Cloud, key Key) (changed bool, err error) {
-	secrets := m.Kube.Typed.CoreV1().Secrets(key.Namespace)
-	secret, err := secrets.Get(ctx, SecretName(key.Name), metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		secret = nil
-	case err != nil:
-		return false, fmt.Errorf("reading the credential's Secret: %w", err)
-	case secret.Labels[LabelCluster] != key.Name:
-		return false, fault.New("Secret "+key.Namespace+"/"+secret.Name, errors.New("it exists already, but does not belong to this cluster"), "delete or rename it, or choose another --namespace")
-	default:
+	secret, err := m.credentialSecret(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	if secret != nil {
 		if works, err := c.works(ctx, secret); err != nil || works {
 			return false, err
 		}
 	}
-	id, text, err := m.credential(c, key).Make(ctx)
-	if err != nil {
+	if _, err := m.credential(c, key).Revoke(ctx); err != nil { // their secrets are lost
 		return false, err
 	}
-	wanted, err := c.secret(key, id, text)
+	data, err := m.issue(ctx, c, key)
 	if err != nil {
 		return false, err
 	}
 	if secret == nil {
-		_, err = secrets.Create(ctx, wanted, metav1.CreateOptions{})
+		_, err = m.Kube.Typed.CoreV1().Secrets(key.Namespace).Create(ctx, c.secret(key, data), metav1.CreateOptions{})
 	} else {
-		secret.Data, secret.Annotations = wanted.Data, wanted.Annotations
-		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
+		fresh := c.secret(key, data)
+		secret.Data, secret.Annotations = fresh.Data, fresh.Annotations
+		_, err = m.Kube.Typed.CoreV1().Secrets(key.Namespace).Update(ctx, secret, metav1.UpdateOptions{})
 	}
 	if err != nil {
 		return false, fmt.Errorf("writing the credential's Secret: %w", err)
@@ -115,25 +119,64 @@ func (m *Management) ensureCredential(ctx context.Context, c Cloud, key Key) (ch
 	return true, nil
 }
 
-func (c Cloud) secret(key Key, id, text string) (*corev1.Secret, error) {
-	clouds, err := yaml.Marshal(map[string]any{"clouds": c.Login.Clouds(id, text)})
-	if err != nil {
-		return nil, fmt.Errorf("writing clouds.yaml: %w", err)
-	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: SecretName(key.Name),
-		Labels:      map[string]string{LabelCluster: key.Name, clusterapi.Label: key.Name, labelMove: "true"},
-		Annotations: map[string]string{annotationUser: c.UserID}},
-		Data: map[string][]byte{keyClouds: clouds}}
-	if c.Login.Authority != "" {
-		secret.Data[keyAuthority] = []byte(c.Login.Authority)
+// credentialSecret returns the Secret with the cluster's credential, nil if there is none. It
+// refuses one of others.
+func (m *Management) credentialSecret(ctx context.Context, key Key) (*corev1.Secret, error) {
+	secret, err := m.Kube.Typed.CoreV1().Secrets(key.Namespace).Get(ctx, SecretName(key.Name), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the credential's Secret: %w", err)
+	case secret.Labels[LabelCluster] != key.Name:
+		return nil, fault.New("Secret "+key.Namespace+"/"+secret.Name, errors.New("it exists already, but does not belong to this cluster"), "delete or rename it, or choose another --namespace")
 	}
 	return secret, nil
 }
 
-// works reports whether the credential in a Secret can log in, whoever created it. It is an
+// issue creates new credentials for a cluster beside those that it has, and returns the data
+// of its Secret.
+func (m *Management) issue(ctx context.Context, c Cloud, key Key) (map[string][]byte, error) {
+	kinds := map[string][]openstack.AccessRule{keyClouds: c.AccessRules}
+	if c.CloudProvider != nil {
+		kinds[keyCloudProvider] = c.CloudProvider
+	}
+	data := map[string][]byte{}
+	if c.Login.Authority != "" {
+		data[keyAuthority] = []byte(c.Login.Authority)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		one := m.credential(c, key)
+		one.AccessRules, one.Variant = kinds[kind], kind+"-"+rand.Text()
+		id, text, err := one.Make(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if data[kind], err = yaml.Marshal(map[string]any{"clouds": c.Login.Clouds(id, text)}); err != nil {
+			return nil, fmt.Errorf("writing %s: %w", kind, err)
+		}
+	}
+	return data, nil
+}
+
+func (c Cloud) secret(key Key, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: SecretName(key.Name),
+		Labels:      map[string]string{LabelCluster: key.Name, clusterapi.Label: key.Name, labelMove: "true"},
+		Annotations: map[string]string{annotationUser: c.UserID}}, Data: data}
+}
+
+// works reports whether all credentials in a Secret can log in, whoever created them. It is an
 // error if the cloud does not answer.
 func (c Cloud) works(ctx context.Context, secret *corev1.Secret) (bool, error) {
-	opened, err := cloud.Open(ctx, cloud.Options{Cloud: "openstack", CloudsYAML: secret.Data[keyClouds], CABundle: secret.Data[keyAuthority]})
+	works, err := loginWorks(ctx, secret.Data[keyClouds], secret.Data[keyAuthority])
+	if second := secret.Data[keyCloudProvider]; works && err == nil && len(second) > 0 {
+		works, err = loginWorks(ctx, second, secret.Data[keyAuthority])
+	}
+	return works, err
+}
+
+func loginWorks(ctx context.Context, clouds, authority []byte) (bool, error) {
+	opened, err := cloud.Open(ctx, cloud.Options{Cloud: "openstack", CloudsYAML: clouds, CABundle: authority})
 	if err == nil {
 		opened.Close()
 		return true, nil
@@ -168,16 +211,37 @@ func (m *Management) revoke(ctx context.Context, c Cloud, key Key) (notes []stri
 		return nil, nil
 	}
 	if user := secret.Annotations[annotationUser]; user != "" && user != c.UserID {
-		notes = append(notes, fmt.Sprintf("application credential %s stays: only user %s, who created it, can delete it", idIn(secret), user))
+		notes = staying(idsIn(secret), user)
 	}
+	notes = append(notes, formerOf(secret).notes(c.UserID)...)
 	if err := secrets.Delete(ctx, secret.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return notes, fmt.Errorf("deleting the credential's Secret: %w", err)
 	}
 	return notes, nil
 }
 
-// idIn returns the ID of the application credential in a Secret.
-func idIn(secret *corev1.Secret) string {
+// staying says which credentials only their user can delete.
+func staying(ids []string, user string) (notes []string) {
+	for _, id := range ids {
+		notes = append(notes, fmt.Sprintf("application credential %s stays: only user %s, who created it, can delete it", id, user))
+	}
+	return notes
+}
+
+// idsIn returns the IDs of the application credentials in a Secret: that of Cluster API, and
+// that of the cloud provider if it has one of its own.
+func idsIn(secret *corev1.Secret) []string {
+	var ids []string
+	for _, key := range []string{keyClouds, keyCloudProvider} {
+		if id := idIn(secret.Data[key]); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// idIn returns the ID of the application credential in a clouds.yaml.
+func idIn(clouds []byte) string {
 	var document struct {
 		Clouds map[string]struct {
 			Auth struct {
@@ -185,7 +249,7 @@ func idIn(secret *corev1.Secret) string {
 			} `json:"auth"`
 		} `json:"clouds"`
 	}
-	if yaml.Unmarshal(secret.Data[keyClouds], &document) != nil { // its error could quote the secret
+	if yaml.Unmarshal(clouds, &document) != nil { // its error could quote the secret
 		return ""
 	}
 	return strings.TrimSpace(document.Clouds["openstack"].Auth.ID)

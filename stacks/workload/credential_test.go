@@ -74,9 +74,10 @@ func TestAnAuthorityIsBesideTheCredential(t *testing.T) {
 	t.Parallel()
 	_, c := openCloud(t)
 	c.Login.Authority = "PEM"
-	secret, err := c.secret(Key{Namespace: "c1", Name: "c1"}, "id", "word")
-	if err != nil || string(secret.Data["cacert"]) != "PEM" || idIn(secret) != "id" || !strings.Contains(string(secret.Data["clouds.yaml"]), "application_credential_secret: word") {
-		t.Errorf("%v: %v", err, secret.Data)
+	m := &Management{Environment: "prod"}
+	data, err := m.issue(t.Context(), c, Key{Namespace: "c1", Name: "c1"})
+	if err != nil || string(data["cacert"]) != "PEM" || idIn(data["clouds.yaml"]) == "" || !strings.Contains(string(data["clouds.yaml"]), "application_credential_secret: ") || len(data) != 2 {
+		t.Errorf("%v: %v", err, data)
 	}
 	for name, text := range map[string]string{"nothing": "", "no YAML": "{", "no cloud": "clouds: {}", "another's": "clouds: {openstack: {auth_type: v3applicationcredential, auth: {auth_url: " + c.Login.AuthURL + ", application_credential_id: x, application_credential_secret: y}}}"} {
 		if works, err := c.works(t.Context(), &corev1.Secret{Data: map[string][]byte{"clouds.yaml": []byte(text)}}); err != nil || works {

@@ -1,10 +1,13 @@
 package workload
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/addons/openstackcluster"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
@@ -103,6 +106,31 @@ func reason(err error) error {
 		}
 	}
 	return err
+}
+
+// checkNetworkPlugin refuses to change the network plugin of a running cluster: pods keep the
+// addresses and rules of the former one, and lose their network.
+func checkNetworkPlugin(running, values map[string]any) error {
+	was, wanted := networkPlugin(running), networkPlugin(values)
+	if was == "" || was == wanted {
+		return nil
+	}
+	const remedy = "set addons.cni.type to %[1]s, or create another cluster and move what runs here; nothing was changed"
+	if wanted == "" {
+		return fault.Usage("addons.cni.enabled", fmt.Errorf("%s would be removed, and the cluster's pods would have no network", was), "leave it enabled, or create another cluster; nothing was changed")
+	}
+	return fault.Usage("addons.cni.type", fmt.Errorf("the cluster has %s; a running cluster cannot change to %s", was, wanted), fmt.Sprintf(remedy, was))
+}
+
+// networkPlugin is the network plugin that the chart installs; "" if it installs none.
+func networkPlugin(values map[string]any) string {
+	for _, path := range [][]string{{"addons", "enabled"}, {"addons", "cni", "enabled"}} {
+		if on, found, _ := unstructured.NestedBool(values, path...); found && !on {
+			return ""
+		}
+	}
+	name, _, _ := unstructured.NestedString(values, "addons", "cni", "type")
+	return cmp.Or(name, "calico")
 }
 
 // checkUpgrade refuses versions that a running cluster cannot be upgraded to.

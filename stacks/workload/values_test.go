@@ -123,6 +123,30 @@ func TestARunningClusterGoesToTheNextMinorVersionOnly(t *testing.T) {
 	}
 }
 
+func TestARunningClusterKeepsItsNetworkPlugin(t *testing.T) {
+	t.Parallel()
+	const off, calico = "addons: {cni: {enabled: false}}", "addons: {cni: {type: calico}}"
+	for name, c := range map[string]struct{ running, values, object string }{
+		"the same":            {calico, calico, ""},
+		"the default's name":  {"", calico, ""},
+		"another":             {calico, "addons: {cni: {type: cilium}}", "addons.cni.type"},
+		"another than before": {"", "addons: {cni: {type: flannel}}", "addons.cni.type"},
+		"none":                {calico, off, "addons.cni.enabled"},
+		"no addons at all":    {calico, "addons: {enabled: false}", "addons.cni.enabled"},
+		"one after all":       {off, calico, ""},
+		"another addon gone":  {"addons: {ingress: {enabled: true}}", "addons: {ingress: {enabled: false}}", ""},
+	} {
+		err := checkNetworkPlugin(parse(t, c.running), parse(t, c.values))
+		var f *fault.Fault
+		switch {
+		case c.object == "" && err != nil, c.object != "" && err == nil:
+			t.Errorf("%s: %v", name, err)
+		case err != nil && (!errors.As(err, &f) || f.Object != c.object || f.Remedy == ""):
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestNamesOfClusters(t *testing.T) {
 	t.Parallel()
 	for name, allowed := range map[string]bool{"shop": true, "a-1": true, "": false, "1a": false, "Shop": false, "a.b": false, "a-": false, strings.Repeat("a", 53): true, strings.Repeat("a", 54): false} {

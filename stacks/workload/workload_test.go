@@ -40,6 +40,10 @@ func TestManagement(t *testing.T) {
 		"what the user brings":        brought,
 		"a namespace with more in it": shared,
 		"credentials that are gone":   revoked,
+		"a rotation":                  rotation,
+		"rotations killed anywhere":   rotationsKilled,
+		"whose is not rotated":        rotationRefused,
+		"a credential for each":       separate,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,8 +72,8 @@ func life(w *world) {
 		w.Fatal(err)
 	}
 	ids := w.credentials("life")
-	if len(ids) != 1 || idIn(secret) != ids[0] {
-		w.Errorf("the Secret has credential %q, Keystone %v", idIn(secret), ids)
+	if len(ids) != 1 || idIn(secret.Data[keyClouds]) != ids[0] {
+		w.Errorf("the Secret has credential %q, Keystone %v", idIn(secret.Data[keyClouds]), ids)
 	}
 	w.nowhereElse(key, secret)
 	cluster := w.get("clusters", key)
@@ -83,6 +87,7 @@ func life(w *world) {
 	if again := w.get("clusters", key); again.GetResourceVersion() != cluster.GetResourceVersion() || !slices.Equal(w.credentials("life"), ids) {
 		w.Error("the second run changed something")
 	}
+	w.addonsOf(key, c)
 	c.Values = parse(w.T, strings.ReplaceAll(small, "machineCount: 2", "machineCount: 3"))
 	if _, change := w.create(c); change != Changed {
 		w.Errorf("with other values: %s", change)
@@ -92,6 +97,25 @@ func life(w *world) {
 	}
 	w.shown(key)
 	w.deleted(key)
+}
+
+// addonsOf takes an addon away, and is refused another network plugin.
+func (w *world) addonsOf(key Key, c Wanted) {
+	w.Helper()
+	has := func() bool {
+		_, err := w.Kube.Dynamic.Resource(kindOf("helmreleases")).Namespace(key.Namespace).Get(w.Context(), key.Name+"-metrics-server", metav1.GetOptions{})
+		return err == nil
+	}
+	before := has()
+	c.Values = parse(w.T, small+"\naddons: {metricsServer: {enabled: false}}")
+	if _, change := w.create(c); change != Changed || !before || has() {
+		w.Errorf("an addon that is taken away: %s; was there %t, is there %t", change, before, has())
+	}
+	c.Values = parse(w.T, small+"\naddons: {cni: {type: cilium}}")
+	_, _, err := w.Create(w.Context(), w.cloud, c, func(string) {})
+	if err == nil || !strings.Contains(err.Error(), "the cluster has flannel; a running cluster cannot change to cilium") || fault.ExitCode(err) != fault.ExitUsage {
+		w.Errorf("another network plugin: %v", err)
+	}
 }
 
 // nowhereElse wants the credential's secret in no other object of the namespace.

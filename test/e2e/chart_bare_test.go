@@ -24,7 +24,7 @@ controlPlane:
   certificatesExpiryDays: 21
   kubeadmConfigSpec: {initConfiguration: `+registration+`, joinConfiguration: `+registration+`}
 nodeGroups: []
-etcd: {blockDevice: {size: 2, type: Local}}
+etcd: {blockDevice: {size: 2, type: Local}, nice: -5}
 kubeNetwork: {pods: {cidrBlocks: [10.244.0.0/16]}}
 clusterNetworking: {internalNetwork: {networkFilter: {name: demo-network}, subnetFilter: {name: demo-subnet}}}
 apiServer: {associateFloatingIP: false}
@@ -73,9 +73,34 @@ func (r *release) finish() {
 	}
 	server := r.server()
 	r.etcdDevice(server)
+	r.etcdPriority(server)
 	if volumes := r.attached(server); len(volumes) != 0 {
 		r.t.Errorf("a local disk that is a volume: %+v", volumes)
 	}
+}
+
+// etcdPriority: all threads of etcd have the priority, also those of the next etcd when one
+// was killed.
+func (r *release) etcdPriority(server string) {
+	r.t.Helper()
+	const threads = "pid=$(grep -lx etcd /proc/[0-9]*/comm | cut -d/ -f3) && echo $pid && cut -d' ' -f19 /proc/$pid/task/*/stat | sort -u"
+	before := ""
+	raised := func(what string) string {
+		pid := ""
+		r.eventually("priority of "+what, time.Minute, func() (string, bool) {
+			out, err := r.inside(server, threads)
+			said := strings.Fields(out)
+			if err != nil || len(said) != 2 {
+				return out, false
+			}
+			pid = said[0]
+			return out, pid != before && said[1] == "-5"
+		})
+		return pid
+	}
+	before = raised("etcd")
+	r.shell(server, "kill -9 "+before)
+	raised("etcd after a restart")
 }
 
 // server is that of the only machine.

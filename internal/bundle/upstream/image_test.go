@@ -149,6 +149,7 @@ func checkImage(t *testing.T, folder *bundle.Folder, c component.Component, want
 	}
 }
 
+// proves: S-87
 func TestImageOfIndexThroughMirror(t *testing.T) {
 	t.Parallel()
 	h, c := newHub(t), imageComponent()

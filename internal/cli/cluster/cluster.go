@@ -25,7 +25,7 @@ func New(streams ui.Streams) *cobra.Command {
 the openstack-cluster chart, which takes the values of capi-helm-charts. Each has a
 namespace and an application credential of its own. See docs/guides/clusters.md.`,
 	}
-	cmd.AddCommand(newCreate(streams), newList(streams), newDescribe(streams), newKubeconfig(streams), newDelete(streams))
+	cmd.AddCommand(newCreate(streams), newList(streams), newDescribe(streams), newKubeconfig(streams), newRotate(streams), newDelete(streams))
 	return cmd
 }
 

@@ -26,8 +26,10 @@ type createOptions struct {
 	name       string
 	namespace  string
 	values     helmvalues.Options
+	preview    bool
 	wait       string
 	kubeconfig string
+	extensions string
 	progress   string
 	format     string
 }
@@ -44,7 +46,8 @@ anything is created. The command waits until the control plane is available and 
 and addons are ready, and writes a kubeconfig file for the cluster.
 
 You can run it again: it rolls out what changed, resumes a run that was killed, and says
-so if there is nothing to change. Here -f is a values file; use --file for the
+so if there is nothing to change. With --extensions it then runs the programs in a folder
+and applies the manifests there, in the order of their names, each time. Here -f is a values file; use --file for the
 environment file.`,
 		Example: `  slipway cluster create shop
   slipway cluster create shop -f values.yaml --set nodeGroups[0].name=md-0,nodeGroups[0].machineCount=5
@@ -61,8 +64,10 @@ environment file.`,
 	flags.StringArrayVarP(&o.values.ValueFiles, "values", "f", nil, "values file; can be repeated, and the last one wins")
 	flags.StringArrayVar(&o.values.Values, "set", nil, "value at a path, such as controlPlane.machineCount=3; other users of the machine can see it, so never give a secret")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the cluster (default: one of its own with the cluster's name)")
+	flags.BoolVar(&o.preview, "preview", false, "allow a version of Kubernetes before its release: an alpha, a beta or a release candidate")
 	ui.ChoiceFlag(flags, &o.wait, "wait", []string{string(workload.WaitNone), string(workload.WaitControlPlane), string(workload.WaitReady)}, "what to wait for")
 	flags.StringVar(&o.kubeconfig, "kubeconfig-out", "", "kubeconfig file to write (default: .slipway/clusters/NAME.kubeconfig)")
+	flags.StringVar(&o.extensions, "extensions", "", "folder with programs to run and manifests to apply when the cluster is up, in the order of their names")
 	ui.ProgressFlag(flags, &o.progress)
 	ui.FormatFlag(flags, &o.format)
 	return cmd
@@ -74,13 +79,19 @@ type created struct {
 	Namespace string          `json:"namespace"`
 	Change    workload.Change `json:"change"`
 	// Kubeconfig is its file; empty while there is none.
-	Kubeconfig string  `json:"kubeconfig,omitempty"`
-	Seconds    float64 `json:"seconds"`
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// Extensions are the names of those that ran.
+	Extensions []string `json:"extensions,omitempty"`
+	Seconds    float64  `json:"seconds"`
 }
 
 func (o createOptions) run(ctx context.Context, streams ui.Streams) error {
 	start := time.Now()
 	wanted, err := o.wanted()
+	if err != nil {
+		return err
+	}
+	extensions, err := o.readExtensions()
 	if err != nil {
 		return err
 	}
@@ -103,6 +114,9 @@ func (o createOptions) run(ctx context.Context, streams ui.Streams) error {
 	if result.Kubeconfig, err = o.writeKubeconfig(ctx, s, key); err != nil {
 		return err
 	}
+	if result.Extensions, err = o.runExtensions(ctx, streams, s, key, result.Kubeconfig, extensions); err != nil {
+		return err
+	}
 	result.Seconds = time.Since(start).Seconds()
 	if o.format != "table" {
 		return ui.Output(streams.Out, o.format, result, ui.Table{})
@@ -113,7 +127,7 @@ func (o createOptions) run(ctx context.Context, streams ui.Streams) error {
 
 // wanted is the cluster that the flags describe.
 func (o createOptions) wanted() (workload.Wanted, error) {
-	w := workload.Wanted{Name: o.name, Namespace: o.namespace, Wait: workload.Level(o.wait)}
+	w := workload.Wanted{Name: o.name, Namespace: o.namespace, Preview: o.preview, Wait: workload.Level(o.wait)}
 	if err := workload.CheckName(o.name); err != nil {
 		return w, err
 	}

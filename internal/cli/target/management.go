@@ -127,7 +127,18 @@ func (t *Target) WorkloadCloud(s *Seed) (workload.Cloud, error) {
 	if authority != "" {
 		authorities = []string{authority}
 	}
-	return workload.Cloud{Clients: t.Cloud, UserID: t.Inventory.UserID, Roles: own.Roles, AccessRules: own.AccessRules, Login: t.login(project, authorities)}, nil
+	c := workload.Cloud{Clients: t.Cloud, UserID: t.Inventory.UserID, Roles: own.Roles, AccessRules: own.AccessRules, Login: t.login(project, authorities)}
+	if wanted := t.Environment.Spec.Credential; wanted.Separate {
+		c.Separate(accessRules(wanted.CloudProviderAccessRules))
+	}
+	return c, nil
+}
+
+func accessRules(wanted []config.AccessRule) (rules []openstack.AccessRule) {
+	for _, rule := range wanted {
+		rules = append(rules, openstack.AccessRule{Service: rule.Service, Method: rule.Method, Path: rule.Path})
+	}
+	return rules
 }
 
 // ClusterKubeconfig is the path of a cluster's kubeconfig file. It contains the

@@ -2,7 +2,7 @@
 {{- define "controlplane.kubeadmConfigSpec" -}}
 {{- $given := deepCopy (default dict .Values.controlPlane.kubeadmConfigSpec) -}}
 {{- $spec := dict -}}
-{{- range list "controlplane.nodes" "controlplane.apiServer" "controlplane.apiServerResources" "controlplane.etcd" "controlplane.encryption" "controlplane.cni" "controlplane.admission" "kubeadm.host" -}}
+{{- range list "controlplane.nodes" "controlplane.apiServer" "controlplane.apiServerResources" "controlplane.etcd" "controlplane.etcdPriority" "controlplane.encryption" "controlplane.cni" "controlplane.admission" "kubeadm.host" -}}
   {{- include "kubeadm.add" (list $spec (include . $ | fromYaml)) -}}
 {{- end -}}
 {{- include "kubeadm.add" (list $spec (omit $given "kubeProxyConfiguration")) -}}
@@ -87,6 +87,40 @@ diskSetup:
 mounts:
   - [LABEL=etcd_disk, {{ .Values.etcd.dataDir }}]
 {{- end }}
+{{- end -}}
+
+{{/*
+The kubelet starts etcd anew whenever it ends, and nothing keeps a priority then. So a
+timer sets it again. renice sees threads, not processes: each is named.
+*/}}
+{{- define "controlplane.etcdPriority" -}}
+{{- if not (kindIs "invalid" .Values.etcd.nice) -}}
+files:
+  - path: /etc/systemd/system/etcd-priority.service
+    owner: root:root
+    permissions: "0644"
+    content: |
+      [Unit]
+      Description=Priority of etcd
+      [Service]
+      Type=oneshot
+      ExecStart=/bin/sh -c 'for etcd in $$(grep -lx etcd /proc/[0-9]*/comm); do tasks=$$(ls $$(dirname $$etcd)/task); renice -n {{ int .Values.etcd.nice }} -p $$tasks && ionice -c 2 -n 0 -p $$tasks; done'
+  - path: /etc/systemd/system/etcd-priority.timer
+    owner: root:root
+    permissions: "0644"
+    content: |
+      [Unit]
+      Description=Priority of etcd, also after it was restarted
+      [Timer]
+      OnActiveSec=1s
+      OnUnitInactiveSec=10s
+      AccuracySec=1s
+      [Install]
+      WantedBy=timers.target
+preKubeadmCommands:
+  - systemctl daemon-reload
+  - systemctl enable --now etcd-priority.timer
+{{- end -}}
 {{- end -}}
 
 {{/*

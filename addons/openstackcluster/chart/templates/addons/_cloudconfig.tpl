@@ -1,7 +1,8 @@
 {{/*
 The Secret that the cloud controller manager and the CSI drivers read. The addon
 provider fills in what only it knows: the credential and the networks. Without a
-CA the system's roots are used; only "verify: false" in clouds.yaml ends that.
+CA the system's roots are used; only "verify: false" in clouds.yaml ends that. A
+credential of its own, cloud-provider.yaml, keeps Cluster API's away from the cluster.
 */}}
 {{- define "cloudconfig.secret" -}}
 {{- $sections := deepCopy .Values.addons.openstack.cloudConfig -}}
@@ -12,7 +13,12 @@ metadata:
   name: cloud-config
 data:
   {{ `{%- for key, value in cloud_identity.data.items() %}` }}
+  {{ `{%- if key == "cloud-provider.yaml" %}` }}
+  {{ `clouds.yaml: {{ value }}` }}
+  {{ `{%- elif key == "clouds.yaml" and "cloud-provider.yaml" in cloud_identity.data %}` }}
+  {{ `{%- else %}` }}
   {{ `{{ key }}: {{ value }}` }}
+  {{ `{%- endif %}` }}
   {{ `{%- endfor %}` }}
 stringData:
   cloud.conf: |

@@ -1,0 +1,256 @@
+package workload
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/kube"
+)
+
+const (
+	// cloudConfig is the Secret on a cluster that the chart writes for the cloud controller
+	// manager and the CSI drivers, which read it once, at their start.
+	cloudConfig = "cloud-config"
+	// annotationCredential is on their pods: the credential that they were restarted for.
+	annotationCredential = "slipway.sh/credential"
+	// lookPause is between two looks at a cluster.
+	lookPause = 2 * time.Second
+)
+
+// distribute waits until a cluster has a credential, restarts what reads it there, and waits
+// until that runs. A cluster that is not up yet gets the credential when it is.
+func (m *Management) distribute(ctx context.Context, key Key, there known, id string, progress func(string)) (restarted []string, err error) {
+	if m.Way == nil {
+		return nil, nil
+	}
+	config, _, err := m.Way(ctx, key.Namespace, key.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.Timeout = 15 * time.Second
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client: %w", err)
+	}
+	in := inside{client: client, namespace: cloudNamespace(there), id: id, management: m, key: key}
+	has, err := in.awaitConfig(ctx, progress)
+	if err != nil || !has {
+		return nil, err
+	}
+	return in.awaitRestart(ctx, progress)
+}
+
+// handOut distributes the credential in the cluster's Secret.
+func (m *Management) handOut(ctx context.Context, key Key, progress func(string)) error {
+	there, err := m.look(ctx, key)
+	if err != nil {
+		return err
+	}
+	secret, err := m.credentialSecret(ctx, key)
+	if err != nil || secret == nil {
+		return err
+	}
+	_, err = m.distribute(ctx, key, there, insideID(secret), progress)
+	return err
+}
+
+// insideID is the ID of the credential that the cluster itself uses.
+func insideID(secret *corev1.Secret) string {
+	return cmp.Or(idIn(secret.Data[keyCloudProvider]), idIn(secret.Data[keyClouds]))
+}
+
+// cloudNamespace is the namespace on the cluster of what talks to OpenStack.
+func cloudNamespace(there known) string {
+	if there.release != nil {
+		if name, found, _ := unstructured.NestedString(there.release.Config, "addons", "openstack", "targetNamespace"); found && name != "" {
+			return name
+		}
+	}
+	return "openstack-system"
+}
+
+// inside is a cluster that gets a credential.
+type inside struct {
+	client     kubernetes.Interface
+	namespace  string
+	id         string
+	management *Management
+	key        Key
+}
+
+// until waits. What may pass, such as an API server that does not answer, ends no wait.
+func (in inside) until(ctx context.Context, what string, progress func(string), done func(context.Context) (bool, string, error)) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, lookPause, true, func(ctx context.Context) (bool, error) {
+		ok, missing, err := done(ctx)
+		var known *fault.Fault
+		if errors.As(err, &known) {
+			return false, err
+		}
+		if last = err; err != nil {
+			missing = err.Error()
+		}
+		if !ok {
+			progress(what + ": " + missing)
+		}
+		return ok && err == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, errors.Join(orCause(ctx, err), last))
+	}
+	return nil
+}
+
+// awaitConfig waits until the addon provider has written the credential onto the cluster. has
+// is false for a cluster without it.
+func (in inside) awaitConfig(ctx context.Context, progress func(string)) (has bool, err error) {
+	err = in.until(ctx, "waiting for Secret "+in.namespace+"/"+cloudConfig+" on the cluster", progress, func(ctx context.Context) (bool, string, error) {
+		secret, err := in.client.CoreV1().Secrets(in.namespace).Get(ctx, cloudConfig, metav1.GetOptions{})
+		if has = err == nil; apierrors.IsNotFound(err) {
+			return true, "", nil
+		}
+		if err != nil {
+			return false, "", err
+		}
+		if idIn(secret.Data[keyClouds]) == in.id {
+			return true, "", nil
+		}
+		return false, "it has the former credential", in.addonFailed(ctx)
+	})
+	return has, err
+}
+
+// addonFailed is the error of an addon that cannot be written onto the cluster until somebody
+// changes something.
+func (in inside) addonFailed(ctx context.Context) error {
+	kind := schema.GroupVersionResource{Group: "addons.stackhpc.com", Version: "v1alpha1", Resource: "manifests"}
+	list, err := in.management.Kube.Dynamic.Resource(kind).Namespace(in.key.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labelStack + "=" + in.key.Name})
+	if kube.Absent(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading addons: %w", err)
+	}
+	for _, addon := range list.Items {
+		name, _, _ := unstructured.NestedString(addon.Object, "spec", "releaseName")
+		phase, _, _ := unstructured.NestedString(addon.Object, "status", "phase")
+		if name == cloudConfig && phase == "Failed" {
+			why, _, _ := unstructured.NestedString(addon.Object, "status", "failureMessage")
+			return fault.New("Manifests "+in.key.Namespace+"/"+addon.GetName(), errors.New(why), "correct what it names, then run the same command again")
+		}
+	}
+	return nil
+}
+
+// awaitRestart restarts the pods that read the credential, and waits until none of before runs.
+func (in inside) awaitRestart(ctx context.Context, progress func(string)) (restarted []string, err error) {
+	err = in.until(ctx, "restarting what reads the credential", progress, func(ctx context.Context) (bool, string, error) {
+		var missing string
+		var err error
+		restarted, missing, err = in.restart(ctx)
+		return missing == "", missing + " is not up again", err
+	})
+	return restarted, err
+}
+
+// restart sees to it that all readers were restarted for the credential. missing names the
+// first that is not up again.
+func (in inside) restart(ctx context.Context) (restarted []string, missing string, err error) {
+	readers, err := in.readers(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, annotationCredential, in.id)
+	for _, r := range readers {
+		restarted = append(restarted, r.String())
+		if r.template.Annotations[annotationCredential] != in.id {
+			if err := r.patch(ctx, r.name, patch); err != nil {
+				return restarted, "", fmt.Errorf("restarting %s: %w", r, err)
+			}
+			missing = r.String()
+		}
+		if missing == "" && !r.up {
+			missing = r.String()
+		}
+	}
+	return restarted, missing, nil
+}
+
+// reader is what runs pods that read the credential. up says that all of them are of its
+// present template.
+type reader struct {
+	kind, name string
+	template   corev1.PodTemplateSpec
+	up         bool
+	patch      func(ctx context.Context, name string, patch []byte) error
+}
+
+func (r reader) String() string { return r.kind + " " + r.name }
+
+func (in inside) readers(ctx context.Context) (all []reader, err error) {
+	apps := in.client.AppsV1()
+	deployments, err := apps.Deployments(in.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing Deployments: %w", err)
+	}
+	for _, d := range deployments.Items {
+		all = append(all, reader{"Deployment", d.Name, d.Spec.Template, deploymentUp(&d), func(ctx context.Context, name string, patch []byte) error {
+			_, err := apps.Deployments(in.namespace).Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+			return err
+		}})
+	}
+	sets, err := apps.DaemonSets(in.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing DaemonSets: %w", err)
+	}
+	for _, d := range sets.Items {
+		s := d.Status
+		up := s.ObservedGeneration >= d.Generation && s.UpdatedNumberScheduled == s.DesiredNumberScheduled && s.NumberAvailable == s.DesiredNumberScheduled
+		all = append(all, reader{"DaemonSet", d.Name, d.Spec.Template, up, func(ctx context.Context, name string, patch []byte) error {
+			_, err := apps.DaemonSets(in.namespace).Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+			return err
+		}})
+	}
+	return onlyReaders(all), nil
+}
+
+func deploymentUp(d *appsv1.Deployment) bool {
+	wanted := int32(1)
+	if d.Spec.Replicas != nil {
+		wanted = *d.Spec.Replicas
+	}
+	s := d.Status
+	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == wanted && s.Replicas == wanted && s.AvailableReplicas == wanted
+}
+
+// onlyReaders keeps those whose pods mount the Secret.
+func onlyReaders(all []reader) (readers []reader) {
+	for _, r := range all {
+		for _, volume := range r.template.Spec.Volumes {
+			if volume.Secret != nil && volume.Secret.SecretName == cloudConfig {
+				readers = append(readers, r)
+				break
+			}
+		}
+	}
+	return readers
+}

@@ -1,0 +1,353 @@
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/fault"
+)
+
+// tenancy is a cluster that is up: the same API server, with a namespace for what talks to
+// OpenStack. Stand-ins do what the addon provider, kubelets, Cluster API's provider and the
+// cloud controller manager do with credentials.
+type tenancy struct {
+	*world
+	key    Key
+	inside string
+
+	mu sync.Mutex
+	// pods is what the pods of each reader read at their start.
+	pods map[string][]byte
+	// refused are the calls that a credential failed.
+	refused []string
+}
+
+func (w *world) tenancy(name string) *tenancy {
+	w.Helper()
+	t := &tenancy{world: w, inside: name + "-inside", pods: map[string][]byte{}}
+	m := *w.Management
+	m.Way = func(context.Context, string, string) (*rest.Config, string, error) {
+		return w.server.Config, "here", nil
+	}
+	t.world = &world{T: w.T, Management: &m, server: w.server, box: w.box, cloud: w.cloud}
+	t.key, _ = t.create(wanted(w.T, name, small+"\naddons: {openstack: {targetNamespace: "+t.inside+"}}"))
+	ctx := w.Context()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.inside}}
+	if _, err := w.Kube.Typed.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	t.hand(ctx)
+	labels := map[string]string{"app": "x"}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}},
+		Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: cloudConfig}}}}}}
+	selector := &metav1.LabelSelector{MatchLabels: labels}
+	apps := w.Kube.Typed.AppsV1()
+	_, err := apps.Deployments(t.inside).Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "csi"}, Spec: appsv1.DeploymentSpec{Selector: selector, Template: template}}, metav1.CreateOptions{})
+	if err == nil {
+		_, err = apps.DaemonSets(t.inside).Create(ctx, &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "ccm"}, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}}, metav1.CreateOptions{})
+	}
+	other := template.DeepCopy()
+	other.Spec.Volumes = nil
+	if err == nil {
+		_, err = apps.Deployments(t.inside).Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: appsv1.DeploymentSpec{Selector: selector, Template: *other}}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	return t
+}
+
+// hand writes the cluster's Secret onto the cluster, as the addon provider does.
+func (t *tenancy) hand(ctx context.Context) {
+	secrets := t.Kube.Typed.CoreV1()
+	source, err := secrets.Secrets(t.key.Namespace).Get(ctx, SecretName(t.key.Name), metav1.GetOptions{})
+	if err != nil {
+		return
+	}
+	clouds := source.Data[keyClouds]
+	if second := source.Data[keyCloudProvider]; len(second) > 0 {
+		clouds = second
+	}
+	target := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: cloudConfig}, Data: map[string][]byte{keyClouds: clouds}}
+	if _, err := secrets.Secrets(t.inside).Update(ctx, target, metav1.UpdateOptions{}); err != nil {
+		_, _ = secrets.Secrets(t.inside).Create(ctx, target, metav1.CreateOptions{})
+	}
+}
+
+// run runs the stand-ins until stop, which tells what credentials failed.
+func (t *tenancy) run() (stop func() []string) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	for _, stand := range []func(context.Context){t.hand, t.kubelets, t.provider, t.controllers} {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				stand(ctx)
+				time.Sleep(300 * time.Millisecond)
+			}
+		})
+	}
+	return func() []string {
+		cancel()
+		group.Wait()
+		return t.refused
+	}
+}
+
+// kubelets start pods: each reads the Secret then, and never again.
+func (t *tenancy) kubelets(ctx context.Context) {
+	apps := t.Kube.Typed.AppsV1()
+	if d, err := apps.Deployments(t.inside).Get(ctx, "csi", metav1.GetOptions{}); err == nil && d.Status.ObservedGeneration < d.Generation {
+		t.start1(ctx, "csi")
+		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+		_, _ = apps.Deployments(t.inside).UpdateStatus(ctx, d, metav1.UpdateOptions{})
+	}
+	if d, err := apps.DaemonSets(t.inside).Get(ctx, "ccm", metav1.GetOptions{}); err == nil && d.Status.ObservedGeneration < d.Generation {
+		t.start1(ctx, "ccm")
+		d.Status = appsv1.DaemonSetStatus{ObservedGeneration: d.Generation, CurrentNumberScheduled: 1, DesiredNumberScheduled: 1, UpdatedNumberScheduled: 1, NumberReady: 1, NumberAvailable: 1}
+		_, _ = apps.DaemonSets(t.inside).UpdateStatus(ctx, d, metav1.UpdateOptions{})
+	}
+}
+
+func (t *tenancy) start1(ctx context.Context, pod string) {
+	secret, err := t.Kube.Typed.CoreV1().Secrets(t.inside).Get(ctx, cloudConfig, metav1.GetOptions{})
+	if err != nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pods[pod] = secret.Data[keyClouds]
+}
+
+// provider is Cluster API's: it reads the Secret for each reconciliation.
+func (t *tenancy) provider(ctx context.Context) {
+	secret, err := t.Kube.Typed.CoreV1().Secrets(t.key.Namespace).Get(ctx, SecretName(t.key.Name), metav1.GetOptions{})
+	if err == nil {
+		t.uses(ctx, "provider", secret.Data[keyClouds])
+	}
+}
+
+func (t *tenancy) controllers(ctx context.Context) {
+	t.mu.Lock()
+	pods := []string{"csi", "ccm"}
+	read := [][]byte{t.pods["csi"], t.pods["ccm"]}
+	t.mu.Unlock()
+	for i, clouds := range read {
+		if clouds != nil {
+			t.uses(ctx, pods[i], clouds)
+		}
+	}
+}
+
+func (t *tenancy) uses(ctx context.Context, who string, clouds []byte) {
+	err := listServers(ctx, clouds)
+	if err != nil && ctx.Err() == nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		// A pod that was replaced between reading and calling is gone.
+		if who == "provider" || string(t.pods[who]) == string(clouds) {
+			t.refused = append(t.refused, fmt.Sprintf("%s, with %s: %v", who, idIn(clouds), err))
+		}
+	}
+}
+
+func listServers(ctx context.Context, clouds []byte) error {
+	opened, err := cloud.Open(ctx, cloud.Options{Cloud: "openstack", CloudsYAML: clouds})
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	client, err := opened.Compute()
+	if err != nil {
+		return err
+	}
+	_, err = servers.List(client, nil).AllPages(ctx)
+	return err
+}
+
+// rotation replaces a credential that everybody uses all the time, and nobody notices.
+func rotation(w *world) {
+	t := w.tenancy("rotated")
+	before := t.credentials("rotated")
+	stop := t.run()
+	w.eventually("the pods", func() bool { t.mu.Lock(); defer t.mu.Unlock(); return len(t.pods) == 2 })
+	r, err := t.RotateCredential(w.Context(), t.cloud, t.key, time.Second, func(string) {})
+	if err != nil {
+		w.Fatal(err)
+	}
+	after := t.credentials("rotated")
+	if len(after) != 1 || after[0] != r.Credential || !slices.Equal(r.Revoked, before) || slices.Equal(after, before) || len(r.Notes) > 0 {
+		w.Errorf("credentials %v, were %v: %+v", after, before, r)
+	}
+	if !slices.Equal(r.Restarted, []string{"Deployment csi", "DaemonSet ccm"}) {
+		w.Errorf("restarted %v", r.Restarted)
+	}
+	time.Sleep(time.Second) // who still used the former one would be refused
+	if refused := stop(); len(refused) > 0 {
+		w.Errorf("refused: %v", refused)
+	}
+	secret, err := t.credentialSecret(w.Context(), t.key)
+	if err != nil || secret.Annotations[annotationFormer] != "" || secret.Annotations[annotationUser] == "" {
+		w.Errorf("the Secret has %v, %v", secret.Annotations, err)
+	}
+	if _, change := t.create(wanted(w.T, "rotated", small+"\naddons: {openstack: {targetNamespace: "+t.inside+"}}")); change != Unchanged {
+		w.Errorf("afterwards: %s", change)
+	}
+}
+
+// rotationsKilled ends rotations before one of their writes each, and goes on with the next.
+func rotationsKilled(w *world) {
+	t := w.tenancy("stopped")
+	stop := t.run()
+	for n := 1; ; n++ {
+		config, died := killed(w.server.Config, n)
+		dying, err := New("prod", config)
+		if err != nil {
+			w.Fatal(err)
+		}
+		dying.Way = func(context.Context, string, string) (*rest.Config, string, error) { return config, "here", nil }
+		before := t.credentials("stopped")
+		ctx, cancel := context.WithTimeout(w.Context(), 20*time.Second)
+		_, err = dying.RotateCredential(ctx, t.cloud, t.key, 0, func(string) {
+			if died() {
+				cancel()
+			}
+		})
+		cancel()
+		if err != nil && !died() {
+			w.Fatalf("before write %d: %v", n, err)
+		}
+		if !died() {
+			break
+		}
+		r, err := t.RotateCredential(w.Context(), t.cloud, t.key, 0, func(string) {})
+		if err != nil {
+			w.Fatalf("after a run that ended before write %d: %v", n, err)
+		}
+		if after := t.credentials("stopped"); len(after) != 1 || after[0] != r.Credential || slices.Contains(before, after[0]) {
+			w.Errorf("after write %d: credentials %v, were %v", n, after, before)
+		}
+	}
+	if refused := stop(); len(refused) > 0 {
+		w.Errorf("refused: %v", refused)
+	}
+}
+
+// rotationRefused leaves credentials of others alone, and those that a cluster still uses.
+func rotationRefused(w *world) {
+	none := func(string) {}
+	if _, err := w.RotateCredential(w.Context(), w.cloud, Key{Namespace: "nobody", Name: "nobody"}, 0, none); fault.ExitCode(err) != fault.ExitUsage {
+		w.Errorf("of no cluster: %v", err)
+	}
+	// The cluster never gets the new one: the former stays valid.
+	t := w.tenancy("deaf")
+	before := t.credentials("deaf")
+	addon := `{apiVersion: addons.stackhpc.com/v1alpha1, kind: Manifests, metadata: {name: deaf-cloud-config, namespace: deaf, labels: {capi.stackhpc.com/cluster: deaf}}, spec: {clusterName: deaf, bootstrap: true, targetNamespace: x, releaseName: cloud-config, manifestSources: []}}`
+	if _, err := w.Kube.Dynamic.Resource(kindOf("manifests")).Namespace("deaf").Get(w.Context(), "deaf-cloud-config", metav1.GetOptions{}); err != nil {
+		if err := w.Kube.Apply(w.Context(), []byte(addon)); err != nil {
+			w.Fatal(err)
+		}
+	}
+	w.say("manifests", Key{Namespace: "deaf", Name: "deaf-cloud-config"}, "{phase: Failed, failureMessage: no template}")
+	_, err := t.RotateCredential(w.Context(), t.cloud, t.key, 0, none)
+	if err == nil || !strings.Contains(err.Error(), "the former one is still valid") || !strings.Contains(err.Error(), "Manifests deaf/deaf-cloud-config: no template") {
+		w.Errorf("told %v", err)
+	}
+	if after := t.credentials("deaf"); len(after) != 2 || !slices.Contains(after, before[0]) {
+		w.Errorf("credentials %v, were %v", after, before)
+	}
+	// One of another user cannot be revoked, and is named.
+	secret, err := t.credentialSecret(w.Context(), t.key)
+	if err != nil {
+		w.Fatal(err)
+	}
+	text, _ := json.Marshal(former{Since: time.Now(), IDs: []string{"theirs"}, UserID: "another"})
+	secret.Annotations[annotationFormer] = string(text)
+	if _, err := w.Kube.Typed.CoreV1().Secrets("deaf").Update(w.Context(), secret, metav1.UpdateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	stop := t.run()
+	defer stop()
+	r, err := t.RotateCredential(w.Context(), t.cloud, t.key, 0, none)
+	if err != nil || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "application credential theirs stays: only user another") {
+		w.Errorf("told %+v, %v", r, err)
+	}
+}
+
+// separate has two credentials: the one on the cluster creates no servers, and that of
+// Cluster API is not there.
+func separate(w *world) {
+	t := w.tenancy("divided")
+	t.cloud.Separate(nil)
+	stop := t.run()
+	r, err := t.RotateCredential(w.Context(), t.cloud, t.key, 0, func(string) {})
+	if err != nil || r.CloudProvider == "" || r.CloudProvider == r.Credential || len(t.credentials("divided")) != 2 {
+		w.Fatalf("%+v, %v", r, err)
+	}
+	secret, err := t.credentialSecret(w.Context(), t.key)
+	if err != nil {
+		w.Fatal(err)
+	}
+	may(w.T, secret.Data[keyClouds], map[string]bool{"list servers": true, "create a network": true, "create a volume": true})
+	may(w.T, secret.Data[keyCloudProvider], map[string]bool{"list servers": true, "create a network": false, "create a volume": true})
+	if given, err := w.Kube.Typed.CoreV1().Secrets(t.inside).Get(w.Context(), cloudConfig, metav1.GetOptions{}); err != nil || idIn(given.Data[keyClouds]) != r.CloudProvider {
+		w.Errorf("on the cluster is %s, %v", idIn(given.Data[keyClouds]), err)
+	}
+	if refused := stop(); len(refused) > 0 {
+		w.Errorf("refused: %v", refused)
+	}
+	// Both are remade when one is gone, and both go with the cluster.
+	if _, err := w.credential(w.cloud, t.key).Revoke(w.Context(), r.Credential); err != nil {
+		w.Fatal(err)
+	}
+	values := wanted(w.T, "divided", small+"\naddons: {openstack: {targetNamespace: "+t.inside+"}}")
+	if _, change := t.create(values); change != Changed {
+		w.Errorf("without the second: %s", change)
+	}
+	if ids := t.credentials("divided"); len(ids) != 2 || slices.Contains(ids, r.Credential) {
+		w.Errorf("credentials %v", ids)
+	}
+	if d, err := t.Delete(w.Context(), t.cloud, t.key, "delete", func(string) {}); err != nil || len(d.Notes) > 0 || len(t.credentials("divided")) > 0 {
+		w.Errorf("deleted: %+v, %v; left %v", d, err, t.credentials("divided"))
+	}
+}
+
+// may tries what a credential allows.
+func may(t *testing.T, clouds []byte, want map[string]bool) {
+	t.Helper()
+	opened, err := cloud.Open(t.Context(), cloud.Options{Cloud: "openstack", CloudsYAML: clouds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	network, err := opened.Network()
+	if err != nil {
+		t.Fatal(err)
+	}
+	volume, err := opened.Volume()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]error{"list servers": listServers(t.Context(), clouds)}
+	_, got["create a network"] = networks.Create(t.Context(), network, networks.CreateOpts{Name: "n"}).Extract()
+	_, got["create a volume"] = volumes.Create(t.Context(), volume, volumes.CreateOpts{Size: 1, Name: "v"}, nil).Extract()
+	for what, allowed := range want {
+		if (got[what] == nil) != allowed {
+			t.Errorf("%s: %v, allowed is %t", what, got[what], allowed)
+		}
+	}
+}
