@@ -12,20 +12,14 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// Release is a set of versions that a Slipway brings, by part: the labels of providers,
-// "cert-manager", "openstack-resource-controller", "kubernetes", "k3s".
-type Release struct {
-	Name     string
-	Versions map[string]string
-}
-
 // stride is how many minor versions of a part one upgrade may take, and who says so.
 type stride struct {
 	minors int
 	why    string
 }
 
-// strides is the table of what one upgrade may take.
+// strides is the table of what one upgrade may take, by part: the labels of Cluster API's
+// providers, "cert-manager", "kubernetes" and "k3s".
 func strides() map[string]stride {
 	one := func(why string) stride { return stride{1, why} }
 	capi := stride{3, "Cluster API migrates its objects over three minor versions"}
@@ -41,64 +35,74 @@ func strides() map[string]stride {
 }
 
 // CheckUpgrade checks whether parts may go from their versions to others in one step. Parts
-// that are new are fine, and so are earlier patch versions. All refusals come at once, each with the versions to stop at.
+// that are new are fine, and so are earlier patch versions. All refusals come at once, each with
+// the steps that lead there.
 func CheckUpgrade(from, to map[string]string) error {
 	var refused []error
 	for _, part := range slices.Sorted(maps.Keys(to)) {
-		old, new := from[part], to[part]
-		if !semver.IsValid(old) || !semver.IsValid(new) {
+		before, after := from[part], to[part]
+		if !semver.IsValid(before) || !semver.IsValid(after) {
 			continue
 		}
-		object := fmt.Sprintf("%s %s → %s", part, old, new)
-		rule, known := strides()[part]
+		object := fmt.Sprintf("%s %s → %s", part, before, after)
 		switch {
-		case semver.Compare(semver.MajorMinor(new), semver.MajorMinor(old)) < 0:
+		case semver.Compare(semver.MajorMinor(after), semver.MajorMinor(before)) < 0:
 			refused = append(refused, fault.Usage(object, errors.New("a downgrade would leave objects that nobody can read"),
 				"use the Slipway that you upgraded with, or a newer one; slipway undo takes back an upgrade from its backup"))
-		case known && (semver.Major(old) != semver.Major(new) || minor(new)-minor(old) > rule.minors):
-			refused = append(refused, fault.Usage(object, fmt.Errorf("the step is too long: %s", rule.why),
-				"upgrade in steps, each with the Slipway and the bundle that have it: "+strings.Join(stops(old, new, rule.minors), ", then ")))
+		case len(stops(part, before, after)) > 0:
+			refused = append(refused, fault.Usage(object, fmt.Errorf("the step is too long: %s", strides()[part].why), told(Steps(from, to))))
 		}
 	}
 	return errors.Join(refused...)
 }
 
-// stops are the minor versions between two versions at which an upgrade has to stop, and the
-// last version.
-func stops(from, to string, minors int) (all []string) {
-	if semver.Major(from) == semver.Major(to) {
-		for next := minor(from) + minors; next < minor(to); next += minors {
-			all = append(all, fmt.Sprintf("%s.%d", semver.Major(from), next))
+// Steps are the upgrades that lead from versions to others, one after the other: the parts that
+// have to stop at a minor version, with that version. What has to stop less often stops as late
+// as it can. The last step, to all versions, is not among them, so one that may be taken at once
+// has none.
+func Steps(from, to map[string]string) []map[string]string {
+	var most int
+	at := map[string][]string{}
+	for part, after := range to {
+		if semver.IsValid(from[part]) && semver.IsValid(after) {
+			at[part] = stops(part, from[part], after)
+			most = max(most, len(at[part]))
 		}
 	}
-	return append(all, to)
+	var steps []map[string]string
+	for n := range most {
+		step := map[string]string{}
+		for part, versions := range at {
+			if i := n - (most - len(versions)); i >= 0 {
+				step[part] = versions[i]
+			}
+		}
+		steps = append(steps, step)
+	}
+	return steps
 }
 
-// Path returns the releases to install one after the other to come to the last one from the
-// versions that are there: the fewest of those that are known. If they do not lead there, the
-// error says which steps are missing.
-func Path(from map[string]string, to Release, known []Release) ([]Release, error) {
-	type reached struct {
-		release Release
-		by      []Release
+// stops are the minor versions between two versions of a part at which an upgrade has to stop.
+func stops(part, from, to string) (all []string) {
+	rule, known := strides()[part]
+	if !known || semver.Major(from) != semver.Major(to) {
+		return nil
 	}
-	all := append(slices.Clone(known), to)
-	queue, seen := []reached{{Release{Versions: from}, nil}}, map[string]bool{}
-	for len(queue) > 0 {
-		at := queue[0]
-		queue = queue[1:]
-		// The last first: as few releases as there may be, and the newest of them.
-		for _, next := range slices.Backward(all) {
-			if seen[next.Name] || CheckUpgrade(at.release.Versions, next.Versions) != nil {
-				continue
-			}
-			seen[next.Name] = true
-			by := append(slices.Clone(at.by), next)
-			if next.Name == to.Name {
-				return by, nil
-			}
-			queue = append(queue, reached{next, by})
+	for next := minor(from) + rule.minors; next < minor(to); next += rule.minors {
+		all = append(all, fmt.Sprintf("%s.%d", semver.Major(from), next))
+	}
+	return all
+}
+
+// told are steps for people.
+func told(steps []map[string]string) string {
+	var words []string
+	for _, step := range steps {
+		var parts []string
+		for _, part := range slices.Sorted(maps.Keys(step)) {
+			parts = append(parts, part+" "+step[part])
 		}
+		words = append(words, "first to one with "+strings.Join(parts, " and "))
 	}
-	return nil, CheckUpgrade(from, to.Versions)
+	return fmt.Sprintf("upgrade in %d steps, each with a Slipway and its bundle: %s, then to this one", len(steps)+1, strings.Join(words, ", "))
 }

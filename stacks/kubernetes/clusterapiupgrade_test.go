@@ -13,7 +13,7 @@ import (
 // is changed, and says where to stop.
 func TestControllersAreUpgradedStepByStep(t *testing.T) {
 	t.Parallel()
-	for version, stop := range map[string]string{"v0.14.2": "", "v0.14.1": "", "v0.15.0": "", "v0.16.0": "v0.15, then v0.16.0", "v0.13.0": "slipway undo"} {
+	for version, stop := range map[string]string{"v0.14.2": "", "v0.14.1": "", "v0.15.0": "", "v0.16.0": "first to one with infrastructure-openstack v0.15, then to this one", "v0.13.0": "slipway undo"} {
 		state := ClusterAPIState{ClusterAPIInputs{Versions: map[string]string{"infrastructure-openstack": "v0.14.2", "cert-manager": "v1.21.2"}}}
 		in := state.ClusterAPIInputs
 		in.Versions = map[string]string{"infrastructure-openstack": version, "cert-manager": "v1.21.2"}
