@@ -76,6 +76,8 @@ type calls struct {
 	mu       sync.Mutex
 	list     []string
 	answered func(all, changes int)
+	// before is called before a request is sent, nil for not.
+	before func(*http.Request)
 	// credential is the answer to the making of an application credential.
 	credential []byte
 }
@@ -83,8 +85,11 @@ type calls struct {
 func (c *calls) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.mu.Lock()
 	c.list = append(c.list, r.Method+" "+r.URL.Path)
-	answered := c.answered
+	answered, before := c.answered, c.before
 	c.mu.Unlock()
+	if before != nil {
+		before(r)
+	}
 	response, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/application_credentials") {
 		text, err := io.ReadAll(response.Body)
@@ -136,6 +141,8 @@ type world struct {
 	events    *event.Recorder
 	// administrator is nobody unless a test needs one.
 	administrator resources.Administrator
+	// installK3s is called while k3s is installed, nil for nothing.
+	installK3s func()
 	// more are further resources, nil for none.
 	more func() []infer.InferredResource
 }
@@ -226,7 +233,7 @@ func (w *world) engine() (*engine.Engine, error) {
 	return engine.New(engine.Options{Environment: w.env.Config.Metadata.Name, Folder: folder, Events: w.events,
 		Passphrase: engine.PassphraseFile(filepath.Join(folder, "passphrase")),
 		Resources: func() []infer.InferredResource {
-			all := append(resources.Resources(w.clients, w.userID, filepath.Join(folder, "keys"), w.administrator), onSeed()...)
+			all := append(resources.Resources(w.clients, w.userID, filepath.Join(folder, "keys"), w.administrator), onSeed(w.installK3s)...)
 			if w.more != nil {
 				return append(all, w.more()...)
 			}

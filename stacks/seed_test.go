@@ -10,10 +10,14 @@ import (
 )
 
 // onSeed stand for what needs a real machine: these tests are about the cloud,
-// and its servers are records. The end-to-end tests have the real ones.
-func onSeed() []infer.InferredResource {
+// and its servers are records. The end-to-end tests have the real ones. install is
+// called while k3s is installed, unless it is nil.
+func onSeed(install func()) []infer.InferredResource {
 	return []infer.InferredResource{
 		infer.Resource(&k3s{stand[kubernetes.K3sInputs, kubernetes.K3sState]{func(in kubernetes.K3sInputs) kubernetes.K3sState {
+			if install != nil {
+				install()
+			}
 			return kubernetes.K3sState{K3sInputs: in, Kubeconfig: "secret-kubeconfig"}
 		}}}),
 		infer.Resource(&localSeed{stand[kubernetes.LocalSeedInputs, kubernetes.LocalSeedState]{func(in kubernetes.LocalSeedInputs) kubernetes.LocalSeedState {

@@ -59,6 +59,9 @@ func (i Installation) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.migrate(ctx); err != nil {
+		return err
+	}
 	group, making := errgroup.WithContext(ctx)
 	work := &work{objects: len(p.certManager) + len(p.orc) + len(p.objects) + len(p.late), tell: i.Progress}
 	for _, objects := range [][]*unstructured.Unstructured{p.certManager, p.orc, p.objects} {
@@ -82,6 +85,15 @@ func (i Installation) Run(ctx context.Context) error {
 	return p.note(ctx)
 }
 
+// migrate prepares the objects that are there for the definitions of the parts.
+func (p parts) migrate(ctx context.Context) error {
+	c, err := p.proxy.NewClient(ctx)
+	if err != nil {
+		return fmt.Errorf("connecting for the migration of stored objects: %w", err)
+	}
+	return Migrate(ctx, c, slices.Concat(p.certManager, p.orc, p.objects))
+}
+
 // note writes the inventory of providers: they are in it when all is there, as
 // clusterctl has it.
 func (p parts) note(ctx context.Context) error {
@@ -103,6 +115,7 @@ type parts struct {
 	objects   []*unstructured.Unstructured
 	late      []lateDeployment
 	inventory cluster.InventoryClient
+	proxy     cluster.Proxy
 	providers []v1alpha3.Provider
 }
 
@@ -167,7 +180,8 @@ func (i Installation) parts(ctx context.Context) (parts, error) {
 	if err != nil {
 		return p, fmt.Errorf("clusterctl client: %w", err)
 	}
-	p.inventory = cluster.New(cluster.Kubeconfig{Path: i.Kubeconfig}, configuration).ProviderInventory()
+	at := cluster.New(cluster.Kubeconfig{Path: i.Kubeconfig}, configuration)
+	p.inventory, p.proxy = at.ProviderInventory(), at.Proxy()
 	for _, provider := range component.Providers(versions) {
 		components, err := library.GetProviderComponents(ctx, provider.Name, v1alpha3.ProviderType(provider.Type), client.ComponentsOptions{Version: provider.Version})
 		if err != nil {

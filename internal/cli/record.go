@@ -70,7 +70,7 @@ func begin(cmd *cobra.Command, args []string, recorder *runlog.Recorder) error {
 	if err != nil {
 		return nil
 	}
-	store, _, err := runlog.Open(cmd.Context(), loaded.StateURL()) // it lasts as long as the process
+	store, _, err := runlog.Open(cmd.Context(), loaded.LogURL()) // it lasts as long as the process
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,8 @@ type AccessRule struct {
 // State is where Slipway keeps the state of the environment. All secrets in it are encrypted.
 type State struct {
 	// URL of the storage. `file://` with a folder; a relative folder (`file://./.slipway`) is relative to the folder of the first environment
-	// file. Or `s3://bucket/prefix`, with the query parameters `endpoint=` and `region=` for a server that is not Amazon's.
+	// file. Or `s3://bucket/prefix`, with the query parameters `endpoint=` and `region=` for a server that is not Amazon's. Or the `https://`
+	// address of a state in GitLab, or on a server for Terraform's `http` backend.
 	Backend string `json:"backend" default:"file://./.slipway" schema:"format=backend"`
 	// File with the passphrase that encrypts the secrets, mode 0600. If this and `passphraseEnv` are empty: `passphrase` in the folder
 	// `.slipway`, which the first run creates.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/backup/location"
 	"github.com/slipway-sh/slipway/internal/backup/rhythm"
+	"github.com/slipway-sh/slipway/internal/stateurl"
 )
 
 // format checks a value against its field's format.
@@ -143,8 +144,10 @@ func checkHTTP(text string) (cause, remedy string) {
 
 func checkBackend(text string) (cause, remedy string) {
 	u, err := url.Parse(text)
-	remedy = "write file://./.slipway or s3://bucket/prefix"
+	remedy = "write file://./.slipway, s3://bucket/prefix or https://HOST/PATH"
 	switch {
+	case stateurl.IsHTTP(text):
+		return stateurl.CheckHTTP(text)
 	case err != nil:
 		return "this is not a URL", remedy
 	case u.User != nil:

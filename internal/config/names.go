@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/internal/ownership"
+	"github.com/slipway-sh/slipway/internal/stateurl"
 )
 
 // ResourceName is the name of the resource that a step creates: the environment's
@@ -59,6 +60,15 @@ func (l *Loaded) StateURL() string {
 		return "file://" + dir
 	}
 	return l.Environment.Spec.State.Backend
+}
+
+// LogURL is the URL of the store of the log: beside the state, or in the folder of secrets if
+// the state's server keeps one document and no more.
+func (l *Loaded) LogURL() string {
+	if at := l.StateURL(); !stateurl.IsHTTP(at) {
+		return at
+	}
+	return "file://" + l.SecretsDir()
 }
 
 // SecretsDir is the project's own folder of secrets, `.slipway` beside the

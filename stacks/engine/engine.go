@@ -23,6 +23,8 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/process"
+	"github.com/slipway-sh/slipway/internal/stateurl"
+	"github.com/slipway-sh/slipway/stacks/engine/httpstate"
 )
 
 // Project is the name of the Pulumi project in every state.
@@ -42,8 +44,8 @@ type Options struct {
 	// Folder holds the state, the passphrase and the engine's own files; it is
 	// created with the state, with mode 0700.
 	Folder string
-	// Backend is the URL of the state (file://, s3://, …); empty means the folder
-	// "state" in Folder.
+	// Backend is the URL of the state (file://, s3://, https://, …); empty means the
+	// folder "state" in Folder.
 	Backend string
 	// Passphrase gives the passphrase of the secrets in the state.
 	Passphrase Passphrase
@@ -64,6 +66,8 @@ type Engine struct {
 	options Options
 	// local is the folder of the state; empty if that is remote.
 	local string
+	// server has the state; nil if that is elsewhere.
+	server *httpstate.Client
 }
 
 // New returns the engine of an environment. It writes nothing: folders and passphrase are
@@ -88,6 +92,12 @@ func New(options Options) (*Engine, error) {
 		options.Backend = "file://" + filepath.Join(folder, "state")
 	}
 	e := &Engine{options: options}
+	if stateurl.IsHTTP(options.Backend) {
+		if e.server, err = httpstate.New(options.Backend, options.Environ); err != nil {
+			return nil, err
+		}
+		e.options.Backend = httpstate.EngineURL(options.Backend)
+	}
 	if path, local := strings.CutPrefix(options.Backend, "file://"); local {
 		path, query, _ := strings.Cut(path, "?")
 		e.local = path

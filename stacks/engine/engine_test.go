@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/stacks/engine"
+	"github.com/slipway-sh/slipway/stacks/engine/httpstate/statetest"
 )
 
 func up(t *testing.T, e *engine.Engine, labels ...string) engine.Report {
@@ -129,6 +130,7 @@ func TestWhatAPlanRefusesIsUsage(t *testing.T) {
 	}
 }
 
+// proves: F45
 func TestTheSecondRunIsToldWhoHoldsTheLock(t *testing.T) {
 	t.Parallel()
 	c, folder, events := newCloud(), t.TempDir(), &event.Recorder{}
@@ -204,10 +206,17 @@ func TestADeadlineNamesWhatBlocksAndCanBeResumed(t *testing.T) {
 // engine whose run is to be killed.
 const holdFolder = "SLIPWAY_TEST_HOLD"
 
+// holdServer names the HTTP server of that engine's state, if it is not in the folder.
+const holdServer = "SLIPWAY_TEST_HOLD_SERVER"
+
 func hold() int {
 	c := newCloud()
 	go func() { <-c.began; os.Stdout.WriteString("began\n") }()
-	e, err := engine.New(options(c, os.Getenv(holdFolder), nil))
+	o := options(c, os.Getenv(holdFolder), nil)
+	if at := os.Getenv(holdServer); at != "" {
+		o.Backend, o.Environ = at, statetest.Environ()
+	}
+	e, err := engine.New(o)
 	if err != nil {
 		return 1
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/process"
+	"github.com/slipway-sh/slipway/stacks/engine/httpstate"
 )
 
 // Holder is a process that holds the lock of a state.
@@ -29,7 +30,11 @@ type Locked struct{ Holders []Holder }
 func (l *Locked) Error() string {
 	words := make([]string, 0, len(l.Holders))
 	for _, h := range l.Holders {
-		words = append(words, fmt.Sprintf("%s on %s (process %d) since %s", h.User, h.Host, h.PID, h.Since.Local().Format(time.DateTime)))
+		process := fmt.Sprintf(" (process %d)", h.PID)
+		if h.PID == 0 {
+			process = "" // a server does not know it
+		}
+		words = append(words, fmt.Sprintf("%s on %s%s since %s", h.User, h.Host, process, h.Since.Local().Format(time.DateTime)))
 	}
 	return "locked by " + strings.Join(words, " and ")
 }
@@ -59,7 +64,7 @@ func (l *Locked) stale() bool {
 		return false
 	}
 	for _, h := range l.Holders {
-		if h.Host != host || process.Alive(h.PID, h.Since) {
+		if h.PID == 0 || h.Host != host || process.Alive(h.PID, h.Since) {
 			return false
 		}
 	}
@@ -72,14 +77,50 @@ func (e *Engine) unlock(ctx context.Context, locked *Locked) error {
 		e.options.Events.Emit(event.Event{Time: time.Now(), State: event.Note,
 			Message: fmt.Sprintf("removed the lock of process %d, which ended without releasing it (locked since %s)", h.PID, h.Since.Local().Format(time.DateTime))})
 	}
+	if e.server != nil {
+		return e.unlockServer(ctx, (*Locked).stale)
+	}
 	return e.Unlock(ctx)
 }
 
 // Unlock removes all locks of the environment, whoever holds them, and drops the
 // pending operations.
 func (e *Engine) Unlock(ctx context.Context) error {
+	if e.server != nil {
+		return e.unlockServer(ctx, func(*Locked) bool { return true })
+	}
 	if _, err := e.pulumi(ctx, nil, "cancel", "--yes", "--stack", e.options.Environment); err != nil && !errors.Is(err, errNoStack) {
 		return fmt.Errorf("removing the lock: %w", err)
 	}
 	return e.forgetPending(ctx)
+}
+
+// unlockServer removes the lock of a server, if it may, and drops the pending operations. A lock
+// that another process takes meanwhile stays: it is removed by its ID.
+func (e *Engine) unlockServer(ctx context.Context, may func(*Locked) bool) error {
+	held, err := e.server.Held(ctx, httpstate.ThisProcess())
+	if err == nil && held != nil {
+		locked := &Locked{Holders: []Holder{Holder(held.Holder)}}
+		if !may(locked) {
+			return ofServer(held)
+		}
+		err = e.server.Unlock(ctx, held.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("removing the lock: %w", ofServer(err))
+	}
+	return e.forgetPending(ctx)
+}
+
+// ofServer turns errors of a state on a server into faults.
+func ofServer(err error) error {
+	var locked *httpstate.Locked
+	var failed *httpstate.Error
+	switch {
+	case errors.As(err, &locked):
+		return parseLock(locked.Error())
+	case errors.As(err, &failed):
+		return fault.New("state at "+failed.Address, failed.Err, failed.Remedy)
+	}
+	return err
 }

@@ -27,6 +27,11 @@ func (e *Engine) enter(ctx context.Context, environ ...string) (place, error) {
 			return place{}, errNoStack
 		}
 	}
+	if e.server != nil {
+		if err := e.onServer(ctx); err != nil {
+			return place{}, err
+		}
+	}
 	passphrase, err := e.options.Passphrase(ctx, false)
 	if errors.Is(err, errNoPassphrase) {
 		return place{}, e.without(ctx, err)
@@ -35,6 +40,19 @@ func (e *Engine) enter(ctx context.Context, environ ...string) (place, error) {
 		return place{}, err
 	}
 	return e.at(passphrase, environ...)
+}
+
+// onServer returns errNoStack if the server has no state, and what is wrong with the server
+// before a process of the engine starts.
+func (e *Engine) onServer(ctx context.Context) error {
+	exists, err := e.server.Exists(ctx)
+	if err != nil {
+		return ofServer(err)
+	}
+	if !exists {
+		return errNoStack
+	}
+	return nil
 }
 
 // without returns why an operation has no passphrase: there is no state yet, or the

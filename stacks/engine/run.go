@@ -11,6 +11,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/stacks/engine/httpstate"
 )
 
 // errNoStack is the error for a state without this environment.
@@ -122,6 +123,9 @@ func known(err error, stderr string) error {
 		return parseLock(text)
 	case strings.Contains(text, "incorrect passphrase"):
 		return fault.Usage("state", errors.New("the passphrase does not decrypt it"), "use the passphrase that the state was encrypted with; see docs/operations/state.md")
+	}
+	if failed, told := httpstate.Told(text); told {
+		return ofServer(failed)
 	}
 	if text == "" {
 		return err

@@ -100,6 +100,15 @@ type clusterAPI struct {
 // Annotate names the resource's type.
 func (*clusterAPI) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "ClusterAPI") }
 
+// Diff refuses versions that the controllers cannot be upgraded to in one step, before anything
+// is changed.
+func (c *clusterAPI) Diff(ctx context.Context, r infer.DiffRequest[ClusterAPIInputs, ClusterAPIState]) (infer.DiffResponse, error) {
+	if err := component.CheckUpgrade(r.State.Versions, r.Inputs.Versions); err != nil {
+		return infer.DiffResponse{}, err
+	}
+	return c.controller.Diff(ctx, r)
+}
+
 // installTime is how long the installation may go without progress.
 const installTime = 10 * time.Minute
 

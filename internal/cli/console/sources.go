@@ -38,7 +38,7 @@ type sources struct {
 }
 
 func (s *sources) open(ctx context.Context) (err error) {
-	s.store, s.leave, err = runlog.Open(ctx, s.loaded.StateURL())
+	s.store, s.leave, err = runlog.Open(ctx, s.loaded.LogURL())
 	if err != nil {
 		return fault.New("log of "+s.loaded.Environment.Metadata.Name, err, "check spec.state.backend and its login")
 	}

@@ -72,7 +72,7 @@ func (o options) run(ctx context.Context, streams ui.Streams, id string) error {
 	if err != nil {
 		return err
 	}
-	store, leave, err := runlog.Open(ctx, loaded.StateURL())
+	store, leave, err := runlog.Open(ctx, loaded.LogURL())
 	if err != nil {
 		return fault.New("log of "+loaded.Environment.Metadata.Name, err, "check spec.state.backend and its login")
 	}

@@ -240,7 +240,7 @@ const lastRuns = 20
 
 // runs are the last runs with their events.
 func (c collector) runs(ctx context.Context, folder *support.Folder) error {
-	store, leave, err := runlog.Open(ctx, c.w.Loaded.StateURL())
+	store, leave, err := runlog.Open(ctx, c.w.Loaded.LogURL())
 	if err != nil {
 		return err
 	}

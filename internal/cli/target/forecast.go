@@ -160,7 +160,7 @@ func words(resource string) string {
 // runs are former runs of up with their events, the newest first. Without a log there are
 // none.
 func (f *foreseer) runs(ctx context.Context) (all []forecast.Run) {
-	store, leave, err := runlog.Open(ctx, f.t.StateURL())
+	store, leave, err := runlog.Open(ctx, f.t.LogURL())
 	if err != nil {
 		return nil
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/internal/remote"
+	"github.com/slipway-sh/slipway/internal/stateurl"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/catalog"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -156,7 +157,8 @@ func storage(loaded *config.Loaded) []string {
 	}
 	var list []string
 	for _, pair := range os.Environ() {
-		if strings.HasPrefix(pair, "AWS_") || strings.HasPrefix(pair, "SSL_CERT_") {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, "AWS_") || strings.HasPrefix(name, "SSL_CERT_") || name == stateurl.UsernameVariable || name == stateurl.PasswordVariable {
 			list = append(list, pair)
 		}
 	}

@@ -160,6 +160,9 @@ func (o options) end(ctx context.Context, streams ui.Streams, t *target.Target, 
 		return ui.Output(streams.Out, o.format, r, ui.Table{})
 	}
 	target.WriteReport(streams.Out, r.Report)
+	if err := writeUpgraded(streams.Out, r); err != nil {
+		return err
+	}
 	fmt.Fprintf(streams.Out, "%s is up (%s)\n", t.Name(), ui.Duration(time.Since(start)))
 	fmt.Fprintf(streams.Out, "KUBECONFIG=%s kubectl get nodes\n", cmp.Or(r.Kubeconfigs.Management, r.Kubeconfigs.Seed))
 	if m := r.Magnum; m.URL != "" {

@@ -23,6 +23,9 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/util/logging"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/version"
 	"github.com/spf13/cobra"
+	"gocloud.dev/blob"
+
+	"github.com/slipway-sh/slipway/stacks/engine/httpstate"
 )
 
 // Name is the base name of argv[0] under which the binary is Pulumi.
@@ -37,6 +40,7 @@ func Main(ctx context.Context, args []string) int {
 	signal.Ignore(syscall.SIGPIPE)
 	syscall.Umask(0o077) // what is in the state is nobody else's business
 	version.Version = "v" + sdk.Version.String()
+	httpstate.Register(blob.DefaultURLMux(), os.Environ())
 	root := newRoot()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
