@@ -61,7 +61,7 @@ func TestTrustLooksAtKeystone(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("Keystone was asked %d times by those that trust it", asked)
 	}
-	settings(t, map[string]string{"SLIPWAY_CA": "", "SLIPWAY_CERTIFICATE": "", "KEYSTONE_SERVICE_URI": gone.URL})
+	settings(t, map[string]string{"SERVICE_PROTOCOL": "http", "SLIPWAY_CA": "", "SLIPWAY_CERTIFICATE": "", "KEYSTONE_SERVICE_URI": gone.URL})
 	if _, err := run(t, "trust", "--keystone"); err != nil {
 		t.Errorf("without tls-proxy: %v", err)
 	}
