@@ -86,6 +86,7 @@ function slipway_pre_install {
 
 function slipway_install {
     local missing
+    slipway_devstack trust
     missing=$(slipway_devstack missing)
     if [[ -n "$missing" && "${OFFLINE:-False}" != "True" ]]; then
         echo_summary "Slipway: completing the bundle $SLIPWAY_BUNDLE_DIR"
@@ -96,6 +97,7 @@ function slipway_install {
 
 # Keystone answers here, but neither Nova nor Neutron nor Glance.
 function slipway_post_config {
+    slipway_devstack trust --keystone
     slipway_devstack configure
     slipway_devstack firewall
     create_service_user slipway

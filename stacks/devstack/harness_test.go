@@ -131,9 +131,9 @@ func wanted(phase string, running bool) []string {
 		return []string{"go build -ldflags -s -w -o WORK/stack/bin/slipway ./cmd/slipway", "slipway devstack check",
 			"sysctl -q -w fs.inotify.max_user_instances=8192 fs.inotify.max_user_watches=524288"}
 	case "stack install":
-		return []string{"slipway devstack missing", "slipway devstack equip --progress plain"}
+		return []string{"slipway devstack trust", "slipway devstack missing", "slipway devstack equip --progress plain"}
 	case "stack post-config":
-		calls := []string{"slipway devstack configure", "slipway devstack firewall",
+		calls := []string{"slipway devstack trust --keystone", "slipway devstack configure", "slipway devstack firewall",
 			admin + "user create slipway --password secret --domain=Default --or-show -f value -c id",
 			admin + "role add service --user slipway --project service --user-domain Default --project-domain Default",
 			admin + "user create slipway-admin --password secret --domain=Default --or-show -f value -c id",

@@ -195,7 +195,7 @@ func TestAnIncompleteBundleIsCompleted(t *testing.T) {
 	h := newHost(t)
 	h.write("missing", "k3s\nnode\n")
 	calls, said, err := h.run("stack install")
-	want := []string{"slipway devstack missing", "slipway bundle ensure --dir WORK/stack/slipway-bundle", "slipway devstack equip --progress plain"}
+	want := []string{"slipway devstack trust", "slipway devstack missing", "slipway bundle ensure --dir WORK/stack/slipway-bundle", "slipway devstack equip --progress plain"}
 	if err != nil || !slices.Equal(calls, want) {
 		t.Errorf("%v: %q\n%s", err, calls, said)
 	}
@@ -234,6 +234,7 @@ func TestAFailedStepEndsStack(t *testing.T) {
 	t.Parallel()
 	for step, test := range map[string]struct{ phase, log string }{
 		"devstack check":   {"stack pre-install", ""},
+		"devstack trust":   {"stack install", ""},
 		"devstack missing": {"stack install", ""},
 		"devstack command": {"stack post-config", ""},
 		"devstack install": {"stack extra", "slipway-k3s"},

@@ -167,8 +167,8 @@ func (s Settings) check(r *reader) {
 	if s.Protocol != "http" && s.Protocol != "https" {
 		r.refuse("SERVICE_PROTOCOL", fmt.Errorf("%q is unknown", s.Protocol), "use http or https")
 	}
-	if s.Protocol == "https" && s.Certificate == "" {
-		r.refuse("SERVICE_PROTOCOL", errors.New("it is https, and there is no certificate"), "enable the service tls-proxy, which makes one")
+	if s.Protocol == "https" && (s.Certificate == "" || s.CA == "") {
+		r.refuse("SERVICE_PROTOCOL", errors.New("it is https, and there is no certificate or no authority: DEVSTACK_CERT or SSL_BUNDLE_FILE is empty"), "enable the service tls-proxy, which makes both")
 	}
 	if i := s.Image; i.URL != "" && (i.SHA256 == "" || i.KubernetesVersion == "") {
 		r.refuse("SLIPWAY_NODE_IMAGE_URL", errors.New("the image has no digest or no version"), "set SLIPWAY_NODE_IMAGE_SHA256 and SLIPWAY_NODE_IMAGE_KUBERNETES_VERSION too")

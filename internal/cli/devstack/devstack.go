@@ -31,7 +31,7 @@ stack.sh, unstack.sh and clean.sh. They read their settings from the variables o
 devstack and local.conf. You need them only to repeat one step by hand. See
 docs/get-started/devstack.md.`,
 	}
-	cmd.AddCommand(newCheck(streams), newMissing(streams), newEquip(streams), newConfigure(streams), newCommand(streams), newFirewall(streams), newCluster(streams),
+	cmd.AddCommand(newCheck(streams), newTrust(streams), newMissing(streams), newEquip(streams), newConfigure(streams), newCommand(streams), newFirewall(streams), newCluster(streams),
 		newPrepare(streams), newInstall(streams), newTempest(streams), newTacker(streams), newUnstack(streams), newSweep(), newClean())
 	return cmd
 }

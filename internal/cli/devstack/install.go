@@ -104,7 +104,7 @@ func install(ctx context.Context, s devstack.Settings, sink event.Sink) (err err
 	if err != nil {
 		return err
 	}
-	authority, err := readAuthority(s)
+	authority, err := s.Authorities(time.Now())
 	if err != nil {
 		return err
 	}
@@ -130,17 +130,6 @@ func install(ctx context.Context, s devstack.Settings, sink event.Sink) (err err
 		}
 	}
 	return storeCredential(ctx, on, s, authority)
-}
-
-func readAuthority(s devstack.Settings) (string, error) {
-	if s.CA == "" {
-		return "", nil
-	}
-	text, err := os.ReadFile(s.CA)
-	if err != nil {
-		return "", fault.Usage("SLIPWAY_CA", err, "name the file of devstack's authorities, SSL_BUNDLE_FILE")
-	}
-	return string(text), nil
 }
 
 // storeCredential gives clusters that are created with kubectl a login: CAPO's identityRef
