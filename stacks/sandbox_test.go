@@ -35,7 +35,7 @@ import (
 // TestMain lets the test's binary be the engine, as main does.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == pulumi.Name {
-		os.Exit(pulumi.Main(context.Background(), os.Args[1:]))
+		os.Exit(pulumi.Main(context.Background(), os.Args[1:], os.Environ()))
 	}
 	if os.Getenv(childFolder) != "" {
 		os.Exit(child())

@@ -140,7 +140,11 @@ func TestStoredObjectsAreMigrated(t *testing.T) {
 	for i := range 3 {
 		name := fmt.Sprintf("thing-%d", i)
 		now := thing(name, "v1beta2")
-		if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(now), now); err != nil {
+		err := s.client.Get(t.Context(), client.ObjectKeyFromObject(now), now)
+		for end := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+			err = s.client.Get(t.Context(), client.ObjectKeyFromObject(now), now) // a new version is served soon, not at once
+		}
+		if err != nil {
 			t.Errorf("%s cannot be read any more: %v", name, err)
 		}
 		if kept, _, _ := unstructured.NestedString(now.Object, "spec", "kept"); kept != name {

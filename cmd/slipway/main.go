@@ -20,7 +20,7 @@ import (
 
 func main() {
 	if filepath.Base(os.Args[0]) == pulumi.Name { // started by stacks/engine
-		os.Exit(pulumi.Main(context.Background(), os.Args[1:]))
+		os.Exit(pulumi.Main(context.Background(), os.Args[1:], os.Environ()))
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)

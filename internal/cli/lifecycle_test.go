@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		os.Exit(int(Report(streams, Run(ctx, streams, os.Args[1:]))))
 	}
 	if filepath.Base(os.Args[0]) == pulumi.Name {
-		os.Exit(pulumi.Main(context.Background(), os.Args[1:]))
+		os.Exit(pulumi.Main(context.Background(), os.Args[1:], os.Environ()))
 	}
 	os.Exit(m.Run())
 }

@@ -3,181 +3,19 @@ package workload
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
-	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
-
-// tenancy is a cluster that is up: the same API server, with a namespace for what talks to
-// OpenStack. Stand-ins do what the addon provider, kubelets, Cluster API's provider and the
-// cloud controller manager do with credentials.
-type tenancy struct {
-	*world
-	key    Key
-	inside string
-
-	mu sync.Mutex
-	// pods is what the pods of each reader read at their start.
-	pods map[string][]byte
-	// refused are the calls that a credential failed.
-	refused []string
-}
-
-func (w *world) tenancy(name string) *tenancy {
-	w.Helper()
-	t := &tenancy{world: w, inside: name + "-inside", pods: map[string][]byte{}}
-	m := *w.Management
-	m.Way = func(context.Context, string, string) (*rest.Config, string, error) {
-		return w.server.Config, "here", nil
-	}
-	t.world = &world{T: w.T, Management: &m, server: w.server, box: w.box, cloud: w.cloud}
-	t.key, _ = t.create(wanted(w.T, name, small+"\naddons: {openstack: {targetNamespace: "+t.inside+"}}"))
-	ctx := w.Context()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.inside}}
-	if _, err := w.Kube.Typed.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
-	t.hand(ctx)
-	labels := map[string]string{"app": "x"}
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}},
-		Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: cloudConfig}}}}}}
-	selector := &metav1.LabelSelector{MatchLabels: labels}
-	apps := w.Kube.Typed.AppsV1()
-	_, err := apps.Deployments(t.inside).Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "csi"}, Spec: appsv1.DeploymentSpec{Selector: selector, Template: template}}, metav1.CreateOptions{})
-	if err == nil {
-		_, err = apps.DaemonSets(t.inside).Create(ctx, &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "ccm"}, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}}, metav1.CreateOptions{})
-	}
-	other := template.DeepCopy()
-	other.Spec.Volumes = nil
-	if err == nil {
-		_, err = apps.Deployments(t.inside).Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: appsv1.DeploymentSpec{Selector: selector, Template: *other}}, metav1.CreateOptions{})
-	}
-	if err != nil {
-		w.Fatal(err)
-	}
-	return t
-}
-
-// hand writes the cluster's Secret onto the cluster, as the addon provider does.
-func (t *tenancy) hand(ctx context.Context) {
-	secrets := t.Kube.Typed.CoreV1()
-	source, err := secrets.Secrets(t.key.Namespace).Get(ctx, SecretName(t.key.Name), metav1.GetOptions{})
-	if err != nil {
-		return
-	}
-	clouds := source.Data[keyClouds]
-	if second := source.Data[keyCloudProvider]; len(second) > 0 {
-		clouds = second
-	}
-	target := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: cloudConfig}, Data: map[string][]byte{keyClouds: clouds}}
-	if _, err := secrets.Secrets(t.inside).Update(ctx, target, metav1.UpdateOptions{}); err != nil {
-		_, _ = secrets.Secrets(t.inside).Create(ctx, target, metav1.CreateOptions{})
-	}
-}
-
-// run runs the stand-ins until stop, which tells what credentials failed.
-func (t *tenancy) run() (stop func() []string) {
-	ctx, cancel := context.WithCancel(t.Context())
-	var group sync.WaitGroup
-	for _, stand := range []func(context.Context){t.hand, t.kubelets, t.provider, t.controllers} {
-		group.Go(func() {
-			for ctx.Err() == nil {
-				stand(ctx)
-				time.Sleep(300 * time.Millisecond)
-			}
-		})
-	}
-	return func() []string {
-		cancel()
-		group.Wait()
-		return t.refused
-	}
-}
-
-// kubelets start pods: each reads the Secret then, and never again.
-func (t *tenancy) kubelets(ctx context.Context) {
-	apps := t.Kube.Typed.AppsV1()
-	if d, err := apps.Deployments(t.inside).Get(ctx, "csi", metav1.GetOptions{}); err == nil && d.Status.ObservedGeneration < d.Generation {
-		t.start1(ctx, "csi")
-		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
-		_, _ = apps.Deployments(t.inside).UpdateStatus(ctx, d, metav1.UpdateOptions{})
-	}
-	if d, err := apps.DaemonSets(t.inside).Get(ctx, "ccm", metav1.GetOptions{}); err == nil && d.Status.ObservedGeneration < d.Generation {
-		t.start1(ctx, "ccm")
-		d.Status = appsv1.DaemonSetStatus{ObservedGeneration: d.Generation, CurrentNumberScheduled: 1, DesiredNumberScheduled: 1, UpdatedNumberScheduled: 1, NumberReady: 1, NumberAvailable: 1}
-		_, _ = apps.DaemonSets(t.inside).UpdateStatus(ctx, d, metav1.UpdateOptions{})
-	}
-}
-
-func (t *tenancy) start1(ctx context.Context, pod string) {
-	secret, err := t.Kube.Typed.CoreV1().Secrets(t.inside).Get(ctx, cloudConfig, metav1.GetOptions{})
-	if err != nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.pods[pod] = secret.Data[keyClouds]
-}
-
-// provider is Cluster API's: it reads the Secret for each reconciliation.
-func (t *tenancy) provider(ctx context.Context) {
-	secret, err := t.Kube.Typed.CoreV1().Secrets(t.key.Namespace).Get(ctx, SecretName(t.key.Name), metav1.GetOptions{})
-	if err == nil {
-		t.uses(ctx, "provider", secret.Data[keyClouds])
-	}
-}
-
-func (t *tenancy) controllers(ctx context.Context) {
-	t.mu.Lock()
-	pods := []string{"csi", "ccm"}
-	read := [][]byte{t.pods["csi"], t.pods["ccm"]}
-	t.mu.Unlock()
-	for i, clouds := range read {
-		if clouds != nil {
-			t.uses(ctx, pods[i], clouds)
-		}
-	}
-}
-
-func (t *tenancy) uses(ctx context.Context, who string, clouds []byte) {
-	err := listServers(ctx, clouds)
-	if err != nil && ctx.Err() == nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		// A pod that was replaced between reading and calling is gone.
-		if who == "provider" || string(t.pods[who]) == string(clouds) {
-			t.refused = append(t.refused, fmt.Sprintf("%s, with %s: %v", who, idIn(clouds), err))
-		}
-	}
-}
-
-func listServers(ctx context.Context, clouds []byte) error {
-	opened, err := cloud.Open(ctx, cloud.Options{Cloud: "openstack", CloudsYAML: clouds})
-	if err != nil {
-		return err
-	}
-	defer opened.Close()
-	client, err := opened.Compute()
-	if err != nil {
-		return err
-	}
-	_, err = servers.List(client, nil).AllPages(ctx)
-	return err
-}
 
 // rotation replaces a credential that everybody uses all the time, and nobody notices.
 func rotation(w *world) {
@@ -193,7 +31,7 @@ func rotation(w *world) {
 	if len(after) != 1 || after[0] != r.Credential || !slices.Equal(r.Revoked, before) || slices.Equal(after, before) || len(r.Notes) > 0 {
 		w.Errorf("credentials %v, were %v: %+v", after, before, r)
 	}
-	if !slices.Equal(r.Restarted, []string{"Deployment csi", "DaemonSet ccm"}) {
+	if !slices.Equal(r.Restarted, []string{"Deployment ccm", "Deployment csi", "DaemonSet node"}) {
 		w.Errorf("restarted %v", r.Restarted)
 	}
 	time.Sleep(time.Second) // who still used the former one would be refused

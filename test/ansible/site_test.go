@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	ctx := context.Background()
 	switch filepath.Base(os.Args[0]) {
 	case pulumi.Name:
-		os.Exit(pulumi.Main(ctx, os.Args[1:]))
+		os.Exit(pulumi.Main(ctx, os.Args[1:], os.Environ()))
 	case "slipway":
 		streams := ui.SystemStreams()
 		os.Exit(int(cli.Report(streams, cli.Run(ctx, streams, os.Args[1:]))))

@@ -34,7 +34,7 @@ type Way struct {
 	Provider, Protocol string
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+var identifier = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}$`)
 
 // ParseWay reads NAME=PROTOCOL or NAME=PROVIDER/PROTOCOL.
 func ParseWay(text string) (Way, error) {

@@ -106,7 +106,7 @@ func (c *Client) Write(ctx context.Context, lock, environment string, checkpoint
 	}
 	switch {
 	case a.in(http.StatusConflict, http.StatusLocked):
-		return c.fault(doing, fmt.Errorf("the lock was taken away%s", holding(a.body)), "wait until no other run works on it, then run the command again")
+		return c.taken(doing, a)
 	case !a.in(http.StatusOK, http.StatusCreated, http.StatusNoContent):
 		return c.refused(doing, a)
 	}
@@ -123,7 +123,7 @@ func (c *Client) Delete(ctx context.Context, lock string) error {
 	}
 	switch {
 	case a.in(http.StatusConflict, http.StatusLocked):
-		return c.fault(doing, fmt.Errorf("the lock was taken away%s", holding(a.body)), "wait until no other run works on it, then run the command again")
+		return c.taken(doing, a)
 	case !a.in(http.StatusOK, http.StatusAccepted, http.StatusNoContent, http.StatusNotFound):
 		return c.refused(doing, a)
 	}

@@ -126,10 +126,14 @@ func (c *Client) Unlock(ctx context.Context, id string) error {
 	case a.in(http.StatusOK, http.StatusAccepted, http.StatusNoContent, http.StatusNotFound):
 		return nil
 	case a.in(http.StatusConflict, http.StatusLocked):
-		held := read(a.body)
-		return &Locked{c.at.state, held.holder(c.at.state), held.ID}
+		return c.taken(doing, a)
 	}
 	return c.refused(doing, a)
+}
+
+// taken is the error of a change with a lock that somebody else holds by now.
+func (c *Client) taken(doing string, a answer) error {
+	return c.fault(doing, fmt.Errorf("the lock was taken away%s", holding(a.body)), "wait until no other run works on it, then run the command again")
 }
 
 // Held returns who holds the lock, nil if nobody does.

@@ -31,16 +31,16 @@ import (
 // Name is the base name of argv[0] under which the binary is Pulumi.
 const Name = "pulumi"
 
-// Main runs Pulumi's command line and returns its exit code. It is to be
+// Main runs Pulumi's command line in an environment and returns its exit code. It is to be
 // called first thing in main, in a process of its own: Pulumi keeps state in
 // package variables and talks to the standard streams.
-func Main(ctx context.Context, args []string) int {
+func Main(ctx context.Context, args, environ []string) int {
 	// The parent may be killed. Writing to its pipes must not kill this
 	// process before it has saved the state and given back the lock.
 	signal.Ignore(syscall.SIGPIPE)
 	syscall.Umask(0o077) // what is in the state is nobody else's business
 	version.Version = "v" + sdk.Version.String()
-	httpstate.Register(blob.DefaultURLMux(), os.Environ())
+	httpstate.Register(blob.DefaultURLMux(), environ)
 	root := newRoot()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
