@@ -51,7 +51,7 @@ func rotation(w *world) {
 func rotationsKilled(w *world) {
 	t := w.tenancy("stopped")
 	stop := t.run()
-	for n := 1; ; n++ {
+	for n := 1; ; n += 2 {
 		config, died := killed(w.server.Config, n)
 		dying, err := New("prod", config)
 		if err != nil {
@@ -128,6 +128,8 @@ func rotationRefused(w *world) {
 
 // separate has two credentials: the one on the cluster creates no servers, and that of
 // Cluster API is not there.
+//
+// proves: S-19
 func separate(w *world) {
 	t := w.tenancy("divided")
 	t.cloud.Separate(nil)

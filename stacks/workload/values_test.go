@@ -123,6 +123,7 @@ func TestARunningClusterGoesToTheNextMinorVersionOnly(t *testing.T) {
 	}
 }
 
+// proves: S-40
 func TestARunningClusterKeepsItsNetworkPlugin(t *testing.T) {
 	t.Parallel()
 	const off, calico = "addons: {cni: {enabled: false}}", "addons: {cni: {type: calico}}"

@@ -56,7 +56,7 @@ const small = "controlPlane: {machineCount: 1}\nnodeGroups: [{name: md-0, machin
 
 // life makes, changes, shows and deletes a cluster.
 //
-// proves: S-27, S-38
+// proves: S-27, S-38, S-40
 func life(w *world) {
 	c := wanted(w.T, "life", small)
 	key, change := w.create(c)

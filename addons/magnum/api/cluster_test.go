@@ -478,7 +478,7 @@ func TestClusterResize(t *testing.T) {
 	b.do(member, http.MethodPost, clusters+"/nothing/actions/resize", object{"node_count": 1}).want(404)
 }
 
-// proves: M-C63, M-C64, M-C65, M-C66, M-C67, M-C68, M-C69
+// proves: M-C63, M-C64, M-C65, M-C66, M-C67, M-C68, M-C69, S-40
 func TestClusterUpgrade(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -500,6 +500,7 @@ func TestClusterUpgrade(t *testing.T) {
 	b.settle(uuid)
 	upgrade(member, 409, "cluster_template", newest).says("skip a minor version")
 	upgrade(member, 409, "cluster_template", older).says("cannot be downgraded")
+	upgrade(member, 409, "cluster_template", b.template("name", "cilium", "image_id", "ubuntu-1.35", "network_driver", "cilium")).says("keeps its network driver")
 	upgrade(reader, 403, "cluster_template", newer)
 	upgrade(alien, 404, "cluster_template", newer)
 	sameKeys(t, b.with("1.8").do(member, http.MethodPost, path, object{"cluster_template": newer, "max_batch_size": 2}).want(202).body, "uuid")

@@ -71,6 +71,9 @@ func (c *call) upgradeTo(v *inventory.View, t *v1alpha1.ClusterTemplate, batch i
 	if err := versionStep(presentVersion(v.Cluster), image.KubernetesVersion); err != nil {
 		return err
 	}
+	if err := sameNetwork(v.Cluster.Spec.Template, t); err != nil {
+		return err
+	}
 	external := ""
 	if name := t.Spec.ExternalNetworkID; name != "" {
 		if external, err = c.s.o.Cloud.Network(c.ctx(), c.token, name, true); err != nil {
@@ -97,6 +100,20 @@ func (c *call) upgradeTo(v *inventory.View, t *v1alpha1.ClusterTemplate, batch i
 		return nil
 	})
 	return err
+}
+
+// sameNetwork refuses a template with another network driver: pods would lose their network
+// (S-40).
+func sameNetwork(present *v1alpha1.TemplateSnapshot, t *v1alpha1.ClusterTemplate) error {
+	if present == nil {
+		return nil
+	}
+	const unsaid = "calico" // as the driver has it
+	from, to := cmp.Or(present.NetworkDriver, unsaid), cmp.Or(t.Spec.NetworkDriver, unsaid)
+	if from == to {
+		return nil
+	}
+	return conflict("The cluster has the network driver %s and the cluster template %s. A running cluster keeps its network driver: choose a template with %s, or create another cluster.", from, to, from)
 }
 
 // presentVersion is the Kubernetes version of a cluster, "" when unknown.
