@@ -288,8 +288,8 @@ proofs-page:
 # Tests that take too long for CI ask for SLIPWAY_PROOFS=1.
 GUARDED = $(shell go run ./test/proofs -packages SLIPWAY_PROOFS)
 
-guarded: bundle tackerclient
-	$(if $(strip $(GUARDED)),SLIPWAY_PROOFS=1 SLIPWAY_TACKERCLIENT=$(abspath bin/tackerclient) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 -timeout 120m -v $(GUARDED),@echo "no test asks for SLIPWAY_PROOFS=1")
+guarded: bundle
+	$(if $(strip $(GUARDED)),SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 -timeout 120m -v $(GUARDED),@echo "no test asks for SLIPWAY_PROOFS=1")
 
 FUZZTIME ?= 1m
 
