@@ -14,7 +14,7 @@ type Console struct {
 	FloatingIP netip.Addr `json:"floatingIP,omitzero" schema:"format=ip"`
 	// Certificate of the console. Empty: the environment's own CA issues and renews one; `slipway up` writes the CA certificate into a file, and browsers warn of it until they trust it.
 	TLS *KeyPair `json:"tls,omitempty"`
-	// Number of replicas. A session goes on on each of them.
+	// Number of replicas. Sessions survive on all of them.
 	Replicas int `json:"replicas" default:"2" schema:"min=1,max=9"`
 	// Domain of users that the page of signing in proposes.
 	Domain string `json:"domain" default:"Default"`

@@ -150,6 +150,6 @@ func textSchema(t reflect.Type) *schema {
 func patterns() map[string]string {
 	return map[string]string{
 		"label": `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`, "tag": `^[^,/]{1,60}$`, "variable": `^[A-Za-z_][A-Za-z0-9_]*$`,
-		"httpURL": `^https?://`, "backend": `^(file|s3)://.`, "path": `^/`, "identifier": `^[A-Za-z0-9_.-]{1,64}$`, "target": `^(file|swift|s3)://.`, "recipient": `^age1`, "signer": `^ed25519:[A-Za-z0-9_-]{43}$`,
+		"httpURL": `^https?://`, "backend": `^(file|s3|https?)://.`, "path": `^/`, "identifier": `^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}$`, "target": `^(file|swift|s3)://.`, "recipient": `^age1`, "signer": `^ed25519:[A-Za-z0-9_-]{43}$`,
 	}
 }

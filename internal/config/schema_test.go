@@ -45,18 +45,20 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 		text  string
 		valid bool
 	}{
-		"least":           {head, true},
-		"everything":      {string(full), true},
-		"no name":         {"apiVersion: slipway.sh/v1alpha1\nkind: Environment\n", false},
-		"unknown key":     {head + "spec: {clowd: x}\n", false},
-		"number as text":  {head + "spec: {cloud: 1.30}\n", false},
-		"wrong word":      {head + "spec: {volumesPolicy: retain}\n", false},
-		"wrong provider":  {head + "spec: {clusterAPI: {providers: {capo: {}}}}\n", false},
-		"MTU of zero":     {head + "spec: {seed: {network: {mtu: 0}}}\n", true},
-		"MTU too small":   {head + "spec: {seed: {network: {mtu: 900}}}\n", false},
-		"no ranges":       {head + "spec: {seed: {access: {sshCIDRs: []}}}\n", true},
-		"rule for nobody": {head + "spec: {seed: {access: {rules: [{port: 1, cidrs: []}]}}}\n", false},
-		"long name":       {strings.Replace(head, "prod", strings.Repeat("x", MaxNameLength+1), 1), false},
+		"least":             {head, true},
+		"everything":        {string(full), true},
+		"no name":           {"apiVersion: slipway.sh/v1alpha1\nkind: Environment\n", false},
+		"unknown key":       {head + "spec: {clowd: x}\n", false},
+		"number as text":    {head + "spec: {cloud: 1.30}\n", false},
+		"wrong word":        {head + "spec: {volumesPolicy: retain}\n", false},
+		"wrong provider":    {head + "spec: {clusterAPI: {providers: {capo: {}}}}\n", false},
+		"MTU of zero":       {head + "spec: {seed: {network: {mtu: 0}}}\n", true},
+		"MTU too small":     {head + "spec: {seed: {network: {mtu: 900}}}\n", false},
+		"no ranges":         {head + "spec: {seed: {access: {sshCIDRs: []}}}\n", true},
+		"rule for nobody":   {head + "spec: {seed: {access: {rules: [{port: 1, cidrs: []}]}}}\n", false},
+		"state of a server": {head + "spec: {state: {backend: \"https://gitlab.example/api/v4/projects/1/terraform/state/prod\"}}\n", true},
+		"provider ..":       {head + "spec: {managementCluster: {}, console: {webSSO: [{name: a, protocol: openid, identityProvider: ..}]}}\n", false},
+		"long name":         {strings.Replace(head, "prod", strings.Repeat("x", MaxNameLength+1), 1), false},
 	} {
 		var value any
 		if err := yaml.Unmarshal([]byte(test.text), &value); err != nil {

@@ -36,6 +36,21 @@ func (p *place) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&p.namespace, "namespace", "n", "", "namespace of the cluster (default: the one that holds a cluster of this name)")
 }
 
+// find opens a session, by look or work, and finds a cluster of that name. Close the session
+// in the end.
+func (p place) find(ctx context.Context, open func(context.Context, environment.Flags) (*session, error), from environment.Flags, name string) (*session, workload.Key, error) {
+	s, err := open(ctx, from)
+	if err != nil {
+		return nil, workload.Key{}, err
+	}
+	key, err := s.Find(ctx, name, p.namespace)
+	if err != nil {
+		s.close()
+		return nil, workload.Key{}, err
+	}
+	return s, key, nil
+}
+
 // session is what commands work with; close it in the end.
 type session struct {
 	*workload.Management

@@ -63,15 +63,11 @@ type deleted struct {
 }
 
 func (o deleteOptions) run(ctx context.Context, streams ui.Streams, name string) error {
-	s, err := work(ctx, o.from)
+	s, key, err := o.find(ctx, work, o.from, name)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	key, err := s.Find(ctx, name, o.namespace)
-	if err != nil {
-		return err
-	}
 	result := deleted{Name: key.Name, Namespace: key.Namespace, Volumes: cmp.Or(o.volumes, s.loaded.Environment.Spec.VolumesPolicy)}
 	there, err := s.MayDelete(ctx, key)
 	if err != nil {

@@ -46,15 +46,11 @@ there.`,
 }
 
 func (o describeOptions) run(ctx context.Context, streams ui.Streams, name string) error {
-	s, err := look(ctx, o.from)
+	s, key, err := o.find(ctx, look, o.from, name)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	key, err := s.Find(ctx, name, o.namespace)
-	if err != nil {
-		return err
-	}
 	d, err := s.Describe(ctx, key)
 	if err != nil {
 		return err

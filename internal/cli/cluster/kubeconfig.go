@@ -43,15 +43,11 @@ UUID there.`,
 }
 
 func (o kubeconfigOptions) run(ctx context.Context, streams ui.Streams, name string) error {
-	s, err := look(ctx, o.from)
+	s, key, err := o.find(ctx, look, o.from, name)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	key, err := s.Find(ctx, name, o.namespace)
-	if err != nil {
-		return err
-	}
 	text, err := kubeconfig(ctx, s, key)
 	if err != nil {
 		return err

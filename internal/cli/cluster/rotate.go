@@ -66,15 +66,11 @@ func (o rotateOptions) run(ctx context.Context, streams ui.Streams, name string)
 	if o.overlap < workload.MinOverlap {
 		return fault.Usage("--overlap", errors.New("it is too short"), "give "+workload.MinOverlap.String()+" or more")
 	}
-	s, err := work(ctx, o.from)
+	s, key, err := o.find(ctx, work, o.from, name)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	key, err := s.Find(ctx, name, o.namespace)
-	if err != nil {
-		return err
-	}
 	result := rotated{Name: key.Name, Namespace: key.Namespace}
 	err = ui.Step(o.progress, streams, name, "rotating the credential", func(step *event.Step) (string, error) {
 		result.Rotation, err = s.RotateCredential(ctx, s.cloud, key, o.overlap, step.Wait)

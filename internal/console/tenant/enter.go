@@ -48,8 +48,7 @@ func (s *Server) outside(w http.ResponseWriter, r *http.Request) {
 	}
 	in := signIn{Back: r.URL.RequestURI(), Ended: s.sessions.Sent(r)}
 	if r.Method == http.MethodPost {
-		if err := r.ParseForm(); err != nil {
-			s.site.Refuse(w, r, http.StatusBadRequest, "The form could not be read, or it is larger than 64 kB.")
+		if !s.parse(w, r) {
 			return
 		}
 		in.Kept = kept(r.PostForm)
@@ -126,16 +125,33 @@ func need(value, otherwise string) string {
 	return otherwise
 }
 
-// enter signs somebody in, and goes to the page that was wanted.
-func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
-	if err := r.ParseForm(); err != nil {
-		s.site.Refuse(w, r, http.StatusBadRequest, "The form could not be read, or it is larger than 64 kB.")
-		return
+// ownForm reads a form of our own page of signing in. It answers itself if it is none.
+func (s *Server) ownForm(w http.ResponseWriter, r *http.Request) (in signIn, ok bool) {
+	if !s.parse(w, r) {
+		return in, false
 	}
-	in := read(r.PostForm)
+	in = read(r.PostForm)
 	if !s.sessions.OwnEntrance(r) {
 		in.Error = "Your browser did not send this page's cookie. Allow cookies for this site, and try again."
 		s.enterPage(w, r, in, http.StatusForbidden)
+		return in, false
+	}
+	return in, true
+}
+
+// parse reads a form. It answers itself if it cannot.
+func (s *Server) parse(w http.ResponseWriter, r *http.Request) bool {
+	if err := r.ParseForm(); err != nil {
+		s.site.Refuse(w, r, http.StatusBadRequest, "The form could not be read, or it is larger than 64 kB.")
+		return false
+	}
+	return true
+}
+
+// enter signs somebody in, and goes to the page that was wanted.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
+	in, ok := s.ownForm(w, r)
+	if !ok {
 		return
 	}
 	if !in.check() {

@@ -83,14 +83,8 @@ func choiceParcel() guard.Parcel { return guard.Parcel{Name: "choice", Lasts: jo
 // depart sends the browser to Keystone. It does so by a page: browsers hold the policy on
 // forms against redirects too, also those of identity providers that nobody knows here.
 func (s *Server) depart(w http.ResponseWriter, r *http.Request) {
-	if err := r.ParseForm(); err != nil {
-		s.site.Refuse(w, r, http.StatusBadRequest, "The form could not be read, or it is larger than 64 kB.")
-		return
-	}
-	in := read(r.PostForm)
-	if !s.sessions.OwnEntrance(r) {
-		in.Error = "Your browser did not send this page's cookie. Allow cookies for this site, and try again."
-		s.enterPage(w, r, in, http.StatusForbidden)
+	in, ok := s.ownForm(w, r)
+	if !ok {
 		return
 	}
 	n, err := strconv.Atoi(r.PostForm.Get("way"))
@@ -109,8 +103,7 @@ func (s *Server) depart(w http.ResponseWriter, r *http.Request) {
 
 // arrive takes the token that a form of Keystone's page has sent.
 func (s *Server) arrive(w http.ResponseWriter, r *http.Request) {
-	if err := r.ParseForm(); err != nil {
-		s.site.Refuse(w, r, http.StatusBadRequest, "The form could not be read, or it is larger than 64 kB.")
+	if !s.parse(w, r) {
 		return
 	}
 	var j journey
