@@ -29,7 +29,8 @@ func InfrastructureRules() []openstack.AccessRule {
 	for _, service := range append([]string{"compute", "network", "load-balancer"}, blockStorage()...) {
 		rules = append(rules, allow(service, "/**", everyMethod()...)...)
 	}
-	return append(rules, allow("image", "/**", http.MethodGet)...)
+	rules = append(rules, allow("image", "/**", http.MethodGet)...)
+	return append(rules, ownToken()...)
 }
 
 // CloudProviderRules are access rules that suffice for the cloud controller manager and the
@@ -45,7 +46,14 @@ func CloudProviderRules() []openstack.AccessRule {
 	for _, service := range append([]string{"load-balancer", "sharev2", "shared-file-system"}, blockStorage()...) {
 		rules = append(rules, allow(service, "/**", everyMethod()...)...)
 	}
-	return append(rules, allow("key-manager", "/**", http.MethodGet)...)
+	rules = append(rules, allow("key-manager", "/**", http.MethodGet)...)
+	return append(rules, ownToken()...)
+}
+
+// ownToken lets a credential ask Keystone about its own token: Cluster API's OpenStack provider
+// finds its project so, and does nothing without an answer.
+func ownToken() []openstack.AccessRule {
+	return allow("identity", "/**/auth/tokens", http.MethodGet)
 }
 
 // blockStorage are the types of Cinder. Which of them the service compares with is its own

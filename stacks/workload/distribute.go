@@ -233,13 +233,19 @@ func (in inside) readers(ctx context.Context) (all []reader, err error) {
 	return onlyReaders(all), nil
 }
 
+// deploymentUp reports whether no pod of a former template is ready, and all of the present
+// one are. One without a ready pod, as on a cluster without workers, has nothing to wait for:
+// a pod that starts later reads what is there then.
 func deploymentUp(d *appsv1.Deployment) bool {
 	wanted := int32(1)
 	if d.Spec.Replicas != nil {
 		wanted = *d.Spec.Replicas
 	}
 	s := d.Status
-	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == wanted && s.Replicas == wanted && s.AvailableReplicas == wanted
+	if s.ObservedGeneration < d.Generation {
+		return false
+	}
+	return s.ReadyReplicas == 0 || s.UpdatedReplicas == wanted && s.Replicas == wanted && s.AvailableReplicas == wanted
 }
 
 // onlyReaders keeps those whose pods mount the Secret.

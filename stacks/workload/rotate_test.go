@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
@@ -142,8 +144,8 @@ func separate(w *world) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	may(w.T, secret.Data[keyClouds], map[string]bool{"list servers": true, "create a network": true, "create a volume": true})
-	may(w.T, secret.Data[keyCloudProvider], map[string]bool{"list servers": true, "create a network": false, "create a volume": true})
+	may(w.T, secret.Data[keyClouds], map[string]bool{"ask about itself": true, "list servers": true, "create a network": true, "create a volume": true})
+	may(w.T, secret.Data[keyCloudProvider], map[string]bool{"ask about itself": true, "list servers": true, "create a network": false, "create a volume": true})
 	if given, err := w.Kube.Typed.CoreV1().Secrets(t.inside).Get(w.Context(), cloudConfig, metav1.GetOptions{}); err != nil || idIn(given.Data[keyClouds]) != r.CloudProvider {
 		w.Errorf("on the cluster is %s, %v", idIn(given.Data[keyClouds]), err)
 	}
@@ -166,6 +168,24 @@ func separate(w *world) {
 	}
 }
 
+func TestDeploymentsAreUp(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status appsv1.DeploymentStatus
+		want   bool
+	}{
+		"all are new":               {appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}, true},
+		"the former one still runs": {appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}, false},
+		"not seen yet":              {appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}, false},
+		"no node for any":           {appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 1}, true},
+		"not seen, and no node":     {appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1}, false},
+	} {
+		if got := deploymentUp(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Status: c.status}); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // may tries what a credential allows.
 func may(t *testing.T, clouds []byte, want map[string]bool) {
 	t.Helper()
@@ -182,7 +202,12 @@ func may(t *testing.T, clouds []byte, want map[string]bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	identity, err := opened.Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
 	got := map[string]error{"list servers": listServers(t.Context(), clouds)}
+	got["ask about itself"] = tokens.Get(t.Context(), identity, identity.TokenID).Err
 	_, got["create a network"] = networks.Create(t.Context(), network, networks.CreateOpts{Name: "n"}).Extract()
 	_, got["create a volume"] = volumes.Create(t.Context(), volume, volumes.CreateOpts{Size: 1, Name: "v"}, nil).Extract()
 	for what, allowed := range want {

@@ -8,16 +8,22 @@ import (
 )
 
 // upgraded is a table of the controllers that an upgrade changed, with their versions
-// afterwards, and says how to go back; none if no controller has another version now. backup is
+// afterwards, and says how to go back; none if no controller has another version now. What was
+// not there before is none of them. backup is
 // the one that was made first, "" if it was left out.
 func upgraded(done *forecast.Forecast, backup string) (table ui.Table) {
-	if done == nil || len(done.Controllers) == 0 {
+	if done == nil {
+		return table
+	}
+	for _, c := range done.Controllers {
+		if c.From != "" {
+			table.Rows = append(table.Rows, []string{c.Name, c.On, c.To, c.From})
+		}
+	}
+	if len(table.Rows) == 0 {
 		return table
 	}
 	table.Header = []string{"CONTROLLER", "ON", "VERSION", "BEFORE"}
-	for _, c := range done.Controllers {
-		table.Rows = append(table.Rows, []string{c.Name, c.On, c.To, c.From})
-	}
 	if backup != "" {
 		table.Footer = []string{"the backup before it is " + backup + "; slipway undo --dry-run shows the way back"}
 	} else {
