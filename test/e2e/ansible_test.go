@@ -203,11 +203,11 @@ func (c *controlNode) takeDown() {
 	}
 }
 
-// TestAnsibleSite is the life of an environment by Ansible alone; TestManagementCluster does
-// the same with an environment that is up already.
+// TestAnsibleSite is the life of an environment by Ansible alone; TestManagementClusterAtLength
+// does the same with an environment that is up already.
 func TestAnsibleSite(t *testing.T) {
 	if os.Getenv("SLIPWAY_PROOFS") == "" {
-		t.Skip("TestManagementCluster has the same steps: set SLIPWAY_PROOFS=1")
+		t.Skip("TestManagementClusterAtLength has the same steps: set SLIPWAY_PROOFS=1")
 	}
 	if !isolate(t) {
 		return

@@ -3,15 +3,16 @@ package e2e
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // operateCluster is the life of a cluster that the operator makes without the
 // Magnum API: waited for until its control plane is ready, reached by the file
-// that is printed, made once, also by Ansible, and deleted with all that is its own.
+// that is printed, made once, also by Ansible, given other credentials, and deleted with all that is its own.
 func (p *project) operateCluster(site *controlNode) {
 	p.t.Helper()
-	servers, credentials := p.servers(), p.openstack("application", "credential", "list", "-f", "value", "-c", "ID")
+	servers, credentials := p.servers(), p.credentialIDs()
 	create := func() (made struct{ Namespace, Change, Kubeconfig string }) {
 		p.t.Helper()
 		out := p.do("cluster", "create", "lab", "--wait", "control-plane", "-o", "json",
@@ -35,6 +36,7 @@ func (p *project) operateCluster(site *controlNode) {
 	if list := p.do("cluster", "list"); !strings.Contains(list, "lab") || !strings.Contains(list, "1/1") {
 		p.t.Errorf("listed as\n%s", list)
 	}
+	p.timed("another credential of it", func() { p.rotateLab(credentials) })
 	p.do("cluster", "delete", "lab", "--yes")
 	if out, err := p.on("", "get", "namespace", "lab"); err == nil || !strings.Contains(out, "not found") {
 		p.t.Errorf("after the deletion: %v\n%s", err, out)
@@ -42,7 +44,7 @@ func (p *project) operateCluster(site *controlNode) {
 	if after := p.servers(); len(after) != len(servers) {
 		p.t.Errorf("servers were %v, are %v", servers, after)
 	}
-	if after := p.openstack("application", "credential", "list", "-f", "value", "-c", "ID"); after != credentials {
-		p.t.Errorf("application credentials were %s, are %s", credentials, after)
+	if after := p.credentialIDs(); !slices.Equal(after, credentials) {
+		p.t.Errorf("application credentials were %q, are %q", credentials, after)
 	}
 }

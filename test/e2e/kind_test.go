@@ -56,7 +56,7 @@ func TestKind(t *testing.T) {
 // workload cluster do not notice, and it can be deleted afterwards.
 func (p *project) loseAllButTheShop(identity string) {
 	p.t.Helper()
-	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
+	p.enlargeQuota()
 	p.operatorsCluster()
 	kubeconfig := p.keep(filepath.Join("clusters", "shop.kubeconfig"))
 	before, servers := p.tenant(kubeconfig), p.of("shop-")

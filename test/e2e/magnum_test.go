@@ -110,13 +110,10 @@ func (p *project) shopNodes(count int) {
 	})
 }
 
-// serveTenants is the life of a tenant's cluster, by the clients that tenants
-// have: a template is there, a cluster without workers is made of it, given a
-// worker and another credential, used, made larger, given another group of nodes, and
-// deleted with its load balancer, not another's. With a key for backups it survives the
-// loss of everything else on the way.
-// Meanwhile down leaves everything alone.
-func (p *project) serveTenants(identity string) {
+// serveTenant is the life of a tenant's cluster, by the clients that tenants have: a template
+// is there, a cluster without workers is made of it, given a worker and a load balancer,
+// lived with, and deleted with its load balancer, not another's.
+func (p *project) serveTenant(live func()) {
 	p.t.Helper()
 	template := p.asked("cluster", "template", "list", "-f", "value", "-c", "name")
 	if !strings.HasPrefix(template, "kubernetes-1.") || strings.Contains(template, "\n") {
@@ -130,8 +127,33 @@ func (p *project) serveTenants(identity string) {
 	}
 	p.asked("cluster", "config", "shop", "--dir", filepath.Join(p.folder, "shop"))
 	p.firstWorker()
-	p.timed("another credential", p.rotate)
 	p.balance(others)
+	live()
+
+	p.asked("cluster", "delete", "shop")
+	p.eventually("deletion of the tenant's cluster", 10*time.Minute, func() (string, bool) {
+		time.Sleep(clientPause)
+		out, err := p.coe("cluster", "list", "-f", "value", "-c", "name", "-c", "status")
+		return out, err == nil && out == ""
+	})
+	if of := p.balancers(); !slices.Equal(of, others) {
+		p.t.Errorf("load balancers after the deletion: of the clusters %q", of)
+	}
+	if after := p.servers(); len(after) != len(before) {
+		p.t.Errorf("servers were %v, are %v", before, after)
+	}
+	if after := p.credentials(); !slices.Equal(after, credentials) {
+		p.t.Errorf("application credentials were %q, are %q", credentials, after)
+	}
+}
+
+// changeShop gives the tenant's cluster another credential, tells of it in a support bundle,
+// makes it larger, gives it another group of nodes and takes that away. Meanwhile down leaves
+// everything alone. With a key for backups the cluster survives the loss of everything else
+// on the way.
+func (p *project) changeShop(identity string) {
+	p.t.Helper()
+	p.timed("another credential", p.rotate)
 	p.timed("support bundle", p.expectSupport)
 	p.refuseToGo()
 
@@ -151,22 +173,6 @@ func (p *project) serveTenants(identity string) {
 	p.asked("nodegroup", "delete", "shop", "extra")
 	p.timed("its deletion", func() { p.settled("UPDATE_COMPLETE", 10*time.Minute) })
 	p.shopNodes(3)
-
-	p.asked("cluster", "delete", "shop")
-	p.eventually("deletion of the tenant's cluster", 10*time.Minute, func() (string, bool) {
-		time.Sleep(clientPause)
-		out, err := p.coe("cluster", "list", "-f", "value", "-c", "name", "-c", "status")
-		return out, err == nil && out == ""
-	})
-	if of := p.balancers(); !slices.Equal(of, others) {
-		p.t.Errorf("load balancers after the deletion: of the clusters %q", of)
-	}
-	if after := p.servers(); len(after) != len(before) {
-		p.t.Errorf("servers were %v, are %v", before, after)
-	}
-	if after := p.credentials(); !slices.Equal(after, credentials) {
-		p.t.Errorf("application credentials were %q, are %q", credentials, after)
-	}
 }
 
 // credentials are what the application credentials of the project are for: a rebuild revokes

@@ -29,7 +29,7 @@ func TestRecovery(t *testing.T) {
 	identity := p.backedUp()
 	defer p.tell()
 	p.upForTenants()
-	p.timed("life of a tenant's cluster", func() { p.serveTenants(identity) })
+	p.timed("life of a tenant's cluster", func() { p.serveTenant(func() { p.changeShop(identity) }) })
 	p.timed("down", func() { p.goDown() })
 }
 
@@ -38,7 +38,7 @@ func (p *project) upForTenants() {
 	p.t.Helper()
 	p.timed("up", func() { p.up() })
 	p.ready(4, 2*time.Minute)
-	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
+	p.enlargeQuota()
 }
 
 // operatorsCluster is a cluster named shop with a control plane and a worker.

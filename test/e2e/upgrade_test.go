@@ -123,7 +123,7 @@ func (p *project) mirror(older string) {
 // openShop makes a tenant's cluster, whose nodes run that version.
 func (p *project) openShop(version string) {
 	p.t.Helper()
-	p.openstack("--os-cloud", "sandbox-admin", "quota", "set", "--cores", "40", "--instances", "20", "--ram", "102400", "demo")
+	p.enlargeQuota()
 	template := p.asked("cluster", "template", "list", "-f", "value", "-c", "name")
 	p.asked("cluster", "create", "shop", "--cluster-template", template, "--master-count", "1", "--node-count", "1")
 	p.settled("CREATE_COMPLETE", 15*time.Minute)

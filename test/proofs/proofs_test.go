@@ -78,14 +78,18 @@ func commandsOf(t *testing.T, targets map[string]string) []command {
 func TestWhatNothingRunsIsFound(t *testing.T) {
 	t.Parallel()
 	s := sourceOf(t, tests)
-	if have := s.packages("SLIPWAY_BUNDLE", []string{"addons"}); !slices.Equal(have, []string{"./addons/p"}) {
+	if have := packages(s.needing("SLIPWAY_PROOFS")); !slices.Equal(have, []string{"./addons/p"}) {
 		t.Errorf("packages %v", have)
 	}
-	if have := s.names("SLIPWAY_BUNDLE", []string{"addons"}); !slices.Equal(have, []string{"TestReal"}) {
+	given := []string{"SLIPWAY_BUNDLE", "SLIPWAY_OTHER"}
+	if have := names(s.real(given, []string{"addons"})); !slices.Equal(have, []string{"TestReal"}) {
 		t.Errorf("tests that need a bundle: %q", have)
 	}
-	if have := s.packages("SLIPWAY_BUNDLE", []string{"addon"}); len(have) > 0 {
-		t.Errorf("packages of another folder %v", have)
+	if have := s.real(given, []string{"addon"}); len(have) > 0 {
+		t.Errorf("tests of another folder %v", names(have))
+	}
+	if have := s.real(given[1:], []string{"addons"}); len(have) > 0 {
+		t.Errorf("tests that would be skipped: %v", names(have))
 	}
 	targets := map[string]string{"test": "go vet ./...\ngo test ./...\n", "e2e": "cd x && SLIPWAY_BUNDLE=/b go test -count=1 -p 1 \\\n ./addons/p"}
 	all := commandsOf(t, targets)

@@ -244,27 +244,34 @@ func (s *source) tests() []*function {
 	return slices.DeleteFunc(slices.Clone(s.functions), func(f *function) bool { return !f.test() || !strings.HasSuffix(f.file, "_test.go") })
 }
 
-// packages are the packages below folders with a test that needs a variable.
-func (s *source) packages(name string, below []string) []string {
+// packages are those of tests.
+func packages(tests []*function) []string {
 	found := map[string]bool{}
-	for _, f := range s.needing(name, below) {
+	for _, f := range tests {
 		found["./"+f.dir] = true
 	}
 	return slices.Sorted(maps.Keys(found))
 }
 
-// names are those of the tests below folders that need a variable.
-func (s *source) names(name string, below []string) []string {
+// names are those of tests.
+func names(tests []*function) []string {
 	found := map[string]bool{}
-	for _, f := range s.needing(name, below) {
+	for _, f := range tests {
 		found[f.name] = true
 	}
 	return slices.Sorted(maps.Keys(found))
 }
 
-func (s *source) needing(name string, below []string) []*function {
+// needing are the tests that are skipped without a variable.
+func (s *source) needing(name string) []*function {
+	return slices.DeleteFunc(s.tests(), func(f *function) bool { return !slices.Contains(s.needs(f), name) })
+}
+
+// real are the tests below some folders that need variables, and no others than those given.
+func (s *source) real(given, below []string) []*function {
 	return slices.DeleteFunc(s.tests(), func(f *function) bool {
-		inside := len(below) == 0 || slices.ContainsFunc(below, func(dir string) bool { return f.dir == dir || strings.HasPrefix(f.dir, dir+"/") })
-		return !inside || !slices.Contains(s.needs(f), name)
+		inside := slices.ContainsFunc(below, func(dir string) bool { return f.dir == dir || strings.HasPrefix(f.dir, dir+"/") })
+		needs := s.needs(f)
+		return !inside || len(needs) == 0 || slices.ContainsFunc(needs, func(name string) bool { return !slices.Contains(given, name) })
 	})
 }
