@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/slipway-sh/slipway/internal/kube"
 )
 
 // Delete deletes a cluster with its machines and waits until it is gone; it is no
@@ -20,12 +23,17 @@ func Delete(ctx context.Context, client dynamic.Interface, namespace, name strin
 	if err != nil {
 		return fmt.Errorf("encoding annotations: %w", err)
 	}
-	_, err = client.Resource(openStackClusters).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "slipway"})
+	err = insist(ctx, func() error {
+		_, err := client.Resource(openStackClusters).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "slipway"})
+		return err
+	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("annotating OpenStackCluster %s: %w", name, err)
 	}
 	foreground := metav1.DeletePropagationForeground
-	err = client.Resource(clusters).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &foreground})
+	err = insist(ctx, func() error {
+		return client.Resource(clusters).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &foreground})
+	})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -39,3 +47,25 @@ func Delete(ctx context.Context, client dynamic.Interface, namespace, name strin
 // stuck reports whether a deletion cannot complete. The cause that kept a machine or
 // a server group from becoming ready does not keep it from being deleted.
 func stuck(p Part) bool { return p.Hopeless && p.Kind != "Machine" && p.Kind != "ServerGroup" }
+
+const (
+	// webhookPatience is how long a webhook of Cluster API may be away: an upgrade, or the loss
+	// of a node, starts its controller elsewhere within two minutes.
+	webhookPatience = 2 * time.Minute
+	webhookPause    = time.Second
+)
+
+// insist repeats a request while a webhook that must judge it is away.
+func insist(ctx context.Context, ask func() error) error {
+	for end := time.Now().Add(webhookPatience); ; {
+		err := ask()
+		if !kube.WebhookAway(err) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-time.After(webhookPause):
+		}
+	}
+}

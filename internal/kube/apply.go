@@ -169,7 +169,13 @@ const applyPatience = 15 * time.Minute
 // created, their controllers start, and control planes join.
 func passing(err error) bool {
 	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
-		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook") || retry.Helps(err)
+		WebhookAway(err) || retry.Helps(err)
+}
+
+// WebhookAway reports whether a request was refused because a webhook that must judge it did
+// not answer, as while its controller starts.
+func WebhookAway(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
 }
 
 // Resource finds the resource of an object's kind. It looks an unknown kind up a second

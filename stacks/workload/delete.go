@@ -143,7 +143,7 @@ func (m *Management) deleteKept(ctx context.Context, key Key, progress func(stri
 				if item.GetDeletionTimestamp() != nil {
 					continue
 				}
-				if err := client.Delete(ctx, item.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				if err := client.Delete(ctx, item.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) && !kube.WebhookAway(err) {
 					return false, err
 				}
 			}

@@ -110,7 +110,7 @@ func (w *world) control(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(300 * time.Millisecond):
 		}
 	}
 }

@@ -95,7 +95,7 @@ func workerOptions(config *rest.Config, c client.Client, base string, log *slog.
 		return nil, err
 	}
 	return &worker.Options{Client: c, Kube: k, Config: config, Endpoints: []string{config.Host}, Caller: callback.NewCaller(rules), Links: view.Links{Base: base},
-		Log: log, Poll: 100 * time.Millisecond, Retry: 50 * time.Millisecond}, nil
+		Log: log, Poll: 400 * time.Millisecond, Retry: 200 * time.Millisecond}, nil
 }
 
 // work runs the worker of a namespace until ctx ends.

@@ -31,7 +31,7 @@ func (w *world) control(ctx context.Context) {
 		w.each(ctx, clusters, func(o *unstructured.Unstructured) { w.cluster(ctx, o) })
 		select {
 		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(300 * time.Millisecond):
 		}
 	}
 }

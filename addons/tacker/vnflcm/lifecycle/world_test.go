@@ -192,7 +192,7 @@ func rewrite(t *testing.T, packed []byte, file string, change func([]byte) []byt
 func eventually(t *testing.T, what string, look func() (bool, string)) {
 	t.Helper()
 	why := ""
-	for end := time.Now().Add(4 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		var ok bool
 		if ok, why = look(); ok {
 			return
