@@ -50,6 +50,11 @@ func (c ClusterCredential) Make(ctx context.Context) (id, secret string, err err
 	return id, secret, c.explain("making", err)
 }
 
+// Delete deletes one credential that Make returned. It is no error if it is gone.
+func (c ClusterCredential) Delete(ctx context.Context, id string) error {
+	return c.explain("revoking", again(ctx, func() error { return skipGone(c.kind().remove(ctx, id, ApplicationCredentialState{})) }))
+}
+
 // Revoke deletes all credentials with the ownership tag but those to keep, and returns their
 // IDs. It does not see those of other users.
 func (c ClusterCredential) Revoke(ctx context.Context, keep ...string) (ids []string, err error) {

@@ -157,6 +157,39 @@ func TestSeedHasTheThreeWatchLimits(t *testing.T) {
 	t.Errorf("the first boot does not load them: %v", c.RunCmd)
 }
 
+// TestTheImageTakesNoLimitBack: at each boot the last file that sets a limit wins, by name.
+func TestTheImageTakesNoLimitBack(t *testing.T) {
+	t.Parallel()
+	_, files := parse(t, minimal())
+	ours := settings(files["/etc/sysctl.d/90-slipway-seed.conf"])
+	images, err := filepath.Glob("../../internal/bundle/source/machines/*/etc/sysctl.d/*.conf")
+	if err != nil || len(images) == 0 || len(ours) == 0 {
+		t.Fatalf("files of the image: %q (%v); of the seed: %v", images, err, ours)
+	}
+	for _, image := range images {
+		text, err := os.ReadFile(image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range settings(string(text)) {
+			if want, both := ours[key]; both && want != value && filepath.Base(image) > "90-slipway-seed.conf" {
+				t.Errorf("%s sets %s to %s after the seed's own file sets it to %s", image, key, value, want)
+			}
+		}
+	}
+}
+
+// settings are the lines of a file for sysctl.
+func settings(text string) map[string]string {
+	found := map[string]string{}
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(line, "="); ok && !strings.HasPrefix(line, "#") {
+			found[strings.TrimSpace(key)] = strings.TrimSpace(value)
+		}
+	}
+	return found
+}
+
 // kubectl is the server's own program, so that their versions never differ.
 //
 // proves: F25

@@ -135,7 +135,7 @@ func (m *Management) credentialSecret(ctx context.Context, key Key) (*corev1.Sec
 }
 
 // issue creates new credentials for a cluster beside those that it has, and returns the data
-// of its Secret.
+// of its Secret. Those with access rules are tried; if they do not suffice they are deleted.
 func (m *Management) issue(ctx context.Context, c Cloud, key Key) (map[string][]byte, error) {
 	kinds := map[string][]openstack.AccessRule{keyClouds: c.AccessRules}
 	if c.CloudProvider != nil {
@@ -145,6 +145,8 @@ func (m *Management) issue(ctx context.Context, c Cloud, key Key) (map[string][]
 	if c.Login.Authority != "" {
 		data[keyAuthority] = []byte(c.Login.Authority)
 	}
+	var refused error
+	var made []string
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		one := m.credential(c, key)
 		one.AccessRules, one.Variant = kinds[kind], kind+"-"+rand.Text()
@@ -155,8 +157,18 @@ func (m *Management) issue(ctx context.Context, c Cloud, key Key) (map[string][]
 		if data[kind], err = yaml.Marshal(map[string]any{"clouds": c.Login.Clouds(id, text)}); err != nil {
 			return nil, fmt.Errorf("writing %s: %w", kind, err)
 		}
+		made = append(made, id)
+		if len(kinds[kind]) > 0 {
+			refused = errors.Join(refused, uses()[kind].tryRules(ctx, data[kind], data[keyAuthority]))
+		}
 	}
-	return data, nil
+	if refused == nil {
+		return data, nil
+	}
+	for _, id := range made {
+		refused = errors.Join(refused, m.credential(c, key).Delete(ctx, id))
+	}
+	return nil, refused
 }
 
 func (c Cloud) secret(key Key, data map[string][]byte) *corev1.Secret {

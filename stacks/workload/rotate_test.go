@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -165,6 +166,32 @@ func separate(w *world) {
 	}
 	if d, err := t.Delete(w.Context(), t.cloud, t.key, "delete", func(string) {}); err != nil || len(d.Notes) > 0 || len(t.credentials("divided")) > 0 {
 		w.Errorf("deleted: %+v, %v; left %v", d, err, t.credentials("divided"))
+	}
+}
+
+// rulesRefused: what the rules keep from the controllers is told before they have the
+// credentials, all of it at once, and the credentials do not stay.
+func rulesRefused(w *world) {
+	t := w.tenancy("narrow")
+	before := t.credentials("narrow")
+	c := t.cloud
+	c.AccessRules, c.CloudProvider = allow("compute", "/**", "GET"), allow("network", "/**", "GET")
+	_, err := w.RotateCredential(w.Context(), c, t.key, 0, func(string) {})
+	if fault.ExitCode(err) != fault.ExitUsage {
+		w.Errorf("told %v", err)
+	}
+	text := fmt.Sprint(err)
+	for _, want := range []string{"spec.credential.accessRules", "the identity API refuses GET /identity/v3/auth/tokens", "the network API refuses GET /networking/v2.0/networks", "the image API refuses GET /image/v2/images",
+		"which Cluster API needs", "spec.credential.cloudProviderAccessRules", "the compute API refuses GET"} {
+		if !strings.Contains(text, want) {
+			w.Errorf("no %q in %s", want, text)
+		}
+	}
+	if n := strings.Count(text, "refuses"); n != 4 {
+		w.Errorf("%d refusals: %s", n, text)
+	}
+	if after := t.credentials("narrow"); !slices.Equal(after, before) {
+		w.Errorf("credentials were %v, are %v", before, after)
 	}
 }
 

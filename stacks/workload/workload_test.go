@@ -44,6 +44,7 @@ func TestManagement(t *testing.T) {
 		"rotations killed anywhere":   rotationsKilled,
 		"whose is not rotated":        rotationRefused,
 		"a credential for each":       separate,
+		"rules that do not suffice":   rulesRefused,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
