@@ -71,32 +71,37 @@ func (p *project) ready(nodes int, within time.Duration) {
 	})
 }
 
-// TestManagementCluster goes on from an empty cloud to the highly available
-// management cluster, uses it, loses one of its servers while the Magnum API is asked, has a
-// tenant make and use a cluster by that API, and takes everything away again, with what the
-// clusters themselves had made. TestManagementClusterAtLength does more with both.
+// TestManagementCluster goes on from an empty cloud to the highly available management
+// cluster, uses it, and has a tenant make and use a cluster by the Magnum API. Then everything
+// but that cluster is lost, and rebuilt from the backup by one command. At last down takes
+// everything away, with what the clusters themselves had made, also those before the loss.
 //
-// proves: F01, F26, F33, F37, F98, F99, F105, F141, S-42, S-84, M-F3, M-X10
+// proves: F01, F26, F33, F37, F56, F98, F99, F105, F141, S-22, S-42, S-84, M-F3, M-X10
 func TestManagementCluster(t *testing.T) {
 	if !isolate(t) {
 		return
 	}
 	p := newProject(t)
 	p.append(managementCluster)
+	identity := p.backedUp()
 	defer p.tell()
 	p.bringUp()
-	p.timed("a visit of the console", p.visitConsole)
-	p.timed("loss of a control plane", p.loseControlPlaneUnderLoad)
 	if of := p.balancers(); !slices.Equal(of, []string{"demo"}) { // which the tenant must leave alone
 		t.Errorf("load balancers of Services: %q", of)
 	}
-	p.timed("life of a tenant's cluster", func() { p.serveTenant(p.refuseToGo) })
-	p.goDown()
+	p.timed("life of a tenant's cluster", func() {
+		p.serveTenant(func() {
+			p.refuseToGo()
+			p.timed("loss of everything else", func() { p.survive(func() string { return p.recoverAtOnce(identity) }) })
+			p.timed("a visit of the console", p.visitConsole)
+		})
+	})
+	p.timed("down", func() { p.goDown() })
 }
 
-// TestManagementClusterAtLength is a longer life of the same environment: it also grows, is
-// checked, is run by Ansible, gets an operator's cluster, moves onto itself, and looks after
-// itself while the seed is shelved. The tenant's cluster is rotated, resized and given another
+// TestManagementClusterAtLength is a longer life of the same environment: it is checked, is
+// run by Ansible, loses a control plane while the Magnum API is asked, grows, gets an operator's
+// cluster, moves onto itself, and looks after itself while the seed is shelved. The tenant's cluster is rotated, resized and given another
 // group of nodes.
 //
 // proves: F41, S-20, S-27, S-65, S-70, S-72, S-79, M-F6, M-X19
@@ -115,13 +120,14 @@ func TestManagementClusterAtLength(t *testing.T) {
 	site := p.control()
 	p.timed("runs by Ansible", site.runAsASite)
 	p.timed("machines by Ansible", func() { site.reachMachines(5) })
+	p.timed("a visit of the console", p.visitConsole)
 	p.timed("loss of a control plane", p.loseControlPlaneUnderLoad)
 	p.timed("scaling", p.scale)
 	p.timed("life of an operator's cluster", func() { p.operateCluster(site) })
 	if of := p.balancers(); !slices.Equal(of, []string{"demo"}) { // which the tenant must leave alone
 		t.Errorf("load balancers of Services: %q", of)
 	}
-	p.timed("life of a tenant's cluster", func() { p.serveTenant(func() { p.changeShop("") }) })
+	p.timed("life of a tenant's cluster", func() { p.serveTenant(func() { p.changeShop(func() {}) }) })
 	p.timed("moving of the cluster onto itself", p.pivot)
 	p.timed("fewer workers without a seed", p.scaleAlone)
 

@@ -29,7 +29,11 @@ func TestRecovery(t *testing.T) {
 	identity := p.backedUp()
 	defer p.tell()
 	p.upForTenants()
-	p.timed("life of a tenant's cluster", func() { p.serveTenant(func() { p.changeShop(identity) }) })
+	p.timed("life of a tenant's cluster", func() {
+		p.serveTenant(func() {
+			p.changeShop(func() { p.survive(func() string { return p.recoverKilled(identity) }) })
+		})
+	})
 	p.timed("down", func() { p.goDown() })
 }
 
@@ -51,10 +55,10 @@ func (p *project) operatorsCluster() {
 
 // survive loses everything but a tenant's cluster of the Magnum API: all servers, volumes
 // and load balancers of the seed and of the management cluster, the state and the keys.
-// It rebuilds them from a backup in Swift by one command. No server, node or pod of the
+// They are rebuilt from a backup in Swift. No server, node or pod of the
 // tenant may have been made or started again, and the Magnum API has to answer as before;
 // what the caller does next with the cluster shows that it is looked after again.
-func (p *project) survive(identity string) {
+func (p *project) survive(rebuild func() string) {
 	p.t.Helper()
 	kubeconfig := filepath.Join("..", "shop", "config")
 	before, servers, answer := p.tenant(kubeconfig), p.of("shop-"), p.answers()
@@ -67,11 +71,7 @@ func (p *project) survive(identity string) {
 	if after := p.tenant(kubeconfig); !slices.Equal(before, after) {
 		p.t.Errorf("without a management cluster the tenant's cluster was\n%v, is\n%v", before, after)
 	}
-	out, steps := p.killInEachStep("recover", "--yes", "--identity", identity, "-o", "json")
-	if p.t.Logf("killed in %d steps: %q", len(steps), steps); len(steps) < 20 {
-		p.t.Errorf("recover was killed in %d steps only", len(steps))
-	}
-	p.proved(out)
+	p.timed("rebuild", func() { p.proved(rebuild()) })
 	if after := p.of("shop-"); !slices.Equal(servers, after) {
 		p.t.Errorf("the tenant's servers were %v, are %v", servers, after)
 	}
@@ -83,10 +83,27 @@ func (p *project) survive(identity string) {
 	}
 }
 
+// recoverKilled runs recover until it was killed in each of its steps, and returns what the
+// run that was left alone printed.
+func (p *project) recoverKilled(identity string) string {
+	p.t.Helper()
+	out, steps := p.killInEachStep("recover", "--yes", "--identity", identity, "-o", "json")
+	if p.t.Logf("killed in %d steps: %q", len(steps), steps); len(steps) < 20 {
+		p.t.Errorf("recover was killed in %d steps only", len(steps))
+	}
+	return out
+}
+
+// recoverAtOnce is one run of recover, as an operator has it.
+func (p *project) recoverAtOnce(identity string) string {
+	p.t.Helper()
+	return p.do("recover", "--yes", "--identity", identity, "-o", "json")
+}
+
 // rebuild runs recover, and looks at what it says of its proofs.
 func (p *project) rebuild(identity string) {
 	p.t.Helper()
-	waves := p.proved(p.do("recover", "--yes", "--identity", identity, "-o", "json"))
+	waves := p.proved(p.recoverAtOnce(identity))
 	if len(waves) != 1 || len(waves[0].Clusters) != 1 {
 		p.t.Errorf("waves %+v", waves)
 	}
@@ -211,7 +228,7 @@ func (p *project) lose() {
 		}
 	}
 	for line := range strings.Lines(p.openstack("loadbalancer", "list", "-f", "value", "-c", "id", "-c", "name")) {
-		if id, name, _ := strings.Cut(strings.TrimSpace(line), " "); strings.Contains(name, "-demo-kubeapi") || strings.Contains(name, "slipway-magnum") {
+		if id, name, _ := strings.Cut(strings.TrimSpace(line), " "); strings.Contains(name, "-demo-kubeapi") || strings.Contains(name, "slipway-") {
 			p.openstack("loadbalancer", "delete", "--cascade", "--wait", id)
 		}
 	}
