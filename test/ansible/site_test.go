@@ -52,7 +52,7 @@ type site struct {
 func onEach(t *testing.T, test func(*testing.T, *site)) {
 	t.Helper()
 	if os.Getenv("SLIPWAY_CLIENTS") == "" {
-		t.Skip("it takes a minute of a processor: set SLIPWAY_CLIENTS=1, as make e2e does")
+		t.Skip("it takes a minute of a processor: set SLIPWAY_CLIENTS=1, as make clients-test does")
 	}
 	t.Run("host", func(t *testing.T) { test(t, newSite(t, "")) })
 	if newer := os.Getenv("SLIPWAY_ANSIBLE"); newer != "" {

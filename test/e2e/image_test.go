@@ -23,16 +23,14 @@ type milestones struct{ *testing.T }
 
 func (m milestones) Emit(e event.Event) { m.Logf("%s: %s %s", e.Step, e.Message, e.Error) }
 
-// TestNodeImageBoots starts the bundle's node image in QEMU by BIOS.
-func TestNodeImageBoots(t *testing.T) { bootNode(t, try.BIOS) }
-
-// TestNodeImageBootsByUEFI does the same by UEFI, from which on nothing differs after the
-// kernel: CI has TestUEFIStartsTheNodeImage.
-func TestNodeImageBootsByUEFI(t *testing.T) {
+// TestNodeImageBoots starts the bundle's node image in QEMU by both kinds of firmware.
+func TestNodeImageBoots(t *testing.T) {
 	if os.Getenv("SLIPWAY_PROOFS") == "" {
-		t.Skip("a second boot tells little that the first does not: set SLIPWAY_PROOFS=1")
+		t.Skip("TestBothKindsOfFirmwareStartTheNodeImage boots it as far as CI has time: set SLIPWAY_PROOFS=1")
 	}
-	bootNode(t, try.UEFI)
+	for _, firmware := range []try.Firmware{try.BIOS, try.UEFI} {
+		t.Run(string(firmware), func(t *testing.T) { bootNode(t, firmware) })
+	}
 }
 
 // bootNode boots the node image to the end of cloud-init and to SSH, with a root that has
@@ -59,14 +57,22 @@ func bootNode(t *testing.T, firmware try.Firmware) {
 	}
 }
 
-// TestUEFIStartsTheNodeImage interrupts a trial by UEFI when the init of the image runs: it
-// ends at once, as interrupted, and leaves nothing.
-func TestUEFIStartsTheNodeImage(t *testing.T) {
+// TestBothKindsOfFirmwareStartTheNodeImage interrupts trials when the init of the image runs:
+// they end at once, as interrupted, and leave nothing. The machines of other tests boot the
+// same image to its end, but without its boot loader and kernel.
+func TestBothKindsOfFirmwareStartTheNodeImage(t *testing.T) {
+	for _, firmware := range []try.Firmware{try.BIOS, try.UEFI} {
+		t.Run(string(firmware), func(t *testing.T) { startNode(t, firmware) })
+	}
+}
+
+func startNode(t *testing.T, firmware try.Firmware) {
+	t.Helper()
 	file, dir, before := filepath.Join(bundleDir(t), "machines", "node.raw"), t.TempDir(), left(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	sink := &until{milestones: milestones{t}, prefix: string(try.InitStarted) + " after", reached: cancel}
-	_, err := try.Run(ctx, try.Options{File: file, Firmware: []try.Firmware{try.UEFI},
+	_, err := try.Run(ctx, try.Options{File: file, Firmware: []try.Firmware{firmware},
 		Accelerator: "auto", Timeout: bootTime, TempDir: dir, Sink: sink})
 	if fault.ExitCode(err) != fault.ExitInterrupted || ctx.Err() == nil {
 		t.Fatalf("%v; its init runs: %t", err, ctx.Err() != nil)

@@ -29,7 +29,7 @@ func main() {
 	flag.BoolVar(&o.page, "page", false, "write docs/proofs.md")
 	flag.BoolVar(&o.check, "check", false, "compare docs/proofs.md with the tests, and look for tests that nothing runs")
 	flag.StringVar(&o.packages, "packages", "", "name the packages whose tests need this variable")
-	flag.StringVar(&o.real, "real", "", "name the packages, or the tests, that make e2e runs with the bundle, programs and clients")
+	flag.StringVar(&o.real, "real", "", "name the packages, or the tests, that make e2e runs with the bundle and programs")
 	flag.StringVar(&o.fuzz, "fuzz", "", "run each fuzz target this long, such as 1m")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

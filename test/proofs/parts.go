@@ -18,7 +18,7 @@ func parts() []part {
 		{"test", "test", "go vet and the quick tests", true},
 		{"e2e", "e2e", "the bundle, tests on real API servers and on machines", true},
 		{"guarded", "guarded", "tests that ask for SLIPWAY_PROOFS=1", false},
-		{"ansible", "ansible-test", "the collection with the host's ansible-core and a newer one", false},
+		{"clients", "clients-test", "Debian's clients, and the collection with two versions of ansible-core", false},
 		{"fuzz", "fuzz", "each fuzz target for a minute", false},
 		{"gophercloud", "gophercloud-acceptance", "gophercloud's own tests on a sandbox", false},
 		{"opentofu", "opentofu-acceptance", "those of OpenTofu's provider, and its Magnum resources", false},
@@ -60,13 +60,13 @@ func (p part) by() string {
 	return "by hand"
 }
 
-// realVariables are what `make e2e` gives to tests: the bundle, programs and clients.
+// realVariables are what `make e2e` gives to tests: the bundle, programs and Debian's openstack client.
 func realVariables() []string {
-	return []string{"SLIPWAY_BUNDLE", "SLIPWAY_CLIENTS", "SLIPWAY_MAGNUMCLIENT", "SLIPWAY_PROMETHEUS", "SLIPWAY_S3_SERVER", "SLIPWAY_TACKERCLIENT"}
+	return []string{"SLIPWAY_BUNDLE", "SLIPWAY_CLIENTS", "SLIPWAY_PROMETHEUS", "SLIPWAY_S3_SERVER"}
 }
 
 // realFolders are those whose tests `make e2e` runs with them, in one go; test/e2e has a line
 // of its own.
 func realFolders() []string {
-	return []string{"addons", "images", "internal", "stacks", "test/adopting", "test/ansible", "test/devcloud/capo", "test/moving"}
+	return []string{"addons", "images", "internal", "stacks", "test/adopting", "test/devcloud/capo", "test/moving"}
 }

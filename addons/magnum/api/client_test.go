@@ -24,7 +24,7 @@ type cli struct {
 func newCLI(t *testing.T, options ...func(*Options)) cli {
 	t.Helper()
 	if os.Getenv("SLIPWAY_CLIENTS") == "" {
-		t.Skip("it takes a minute of a processor: set SLIPWAY_CLIENTS=1, as make e2e does")
+		t.Skip("it takes a minute of a processor: set SLIPWAY_CLIENTS=1, as make clients-test does")
 	}
 	return cli{bench: newBench(t, options...), dir: t.TempDir()}
 }
