@@ -113,7 +113,7 @@ func TestManagementClusterAtLength(t *testing.T) {
 		return
 	}
 	p := newProject(t)
-	p.append(managementCluster + "  credential: {separate: true}\n")
+	p.append(managementCluster)
 	defer p.tell()
 	p.bringUp()
 	p.timed("checks, certificates and leftovers", p.operations)
