@@ -60,9 +60,9 @@ func (p part) by() string {
 	return "by hand"
 }
 
-// realVariables are what `make e2e` gives to tests: the bundle, programs and Debian's openstack client.
+// realVariables are what `make e2e` gives to tests: the bundle, programs and clients of Debian's release.
 func realVariables() []string {
-	return []string{"SLIPWAY_BUNDLE", "SLIPWAY_CLIENTS", "SLIPWAY_PROMETHEUS", "SLIPWAY_S3_SERVER"}
+	return []string{"SLIPWAY_BUNDLE", "SLIPWAY_CLIENTS", "SLIPWAY_PROMETHEUS", "SLIPWAY_S3_SERVER", "SLIPWAY_TACKERCLIENT"}
 }
 
 // realFolders are those whose tests `make e2e` runs with them, in one go; test/e2e has a line

@@ -143,7 +143,7 @@ func (c *tackerclient) last(kind string, state v1alpha1.OperationState) string {
 func TestTackerClient(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("SLIPWAY_TACKERCLIENT") == "" {
-		t.Skip("set SLIPWAY_TACKERCLIENT to the folder of the modules, as make clients-test does")
+		t.Skip("set SLIPWAY_TACKERCLIENT to the folder of the modules, as make e2e does")
 	}
 	w := newWorld(t)
 	c := newClient(t, w)
