@@ -25,10 +25,18 @@ func definer(t *testing.T, defined *atomic.Bool) *Cluster {
 		switch {
 		case r.URL.Path == "/apis":
 			list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+			crds := metav1.GroupVersionForDiscovery{GroupVersion: "apiextensions.k8s.io/v1", Version: "v1"}
+			list.Groups = []metav1.APIGroup{{Name: "apiextensions.k8s.io", Versions: []metav1.GroupVersionForDiscovery{crds}, PreferredVersion: crds}}
 			if defined.Load() {
-				list.Groups = []metav1.APIGroup{{Name: "example.org", Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}}
+				list.Groups = append(list.Groups, metav1.APIGroup{Name: "example.org", Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version})
 			}
 			answer = list
+		case r.URL.Path == "/apis/apiextensions.k8s.io/v1":
+			answer = metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "apiextensions.k8s.io/v1",
+				APIResources: []metav1.APIResource{{Name: "customresourcedefinitions", Kind: "CustomResourceDefinition", Verbs: metav1.Verbs{"patch", "get"}}}}
+		case r.URL.Path == "/apis/example.org/v1" && !defined.Load():
+			http.NotFound(w, r)
+			return
 		case r.URL.Path == "/apis/example.org/v1":
 			answer = metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "example.org/v1",
 				APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing", Verbs: metav1.Verbs{"patch", "get"}}}}
@@ -73,6 +81,38 @@ func TestAnObjectWaitsForItsDefinition(t *testing.T) {
 				t.Errorf("defined meanwhile: %v", err)
 			case later == 0 && (err == nil || !strings.Contains(err.Error(), "Thing custom") || !strings.Contains(err.Error(), `no matches for kind "Thing"`)):
 				t.Errorf("never defined: %v", err)
+			}
+		})
+	}
+}
+
+// things is the definition of the kind that definer serves.
+const things = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.example.org}, spec: {group: example.org,
+  names: {plural: things, kind: Thing}, scope: Cluster, versions: [{name: v0, served: false}, {name: v1, served: true}]}}`
+
+// TestADefinitionIsWaitedForUntilItIsServed: a restore that wrote objects of the Magnum API
+// right after its definitions was refused, because the API server accepts a definition before
+// it serves it.
+func TestADefinitionIsWaitedForUntilItIsServed(t *testing.T) {
+	t.Parallel()
+	for name, later := range map[string]time.Duration{"never": 0, "meanwhile": 700 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var defined atomic.Bool
+			c := definer(t, &defined)
+			limit := time.Second
+			if later > 0 {
+				limit = time.Minute
+				time.AfterFunc(later, func() { defined.Store(true) })
+			}
+			ctx, cancel := context.WithTimeoutCause(t.Context(), limit, errors.New("not in time"))
+			defer cancel()
+			err := c.Define(ctx, map[string][]byte{"things.yaml": []byte(things)})
+			switch {
+			case later > 0 && (err != nil || !defined.Load()):
+				t.Errorf("served meanwhile: %v, with the kind served: %t", err, defined.Load())
+			case later == 0 && (err == nil || !strings.Contains(err.Error(), "example.org/v1 Thing is not served: not in time")):
+				t.Errorf("never served: %v", err)
 			}
 		})
 	}

@@ -233,10 +233,8 @@ func (r *rebuild) restore(ctx context.Context, on *kube.Cluster, step *event.Ste
 	if err != nil {
 		return "", err
 	}
-	for _, text := range definitions {
-		if err := on.Apply(ctx, text); err != nil {
-			return "", fmt.Errorf("defining the kinds of the Magnum API: %w", err)
-		}
+	if err := on.Define(ctx, definitions); err != nil {
+		return "", fmt.Errorf("defining the kinds of the Magnum API: %w", err)
 	}
 	did, err := restore.Restorer{To: on, Progress: func(what string, n, total int) { step.Count(int64(n), int64(total), what) }}.Run(ctx, r.plan)
 	if r.cluster != "" { // the other clusters need them

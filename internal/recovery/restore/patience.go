@@ -17,7 +17,8 @@ import (
 
 const (
 	// patience is how long one object may be refused for a cause that passes: a
-	// webhook whose pod just started, an etcd that elects a leader.
+	// webhook whose pod just started, an etcd that elects a leader, an API server that
+	// learns of a definition later than the one that was asked for the kinds.
 	patience = 2 * time.Minute
 	// again is the time between two attempts.
 	again = 500 * time.Millisecond
@@ -47,8 +48,8 @@ func patiently(ctx context.Context, on *kube.Cluster, do func() error) error {
 
 // passing reports whether a later attempt may succeed.
 func passing(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || retry.Helps(err) ||
-		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
+	return apierrors.IsConflict(err) || kube.Unserved(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || retry.Helps(err) ||
+		kube.WebhookAway(err)
 }
 
 // refused is the cause of a refusal with its object, and what to do.

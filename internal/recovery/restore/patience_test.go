@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -39,6 +40,7 @@ func TestARestoredObjectEndsWithItsCause(t *testing.T) {
 	t.Parallel()
 	clusters := schema.GroupResource{Group: "cluster.x-k8s.io", Resource: "clusters"}
 	dead := apierrors.NewInternalError(errors.New(`failed calling webhook "default.cluster": failed to call webhook: Post "https://capo-webhook.capo-system.svc:443/x": connect: connection refused`))
+	unserved := apierrors.NewGenericServerResponse(http.StatusNotFound, "post", clusters, "shop", "404 page not found", 0, true)
 	for name, test := range map[string]struct {
 		reason string
 		ended  int32
@@ -46,10 +48,12 @@ func TestARestoredObjectEndsWithItsCause(t *testing.T) {
 		within time.Duration
 		says   string
 	}{
-		"a refusal":             {"ContainerCreating", 0, apierrors.NewForbidden(clusters, "shop", errors.New("denied")), time.Second, "denied"},
-		"a webhook that cannot": {"CrashLoopBackOff", 9, dead, soon, "its webhook does not answer"},
-		"a webhook that starts": {"ContainerCreating", 0, dead, 0, "failed calling webhook"},
-		"an etcd that elects":   {"ContainerCreating", 0, apierrors.NewServiceUnavailable("no leader"), 0, "no leader"},
+		"a refusal":              {"ContainerCreating", 0, apierrors.NewForbidden(clusters, "shop", errors.New("denied")), time.Second, "denied"},
+		"a webhook that cannot":  {"CrashLoopBackOff", 9, dead, soon, "its webhook does not answer"},
+		"a webhook that starts":  {"ContainerCreating", 0, dead, 0, "failed calling webhook"},
+		"a kind known elsewhere": {"ContainerCreating", 0, unserved, 0, "could not find the requested resource"},
+		"an object that is gone": {"ContainerCreating", 0, apierrors.NewNotFound(clusters, "shop"), time.Second, "not found"},
+		"an etcd that elects":    {"ContainerCreating", 0, apierrors.NewServiceUnavailable("no leader"), 0, "no leader"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -114,18 +114,18 @@ func (w *work) each(ctx context.Context, what string, total int, list []*unstruc
 
 // create creates one object, or finds that it is there.
 func (w *work) create(ctx context.Context, o *unstructured.Unstructured) error {
-	client, err := w.To.Resource(o)
-	if err != nil {
-		return fmt.Errorf("restoring %s: %w", recovery.Describe(o), err)
-	}
 	if err := w.owners(ctx, o); err != nil {
 		return err
 	}
 	w.mu.Lock()
 	wanted := recovery.Prepare(o, w.uids)
 	w.mu.Unlock()
+	var client dynamic.ResourceInterface
 	var live *unstructured.Unstructured
-	err = patiently(ctx, w.To, func() (err error) {
+	err := patiently(ctx, w.To, func() (err error) {
+		if client, err = w.To.Resource(o); err != nil {
+			return err
+		}
 		live, err = client.Create(ctx, wanted, metav1.CreateOptions{FieldManager: kube.FieldManager})
 		return err
 	})
