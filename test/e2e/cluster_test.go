@@ -33,6 +33,7 @@ func (p *project) operateCluster(site *controlNode) {
 		p.t.Errorf("made again: %+v", again)
 	}
 	site.keepCluster("lab", "controlPlane: {machineCount: 1}\nnodeGroups: [{name: md-0, machineCount: 0}]\n")
+	p.timed("another credential of it", func() { p.rotateLab(credentials) })
 	if list := p.do("cluster", "list"); !strings.Contains(list, "lab") || !strings.Contains(list, "1/1") {
 		p.t.Errorf("listed as\n%s", list)
 	}

@@ -29,8 +29,8 @@ type recovered struct {
 
 // TestDisasters loses a part of an environment after the other, and brings each back by
 // the same command: a tenant's objects, two of three control planes with the quorum of
-// etcd, the seed with its data volume, and one control plane. No server that was not lost
-// is replaced.
+// etcd, the seed with its data volume, and one control plane. At last everything but the
+// clusters of two tenants is lost. No server that was not lost is replaced.
 func TestDisasters(t *testing.T) {
 	if os.Getenv("SLIPWAY_PROOFS") == "" {
 		t.Skip("SLIPWAY_PROOFS is not set")
@@ -43,7 +43,7 @@ func TestDisasters(t *testing.T) {
 	identity := p.backedUp()
 	defer p.tell()
 	p.upForTenants()
-	p.operatorsCluster()
+	p.operatorsCluster("shop")
 	kubeconfig := p.keep(filepath.Join("clusters", "shop.kubeconfig"))
 	servers, tenant := p.of("shop-"), p.tenant(kubeconfig)
 	p.timed("backup", p.wholeBackup)
@@ -67,6 +67,8 @@ func TestDisasters(t *testing.T) {
 		p.underLoad("the loss of a control plane", p.loseOne)
 		same("the loss of a control plane")
 	})
+	p.operatorsCluster("lab")
+	p.timed("everything but two tenants' clusters", func() { p.loseAll(identity); same("the loss of everything else") })
 	p.timed("down", func() { p.goDown("--delete-clusters") })
 }
 
@@ -257,4 +259,29 @@ func (p *project) loseOne() {
 	if _, there := p.servers()[lost]; there {
 		p.t.Errorf("%s is there", lost)
 	}
+}
+
+// loseAll loses the seed, the management cluster and the folder. What rebuilds them unpauses
+// both clusters of tenants, whose servers, nodes and pods are the same.
+func (p *project) loseAll(identity string) {
+	p.t.Helper()
+	lab := p.keep(filepath.Join("clusters", "lab.kubeconfig"))
+	servers, tenant := p.of("lab-"), p.tenant(lab)
+	p.timed("backup", p.wholeBackup)
+	p.lose()
+	var released []string
+	for _, w := range p.proved(p.recoverAtOnce(identity)) {
+		released = append(released, w.Clusters...)
+	}
+	slices.Sort(released)
+	if !slices.Equal(released, []string{"lab/lab", "shop/shop"}) {
+		p.t.Errorf("it unpaused %q", released)
+	}
+	if now := p.of("lab-"); len(servers) != 2 || !slices.Equal(servers, now) {
+		p.t.Errorf("the servers of the second cluster were %v, are %v", servers, now)
+	}
+	if now := p.tenant(lab); !slices.Equal(tenant, now) {
+		p.t.Errorf("its nodes and pods were\n%v, are\n%v", tenant, now)
+	}
+	p.ready(4, 2*time.Minute)
 }

@@ -57,7 +57,7 @@ func TestKind(t *testing.T) {
 func (p *project) loseAllButTheShop(identity string) {
 	p.t.Helper()
 	p.enlargeQuota()
-	p.operatorsCluster()
+	p.operatorsCluster("shop")
 	kubeconfig := p.keep(filepath.Join("clusters", "shop.kubeconfig"))
 	before, servers := p.tenant(kubeconfig), p.of("shop-")
 	p.timed("backup", func() { p.do("backup", "create") })

@@ -101,8 +101,8 @@ func TestManagementCluster(t *testing.T) {
 
 // TestManagementClusterAtLength is a longer life of the same environment: it is checked, is
 // run by Ansible, loses a control plane while the Magnum API is asked, grows, gets an operator's
-// cluster, moves onto itself, and looks after itself while the seed is shelved. The tenant's cluster is rotated, resized and given another
-// group of nodes.
+// cluster whose credentials are rotated, moves onto itself, and looks after itself while the
+// seed is shelved. The tenant's cluster is rotated, resized and given another group of nodes.
 //
 // proves: F41, S-20, S-27, S-65, S-70, S-72, S-79, M-F6, M-X19
 func TestManagementClusterAtLength(t *testing.T) {
@@ -113,7 +113,7 @@ func TestManagementClusterAtLength(t *testing.T) {
 		return
 	}
 	p := newProject(t)
-	p.append(managementCluster)
+	p.append(managementCluster + "  credential: {separate: true}\n")
 	defer p.tell()
 	p.bringUp()
 	p.timed("checks, certificates and leftovers", p.operations)

@@ -45,11 +45,11 @@ func (p *project) upForTenants() {
 	p.enlargeQuota()
 }
 
-// operatorsCluster is a cluster named shop with a control plane and a worker.
-func (p *project) operatorsCluster() {
+// operatorsCluster is a cluster with a control plane and a worker.
+func (p *project) operatorsCluster(name string) {
 	p.t.Helper()
 	p.timed("a tenant's cluster", func() {
-		p.do("cluster", "create", "shop", "--wait", "ready", "--set", "controlPlane.machineCount=1", "--set", "nodeGroups[0].name=md-0,nodeGroups[0].machineCount=1")
+		p.do("cluster", "create", name, "--wait", "ready", "--set", "controlPlane.machineCount=1", "--set", "nodeGroups[0].name=md-0,nodeGroups[0].machineCount=1")
 	})
 }
 

@@ -33,7 +33,7 @@ func TestScheduledBackup(t *testing.T) {
 	defer p.tell()
 	p.schedule()
 	p.upForTenants()
-	p.operatorsCluster()
+	p.operatorsCluster("shop")
 	before := p.backups("management")
 	// From here on nothing of this machine runs but looks at the target.
 	p.eventually("a backup that the management cluster made", 12*time.Minute, func() (string, bool) {
