@@ -181,9 +181,10 @@ upgrade-test: bundle
 	GONOSUMDB=k8s.io/* go run ./test/e2e/older -dir $(OLDER) -bundle $(BUNDLE)
 	SLIPWAY_OLDER=$(abspath $(OLDER)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -run TestUpgrade -v ./test/e2e
 
-# Parts of an environment are lost one after the other, and come back by slipway recover.
+# Parts of an environment are lost one after the other, then all of one, and come back by
+# slipway recover.
 disaster-test: bundle
-	SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -run TestDisasters -v ./test/e2e
+	SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 90m -run 'TestDisasters|TestTotalLoss' -v ./test/e2e
 
 # Velero of a bundle of its own, on a real API server and a real S3 server, for four minutes.
 # Nothing else may listen on port 8080: Velero does, and cannot be told otherwise.

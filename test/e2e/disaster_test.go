@@ -29,8 +29,8 @@ type recovered struct {
 
 // TestDisasters loses a part of an environment after the other, and brings each back by
 // the same command: a tenant's objects, two of three control planes with the quorum of
-// etcd, the seed with its data volume, and one control plane. At last everything but the
-// clusters of two tenants is lost. No server that was not lost is replaced.
+// etcd, the seed with its data volume, and one control plane. No server that was not lost
+// is replaced.
 func TestDisasters(t *testing.T) {
 	if os.Getenv("SLIPWAY_PROOFS") == "" {
 		t.Skip("SLIPWAY_PROOFS is not set")
@@ -67,8 +67,6 @@ func TestDisasters(t *testing.T) {
 		p.underLoad("the loss of a control plane", p.loseOne)
 		same("the loss of a control plane")
 	})
-	p.operatorsCluster("lab")
-	p.timed("everything but two tenants' clusters", func() { p.loseAll(identity); same("the loss of everything else") })
 	p.timed("down", func() { p.goDown("--delete-clusters") })
 }
 
@@ -261,27 +259,52 @@ func (p *project) loseOne() {
 	}
 }
 
-// loseAll loses the seed, the management cluster and the folder. What rebuilds them unpauses
-// both clusters of tenants, whose servers, nodes and pods are the same.
-func (p *project) loseAll(identity string) {
-	p.t.Helper()
-	lab := p.keep(filepath.Join("clusters", "lab.kubeconfig"))
-	servers, tenant := p.of("lab-"), p.tenant(lab)
+// TestTotalLoss loses everything but the clusters of two tenants: the seed, the management
+// cluster and the folder. One command rebuilds them, and tells how long it took (RTO). What
+// it unpauses are both clusters, whose servers, nodes and pods are the same.
+func TestTotalLoss(t *testing.T) {
+	if os.Getenv("SLIPWAY_PROOFS") == "" {
+		t.Skip("SLIPWAY_PROOFS is not set")
+	}
+	if !isolate(t) {
+		return
+	}
+	p := newProject(t)
+	p.append(managementCluster)
+	identity := p.backedUp()
+	defer p.tell()
+	p.upForTenants()
+	names := []string{"lab", "shop"}
+	servers, tenants := map[string][]string{}, map[string][]string{}
+	kubeconfigs := map[string]string{}
+	for _, name := range names {
+		p.operatorsCluster(name)
+		kubeconfigs[name] = p.keep(filepath.Join("clusters", name+".kubeconfig"))
+		servers[name] = p.of(name + "-")
+	}
 	p.timed("backup", p.wholeBackup)
+	for _, name := range names {
+		tenants[name] = p.tenant(kubeconfigs[name])
+	}
 	p.lose()
 	var released []string
-	for _, w := range p.proved(p.recoverAtOnce(identity)) {
-		released = append(released, w.Clusters...)
-	}
+	p.timed("rebuild", func() {
+		for _, w := range p.proved(p.recoverAtOnce(identity)) {
+			released = append(released, w.Clusters...)
+		}
+	})
 	slices.Sort(released)
 	if !slices.Equal(released, []string{"lab/lab", "shop/shop"}) {
-		p.t.Errorf("it unpaused %q", released)
+		t.Errorf("it unpaused %q", released)
 	}
-	if now := p.of("lab-"); len(servers) != 2 || !slices.Equal(servers, now) {
-		p.t.Errorf("the servers of the second cluster were %v, are %v", servers, now)
-	}
-	if now := p.tenant(lab); !slices.Equal(tenant, now) {
-		p.t.Errorf("its nodes and pods were\n%v, are\n%v", tenant, now)
+	for _, name := range names {
+		if now := p.of(name + "-"); len(now) != 2 || !slices.Equal(servers[name], now) {
+			t.Errorf("the servers of %s were %v, are %v", name, servers[name], now)
+		}
+		if now := p.tenant(kubeconfigs[name]); !slices.Equal(tenants[name], now) {
+			t.Errorf("the nodes and pods of %s were\n%v, are\n%v", name, tenants[name], now)
+		}
 	}
 	p.ready(4, 2*time.Minute)
+	p.timed("down", func() { p.goDown("--delete-clusters") })
 }
