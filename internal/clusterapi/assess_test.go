@@ -251,3 +251,30 @@ status: {phase: Running, conditions: [` + waits + "]}\n"
 		}
 	}
 }
+
+// TestACompleteClusterHasItsMachines: two of three control planes were lost and deleted, and
+// the control plane's controller has not looked since. A repair of the quorum once ended then.
+func TestACompleteClusterHasItsMachines(t *testing.T) {
+	t.Parallel()
+	plane, worker := Machine{Role: RoleControlPlane, Ready: true}, Machine{Role: RoleWorker, Ready: true}
+	joins := Machine{Role: RoleControlPlane}
+	parts := []Part{{Kind: "Cluster", Ready: true}}
+	for name, test := range map[string]struct {
+		parts    []Part
+		machines []Machine
+		want     bool
+	}{
+		"all there":        {parts, []Machine{plane, plane, plane, worker}, true},
+		"stale counts":     {parts, []Machine{plane, worker}, false},
+		"one joins":        {parts, []Machine{plane, plane, joins, worker}, false},
+		"no worker":        {parts, []Machine{plane, plane, plane}, false},
+		"one more":         {parts, []Machine{plane, plane, plane, plane, worker}, true},
+		"a part is not":    {[]Part{{Kind: "Cluster"}}, []Machine{plane, plane, plane, worker}, false},
+		"nothing is there": {nil, nil, false},
+	} {
+		r := Report{Exists: true, ControlPlane: Count{Ready: 3, Wanted: 3}, Workers: Count{Ready: 1, Wanted: 1}, Parts: test.parts, Machines: test.machines}
+		if got := r.Complete(); got != test.want {
+			t.Errorf("%s: complete is %v", name, got)
+		}
+	}
+}

@@ -121,6 +121,22 @@ func (r Report) Ready() bool {
 	return r.Exists && len(r.Parts) > 0 && !slices.ContainsFunc(r.Parts, func(p Part) bool { return !p.Ready })
 }
 
+// Complete is Ready by the Machines themselves: as many are ready as are wanted. The parts
+// count Machines that were just deleted until their controllers have looked again.
+func (r Report) Complete() bool {
+	planes, workers := 0, 0
+	for _, m := range r.Machines {
+		switch {
+		case !m.Ready:
+		case m.Role == RoleControlPlane:
+			planes++
+		default:
+			workers++
+		}
+	}
+	return r.Ready() && planes >= r.ControlPlane.Wanted && workers >= r.Workers.Wanted
+}
+
 // Usable reports whether the cluster's API answers and pods find a node: a machine of
 // the control plane is ready, and one of the node groups if there are any. It is false
 // while machines are replaced: pods could be scheduled to old machines, which do not
