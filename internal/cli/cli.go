@@ -44,6 +44,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/tacker"
 	"github.com/slipway-sh/slipway/internal/cli/template"
 	"github.com/slipway-sh/slipway/internal/cli/up"
+	"github.com/slipway-sh/slipway/internal/cli/update"
 	"github.com/slipway-sh/slipway/internal/cli/version"
 	"github.com/slipway-sh/slipway/internal/cli/why"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -100,7 +101,7 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 	root.AddCommand(initialize.New(streams), config.New(streams), preflight.New(streams, stacks.Steps()),
 		plan.New(streams), up.New(streams, backup.Before), recover.NewUndo(streams, recover.Vault), status.New(streams), why.New(streams), clustercheck.New(streams), support.New(streams), refresh.New(streams),
 		recover.New(streams, recover.Vault), down.New(streams), sweep.New(streams), state.New(streams), backup.New(streams), kubeconfig.New(streams), certs.New(streams), ssh.New(streams), logs.New(streams),
-		log.New(streams), console.New(streams), open.New(streams, console.NewServe(streams, "console")), demo.New(streams), seed.New(streams),
+		log.New(streams), update.New(streams), console.New(streams), open.New(streams, console.NewServe(streams, "console")), demo.New(streams), seed.New(streams),
 		cluster.New(streams), image.New(streams), template.New(streams), magnum.New(streams), adopt.New(streams), bundle.New(streams), sandbox.New(streams), serve.New(streams), etcd.New(streams), devstack.New(streams), tacker.New(streams), version.New(streams), reference.New())
 	root.InitDefaultCompletionCmd()
 	strict(root)

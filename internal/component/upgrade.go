@@ -34,6 +34,15 @@ func strides() map[string]stride {
 	}
 }
 
+// Upgraded are the versions of the parts that CheckUpgrade knows, by their names there.
+func (v Versions) Upgraded() map[string]string {
+	versions := map[string]string{"kubernetes": v.Kubernetes, "k3s": v.K3s, "cert-manager": v.CertManager}
+	for _, provider := range Providers(v) {
+		versions[provider.Label] = provider.Version
+	}
+	return versions
+}
+
 // CheckUpgrade checks whether parts may go from their versions to others in one step. Parts
 // that are new are fine, and so are earlier patch versions. All refusals come at once, each with
 // the steps that lead there.

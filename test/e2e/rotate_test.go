@@ -20,8 +20,6 @@ func labFlags(wait string) []string {
 // rotateLab replaces both credentials of the operator's cluster while Cluster API makes a
 // worker with them. Others are the application credentials that are not the cluster's. What
 // is on the cluster then is new, and creates nothing in the project.
-//
-// proves: S-18
 func (p *project) rotateLab(others []string) {
 	p.t.Helper()
 	own := func() []string {
