@@ -6,6 +6,7 @@ package kubeletcerts
 
 import (
 	"fmt"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/metadata"
@@ -40,17 +41,22 @@ func Rules() []rbacv1.PolicyRule {
 // Setup adds the controller to a manager. clusters are the connections to workload clusters,
 // which it shares. The definitions of Cluster API may come later.
 func Setup(mgr manager.Manager, clusters *target.Clusters) error {
+	_, err := setup(mgr, clusters, settles, lookAgain)
+	return err
+}
+
+func setup(mgr manager.Manager, clusters *target.Clusters, settles, lookAgain time.Duration) (*reconciler, error) {
 	client, err := metadata.NewForConfig(mgr.GetConfig())
 	if err != nil {
-		return fmt.Errorf("client of Clusters: %w", err)
+		return nil, fmt.Errorf("client of Clusters: %w", err)
 	}
-	r := &reconciler{mapper: mgr.GetRESTMapper(), metadata: client, live: mgr.GetAPIReader(), clusters: clusters, watches: map[key]*watch{}}
+	r := &reconciler{mapper: mgr.GetRESTMapper(), metadata: client, live: mgr.GetAPIReader(), clusters: clusters, settles: settles, lookAgain: lookAgain, watches: map[key]*watch{}}
 	c, err := controller.NewTyped(Name, mgr, controller.TypedOptions[request]{Reconciler: r, MaxConcurrentReconciles: 8, SkipNameValidation: ptr.To(true)})
 	if err != nil {
-		return fmt.Errorf("creating the controller of serving certificates: %w", err)
+		return nil, fmt.Errorf("creating the controller of serving certificates: %w", err)
 	}
 	if err := c.Watch(source.TypedFunc[request](r.start)); err != nil {
-		return fmt.Errorf("watching: %w", err)
+		return nil, fmt.Errorf("watching: %w", err)
 	}
-	return nil
+	return r, nil
 }

@@ -57,6 +57,8 @@ type reconciler struct {
 	// live reads from the API server: kubeconfigs and Machines are needed seldom.
 	live     client.Reader
 	clusters *target.Clusters
+	// settles and lookAgain are the constants, but in tests.
+	settles, lookAgain time.Duration
 
 	// lifetime is of all watches.
 	lifetime context.Context //nolint:containedctx // the manager's, from start to its end
@@ -100,7 +102,7 @@ func (r *reconciler) watchClusters() (reconcile.Result, error) {
 	}
 	informer, err := r.clusterInformer(func(cluster key) { r.queue.Add(request{cluster: cluster}) })
 	if meta.IsNoMatchError(err) {
-		return reconcile.Result{RequeueAfter: lookAgain}, nil
+		return reconcile.Result{RequeueAfter: r.lookAgain}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("watching Clusters: %w", err)
@@ -132,7 +134,7 @@ func (r *reconciler) watchRequests(ctx context.Context, cluster key) (reconcile.
 		return reconcile.Result{}, err
 	}
 	if kubeconfig == nil {
-		return reconcile.Result{RequeueAfter: lookAgain}, nil
+		return reconcile.Result{RequeueAfter: r.lookAgain}, nil
 	}
 	connection, err := r.clusters.Connect(types.NamespacedName(cluster), kubeconfig)
 	if err != nil {
@@ -213,12 +215,12 @@ func (r *reconciler) decide(ctx context.Context, q request) (reconcile.Result, e
 	if err == nil {
 		return reconcile.Result{}, w.approve(ctx, csr, types.NamespacedName{Namespace: q.cluster.Namespace, Name: name})
 	}
-	return w.later(ctx, csr, err)
+	return w.later(ctx, csr, err, r.settles)
 }
 
 // later is when to look at a request again that is not right yet. Its age counts from when it
 // was first looked at: the clock of its cluster may be another one.
-func (w *watch) later(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, why error) (reconcile.Result, error) {
+func (w *watch) later(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, why error, settles time.Duration) (reconcile.Result, error) {
 	age := w.age(csr.Name)
 	if age >= settles {
 		if err := w.note(ctx, csr, why); err != nil {

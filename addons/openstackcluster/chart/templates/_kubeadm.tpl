@@ -145,12 +145,17 @@ configurations is used, in the folder that the given spec names; YAML.
 {{- toYaml $spec -}}
 {{- end -}}
 
+{{/* Whether kubelets serve with certificates of the cluster's authority. */}}
+{{- define "kubeadm.servingCertificates" -}}
+{{- if (default dict .Values.kubeletServingCertificates).enabled -}}yes{{- end -}}
+{{- end -}}
+
 {{/*
 [root, given spec, configuration…]: the kubelet asks its cluster for a serving certificate.
 A patch and no argument: the argument is deprecated. YAML, or nothing.
 */}}
 {{- define "kubeadm.kubelet" -}}
-{{- if (index . 0).Values.kubeletServingCertificates.enabled -}}
+{{- if include "kubeadm.servingCertificates" (index . 0) -}}
 {{- $patch := dict "apiVersion" "kubelet.config.k8s.io/v1beta1" "kind" "KubeletConfiguration" "serverTLSBootstrap" true -}}
 {{- include "kubeadm.patch" (concat (list (index . 1) "kubeletconfiguration" $patch) (slice . 2)) -}}
 {{- end -}}
