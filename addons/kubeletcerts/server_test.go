@@ -30,6 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/slipway-sh/slipway/addons/addonprovider/target"
+	"github.com/slipway-sh/slipway/internal/cause"
+	"github.com/slipway-sh/slipway/internal/cause/inside"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
 )
@@ -259,6 +261,12 @@ func TestKubeletsGetCertificatesForTheirMachines(t *testing.T) {
 	for name, why := range map[string]string{"forged": "node w1 asks for 10.0.0.6, which Machine c1-w1 does not have", "twofold": "asks for 10.0.0.1", "named": "asks for w2", "uri": "other names",
 		"admin": `"system:admin" asks`, "intruder": "no Machine of the cluster has the node intruder", "early": "Machine c1-w3 has no addresses"} {
 		s.refused(name, why)
+	}
+	told := inside.Ask(t.Context(), s.config, "here").Uncertified
+	if !slices.ContainsFunc(told, func(r cause.CertificateRequest) bool {
+		return r.Node == "intruder" && strings.HasPrefix(r.Words, "no Machine of the cluster")
+	}) {
+		t.Errorf("slipway why sees %+v", told)
 	}
 	s.machine("c1-w3", "w3", address("InternalIP", "10.0.0.7"))
 	s.signed("early", "10.0.0.7")
