@@ -50,7 +50,7 @@ func inherited() [][]string {
 		{"clusterNetworking", "externalNetworkId"}, {"clusterNetworking", "disableExternalNetwork"},
 		{"apiServer", "loadBalancerProvider"}, {"apiServer", "associateFloatingIP"},
 		{"controlPlane", "machineFlavor"}, {"controlPlane", "machineRootVolume"},
-		{"addons", "cni", "type"}, {"addons", "etcdDefrag", "image"},
+		{"addons", "cni", "type"}, {"addons", "etcdDefrag", "image"}, {"kubeletServingCertificates"},
 	}
 }
 

@@ -31,8 +31,8 @@ func TestValuesOfClusters(t *testing.T) {
 			"clusterNetworking.dnsNameservers": "- 192.0.2.1\n- 192.0.2.2", "tags": "- team-a"}},
 		"inside, with OVN": {"managementCluster: {apiServer: {floatingIP: false, allowedCIDRs: [198.51.100.0/24]}}", func(e *Environment) { e.Choices.LoadBalancerProvider = "ovn" },
 			map[string]string{"apiServer.associateFloatingIP": "false", "apiServer.loadBalancerProvider": "ovn"}},
-		"values of the management cluster": {"managementCluster: {values: {machineImage: mine, controlPlane: {machineCount: 5}, addons: {cni: {type: cilium}}}}", nil, map[string]string{
-			"machineImage": "mine", "addons.cni.type": "cilium"}},
+		"values of the management cluster": {"managementCluster: {values: {machineImage: mine, controlPlane: {machineCount: 5}, addons: {cni: {type: cilium}}, kubeletServingCertificates: {enabled: true}}}", nil, map[string]string{
+			"machineImage": "mine", "addons.cni.type": "cilium", "kubeletServingCertificates.enabled": "true"}},
 		"site": {"managementCluster: {}, proxy: {httpProxy: 'http://p:1'}", func(e *Environment) {
 			e.Equipment.Cloud.Authority, e.Equipment.Authorities, e.Equipment.ControllersImage = "PEM", []string{"PEM"}, "corp:5000/slipway:v1.2"
 		}, map[string]string{"cloudCACert": "PEM", "trustedCAs.slipway-0": "PEM", "proxy.httpProxy": "http://p:1", "addons.etcdDefrag.image.tag": "v1.2"}},

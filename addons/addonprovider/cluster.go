@@ -12,9 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// kubeconfigKey is the key of Cluster API's kubeconfig Secrets.
-const kubeconfigKey = "value"
-
 func clusterKind() schema.GroupKind {
 	return schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Cluster"}
 }
@@ -187,19 +184,4 @@ func workerless(cluster *unstructured.Unstructured) bool {
 func deleting(cluster *unstructured.Unstructured) bool {
 	phase, _, _ := unstructured.NestedString(cluster.Object, "status", "phase")
 	return cluster.GetDeletionTimestamp() != nil || phase == "Deleting"
-}
-
-// kubeconfig reads the kubeconfig of a cluster; nil where there is none. It is
-// read each time and not cached: it is needed seldom, and 200 of them are large.
-func (r *reconciler) kubeconfig(ctx context.Context, cluster types.NamespacedName) ([]byte, error) {
-	secret := &unstructured.Unstructured{}
-	secret.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
-	err := r.live.Get(ctx, types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + "-kubeconfig"}, secret)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading kubeconfig of Cluster %s: %w", cluster, err)
-	}
-	if err != nil {
-		return nil, nil
-	}
-	return secretValue(secret, kubeconfigKey), nil
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/slipway-sh/slipway/addons/addonprovider/target"
 )
 
 // Options are the settings of the addon provider. The zero value of each field
@@ -44,8 +46,16 @@ type Options struct {
 	HistoryMax int
 	// RequestTimeout is of a single request to a target cluster. 0: 30 s.
 	RequestTimeout time.Duration
-	// Wrap is put around the transport to target clusters. Nil: nothing is.
-	Wrap func(http.RoundTripper) http.RoundTripper
+	// Clusters are the connections to target clusters, where others share them. Nil: they are
+	// made of the options.
+	Clusters *target.Clusters
+}
+
+// Connections are connections to target clusters as the options say. wrap is put around their
+// transports; nil puts none.
+func (o Options) Connections(wrap func(http.RoundTripper) http.RoundTripper) *target.Clusters {
+	o.defaults()
+	return target.NewClusters(o.RequestTimeout, o.MaxConcurrentPerCluster, o.MaxConcurrent).Wrapped(wrap)
 }
 
 // complete returns the options with defaults filled in.
@@ -53,6 +63,14 @@ func (o Options) complete() (Options, error) {
 	if o.CacheDir == "" {
 		return o, errors.New("the addon provider needs a cache folder for charts")
 	}
+	o.defaults()
+	if o.Clusters == nil {
+		o.Clusters = o.Connections(nil)
+	}
+	return o, nil
+}
+
+func (o *Options) defaults() {
 	orDefault(&o.CacheSize, 512<<20)
 	orDefault(&o.DefaultTimeout, time.Hour)
 	orDefault(&o.ResyncPeriod, time.Hour)
@@ -61,7 +79,6 @@ func (o Options) complete() (Options, error) {
 	orDefault(&o.MaxConcurrentPerCluster, 2)
 	orDefault(&o.HistoryMax, 10)
 	orDefault(&o.RequestTimeout, 30*time.Second)
-	return o, nil
 }
 
 func orDefault[T comparable](field *T, value T) {

@@ -25,7 +25,7 @@ type recorded struct {
 // connect returns a client of a release, holding a place on its cluster, which
 // the caller leaves.
 func (r *reconciler) connect(ctx context.Context, d *desired, report *reporter) (*release.Client, *target.Cluster, *target.Place, error) {
-	kubeconfig, err := r.kubeconfig(ctx, d.cluster)
+	kubeconfig, err := target.Kubeconfig(ctx, r.live, d.cluster)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -215,7 +215,7 @@ func (r *reconciler) stepDeletion(ctx context.Context, object addon, cluster *un
 	}
 	gone := cluster == nil || deleting(cluster) || object.Addon().Paused || r.memory.uninstalled(key)
 	if !gone {
-		kubeconfig, err := r.kubeconfig(ctx, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.Addon().ClusterName})
+		kubeconfig, err := target.Kubeconfig(ctx, r.live, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.Addon().ClusterName})
 		if err != nil {
 			return 0, err
 		}

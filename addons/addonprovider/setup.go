@@ -56,8 +56,7 @@ func Setup(mgr manager.Manager, options Options) error {
 		return fmt.Errorf("adding cache of addons: %w", err)
 	}
 	s := &setup{mgr: mgr, management: management, options: options, store: store, identities: newIdentities(),
-		clusters: target.NewClusters(options.RequestTimeout, options.MaxConcurrentPerCluster, options.MaxConcurrent).Wrapped(options.Wrap),
-		watches:  &watches{cache: management.GetCache(), have: map[schema.GroupVersionKind]bool{}}}
+		clusters: options.Clusters, watches: &watches{cache: management.GetCache(), have: map[schema.GroupVersionKind]bool{}}}
 	if err := s.add("HelmRelease", func() addon { return &v1alpha1.HelmRelease{} }, func() client.ObjectList { return &v1alpha1.HelmReleaseList{} }); err != nil {
 		return err
 	}

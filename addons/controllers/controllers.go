@@ -26,6 +26,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/addons/causes"
 	"github.com/slipway-sh/slipway/addons/janitor"
+	"github.com/slipway-sh/slipway/addons/kubeletcerts"
 	"github.com/slipway-sh/slipway/addons/magnum"
 	"github.com/slipway-sh/slipway/addons/magnum/api"
 	"github.com/slipway-sh/slipway/addons/magnum/controller"
@@ -113,7 +114,7 @@ func Chart() (*chart.Chart, error) {
 
 // rulesOf are the rules of each ClusterRole, by the name of their file.
 func rulesOf() map[string][]rbacv1.PolicyRule {
-	return map[string][]rbacv1.PolicyRule{"addon-provider": addonprovider.Rules(), "janitor": slices.Concat(janitor.Rules(), prune.Rules(), causes.Rules()),
+	return map[string][]rbacv1.PolicyRule{"addon-provider": slices.Concat(addonprovider.Rules(), kubeletcerts.Rules()), "janitor": slices.Concat(janitor.Rules(), prune.Rules(), causes.Rules()),
 		"magnum": controller.Rules(), "magnum-api": api.AccessRules(), "backup": scheduledbackup.Rules(), "vnflcm": vnflcm.Rules()}
 }
 

@@ -56,6 +56,9 @@ func (v *scene) holdsPods(a, b *Finding) bool {
 	if b.Reason == "pod-unschedulable" && !v.working() {
 		return a.Of("MachineDeployment") != (Ref{}) // it waits for the first worker
 	}
+	if a.Reason == uncertified { // all else runs without
+		return slices.ContainsFunc(b.owners, func(owner string) bool { return strings.HasSuffix(owner, "/metrics-server") })
+	}
 	if a.Reason == "cni-not-ready" { // images are pulled without it
 		return b.Reason == "pod-not-started" && subset(b.nodes, []string{a.Object.Name}) && !slices.ContainsFunc(b.owners, network.MatchString)
 	}

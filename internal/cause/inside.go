@@ -41,6 +41,9 @@ type Inside struct {
 	// Leaders are the leases of the control plane's leaders.
 	Leaders     []Lease      `json:"leaders,omitempty"`
 	Attachments []Attachment `json:"attachments,omitempty"`
+	// Uncertified are the newest requests of kubelets for a serving certificate, where there is
+	// none yet.
+	Uncertified []CertificateRequest `json:"uncertified,omitempty"`
 	// PodNetwork is nil if the network plugin's settings are not known.
 	PodNetwork *PodNetwork `json:"podNetwork,omitempty"`
 }
@@ -63,6 +66,7 @@ const (
 	ListHooks       = "webhooks"
 	ListLeases      = "leases"
 	ListAttachments = "volume attachments"
+	ListRequests    = "certificate signing requests"
 	ListSettings    = "settings of the network plugin"
 )
 
@@ -178,6 +182,18 @@ type Attachment struct {
 	// Error is the CSI driver's.
 	Error string    `json:"error,omitempty"`
 	Since time.Time `json:"since,omitzero"`
+}
+
+// CertificateRequest is the request of a kubelet for its serving certificate.
+type CertificateRequest struct {
+	Name string `json:"name"`
+	// Node is the one whose kubelet asks.
+	Node    string    `json:"node"`
+	Created time.Time `json:"created,omitzero"`
+	// Decision is Approved, Denied or Failed; empty while it is pending.
+	Decision string `json:"decision,omitempty"`
+	// Words are those of who decided, or of the approver that does not approve it.
+	Words string `json:"words,omitempty"`
 }
 
 // knows reports whether the cluster answered, and a list was read.

@@ -45,6 +45,11 @@ func TestTheClusterIsJudged(t *testing.T) {
 		of.Warnings = []Warning{{Namespace: "kube-system", About: of.Pods[0].ref(), Reason: "FailedMount", Message: `secret "tls" not found`, Last: just}}
 		return of
 	}
+	unserved := func(workload string) *Inside { // a pod that crashes on a node whose kubelet serves nothing
+		i := pod(Pod{Node: "w", Containers: []Container{{Name: "x", Reason: "CrashLoopBackOff", Restarts: 9}}})
+		i.Pods[0].Owner.Name, i.Uncertified = workload, []CertificateRequest{{Name: "r", Node: "w", Created: old}}
+		return i
+	}
 	for name, test := range map[string]struct {
 		inside *Inside
 		want   string
@@ -75,6 +80,11 @@ func TestTheClusterIsJudged(t *testing.T) {
 		"a kubelet that is older":                  {node(Node{Conditions: ready, Version: "v1.30.9"}), "version-skew Node w"},
 		"a kubelet that is newer":                  {node(Node{Conditions: ready, Version: "v1.35.0"}), "version-skew Node w"},
 		"a condition that need not be there":       {node(Node{Conditions: append(ready, NodeCondition{Type: "DiskPressure", Status: "False"})}), ""},
+		"a kubelet that has just asked":            {&Inside{Uncertified: []CertificateRequest{{Name: "r", Node: "w", Created: now.Add(-time.Minute)}}}, ""},
+		"a kubelet that waits":                     {&Inside{Uncertified: []CertificateRequest{{Name: "r", Node: "w", Created: old}}}, "kubelet-certificate Node w"},
+		"a kubelet that was refused":               {&Inside{Uncertified: []CertificateRequest{{Name: "r", Node: "w", Created: now, Decision: "Denied"}}}, "kubelet-certificate Node w"},
+		"a kubelet that waits, and metrics-server": {unserved("metrics-server"), "kubelet-certificate Node w"},
+		"a kubelet that waits, and another pod":    {unserved("coredns"), "pod-crash Deployment kube-system/coredns; kubelet-certificate Node w"},
 		"a volume that is attached":                {&Inside{Attachments: []Attachment{{Node: "w", Volume: "v"}}}, ""},
 		"a warning of an hour ago":                 {&Inside{Warnings: []Warning{{Reason: "FailedScheduling", Message: "exceed max volume count", Last: old}}}, ""},
 		"leaders that renew while kubelets do not": {&Inside{At: now, Leaders: []Lease{{Renewed: now}}, Nodes: []Node{{Name: "w", Conditions: []NodeCondition{{Type: "Ready", Status: "Unknown", Message: "Kubelet stopped posting node status."}}, Renewed: old}}}, "node-silent Node w"},

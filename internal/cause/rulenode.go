@@ -1,8 +1,10 @@
 package cause
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -23,6 +25,8 @@ func nodeRules() []Rule {
 			Fix: "see the journal of containerd and of the kubelet on the node" + again, words: regexp.MustCompile(`(?i)container runtime is down|PLEG is not healthy|container runtime status check may not have completed`)},
 		{ID: "node-uninitialized", Layer: k, Ending: Outside, Meaning: "The cloud controller manager has not initialised the node, so nothing is scheduled to it.",
 			Fix: "see the pods of openstack-cloud-controller-manager in kube-system, and the Secret cloud-config that they log in with", find: uninitialized},
+		{ID: uncertified, Layer: k, Ending: Outside, Meaning: "The kubelet of the node asked for its serving certificate and has none, so kubectl logs and exec, and the node's metrics, do not work.",
+			Fix: "compare what it asks for with the addresses of its Machine: kubectl describe machine NAME. If they are the node's, approve it on the cluster: kubectl certificate approve REQUEST", find: uncertifiedNodes},
 		{ID: "node-gone", Layer: k, Ending: Outside, healthCheck: true, Meaning: "The node was deleted from the cluster, but its Machine is there.",
 			Fix: "delete the Machine so that Cluster API creates another: kubectl delete machine NAME", words: regexp.MustCompile(`(?i)node \S+ (does not exist|has been deleted)|NodeDeleted`),
 			not: func(v *scene, c complaint, _ string) bool {
@@ -42,6 +46,37 @@ const starts = time.Minute
 // starting takes words back that are said of everything that starts.
 func starting(v *scene, c complaint, _ string) bool {
 	return !c.since.IsZero() && v.Now.Sub(c.since) < starts
+}
+
+const (
+	// uncertified is the reason of a node whose kubelet has no serving certificate.
+	uncertified = "kubelet-certificate"
+	// certifies is how long the approver and the signer may take together.
+	certifies = 5 * time.Minute
+)
+
+// uncertifiedNodes are nodes whose kubelets asked for a serving certificate, and have none.
+func uncertifiedNodes(v *scene) []hit {
+	if !v.Inside.knows(ListRequests) || v.cluster == nil {
+		return nil
+	}
+	var hits []hit
+	for _, r := range v.Inside.Uncertified {
+		if r.Decision != "Denied" && r.Decision != "Failed" && v.Now.Sub(r.Created) < certifies {
+			continue
+		}
+		state, words := "pending", cmp.Or(r.Words, "nobody has approved it")
+		switch r.Decision {
+		case "Denied", "Failed":
+			state = strings.ToLower(r.Decision)
+		case "Approved":
+			state, words = "approved, but not signed", "see kube-controller-manager"
+		}
+		object := v.under(v.nodeParent(r.Node), Ref{Kind: "Node", Name: r.Node})
+		hits = append(hits, hit{object: object, cause: "certificate signing request " + r.Name + " is " + state + ": " + words, since: r.Created, source: "its request",
+			evidence: []string{"CertificateSigningRequest " + r.Name + ": " + state + ": " + words}})
+	}
+	return hits
 }
 
 // initializes is how long the cloud controller manager may take for a node.

@@ -38,6 +38,12 @@ func condition(kind, status, reason, message string) *cause.Inside {
 	})
 }
 
+// uncertified is the worker whose kubelet asked for a serving certificate ten minutes ago.
+func uncertified(r cause.CertificateRequest) *cause.Inside {
+	r.Name, r.Node, r.Created = "csr-7xk2p", "shop-w1", asked.Add(-10*time.Minute)
+	return inside(func(i *cause.Inside) { i.Uncertified = []cause.CertificateRequest{r} })
+}
+
 // probed is the cluster whose API Cluster API does not reach.
 const probed = `
 kind: Cluster
@@ -106,6 +112,11 @@ func insideCases() []planted {
 			i.Warnings = []cause.Warning{{About: cause.Ref{Kind: "ReplicaSet", Name: "kube-system/coredns-7f"}, Reason: "FailedCreate", Last: asked,
 				Message: `Error creating: Internal error occurred: failed calling webhook "validate.example.com": failed to call webhook: Post "https://hook.example-system.svc:443/?timeout=10s": context deadline exceeded`}}
 		})},
+		{fault: "kubelet that asks for another node's address", reason: "kubelet-certificate", object: "Node shop-w1", inside: uncertified(cause.CertificateRequest{
+			Words: "node shop-w1 asks for 192.168.3.9, which Machine shop-w1 does not have"})},
+		{fault: "request of a kubelet that nobody approves", reason: "kubelet-certificate", object: "Node shop-w1", inside: uncertified(cause.CertificateRequest{})},
+		{fault: "request of a kubelet that was denied", reason: "kubelet-certificate", object: "Node shop-w1", inside: uncertified(cause.CertificateRequest{Decision: "Denied", Words: "not ours"})},
+		{fault: "request of a kubelet that nobody signs", reason: "kubelet-certificate", object: "Node shop-w1", inside: uncertified(cause.CertificateRequest{Decision: "Approved"})},
 		{fault: "node with as many volumes as it can have", reason: "volume-attach-limit", object: "Node shop-w1", inside: inside(func(i *cause.Inside) {
 			i.Attachments = []cause.Attachment{{Node: "shop-w1", Volume: "pvc-1", Since: asked, Error: `rpc error: code = Internal desc = [ControllerPublishVolume] Attach Volume failed with error failed to attach: The maximum allowed number of disk devices (26) to attach to a single instance has been exceeded.`}}
 		})},

@@ -120,6 +120,8 @@ func ownTransport(config *rest.Config) (*http.Transport, error) {
 	return &http.Transport{
 		Proxy: proxy, TLSClientConfig: tls, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4,
 		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 30 * time.Second,
+		// Else a watch would last on a connection whose other end is gone.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}, nil
 }
 

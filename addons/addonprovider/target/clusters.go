@@ -3,11 +3,14 @@ package target
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Clusters are the target clusters that are connected to, and the places for
@@ -41,6 +44,20 @@ func NewClusters(timeout time.Duration, perCluster, all int) *Clusters {
 func (c *Clusters) Wrapped(wrap func(http.RoundTripper) http.RoundTripper) *Clusters {
 	c.wrap = wrap
 	return c
+}
+
+// Kubeconfig reads the kubeconfig that Cluster API made for a Cluster; nil where there is none.
+// It is read each time and not cached: it is needed seldom, and 200 of them are large.
+func Kubeconfig(ctx context.Context, live client.Reader, cluster types.NamespacedName) ([]byte, error) {
+	secret := &corev1.Secret{}
+	err := live.Get(ctx, types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + "-kubeconfig"}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading kubeconfig of Cluster %s: %w", cluster, err)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return secret.Data["value"], nil
 }
 
 func (c *Clusters) entry(key types.NamespacedName) *entry {

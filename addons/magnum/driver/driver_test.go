@@ -112,6 +112,8 @@ func TestLabels(t *testing.T) {
 		{"keystone_auth_enabled", "true", "addons.openstack.k8sKeystoneAuth.values.openstackAuthUrl", "https://keystone.example/v3"},
 		{"keystone_auth_enabled", "true", "addons.openstack.k8sKeystoneAuth.values.projectId", "p1"},
 		{"keystone_auth_enabled", "false", "authWebhook", nil},
+		{"kubelet_serving_certificates", "true", "kubeletServingCertificates.enabled", true},
+		{"kubelet_serving_certificates", "perhaps", "kubeletServingCertificates.enabled", false},
 		{"octavia_provider", "ovn", "apiServer.loadBalancerProvider", "ovn"},
 		{"octavia_provider", "ovn", balancer + "lb-provider", "ovn"},
 		{"octavia_provider", "ovn", balancer + "lb-method", "SOURCE_IP_PORT"},

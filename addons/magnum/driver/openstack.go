@@ -93,4 +93,7 @@ func (b *builder) addons() {
 		b.set("addons.headlamp.enabled", b.labels.boolean(true, "kube_dashboard_enabled"))
 	}
 	b.set("addons.ingress.enabled", false)
+	if b.labels.has("kubelet_serving_certificates") {
+		b.set("kubeletServingCertificates.enabled", b.labels.boolean(false, "kubelet_serving_certificates"))
+	}
 }

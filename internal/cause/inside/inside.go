@@ -80,7 +80,7 @@ type asked struct {
 func (a *asked) all(ctx context.Context) {
 	var group sync.WaitGroup
 	for what, read := range map[string]func(context.Context) error{cause.ListNodes: a.nodes, cause.ListPods: a.sick, cause.ListWarnings: a.warnings, cause.ListHooks: a.hooks,
-		cause.ListAttachments: a.attachments, cause.ListSettings: a.network} {
+		cause.ListAttachments: a.attachments, cause.ListRequests: a.requests, cause.ListSettings: a.network} {
 		group.Go(func() { a.note(what, read(ctx)) })
 	}
 	group.Go(func() { a.version() })

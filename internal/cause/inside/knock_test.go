@@ -126,7 +126,7 @@ func TestChecksClockAndCertificateAreRead(t *testing.T) {
 	if i.Unreachable != nil || !slices.Equal(i.Failing, []string{"etcd", "etcd-readiness"}) || (i.Ahead-5*time.Minute).Abs() > 2*time.Second || i.Expires.Sub(end).Abs() > time.Second {
 		t.Errorf("unreachable %+v, failing %v, ahead %s, expires %s", i.Unreachable, i.Failing, i.Ahead, i.Expires)
 	}
-	if len(i.Missing) != 7 {
+	if len(i.Missing) != 8 {
 		t.Errorf("nothing else answers, and missing is %v", i.Missing)
 	}
 	well := server(t, end, answer(200, "ok"))

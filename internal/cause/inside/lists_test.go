@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -21,6 +22,20 @@ func object(text string) *unstructured.Unstructured {
 		panic(err)
 	}
 	return o
+}
+
+// serving is the request of a kubelet for its serving certificate; that of w2 is signed.
+func serving(name, node string, created time.Time, conditions ...certificatesv1.CertificateSigningRequestCondition) *certificatesv1.CertificateSigningRequest {
+	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(created), Annotations: map[string]string{reason: "not its address"}},
+		Spec:   certificatesv1.CertificateSigningRequestSpec{SignerName: certificatesv1.KubeletServingSignerName, Username: "system:node:" + node},
+		Status: certificatesv1.CertificateSigningRequestStatus{Conditions: conditions}}
+	switch node {
+	case "":
+		csr.Spec.Username = "alice"
+	case "w2":
+		csr.Status.Certificate = []byte("certificate")
+	}
+	return csr
 }
 
 // TestListsAreRead as the engine needs them, and nothing of settings or of tenants.
@@ -53,6 +68,9 @@ func TestListsAreRead(t *testing.T) {
 		warning("a", "kube-system", "BackOff", "Back-off"), warning("b", "shop", "BackOff", "Back-off of a tenant"), warning("c", "shop", "FailedScheduling", "node(s) exceed max volume count"),
 		&storagev1.VolumeAttachment{ObjectMeta: meta("", "va"), Spec: storagev1.VolumeAttachmentSpec{NodeName: "w1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To("pv")}},
 			Status: storagev1.VolumeAttachmentStatus{AttachError: &storagev1.VolumeError{Message: "too many volumes"}}},
+		serving("old", "w1", now.Add(-time.Hour), certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateDenied, Message: "of before"}),
+		serving("new", "w1", now), serving("signed", "w2", now, certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateApproved}),
+		serving("of-a-user", "", now),
 		&storagev1.VolumeAttachment{ObjectMeta: meta("", "done"), Status: storagev1.VolumeAttachmentStatus{Attached: true, AttachError: &storagev1.VolumeError{Message: "earlier"}}})
 	a := &asked{client: client}
 	a.all(t.Context())
@@ -62,12 +80,12 @@ func TestListsAreRead(t *testing.T) {
 	text, err := json.Marshal(a.Inside)
 	check(t, err)
 	for _, want := range []string{`"seen":4`, `{"kind":"Deployment","name":"coredns"}`, `"instance":"dns"`, `OOMKilled, exit code 137`, `"restarts":4`, `"words":"fake logs"`, `Evicted: low on ephemeral-storage`, `"waits":"no room"`,
-		`"name":"kube-scheduler"`, `"version":"v1.34.4"`, `exceed max volume count`, `"volume":"pv"`} {
+		`"name":"kube-scheduler"`, `"version":"v1.34.4"`, `exceed max volume count`, `"volume":"pv"`, `"uncertified":[{"name":"new","node":"w1"`, `"words":"not its address"`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in %s", want, text)
 		}
 	}
-	for _, not := range []string{"hidden", "of a tenant", `"namespace":"shop","name"`, "of-an-addon", "earlier", `"proxy"`} {
+	for _, not := range []string{"hidden", "of a tenant", `"namespace":"shop","name"`, "of-an-addon", "earlier", `"proxy"`, "of before", `"signed"`, "of-a-user"} {
 		if strings.Contains(string(text), not) {
 			t.Errorf("%s is in %s", not, text)
 		}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/addonprovider"
 	"github.com/slipway-sh/slipway/addons/causes"
 	"github.com/slipway-sh/slipway/addons/janitor"
+	"github.com/slipway-sh/slipway/addons/kubeletcerts"
 	"github.com/slipway-sh/slipway/addons/openstackcluster/prune"
 )
 
@@ -37,7 +39,7 @@ const chartFolder = "/usr/share/slipway/charts"
 func addonSet() set {
 	o := addonprovider.Options{}
 	return set{
-		name: "addon-provider", what: "reconciles HelmReleases and Manifests of addons.stackhpc.com on clusters",
+		name: "addon-provider", what: "reconciles HelmReleases and Manifests of addons.stackhpc.com on clusters, and approves serving certificates of their kubelets",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&o.ChartsDir, "addon-charts", chartFolder, "folder of charts with an index.json; a missing folder counts as empty")
 			f.StringVar(&o.CacheDir, "addon-cache", filepath.Join(os.TempDir(), "slipway-charts"), "cache folder for charts from repositories")
@@ -56,8 +58,8 @@ func addonSet() set {
 		validate: func() error { return nil }, // Setup says what is missing
 		scheme:   janitor.AddToScheme,
 		setup: func(m manager.Manager, g *barrier) error {
-			o.Wrap = g.wrap()
-			return addonprovider.Setup(m, o)
+			o.Clusters = o.Connections(g.wrap())
+			return errors.Join(addonprovider.Setup(m, o), kubeletcerts.Setup(m, o.Clusters))
 		},
 	}
 }

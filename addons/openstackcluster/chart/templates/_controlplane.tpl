@@ -2,7 +2,7 @@
 {{- define "controlplane.kubeadmConfigSpec" -}}
 {{- $given := deepCopy (default dict .Values.controlPlane.kubeadmConfigSpec) -}}
 {{- $spec := dict -}}
-{{- range list "controlplane.nodes" "controlplane.apiServer" "controlplane.apiServerResources" "controlplane.etcd" "controlplane.etcdPriority" "controlplane.encryption" "controlplane.cni" "controlplane.admission" "kubeadm.host" -}}
+{{- range list "controlplane.nodes" "controlplane.apiServer" "controlplane.apiServerResources" "controlplane.kubelet" "controlplane.etcd" "controlplane.etcdPriority" "controlplane.encryption" "controlplane.cni" "controlplane.admission" "kubeadm.host" -}}
   {{- include "kubeadm.add" (list $spec (include . $ | fromYaml)) -}}
 {{- end -}}
 {{- include "kubeadm.add" (list $spec (omit $given "kubeProxyConfiguration")) -}}
@@ -44,21 +44,16 @@ clusterConfiguration:
 
 {{/* kubeadm patches the static pod with it, also when it upgrades. */}}
 {{- define "controlplane.apiServerResources" -}}
-{{- $init := (default dict .Values.controlPlane.kubeadmConfigSpec).initConfiguration | default dict -}}
-{{- $directory := (default dict $init.patches).directory | default "/etc/kubernetes/patches" -}}
 {{- $resources := .Values.apiServer.resources | default dict -}}
 {{- if or $resources.requests $resources.limits -}}
 {{- $container := dict "name" "kube-apiserver" "resources" $resources -}}
-files:
-  - path: {{ $directory }}/kube-apiserver0+strategic.yaml
-    owner: root:root
-    permissions: "0644"
-    content: {{ dict "spec" (dict "containers" (list $container)) | toYaml | printf "%s\n" | quote }}
-initConfiguration:
-  patches: {directory: {{ $directory }}}
-joinConfiguration:
-  patches: {directory: {{ $directory }}}
+{{- $patch := dict "spec" (dict "containers" (list $container)) -}}
+{{- include "kubeadm.patch" (list .Values.controlPlane.kubeadmConfigSpec "kube-apiserver" $patch "initConfiguration" "joinConfiguration") -}}
 {{- end -}}
+{{- end -}}
+
+{{- define "controlplane.kubelet" -}}
+{{- include "kubeadm.kubelet" (list . .Values.controlPlane.kubeadmConfigSpec "initConfiguration" "joinConfiguration") -}}
 {{- end -}}
 
 {{- define "controlplane.etcd" -}}

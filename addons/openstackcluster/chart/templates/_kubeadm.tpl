@@ -121,6 +121,46 @@ then makes v1beta2 of it, which is what users may write as well.
 {{- toYaml $registration -}}
 {{- end -}}
 
+{{/*
+[given spec, target, patch, configuration…]: has kubeadm patch a target wherever one of the
+configurations is used, in the folder that the given spec names; YAML.
+*/}}
+{{- define "kubeadm.patch" -}}
+{{- $given := default dict (index . 0) -}}
+{{- $directory := "/etc/kubernetes/patches" -}}
+{{- $directories := list -}}
+{{- $spec := dict -}}
+{{- range slice . 3 -}}
+  {{- $directory = (default dict (default dict (get $given .)).patches).directory | default $directory -}}
+  {{- $directories = append $directories $directory -}}
+  {{- $_ := set $spec . (dict "patches" (dict "directory" $directory)) -}}
+{{- end -}}
+{{- $files := list -}}
+{{- $content := index . 2 | toYaml | printf "%s\n" -}}
+{{- range uniq $directories -}}
+  {{- $path := printf "%s/%s0+strategic.yaml" . (index $ 1) -}}
+  {{- $files = append $files (dict "path" $path "owner" "root:root" "permissions" "0644" "content" $content) -}}
+{{- end -}}
+{{- $_ := set $spec "files" $files -}}
+{{- toYaml $spec -}}
+{{- end -}}
+
+{{/* Whether kubelets serve with certificates of the cluster's authority. */}}
+{{- define "kubeadm.servingCertificates" -}}
+{{- if (default dict .Values.kubeletServingCertificates).enabled -}}yes{{- end -}}
+{{- end -}}
+
+{{/*
+[root, given spec, configuration…]: the kubelet asks its cluster for a serving certificate.
+A patch and no argument: the argument is deprecated. YAML, or nothing.
+*/}}
+{{- define "kubeadm.kubelet" -}}
+{{- if include "kubeadm.servingCertificates" (index . 0) -}}
+{{- $patch := dict "apiVersion" "kubelet.config.k8s.io/v1beta1" "kind" "KubeletConfiguration" "serverTLSBootstrap" true -}}
+{{- include "kubeadm.patch" (concat (list (index . 1) "kubeletconfiguration" $patch) (slice . 2)) -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The spec that all nodes of a cluster share: trust, proxy, registries, packages. Flatcar's differs. YAML. */}}
 {{- define "kubeadm.host" -}}
 {{- $flatcar := eq .Values.osDistro "flatcar" -}}

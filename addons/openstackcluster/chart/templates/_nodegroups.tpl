@@ -33,6 +33,7 @@
 {{- $registration := include "kubeadm.node" (list $root $group (dict (printf "%s/node-group" $root.Values.projectPrefix) $group.name)) | fromYaml -}}
 {{- include "kubeadm.add" (list $spec (dict "joinConfiguration" (dict "nodeRegistration" $registration))) -}}
 {{- include "kubeadm.add" (list $spec (include "kubeadm.host" $root | fromYaml)) -}}
+{{- include "kubeadm.add" (list $spec (include "kubeadm.kubelet" (list $root $group.kubeadmConfigSpec "joinConfiguration") | fromYaml)) -}}
 {{- include "kubeadm.add" (list $spec (omit (default dict $group.kubeadmConfigSpec) "kubeProxyConfiguration")) -}}
 {{- if eq $root.Values.osDistro "flatcar" -}}
   {{- include "kubeadm.add" (list $spec (include "kubeadm.flatcar" $root | fromYaml)) -}}
