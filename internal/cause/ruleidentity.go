@@ -44,6 +44,7 @@ func identityRules() []Rule {
 		// (keystonemiddleware, _auth_token).
 		{ID: "credential-without-access-rule", Layer: layerIdentity, Ending: Outside, Meaning: "A service refuses what Cluster API asks of it, although Keystone accepts the credential: its access rules do not allow the request.",
 			Fix:   "allow it in spec.credential.accessRules of the environment file, or leave the rules out; then run slipway up and " + renewal,
+			kinds: []string{"OpenStackCluster", "OpenStackMachine", "OpenStackServer", "ServerGroup"},
 			words: regexp.MustCompile(`(?i)\bgot 401 instead|\b401\b.*unauthorized`), not: withoutLogin},
 		{ID: "token-refused", Layer: layerIdentity, Ending: Outside, Operator: true, Meaning: "Services of the cloud refuse tokens that Keystone has just issued: their clocks differ from Keystone's, or they cannot ask it.",
 			Fix:  "ask the cloud's operator about the clocks of the controllers, Keystone's keys for tokens, and the services' own login; everything resumes by itself then",

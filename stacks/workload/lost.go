@@ -30,7 +30,7 @@ func (m *Management) lost(ctx context.Context, c Cloud, key Key) (secret *corev1
 func (m *Management) renewCredential(ctx context.Context, c Cloud, key Key, progress func(string)) (changed, pending bool, err error) {
 	secret, lost, err := m.lost(ctx, c, key)
 	if err != nil || !lost {
-		return false, err == nil && secret.Annotations[annotationFormer] != "", err
+		return false, err == nil && formerOf(secret).Lost, err
 	}
 	if secret, err = m.replaceCredential(ctx, c, key); err != nil {
 		return false, false, err
@@ -92,8 +92,8 @@ func (m *Management) nudge(ctx context.Context, key Key, secret *corev1.Secret, 
 	}
 }
 
-// mayDistribute refuses clusters that are being deleted.
-func (m *Management) mayDistribute(ctx context.Context, key Key) error {
+// notDeleting refuses clusters that are being deleted: their deletion gives them what it needs.
+func (m *Management) notDeleting(ctx context.Context, key Key) error {
 	reports, err := clusterapi.Read(ctx, m.Kube.Dynamic, key.Namespace)
 	if err != nil {
 		return err

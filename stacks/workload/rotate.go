@@ -28,6 +28,9 @@ type former struct {
 	IDs   []string  `json:"ids"`
 	// UserID is who can revoke them.
 	UserID string `json:"userId"`
+	// Lost says that they worked no more, or that nobody knows which they were: then create
+	// does the rest too.
+	Lost bool `json:"lost,omitempty"`
 	// Earlier are of rotations that did not end.
 	Earlier []former `json:"earlier,omitempty"`
 }
@@ -139,7 +142,7 @@ func (m *Management) mayRotate(ctx context.Context, key Key) (known, error) {
 	case there.origin == None:
 		return there, Absent(key)
 	}
-	if err := m.mayDistribute(ctx, key); err != nil {
+	if err := m.notDeleting(ctx, key); err != nil {
 		return there, err
 	}
 	secret, err := m.credentialSecret(ctx, key)
@@ -157,8 +160,9 @@ func (m *Management) replaceCredential(ctx context.Context, c Cloud, key Key) (*
 	if err != nil {
 		return nil, err
 	}
-	if old != nil && old.Annotations[annotationFormer] != "" {
-		if works, err := c.works(ctx, old); err != nil || works {
+	works := false
+	if old != nil {
+		if works, err = c.works(ctx, old); err != nil || works && old.Annotations[annotationFormer] != "" {
 			return old, err
 		}
 	}
@@ -167,7 +171,7 @@ func (m *Management) replaceCredential(ctx context.Context, c Cloud, key Key) (*
 		return nil, err
 	}
 	fresh := c.secret(key, data)
-	before := former{Since: time.Now().UTC()}
+	before := former{Since: time.Now().UTC(), Lost: !works}
 	if old != nil {
 		before.IDs, before.UserID = idsIn(old), old.Annotations[annotationUser]
 		if earlier := formerOf(old); !earlier.Since.IsZero() {
