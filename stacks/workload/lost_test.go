@@ -160,9 +160,9 @@ func (t *tenancy) deletedWithoutSecret() {
 	}
 	held(`["cluster.cluster.x-k8s.io"]`)
 	t.lose()
-	ended := make(chan error, 1)
+	ended, b := make(chan error, 1), &background{}
 	go func() {
-		_, err := t.Delete(t.Context(), t.cloud, t.key, "delete", func(string) {})
+		_, err := t.Delete(t.Context(), t.cloud, t.key, "delete", b.say)
 		ended <- err
 	}()
 	t.eventually("the deletion", func() bool { return t.get("clusters", t.key).GetDeletionTimestamp() != nil })
@@ -179,7 +179,7 @@ func (t *tenancy) deletedWithoutSecret() {
 			t.Fatal(err)
 		}
 	case <-time.After(patience):
-		t.Fatal("it is not deleted")
+		t.Fatal("it is not deleted: " + b.saying())
 	}
 	if left := t.credentials("lost"); len(left) > 0 {
 		t.Errorf("credentials are left: %v", left)
