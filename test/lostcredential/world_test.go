@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"testing"
@@ -190,18 +191,22 @@ func (w *world) say(version, kind, name string, status map[string]any) {
 	w.Helper()
 	w.must(retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		o := w.object(version, kind, name)
+		if _, has := status["observedGeneration"]; has {
+			status["observedGeneration"] = o.GetGeneration()
+		}
 		o.Object["status"] = status
 		return w.kube.Status().Update(w.Context(), o)
 	}))
 }
 
-// show is the cluster as its tenant sees it.
+// show is the cluster as its tenant sees it; nil if it is gone.
 func (w *world) show() *clusters.Cluster {
 	w.Helper()
 	c, err := clusters.Get(w.Context(), w.magnum, w.uuid).Extract()
-	if err != nil && !gophercloud.ResponseCodeIs(err, 404) {
-		w.Fatal(err)
+	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+		return nil
 	}
+	w.must(err)
 	return c
 }
 

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,7 +73,7 @@ func (p *pass) noteCredential(ctx context.Context) error {
 	if was == nil || was.Reason != v1alpha1.ReasonCredentialLost {
 		return nil
 	}
-	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationCredential, p.cluster.Spec.Credential.ApplicationCredentialID))
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationRenewed, p.now.UTC().Format(time.RFC3339)))
 	for _, o := range append(p.objects.Servers, p.objects.Infrastructure) {
 		if o == nil {
 			continue

@@ -61,7 +61,7 @@ func TestALostSecretIsTold(t *testing.T) {
 	if s.StatusReason != "" || s.HealthStatus != v1alpha1.Healthy || s.HealthStatusReason["credential"] != "" || h.credentialReason() != "" {
 		t.Errorf("%+v", s)
 	}
-	if told := h.object(infrastructure(), stack).GetAnnotations()[v1alpha1.AnnotationCredential]; told != "cred-2" {
+	if told := h.object(infrastructure(), stack).GetAnnotations()[v1alpha1.AnnotationRenewed]; told != h.clock.Format(time.RFC3339) {
 		t.Errorf("Cluster API was told of %q", told)
 	}
 	h.clock = h.clock.Add(h.r.Overlap + time.Minute)
