@@ -34,6 +34,8 @@ type Snapshot struct {
 	Inside *Inside
 	// Controllers are those that look after the cluster; nil means they were not asked about.
 	Controllers []Controller
+	// Magnum is the cluster's UUID at the Magnum API; empty if it is none of its clusters.
+	Magnum string
 	// Unseen is what could not be read, in addition to what the cloud did not tell.
 	Unseen []Unseen
 	// Now is the time of the snapshot.
@@ -116,6 +118,11 @@ func (f Finding) NeedsHelp() bool {
 	return f.Ending == Outside || f.Ending == Final && f.rule != nil && f.rule.Ending == Outside
 }
 
+// Renews reports whether the login of a cluster failed in a way that a new credential ends.
+func (f Finding) Renews() bool {
+	return f.rule != nil && f.words == "" && f.rule.ID != "credential-without-role" && strings.Contains(f.rule.Fix, renewal)
+}
+
 // Layer is where the cause lies: "Nova", "Neutron", "Kubernetes".
 func (f Finding) Layer() string {
 	if f.rule == nil {
@@ -156,7 +163,7 @@ func Explain(s Snapshot) Answer {
 	for i := range all {
 		all[i].Chain = v.chain(all[i].Object)
 		v.repair(&all[i])
-		all[i].Fix = all[i].fill(v.space())
+		all[i].Fix = strings.Replace(all[i].fill(v.space()), renewal, v.renewal(), 1)
 	}
 	a := Answer{Findings: fold(v, all), Well: v.well(all), Unseen: slices.Clone(s.Unseen)}
 	switch {

@@ -1,6 +1,9 @@
 package cause
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // blanks are the words in capitals that fixes name objects by, with the kind of object
 // in a finding's chain that fills them.
@@ -56,4 +59,35 @@ func (v *scene) space() string {
 		return ""
 	}
 	return v.cluster.GetNamespace()
+}
+
+// Names by which a cluster's objects tell who made it: the Secret of slipway cluster create,
+// and the namespaces of the Magnum API.
+const (
+	ownSecret       = "-application-credential"
+	tenantNamespace = "magnum-"
+)
+
+// renewal is the command that gives this cluster a new credential. One that is being deleted
+// gets it from the command that deletes it.
+func (v *scene) renewal() string {
+	if v.cluster == nil {
+		return renewal
+	}
+	name, secret := v.cluster.GetName(), text(v.infrastructure, "spec", "identityRef", "name")
+	switch {
+	case v.Magnum != "" || strings.HasPrefix(v.space(), tenantNamespace):
+		command := "openstack coe credential rotate " + cmp.Or(v.Magnum, "CLUSTER")
+		if v.ending() {
+			command = "openstack coe cluster delete " + cmp.Or(v.Magnum, "CLUSTER") + " again, which makes a new credential"
+		}
+		return command + ", as its owner"
+	case secret == name+ownSecret && v.ending():
+		return "slipway cluster delete " + name + " --namespace " + v.space() + " again, which makes a new credential"
+	case secret == name+ownSecret:
+		return "slipway cluster rotate-credential " + name + " --namespace " + v.space()
+	case secret != "" && v.space() != "":
+		return "slipway up if it is the management cluster; else write a clouds.yaml that works into Secret " + v.space() + "/" + secret
+	}
+	return renewal
 }

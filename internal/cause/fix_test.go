@@ -1,6 +1,9 @@
 package cause
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestFixesNameTheObjects(t *testing.T) {
 	t.Parallel()
@@ -19,5 +22,27 @@ func TestFixesNameTheObjects(t *testing.T) {
 	odd := Finding{Fix: "kubectl delete machine NAME", Chain: []Ref{{Kind: "Machine", Name: "x; rm -r /"}}}
 	if got := odd.fill(""); got != odd.Fix {
 		t.Errorf("a name that a shell reads came into %q", got)
+	}
+}
+
+// TestTheFixOfACredentialIsTheCommandForItsCluster: who made the cluster, and whether it is
+// being deleted, decides which.
+func TestTheFixOfACredentialIsTheCommandForItsCluster(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ namespace, deleted, secret, uuid, want string }{
+		"an operator's":         {"shop", "", "c-application-credential", "", "run slipway cluster rotate-credential c --namespace shop"},
+		"one that goes":         {"shop", ", deletionTimestamp: \"2026-01-02T09:00:00Z\"", "c-application-credential", "", "run slipway cluster delete c --namespace shop again, which makes a new credential"},
+		"a tenant's":            {"magnum-p1", "", "c-cloud-credentials", "", "run openstack coe credential rotate CLUSTER, as its owner"},
+		"a tenant's, by UUID":   {"magnum-p1", "", "c-cloud-credentials", "379ac8a7", "run openstack coe credential rotate 379ac8a7, as its owner"},
+		"a tenant's that goes":  {"magnum-p1", ", deletionTimestamp: \"2026-01-02T09:00:00Z\"", "c-cloud-credentials", "379ac8a7", "run openstack coe cluster delete 379ac8a7 again, which makes a new credential, as its owner"},
+		"the environment's own": {"default", "", "c-cloud-credentials", "", "run slipway up if it is the management cluster; else write a clouds.yaml that works into Secret default/c-cloud-credentials"},
+	} {
+		objects := read(t, "kind: Cluster\nmetadata: {name: c, namespace: "+c.namespace+c.deleted+"}\n---\nkind: OpenStackCluster\nmetadata: {name: c, namespace: "+c.namespace+"}\nspec: {identityRef: {name: "+c.secret+"}}\n")
+		for _, cloud := range []*Cloud{{Refused: &Refusal{Absent: true, Words: "not found"}}, {Refused: &Refusal{Status: 401, Words: "requires authentication"}}, {Refused: &Refusal{Status: 403, Words: "forbidden"}}} {
+			found := Explain(Snapshot{Objects: objects, Cloud: cloud, Magnum: c.uuid, Now: now}).Findings
+			if len(found) != 1 || found[0].Object != (Ref{Kind: "credential", Name: c.secret}) || !strings.HasSuffix(found[0].Fix, c.want) {
+				t.Errorf("%s: %+v", name, found)
+			}
+		}
 	}
 }

@@ -11,32 +11,41 @@ const layerIdentity = "Keystone"
 // gone are Keystone's words of something that a login needs and that does not exist.
 var gone = regexp.MustCompile(`(?i)could not find (application credential|trust|user|project|domain)|application credential`)
 
+// renewal is what gives a cluster a new credential. A finding says which of the two it is.
+const renewal = "slipway cluster rotate-credential CLUSTER, or, for a cluster of the Magnum API, its owner openstack coe credential rotate CLUSTER"
+
 // identityRules are about the cluster's credential and the way to Keystone.
 func identityRules() []Rule {
 	return []Rule{
 		{ID: "credential-missing", Layer: layerIdentity, Ending: Outside, Meaning: "The Secret with the cluster's credential does not exist, or has no clouds.yaml.",
-			Fix:  "give the cluster a credential again: openstack coe credential rotate CLUSTER for clusters of the Magnum API, or run slipway cluster create again",
+			Fix:  "give the cluster a credential again: run " + renewal,
 			find: refused(func(r Refusal) bool { return r.Absent })},
 		{ID: "credential-malformed", Layer: layerIdentity, Ending: Outside, Meaning: "The clouds.yaml of the cluster's credential cannot be used: it lacks something, or the entry that the cluster names.",
-			Fix:  "correct clouds.yaml in the Secret that the words name, or give the cluster a credential again: slipway cluster create, or openstack coe credential rotate CLUSTER for clusters of the Magnum API",
+			Fix:  "correct clouds.yaml in the Secret that the words name, or give the cluster a credential again: run " + renewal,
 			find: refused(func(r Refusal) bool { return r.Malformed || r.Status == 400 })},
 		{ID: "credential-expired", Layer: layerIdentity, Ending: Outside, Meaning: "The application credential of the cluster has expired.",
-			Fix:  "give the cluster a new credential: openstack coe credential rotate CLUSTER for clusters of the Magnum API, or run slipway cluster create again",
+			Fix:  "give the cluster a new credential: run " + renewal,
 			find: refused(func(r Refusal) bool { return r.Status > 0 && has(r.Words, "expired") })},
 		{ID: "credential-revoked", Layer: layerIdentity, Ending: Outside, Meaning: "Keystone does not know the application credential of the cluster any more: somebody revoked it, or its user, trust or project was deleted.",
-			Fix: "see with openstack application credential list whether it exists; then run openstack coe credential rotate CLUSTER, or slipway cluster create again",
+			Fix: "see with openstack application credential list whether it exists; then run " + renewal,
 			find: refused(func(r Refusal) bool {
 				return r.Status == 404 && gone.MatchString(r.Words) || r.Status == 401 && !has(r.Words, "expired") && has(r.Words, "could not find", "revoked")
 			})},
 		// Keystone tells nobody why it refuses a login, unless insecure_debug is set
 		// (keystone/exception.py, Unauthorized).
 		{ID: "credential-refused", Layer: layerIdentity, Ending: Outside, Meaning: "Keystone refuses the login of the cluster and does not say why: the application credential has expired or its secret is wrong, or its user or project is disabled.",
-			Fix:  "see with openstack application credential list when it expires and with openstack project show whether the project is enabled; then run openstack coe credential rotate CLUSTER, or slipway cluster create again",
+			Fix:  "see with openstack application credential list when it expires and with openstack project show whether the project is enabled; then run " + renewal,
 			find: refused(func(r Refusal) bool { return r.Status == 401 && !has(r.Words, "expired", "could not find", "revoked") })},
 		{ID: "credential-without-role", Layer: layerIdentity, Ending: Outside, Meaning: "The application credential of the cluster lacks a role for what is needed.",
-			Fix:   "give the user the role again with openstack role add, then make a new credential",
+			Fix:   "give the user the role again with openstack role add; then run " + renewal,
 			find:  withoutRole,
 			words: regexp.MustCompile(`(?i)policy does not allow|not authorized to perform|\b403\b.*forbidden|got 403 instead|rule:\S+ is disallowed`)},
+		// Services answer so to a valid token whose access rules do not allow a request
+		// (keystonemiddleware, _auth_token).
+		{ID: "credential-without-access-rule", Layer: layerIdentity, Ending: Outside, Meaning: "A service refuses what Cluster API asks of it, although Keystone accepts the credential: its access rules do not allow the request.",
+			Fix:   "allow it in spec.credential.accessRules of the environment file, or leave the rules out; then run slipway up and " + renewal,
+			kinds: []string{"OpenStackCluster", "OpenStackMachine", "OpenStackServer", "ServerGroup"},
+			words: regexp.MustCompile(`(?i)\bgot 401 instead|\b401\b.*unauthorized`), not: withoutLogin},
 		{ID: "token-refused", Layer: layerIdentity, Ending: Outside, Operator: true, Meaning: "Services of the cloud refuse tokens that Keystone has just issued: their clocks differ from Keystone's, or they cannot ask it.",
 			Fix:  "ask the cloud's operator about the clocks of the controllers, Keystone's keys for tokens, and the services' own login; everything resumes by itself then",
 			find: unserved("401")},
@@ -88,6 +97,12 @@ func has(words string, any ...string) bool {
 		}
 	}
 	return false
+}
+
+// withoutLogin takes words of a refused request back if the login itself does not work, or was
+// not tried: then other rules know more.
+func withoutLogin(v *scene, _ complaint, _ string) bool {
+	return v.Cloud == nil || v.Cloud.Refused != nil
 }
 
 // withoutRole is a hit if Keystone refuses the login for want of a role, or if services that

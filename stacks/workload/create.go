@@ -61,22 +61,25 @@ func (m *Management) Create(ctx context.Context, c Cloud, w Wanted, progress fun
 		return key, change, err
 	}
 	tell := func(r clusterapi.Report) { progress(r.Progress()) }
+	if renewed && w.Wait != WaitNone { // before workers are waited for: they need it to become nodes
+		if _, err := clusterapi.AwaitControlPlane(ctx, m.Kube.Dynamic, key.Namespace, key.Name, tell); err != nil {
+			return key, change, err
+		}
+		if err := m.handOut(ctx, c, key, progress); err != nil {
+			return key, change, err
+		}
+	}
 	switch w.Wait {
 	case WaitControlPlane:
 		_, err = clusterapi.AwaitControlPlane(ctx, m.Kube.Dynamic, key.Namespace, key.Name, tell)
 	case WaitReady:
 		_, err = clusterapi.Await(ctx, m.Kube.Dynamic, key.Namespace, key.Name, clusterapi.Report.Ready, tell)
-	default:
-		return key, change, nil
-	}
-	if err == nil && renewed {
-		err = m.handOut(ctx, key, progress)
 	}
 	return key, change, err
 }
 
-// create does everything but wait. renewed reports that a cluster that was there already got
-// another credential.
+// create does everything but wait. renewed reports that a cluster that was there already has
+// another credential, which it has yet to be given.
 func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, progress func(string)) (change Change, renewed bool, err error) {
 	if err := CheckName(key.Name); err != nil {
 		return "", false, err
@@ -108,9 +111,12 @@ func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, pro
 			if !own {
 				return false, nil
 			}
-			made, err := m.ensureCredential(ctx, c, key)
-			renewed = made && there.exists
-			return made, err
+			if there.exists {
+				var made bool
+				made, renewed, err = m.renewCredential(ctx, c, key, progress)
+				return made, err
+			}
+			return m.ensureCredential(ctx, c, key)
 		}},
 		{"installing the Helm release", func() (bool, error) { return m.ensureRelease(ctx, key, there, values) }},
 	} {

@@ -87,8 +87,8 @@ func (m *Management) credential(c Cloud, key Key) openstack.ClusterCredential {
 		Ownership: openstack.Ownership{Environment: m.Environment, Step: Step(key)}}
 }
 
-// ensureCredential adopts the credentials in the cluster's Secret if they can log in, else
-// creates new ones and writes the Secret. changed reports whether it did.
+// ensureCredential adopts the credentials in the Secret of a cluster that is not there yet if
+// they can log in, else creates new ones and writes the Secret. changed reports whether it did.
 func (m *Management) ensureCredential(ctx context.Context, c Cloud, key Key) (changed bool, err error) {
 	secret, err := m.credentialSecret(ctx, key)
 	if err != nil {

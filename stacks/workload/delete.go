@@ -65,7 +65,7 @@ func (m *Management) refuseTenant(ctx context.Context, key Key) error {
 
 // Delete deletes a cluster through Cluster API and waits until it is gone; then its release,
 // its credential, and its namespace if that is its own and empty. It also deletes what a
-// killed run left behind. volumes is what happens to volumes of workloads: "delete" or
+// killed run left behind. A cluster whose credential is lost gets another one first. volumes is what happens to volumes of workloads: "delete" or
 // "keep".
 func (m *Management) Delete(ctx context.Context, c Cloud, key Key, volumes string, progress func(string)) (Deletion, error) {
 	there, err := m.MayDelete(ctx, key)
@@ -74,6 +74,9 @@ func (m *Management) Delete(ctx context.Context, c Cloud, key Key, volumes strin
 		return d, err
 	}
 	if there {
+		if err := m.lendCredential(ctx, c, key, progress); err != nil {
+			return d, fmt.Errorf("giving the cluster a credential for its deletion: %w", err)
+		}
 		if err := m.deleteCluster(ctx, key, volumes, progress); err != nil {
 			return d, err
 		}

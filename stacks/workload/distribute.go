@@ -32,45 +32,40 @@ const (
 	lookPause = 2 * time.Second
 )
 
+// distributed is what became of a credential on a cluster.
+type distributed struct {
+	// restarted are what reads it and was restarted.
+	restarted []string
+	// had is the Secret that the cluster had before; nil if none.
+	had *corev1.Secret
+}
+
 // distribute waits until a cluster has a credential, restarts what reads it there, and waits
 // until that runs. A cluster that is not up yet gets the credential when it is.
-func (m *Management) distribute(ctx context.Context, key Key, there known, id string, progress func(string)) (restarted []string, err error) {
+func (m *Management) distribute(ctx context.Context, key Key, there known, id string, progress func(string)) (distributed, error) {
 	if m.Way == nil {
-		return nil, nil
+		return distributed{}, nil
 	}
 	config, _, err := m.Way(ctx, key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return distributed{}, nil
 	}
 	if err != nil {
-		return nil, err
+		return distributed{}, err
 	}
 	config = rest.CopyConfig(config)
 	config.Timeout = 15 * time.Second
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("creating a client: %w", err)
+		return distributed{}, fmt.Errorf("creating a client: %w", err)
 	}
 	in := inside{client: client, namespace: cloudNamespace(there), id: id, management: m, key: key}
-	has, err := in.awaitConfig(ctx, progress)
+	has, had, err := in.awaitConfig(ctx, progress)
 	if err != nil || !has {
-		return nil, err
+		return distributed{}, err
 	}
-	return in.awaitRestart(ctx, progress)
-}
-
-// handOut distributes the credential in the cluster's Secret.
-func (m *Management) handOut(ctx context.Context, key Key, progress func(string)) error {
-	there, err := m.look(ctx, key)
-	if err != nil {
-		return err
-	}
-	secret, err := m.credentialSecret(ctx, key)
-	if err != nil || secret == nil {
-		return err
-	}
-	_, err = m.distribute(ctx, key, there, insideID(secret), progress)
-	return err
+	restarted, err := in.awaitRestart(ctx, progress)
+	return distributed{restarted, had}, err
 }
 
 // insideID is the ID of the credential that the cluster itself uses.
@@ -121,44 +116,61 @@ func (in inside) until(ctx context.Context, what string, progress func(string), 
 }
 
 // awaitConfig waits until the addon provider has written the credential onto the cluster. has
-// is false for a cluster without it.
-func (in inside) awaitConfig(ctx context.Context, progress func(string)) (has bool, err error) {
+// is false for a cluster that is not to have it; had is what was there before.
+func (in inside) awaitConfig(ctx context.Context, progress func(string)) (has bool, had *corev1.Secret, err error) {
 	err = in.until(ctx, "waiting for Secret "+in.namespace+"/"+cloudConfig+" on the cluster", progress, func(ctx context.Context) (bool, string, error) {
 		secret, err := in.client.CoreV1().Secrets(in.namespace).Get(ctx, cloudConfig, metav1.GetOptions{})
-		if has = err == nil; apierrors.IsNotFound(err) {
-			return true, "", nil
+		if apierrors.IsNotFound(err) { // it may be lost there too
+			addon, err := in.addon(ctx)
+			if err != nil || addon == nil {
+				return true, "", err
+			}
+			return false, "it is not there", failedAddon(addon)
 		}
 		if err != nil {
 			return false, "", err
 		}
-		if idIn(secret.Data[keyClouds]) == in.id {
+		if had == nil {
+			had = secret
+		}
+		if has = idIn(secret.Data[keyClouds]) == in.id; has {
 			return true, "", nil
 		}
-		return false, "it has the former credential", in.addonFailed(ctx)
+		addon, err := in.addon(ctx)
+		if err != nil || addon == nil {
+			return false, "it has the former credential", err
+		}
+		return false, "it has the former credential", failedAddon(addon)
 	})
-	return has, err
+	return has, had, err
 }
 
-// addonFailed is the error of an addon that cannot be written onto the cluster until somebody
-// changes something.
-func (in inside) addonFailed(ctx context.Context) error {
+// addon is the one that writes the Secret onto the cluster; nil if there is none.
+func (in inside) addon(ctx context.Context) (*unstructured.Unstructured, error) {
 	kind := schema.GroupVersionResource{Group: "addons.stackhpc.com", Version: "v1alpha1", Resource: "manifests"}
 	list, err := in.management.Kube.Dynamic.Resource(kind).Namespace(in.key.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labelStack + "=" + in.key.Name})
 	if kube.Absent(err) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading addons: %w", err)
+		return nil, fmt.Errorf("reading addons: %w", err)
 	}
-	for _, addon := range list.Items {
-		name, _, _ := unstructured.NestedString(addon.Object, "spec", "releaseName")
-		phase, _, _ := unstructured.NestedString(addon.Object, "status", "phase")
-		if name == cloudConfig && phase == "Failed" {
-			why, _, _ := unstructured.NestedString(addon.Object, "status", "failureMessage")
-			return fault.New("Manifests "+in.key.Namespace+"/"+addon.GetName(), errors.New(why), "correct what it names, then run the same command again")
+	for i := range list.Items {
+		if name, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "releaseName"); name == cloudConfig {
+			return &list.Items[i], nil
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// failedAddon is the error of an addon that cannot be written onto the cluster until somebody
+// changes something.
+func failedAddon(addon *unstructured.Unstructured) error {
+	if phase, _, _ := unstructured.NestedString(addon.Object, "status", "phase"); phase != "Failed" {
+		return nil
+	}
+	why, _, _ := unstructured.NestedString(addon.Object, "status", "failureMessage")
+	return fault.New("Manifests "+addon.GetNamespace()+"/"+addon.GetName(), errors.New(why), "correct what it names, then run the same command again")
 }
 
 // awaitRestart restarts the pods that read the credential, and waits until none of before runs.

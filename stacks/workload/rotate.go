@@ -28,6 +28,9 @@ type former struct {
 	IDs   []string  `json:"ids"`
 	// UserID is who can revoke them.
 	UserID string `json:"userId"`
+	// Lost says that they worked no more, or that nobody knows which they were: then create
+	// does the rest too.
+	Lost bool `json:"lost,omitempty"`
 	// Earlier are of rotations that did not end.
 	Earlier []former `json:"earlier,omitempty"`
 }
@@ -80,8 +83,15 @@ func (m *Management) RotateCredential(ctx context.Context, c Cloud, key Key, ove
 	if err != nil {
 		return r, err
 	}
+	m.nudge(ctx, key, secret, progress)
+	return m.endRotation(ctx, c, key, there, secret, overlap, progress)
+}
+
+// endRotation gives a cluster the credential in its Secret, and revokes the former ones.
+func (m *Management) endRotation(ctx context.Context, c Cloud, key Key, there known, secret *corev1.Secret, overlap time.Duration, progress func(string)) (r Rotation, err error) {
 	r.Credential, r.CloudProvider = idIn(secret.Data[keyClouds]), idIn(secret.Data[keyCloudProvider])
-	if r.Restarted, err = m.distribute(ctx, key, there, insideID(secret), progress); err != nil {
+	got, err := m.distribute(ctx, key, there, insideID(secret), progress)
+	if r.Restarted = got.restarted; err != nil {
 		return r, fmt.Errorf("giving the cluster the new credential (the former one is still valid): %w", err)
 	}
 	old := formerOf(secret)
@@ -91,8 +101,13 @@ func (m *Management) RotateCredential(ctx context.Context, c Cloud, key Key, ove
 	}
 	progress("revoking the former credential")
 	r.Notes = old.notes(c.UserID)
-	r.Revoked, err = m.revokeFormer(ctx, c, key, secret)
-	return r, err
+	if r.Revoked, err = m.revokeFormer(ctx, c, key, secret); err != nil {
+		return r, err
+	}
+	if len(old.IDs) == 0 {
+		r.Notes = append(r.Notes, others(ctx, got.had, slices.Concat(idsIn(secret), r.Revoked))...)
+	}
+	return r, nil
 }
 
 // revokeFormer ends a rotation, unless another run has replaced the credential meanwhile.
@@ -127,16 +142,12 @@ func (m *Management) mayRotate(ctx context.Context, key Key) (known, error) {
 	case there.origin == None:
 		return there, Absent(key)
 	}
-	secret, err := m.credentialSecret(ctx, key)
-	if err != nil || secret != nil {
+	if err := m.notDeleting(ctx, key); err != nil {
 		return there, err
 	}
-	uses := SecretName(key.Name)
-	if there.release != nil {
-		uses, _ = there.release.Config[valueSecretName].(string)
-	}
-	if there.origin == Ours && uses == SecretName(key.Name) {
-		return there, nil // it is lost
+	secret, err := m.credentialSecret(ctx, key)
+	if err != nil || secret != nil || there.usesOwn(key) {
+		return there, err // without a Secret, it is lost
 	}
 	return there, fault.Usage(object(key), errors.New("Slipway did not create its credential"),
 		"create one with openstack application credential create, and write it into the Secret that the OpenStackCluster names in spec.identityRef")
@@ -149,8 +160,9 @@ func (m *Management) replaceCredential(ctx context.Context, c Cloud, key Key) (*
 	if err != nil {
 		return nil, err
 	}
-	if old != nil && old.Annotations[annotationFormer] != "" {
-		if works, err := c.works(ctx, old); err != nil || works {
+	works := false
+	if old != nil {
+		if works, err = c.works(ctx, old); err != nil || works && old.Annotations[annotationFormer] != "" {
 			return old, err
 		}
 	}
@@ -159,7 +171,7 @@ func (m *Management) replaceCredential(ctx context.Context, c Cloud, key Key) (*
 		return nil, err
 	}
 	fresh := c.secret(key, data)
-	before := former{Since: time.Now().UTC()}
+	before := former{Since: time.Now().UTC(), Lost: !works}
 	if old != nil {
 		before.IDs, before.UserID = idsIn(old), old.Annotations[annotationUser]
 		if earlier := formerOf(old); !earlier.Since.IsZero() {

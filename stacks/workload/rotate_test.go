@@ -153,6 +153,8 @@ func separate(w *world) {
 	if refused := stop(); len(refused) > 0 {
 		w.Errorf("refused: %v", refused)
 	}
+	stop = t.run()
+	defer stop()
 	// Both are remade when one is gone, and both go with the cluster.
 	if _, err := w.credential(w.cloud, t.key).Revoke(w.Context(), r.Credential); err != nil {
 		w.Fatal(err)
@@ -160,6 +162,9 @@ func separate(w *world) {
 	values := wanted(w.T, "divided", small+"\naddons: {openstack: {targetNamespace: "+t.inside+"}}")
 	if _, change := t.create(values); change != Changed {
 		w.Errorf("without the second: %s", change)
+	}
+	if _, err := t.RotateCredential(w.Context(), t.cloud, t.key, 0, func(string) {}); err != nil { // goes on with what create began
+		w.Fatal(err)
 	}
 	if ids := t.credentials("divided"); len(ids) != 2 || slices.Contains(ids, r.Credential) {
 		w.Errorf("credentials %v", ids)

@@ -40,6 +40,7 @@ func TestManagement(t *testing.T) {
 		"what the user brings":        brought,
 		"a namespace with more in it": shared,
 		"credentials that are gone":   revoked,
+		"a credential that is lost":   lostCredential,
 		"a rotation":                  rotation,
 		"rotations killed anywhere":   rotationsKilled,
 		"whose is not rotated":        rotationRefused,
@@ -537,6 +538,17 @@ func revoked(w *world) {
 	}
 	if works, err := w.cloud.works(context.Background(), secret); err != nil || !works {
 		w.Errorf("the new one logs in: %t, %v", works, err)
+	}
+	// Whoever rotates it then need not care that it is gone.
+	if _, err := w.credential(w.cloud, key).Revoke(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+	r, err := w.RotateCredential(w.Context(), w.cloud, key, 0, func(string) {})
+	if err != nil || !slices.Equal(w.credentials("revoked"), []string{r.Credential}) {
+		w.Errorf("rotated: %+v, %v; there are %v", r, err, w.credentials("revoked"))
+	}
+	if secret, err = w.Kube.Typed.CoreV1().Secrets(key.Namespace).Get(w.Context(), SecretName(key.Name), metav1.GetOptions{}); err != nil {
+		w.Fatal(err)
 	}
 	// One of another operator is adopted; the end names it.
 	other := w.cloud

@@ -233,14 +233,16 @@ type background struct {
 func (w *world) start(ctx context.Context, cluster Wanted) *background {
 	b := &background{done: make(chan error, 1)}
 	go func() {
-		_, _, err := w.Create(ctx, w.cloud, cluster, func(text string) {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.said = append(b.said, text)
-		})
+		_, _, err := w.Create(ctx, w.cloud, cluster, b.say)
 		b.done <- err
 	}()
 	return b
+}
+
+func (b *background) say(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.said = append(b.said, text)
 }
 
 func (b *background) saying() string {

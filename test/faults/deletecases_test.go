@@ -42,6 +42,7 @@ metadata: {name: shop, deletionTimestamp: "2026-01-02T09:05:00Z", finalizers: [j
 status: {ready: true}
 `},
 		{fault: "deletion without a credential", reason: "credential-refused", object: secret, objects: deleted, said: loginRefused(401, "The request you have made requires authentication. (401)")},
+		{fault: "deletion without the Secret of the credential", reason: "credential-missing", object: secret, objects: deleted, said: &cause.Cloud{Refused: &cause.Refusal{Absent: true, Words: `secrets "shop-cloud-credentials" not found`}}},
 		{fault: "server deleted, and a health check replaces the machine", reason: "server-deleted", object: "server shop-w1", ending: cause.Passing,
 			objects: repairedWorker("True"), said: &cause.Cloud{}},
 		{fault: "server deleted, and the machine cannot be replaced", reason: "server-deleted", object: "server shop-w1", ending: cause.Final,

@@ -66,6 +66,10 @@ func identityCases() []planted {
 				_, err := w.create(nil)
 				return refused(w.wrong(err))
 			}},
+		{fault: "application credential without a role, met by the network", reason: "credential-without-role", object: "OpenStackCluster shop",
+			objects: infrastructure("NetworkReady", "NetworkReconcileFailed", "failed to reconcile network: rule:create_network is disallowed by policy (403)"), said: &cause.Cloud{}},
+		{fault: "access rule that does not allow a request", reason: "credential-without-access-rule", object: "OpenStackCluster shop",
+			objects: infrastructure("NetworkReady", "NetworkReconcileFailed", "failed to reconcile network: Expected HTTP response code [201] when accessing [POST https://network.example/v2.0/networks], but got 401 instead: {\"error\": {\"message\": \"The request you have made requires authentication.\"}}"), said: &cause.Cloud{}},
 		{fault: "no Keystone at auth_url", reason: "keystone-absent", object: secret,
 			run: func(w *world) string {
 				w.yaml = bytes.ReplaceAll(w.yaml, []byte("/identity"), []byte("/nowhere"))

@@ -72,6 +72,7 @@ func deleteCluster(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.restoreCredential(v)
 	if v.Cluster.DeletionTimestamp == nil {
 		if err := c.remove(v.Cluster); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -75,14 +76,17 @@ func (c *call) giveCredential(cluster *v1alpha1.Cluster) (undo func(), err error
 		return nil, fmt.Errorf("keeping the credential: %w", err)
 	}
 	cluster.Spec.Credential = v1alpha1.Credential{SecretName: secret.Name, ApplicationCredentialID: credential.ID, UserID: credential.UserID}
-	return func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx()), undoTime)
-		defer cancel()
-		if err := c.s.o.Client.Delete(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
-			c.s.o.Log.WarnContext(ctx, "a Secret is left over", "request_id", c.requestID, "secret", secret.Name, "error", err.Error())
-		}
-		c.drop(credential)
-	}, nil
+	return func() { c.discard(secret, credential) }, nil
+}
+
+// discard takes a credential and its Secret back.
+func (c *call) discard(secret *corev1.Secret, credential openstack.Credential) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx()), undoTime)
+	defer cancel()
+	if err := c.s.o.Client.Delete(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
+		c.s.o.Log.WarnContext(ctx, "a Secret is left over", "request_id", c.requestID, "secret", secret.Name, "error", err.Error())
+	}
+	c.drop(credential)
 }
 
 // replaceCredential puts a new credential of the caller into the cluster's
@@ -113,6 +117,10 @@ func (c *call) replaceCredential(v *inventory.View, owner bool) error {
 		}
 		return nil
 	})
+	var answer *httpError
+	if errors.As(err, &answer) && answer.status == http.StatusNotFound { // its deletion has just ended
+		c.discard(secret, credential)
+	}
 	return err
 }
 
@@ -151,6 +159,30 @@ func supersede(cluster *v1alpha1.Cluster, credential openstack.Credential) {
 	now.ApplicationCredentialID, now.UserID = credential.ID, credential.UserID
 }
 
+// lost says whether a cluster's credential is: its Secret is gone, or the controllers found it
+// refused. Then another helps in any state, also one that is being deleted.
+func (c *call) lost(cluster *v1alpha1.Cluster) bool {
+	if told := meta.FindStatusCondition(cluster.Status.Conditions, v1alpha1.ConditionCredential); told != nil && told.Reason == v1alpha1.ReasonCredentialLost {
+		return true
+	}
+	key := client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.CredentialSecret()}
+	return apierrors.IsNotFound(c.s.o.Client.Get(c.ctx(), key, &corev1.Secret{}))
+}
+
+// restoreCredential gives a cluster that is to be deleted a credential of the caller if its own
+// is lost: without one, nothing that it has in OpenStack can be deleted. A cluster that nothing
+// was made for needs none. Whoever cannot make one deletes all the same: the controllers say
+// what is missing.
+func (c *call) restoreCredential(v *inventory.View) {
+	cluster := v.Cluster
+	if cluster.Spec.ProjectID != c.caller.ProjectID || cluster.Status.Phase == "" || !c.lost(cluster) {
+		return
+	}
+	if err := c.replaceCredential(v, false); err != nil {
+		c.s.o.Log.WarnContext(c.ctx(), "a cluster that is deleted got no credential", "request_id", c.requestID, "object", client.ObjectKeyFromObject(cluster).String(), "error", err.Error())
+	}
+}
+
 // adoptCredential gives a cluster a credential of the caller when the present
 // one is another user's: whoever changed the cluster last answers for it, and
 // the cluster of a removed user works again. A caller who cannot make one
@@ -178,7 +210,7 @@ func rotateCredential(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := accepts(v.Phase(), "rotate the credential of", true); err != nil {
+	if err := accepts(v.Phase(), "rotate the credential of", true); err != nil && !c.lost(v.Cluster) {
 		return err
 	}
 	if err := c.replaceCredential(v, true); err != nil {

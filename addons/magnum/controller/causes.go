@@ -16,18 +16,28 @@ import (
 // why a server failed. The cluster's own credential is used, so nothing is read that its
 // project may not see.
 func (p *pass) ask(ctx context.Context) *cause.Cloud {
-	if p.Clouds == nil || p.cluster.DeletionTimestamp != nil || p.cluster.Status.Phase.Complete() && p.state != nil && p.state.Healthy && len(p.state.Causes) == 0 {
+	if missing := p.missingSecret(ctx); missing != nil {
+		return missing
+	}
+	deleting := p.cluster.DeletionTimestamp != nil
+	if p.Clouds == nil || deleting && p.objects.Infrastructure == nil || !deleting && p.cluster.Status.Phase.Complete() && p.state != nil && p.state.Healthy && len(p.state.Causes) == 0 {
 		return nil
 	}
 	secret := &corev1.Secret{}
 	err := p.live.Get(ctx, client.ObjectKey{Namespace: p.key.Namespace, Name: p.cluster.CredentialSecret()}, secret)
-	if err != nil || len(secret.Data["clouds.yaml"]) == 0 {
+	if err != nil {
 		return nil // the step that needs the Secret tells
+	}
+	if len(secret.Data["clouds.yaml"]) == 0 {
+		return noCredential("the Secret " + secret.Name + " has no clouds.yaml")
 	}
 	// The resource version is in the key, so that a new credential is tried at once.
 	said, again := p.Clouds.Look(ctx, secret.Namespace+"/"+secret.Name+"@"+secret.ResourceVersion,
 		cloud.Options{Cloud: "openstack", CloudsYAML: secret.Data["clouds.yaml"], CABundle: secret.Data["cacert"]})
 	p.later(again)
+	if deleting && said != nil && said.Refused == nil {
+		return nil // what goes is not well, and need not be
+	}
 	return said
 }
 

@@ -30,6 +30,9 @@ func (p *pass) facts(s *v1alpha1.ClusterStatus) {
 		if p.state.Healthy {
 			s.HealthStatus = v1alpha1.Healthy
 		}
+		if lost := p.lost(); lost != nil { // nobody could repair the cluster
+			s.HealthStatus, s.HealthStatusReason["credential"] = v1alpha1.Unhealthy, p.advise(*lost)
+		}
 	}
 }
 

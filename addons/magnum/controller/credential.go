@@ -40,11 +40,14 @@ func authURL(secret *corev1.Secret) string { return loginOf(secret).AuthURL }
 // credentials follows a change of the cluster's credential: once the Secret has
 // the new one and the cluster had time to take it, those before it are revoked.
 func (p *pass) credentials(ctx context.Context) error {
+	if err := p.noteCredential(ctx); err != nil {
+		return err
+	}
 	wanted, status := p.cluster.Spec.Credential, &p.cluster.Status
 	if wanted.ApplicationCredentialID != status.CredentialID {
 		secret, err := p.secret(ctx)
 		if err != nil || secret == nil {
-			p.credentialCondition(false, "Missing", "the Secret "+p.cluster.CredentialSecret()+" is missing or not usable")
+			p.credentialCondition(false, v1alpha1.ReasonCredentialLost, "the Secret "+p.cluster.CredentialSecret()+" is missing or not usable")
 			return err
 		}
 		if has := loginOf(secret).CredentialID; wanted.ApplicationCredentialID != "" && has != wanted.ApplicationCredentialID {
@@ -54,7 +57,7 @@ func (p *pass) credentials(ctx context.Context) error {
 		}
 		status.CredentialID, status.CredentialChangedAt = wanted.ApplicationCredentialID, &metav1.Time{Time: p.now}
 	}
-	if p.trouble == nil {
+	if p.trouble == nil && p.lost() == nil {
 		p.credentialCondition(true, "", "")
 	}
 	p.revokeSuperseded(ctx)

@@ -24,6 +24,9 @@ func (p *pass) delete(ctx context.Context) error {
 	if err := p.observe(ctx, p.client, p.indexed()); err != nil {
 		return err
 	}
+	if err := p.noteCredential(ctx); err != nil {
+		return err
+	}
 	gone, err := p.takeAway(ctx)
 	if err != nil {
 		p.stay(err, true)
@@ -43,7 +46,9 @@ func (p *pass) delete(ctx context.Context) error {
 	}
 	before := p.cluster.DeepCopy()
 	controllerutil.RemoveFinalizer(p.cluster, v1alpha1.FinalizerCluster)
-	if err := p.client.Patch(ctx, p.cluster, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	// The endpoint may have given it a credential meanwhile, which then is to be revoked too.
+	locked := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := p.client.Patch(ctx, p.cluster, locked); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("completing the deletion: %w", err)
 	}
 	p.forget(p.key)
@@ -141,13 +146,13 @@ func (p *pass) deletionVerdict() (failed bool, reason string) {
 	}
 	for _, cause := range append(p.state.Causes, deletionCauses(p.objects)...) {
 		if reason == "" {
-			reason = cause.String()
+			reason = p.advise(cause)
 		}
 		ended, left := p.hopeless(cause)
 		p.later(left)
 		// A machine that failed is deleted like any other.
 		if ended && !cause.Final {
-			return true, cause.String()
+			return true, p.advise(cause)
 		}
 	}
 	if reason == "" && p.state.Exists {

@@ -130,6 +130,7 @@ func Setup(mgr manager.Manager, options Options) error {
 		return fmt.Errorf("preparing the cache of Magnum's controllers: %w", err)
 	}
 	r := newReconciler(objects, reader.live, o)
+	r.kept = reader.cache
 	r.events = mgr.GetEventRecorderFor("magnum")
 	if err := r.known.register(metrics.Registry); err != nil {
 		return err

@@ -39,7 +39,7 @@ func end(p v1alpha1.Phase, how string) v1alpha1.Phase {
 // hopeless is the same as the function, with the time at which a cause without one
 // was first met: the cloud may have been asked before what it lacks was there.
 func (p *pass) hopeless(c observe.Cause) (ended bool, left time.Duration) {
-	if c.Since.IsZero() && c.Hopeless {
+	if c.Hopeless && (c.Since.IsZero() || c.Renew) { // a refusal is as old as the question
 		c.Since = p.first.met(p.key, undated(c), p.now)
 	}
 	return hopeless(c, p.now, p.Patience)

@@ -231,7 +231,7 @@ func (p *pass) secret(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: p.key.Namespace, Name: p.cluster.CredentialSecret()}
 	err := p.live.Get(ctx, key, secret)
-	const remedy = "rotate the credential (openstack coe credential rotate), or create the Secret with the keys clouds.yaml (cloud openstack) and cacert"
+	remedy := "run openstack coe credential rotate " + p.cluster.UUID() + ", or create the Secret with the keys clouds.yaml (cloud openstack) and cacert"
 	switch {
 	case apierrors.IsNotFound(err):
 		p.stay(fault.New("Secret "+key.String(), errors.New("the cluster's credential does not exist"), remedy), false)

@@ -24,7 +24,9 @@ type reconciler struct {
 	Options
 	client client.Client
 	// live reads around the cache.
-	live   client.Reader
+	live client.Reader
+	// kept has the metadata of the endpoint's Secrets.
+	kept   client.Reader
 	events record.EventRecorder
 
 	// first is when what is not well was first met: trouble, and causes without a time.
@@ -38,7 +40,7 @@ type reconciler struct {
 }
 
 func newReconciler(c client.Client, live client.Reader, o Options) *reconciler {
-	return &reconciler{Options: o, client: c, live: live, events: record.NewFakeRecorder(0), known: newCauses(),
+	return &reconciler{Options: o, client: c, live: live, kept: c, events: record.NewFakeRecorder(0), known: newCauses(),
 		seen: map[types.NamespacedName]map[string]int64{}}
 }
 

@@ -64,12 +64,12 @@ func (p *pass) verdict() (failed bool, reason string) {
 	p.firstMet("")
 	for _, cause := range p.state.Causes {
 		if reason == "" {
-			reason = cause.String()
+			reason = p.advise(cause)
 		}
 		ended, left := p.hopeless(cause)
 		p.later(left)
 		if ended && !p.ofGroup(cause) {
-			return true, cause.String()
+			return true, p.advise(cause)
 		}
 	}
 	if reason == "" {
@@ -247,6 +247,9 @@ func (p *pass) reportCluster(ctx context.Context, changed, settled, failed bool,
 			s.StatusReason = reason
 		case phase != v1alpha1.RollbackComplete:
 			s.StatusReason = p.withoutWorkers()
+			if lost := p.lost(); lost != nil {
+				s.StatusReason = p.advise(*lost)
+			}
 		}
 		s.ObservedGeneration = p.cluster.Generation
 		p.facts(s)

@@ -26,7 +26,7 @@ func (s *State) causes(o Objects) {
 	for _, f := range s.Findings {
 		object, words := f.ForTenant(o.Cloud)
 		s.Causes = append(s.Causes, Cause{Object: object, Reason: f.Reason, Message: words, Since: f.Since, Final: f.Ending == cause.Final,
-			Hopeless: f.NeedsHelp(), group: machineOf(f)})
+			Hopeless: f.NeedsHelp(), Renew: f.Renews(), group: machineOf(f)})
 	}
 }
 

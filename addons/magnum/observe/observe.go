@@ -116,6 +116,8 @@ type Cause struct {
 	// Final causes are given up on by the provider; Hopeless ones are tried
 	// again, but only a change from outside helps: a quota, an image.
 	Final, Hopeless bool
+	// Renew says that a new credential of the cluster ends it.
+	Renew bool
 
 	group string // of the machine
 }

@@ -33,6 +33,9 @@ const (
 	// AnnotationRecovering is on Cluster API's objects that recovery or an undo holds until
 	// all is proved (recovery.AnnotationHeld).
 	AnnotationRecovering = "recovery.slipway.sh/held"
+	// AnnotationRenewed is on objects of Cluster API's provider: when the cluster had a
+	// credential again after it had lost its own, RFC 3339.
+	AnnotationRenewed = Group + "/credential-renewed-at"
 	// AnnotationFormerID is Magnum's id of an object that was moved in.
 	AnnotationFormerID = Group + "/former-id"
 	// LabelProject, LabelUser and LabelCluster are put on namespaces and

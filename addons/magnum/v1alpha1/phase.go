@@ -51,6 +51,9 @@ const (
 	ConditionWorkers        = "WorkersReady"
 	ConditionAddons         = "AddonsReady"
 	ConditionCredential     = "CredentialValid"
+	// ReasonCredentialLost is the reason of [ConditionCredential] where its Secret is gone, or
+	// Keystone refuses it.
+	ReasonCredentialLost = "Lost"
 	// ConditionSettings is false where labels or properties have no effect.
 	ConditionSettings = "SettingsInEffect"
 	// ConditionCARotation tells what became of spec.caRotation.

@@ -36,7 +36,8 @@ the cloud controller manager and the CSI drivers, which read it only when they s
 revokes the former credential. Both are valid until then, so nothing is interrupted.
 
 You can run it again: it continues a run that was killed. If the cluster does not answer,
-the former credential stays valid. With spec.credential.separate of the environment file,
+the former credential stays valid. It also replaces a credential that is lost: its Secret is
+gone, or Keystone refuses it. With spec.credential.separate of the environment file,
 the cluster gets two credentials with different access rules.`,
 		Example: `  slipway cluster rotate-credential shop
   slipway cluster rotate-credential shop --overlap 5m -o json`,

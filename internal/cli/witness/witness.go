@@ -231,6 +231,7 @@ func Scenes(ctx context.Context, p Place, all clusterapi.Clusters, cache *look.C
 		snapshot.Inside, snapshot.Unseen = themselves.Of(r.Namespace, r.Name)
 		snapshot.Unseen = append(snapshot.Unseen, clouds.Unseen(r.Namespace, r.Name)...)
 		scene := p.scene(r)
+		snapshot.Magnum = scene.UUID
 		scene.Snapshot = snapshot
 		scenes = append(scenes, scene)
 	}
