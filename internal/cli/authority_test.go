@@ -41,9 +41,7 @@ func behindTLS(t *testing.T, cloud *sandboxtest.Cloud) (authority []byte) {
 	t.Cleanup(server.Close)
 	text, err := os.ReadFile(cloud.CloudsYAML())
 	check(t, err)
-	file := filepath.Join(t.TempDir(), "clouds.yaml")
-	check(t, os.WriteFile(file, bytes.ReplaceAll(text, []byte(cloud.URL()), []byte(server.URL)), 0o600))
-	t.Setenv("OS_CLIENT_CONFIG_FILE", file)
+	addCloud(t, cloudName(t), bytes.ReplaceAll(text, []byte(cloud.URL()), []byte(server.URL)))
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
@@ -52,6 +50,7 @@ func behindTLS(t *testing.T, cloud *sandboxtest.Cloud) (authority []byte) {
 //
 // proves: F23
 func TestACloudOfAPrivateAuthority(t *testing.T) {
+	t.Parallel()
 	cloud, file := project(t)
 	authority := behindTLS(t, cloud)
 	code, _, said := run(t.Context(), "plan", "-f", file, "--skip-check", "bundle")

@@ -99,6 +99,7 @@ func withManagement(t *testing.T, file string, kubeconfig []byte) {
 }
 
 func TestClustersNeedAManagementCluster(t *testing.T) {
+	t.Parallel()
 	_, file := project(t)
 	upToTheSeed(t, file)
 	for _, args := range [][]string{{"list", "-f", file}, {"create", "shop", "--file", file}, {"delete", "shop", "-f", file}, {"kubeconfig", "shop", "-f", file}} {

@@ -69,6 +69,7 @@ func eventually(t *testing.T, get func(string) string, path, want string) (page 
 
 // TestTheConsoleShowsWhatCommandsPrint of an environment whose seed never answers.
 func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
+	t.Parallel()
 	_, file := project(t)
 	upToTheSeed(t, file)
 	get, end := openConsole(t, "-f", file)
@@ -142,6 +143,7 @@ func TestTheConsoleIsForThisMachineOnly(t *testing.T) {
 
 // TestTheOldNameOfTheConsoleLog says the new one.
 func TestTheOldNameOfTheConsoleLog(t *testing.T) {
+	t.Parallel()
 	_, file := project(t)
 	upToTheSeed(t, file)
 	code, now, stderr := run(t.Context(), "logs", "--console", "--lines", "5", "-f", file)

@@ -7,12 +7,10 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,23 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 	"github.com/slipway-sh/slipway/internal/ui"
-	"github.com/slipway-sh/slipway/stacks/engine/pulumi"
 )
-
-// TestMain lets the test's binary be the engine, as main does, and slipway itself
-// where a command starts others.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		streams := ui.SystemStreams()
-		os.Exit(int(Report(streams, Run(ctx, streams, os.Args[1:]))))
-	}
-	if filepath.Base(os.Args[0]) == pulumi.Name {
-		os.Exit(pulumi.Main(context.Background(), os.Args[1:], os.Environ()))
-	}
-	os.Exit(m.Run())
-}
 
 // data runs a command line and reads what it printed as JSON.
 func data[T any](t *testing.T, args ...string) (out T) {
@@ -81,9 +63,11 @@ func project(t *testing.T) (cloud *sandboxtest.Cloud, file string) {
 	if err := imagedata.Upload(t.Context(), client, image.ID, strings.NewReader("image")).ExtractErr(); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("OS_CLIENT_CONFIG_FILE", cloud.CloudsYAML())
+	clouds, err := os.ReadFile(cloud.CloudsYAML())
+	check(t, err)
+	addCloud(t, cloudName(t), clouds)
 	file = filepath.Join(t.TempDir(), "slipway.yaml")
-	text := "apiVersion: slipway.sh/v1alpha1\nkind: Environment\nmetadata: {name: prod}\nspec:\n  cloud: sandbox\n  seed: {image: debian}\n"
+	text := "apiVersion: slipway.sh/v1alpha1\nkind: Environment\nmetadata: {name: prod}\nspec:\n  cloud: " + cloudName(t) + "\n  seed: {image: debian}\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +135,7 @@ func upToTheSeed(t *testing.T, file string) (said string) {
 // proves: S-04
 // proves: S-76
 func TestAnEnvironmentByCommands(t *testing.T) {
+	t.Parallel()
 	cloud, file := project(t)
 	foreign, err := networks.Create(t.Context(), cloud.Member.Network(t), networks.CreateOpts{Name: "prod-lookalike"}).Extract()
 	if err != nil {
@@ -207,6 +192,7 @@ func TestAnEnvironmentByCommands(t *testing.T) {
 }
 
 func TestStateByCommands(t *testing.T) {
+	t.Parallel()
 	_, file := project(t)
 	upToTheSeed(t, file)
 	_, exported, _ := run(t.Context(), "state", "export", "-f", file)
@@ -238,6 +224,7 @@ func TestStateByCommands(t *testing.T) {
 
 // proves: F35
 func TestATimeoutNamesWhatBlocksAndLeavesAStateToGoOnFrom(t *testing.T) {
+	t.Parallel()
 	_, file := project(t)
 	upToTheSeed(t, file)
 	before := data[statusData](t, "status", "-f", file, "-o", "json")

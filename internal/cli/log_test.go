@@ -22,6 +22,7 @@ type logData struct {
 // TestTheLogOfAnEnvironment: runs that were interrupted, failed and went well, with the
 // digest of the file and what they changed; commands that only look are not in it.
 func TestTheLogOfAnEnvironment(t *testing.T) {
+	t.Parallel()
 	_, file := project(t)
 	if empty := data[logData](t, "log", "-f", file, "-o", "json"); len(empty.Runs) != 0 {
 		t.Errorf("before anything ran: %+v", empty)
@@ -48,7 +49,7 @@ func TestTheLogOfAnEnvironment(t *testing.T) {
 		{"slipway up --file=[" + file + "] ", runlog.Interrupted, fault.ExitInterrupted, "network: created"}} {
 		got := runs[i]
 		if !strings.HasPrefix(got.Command, want.command) || got.Outcome != want.outcome || got.Exit != int(want.exit) || !strings.Contains(strings.Join(got.Changed, "\n"), want.changed) ||
-			got.User == "" || got.PID != os.Getpid() || got.Cloud != "sandbox" || len(got.Files) != 1 || got.Files[0].SHA256 != hex.EncodeToString(sum[:]) || got.Ended.IsZero() {
+			got.User == "" || got.PID != os.Getpid() || got.Cloud != cloudName(t) || len(got.Files) != 1 || got.Files[0].SHA256 != hex.EncodeToString(sum[:]) || got.Ended.IsZero() {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}

@@ -56,6 +56,7 @@ func TestWrongUseOfChecksAndCertificates(t *testing.T) {
 
 // TestNobodyKnowsWhatLives without an environment, so nothing is an orphan.
 func TestNobodyKnowsWhatLives(t *testing.T) {
+	t.Parallel()
 	_, file := project(t)
 	if code, out, said := run(t.Context(), "sweep", "--delete", "--yes", "-f", file); code != fault.ExitFailure || out != "" || !strings.Contains(said, "nobody knows which clusters exist") {
 		t.Errorf("exit code %d\n%s%s", code, out, said)
@@ -68,6 +69,7 @@ type purgeData struct{ Project, Left []struct{ ID, Type string } }
 //
 // proves: S-78
 func TestPurge(t *testing.T) {
+	t.Parallel()
 	cloud, file := project(t)
 	network := cloud.Member.Network(t)
 	n, err := networks.Create(t.Context(), network, networks.CreateOpts{Name: "of somebody"}).Extract()
@@ -128,6 +130,7 @@ type orphanData struct {
 //
 // proves: S-70, S-77, S-79
 func TestOperationsOnAnEnvironment(t *testing.T) {
+	t.Parallel()
 	server := kubetest.Start(t)
 	var definitions [][]byte
 	for _, text := range addons.Definitions() {

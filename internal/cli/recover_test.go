@@ -16,9 +16,9 @@ import (
 // TestRecoverAsksTheCloud: as one thing after the other goes, the diagnosis of the same
 // environment changes; it never changes anything itself.
 func TestRecoverAsksTheCloud(t *testing.T) {
+	t.Parallel()
 	cloud, file := project(t)
 	compute := cloud.Member.Compute(t)
-	t.Setenv("SLIPWAY_AGE_KEY_FILE", "")
 	upToTheSeed(t, file)
 	diagnosed := func(when string, code fault.Exit, words ...string) {
 		t.Helper()

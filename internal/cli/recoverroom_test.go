@@ -33,6 +33,7 @@ import (
 // needs, recover says all of it, and leaves the cloud and the state as they are: also the port
 // of a lost machine, which it deletes otherwise.
 func TestARebuildWithoutRoomChangesNothing(t *testing.T) {
+	t.Parallel()
 	w := newLostWorld(t)
 	w.cores(3)
 	_, err := networks.Create(t.Context(), w.cloud.Member.Network(t), networks.CreateOpts{Name: "prod-seed"}).Extract()

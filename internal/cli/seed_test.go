@@ -14,6 +14,7 @@ import (
 // TestAShelvedSeedIsToldOf: what commands do without the seed, and that it is not
 // shelved while something depends on it.
 func TestAShelvedSeedIsToldOf(t *testing.T) {
+	t.Parallel()
 	cloud, file := project(t)
 	upToTheSeed(t, file)
 	if code, _, stderr := run(t.Context(), "seed", "shelve", "--yes", "-f", file); code != fault.ExitUsage || !strings.Contains(stderr, "spec.seed.role: it is permanent") {

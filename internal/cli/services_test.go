@@ -122,6 +122,7 @@ func gone(t *testing.T, cloud *sandboxtest.Cloud, service []string) (list []stri
 //
 // proves: S-73, S-74
 func TestWhatServicesLeftGoesByWhoseNetworkItIsOn(t *testing.T) {
+	t.Parallel()
 	cloud, file := project(t)
 	text, err := os.ReadFile(file)
 	check(t, err)

@@ -80,6 +80,7 @@ func (d volumesData) staying() (names []string) {
 
 // proves: F05
 func TestVolumesOfWorkloadsStayOrGoByPolicy(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		policy  string
 		cluster bool // servers of the environment's cluster are there
@@ -92,6 +93,7 @@ func TestVolumesOfWorkloadsStayOrGoByPolicy(t *testing.T) {
 		"delete, later":       {policy: "delete", want: "kept loose"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cloud, file := project(t)
 			text, err := os.ReadFile(file)
 			if err == nil {

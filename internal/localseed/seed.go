@@ -183,7 +183,7 @@ func (s Seed) await(ctx context.Context, kubeconfig string) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if hopeless.Over(vain.Refused(err)) {
+		if hopeless.Ends(err) {
 			return fault.New("kind cluster "+s.Name, err, "another cluster answers at its address: see kind get clusters, and delete it with kind delete cluster --name "+s.Name+"; then run the same command again")
 		}
 		s.Tell("waiting for Kubernetes on the local seed: " + err.Error())

@@ -203,7 +203,7 @@ func (u Unpause) watch(ctx context.Context, wave Wave, what string) error {
 				waiting = final.Error()
 			}
 		}
-		if hopeless.Over(vain.Refused(final)) {
+		if hopeless.Ends(final) {
 			return fault.New(what, fmt.Errorf("it cannot settle: %w", final), cmp.Or(fault.Remedy(final), "see why with slipway why")+"; then run the same command again")
 		}
 		switch age := time.Since(began); {

@@ -46,11 +46,31 @@ func Final(err error) error {
 	return final{err}
 }
 
+// certain is an error that no time changes.
+type certain struct{ error }
+
+func (c certain) Unwrap() error { return c.error }
+
+// Certain marks an error that no time changes, such as one in a text that was given. Final is
+// for causes that controllers were seen to report for a moment.
+func Certain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return certain{err}
+}
+
+// Ends notes the error of a try, and reports whether it ends the wait: at once if it is
+// certain, after Patience if it is refused.
+func (w *Watch) Ends(err error) bool {
+	return w.Over(Refused(err)) || errors.As(err, new(certain))
+}
+
 // Refused reports whether asking again does not help: who was asked refuses the login or
 // what it may do, or presents a certificate that is not trusted. What does not answer, is
 // overloaded or not there yet may come.
 func Refused(err error) bool {
-	if errors.As(err, new(final)) {
+	if errors.As(err, new(final)) || errors.As(err, new(certain)) {
 		return true
 	}
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || errors.As(err, new(*tls.CertificateVerificationError)) {

@@ -28,6 +28,40 @@ func TestAWaitIsOverWhenItsCauseLasts(t *testing.T) {
 	})
 }
 
+// TestHowSoonAnErrorEndsAWait: what no time changes ends it at once, what is refused after a
+// while, and what may pass never.
+func TestHowSoonAnErrorEndsAWait(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		err  error
+		want time.Duration // negative is never
+	}{
+		"certain":           {fmt.Errorf("asking: %w", Certain(errors.New("no kubeconfig"))), 0},
+		"refused":           {fmt.Errorf("asking: %w", Final(errors.New("no image"))), Patience},
+		"may pass":          {errors.New("connection refused"), -1},
+		"none":              {nil, -1},
+		"certainly nothing": {Certain(nil), -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var w Watch
+				began, have := time.Now(), time.Duration(-1)
+				for range 100 {
+					if w.Ends(test.err) {
+						have = time.Since(began)
+						break
+					}
+					time.Sleep(time.Second)
+				}
+				if have != test.want {
+					t.Errorf("it ends after %s, want %s", have, test.want)
+				}
+			})
+		})
+	}
+}
+
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	of := schema.GroupResource{Resource: "clusters"}
@@ -49,6 +83,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"cloud is down":        {status(503), false},
 		"cloud is busy":        {status(429), false},
 		"who made it knows it": {fmt.Errorf("waiting: %w", Final(errors.New("gone"))), true},
+		"no time changes it":   {fmt.Errorf("waiting: %w", Certain(errors.New("no kubeconfig"))), true},
 		"nothing is final":     {Final(nil), false},
 	} {
 		if got := Refused(test.err); got != test.want {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/remote"
+	"github.com/slipway-sh/slipway/internal/vain"
 )
 
 // Login is how the seed is reached.
@@ -72,11 +73,21 @@ func cluster(m Way, kubeconfig string) (*kube.Cluster, *rest.Config, error) {
 	return c, config, err
 }
 
-// Through returns the client configuration of a kubeconfig, with connections by the way.
-func Through(m Way, kubeconfig string) (*rest.Config, error) {
+// Config returns the client configuration of a kubeconfig. An error ends every wait: asking
+// again does not change the text.
+func Config(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(kubeconfig))
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		return nil, vain.Certain(fmt.Errorf("reading the kubeconfig: %w", err))
+	}
+	return config, nil
+}
+
+// Through returns the client configuration of a kubeconfig, with connections by the way.
+func Through(m Way, kubeconfig string) (*rest.Config, error) {
+	config, err := Config(kubeconfig)
+	if err != nil {
+		return nil, err
 	}
 	address, err := apiFor(m, config.Host)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-sh/slipway/internal/backup/record"
@@ -134,7 +133,7 @@ func (f *facts) itself(ctx context.Context, seed *target.Seed) error {
 
 // direct asks the management cluster without going through the seed.
 func (f *facts) direct(ctx context.Context, t *target.Target, seed *target.Seed) error {
-	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(seed.Management))
+	config, err := kubernetes.Config(seed.Management)
 	if err != nil {
 		return t.ErrShelved()
 	}

@@ -184,7 +184,7 @@ func problem(ctx context.Context, patience time.Duration, open opener) string {
 			return ""
 		}
 		last = err.Error()
-		if ctx.Err() != nil || time.Now().After(end) || hopeless.Over(vain.Refused(err)) {
+		if ctx.Err() != nil || time.Now().After(end) || hopeless.Ends(err) {
 			return last
 		}
 		select {

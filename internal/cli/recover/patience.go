@@ -38,7 +38,7 @@ func patiently(ctx context.Context, limit time.Duration, step *event.Step, do fu
 		if ctx.Err() != nil {
 			return errors.Join(context.Cause(ctx), err)
 		}
-		if hopeless.Over(vain.Refused(err)) {
+		if hopeless.Ends(err) {
 			return err
 		}
 		if time.Now().After(end) {

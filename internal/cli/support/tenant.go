@@ -8,7 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-sh/slipway/internal/cause"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
@@ -95,9 +94,9 @@ func (t tenant) kubernetes(ctx context.Context) (*kube.Cluster, error) {
 	if machine, err := t.c.w.Machine(); err == nil {
 		return kubernetes.Reach(machine, kubeconfig)
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(kubeconfig))
+	config, err := kubernetes.Config(kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		return nil, err
 	}
 	return kube.New(config)
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -54,17 +53,19 @@ func (s *Seed) Reach(ctx context.Context, kubeconfig string) (config *rest.Confi
 
 // reach is Reach, with the connection to the seed; nil if it is not needed.
 func (s *Seed) reach(ctx context.Context, kubeconfig string) (config *rest.Config, machine *remote.Machine, leave func(), err error) {
+	config, err = kubernetes.Config(kubeconfig)
+	if err != nil {
+		return nil, nil, nil, fault.New("management cluster", fmt.Errorf("its kubeconfig in the state cannot be used: %w", err), "import a former state with slipway state import")
+	}
 	if s.Local != "" {
-		config, err := direct(ctx, kubeconfig)
-		if err != nil {
+		if err := answers(ctx, config); err != nil {
 			return nil, nil, nil, fault.New("management cluster", fmt.Errorf("its API does not answer this machine: %w", err), "see its servers with slipway status; it has no seed to go through, so this machine must reach its address")
 		}
 		return config, nil, func() {}, nil
 	}
 	machine, noLogin := s.Login(ctx)
 	if noLogin != nil {
-		config, err := direct(ctx, kubeconfig)
-		if err != nil {
+		if answers(ctx, config) != nil {
 			return nil, nil, nil, fmt.Errorf("reaching the management cluster: %w", noLogin)
 		}
 		return config, nil, func() {}, nil
@@ -76,20 +77,16 @@ func (s *Seed) reach(ctx context.Context, kubeconfig string) (config *rest.Confi
 	return config, machine, func() { machine.Close() }, nil
 }
 
-// direct returns the client configuration of a kubeconfig whose server answers.
-func direct(ctx context.Context, kubeconfig string) (*rest.Config, error) {
-	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(kubeconfig))
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
+// answers asks a cluster without going through the seed.
+func answers(ctx context.Context, config *rest.Config) error {
 	cluster, err := kube.New(config)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, directTime)
 	defer cancel()
 	_, err = cluster.Typed.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
-	return config, err
+	return err
 }
 
 // WorkloadValues returns the environment's default values for workload clusters.

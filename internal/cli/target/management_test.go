@@ -2,9 +2,12 @@ package target
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/vain"
 	"github.com/slipway-sh/slipway/stacks/workload"
 )
 
@@ -22,5 +25,17 @@ func TestClustersDoNotShareAKubeconfig(t *testing.T) {
 	}
 	if path := ClusterKubeconfig(loaded, workload.Key{Namespace: "shop", Name: "shop"}); path != "/project/.slipway/clusters/shop.kubeconfig" {
 		t.Errorf("of shop it is %s", path)
+	}
+}
+
+// TestAKubeconfigThatCannotBeReadIsSaidAtOnce, before the seed is asked, which does not answer.
+func TestAKubeconfigThatCannotBeReadIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"none", "apiVersion: v1\nkind: Config\n"} {
+		_, _, err := (&Seed{Name: "demo-seed", Management: text}).OpenManagement(t.Context(), &config.Loaded{})
+		var w vain.Watch
+		if err == nil || !strings.Contains(err.Error(), "its kubeconfig in the state cannot be used: ") || fault.Remedy(err) == "" || !w.Ends(err) {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }

@@ -174,7 +174,7 @@ func (s *Seed) ready(ctx context.Context, step *event.Step, ask func(context.Con
 		if answers == answersInRow {
 			return nil
 		}
-		if hopeless.Over(vain.Refused(err)) {
+		if hopeless.Ends(err) {
 			return fault.New("seed "+s.Name, err, "run slipway up, which renews what the seed and the state know of each other")
 		}
 		select {

@@ -2,10 +2,8 @@ package target
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/clusterapi/within"
@@ -26,10 +24,7 @@ func Way(on *kube.Cluster, machine *remote.Machine) within.Way {
 			config, err := kubernetes.Through(machine, text)
 			return config, "the seed", err
 		}
-		config, err := clientcmd.RESTConfigFromKubeConfig([]byte(text))
-		if err != nil {
-			return nil, "", fmt.Errorf("reading the kubeconfig: %w", err)
-		}
-		return config, "this machine", nil
+		config, err := kubernetes.Config(text)
+		return config, "this machine", err
 	}
 }
