@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -51,7 +53,7 @@ func setup(mgr manager.Manager, clusters *target.Clusters, settles, lookAgain ti
 		return nil, fmt.Errorf("client of Clusters: %w", err)
 	}
 	r := &reconciler{mapper: mgr.GetRESTMapper(), metadata: client, live: mgr.GetAPIReader(), clusters: clusters, settles: settles, lookAgain: lookAgain, watches: map[key]*watch{}}
-	c, err := controller.NewTyped(Name, mgr, controller.TypedOptions[request]{Reconciler: r, MaxConcurrentReconciles: 8, SkipNameValidation: ptr.To(true)})
+	c, err := controller.NewTyped(Name, mgr, controller.TypedOptions[request]{Reconciler: r, MaxConcurrentReconciles: 8, SkipNameValidation: ptr.To(true), LogConstructor: named(mgr.GetLogger())})
 	if err != nil {
 		return nil, fmt.Errorf("creating the controller of serving certificates: %w", err)
 	}
@@ -59,4 +61,15 @@ func setup(mgr manager.Manager, clusters *target.Clusters, settles, lookAgain ti
 		return nil, fmt.Errorf("watching: %w", err)
 	}
 	return r, nil
+}
+
+// named puts into each line of the log what it is about.
+func named(to logr.Logger) func(*request) logr.Logger {
+	to = to.WithValues("controller", Name)
+	return func(q *request) logr.Logger {
+		if q == nil {
+			return to
+		}
+		return to.WithValues("cluster", types.NamespacedName(q.cluster).String(), "request", q.name)
+	}
 }

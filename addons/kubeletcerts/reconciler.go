@@ -43,8 +43,8 @@ const (
 
 type key types.NamespacedName
 
-// request is what is to be looked at: a certificate signing request of a cluster, a Cluster
-// if name is empty, and the kind Cluster if all is.
+// request is what is to be looked at: a certificate signing request of a cluster, its Cluster
+// without a name, and the kind Cluster if it is empty.
 type request struct {
 	cluster key
 	name    string

@@ -19,6 +19,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -133,9 +134,12 @@ func (s *site) define() {
 	if err := must(kube.New(s.config))(s.T).ApplyObjects(s.Context(), objects); err != nil {
 		s.Fatal(err)
 	}
-	s.until("Machines are served", func() bool {
+	s.until("Clusters and Machines are served", func() bool {
 		list, err := s.admin.Discovery().ServerResourcesForGroupVersion("cluster.x-k8s.io/v1beta2")
-		return err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "machines" })
+		served := func(name string) bool {
+			return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == name })
+		}
+		return err == nil && served("clusters") && served("machines")
 	})
 }
 
@@ -191,7 +195,9 @@ func (s *site) kubelet(node string) kubernetes.Interface {
 	requests := s.admin.CertificatesV1().CertificateSigningRequests()
 	csr = must(requests.Create(s.Context(), csr, metav1.CreateOptions{}))(s.T)
 	csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test"}}
-	must(requests.UpdateApproval(s.Context(), csr.Name, csr, metav1.UpdateOptions{}))(s.T)
+	if _, err := requests.UpdateApproval(s.Context(), csr.Name, csr, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) { // Kubernetes may have approved it itself
+		s.Fatal(err)
+	}
 	s.until("a credential of "+node, func() bool { csr = s.get(csr.Name); return len(csr.Status.Certificate) > 0 })
 	config := rest.AnonymousClientConfig(s.config)
 	config.CertData = csr.Status.Certificate
