@@ -68,5 +68,5 @@ func realVariables() []string {
 // realFolders are those whose tests `make e2e` runs with them, in one go; test/e2e has a line
 // of its own.
 func realFolders() []string {
-	return []string{"addons", "images", "internal", "stacks", "test/adopting", "test/devcloud/capo", "test/moving"}
+	return []string{"addons", "images", "internal", "stacks", "test/adopting", "test/devcloud/capo", "test/lostcredential", "test/moving"}
 }
