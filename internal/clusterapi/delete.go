@@ -23,7 +23,7 @@ func Delete(ctx context.Context, client dynamic.Interface, namespace, name strin
 	if err != nil {
 		return fmt.Errorf("encoding annotations: %w", err)
 	}
-	err = insist(ctx, func() error {
+	err = judged(ctx, func(ctx context.Context) error {
 		_, err := client.Resource(openStackClusters).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "slipway"})
 		return err
 	})
@@ -31,7 +31,7 @@ func Delete(ctx context.Context, client dynamic.Interface, namespace, name strin
 		return fmt.Errorf("annotating OpenStackCluster %s: %w", name, err)
 	}
 	foreground := metav1.DeletePropagationForeground
-	err = insist(ctx, func() error {
+	err = judged(ctx, func(ctx context.Context) error {
 		return client.Resource(clusters).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &foreground})
 	})
 	if apierrors.IsNotFound(err) {
@@ -48,24 +48,12 @@ func Delete(ctx context.Context, client dynamic.Interface, namespace, name strin
 // a server group from becoming ready does not keep it from being deleted.
 func stuck(p Part) bool { return p.Hopeless && p.Kind != "Machine" && p.Kind != "ServerGroup" }
 
-const (
-	// webhookPatience is how long a webhook of Cluster API may be away: an upgrade, or the loss
-	// of a node, starts its controller elsewhere within two minutes.
-	webhookPatience = 2 * time.Minute
-	webhookPause    = time.Second
-)
+// webhookPatience is how long a webhook of Cluster API may be away: an upgrade, or the loss
+// of a node, starts its controller elsewhere within two minutes.
+const webhookPatience = 2 * time.Minute
 
-// insist repeats a request while a webhook that must judge it is away.
-func insist(ctx context.Context, ask func() error) error {
-	for end := time.Now().Add(webhookPatience); ; {
-		err := ask()
-		if !kube.WebhookAway(err) || time.Now().After(end) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-time.After(webhookPause):
-		}
-	}
+// judged repeats a request while a webhook that must judge it is away.
+func judged(ctx context.Context, ask func(context.Context) error) error {
+	end := time.Now().Add(webhookPatience)
+	return kube.Insist(ctx, func(err error) bool { return kube.WebhookAway(err) && !time.Now().After(end) }, nil, ask)
 }

@@ -39,7 +39,7 @@ func TestADeletionOutlastsAControllerThatStarts(t *testing.T) {
 				ctx, stop := context.WithTimeoutCause(t.Context(), c.limit, ended)
 				defer stop()
 				asked := 0
-				err := insist(ctx, func() error { asked++; return c.answers(asked) })
+				err := judged(ctx, func(context.Context) error { asked++; return c.answers(asked) })
 				if !errors.Is(err, c.want) || asked != c.asked {
 					t.Errorf("%v after %d times", err, asked)
 				}

@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/clusterctl"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/component"
+	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/kube/retry"
 )
 
@@ -153,27 +154,12 @@ func installClusterAPI(ctx context.Context, machine Way, from *bundle.Folder, in
 	defer remove()
 	installation := clusterctl.Installation{Bundle: from, Cluster: onSeed, Kubeconfig: path, Settings: settings, TrustBundle: in.TrustBundle, Environment: in.Environment,
 		Progress: tell}
-	if err := insist(ctx, installation.Run, installation.Progress); err != nil {
+	// Control planes of the cluster may still join.
+	if err := kube.Insist(ctx, retry.Helps, func(err error) { tell("retrying: " + err.Error()) }, installation.Run); err != nil {
 		return err
 	}
 	tell("waiting for the webhooks")
 	return installation.Answering(ctx)
-}
-
-// insist retries an operation while control planes of the cluster still join, and reports
-// why.
-func insist(ctx context.Context, do func(context.Context) error, tell func(string)) error {
-	for {
-		err := do(ctx)
-		if err == nil || !retry.Helps(err) || ctx.Err() != nil {
-			return err
-		}
-		tell("retrying: " + err.Error())
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
-	}
 }
 
 // local writes a kubeconfig file, mode 0600, that connects through the machine until ctx

@@ -1,0 +1,50 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/kube/retry"
+)
+
+// TestARequestIsRepeatedWhileControlPlanesJoin: what an API server says meanwhile is asked
+// again; what stays wrong, and what nobody waits for any more, ends it.
+func TestARequestIsRepeatedWhileControlPlanesJoin(t *testing.T) {
+	t.Parallel()
+	joining, refused, ended := errors.New("etcdserver: leader changed"), errors.New("forbidden"), errors.New("out of time")
+	for name, test := range map[string]struct {
+		answers     []error
+		times, told int
+		want        []error
+	}{
+		"at once":          {[]error{nil}, 1, 0, nil},
+		"after two":        {[]error{joining, joining, nil}, 3, 2, nil},
+		"refused":          {[]error{refused, nil}, 1, 0, []error{refused}},
+		"refused later":    {[]error{joining, refused, nil}, 2, 1, []error{refused}},
+		"for ever joining": {[]error{joining}, 10, 10, []error{ended, joining}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeoutCause(t.Context(), 9500*time.Millisecond, ended)
+				defer cancel()
+				times, told := 0, 0
+				err := Insist(ctx, retry.Helps, func(error) { told++ }, func(context.Context) error {
+					times++
+					return test.answers[min(times, len(test.answers))-1]
+				})
+				for _, want := range test.want {
+					if !errors.Is(err, want) {
+						t.Errorf("%v is not %v", err, want)
+					}
+				}
+				if (err == nil) != (test.want == nil) || times != test.times || told != test.told {
+					t.Errorf("%v after %d times, told %d times", err, times, told)
+				}
+			})
+		})
+	}
+}
