@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ func child(streams ui.Streams) run {
 		}
 		cmd := exec.CommandContext(ctx, program, args...)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, streams.Out, streams.Err
+		cmd.Env = ownCloud(os.Environ())
 		cmd.SysProcAttr = process.Bound(true)
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		cmd.WaitDelay = endTime
@@ -52,4 +54,10 @@ func child(streams ui.Streams) run {
 		}
 		return err
 	}
+}
+
+// ownCloud leaves out of an environment what selects a cloud: the folder has the clouds.yaml of
+// the demo's sandbox, and a shell of somebody who uses OpenStack names another one.
+func ownCloud(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool { return strings.HasPrefix(variable, "OS_") })
 }

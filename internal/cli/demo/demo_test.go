@@ -218,3 +218,12 @@ func TestAChildThatFails(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestADemoHasItsOwnCloud in a shell that selects another one.
+func TestADemoHasItsOwnCloud(t *testing.T) {
+	t.Parallel()
+	shell := []string{"HOME=/root", "OS_CLOUD=work", "OS_CLIENT_CONFIG_FILE=/etc/openstack/clouds.yaml", "OS_AUTH_URL=https://keystone.example.org", "PATH=/bin"}
+	if got := ownCloud(shell); !slices.Equal(got, []string{"HOME=/root", "PATH=/bin"}) || len(shell) != 5 {
+		t.Errorf("its commands have %q", got)
+	}
+}
