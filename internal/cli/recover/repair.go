@@ -240,7 +240,9 @@ func (r *rebuild) whole(ctx context.Context, step *event.Step) (string, error) {
 	}
 	defer leave()
 	wanted := r.t.Environment.Spec.ManagementCluster.ControlPlane.Count
-	done := func(report clusterapi.Report) bool { return report.Complete() && report.ControlPlane == clusterapi.Count{Ready: wanted, Wanted: wanted} }
+	done := func(report clusterapi.Report) bool {
+		return report.Complete() && report.ControlPlane == clusterapi.Count{Ready: wanted, Wanted: wanted}
+	}
 	report, err := clusterapi.Await(ctx, on.Dynamic, stacks.ManagementNamespace, r.t.Name(), done, func(report clusterapi.Report) { step.Wait(report.Progress()) })
 	if err != nil {
 		return "", err
