@@ -101,7 +101,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	r := result{}
 	err = ui.Step(o.progress, streams, "versions", "looking for newer versions", func(*event.Step) (string, error) {
 		r.Proposal, err = proposal.Choose(ctx, pins, registry{trust, upstream.Options{Keychain: authn.DefaultKeychain}})
-		return fmt.Sprintf("%d pins, %d with a newer version", len(pins), len(r.Changes)), err
+		return fmt.Sprintf("%d of %d pins have a newer version", len(r.Changes), len(pins)), err
 	})
 	if err != nil {
 		return err
