@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	magnum "github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
@@ -67,7 +68,16 @@ func (c *call) makeNamespace() error {
 	return nil
 }
 
+// deleteInstance judges anew when the instance has changed in between: the worker writes to it
+// also right after an operation has ended, and an operation that has begun is found then.
 func deleteInstance(c *call) error {
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, c.deleteIdle); err != nil {
+		return err
+	}
+	return c.empty(http.StatusNoContent, "")
+}
+
+func (c *call) deleteIdle() error {
 	i, err := c.instance()
 	if err != nil {
 		return err
@@ -87,7 +97,7 @@ func deleteInstance(c *call) error {
 	if err != nil {
 		return fmt.Errorf("deleting instance: %w", err)
 	}
-	return c.empty(http.StatusNoContent, "")
+	return nil
 }
 
 // busy says whether the instance's next operation is there: it has not ended.
