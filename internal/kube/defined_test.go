@@ -63,7 +63,14 @@ func TestAnObjectWaitsForItsDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, later := range map[string]time.Duration{"never": 0, "meanwhile": 300 * time.Millisecond} {
+	waitsForKind(t, func(ctx context.Context, c *Cluster) error { return c.ApplyEach(ctx, objects, func() {}) }, "Thing custom", `no matches for kind "Thing"`)
+}
+
+// waitsForKind does something on an API server that serves the kind it needs later, which
+// must work then and not before, or never, whose error must have some words.
+func waitsForKind(t *testing.T, do func(context.Context, *Cluster) error, never ...string) {
+	t.Helper()
+	for name, later := range map[string]time.Duration{"never": 0, "meanwhile": 700 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var defined atomic.Bool
@@ -75,12 +82,14 @@ func TestAnObjectWaitsForItsDefinition(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeoutCause(t.Context(), limit, errors.New("not in time"))
 			defer cancel()
-			err := c.ApplyEach(ctx, objects, func() {})
-			switch {
-			case later > 0 && err != nil:
-				t.Errorf("defined meanwhile: %v", err)
-			case later == 0 && (err == nil || !strings.Contains(err.Error(), "Thing custom") || !strings.Contains(err.Error(), `no matches for kind "Thing"`)):
-				t.Errorf("never defined: %v", err)
+			err := do(ctx, c)
+			if later > 0 && (err != nil || !defined.Load()) || later == 0 && err == nil {
+				t.Fatalf("%v, with the kind served: %t", err, defined.Load())
+			}
+			for _, words := range never {
+				if later == 0 && !strings.Contains(err.Error(), words) {
+					t.Errorf("%v; wanted %q", err, words)
+				}
 			}
 		})
 	}
@@ -95,25 +104,8 @@ const things = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefini
 // it serves it.
 func TestADefinitionIsWaitedForUntilItIsServed(t *testing.T) {
 	t.Parallel()
-	for name, later := range map[string]time.Duration{"never": 0, "meanwhile": 700 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var defined atomic.Bool
-			c := definer(t, &defined)
-			limit := time.Second
-			if later > 0 {
-				limit = time.Minute
-				time.AfterFunc(later, func() { defined.Store(true) })
-			}
-			ctx, cancel := context.WithTimeoutCause(t.Context(), limit, errors.New("not in time"))
-			defer cancel()
-			err := c.Define(ctx, map[string][]byte{"things.yaml": []byte(things)})
-			switch {
-			case later > 0 && (err != nil || !defined.Load()):
-				t.Errorf("served meanwhile: %v, with the kind served: %t", err, defined.Load())
-			case later == 0 && (err == nil || !strings.Contains(err.Error(), "example.org/v1 Thing is not served: not in time")):
-				t.Errorf("never served: %v", err)
-			}
-		})
-	}
+	waitsForKind(t, func(ctx context.Context, c *Cluster) error {
+		return c.Define(ctx, map[string][]byte{"things.yaml": []byte(things)})
+	},
+		"example.org/v1 Thing is not served: not in time")
 }

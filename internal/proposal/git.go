@@ -41,17 +41,23 @@ func OpenGit(ctx context.Context, dir string, env []string) (*Git, error) {
 
 // run runs git, and returns what it printed, without the last newline.
 func (g *Git) run(ctx context.Context, stdin []byte, args ...string) (string, error) {
+	out, err := g.output(ctx, stdin, args...)
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+// output runs git, and returns what it printed as it is.
+func (g *Git) output(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, g.program, append([]string{"-C", g.dir}, args...)...)
 	cmd.Env, cmd.Stdin = g.env, bytes.NewReader(stdin)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.String()))
+		return nil, fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.String()))
 	}
-	return strings.TrimSuffix(out.String(), "\n"), nil
+	return out.Bytes(), nil
 }
 
 // Head is the commit that is checked out.
@@ -84,7 +90,7 @@ func (g *Git) Each(ctx context.Context, commit string, words []string, do func(f
 		if len(size) > len(fmt.Sprint(maxFile)) {
 			continue
 		}
-		text, err := g.read(ctx, name)
+		text, err := g.output(ctx, nil, "cat-file", "blob", name)
 		if err != nil {
 			return err
 		}
@@ -92,20 +98,6 @@ func (g *Git) Each(ctx context.Context, commit string, words []string, do func(f
 		do(file, text)
 	}
 	return nil
-}
-
-// read returns a blob as it is.
-func (g *Git) read(ctx context.Context, name string) ([]byte, error) {
-	text, err := g.run(ctx, nil, "cat-file", "blob", name)
-	if err != nil {
-		return nil, err
-	}
-	// run took a newline away, if there was one.
-	size, err := g.run(ctx, nil, "cat-file", "-s", name)
-	if err == nil && size != fmt.Sprint(len(text)) {
-		text += "\n"
-	}
-	return []byte(text), err
 }
 
 // Branch makes a branch with one commit after another one, in which files have other texts. A
