@@ -2,10 +2,12 @@ package cause
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
@@ -228,7 +230,7 @@ func TestRulesAreWhole(t *testing.T) {
 	}
 }
 
-// TestAThousandClusters are explained in seconds.
+// TestAThousandClusters are explained in seconds of a processor, whatever else it does.
 func TestAThousandClusters(t *testing.T) {
 	t.Parallel()
 	text := base
@@ -239,17 +241,29 @@ func TestAThousandClusters(t *testing.T) {
 	for i := range 5000 {
 		cloud.Servers = append(cloud.Servers, Server{ID: fmt.Sprint(i), Name: fmt.Sprint("s", i), Status: "ACTIVE"})
 	}
-	began := time.Now()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began := worked(t)
 	for range 1000 {
 		if a := Explain(Snapshot{Objects: objects, Cloud: cloud, Now: now}); len(a.Findings) != 5 {
 			t.Fatalf("found %s", reasons(a))
 		}
 	}
-	if took := time.Since(began); took > 20*time.Second {
+	if took := worked(t) - began; took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	} else {
 		t.Log(took)
 	}
+}
+
+// worked is how long this thread has had a processor.
+func worked(t *testing.T) time.Duration {
+	t.Helper()
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // TestWhatPlacementSaysIsEvidence for servers of its shape.

@@ -1,7 +1,10 @@
 package cause
 
 import (
+	"cmp"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,24 +26,55 @@ func repairRules() []Rule {
 	return []Rule{{ID: "repair-held-back", Layer: "Cluster API", Ending: Outside, Meaning: "A machine health check replaces no machine, because more of them are not well than it may replace at a time.",
 		Fix:   "fix the cause that the machines have in common; if they are not to come back, delete them one by one with kubectl delete machine, or raise maxUnhealthy of the health check",
 		words: regexp.MustCompile(`Remediation is not allowed, the number of not started or unhealthy machines`),
-		// While machines are made, they are not well, and the check has nothing to replace.
 		not: func(v *scene, c complaint, _ string) bool {
-			return len(v.sickOf(find(v.Objects["MachineHealthCheck"], c.object.Name))) == 0
+			check := find(v.Objects["MachineHealthCheck"], c.object.Name)
+			sick := len(v.sickOf(check))
+			return sick == 0 || unstarted(check) > int64(sick)
+		},
+		adds: func(v *scene, c complaint) string {
+			return v.sickness(find(v.Objects["MachineHealthCheck"], c.object.Name))
 		}}}
 }
 
-// sickOf are the machines that a health check looks after and that it calls unhealthy.
-func (v *scene) sickOf(check *unstructured.Unstructured) []*unstructured.Unstructured {
-	var sick []*unstructured.Unstructured
+// unhealthy is the condition of a machine that its health check calls unhealthy while it is False.
+const unhealthy = "HealthCheckSucceeded"
+
+// sickOf are the machines that a health check looks after and that it calls unhealthy, each with
+// that condition.
+func (v *scene) sickOf(check *unstructured.Unstructured) map[string]Condition {
+	sick := map[string]Condition{}
 	for _, m := range v.Objects["Machine"] {
 		for _, c := range Conditions(m) {
-			if watches(check, m) && c.Type == "HealthCheckSucceeded" && c.Status == "False" {
-				sick = append(sick, m)
+			if watches(check, m) && c.Type == unhealthy && c.Status == "False" {
+				sick[m.GetName()] = c
 				break
 			}
 		}
 	}
 	return sick
+}
+
+// sickness names the machines that a health check calls unhealthy, with why.
+func (v *scene) sickness(check *unstructured.Unstructured) string {
+	sick := v.sickOf(check)
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(sick)) {
+		why := strings.TrimPrefix(strings.Join(strings.Fields(sick[name].Message), " "), "Health check failed: * ")
+		text.WriteString("; Machine " + name + ": " + cmp.Or(why, sick[name].Reason))
+	}
+	return text.String()
+}
+
+// unstarted is how many machines a health check does not count as well. While machines start
+// these are more than it calls unhealthy, and the check holds back because of them: it replaces
+// the unhealthy ones when the others are well. What keeps those from starting is a cause of its own.
+func unstarted(check *unstructured.Unstructured) int64 {
+	if check == nil {
+		return 0
+	}
+	expected, _, _ := unstructured.NestedInt64(check.Object, "status", "expectedMachines")
+	healthy, _, _ := unstructured.NestedInt64(check.Object, "status", "currentHealthy")
+	return expected - healthy
 }
 
 // watches reports whether a health check looks after a machine.
@@ -94,7 +128,7 @@ func (v *scene) repairs(machine *unstructured.Unstructured) bool {
 	watched := false
 	for _, c := range Conditions(machine) {
 		switch {
-		case c.Type == "HealthCheckSucceeded":
+		case c.Type == unhealthy:
 			watched = true
 		case c.Type == "OwnerRemediated" && c.Status == "False" && c.Reason == "CannotBeRemediated":
 			return false

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,10 @@ func TestAHealthCheckRepairs(t *testing.T) {
 		return "---\nkind: MachineHealthCheck\nmetadata: {name: check, namespace: prod}\nspec: {selector: {matchLabels: {group: " + group + "}}}\n" +
 			`status: {conditions: [{type: RemediationAllowed, status: "` + allowed + `", reason: TooManyUnhealthy, message: "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy (total: 3, unhealthy: 2, maxUnhealthy: 1)", lastTransitionTime: "2026-01-02T09:00:00Z"}]}` + "\n"
 	}
+	const sick = `{type: HealthCheckSucceeded, status: "False", reason: NodeDeleted, message: "Health check failed:\n  * Node w has been deleted"}`
+	counted := func(check string, expected, healthy int) string {
+		return strings.Replace(check, "status: {", fmt.Sprintf("status: {expectedMachines: %d, currentHealthy: %d, ", expected, healthy), 1)
+	}
 	leaving := func(text string) string {
 		return strings.Replace(text, "labels:", `deletionTimestamp: "2026-01-02T09:30:00Z", labels:`, 1)
 	}
@@ -44,6 +49,8 @@ func TestAHealthCheckRepairs(t *testing.T) {
 		"a server, watched by a check that may act":      {machine(given, checked) + held("w", "True"), &Cloud{At: now}, "server-deleted server w", Passing, false},
 		"a server, and a check of others is held back":   {machine(given, checked) + held("other", "False"), &Cloud{At: now}, "server-deleted server w", Passing, false},
 		"a check that is held back":                      {machine(given, strings.Replace(checked, "True", "False", 1)) + held("w", "False"), &Cloud{At: now}, "repair-held-back MachineHealthCheck check", Outside, true},
+		"a check that is held back by one that starts":   {machine(given, sick) + counted(held("w", "False"), 3, 1), &Cloud{At: now}, "", "", false},
+		"a check that is held back by all that are sick": {machine(given, sick) + counted(held("w", "False"), 3, 2), &Cloud{At: now}, "repair-held-back MachineHealthCheck check", Outside, true},
 		"a check that is held back while all is well":    {base + held("w", "False")[4:], &Cloud{At: now}, "", "", false},
 		"what no check sees": {machine(`{conditions: [{type: InstanceReady, status: "False", severity: Error, reason: InstanceCreateFailed, message: "Invalid key_name provided.", lastTransitionTime: "2026-01-02T09:00:00Z"}]}`, checked), nil,
 			"key-pair-missing OpenStackServer w", Outside, true},
@@ -60,6 +67,30 @@ func TestAHealthCheckRepairs(t *testing.T) {
 			t.Errorf("%s: %q, %s, needs help %t", name, got, ending, help)
 		}
 	}
+}
+
+// TestARepairThatIsHeldBackNamesTheMachines that the check would replace, with why.
+func TestARepairThatIsHeldBackNamesTheMachines(t *testing.T) {
+	t.Parallel()
+	const objects = `
+kind: Machine
+metadata: {name: w, namespace: prod, labels: {group: w}}
+status: {conditions: [{type: HealthCheckSucceeded, status: "False", reason: NodeDeleted, message: "Health check failed:\n  * Node w has been deleted"}]}
+---
+kind: MachineHealthCheck
+metadata: {name: check, namespace: prod}
+spec: {selector: {matchLabels: {group: w}}}
+status: {conditions: [{type: RemediationAllowed, status: "False", reason: TooManyUnhealthy, message: "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy (total: 1, unhealthy: 1, maxUnhealthy: 0)", lastTransitionTime: "2026-01-02T09:00:00Z"}]}
+`
+	for _, f := range Explain(Snapshot{Objects: read(t, objects), Now: now}).Findings {
+		if f.Reason == "repair-held-back" {
+			if !strings.HasSuffix(f.Cause, "maxUnhealthy: 0); Machine w: Node w has been deleted") {
+				t.Errorf("the cause: %s", f.Cause)
+			}
+			return
+		}
+	}
+	t.Error("it is no cause")
 }
 
 // TestTheLifeInsideAClusterThatGoes: etcd and the API end with the last machine, which is

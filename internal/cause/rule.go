@@ -40,6 +40,8 @@ type Rule struct {
 	of func(v *scene, c complaint) string
 	// not takes a match back, for words that the cloud contradicts now.
 	not func(v *scene, c complaint, object string) bool
+	// adds is what the words leave out, such as which machines; nil adds nothing.
+	adds func(v *scene, c complaint) string
 }
 
 // hit is one occurrence of a rule.
@@ -124,6 +126,9 @@ func (v *scene) hear(found []Finding) []Finding {
 		f := v.finding(r, hit{object: v.under(c.object, object), cause: Plain(c.message), since: c.since, source: speaker(c.object.Kind), final: c.final})
 		if f.words = c.text(); c.message == "" {
 			f.Cause = r.Meaning
+		}
+		if r.adds != nil {
+			f.Cause += r.adds(v, c)
 		}
 		f.Evidence = []string{c.object.String() + " " + c.kind + ": " + c.text()}
 		found = append(found, f)
