@@ -104,7 +104,7 @@ func TestManagementCluster(t *testing.T) {
 // cluster whose credentials are rotated, moves onto itself, and looks after itself while the
 // seed is shelved. The tenant's cluster is rotated, resized and given another group of nodes.
 //
-// proves: F41, S-20, S-27, S-65, S-70, S-72, S-79, M-F6, M-X19
+// proves: F41, S-18, S-20, S-27, S-65, S-70, S-72, S-79, M-F6, M-X19
 func TestManagementClusterAtLength(t *testing.T) {
 	if os.Getenv("SLIPWAY_PROOFS") == "" {
 		t.Skip("TestManagementCluster is the short life: set SLIPWAY_PROOFS=1")
@@ -185,7 +185,14 @@ func (p *project) tell() {
 		return
 	}
 	var said strings.Builder
+	// A run that failed half-way may have left none.
+	for _, name := range []string{"management", "seed"} {
+		if out, err := p.command("kubeconfig", "--cluster", name, "--output", filepath.Join(p.folder, ".slipway", name+".kubeconfig")).CombinedOutput(); err != nil {
+			fmt.Fprintf(&said, "slipway kubeconfig --cluster %s: %v\n%s\n", name, err, out)
+		}
+	}
 	for _, question := range [][]string{
+		{"get", "machines,machinehealthchecks", "--all-namespaces", "-o", "jsonpath={range .items[*]}{.kind} {.metadata.name} {.status}{\"\\n\"}{end}"},
 		{"get", "pods", "--all-namespaces", "-o", "wide"},
 		{"get", "events", "--all-namespaces", "--sort-by", ".lastTimestamp", "--field-selector", "type=Warning"},
 		{"get", "clusters.magnum.slipway.sh,nodegroups.magnum.slipway.sh", "--all-namespaces", "-o", "jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.generation} {.status}{\"\\n\"}{end}"},
