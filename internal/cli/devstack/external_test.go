@@ -6,10 +6,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-sh/slipway/internal/kube"
 )
@@ -36,5 +43,63 @@ func TestOnlyPodsOfThisHostAreLetIn(t *testing.T) {
 	}
 	if want := "iptables -w -t nat -I POSTROUTING -s 10.244.0.0/24 ! -d 10.244.0.0/24 -m comment --comment slipway-devstack -j MASQUERADE"; !slices.Contains(added, want) {
 		t.Errorf("no %s in\n%s", want, text)
+	}
+}
+
+// object is one of a cluster of somebody else; by is the program that wrote it.
+func object(kind, version, namespace, name, by string, labels map[string]string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{}}}
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	o.SetLabels(labels)
+	o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: by, Operation: metav1.ManagedFieldsOperationUpdate}})
+	return o
+}
+
+// external is a cluster of somebody else, with what the plugin brought, what was there, and
+// what magnum-capi-helm has on it.
+func external() *dynamicfake.FakeDynamicClient {
+	project := map[string]string{"magnum.openstack.org/project-id": "p"}
+	kinds := map[schema.GroupVersionResource]string{{Version: "v1", Resource: "namespaces"}: "NamespaceList", {Version: "v1", Resource: "secrets"}: "SecretList",
+		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}: "CustomResourceDefinitionList"}
+	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds,
+		object("Namespace", "v1", "", "default", "kube-apiserver", nil),
+		object("Namespace", "v1", "", "magnum-ours", "slipway", project),
+		object("Namespace", "v1", "", "magnum-theirs", "python-requests", project),
+		object("Secret", "v1", "default", "slipway-devstack-cloud", "slipway", nil),
+		object("Secret", "v1", "default", "theirs", "slipway", nil),
+		object("CustomResourceDefinition", "apiextensions.k8s.io/v1", "", "clusters.magnum.slipway.sh", "slipway", map[string]string{madeLabel: "made"}),
+		object("CustomResourceDefinition", "apiextensions.k8s.io/v1", "", "manifests.addons.stackhpc.com", "slipway", nil))
+}
+
+// TestUnstackTakesBackWhatItBrought and nothing else; definitions are the last, because a
+// namespace is not deleted while something of an unknown kind may be in it.
+func TestUnstackTakesBackWhatItBrought(t *testing.T) {
+	t.Parallel()
+	client := external()
+	if err := removeBrought(t.Context(), client, time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := deletions(client), []string{"magnum-ours", "slipway-devstack-cloud", "clusters.magnum.slipway.sh"}; !slices.Equal(got, want) {
+		t.Errorf("deleted %q, want %q", got, want)
+	}
+}
+
+// TestWhatStaysOfThePluginIsNamed, and an API that refuses.
+func TestWhatStaysOfThePluginIsNamed(t *testing.T) {
+	t.Parallel()
+	stuck := external()
+	stuck.PrependReactor("delete", "namespaces", func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := removeBrought(ctx, stuck, time.Millisecond); err == nil || !strings.Contains(err.Error(), "still there: Namespace magnum-ours") {
+		t.Errorf("a namespace that stays: %v", err)
+	}
+	refused := external()
+	refused.PrependReactor("delete", "secrets", func(ktesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, cloudSecret, errors.New("not yours"))
+	})
+	if err := removeBrought(t.Context(), refused, time.Millisecond); err == nil || !strings.Contains(err.Error(), "deleting Secret default/slipway-devstack-cloud") {
+		t.Errorf("a Secret that may not be deleted: %v", err)
 	}
 }

@@ -124,8 +124,12 @@ func install(ctx context.Context, s devstack.Settings, sink event.Sink) (err err
 		return err
 	}
 	maps.Copy(definitions, v1alpha1.Definitions())
+	apply := on.Apply
+	if s.Mode == devstack.External {
+		apply = func(ctx context.Context, text []byte) error { return define(ctx, on, text) }
+	}
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
-		if err := on.Apply(ctx, definitions[name]); err != nil {
+		if err := apply(ctx, definitions[name]); err != nil {
 			return err
 		}
 	}

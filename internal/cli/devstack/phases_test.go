@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -76,6 +77,7 @@ func TestPhasesOnACloud(t *testing.T) {
 	w.cluster()
 	w.phases("unstack")
 	w.none()
+	w.withdrawn()
 	if n := w.held(); n != 0 {
 		t.Errorf("%d application credentials are left", n)
 	}
@@ -172,6 +174,9 @@ func (w *world) clusters(group, version string) int {
 	client, err := dynamic.NewForConfig(config)
 	w.must(err)
 	list, err := client.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: "clusters"}).List(w.t.Context(), metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return 0 // unstack took the kind away
+	}
 	w.must(err)
 	return len(list.Items)
 }
@@ -238,6 +243,32 @@ func (w *world) none() {
 	w.t.Helper()
 	if outer, inner := w.clusters("magnum.slipway.sh", "v1alpha1"), w.clusters("cluster.x-k8s.io", "v1beta2"); outer+inner > 0 {
 		w.t.Errorf("left %d and %d clusters\n%s", outer, inner, w.logs())
+	}
+}
+
+// withdrawn checks that nothing of the plugin is on a cluster of somebody else, and that its
+// Cluster API is.
+func (w *world) withdrawn() {
+	w.t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", w.kubeconfig)
+	w.must(err)
+	client, err := dynamic.NewForConfig(config)
+	w.must(err)
+	var there []string
+	for _, kind := range []schema.GroupVersionResource{{Version: "v1", Resource: "namespaces"}, {Version: "v1", Resource: "secrets"}, {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}} {
+		list, err := client.Resource(kind).List(w.t.Context(), metav1.ListOptions{})
+		w.must(err)
+		for _, o := range list.Items {
+			there = append(there, o.GetName())
+		}
+	}
+	for _, name := range there {
+		if strings.HasPrefix(name, "magnum-") || strings.HasSuffix(name, ".magnum.slipway.sh") || strings.HasSuffix(name, ".addons.stackhpc.com") || name == "slipway-devstack-cloud" {
+			w.t.Errorf("unstack left %s", name)
+		}
+	}
+	if !slices.Contains(there, "clusters.cluster.x-k8s.io") {
+		w.t.Error("unstack took Cluster API away")
 	}
 }
 

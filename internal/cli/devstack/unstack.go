@@ -38,13 +38,19 @@ func newUnstack(streams ui.Streams) *cobra.Command {
 		`Deletes all clusters of the management cluster while OpenStack still runs, and waits until
 they are gone. What is left after --timeout is listed, with exit code 5. Then the
 VIM of the management cluster is taken out of Tacker, if there is one, and the
-application credential is revoked. The cluster of mode kind is deleted when it has no
-clusters left.`, "  slipway devstack unstack --timeout 20m",
+application credential is revoked. When no clusters are left, the cluster of mode kind is
+deleted, and a cluster of mode external loses what the plugin brought to it.`, "  slipway devstack unstack --timeout 20m",
 		func(ctx context.Context, s devstack.Settings) error {
-			if err := errors.Join(unstack(ctx, streams, s, limit), leaveTacker(ctx, s), forget(ctx, s)); err != nil || s.Mode != devstack.Kind {
+			if err := errors.Join(unstack(ctx, streams, s, limit), leaveTacker(ctx, s), forget(ctx, s)); err != nil {
 				return err
 			}
-			return removeKind(ctx, s.Dir, environment.LocalSeeds)
+			switch s.Mode {
+			case devstack.Kind:
+				return removeKind(ctx, s.Dir, environment.LocalSeeds)
+			case devstack.External:
+				return withdraw(ctx, s)
+			}
+			return nil
 		})
 	cmd.Flags().DurationVar(&limit, "timeout", limit, "how long to wait for clusters to be deleted")
 	return cmd
