@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/roles"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/users"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
 	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/api"
@@ -124,6 +127,16 @@ func (c *tackerclient) last(kind string, state v1alpha1.OperationState) string {
 	c.t.Helper()
 	id := ""
 	eventually(c.t, kind+" does not become "+string(state), func() (bool, string) {
+		// The client takes seconds of a processor for each look.
+		var operations v1alpha1.VNFOperationList
+		if err := c.w.client.List(c.t.Context(), &operations, client.InNamespace(c.namespace)); err != nil {
+			return false, err.Error()
+		}
+		if !slices.ContainsFunc(operations.Items, func(o v1alpha1.VNFOperation) bool {
+			return string(o.Spec.Operation) == kind && o.Status.State == state
+		}) {
+			return false, fmt.Sprint(operations.Items)
+		}
 		var rows []object
 		out := c.run(&rows, "vnflcm", "op", "list")
 		for _, row := range rows {
