@@ -12,7 +12,7 @@ import (
 // its user: the pod network, and the servers' ids, which the cloud controller
 // manager would tell.
 //
-// proves: F36, F39, F82, F84
+// proves: F36, F39, F82, F84, S-54, S-55
 func (p *project) bareCluster() *release {
 	p.t.Helper()
 	p.openstack("--os-cloud", "sandbox-admin", "flavor", "create", "--vcpus", "2", "--ram", "4096", "--disk", "40", "--ephemeral", "4", "local")
@@ -73,34 +73,10 @@ func (r *release) finish() {
 	}
 	server := r.server()
 	r.etcdDevice(server)
-	r.etcdPriority(server)
+	r.etcdPriority(server, -5)
 	if volumes := r.attached(server); len(volumes) != 0 {
 		r.t.Errorf("a local disk that is a volume: %+v", volumes)
 	}
-}
-
-// etcdPriority: all threads of etcd have the priority, also those of the next etcd when one
-// was killed.
-func (r *release) etcdPriority(server string) {
-	r.t.Helper()
-	const threads = "pid=$(grep -lx etcd /proc/[0-9]*/comm | cut -d/ -f3) && echo $pid && cut -d' ' -f19 /proc/$pid/task/*/stat | sort -u"
-	before := ""
-	raised := func(what string) string {
-		pid := ""
-		r.eventually("priority of "+what, time.Minute, func() (string, bool) {
-			out, err := r.inside(server, threads)
-			said := strings.Fields(out)
-			if err != nil || len(said) != 2 {
-				return out, false
-			}
-			pid = said[0]
-			return out, pid != before && said[1] == "-5"
-		})
-		return pid
-	}
-	before = raised("etcd")
-	r.shell(server, "kill -9 "+before)
-	raised("etcd after a restart")
 }
 
 // server is that of the only machine.

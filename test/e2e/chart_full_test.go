@@ -12,7 +12,7 @@ import (
 
 // fullCluster has as many settings as go together.
 //
-// proves: F83, F84, F85, F86, F87, F88, F89, F90, F91, S-44, S-50
+// proves: F83, F84, F85, F86, F87, F88, F89, F90, F91, S-44, S-50, S-54
 func (p *project) fullCluster() *full {
 	p.t.Helper()
 	p.openstack("--os-cloud", "sandbox-admin", "volume", "type", "create", "fast")
@@ -89,7 +89,7 @@ func (f *full) expectSettings() {
 	}
 	plane, worker := only(planes), only(others)
 	f.expectNoStorage()
-	f.expectEtcdDevice(plane)
+	f.expectEtcdDevice(plane, 2, "fast")
 	f.expectEncryption(plane)
 	f.expectVolumes(worker)
 	for _, server := range []string{plane, worker} {
@@ -157,35 +157,6 @@ type volume struct {
 	Type     string
 	Zone     string `json:"availability_zone"`
 	Bootable string
-}
-
-// expectEtcdDevice: etcd's folder is on the volume that has the tag.
-func (f *full) expectEtcdDevice(plane string) {
-	f.t.Helper()
-	volumes := f.attached(plane)
-	if len(volumes) != 1 {
-		f.t.Fatalf("volumes of the control plane: %+v", volumes)
-	}
-	for id, v := range volumes {
-		if v.Size != 2 || v.Type != "fast" {
-			f.t.Errorf("etcd's volume: %+v", v)
-		}
-		if got := f.shell(plane, "realpath /dev/disk/by-id/virtio-"+id[:20]); got != f.etcdDevice(plane) {
-			f.t.Errorf("etcd is on %s, its volume is %s", f.etcdDevice(plane), got)
-		}
-	}
-}
-
-// etcdDevice is the device of etcd's folder, which is the one with the tag and
-// holds the data of a member.
-func (r *release) etcdDevice(plane string) string {
-	r.t.Helper()
-	said := strings.Fields(r.shell(plane, "findmnt --noheadings --output SOURCE /var/lib/etcd; realpath /dev/disk/openstack/by-tag/etcd; ls /var/lib/etcd"))
-	if len(said) < 3 || said[0] != said[1] || !slices.Contains(said, "member") {
-		r.t.Errorf("mounted, tagged and in it: %q", said)
-		return ""
-	}
-	return said[0]
 }
 
 // expectEncryption looks for what was written in etcd's files: a ConfigMap is
