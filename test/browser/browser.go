@@ -21,7 +21,8 @@ import (
 
 // Tab is a tab of a browser. It ends with the test.
 type Tab struct {
-	// Patience is how long Await waits.
+	// Patience is how long Await waits, and what is done or asked may take if that is more than
+	// a minute.
 	Patience time.Duration
 
 	ctx      context.Context
@@ -82,7 +83,7 @@ func Command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.V
 // Do does things in the tab, one after the other.
 func (b *Tab) Do(t testing.TB, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(b.ctx, max(b.Patience, time.Minute))
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
 		t.Fatal(err)
@@ -92,7 +93,7 @@ func (b *Tab) Do(t testing.TB, actions ...chromedp.Action[chromedp.Void]) {
 // Ask is what an expression gives.
 func Ask[T any](t testing.TB, b *Tab, expression string, options ...chromedp.EvaluateOption) T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(b.ctx, max(b.Patience, time.Minute))
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, options...))
 	if err != nil {

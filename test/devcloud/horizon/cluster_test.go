@@ -54,7 +54,7 @@ func (w *world) template(name, image, version string) {
 	w.must(err)
 	yes := true
 	w.must(clustertemplates.Create(w.Context(), magnum, clustertemplates.CreateOpts{Name: name, COE: "kubernetes", ImageID: image, ExternalNetworkID: "public",
-		FlavorID: "m1.small", MasterFlavorID: "m1.medium", MasterLBEnabled: &yes, FloatingIPEnabled: &yes, Labels: map[string]string{"kube_tag": version, "team": "shop"}}).Err)
+		FlavorID: "m1.medium", MasterFlavorID: "m1.large", MasterLBEnabled: &yes, FloatingIPEnabled: &yes, Labels: map[string]string{"kube_tag": version, "team": "shop"}}).Err)
 }
 
 // cluster is the resource of a cluster by its name; nil if there is none.

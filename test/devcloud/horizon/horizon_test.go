@@ -3,17 +3,19 @@ package horizon
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/test/browser"
 )
 
 // TestHorizon signs in as a user of a project and uses the panels: templates and clusters are
-// listed, a template and a cluster are created, its certificates and configuration are got, it is
-// resized, upgraded and deleted, and nothing of that leaves an error on the page or at the
-// endpoint.
+// listed, a cluster is created, its certificates and configuration are got, it is resized,
+// upgraded and deleted, and nothing of that leaves an error on the page or at the endpoint.
 func TestHorizon(t *testing.T) {
 	program := browser.Program(t)
 	w := newWorld(t)
@@ -21,37 +23,18 @@ func TestHorizon(t *testing.T) {
 	w.image("node-1.33", "v1.33.8")
 	w.image("node-1.34", "v1.34.4")
 	w.template("ubuntu-1.33", "node-1.33", "v1.33.8")
+	w.template("ubuntu-1.34", "node-1.34", "v1.34.4")
 	s := w.enter(browser.Launch(t, program), "demo", w.password())
 	s.well("sign in")
 	s.panel("cluster_templates")
 	s.shows("ubuntu-1.33", "kubernetes")
 	s.well("templates")
-	s.createTemplate("ubuntu-1.34", "node-1.34", "v1.34.4")
 	s.create("shop-prod")
+	s.details("shop-prod")
 	s.certificates("shop-prod")
 	s.resize("shop-prod")
 	s.upgrade("shop-prod", "ubuntu-1.34")
 	s.remove("shop-prod")
-}
-
-// createTemplate creates a template by the form.
-func (s *session) createTemplate(name, image, version string) {
-	s.Helper()
-	s.pressText("document", "Create Cluster Template")
-	s.set("[name=name]", name)
-	s.choose("[name=coe]", "Kubernetes")
-	s.choose("[name=image_id]", image)
-	s.choose("[name=flavor_id]", "m1.small")
-	s.choose("[name=master_flavor_id]", "m1.medium")
-	s.choose("[name=keypair_id]", "ops")
-	s.choose("[name=network_driver]", "Calico")
-	s.choose("[name=external_network_id]", "public")
-	s.set("[name=labels]", "kube_tag="+version)
-	s.tab.Shot(s, "horizon-template")
-	s.submit()
-	s.told("was successfully created")
-	s.shows(name, "kubernetes")
-	s.well("create template")
 }
 
 // create creates a cluster by the form.
@@ -64,16 +47,16 @@ func (s *session) create(name string) {
 	s.choose("[name=availability_zone]", "nova")
 	s.choose("[name=keypair]", "ops")
 	s.set("[name=master_count]", "1")
-	s.choose("[name=master_flavor_id]", "m1.medium")
+	s.choose("[name=master_flavor_id]", "m1.large")
 	s.set("[name=node_count]", "2")
-	s.choose("[name=flavor_id]", "m1.small")
+	s.choose("[name=flavor_id]", "m1.medium")
 	s.tab.Shot(s, "horizon-form")
 	s.submit()
 	s.told("was successfully created")
 	s.shows(name, "CREATE_IN_PROGRESS")
 	s.well("create")
 	c := s.cluster(name)
-	if c.Spec.MasterCount != 1 || *c.Spec.NodeCount != 2 || c.Spec.FlavorID != "m1.small" || c.Spec.MasterFlavorID != "m1.medium" || c.Spec.Keypair != "ops" ||
+	if c.Spec.MasterCount != 1 || *c.Spec.NodeCount != 2 || c.Spec.FlavorID != "m1.medium" || c.Spec.MasterFlavorID != "m1.large" || c.Spec.Keypair != "ops" ||
 		c.Spec.Labels["availability_zone"] != "nova" || c.Spec.Labels["team"] != "shop" {
 		s.Errorf("the form made %+v of %s", c.Spec, s.last("POST"))
 	}
@@ -82,6 +65,15 @@ func (s *session) create(name string) {
 	s.panel("clusters")
 	s.shows(name, "CREATE_COMPLETE")
 	s.well("created")
+}
+
+// details opens the page of the cluster, and goes back to the list.
+func (s *session) details(name string) {
+	s.Helper()
+	s.tab.Do(s, chromedp.Navigate(s.cloud.Dashboard()+"/ngdetails/OS::Magnum::Cluster/"+s.cluster(name).UUID()))
+	s.tab.Await(s, "the API address", fmt.Sprintf(`document.body.innerText.includes(%q) && document.body.innerText.includes("ubuntu-1.33")`, apiAddress))
+	s.well("details")
+	s.panel("clusters")
 }
 
 // certificates gets what a client of the cluster needs.
@@ -101,7 +93,7 @@ func (s *session) certificates(name string) {
 	s.verify(s.last("POST").answer, roots)
 	s.act(name, "Get Cluster Config")
 	s.verify(s.downloaded(name+"_cert.pem"), roots)
-	if text := s.downloaded(name + "_config"); !strings.Contains(text, "server: "+apiAddress) {
+	if text := s.downloaded(name + "_config.txt"); !strings.Contains(text, "server: "+apiAddress) {
 		s.Errorf("the configuration is\n%s", text)
 	}
 	s.downloaded(name + "_key.pem")
@@ -111,7 +103,8 @@ func (s *session) certificates(name string) {
 // verify fails unless a text has a certificate of the authority.
 func (s *session) verify(text string, roots *x509.CertPool) {
 	s.Helper()
-	block, _ := pem.Decode([]byte(strings.ReplaceAll(text, `\n`, "\n")[strings.Index(text, "-----BEGIN CERTIFICATE-----"):]))
+	_, text, _ = strings.Cut(strings.ReplaceAll(text, `\n`, "\n"), "-----BEGIN CERTIFICATE-----")
+	block, _ := pem.Decode([]byte("-----BEGIN CERTIFICATE-----" + text))
 	if block == nil {
 		s.Fatalf("no certificate: %s", text)
 	}

@@ -12,6 +12,10 @@ import (
 	"github.com/slipway-sh/slipway/test/browser"
 )
 
+// patience is how long a page may take: Horizon asks all services, on a machine that has other
+// things to do.
+const patience = 4 * time.Minute
+
 // session is a user at Horizon.
 type session struct {
 	*world
@@ -23,6 +27,7 @@ type session struct {
 func (w *world) enter(tab *browser.Tab, user, password string) *session {
 	w.Helper()
 	s := &session{world: w, tab: tab, downloads: w.TempDir()}
+	tab.Patience = patience
 	tab.Download(w, s.downloads)
 	tab.Do(w, chromedp.EmulateViewport(1400, 1000), chromedp.Navigate(w.cloud.Dashboard()+"/auth/login/"), chromedp.WaitVisible(chromedp.CSS("#id_username")))
 	s.set("#id_username", user)
@@ -130,6 +135,7 @@ func (s *session) well(after string) {
 	if text := s.tab.Text(s, `[...document.querySelectorAll(".alert-danger, .alert-error")].map(a => a.innerText).join("\n")`); text != "" {
 		s.Errorf("%s: the page says: %s", after, text)
 	}
+	s.tab.Forgive(func(one string) bool { return strings.HasPrefix(one, "[DOM]") }) // advice for who makes the page
 	for _, one := range s.tab.Complaints() {
 		s.Errorf("%s: the browser says: %s", after, one)
 	}

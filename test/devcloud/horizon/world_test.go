@@ -21,6 +21,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/config"
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
+	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clusters"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
 	corev1 "k8s.io/api/core/v1"
@@ -78,7 +79,26 @@ func newWorld(t *testing.T) *world {
 	w.kube, err = client.New(server.Config, client.Options{Scheme: scheme})
 	w.must(err)
 	w.register(w.listen(e.URL))
+	w.serves()
 	return w
+}
+
+// serves waits until the endpoint answers a user: at first, Keystone answers late on a machine
+// that is busy.
+func (w *world) serves() {
+	w.Helper()
+	magnum, err := openstack.NewContainerInfraV1(w.provider("devcloud"), gophercloud.EndpointOpts{})
+	w.must(err)
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Second) {
+		_, err := clusters.List(magnum, nil).AllPages(w.Context())
+		if !gophercloud.ResponseCodeIs(err, http.StatusServiceUnavailable) || time.Now().After(end) {
+			w.must(err)
+			break
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = nil
 }
 
 func (w *world) must(err error) {
