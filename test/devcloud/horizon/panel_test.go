@@ -104,7 +104,7 @@ func (s *session) act(name, action string) {
 // submit presses the button of the form on top, and waits until it is gone.
 func (s *session) submit() {
 	s.Helper()
-	s.press(".modal-footer .btn-primary")
+	s.press(".modal-footer button:last-of-type")
 	s.tab.Await(s, "the end of the form", `document.querySelector(".modal-footer") === null`)
 }
 
