@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines bench-magnum vulncheck release reproducible size pins clean monitoring-test
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon bench-magnum vulncheck release reproducible size pins clean monitoring-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -141,9 +141,11 @@ $(MAGNUM_ROOT).made:
 AXE := axe-core@4.14.1
 AXE_SHA256 := e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745
 
-console-test: bin/axe/axe.min.js
-	@command -v chromium >/dev/null || { apt-get update -q && apt-get install -q -y --no-install-recommends chromium; }
+console-test: chromium bin/axe/axe.min.js
 	SLIPWAY_CHROMIUM=$$(command -v chromium) SLIPWAY_AXE=$(abspath bin/axe/axe.min.js) go test -count=1 -timeout 30m -v ./test/console
+
+chromium:
+	@command -v chromium >/dev/null || { apt-get update -q && apt-get install -q -y --no-install-recommends chromium; }
 
 bin/axe/axe.min.js:
 	mkdir -p bin/axe
@@ -273,6 +275,16 @@ devcloud-machines: bundle build
 	@status=0; SLIPWAY_DEVCLOUD_MACHINES=$(abspath $(DEVCLOUD_MACHINES)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) \
 		go test -count=1 -timeout 150m -v ./test/devcloud/machines || status=$$?; \
 	go run ./test/devcloud -dir $(DEVCLOUD_MACHINES) down && exit $$status
+
+# Horizon's panels for Magnum on Slipway's endpoint, in Chromium. Another folder too: it has
+# Horizon and Heat besides.
+DEVCLOUD_HORIZON ?= devcloud-horizon
+
+devcloud-horizon: bundle build chromium
+	go run ./test/devcloud -dir $(DEVCLOUD_HORIZON) -horizon up
+	@status=0; SLIPWAY_DEVCLOUD_HORIZON=$(abspath $(DEVCLOUD_HORIZON)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_CHROMIUM=$$(command -v chromium) \
+		go test -count=1 -timeout 30m -v ./test/devcloud/horizon || status=$$?; \
+	go run ./test/devcloud -dir $(DEVCLOUD_HORIZON) down && exit $$status
 
 # After what counts what is left: these tests leave a network and flavors.
 devcloud-gophercloud:

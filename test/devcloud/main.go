@@ -21,19 +21,23 @@ func main() {
 	dir := flag.String("dir", "devcloud", "folder of the cloud")
 	mirror := flag.String("mirror", os.Getenv("DEVCLOUD_MIRROR"), "Debian's archive (default deb.debian.org)")
 	machines := flag.Bool("machines", false, "boot guests, forward packets, store volumes")
+	horizon := flag.Bool("horizon", false, "serve Horizon with its panels for Magnum")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	exit(run(ctx, *dir, *mirror, *machines, flag.Args()))
+	exit(run(ctx, *dir, *mirror, kinds{*machines, *horizon}, flag.Args()))
 }
 
-func run(ctx context.Context, dir, mirror string, machines bool, args []string) error {
+// kinds are what a cloud may have besides what every cloud has.
+type kinds struct{ machines, horizon bool }
+
+func run(ctx context.Context, dir, mirror string, has kinds, args []string) error {
 	c, err := cloud.New(dir)
 	if err != nil {
 		return err
 	}
 	begin := time.Now()
-	c.Mirror, c.Machines, c.Tell = mirror, machines, func(format string, args ...any) {
+	c.Mirror, c.Machines, c.Horizon, c.Tell = mirror, has.machines, has.horizon, func(format string, args ...any) {
 		fmt.Printf("%4.0f s  %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
 	}
 	verb := ""
@@ -56,7 +60,7 @@ func run(ctx context.Context, dir, mirror string, machines bool, args []string) 
 			return execute(ctx, c, args[1:])
 		}
 	}
-	return fmt.Errorf("usage: devcloud [-dir FOLDER] [-mirror URL] [-machines] up | down | purge | exec COMMAND…")
+	return fmt.Errorf("usage: devcloud [-dir FOLDER] [-mirror URL] [-machines] [-horizon] up | down | purge | exec COMMAND…")
 }
 
 func execute(ctx context.Context, c *cloud.Cloud, args []string) error {

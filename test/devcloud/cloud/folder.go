@@ -31,6 +31,8 @@ type Cloud struct {
 	// Machines gives the cloud a hypervisor that boots guests, a network that
 	// forwards packets, and volumes with bytes.
 	Machines bool
+	// Horizon adds OpenStack's dashboard with its panels for Magnum, and Heat, which they ask.
+	Horizon bool
 	// Tell is told what is done.
 	Tell func(format string, args ...any)
 }

@@ -75,16 +75,28 @@ func (c *Cloud) makeImage(ctx context.Context) error {
 		if err := c.install(ctx, folder); err != nil {
 			return err
 		}
-		return compareVersions(folder)
+		return compareVersions(folder, c.kinds("versions", "", "horizon-versions"))
 	})
 }
 
 // lists are the files that name the packages.
-func (c *Cloud) lists() string {
-	if c.Machines {
-		return "packages.txt machines.txt"
+func (c *Cloud) lists() string { return strings.Join(c.kinds("packages", "machines", "horizon"), " ") }
+
+// unpacked are the files that name packages of which only the files are wanted.
+func (c *Cloud) unpacked() string {
+	return strings.Join(c.kinds("unpacked", "", "horizon-unpacked"), " ")
+}
+
+// kinds are the files of the image for what every cloud has, and for what this one has besides.
+func (c *Cloud) kinds(every, machines, horizon string) []string {
+	files := []string{every + ".txt"}
+	if c.Machines && machines != "" {
+		files = append(files, machines+".txt")
 	}
-	return "packages.txt"
+	if c.Horizon {
+		files = append(files, horizon+".txt")
+	}
+	return files
 }
 
 func (c *Cloud) install(ctx context.Context, folder string) error {
@@ -99,7 +111,7 @@ func (c *Cloud) install(ctx context.Context, folder string) error {
 	if err := os.CopyFS(scripts, imageFiles); err != nil {
 		return fmt.Errorf("unpacking the image's scripts: %w", err)
 	}
-	args := []string{filepath.Join(scripts, "image", "build.sh"), folder, c.lists()}
+	args := []string{filepath.Join(scripts, "image", "build.sh"), folder, c.lists(), c.unpacked()}
 	if c.Mirror != "" {
 		args = append(args, c.Mirror)
 	}
@@ -130,15 +142,19 @@ func tail(path string) []byte {
 	return text[max(0, len(text)-2000):]
 }
 
-// compareVersions refuses packages of other upstream versions than
-// versions.txt names; Debian's own revisions, the security updates, may differ.
-func compareVersions(folder string) error {
-	wanted, err := imageFiles.ReadFile("image/versions.txt")
-	if err != nil {
-		return err
+// compareVersions refuses packages of other upstream versions than the files
+// name; Debian's own revisions, the security updates, may differ.
+func compareVersions(folder string, files []string) error {
+	var wanted strings.Builder
+	for _, f := range files {
+		text, err := imageFiles.ReadFile("image/" + f)
+		if err != nil {
+			return err
+		}
+		wanted.Write(text)
 	}
 	var wrong []string
-	for line := range strings.Lines(string(wanted)) {
+	for line := range strings.Lines(wanted.String()) {
 		name, version, found := strings.Cut(strings.TrimSpace(line), " ")
 		if !found || name == "#" {
 			continue
@@ -152,7 +168,8 @@ func compareVersions(folder string) error {
 		}
 	}
 	if len(wrong) > 0 {
-		return fmt.Errorf("packages of other versions than image/versions.txt, which may be changed when the tests pass with them: %s", strings.Join(wrong, ", "))
+		return fmt.Errorf("packages of other versions than image/%s, which may be changed when the tests pass with them: %s",
+			strings.Join(files, " and "), strings.Join(wrong, ", "))
 	}
 	return nil
 }

@@ -12,12 +12,18 @@ import (
 
 // databases are those of the services; nova_cell0 has the servers that no host
 // took.
-var databases = [...]string{"keystone", "placement", "glance", "nova_api", "nova", "nova_cell0", "neutron", "cinder", "octavia", "barbican", "magnum"}
+func (c *Cloud) databases() []string {
+	all := []string{"keystone", "placement", "glance", "nova_api", "nova", "nova_cell0", "neutron", "cinder", "octavia", "barbican", "magnum"}
+	if c.Horizon {
+		all = append(all, "heat")
+	}
+	return all
+}
 
 // migrations make the tables, by service; each list runs in order.
 func (c *Cloud) migrations(s settings) [][]string {
 	url := "http://" + s.Address + ":5000/v3"
-	return [][]string{
+	all := [][]string{
 		{"neutron-db-manage --config-file /etc/neutron/neutron.conf upgrade heads"},
 		{"keystone-manage fernet_setup --keystone-user root --keystone-group root",
 			"keystone-manage credential_setup --keystone-user root --keystone-group root",
@@ -29,6 +35,10 @@ func (c *Cloud) migrations(s settings) [][]string {
 		{"cinder-manage db sync"}, {"magnum-db-manage upgrade"}, {"octavia-db-manage upgrade head"},
 		{"glance-manage db_sync"}, {"barbican-db-manage upgrade"}, {"placement-manage db sync"},
 	}
+	if c.Horizon {
+		all = append(all, []string{"heat-manage db_sync"})
+	}
+	return all
 }
 
 // prepare makes the configuration and the empty databases unless that has been
@@ -79,7 +89,7 @@ func (c *Cloud) makeDatabases(ctx context.Context, inside container, s settings)
 	}
 	var grants strings.Builder
 	fmt.Fprintf(&grants, "CREATE USER devcloud@'%%' IDENTIFIED BY '%s';\n", s.Password)
-	for _, d := range databases {
+	for _, d := range c.databases() {
 		fmt.Fprintf(&grants, "CREATE DATABASE %s; GRANT ALL ON %s.* TO devcloud@'%%';\n", d, d)
 	}
 	if _, err := inside.sql(ctx, "mysql", grants.String()); err != nil {

@@ -29,10 +29,15 @@ type seed struct {
 	hosts int
 	// emulates is Cloud.Machines.
 	emulates bool
+	// dashboard is Cloud.Horizon.
+	dashboard bool
 }
 
-// catalog is what is found where; {} stands for the cloud's address.
-var catalog = [...]struct{ kind, name, path string }{
+// entry is a service of the catalog: what it is, and where at the cloud's address.
+type entry struct{ kind, name, path string }
+
+// catalog is what every cloud has.
+var catalog = [...]entry{
 	{"placement", "placement", ":8778"},
 	{"image", "glance", ":9292"},
 	{"compute", "nova", ":8774/v2.1"},
@@ -43,6 +48,9 @@ var catalog = [...]struct{ kind, name, path string }{
 	{"key-manager", "barbican", ":9311"},
 	{"container-infra", "magnum", ":9511/v1"},
 }
+
+// orchestration is in the catalog of a cloud with Horizon only.
+var orchestration = entry{"orchestration", "heat", ":8004/v1/%(project_id)s"}
 
 func (s seed) login(ctx context.Context) (*gophercloud.ProviderClient, error) {
 	provider, err := openstack.AuthenticatedClient(ctx, gophercloud.AuthOptions{IdentityEndpoint: "http://" + s.address + ":5000/v3",
@@ -67,7 +75,7 @@ func (s seed) identity(ctx context.Context) error {
 	if err := k.makeRoles(ctx, "service", "creator", "load-balancer_member", "load-balancer_admin"); err != nil {
 		return err
 	}
-	return errors.Join(k.makeUsers(ctx), k.makeTrustees(ctx), k.makeCatalog(ctx, "http://"+s.address))
+	return errors.Join(k.makeUsers(ctx), k.makeTrustees(ctx), k.makeCatalog(ctx, "http://"+s.address, s.catalog()))
 }
 
 // keystone is a client that knows the roles by name.
@@ -182,8 +190,16 @@ func (k *keystone) makeTrustees(ctx context.Context) error {
 	return k.grant(ctx, "admin", roles.AssignOpts{UserID: u.ID, DomainID: domain.ID})
 }
 
-func (k *keystone) makeCatalog(ctx context.Context, base string) error {
-	for _, entry := range catalog {
+// catalog is that of this cloud.
+func (s seed) catalog() []entry {
+	if s.dashboard {
+		return append(catalog[:], orchestration)
+	}
+	return catalog[:]
+}
+
+func (k *keystone) makeCatalog(ctx context.Context, base string, wanted []entry) error {
+	for _, entry := range wanted {
 		made, err := services.Create(ctx, k.ServiceClient, services.CreateOpts{Type: entry.kind, Extra: map[string]any{"name": entry.name}}).Extract()
 		if err != nil {
 			return fmt.Errorf("creating service %s: %w", entry.name, err)

@@ -68,6 +68,9 @@ func (c *Cloud) apis() []service {
 	if c.Machines {
 		all = append(all, machineServices()...)
 	}
+	if c.Horizon {
+		all = append(all, dashboard()...)
+	}
 	return all
 }
 

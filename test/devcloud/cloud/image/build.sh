@@ -1,15 +1,17 @@
 #!/bin/sh
-# Makes the devcloud's root file system: build.sh FOLDER LISTS [MIRROR]
-# LISTS are the files with the names of packages, separated by spaces.
+# Makes the devcloud's root file system: build.sh FOLDER LISTS UNPACKED [MIRROR]
+# LISTS are the files with the names of packages, separated by spaces; UNPACKED those with
+# the names of packages of which only the files are wanted.
 # MIRROR is Debian's main archive, such as http://deb.debian.org/debian; the
 # security archive is expected beside it, at MIRROR-security.
 set -eu
 here=$(dirname "$0")
 target=$1
 lists=$2
-mirror=${3:-http://deb.debian.org/debian}
+unpacked=$3
+mirror=${4:-http://deb.debian.org/debian}
 names() { for list; do grep -v '^#' "$here/$list"; done | tr '\n' ' '; }
-export UNPACKED="$(names unpacked.txt)"
+export UNPACKED="$(names $unpacked)"
 # Python modules are compiled when they are first imported; compiling all of
 # them at installation would be most of the time that this takes.
 mmdebstrap --mode=root --variant=apt --format=directory --skip=output/dev \

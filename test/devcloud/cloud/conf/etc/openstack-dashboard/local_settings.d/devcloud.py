@@ -1,0 +1,2 @@
+OPENSTACK_KEYSTONE_URL = "http://{{.Address}}:5000/v3"
+ALLOWED_HOSTS = ["*"]
