@@ -45,7 +45,8 @@ func Program(t testing.TB) string {
 func Launch(t testing.TB, program string, more ...chromedp.ExecAllocatorOption) *Tab {
 	t.Helper()
 	b := &Tab{Patience: 30 * time.Second}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
+		chromedp.UserDataDir(t.TempDir()), chromedp.Env("TMPDIR="+temporary(t)))
 	options = append(options, more...)
 	browser, end := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	t.Cleanup(end)
@@ -57,6 +58,22 @@ func Launch(t testing.TB, program string, more ...chromedp.ExecAllocatorOption) 
 	}
 	b.Do(t, Command(network.Enable, network.EnableParams{}), Command(log.Enable, cdp.Empty{}), Command(runtime.Enable, cdp.Empty{}))
 	return b
+}
+
+// temporary is a folder for what a browser leaves in TMPDIR when it ends. Its path is short,
+// because sockets are in it.
+func temporary(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 func (b *Tab) hear(e any) {
