@@ -164,7 +164,7 @@ func anybody(*unstructured.Unstructured) bool { return true }
 
 // madeHere says whether this program wrote an object.
 func madeHere(object *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(object.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool { return m.Manager == "slipway" })
+	return slices.ContainsFunc(object.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool { return m.Manager == kube.FieldManager })
 }
 
 // remove asks for the deletion of those in a list that are meant, and returns what is left.
