@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -10,10 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
-	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -23,27 +20,9 @@ import (
 func TestTheAddonProviderApprovesCertificates(t *testing.T) {
 	t.Parallel()
 	server := kubetest.Start(t)
-	cluster, err := kube.New(server.Config)
-	if err != nil {
-		t.Fatal(err)
+	for _, text := range v1alpha1.Definitions() {
+		server.Serve(t, text)
 	}
-	for name, text := range v1alpha1.Definitions() {
-		objects, err := kube.Decode(bytes.NewReader(text))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if err := cluster.ApplyObjects(t.Context(), objects); err != nil {
-			t.Fatal(err)
-		}
-	}
-	client, err := kubernetes.NewForConfig(server.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "definitions that are served", func() bool {
-		list, err := client.Discovery().ServerResourcesForGroupVersion(v1alpha1.Group + "/v1alpha1")
-		return err == nil && len(list.APIResources) >= len(v1alpha1.Definitions())
-	})
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(kubeconfig, server.Kubeconfig, 0o600); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,6 +38,13 @@ func (s *Server) Define(t *testing.T, more ...[]byte) {
 		}
 		more = append(more, text)
 	}
+	s.Serve(t, more...)
+}
+
+// Serve makes the definitions in texts, each a stream of YAML documents, and waits
+// until discovery names all of their versions: a controller asks it once, and gives up.
+func (s *Server) Serve(t *testing.T, texts ...[]byte) {
+	t.Helper()
 	config := rest.CopyConfig(s.Config)
 	config.QPS = -1
 	client, err := clientset.NewForConfig(config)
@@ -45,7 +53,7 @@ func (s *Server) Define(t *testing.T, more ...[]byte) {
 	}
 	definitions := client.ApiextensionsV1().CustomResourceDefinitions()
 	var all []*apiextensionsv1.CustomResourceDefinition
-	for _, text := range more {
+	for _, text := range texts {
 		all = append(all, definitionsIn(t, text)...)
 	}
 	for _, definition := range all {
@@ -56,14 +64,36 @@ func (s *Server) Define(t *testing.T, more ...[]byte) {
 	// One after the other: they are large, and a server that sends them all the
 	// time has no time to take them in.
 	for _, definition := range all {
-		for end := time.Now().Add(defineTime); ; time.Sleep(100 * time.Millisecond) {
+		await(t, "definition "+definition.Name+" is established", func() (bool, error) {
 			now, err := definitions.Get(t.Context(), definition.Name, metav1.GetOptions{})
-			if err == nil && apihelpers.IsCRDConditionTrue(now, apiextensionsv1.Established) {
-				break
+			return err == nil && apihelpers.IsCRDConditionTrue(now, apiextensionsv1.Established), err
+		})
+	}
+	for _, definition := range all {
+		for _, version := range definition.Spec.Versions {
+			if !version.Served {
+				continue
 			}
-			if time.Now().After(end) {
-				t.Fatalf("definition %s is not served: %v", definition.Name, err)
-			}
+			group := definition.Spec.Group + "/" + version.Name
+			await(t, definition.Spec.Names.Plural+" of "+group+" is served", func() (bool, error) {
+				list, err := client.Discovery().ServerResourcesForGroupVersion(group)
+				return err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
+					return r.Name == definition.Spec.Names.Plural
+				}), err
+			})
+		}
+	}
+}
+
+func await(t *testing.T, what string, done func() (bool, error)) {
+	t.Helper()
+	for end := time.Now().Add(defineTime); ; time.Sleep(100 * time.Millisecond) {
+		ok, err := done()
+		if ok {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not in time: %s: %v", what, err)
 		}
 	}
 }
