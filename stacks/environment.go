@@ -26,6 +26,10 @@ type Environment struct {
 	Images []ListedImage
 	// Equipment is what the seed gets from local files.
 	Equipment Equipment
+	// Early ends with one node of the management cluster and controllers on it, where the
+	// rest can wait (see early): a rebuild restores while the other nodes join. A program
+	// without it completes the environment.
+	Early bool
 
 	// uploaded are Images by name and by digest, while the program runs.
 	uploaded map[string]*catalog.Image

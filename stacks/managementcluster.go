@@ -3,6 +3,7 @@ package stacks
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -38,13 +39,13 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) (managemen
 	if err != nil {
 		return management{}, err
 	}
-	ready, err := kubernetes.NewReadyCluster(ctx, StepManagementReady, refs, cluster)
+	whole, err := e.whole(ctx, refs, cluster)
 	if err != nil {
 		return management{}, err
 	}
 	clusterAPI, err := kubernetes.NewClusterAPI(ctx, StepManagementClusterAPI, kubernetes.ClusterAPIRefs{LoginRefs: p.on.login, Kubeconfig: cluster.AdminKubeconfig,
 		ServerID: cluster.ID(), Versions: e.Equipment.Versions, Settings: e.providers(), TrustBundle: e.trustBundle(), Environment: e.onManagement(),
-		Monitored: monitored(e.Config.Spec.ManagementCluster)}, e.onceComplete(ready)...)
+		Monitored: monitored(e.Config.Spec.ManagementCluster)}, e.onceComplete(whole)...)
 	if err != nil {
 		return management{}, err
 	}
@@ -54,37 +55,66 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) (managemen
 		return management{}, err
 	}
 	// Their replicas are spread over nodes, which must be there.
-	own, err := e.controllers(ctx, StepManagementControllers, p.on.login, cluster.AdminKubeconfig, cluster.ID(), replicasOn(e.Config.Spec.ManagementCluster), e.onManagement(), fence, backup,
-		pulumi.DependsOn([]pulumi.Resource{ready}))
+	replicas, after := replicasOn(e.Config.Spec.ManagementCluster), whole
+	if e.early() {
+		replicas, after = 1, []pulumi.Resource{clusterAPI}
+	}
+	own, err := e.controllers(ctx, StepManagementControllers, p.on.login, cluster.AdminKubeconfig, cluster.ID(), replicas, e.onManagement(), fence, backup, pulumi.DependsOn(after))
 	if err != nil {
 		return management{}, err
 	}
-	if err := e.velero(ctx, p.on.login, cluster, own); err != nil {
-		return management{}, err
-	}
-	if err := e.monitoring(ctx, p.on.login, cluster, own); err != nil {
-		return management{}, err
-	}
-	if seed := e.Config.Spec.Seed; seed.Role == config.RolePivot || seed.IsLocal() {
-		if _, err := kubernetes.NewManagementMove(ctx, StepManagementMove, kubernetes.ManagementMoveRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
-			ServerID: p.on.on, ManagementKubeconfig: cluster.AdminKubeconfig, Name: e.Config.Metadata.Name, Namespace: ManagementNamespace},
-			pulumi.DependsOn(append([]pulumi.Resource{ready, clusterAPI, own}, p.on.ready...))); err != nil {
-			return management{}, err
-		}
-	}
 	ctx.Export(OutputManagementKubeconfig, pulumi.ToSecret(cluster.AdminKubeconfig))
-	return management{p.on.login, cluster, image, fence, []pulumi.Resource{clusterAPI, own}}, nil
+	made := management{p.on.login, cluster, image, fence, []pulumi.Resource{clusterAPI, own}}
+	if e.early() {
+		return made, nil
+	}
+	return made, e.onWhole(ctx, p, made, whole)
+}
+
+// early reports whether the rest of the management cluster can wait: not where Cluster API
+// itself does, nor where the cluster moves onto itself.
+func (e Environment) early() bool {
+	m, seed := e.Config.Spec.ManagementCluster, e.Config.Spec.Seed
+	return e.Early && !monitored(m) && !tainted(m.Values) && seed.Role != config.RolePivot && !seed.IsLocal()
+}
+
+// whole is the wait for all nodes and addons of the management cluster.
+func (e Environment) whole(ctx *pulumi.Context, refs kubernetes.ClusterRefs, cluster *kubernetes.Cluster) ([]pulumi.Resource, error) {
+	if e.early() {
+		return nil, nil
+	}
+	ready, err := kubernetes.NewReadyCluster(ctx, StepManagementReady, refs, cluster)
+	return []pulumi.Resource{ready}, err
+}
+
+// onWhole is what needs the whole management cluster: Velero, monitoring, and the move of the
+// cluster onto itself.
+func (e Environment) onWhole(ctx *pulumi.Context, p parent, m management, whole []pulumi.Resource) error {
+	own := m.ready[len(m.ready)-1]
+	if err := e.velero(ctx, p.on.login, m.cluster, own); err != nil {
+		return err
+	}
+	if err := e.monitoring(ctx, p.on.login, m.cluster, own); err != nil {
+		return err
+	}
+	if seed := e.Config.Spec.Seed; seed.Role != config.RolePivot && !seed.IsLocal() {
+		return nil
+	}
+	_, err := kubernetes.NewManagementMove(ctx, StepManagementMove, kubernetes.ManagementMoveRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
+		ServerID: p.on.on, ManagementKubeconfig: m.cluster.AdminKubeconfig, Name: e.Config.Metadata.Name, Namespace: ManagementNamespace},
+		pulumi.DependsOn(slices.Concat(whole, m.ready, p.on.ready)))
+	return err
 }
 
 // onceComplete is when Cluster API goes on the management cluster: as soon as a
 // node is there, but for its monitoring, which needs an addon, and where that
 // node may be tainted.
-func (e Environment) onceComplete(ready pulumi.Resource) []pulumi.ResourceOption {
+func (e Environment) onceComplete(whole []pulumi.Resource) []pulumi.ResourceOption {
 	m := e.Config.Spec.ManagementCluster
 	if !monitored(m) && !tainted(m.Values) {
 		return nil
 	}
-	return []pulumi.ResourceOption{pulumi.DependsOn([]pulumi.Resource{ready})}
+	return []pulumi.ResourceOption{pulumi.DependsOn(whole)}
 }
 
 // tainted reports whether values, at any depth, speak of taints of nodes.

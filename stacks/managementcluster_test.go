@@ -75,6 +75,40 @@ func TestClusterAPIDoesNotWaitForTheWholeCluster(t *testing.T) {
 	}
 }
 
+// A rebuild does not wait for more than the first node; a program without Early completes the
+// environment, and makes nothing anew.
+func TestAnEarlyManagementCluster(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		spec  string
+		early bool
+	}{
+		"plain":     {"{managementCluster: {controlPlane: {count: 3}}}", true},
+		"monitored": {"{managementCluster: {controlPlane: {count: 3}, values: {addons: {monitoring: {enabled: true}}}}}", false},
+		"pivot":     {"{seed: {role: pivot}, managementCluster: {controlPlane: {count: 3}}}", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, sandboxtest.Start(t), plain+"spec: "+test.spec+"\n")
+			w.env.Choices.Management = &preflight.ManagementChoices{ControlPlaneFlavor: "m1.large"}
+			w.env.NodeImage = w.env.Image
+			w.env.Early = true
+			w.up(t)
+			if got := w.before(t, stacks.StepManagementControllers); slices.Contains(got, stacks.StepManagementReady) == test.early || !slices.Contains(got, stacks.StepManagementClusterAPI) && test.early {
+				t.Errorf("the controllers wait for %q", got)
+			}
+			w.env.Early = false
+			done := w.up(t)
+			if got := w.before(t, stacks.StepManagementControllers); !slices.Contains(got, stacks.StepManagementReady) {
+				t.Errorf("in the whole cluster the controllers wait for %q", got)
+			}
+			if done.Changes["delete"]+done.Changes["replace"] > 0 || test.early != (done.Changes["create"] > 0) {
+				t.Errorf("completing it did %+v", done)
+			}
+		})
+	}
+}
+
 // A change of the cluster is waited for to its end.
 func TestAChangedClusterIsWaitedFor(t *testing.T) {
 	t.Parallel()

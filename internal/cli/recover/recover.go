@@ -73,12 +73,12 @@ With --etcd-snapshot the last control plane server gets the backup's etcd snapsh
 A rebuild brings the environment up again, restores the objects of a backup with their
 status, and proves that nothing in the cloud changes, before any controller may act:
 
-  1. up        makes the seed and the management cluster, as slipway up does
+  1. up        makes the seed and the first node of the management cluster; others join
   2. fence     counts the rebuild in the cloud; servers of the former one must be gone
   3. restore   writes all objects; every cluster is paused
   4. prove     compares objects and cloud; nothing is unpaused unless all checks pass
   5. unpause   one cluster, then 10 %, then the rest, and watches the cloud meanwhile
-  6. magnum    brings the Magnum API back
+  6. complete  waits for all nodes, and brings the Magnum API back
 
 If a server or load balancer of a cluster comes or goes meanwhile, all clusters are paused
 again, and the error names it. Clusters of tenants run on all the while.

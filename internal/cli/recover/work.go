@@ -78,7 +78,8 @@ func (r *rebuild) onManagement(ctx context.Context, on *kube.Cluster) error {
 	return r.part(ctx, "complete", "completing the environment", r.complete)
 }
 
-// up brings the environment up. The Magnum API and its controllers come last, when
+// up brings the environment up, as far as one node of the management cluster: the others
+// join while the objects are restored. The Magnum API and its controllers come last, when
 // all is proved: they know no pause, and tenants would miss their clusters. On a run
 // that goes on they may be there already, and stay.
 func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
@@ -121,15 +122,16 @@ func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
 			without.Spec.Backup = &unscheduled
 		}
 		program.Config = &without
+		program.Early = !known[stacks.StepManagementReady]
 	}
 	if _, err := r.t.Engine.Up(ctx, program.Program); err != nil {
 		return "", err
 	}
 	_, err = r.t.WriteKubeconfigs(ctx)
-	return "the management cluster is there", err
+	return "the management cluster is there; its other nodes join", err
 }
 
-// complete brings what up left out: the Magnum API.
+// complete brings what up left out: the Magnum API, and all nodes of the management cluster.
 func (r *rebuild) complete(ctx context.Context, _ *event.Step) (string, error) {
 	program, _, err := r.t.Program(ctx, r.skip)
 	if err != nil {
