@@ -27,7 +27,10 @@ func TestWrongUseOfMagnum(t *testing.T) {
 		exit fault.Exit
 		want string
 	}{
-		"no database":        {nil, fault.ExitUsage, "--from-database: it is required"},
+		"no database":        {nil, fault.ExitUsage, "--from-database: it is required, or --from-api"},
+		"no login":           {[]string{"--from-api"}, fault.ExitUsage, "--cloud: it is required to read Magnum's API"},
+		"both sources":       {[]string{"--from-api", "--from-database", "magnum.sql"}, fault.ExitUsage, "from-api"},
+		"a store of the API": {[]string{"--from-api", "--cloud", "admin", "--certificates", "barbican"}, fault.ExitUsage, "--certificates: Magnum's API does not say"},
 		"a password":         {[]string{"--from-database", "mysql://magnum:hush@db/magnum"}, fault.ExitUsage, "fix: write the URL into a file"},
 		"no file":            {[]string{"--from-database", filepath.Join(dir, "none")}, fault.ExitUsage, "neither a URL nor a file"},
 		"no kubeconfig":      {[]string{"--from-database", file("d.sql", "-- MariaDB dump"), "--kubeconfig", filepath.Join(dir, "none")}, fault.ExitUsage, "--kubeconfig"},

@@ -67,7 +67,7 @@ func start(t *testing.T) *root {
 		t.Fatal(err)
 	}
 	inside := "/" + filepath.Base(work)
-	for _, name := range []string{"fill.py", "ask.py", "serve.sh"} {
+	for _, name := range []string{"fill.py", "ask.py", "api.py", "serve.sh"} {
 		text, err := os.ReadFile(name)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(work, name), text, 0o755)

@@ -49,6 +49,10 @@ func (j *judge) clusterAPI(c *Cluster, t database.Template) error {
 // certificate store, so that kubeconfigs can still be made.
 func (j *judge) heat(c *Cluster, t database.Template) error {
 	c.show("its machines are a stack of Heat: keep Heat, change and delete the cluster there by hand, or build it anew")
+	if j.db.Partial {
+		c.problem("Magnum's API does not show its certificate authority, so no kubeconfig could be made for it", "move it in from Magnum's database: --from-database")
+		return nil
+	}
 	c.copies = c.copy(t)
 	for _, one := range []struct{ kind, reference string }{{"ca", c.row.CARef}, {"etcd", c.row.EtcdRef}, {"proxy", c.row.FrontProxyRef}} {
 		if one.reference == "" && one.kind != "ca" {

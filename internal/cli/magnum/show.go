@@ -51,6 +51,9 @@ func (o *options) show(streams ui.Streams, plan *moving.Plan, last string) error
 		t.Footer = append(t.Footer, "cluster "+key+": Magnum has it no more; its copy is removed")
 	}
 	t.Footer = append(t.Footer, fmt.Sprintf("Magnum %s: %d to adopt, %d to show, %d ours, %d refused", plan.Magnum, counts[moving.Adopt], counts[moving.Show], counts[moving.Ours], counts[moving.Refuse]))
+	if o.api != "" {
+		t.Footer = append(t.Footer, "Magnum's API shows no trusts and no certificate authorities: neither was compared with the clusters.")
+	}
 	if o.cloud == "" {
 		t.Footer = append(t.Footer, "Without --cloud nobody asked Keystone whether the projects still exist.")
 	}

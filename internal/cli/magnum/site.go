@@ -28,27 +28,27 @@ import (
 	"github.com/slipway-sh/slipway/internal/helm"
 )
 
-// site opens the management cluster and the cloud.
-func (o *options) site(ctx context.Context, settings database.Settings) (moving.Site, func(), error) {
-	leave := func() {}
+// site opens the management cluster and the cloud, nil if none is named. The caller
+// closes the cloud.
+func (o *options) site(ctx context.Context, settings database.Settings) (moving.Site, *cloud.Cloud, error) {
 	site, err := o.management()
+	if err != nil || o.cloud == "" {
+		if err == nil {
+			site.Store, err = o.store(settings, nil)
+		}
+		return site, nil, err
+	}
+	admin, err := cloud.Open(ctx, cloud.Options{Cloud: o.cloud, Env: environment.System(), UserAgent: environment.UserAgent()})
 	if err != nil {
-		return site, leave, err
+		return site, nil, err
 	}
-	var admin *cloud.Cloud
-	if o.cloud != "" {
-		if admin, err = cloud.Open(ctx, cloud.Options{Cloud: o.cloud, Env: environment.System(), UserAgent: environment.UserAgent()}); err != nil {
-			return site, leave, err
-		}
-		leave = admin.Close
-		identity, err := admin.Identity()
-		if err != nil {
-			return site, leave, err
-		}
-		site.Projects = keystone{identity}
+	identity, err := admin.Identity()
+	if err != nil {
+		return site, admin, err
 	}
+	site.Projects = keystone{identity}
 	site.Store, err = o.store(settings, admin)
-	return site, leave, err
+	return site, admin, err
 }
 
 // management opens the management cluster.

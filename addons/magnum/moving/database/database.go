@@ -15,6 +15,8 @@ import (
 type Database struct {
 	// Revision is that of the schema, Releases the releases of Magnum that have it.
 	Revision, Releases string
+	// Partial is what the API showed: there are no certificates and no trusts.
+	Partial bool
 
 	Templates []Template
 	Clusters  []Cluster
@@ -117,11 +119,18 @@ func decode(all map[string]*table) (*Database, error) {
 			return nil, fault.New("table "+name, fmt.Errorf("it is missing: this is no complete database of Magnum"), again)
 		}
 	}
-	d := &Database{KeyPairs: map[string]KeyPair{}}
-	if err := d.revision(all[revisionTable]); err != nil {
+	head := &Database{}
+	if err := head.revision(all[revisionTable]); err != nil {
 		return nil, err
 	}
-	r := &reader{}
+	d, err := decodeRows(all)
+	d.Revision, d.Releases = head.Revision, head.Releases
+	return d, err
+}
+
+// decodeRows makes rows of the tables that are not Alembic's.
+func decodeRows(all map[string]*table) (*Database, error) {
+	d, r := &Database{KeyPairs: map[string]KeyPair{}}, &reader{}
 	each(r, all["cluster_template"], func() { d.Templates = append(d.Templates, r.template()) })
 	each(r, all["cluster"], func() { d.Clusters = append(d.Clusters, r.cluster()) })
 	each(r, all["nodegroup"], func() { d.Groups = append(d.Groups, r.group()) })
