@@ -54,7 +54,7 @@ func TestMovingInThroughTheAPI(t *testing.T) {
 		"not in the catalog": {"--from-api", fault.ExitFailure, "container-infra", 0},
 		"no URL":             {"--from-api=magnum.example", fault.ExitUsage, "is no URL of an endpoint", 0},
 		"no administrator":   {"--from-api=" + serve(map[string]int{"/v1/quotas": http.StatusForbidden}), fault.ExitFailure, "not an administrator of Magnum", 1},
-		"broken":             {"--from-api=" + serve(map[string]int{"/v1/clusters/detail": http.StatusGone}), fault.ExitFailure, "answered 410", 0},
+		"broken":             {"--from-api=" + serve(map[string]int{"/v1/clusters/detail": http.StatusForbidden}), fault.ExitFailure, "answered 403", 0},
 		"read to its end":    {"--from-api=" + serve(nil), fault.ExitFailure, "reading what was moved in", 20},
 	} {
 		t.Run(name, func(t *testing.T) {
