@@ -38,7 +38,17 @@ type devstackHost struct {
 	pods netip.Prefix
 }
 
+// newDevstackHost is a host with its own k3s, which reaches the services as they are.
 func newDevstackHost(t *testing.T) *devstackHost {
+	t.Helper()
+	d := openDevcloud(t)
+	d.enter(d.onDevcloud())
+	d.kubeconfig, d.k3s, d.pods = d.path("stack/data/slipway/kubeconfig"), d.path("stack/data/slipway/bin/k3s"), netip.MustParsePrefix("10.42.0.0/16")
+	return d
+}
+
+// openDevcloud finds the devcloud, or skips the test.
+func openDevcloud(t *testing.T) *devstackHost {
 	t.Helper()
 	dir := os.Getenv("SLIPWAY_DEVCLOUD")
 	if dir == "" || os.Getenv("SLIPWAY_BUNDLE") == "" {
@@ -52,12 +62,15 @@ func newDevstackHost(t *testing.T) *devstackHost {
 	d.must(err)
 	d.demo, err = d.cloud.Project(t.Context(), "demo")
 	d.must(err)
-	on := d.onDevcloud()
-	d.withoutMagnum(on.admin)
+	d.withoutMagnum(d.login(d.cloud.CloudsYAML(), "devcloud-admin"))
 	d.closed()
-	d.world = newWorld(t, on)
-	d.kubeconfig, d.k3s, d.pods = d.path("stack/data/slipway/kubeconfig"), d.path("stack/data/slipway/bin/k3s"), netip.MustParsePrefix("10.42.0.0/16")
 	return d
+}
+
+// enter makes the host, with lines of local.conf.
+func (d *devstackHost) enter(on site, local ...string) {
+	d.t.Helper()
+	d.world = newWorld(d.t, on, local...)
 }
 
 // adapted tells k3s what kind of machine this is, by files that k3s reads besides the

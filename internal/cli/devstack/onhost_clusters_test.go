@@ -129,18 +129,24 @@ spec:
   infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: OpenStackCluster, name: mine}
 `
 	d.must(os.WriteFile(d.path("mine.yaml"), []byte(text), 0o600))
-	// A webhook has ten seconds, which are not enough on a machine that is busy with others.
-	var said []byte
-	d.eventually("a cluster made with kubectl", func() bool {
-		var err error
-		said, err = d.room.command(d.t.Context(), d.k3s, "kubectl", "--kubeconfig", d.kubeconfig, "apply", "--filename", d.path("mine.yaml")).CombinedOutput()
-		return err == nil
-	}, func() string { return string(said) })
+	d.applied("mine.yaml")
 	d.eventually("the network of a cluster made with kubectl", func() bool {
 		n, err := d.demo.Count(d.t.Context(), "octavia.load_balancer project_id = ? AND provisioning_status = 'ACTIVE'")
 		d.must(err)
 		return n == "2"
 	}, d.objects)
+}
+
+// applied applies a file of the work folder. A webhook has ten seconds, which are not enough on a
+// machine that is busy with others.
+func (d *devstackHost) applied(name string) {
+	d.t.Helper()
+	var said []byte
+	d.eventually("kubectl apply of "+name, func() bool {
+		var err error
+		said, err = d.room.command(d.t.Context(), d.k3s, "kubectl", "--kubeconfig", d.kubeconfig, "apply", "--filename", d.path(name)).CombinedOutput()
+		return err == nil
+	}, func() string { return string(said) })
 }
 
 // objects are Cluster API's, for who looks for a cause.

@@ -39,8 +39,9 @@ type world struct {
 	work  string
 	env   []string
 	local []string
-	// kubeconfig leads to the management cluster.
+	// kubeconfig leads to the management cluster; external is one of somebody else.
 	kubeconfig string
+	external   bool
 	web        *httptest.Server
 	requests   *counter
 	// made are the clusters that the API made and that are there, each with a credential.
@@ -72,6 +73,10 @@ func onSandbox(t *testing.T) site {
 	return site{admin: sandbox.Admin, member: sandbox.Member, keystone: sandbox.URL() + "/identity", clouds: clouds(t, sandbox), host: "127.0.0.1", test: "127.0.0.1",
 		settings: []string{"SLIPWAY_API_PORT=" + strconv.Itoa(freePort(t))}}
 }
+
+// floating has the floating IPs of the devcloud, at which the controllers reach clusters: a
+// developer behind a proxy excepts them.
+const floating = "198.19.0.0/16"
 
 // outside stands for everything that is not on the host: a proxy that lets nobody out, and
 // remembers who was asked for.
@@ -120,7 +125,7 @@ func newWorld(t *testing.T, on site, local ...string) *world {
 		"SLIPWAY_NODE_IMAGE_URL="+w.web.URL+"/node.qcow2", "SLIPWAY_NODE_IMAGE_SHA256="+hex.EncodeToString(digest[:]), "SLIPWAY_NODE_IMAGE_KUBERNETES_VERSION=v1.34.4",
 		"SLIPWAY_UNSTACK_TIMEOUT=5m")
 	w.conf()
-	w.env = append(w.variables(), "http_proxy="+proxy.URL, "https_proxy="+proxy.URL, "no_proxy=127.0.0.1,localhost,"+on.test+","+on.host)
+	w.env = append(w.variables(), "http_proxy="+proxy.URL, "https_proxy="+proxy.URL, "no_proxy=127.0.0.1,localhost,"+floating+","+on.test+","+on.host)
 	return w
 }
 
