@@ -65,6 +65,22 @@ func TestConfigurationIsFilled(t *testing.T) {
 	}
 }
 
+// TestOneProviderOfOVN: Debian's is there if the cloud has machines, and Octavia does not start
+// with two.
+func TestOneProviderOfOVN(t *testing.T) {
+	t.Parallel()
+	for _, machines := range []bool{false, true} {
+		c, folder := &Cloud{Machines: machines}, t.TempDir()
+		if err := c.writePlugins(folder); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(folder, "usr/lib/python3/dist-packages/devcloud-1.0.dist-info/entry_points.txt"))
+		if err != nil || strings.Contains(string(text), ovnStandIn) == machines || !strings.Contains(string(text), "devcloud = devcloud_octavia:Provider\n") {
+			t.Errorf("machines %v: %v\n%s", machines, err, text)
+		}
+	}
+}
+
 // filled is a folder with all files of configuration.
 func filled(t *testing.T, s settings) string {
 	t.Helper()

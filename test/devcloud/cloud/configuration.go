@@ -46,7 +46,7 @@ func (c *Cloud) configure(folder string, s settings) error {
 	if err := c.copyDefaults(folder); err != nil {
 		return err
 	}
-	if err := writePlugins(folder); err != nil {
+	if err := c.writePlugins(folder); err != nil {
 		return err
 	}
 	if err := c.writeComputeHosts(folder); err != nil {
@@ -113,9 +113,13 @@ func (c *Cloud) copyDefaults(folder string) error {
 	return nil
 }
 
+// ovnStandIn is the provider that other clouds have in the place of OVN's. With machines it is
+// OVN's own, and Octavia refuses two of a name.
+const ovnStandIn = "ovn = devcloud_octavia:Provider\n"
+
 // writePlugins installs the drivers that do nothing, with a description by
 // which the services find them.
-func writePlugins(folder string) error {
+func (c *Cloud) writePlugins(folder string) error {
 	packages := filepath.Join(folder, "usr/lib/python3/dist-packages")
 	entries, err := pluginFiles.ReadDir("plugin")
 	if err != nil {
@@ -130,7 +134,11 @@ func writePlugins(folder string) error {
 		if !strings.HasSuffix(e.Name(), ".py") {
 			to = filepath.Join(packages, "devcloud-1.0.dist-info", e.Name())
 		}
-		if err := writeFile(to, string(text)); err != nil {
+		out := string(text)
+		if c.Machines {
+			out = strings.ReplaceAll(out, ovnStandIn, "")
+		}
+		if err := writeFile(to, out); err != nil {
 			return err
 		}
 	}
