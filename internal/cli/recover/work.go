@@ -128,7 +128,7 @@ func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
 		return "", err
 	}
 	_, err = r.t.WriteKubeconfigs(ctx)
-	return "the management cluster is there; its other nodes join", err
+	return "the management cluster answers", err
 }
 
 // complete brings what up left out: the Magnum API, and all nodes of the management cluster.
