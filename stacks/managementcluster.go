@@ -39,7 +39,7 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) (managemen
 	if err != nil {
 		return management{}, err
 	}
-	whole, err := e.whole(ctx, refs, cluster)
+	whole, err := e.whole(ctx, refs, cluster, p.on.controllers)
 	if err != nil {
 		return management{}, err
 	}
@@ -65,11 +65,11 @@ func (e Environment) early() bool {
 }
 
 // whole is the wait for all nodes and addons of the management cluster.
-func (e Environment) whole(ctx *pulumi.Context, refs kubernetes.ClusterRefs, cluster *kubernetes.Cluster) ([]pulumi.Resource, error) {
+func (e Environment) whole(ctx *pulumi.Context, refs kubernetes.ClusterRefs, cluster *kubernetes.Cluster, after []pulumi.Resource) ([]pulumi.Resource, error) {
 	if e.early() {
 		return nil, nil
 	}
-	ready, err := kubernetes.NewReadyCluster(ctx, StepManagementReady, refs, cluster)
+	ready, err := kubernetes.NewReadyCluster(ctx, StepManagementReady, refs, cluster, pulumi.DependsOn(after))
 	return []pulumi.Resource{ready}, err
 }
 
