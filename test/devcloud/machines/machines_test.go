@@ -37,9 +37,7 @@ func (r *run) step(name string, do func()) {
 }
 
 // TestSeedInAGuestOfARealNova takes an environment from an empty project to Cluster
-// API in a guest, with a killed run between, boots the guest again, and goes down.
-//
-// proves: F24
+// API in a guest, with a killed run between, and down again.
 func TestSeedInAGuestOfARealNova(t *testing.T) {
 	r := newRun(t)
 	before := r.Counts()
@@ -55,7 +53,6 @@ func TestSeedInAGuestOfARealNova(t *testing.T) {
 	})
 	r.step("status", func() { r.Do("status") })
 	r.step("plan", func() { r.expect("the plan", r.Do("plan"), `no changes, \d+ unchanged`) })
-	r.step("another boot", r.boots)
 	r.step("down", func() { r.Do("down", "--yes") })
 	r.nothingLeft(before)
 }
@@ -91,25 +88,6 @@ func (r *run) guest() {
 	r.expect("the domains", r.inside("virsh", "list", "--name"), `^instance-`)
 	// From inside the guest; SSH above came in by the floating IP.
 	r.expect("the way out", r.Do("ssh", "--", "ping", "-c1", "-W5", r.Cloud.Address().String()), "1 received")
-}
-
-// boots starts the guest anew: its limits of watches are its own kernel's, and the image has
-// a file for them, too, which must not win.
-func (r *run) boots() {
-	r.T.Helper()
-	const limits = `fs.inotify.max_queued_events = 131072
-fs.inotify.max_user_instances = 8192
-fs.inotify.max_user_watches = 1308496`
-	look := []string{"ssh", "--", "/usr/sbin/sysctl", "fs.inotify.max_queued_events", "fs.inotify.max_user_instances", "fs.inotify.max_user_watches"}
-	r.expect("the limits of watches", r.Do(look...), "^"+limits+"$")
-	boot := []string{"ssh", "--", "cat", "/proc/sys/kernel/random/boot_id"}
-	first := r.Do(boot...)
-	r.OpenStack("server", "reboot", "--hard", "real-seed")
-	r.Eventually("another boot of the guest", 10*time.Minute, func() bool {
-		out, err := r.Command(boot...).Output()
-		return err == nil && string(out) != first
-	})
-	r.expect("the limits of watches after another boot", r.Do(look...), "^"+limits+"$")
 }
 
 func (r *run) kubernetes() {
