@@ -26,7 +26,7 @@ type Environment struct {
 	Images []ListedImage
 	// Equipment is what the seed gets from local files.
 	Equipment Equipment
-	// Early ends with one node of the management cluster and controllers on it, where the
+	// Early ends with one node of the management cluster and Cluster API on it, where the
 	// rest can wait (see early): a rebuild restores while the other nodes join. A program
 	// without it completes the environment.
 	Early bool

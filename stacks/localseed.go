@@ -24,7 +24,7 @@ func (e Environment) localSeed(ctx *pulumi.Context, credential *openstack.Applic
 	}
 	none := pulumi.String("").ToStringOutput()
 	return Seed{Address: none, InternalAddress: none, Access: none, Credential: credential},
-		seedCluster{kubernetes.LoginRefs{Local: settings}, none, seed.ID(), []pulumi.Resource{seed, group}}, nil
+		seedCluster{kubernetes.LoginRefs{Local: settings}, none, seed.ID(), []pulumi.Resource{seed, group}, nil}, nil
 }
 
 // localSettings are kubernetes.LocalSettings as JSON.

@@ -39,7 +39,7 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) (managemen
 	if err != nil {
 		return management{}, err
 	}
-	whole, err := e.whole(ctx, refs, cluster)
+	whole, err := e.whole(ctx, refs, cluster, p.on.controllers)
 	if err != nil {
 		return management{}, err
 	}
@@ -49,26 +49,12 @@ func (e Environment) managementCluster(ctx *pulumi.Context, p parent) (managemen
 	if err != nil {
 		return management{}, err
 	}
-	fence := e.fence(p.seed, "")
-	backup, err := e.backup(ctx)
-	if err != nil {
-		return management{}, err
-	}
-	// Their replicas are spread over nodes, which must be there.
-	replicas, after := replicasOn(e.Config.Spec.ManagementCluster), whole
-	if e.early() {
-		replicas, after = 1, []pulumi.Resource{clusterAPI}
-	}
-	own, err := e.controllers(ctx, StepManagementControllers, p.on.login, cluster.AdminKubeconfig, cluster.ID(), replicas, e.onManagement(), fence, backup, pulumi.DependsOn(after))
-	if err != nil {
-		return management{}, err
-	}
 	ctx.Export(OutputManagementKubeconfig, pulumi.ToSecret(cluster.AdminKubeconfig))
-	made := management{p.on.login, cluster, image, fence, []pulumi.Resource{clusterAPI, own}}
+	made := management{p.on.login, cluster, image, e.fence(p.seed, ""), []pulumi.Resource{clusterAPI}}
 	if e.early() {
 		return made, nil
 	}
-	return made, e.onWhole(ctx, p, made, whole)
+	return e.onWhole(ctx, p, made, whole)
 }
 
 // early reports whether the rest of the management cluster can wait: not where Cluster API
@@ -79,31 +65,39 @@ func (e Environment) early() bool {
 }
 
 // whole is the wait for all nodes and addons of the management cluster.
-func (e Environment) whole(ctx *pulumi.Context, refs kubernetes.ClusterRefs, cluster *kubernetes.Cluster) ([]pulumi.Resource, error) {
+func (e Environment) whole(ctx *pulumi.Context, refs kubernetes.ClusterRefs, cluster *kubernetes.Cluster, after []pulumi.Resource) ([]pulumi.Resource, error) {
 	if e.early() {
 		return nil, nil
 	}
-	ready, err := kubernetes.NewReadyCluster(ctx, StepManagementReady, refs, cluster)
+	ready, err := kubernetes.NewReadyCluster(ctx, StepManagementReady, refs, cluster, pulumi.DependsOn(after))
 	return []pulumi.Resource{ready}, err
 }
 
-// onWhole is what needs the whole management cluster: Velero, monitoring, and the move of the
-// cluster onto itself.
-func (e Environment) onWhole(ctx *pulumi.Context, p parent, m management, whole []pulumi.Resource) error {
-	own := m.ready[len(m.ready)-1]
-	if err := e.velero(ctx, p.on.login, m.cluster, own); err != nil {
-		return err
+// onWhole is what needs the whole management cluster: Slipway's controllers, whose replicas are
+// spread over nodes, Velero, monitoring, and the move of the cluster onto itself.
+func (e Environment) onWhole(ctx *pulumi.Context, p parent, m management, whole []pulumi.Resource) (management, error) {
+	backup, err := e.backup(ctx)
+	if err != nil {
+		return m, err
 	}
-	if err := e.monitoring(ctx, p.on.login, m.cluster, own); err != nil {
-		return err
+	own, err := e.controllers(ctx, StepManagementControllers, m.login, m.cluster.AdminKubeconfig, m.cluster.ID(), replicasOn(e.Config.Spec.ManagementCluster), e.onManagement(), m.fence, backup, pulumi.DependsOn(whole))
+	if err != nil {
+		return m, err
+	}
+	m.ready = append(m.ready, own)
+	if err := e.velero(ctx, m.login, m.cluster, own); err != nil {
+		return m, err
+	}
+	if err := e.monitoring(ctx, m.login, m.cluster, own); err != nil {
+		return m, err
 	}
 	if seed := e.Config.Spec.Seed; seed.Role != config.RolePivot && !seed.IsLocal() {
-		return nil
+		return m, nil
 	}
-	_, err := kubernetes.NewManagementMove(ctx, StepManagementMove, kubernetes.ManagementMoveRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
+	_, err = kubernetes.NewManagementMove(ctx, StepManagementMove, kubernetes.ManagementMoveRefs{LoginRefs: p.on.login, Kubeconfig: p.on.kubeconfig,
 		ServerID: p.on.on, ManagementKubeconfig: m.cluster.AdminKubeconfig, Name: e.Config.Metadata.Name, Namespace: ManagementNamespace},
 		pulumi.DependsOn(slices.Concat(whole, m.ready, p.on.ready)))
-	return err
+	return m, err
 }
 
 // onceComplete is when Cluster API goes on the management cluster: as soon as a

@@ -167,8 +167,9 @@ type seedCluster struct {
 	kubeconfig pulumi.StringOutput
 	// on is the ID of what it runs on.
 	on pulumi.StringInput
-	// ready are what clusters need before they can be made.
-	ready []pulumi.Resource
+	// ready are what clusters need before they can be made, controllers what they need before
+	// their addons are there.
+	ready, controllers []pulumi.Resource
 }
 
 // seedCluster is Kubernetes on the seed: k3s that answers, and Cluster API with
@@ -198,7 +199,9 @@ func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, erro
 	if backup != nil {
 		fence = e.fence(s, controllers.SetBackup)
 	}
-	own, err := e.controllers(ctx, StepControllers, login, k3s.Kubeconfig, s.Server.ID(), 1, e.onSeed(), fence, backup)
+	// They would not start before: without the kinds that they watch they ask for them all the
+	// while, which a slow machine has no time for.
+	own, err := e.controllers(ctx, StepControllers, login, k3s.Kubeconfig, s.Server.ID(), 1, e.onSeed(), fence, backup, pulumi.DependsOn([]pulumi.Resource{clusterAPI}))
 	if err != nil {
 		return seedCluster{}, err
 	}
@@ -206,7 +209,7 @@ func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, erro
 	ctx.Export(OutputHostKey, s.HostKey.PublicKey)
 	ctx.Export(OutputPrivateKey, pulumi.ToSecret(s.PrivateKey))
 	ctx.Export(OutputKubeconfig, pulumi.ToSecret(k3s.Kubeconfig))
-	return seedCluster{login, k3s.Kubeconfig, s.Server.ID(), []pulumi.Resource{clusterAPI, own}}, nil
+	return seedCluster{login, k3s.Kubeconfig, s.Server.ID(), []pulumi.Resource{clusterAPI}, []pulumi.Resource{own}}, nil
 }
 
 // controllers are Slipway's own, on the seed or on the management cluster.

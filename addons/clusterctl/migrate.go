@@ -25,15 +25,19 @@ import (
 // was ended begins that kind again.
 func Migrate(ctx context.Context, c client.Client, objects []*unstructured.Unstructured) error {
 	var definitions []unstructured.Unstructured
-	var lost []error
+	var refusals []error
 	for _, object := range objects {
 		if object.GetKind() != "CustomResourceDefinition" {
 			continue
 		}
 		definitions = append(definitions, *object)
-		lost = append(lost, readable(ctx, c, object))
+		refusal, err := unreadable(ctx, c, object)
+		if err != nil {
+			return err // the same for all others
+		}
+		refusals = append(refusals, refusal)
 	}
-	if err := errors.Join(lost...); err != nil {
+	if err := errors.Join(refusals...); err != nil {
 		return err
 	}
 	if err := cluster.NewCRDMigrator(c).Run(ctx, definitions); err != nil {
@@ -42,24 +46,24 @@ func Migrate(ctx context.Context, c client.Client, objects []*unstructured.Unstr
 	return context.Cause(ctx)
 }
 
-// readable refuses a newer definition without the version in which the cluster stores objects
-// now: nothing could read them.
-func readable(ctx context.Context, c client.Client, newer *unstructured.Unstructured) error {
+// unreadable is the refusal of a newer definition without the version in which the cluster
+// stores objects now: nothing could read them.
+func unreadable(ctx context.Context, c client.Client, newer *unstructured.Unstructured) (refusal, err error) {
 	now := &apiextensionsv1.CustomResourceDefinition{}
-	err := c.Get(ctx, client.ObjectKey{Name: newer.GetName()}, now)
+	err = c.Get(ctx, client.ObjectKey{Name: newer.GetName()}, now)
 	if apierrors.IsNotFound(err) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading the definition %s: %w", newer.GetName(), err)
+		return nil, fmt.Errorf("reading the definition %s: %w", newer.GetName(), err)
 	}
 	stored := slices.IndexFunc(now.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
 	versions := versionsOf(newer)
 	if stored < 0 || slices.Contains(versions, now.Spec.Versions[stored].Name) {
-		return nil
+		return nil, nil
 	}
 	return fault.Usage("definition "+newer.GetName(), fmt.Errorf("its objects are stored as %s, and this Slipway knows %s only", now.Spec.Versions[stored].Name, strings.Join(versions, ", ")),
-		"upgrade with a Slipway in between first, whose providers know both")
+		"upgrade with a Slipway in between first, whose providers know both"), nil
 }
 
 // versionsOf are the names of a definition's versions.

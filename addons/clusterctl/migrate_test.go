@@ -178,3 +178,18 @@ func TestADefinitionThatLostTheStoredVersionIsRefused(t *testing.T) {
 		t.Errorf("%v (remedy %q, wrote %v)", err, fault.Remedy(err), wrote)
 	}
 }
+
+// TestAnAPIServerThatIsAwayIsToldOnce and not for every definition.
+func TestAnAPIServerThatIsAwayIsToldOnce(t *testing.T) {
+	t.Parallel()
+	away := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme(t)).Build(), interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errors.New("connection refused")
+		}})
+	other := definition(t, "V1")
+	other.SetName("others.example.org")
+	err := clusterctl.Migrate(t.Context(), away, []*unstructured.Unstructured{other, definition(t, "V1")})
+	if err == nil || err.Error() != "reading the definition others.example.org: connection refused" {
+		t.Errorf("told %v", err)
+	}
+}

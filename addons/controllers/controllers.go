@@ -90,7 +90,7 @@ func Chart() (*chart.Chart, error) {
 		}
 		parts = append(parts, &loader.BufferedFile{Name: "rules/" + name + ".yaml", Data: text})
 	}
-	definitions, err := magnum.CRDs()
+	definitions, err := Definitions()
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,6 @@ func Chart() (*chart.Chart, error) {
 		return nil, err
 	}
 	maps.Copy(definitions, more)
-	maps.Copy(definitions, v1alpha1.Definitions())
 	for name, text := range definitions {
 		parts = append(parts, &loader.BufferedFile{Name: path.Join("crds", name), Data: text})
 	}
@@ -110,6 +109,17 @@ func Chart() (*chart.Chart, error) {
 	}
 	loaded.Metadata.Version, loaded.Metadata.AppVersion = chartVersion(component.SlipwayVersion()), component.SlipwayVersion()
 	return loaded, loaded.Validate()
+}
+
+// Definitions are those of the kinds of the Magnum API and of the addon provider, as YAML by
+// the names of their files.
+func Definitions() (map[string][]byte, error) {
+	definitions, err := magnum.CRDs()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(definitions, v1alpha1.Definitions())
+	return definitions, nil
 }
 
 // rulesOf are the rules of each ClusterRole, by the name of their file.

@@ -129,16 +129,17 @@ func (c *Cluster) applyAll(ctx context.Context, objects []*unstructured.Unstruct
 
 func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) error {
 	what, attempts, silent := Describe(object), c.Attempts(), false
-	for patience := time.Now().Add(applyPatience); ; {
+	var patience time.Time // from the first attempt on, which may have to queue
+	for {
 		client, err := c.Resource(object)
 		if err == nil {
-			attempt, cancel := context.WithTimeoutCause(ctx, attemptTime, errNoAnswer)
-			_, err = client.Apply(attempt, object.GetName(), object, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
-			silent = err != nil && context.Cause(attempt) == errNoAnswer
-			cancel()
+			silent, err = c.attempt(ctx, client, object)
 		}
 		if err == nil {
 			return nil
+		}
+		if patience.IsZero() {
+			patience = time.Now().Add(applyPatience)
 		}
 		if !passing(err) && !silent || time.Now().After(patience) || ctx.Err() != nil {
 			return fmt.Errorf("applying %s: %w", what, err)
@@ -151,6 +152,20 @@ func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) 
 		case <-time.After(tryAgain):
 		}
 	}
+}
+
+// attempt sends one request. It is silent if it never got an answer.
+func (c *Cluster) attempt(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) (silent bool, err error) {
+	if object.GetKind() == definition {
+		if err := c.pace.enter(ctx); err != nil {
+			return false, err
+		}
+		defer func(began time.Time) { c.pace.leave(time.Since(began)) }(time.Now())
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, attemptTime, errNoAnswer)
+	defer cancel()
+	_, err = client.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	return err != nil && context.Cause(ctx) == errNoAnswer, err
 }
 
 // attemptTime is how long one request may go without an answer: an API server answers

@@ -23,6 +23,7 @@ type Cluster struct {
 	Dynamic dynamic.Interface
 
 	mapper meta.ResettableRESTMapper
+	pace   *pace
 }
 
 // New returns the cluster of a client configuration. It sends no requests.
@@ -38,5 +39,5 @@ func New(config *rest.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a Kubernetes client: %w", err)
 	}
-	return &Cluster{typed, resources, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(typed.Discovery()))}, nil
+	return &Cluster{typed, resources, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(typed.Discovery())), newPace()}, nil
 }

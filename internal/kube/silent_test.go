@@ -45,7 +45,7 @@ func TestARequestWithoutAnAnswerIsMadeAgain(t *testing.T) {
 	}{
 		"answers":          {0, time.Hour, false, 0},
 		"silent once":      {1, time.Hour, false, attemptTime + tryAgain},
-		"silent for ever":  {1000, time.Hour, true, applyPatience + attemptTime},
+		"silent for ever":  {1000, time.Hour, true, applyPatience + 2*attemptTime},
 		"the caller stops": {1000, 10 * time.Second, true, 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

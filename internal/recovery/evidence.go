@@ -215,10 +215,25 @@ func (p *Plan) Without(clusters []string) *Plan {
 // Holdable are the objects of a plan that a restore holds, by their Cluster, which is
 // the first of its list.
 func (p *Plan) Holdable() map[string][]*unstructured.Unstructured {
+	return p.byCluster(func(o *unstructured.Unstructured) bool { return Hold(o.DeepCopy()) })
+}
+
+// Reporting are the objects of a plan by which machines come and go, and whose controllers
+// say of each whether they see it paused, by their Cluster, which is the first of its list.
+func (p *Plan) Reporting() map[string][]*unstructured.Unstructured {
+	return p.byCluster(func(o *unstructured.Unstructured) bool {
+		_, reported := Condition(o, ConditionPaused)
+		return is(o, groupClusterAPI, "Cluster") || reported && (group(o) == groupClusterAPI || group(o) == groupControlPlane)
+	})
+}
+
+// byCluster are the objects that a restore keeps, by their Cluster, which is the first of
+// its list.
+func (p *Plan) byCluster(keep func(*unstructured.Unstructured) bool) map[string][]*unstructured.Unstructured {
 	all := map[string][]*unstructured.Unstructured{}
 	for _, step := range p.Steps {
 		for _, o := range step {
-			if !Hold(o.DeepCopy()) {
+			if !keep(o) {
 				continue
 			}
 			name := clusterOf(o)

@@ -18,6 +18,10 @@ const (
 	AnnotationPaused = "cluster.x-k8s.io/paused"
 )
 
+// ConditionPaused is the condition by which a controller of Cluster API says whether it sees
+// that an object is paused.
+const ConditionPaused = "Paused"
+
 // annotationCreated is that of the Magnum API's objects, which shows when they were made
 // first (v1alpha1.AnnotationFirstCreatedAt).
 const annotationCreated = groupMagnum + "/first-created-at"
@@ -110,6 +114,17 @@ func Release(o *unstructured.Unstructured) bool {
 func Held(o *unstructured.Unstructured) bool {
 	_, there := o.GetAnnotations()[AnnotationHeld]
 	return there
+}
+
+// Condition is the condition of a type that an object has, if it has one.
+func Condition(o *unstructured.Unstructured, kind string) (map[string]any, bool) {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, condition := range list(any(conditions)) {
+		if text(condition, "type") == kind {
+			return condition, true
+		}
+	}
+	return nil, false
 }
 
 func setField(o *unstructured.Unstructured, value any, path ...string) {

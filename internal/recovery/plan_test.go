@@ -265,6 +265,14 @@ func TestStatuses(t *testing.T) {
 	if !ok || status["observedGeneration"] != int64(1) || status["conditions"].([]any)[0].(map[string]any)["observedGeneration"] != int64(1) {
 		t.Errorf("a latest generation: %v", status)
 	}
+	if len(status["conditions"].([]any)) != 1 {
+		t.Errorf("the new controllers have not looked whether it is paused: %v", status["conditions"])
+	}
+	older := cluster.DeepCopy()
+	older.Object["status"].(map[string]any)["v1beta2"] = map[string]any{"conditions": []any{map[string]any{"type": "Paused", "status": "False"}}}
+	if old, _ := recovery.Status(older, live, nil); len(old["v1beta2"].(map[string]any)["conditions"].([]any)) != 0 {
+		t.Errorf("of v1beta1: %v", old["v1beta2"])
+	}
 	cluster.SetGeneration(4)                                                                  // the controllers had not seen it
 	if status, _ = recovery.Status(cluster, live, nil); status["observedGeneration"] != nil { // a schema wants at least 1
 		t.Errorf("an older generation: %v", status["observedGeneration"])

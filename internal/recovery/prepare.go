@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,7 +50,9 @@ func Prepare(o *unstructured.Unstructured, uids UIDs) *unstructured.Unstructured
 
 // Status is the status of an object of a snapshot for the live object: with new UIDs,
 // and with the live object's generation where a controller had seen the latest one,
-// so that nobody takes an old spec for a change. ok is false if it has none.
+// so that nobody takes an old spec for a change. That the former controllers saw an object
+// paused or not says nothing of the new ones: the condition goes, and is there again once
+// those have looked. ok is false if it has none.
 func Status(o, live *unstructured.Unstructured, uids UIDs) (status map[string]any, ok bool) {
 	was, ok := o.Object["status"].(map[string]any)
 	if !ok || len(was) == 0 {
@@ -57,7 +60,21 @@ func Status(o, live *unstructured.Unstructured, uids UIDs) (status map[string]an
 	}
 	status, _ = uids.renewed(was).(map[string]any)
 	regenerate(status, o.GetGeneration(), live.GetGeneration())
+	unsee(status)
+	if newer, ok := status["v1beta2"].(map[string]any); ok { // of an object of v1beta1
+		unsee(newer)
+	}
 	return status, true
+}
+
+// unsee takes the condition Paused out of a status.
+func unsee(status map[string]any) {
+	if conditions, ok := status["conditions"].([]any); ok {
+		status["conditions"] = slices.DeleteFunc(conditions, func(one any) bool {
+			condition, _ := one.(map[string]any)
+			return text(condition, "type") == ConditionPaused
+		})
+	}
 }
 
 // renewed is a copy of a value with new UIDs in fields "uid".

@@ -150,12 +150,9 @@ func sameTemplate(a, b *unstructured.Unstructured) bool {
 func remediations() []string { return []string{"UpToDate", "HealthCheckSucceeded", "OwnerRemediated"} }
 
 func (e Evidence) machine(o *unstructured.Unstructured, add decide) {
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, condition := range list(any(conditions)) {
-		for _, kind := range remediations() {
-			if text(condition, "type") == kind && text(condition, "status") == "False" {
-				add(o, 1, 1, "condition %s is False: %s", kind, text(condition, "message"))
-			}
+	for _, kind := range remediations() {
+		if condition, _ := Condition(o, kind); text(condition, "status") == "False" {
+			add(o, 1, 1, "condition %s is False: %s", kind, text(condition, "message"))
 		}
 	}
 	if str(o, "spec", "providerID") == "" && !e.server(o) {

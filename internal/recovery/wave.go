@@ -150,9 +150,10 @@ type Unpause struct {
 	Progress               func(string)
 }
 
-// The usual times of a release in waves.
+// The usual times of a release in waves. A wave is watched from its release on, and until
+// its controllers have seen all of it: what they decide then, they do in seconds.
 const (
-	UsualWatch    = time.Minute
+	UsualWatch    = 30 * time.Second
 	UsualEvery    = 5 * time.Second
 	UsualPatience = 10 * time.Minute
 )

@@ -182,7 +182,7 @@ func TestTheRelease(t *testing.T) {
 				}
 				looks := 0
 				u := recovery.Unpause{Gate: g, Waves: recovery.Waves(r.plan, nil), Before: e.Cloud.Inventory, Expected: recovery.Expect(r.plan, e.Cloud),
-					Watch: recovery.UsualWatch, Every: recovery.UsualEvery, Patience: recovery.UsualPatience, Progress: func(string) {},
+					Watch: time.Minute, Every: recovery.UsualEvery, Patience: recovery.UsualPatience, Progress: func(string) {},
 					Look: func(context.Context) (snapshot.Inventory, error) {
 						looks++
 						if test.look == nil {
@@ -230,7 +230,7 @@ func TestAnInterruptPausesEverythingAgain(t *testing.T) {
 		g := &gate{paused: map[string]bool{}}
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
-		u := recovery.Unpause{Gate: g, Waves: recovery.Waves(r.plan, nil), Before: e.Cloud.Inventory, Expected: recovery.Expect(r.plan, e.Cloud), Watch: recovery.UsualWatch, Every: recovery.UsualEvery,
+		u := recovery.Unpause{Gate: g, Waves: recovery.Waves(r.plan, nil), Before: e.Cloud.Inventory, Expected: recovery.Expect(r.plan, e.Cloud), Watch: time.Minute, Every: recovery.UsualEvery,
 			Patience: recovery.UsualPatience, Progress: func(string) {}, Look: func(context.Context) (snapshot.Inventory, error) { return e.Cloud.Inventory, nil }}
 		if err := u.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("told %v", err)

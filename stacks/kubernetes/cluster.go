@@ -10,6 +10,7 @@ import (
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/certs"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -153,6 +154,10 @@ func (k clusterKind) update(ctx context.Context, old ClusterState, in ClusterInp
 	defer machine.Close()
 	at, err := locate(ctx, machine, k.seeds, in, old)
 	if err != nil {
+		return state, err
+	}
+	// Its controllers may come later than the addons that its release has.
+	if err := at.Kube.Define(ctx, v1alpha1.Definitions()); err != nil {
 		return state, err
 	}
 	if err := release(ctx, at.Config, in, values); err != nil {

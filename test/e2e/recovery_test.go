@@ -97,7 +97,14 @@ func (p *project) recoverKilled(identity string) string {
 // recoverAtOnce is one run of recover, as an operator has it.
 func (p *project) recoverAtOnce(identity string) string {
 	p.t.Helper()
-	return p.do("recover", "--yes", "--identity", identity, "-o", "json")
+	before := p.said.Len()
+	out := p.do("recover", "--yes", "--identity", identity, "--progress", "plain", "-o", "json")
+	for line := range strings.Lines(p.said.String()[before:]) {
+		if strings.Contains(line, " ✓ ") {
+			p.t.Log(strings.TrimSpace(line))
+		}
+	}
+	return out
 }
 
 // rebuild runs recover, and looks at what it says of its proofs.

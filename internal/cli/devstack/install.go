@@ -15,9 +15,8 @@ import (
 	applycore "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/addons/clusterctl"
-	"github.com/slipway-sh/slipway/addons/magnum"
+	"github.com/slipway-sh/slipway/addons/controllers"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -119,11 +118,10 @@ func install(ctx context.Context, s devstack.Settings, sink event.Sink) (err err
 		return fault.New("Cluster API", err, "the cluster must serve cluster.x-k8s.io/v1beta2: Cluster API v1.11 or newer")
 	}
 	// The controllers do not start without the definitions of what they watch.
-	definitions, err := magnum.CRDs()
+	definitions, err := controllers.Definitions()
 	if err != nil {
 		return err
 	}
-	maps.Copy(definitions, v1alpha1.Definitions())
 	apply := on.Apply
 	if s.Mode == devstack.External {
 		apply = func(ctx context.Context, text []byte) error { return define(ctx, on, text) }

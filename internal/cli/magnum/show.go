@@ -20,7 +20,7 @@ func (o *options) next(written int) string {
 	case written == 0:
 		return "All copies were in line with the database."
 	}
-	return fmt.Sprintf("%d objects written. Magnum still manages the clusters: run this again until you adopt with --adopt.", written)
+	return fmt.Sprintf("Objects written: %d. Magnum still manages the clusters: run this again until you adopt with --adopt.", written)
 }
 
 // show prints a plan and returns a fault where something is refused.

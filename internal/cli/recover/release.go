@@ -3,8 +3,9 @@ package recover
 import (
 	"context"
 	"fmt"
-	"strings"
+	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/internal/bundle"
@@ -33,16 +34,23 @@ func (r *rebuild) controllers() (map[string]string, error) {
 	return versions, nil
 }
 
-// unpause starts the stopped controllers, revokes the former credentials and releases
-// the clusters in waves.
+// unpause revokes the former credentials, starts the stopped controllers and releases
+// the clusters in waves. Those controllers know no pause, so the waves need not wait for
+// them; if one cannot start while the waves go on, all clusters are paused again.
 func (r *rebuild) unpause(ctx context.Context, on *kube.Cluster, seen *site.Site, step *event.Step) (string, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	var released atomic.Bool
 	if r.cluster == "" {
 		if err := r.revoke(ctx, step); err != nil {
 			return "", err
 		}
-		if err := restore.StartControllers(ctx, on, step.Wait); err != nil {
-			return "", err
-		}
+		group.Go(func() error {
+			return restore.StartControllers(ctx, on, func(what string) {
+				if released.Load() {
+					step.Wait(what)
+				}
+			})
+		})
 	}
 	waves := r.result.Waves
 	total := 0
@@ -50,9 +58,14 @@ func (r *rebuild) unpause(ctx context.Context, on *kube.Cluster, seen *site.Site
 		total += len(wave.Clusters)
 	}
 	cloud := seen.Cloud()
-	u := recovery.Unpause{Gate: gate{on, r.plan.Holdable()}, Waves: waves, Look: seen.Running, Before: cloud.Inventory, Expected: recovery.Expect(r.plan, cloud),
+	u := recovery.Unpause{Gate: gate{restore.NewSight(on, r.plan), on, r.plan.Holdable()}, Waves: waves, Look: seen.Running, Before: cloud.Inventory, Expected: recovery.Expect(r.plan, cloud),
 		Watch: r.watch, Every: recovery.UsualEvery, Patience: recovery.UsualPatience, Progress: step.Wait}
-	if err := u.Run(ctx); err != nil {
+	group.Go(func() error {
+		err := u.Run(ctx)
+		released.Store(true)
+		return err
+	})
+	if err := group.Wait(); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%d clusters in %d waves; nothing changed in the cloud", total, len(waves)), nil
@@ -60,6 +73,7 @@ func (r *rebuild) unpause(ctx context.Context, on *kube.Cluster, seen *site.Site
 
 // gate releases and holds what belongs to a cluster.
 type gate struct {
+	*restore.Sight
 	on *kube.Cluster
 	// held are the objects to release by cluster, the Cluster first.
 	held map[string][]*unstructured.Unstructured
@@ -83,11 +97,4 @@ func (g gate) Pause(ctx context.Context, cluster string) error {
 		}
 	}
 	return nil
-}
-
-// Settled implements recovery.Gate: Cluster API says of the Cluster that it is not
-// paused, or that somebody else paused it before the backup.
-func (g gate) Settled(ctx context.Context, cluster string) (bool, string, error) {
-	namespace, name, _ := strings.Cut(cluster, "/")
-	return restore.Unpaused(ctx, g.on, namespace, name)
 }

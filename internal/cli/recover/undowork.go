@@ -141,7 +141,7 @@ func (r *reversal) letGo(ctx context.Context, seen *site.Site, step *event.Step)
 	if err != nil {
 		return "", err
 	}
-	busy := gate{r.on, r.plan.Holdable()}
+	busy := gate{restore.NewSight(r.on, r.plan), r.on, r.plan.Holdable()}
 	for _, name := range r.point.Busy {
 		if slices.Contains(r.leave, name) {
 			continue

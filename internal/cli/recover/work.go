@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/slipway-sh/slipway/addons/magnum"
+	"github.com/slipway-sh/slipway/addons/controllers"
 	"github.com/slipway-sh/slipway/internal/backup/snapshot"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/target"
@@ -78,9 +78,9 @@ func (r *rebuild) onManagement(ctx context.Context, on *kube.Cluster) error {
 	return r.part(ctx, "complete", "completing the environment", r.complete)
 }
 
-// up brings the environment up, as far as one node of the management cluster: the others
-// join while the objects are restored. The Magnum API and its controllers come last, when
-// all is proved: they know no pause, and tenants would miss their clusters. On a run
+// up brings the environment up, as far as Cluster API on one node of the management cluster:
+// the others join while the objects are restored. Slipway's controllers and the Magnum API
+// come last, when all is proved: they know no pause, and tenants would miss their clusters. On a run
 // that goes on they may be there already, and stay.
 func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
 	// Its checks come first: what a project has no room for changes nothing.
@@ -122,7 +122,7 @@ func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
 			without.Spec.Backup = &unscheduled
 		}
 		program.Config = &without
-		program.Early = !known[stacks.StepManagementReady]
+		program.Early = !known[stacks.StepManagementReady] && !known[stacks.StepManagementControllers]
 	}
 	if _, err := r.t.Engine.Up(ctx, program.Program); err != nil {
 		return "", err
@@ -231,12 +231,12 @@ func (r *rebuild) restore(ctx context.Context, on *kube.Cluster, step *event.Ste
 	if _, err := restore.StopControllers(ctx, on, step.Wait); err != nil {
 		return "", err
 	}
-	definitions, err := magnum.CRDs()
+	definitions, err := controllers.Definitions()
 	if err != nil {
 		return "", err
 	}
 	if err := on.Define(ctx, definitions); err != nil {
-		return "", fmt.Errorf("defining the kinds of the Magnum API: %w", err)
+		return "", fmt.Errorf("defining the kinds of Slipway's controllers: %w", err)
 	}
 	did, err := restore.Restorer{To: on, Progress: func(what string, n, total int) { step.Count(int64(n), int64(total), what) }}.Run(ctx, r.plan)
 	if r.cluster != "" { // the other clusters need them
@@ -263,11 +263,11 @@ func (r *rebuild) prove(ctx context.Context, on *kube.Cluster, step *event.Step)
 	if err != nil {
 		return nil, "", err
 	}
-	controllers, err := r.controllers()
+	versions, err := r.controllers()
 	if err != nil {
 		return seen, "", err
 	}
-	checks := recovery.Prove(recovery.Evidence{Snapshot: r.snapshot, Plan: plan, Live: live, Cloud: seen.Cloud(), Controllers: controllers, Now: time.Now()})
+	checks := recovery.Prove(recovery.Evidence{Snapshot: r.snapshot, Plan: plan, Live: live, Cloud: seen.Cloud(), Controllers: versions, Now: time.Now()})
 	if r.cluster == "" {
 		checks = append(checks, recovery.Shared(logins))
 	}

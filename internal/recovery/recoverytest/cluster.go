@@ -96,7 +96,8 @@ status:
   phase: Provisioned
   observedGeneration: 3
   initialization: {infrastructureProvisioned: true, controlPlaneInitialized: true}
-  conditions: [{type: Available, status: "True", reason: Available, message: "", lastTransitionTime: "2026-02-01T00:00:00Z", observedGeneration: 3}]
+  conditions: [{type: Available, status: "True", reason: Available, message: "", lastTransitionTime: "2026-02-01T00:00:00Z", observedGeneration: 3},
+    {type: Paused, status: "False", reason: NotPaused, message: "", lastTransitionTime: "2026-02-01T00:00:00Z", observedGeneration: 3}]
 ---
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: OpenStackCluster
@@ -199,7 +200,8 @@ status:
   observedGeneration: 3
   nodeRef: {name: MACHINE}
   initialization: {bootstrapDataSecretCreated: true, infrastructureProvisioned: true}
-  conditions: [{type: UpToDate, status: "True", reason: UpToDate, message: "", lastTransitionTime: "2026-02-01T00:00:00Z", observedGeneration: 3}]
+  conditions: [{type: UpToDate, status: "True", reason: UpToDate, message: "", lastTransitionTime: "2026-02-01T00:00:00Z", observedGeneration: 3},
+    {type: Paused, status: "False", reason: NotPaused, message: "", lastTransitionTime: "2026-02-01T00:00:00Z", observedGeneration: 3}]
 ---
 apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
 kind: KubeadmConfig

@@ -47,18 +47,7 @@ func oneCluster(t *testing.T, config *rest.Config) {
 	// One object of it was deleted by mistake: the others are the originals, and stay.
 	g = snapshotOf(t, on, g, p)
 	before := versions(t, on, one)
-	server := g.Find("OpenStackServer", "one-md-1")
-	client, err := on.Resource(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = client.Patch(t.Context(), server.GetName(), "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-	if err == nil {
-		err = client.Delete(t.Context(), server.GetName(), metav1.DeleteOptions{})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	remove(t, on, g.Find("OpenStackServer", "one-md-1"))
 	if one, err = recovery.NewPlan(g.Snapshot, recovery.Scope{Cluster: "one"}); err != nil {
 		t.Fatal(err)
 	}

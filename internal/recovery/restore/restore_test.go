@@ -31,6 +31,7 @@ func TestRestore(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { refusals(t, config) })
 	t.Run("one cluster", func(t *testing.T) { oneCluster(t, config) })
 	t.Run("held and released", func(t *testing.T) { letGo(t, config) })
+	t.Run("seen by its controllers", func(t *testing.T) { sighted(t, config) })
 	t.Run("controllers", func(t *testing.T) { controllers(t, config) })
 	t.Run("record", func(t *testing.T) { record(t, config) })
 }

@@ -1,0 +1,99 @@
+package kube
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// busy is an API server with two processors, which gives a request up after a minute: its
+// work is lost then.
+type busy struct {
+	// work is what a definition takes of one processor.
+	work time.Duration
+
+	now, most, gaveUp atomic.Int64
+}
+
+func (b *busy) RoundTrip(request *http.Request) (*http.Response, error) {
+	b.most.Store(max(b.most.Load(), b.now.Add(1)))
+	defer b.now.Add(-1)
+	const tick = 10 * time.Millisecond
+	begun := time.Now()
+	for left := b.work; left > 0; {
+		time.Sleep(tick)
+		left -= tick * time.Duration(min(2, b.now.Load())) / time.Duration(b.now.Load())
+		if time.Since(begun) > time.Minute {
+			b.gaveUp.Add(1)
+			return answer(request, http.StatusGatewayTimeout, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Timeout", "code": 504}`), nil
+		}
+	}
+	return answer(request, http.StatusCreated, `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "a"}}`), nil
+}
+
+func answer(request *http.Request, code int, body string) *http.Response {
+	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Request: request, Body: io.NopCloser(strings.NewReader(body))}
+}
+
+// TestDefinitionsComeAsFastAsTheAPIServerTakesThem: on an emulated machine one takes twenty
+// seconds, and eight at once would never be done; on a quick one they need not queue.
+func TestDefinitionsComeAsFastAsTheAPIServerTakesThem(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		work, within time.Duration
+		atOnce       int64
+	}{
+		"quick":    {50 * time.Millisecond, 2 * time.Second, applyParallel},
+		"slow":     {4 * time.Second, 3 * time.Minute, 4},
+		"emulated": {20 * time.Second, 15 * time.Minute, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := &busy{work: test.work}
+				client, err := dynamic.NewForConfig(&rest.Config{Host: "https://busy", Transport: server, QPS: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				kind := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: definition}
+				mapper := meta.NewDefaultRESTMapper(nil)
+				mapper.Add(kind, meta.RESTScopeRoot)
+				on := &Cluster{Dynamic: client, mapper: noReset{mapper}, pace: newPace()}
+				begun := time.Now()
+				// As an installation does: several parts at once.
+				var parts sync.WaitGroup
+				for part := range 2 {
+					parts.Go(func() {
+						var objects []*unstructured.Unstructured
+						for i := range 20 {
+							o := &unstructured.Unstructured{Object: map[string]any{}}
+							o.SetGroupVersionKind(kind)
+							o.SetName(fmt.Sprintf("d%d.part%d.example.org", i, part))
+							objects = append(objects, o)
+						}
+						if err := on.ApplyObjects(t.Context(), objects); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				parts.Wait()
+				took := time.Since(begun)
+				if took > test.within || server.gaveUp.Load() > 0 || server.most.Load() > test.atOnce || test.atOnce == applyParallel && server.most.Load() < applyParallel {
+					t.Errorf("%s, given up %d times, %d at once", took, server.gaveUp.Load(), server.most.Load())
+				}
+			})
+		})
+	}
+}
