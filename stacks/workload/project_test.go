@@ -32,12 +32,12 @@ func (s *site) project(name string, names ...string) string {
 		s.Fatal(err)
 	}
 	for _, role := range names {
-		s.grant(made.ID, role)
+		s.grant(made.ID, s.cloud.UserID, role)
 	}
 	return made.ID
 }
 
-func (s *site) grant(project, role string) {
+func (s *site) grant(project, user, role string) {
 	s.Helper()
 	admin := s.box.Admin.Identity(s)
 	pages, err := roles.List(admin, roles.ListOpts{Name: role}).AllPages(s.Context())
@@ -48,7 +48,7 @@ func (s *site) grant(project, role string) {
 	if err != nil || len(list) != 1 {
 		s.Fatalf("role %s: %v, %v", role, list, err)
 	}
-	if err := roles.Assign(s.Context(), admin, list[0].ID, roles.AssignOpts{UserID: s.cloud.UserID, ProjectID: project}).ExtractErr(); err != nil {
+	if err := roles.Assign(s.Context(), admin, list[0].ID, roles.AssignOpts{UserID: user, ProjectID: project}).ExtractErr(); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -233,7 +233,7 @@ func TestProjectsThatCannotBe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.grant(twin.ID, "member")
+	s.grant(twin.ID, s.cloud.UserID, "member")
 	node := s.image(s.box.Member.Image(t), "node", images.ImageVisibilityPrivate)
 	secretive := s.image(s.box.Admin.Image(t), "secretive", images.ImageVisibilityPrivate)
 	network, err := networks.Create(t.Context(), s.box.Member.Network(t), networks.CreateOpts{Name: "mine"}).Extract()
@@ -241,6 +241,7 @@ func TestProjectsThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	admin, bound := s.login("sandbox-admin"), s.bound()
+	s.grant(s.project("headquarters"), admin.UserID, "admin")
 	powerless := s.cloud
 	powerless.Administrator = func(context.Context) (*gophercloud.ServiceClient, string, error) {
 		client, err := s.cloud.Operator.Identity()
@@ -267,11 +268,11 @@ func TestProjectsThatCannotBe(t *testing.T) {
 		"no administrator":                {as: &powerless, create: true, words: []string{"--create-project: Keystone does not let the login make projects and give roles in them"}},
 		"a name that is taken":            {project: "prod-taken", create: true, words: []string{"project prod-taken: it exists, but Slipway did not make it for this cluster"}},
 		"a name that is too long":         {project: strings.Repeat("x", 65), create: true, words: []string{"its name is longer than 64 characters"}},
-		"a credential of the user":        {project: "retail", values: "cloudCredentialsSecretName: mine", words: []string{"--project: the values bring a credential"}},
+		"a credential of the user":        {project: "retail", values: "clouds: {openstack: {auth: {auth_url: 'https://c', username: u, password: p}}}", words: []string{"--project: the values bring a credential"}},
 		"an image of somebody else":       {project: "retail", image: secretive, words: []string{"machineImageId: there is no image " + secretive}},
-		"an image of another project":     {as: &admin, project: "retail", image: node, words: []string{"it does not exist"}},
+		"an image of another project":     {as: &admin, project: "headquarters", image: node, words: []string{"machineImageId: image " + node + " is private and belongs to project " + s.cloud.Login.ProjectID + ", so the environment's project cannot share it"}},
 		"an image that is not there":      {create: true, values: "controlPlane: {machineImageId: gone}", words: []string{"controlPlane.machineImageId: there is no image gone"}},
-		"an image by a wrong name":        {project: "retail", values: "nodeGroups: [{name: a, machineImage: nobodys}]", words: []string{"nodeGroups[0].machineImage: there is no image nobodys"}},
+		"an image by a wrong name":        {project: "retail", values: "nodeGroups: [{name: md-0, machineCount: 1, machineImage: nobodys}]", words: []string{"nodeGroups[0].machineImage: there is no image nobodys"}},
 		"networks of another project": {project: "retail", values: "clusterNetworking: {internalNetwork: {networkFilter: {id: " + network.ID + "}}, router: {id: r-1}}\ncontrolPlane: {serverGroupId: g-1}",
 			words: []string{"clusterNetworking.internalNetwork.networkFilter.id: project retail (", "does not have network " + network.ID, "clusterNetworking.router.id: ", "does not have router r-1", "controlPlane.serverGroupId: "}},
 		"networks for a new project": {create: true, values: "clusterNetworking: {internalNetwork: {networkFilter: {id: " + network.ID + "}}}", words: []string{"clusterNetworking.internalNetwork.networkFilter.id: project prod-"}},

@@ -244,6 +244,11 @@ func secretsOnly(typed *fake.Clientset) http.Handler {
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, map[string]string{"major": "1", "minor": "34", "gitVersion": "v1.34.4"}, nil)
 	})
+	for path, kind := range map[string]string{"/api": "APIVersions", "/api/v1": "APIResourceList", "/apis": "APIGroupList"} {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, map[string]any{"kind": kind, "apiVersion": "v1", "versions": []string{"v1"}, "groupVersion": "v1"}, nil)
+		})
+	}
 	mux.HandleFunc("GET /api/v1/secrets", list)
 	mux.HandleFunc("GET /api/v1/namespaces/{ns}/secrets", list)
 	mux.HandleFunc("DELETE /api/v1/namespaces/{ns}/secrets/{name}", func(w http.ResponseWriter, r *http.Request) {
