@@ -415,7 +415,7 @@ func TestProjectsKilledAnywhere(t *testing.T) {
 	for _, kind := range []string{"continued", "undone", "deleted"} {
 		n := 1
 		for run(fmt.Sprintf("%s-%d", kind, n), kind, n) {
-			n++
+			n++ // each of them: between any two another thing can be left
 		}
 		t.Logf("%s: killed before %d writes", kind, n-1)
 		if n < 6 {
