@@ -443,8 +443,8 @@ func TestClustersShareAProject(t *testing.T) {
 	if len(notes) != 1 || !strings.Contains(notes[0], "project prod-first ("+id+") stays: cluster second/second is in it") {
 		t.Errorf("notes %v", notes)
 	}
-	const shared = "accepted by prod-first, credential in prod-first, image shared, project prod-first"
-	s.want("the first is deleted:", image, shared)
+	const kept = "accepted by prod-first, credential in prod-first, image shared, project prod-first"
+	s.want("the first is deleted:", image, kept)
 
 	inside, err := s.cloud.Operator.In(t.Context(), id)
 	if err != nil {
@@ -496,8 +496,8 @@ func TestImagesThatNeedNoSharing(t *testing.T) {
 	private := s.image(s.box.Member.Image(t), "node", images.ImageVisibilityPrivate)
 	public := s.image(s.box.Admin.Image(t), "public", images.ImageVisibilityPublic)
 	community := s.image(s.box.Member.Image(t), "community", images.ImageVisibilityCommunity)
-	shared := s.image(s.box.Admin.Image(t), "shared", images.ImageVisibilityShared)
-	if err := members.Create(t.Context(), s.box.Admin.Image(t), shared, retail).Err; err != nil {
+	offered := s.image(s.box.Admin.Image(t), "shared", images.ImageVisibilityShared)
+	if err := members.Create(t.Context(), s.box.Admin.Image(t), offered, retail).Err; err != nil {
 		t.Fatal(err)
 	}
 	inside, err := s.cloud.Operator.In(t.Context(), retail)
@@ -514,7 +514,7 @@ func TestImagesThatNeedNoSharing(t *testing.T) {
 		w := s.order(name, public, more)
 		w.Project = "retail"
 		if name == "by-id" {
-			w.Values["controlPlane"].(map[string]any)["machineImageId"] = shared
+			w.Values["controlPlane"].(map[string]any)["machineImageId"] = offered
 			w.Values["nodeGroupDefaults"] = map[string]any{"machineImageId": theirs}
 			w.Values["machineImageId"] = community
 		}
@@ -527,7 +527,7 @@ func TestImagesThatNeedNoSharing(t *testing.T) {
 		}
 	}
 	s.want("after all:", private, untouched)
-	if m, err := members.Get(t.Context(), s.box.Admin.Image(t), shared, retail).Extract(); err != nil || m.Status != "accepted" {
+	if m, err := members.Get(t.Context(), s.box.Admin.Image(t), offered, retail).Extract(); err != nil || m.Status != "accepted" {
 		t.Errorf("what its owner shared: %+v, %v", m, err)
 	}
 }
