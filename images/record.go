@@ -34,6 +34,9 @@ const (
 	PropertyUploadedBy = "slipway_brought_by"
 	// PropertyHidden is when Slipway hid the image.
 	PropertyHidden = "slipway_hidden_at"
+	// PropertyLent is on an image that was private, and that is shared with the projects of
+	// clusters as long as they use it.
+	PropertyLent = "slipway_lent"
 )
 
 // Record is an image as Glance has it.
@@ -60,6 +63,11 @@ type Record struct {
 
 // Active says that the image has its bytes and can be used.
 func (r Record) Active() bool { return r.Status == string(images.ImageStatusActive) }
+
+// lent reports whether Slipway shares the image for clusters in other projects.
+func (r Record) lent() bool {
+	return r.Visibility == string(images.ImageVisibilityShared) && r.Properties[PropertyLent] != ""
+}
 
 // object is the image as errors name it.
 func (r Record) object() string {

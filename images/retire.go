@@ -44,6 +44,8 @@ func Retire(list []Record, listed map[string]bool, used map[string]string, polic
 		switch {
 		case listed[r.ID]:
 			reason = "in the manifest"
+		case r.lent():
+			reason = "clusters in other projects use it"
 		case !r.Active() || unfinished(r):
 			step, reason = retireUnfinished(r, now)
 		case used[r.ID] != "":

@@ -60,7 +60,11 @@ func Describe(i manifest.Image, r Record, virtual int64) []Difference {
 	if marked {
 		add("name", r.Name, i.Name, images.ReplaceImageName{NewName: i.Name})
 	}
-	add("visibility", r.Visibility, i.Visibility, images.UpdateVisibility{Visibility: images.ImageVisibility(i.Visibility)})
+	visibility := r.Visibility
+	if r.lent() {
+		visibility = manifest.VisibilityPrivate // it is again when no cluster needs it
+	}
+	add("visibility", visibility, i.Visibility, images.UpdateVisibility{Visibility: images.ImageVisibility(i.Visibility)})
 	if disk := wantedDisk(i, virtual); disk > 0 {
 		add("min_disk", number(r.MinDisk), number(disk), images.ReplaceImageMinDisk{NewMinDisk: disk})
 	}
@@ -88,7 +92,11 @@ func describeProperties(i manifest.Image, r Record, marked bool) []Difference {
 			all = append(all, Difference{name, has, wants, images.UpdateImageProperty{Op: operation(r, name), Name: name, Value: wants}})
 		}
 	}
-	for _, name := range []string{PropertyLease, PropertyHidden} {
+	stale := []string{PropertyLease, PropertyHidden}
+	if i.Visibility != manifest.VisibilityPrivate {
+		stale = append(stale, PropertyLent) // it is never made private again
+	}
+	for _, name := range stale {
 		if has, there := r.Properties[name]; there {
 			all = append(all, Difference{name, has, "", images.UpdateImageProperty{Op: images.RemoveOp, Name: name}})
 		}

@@ -29,6 +29,9 @@ type Cloud struct {
 	work    *retrier
 	secrets []string
 
+	login     *Login
+	userAgent string
+
 	mu      sync.Mutex
 	clients map[Service]*client
 }
@@ -68,7 +71,7 @@ func (l *Login) Open(ctx context.Context, userAgent string) (*Cloud, error) {
 	transport.ResponseHeaderTimeout = time.Minute // a call that hangs is an error that is retried
 	transport.MaxIdleConnsPerHost = parallelCalls
 	c := &Cloud{Name: l.Name, Insecure: l.Insecure, Provider: provider, Endpoint: l.endpoint, clock: &clock{below: transport, now: time.Now},
-		secrets: []string{l.auth.Password, l.auth.ApplicationCredentialSecret, l.auth.TokenID}, clients: map[Service]*client{}}
+		secrets: []string{l.auth.Password, l.auth.ApplicationCredentialSecret, l.auth.TokenID}, login: l, userAgent: userAgent, clients: map[Service]*client{}}
 	provider.HTTPClient = http.Client{Transport: c.clock}
 	if l.wrap != nil {
 		provider.HTTPClient.Transport = l.wrap(c.clock)

@@ -158,15 +158,19 @@ func (k imageKind) remove(ctx context.Context, id string, state ImageState) erro
 		return err
 	}
 	if state.SHA256 != "" {
-		if used, err := k.used(ctx, id); err != nil || used {
+		if used, err := k.used(ctx, client, id); err != nil || used {
 			return err
 		}
 	}
 	return gone(images.Delete(ctx, client, id).ExtractErr())
 }
 
-// used reports whether a server of the project uses the image.
-func (k imageKind) used(ctx context.Context, id string) (bool, error) {
+// used reports whether a server of the project uses the image, or clusters in other projects
+// have it on loan.
+func (k imageKind) used(ctx context.Context, glance *gophercloud.ServiceClient, id string) (bool, error) {
+	if i, err := images.Get(ctx, glance, id).Extract(); err != nil || lent(*i) {
+		return err == nil, gone(err)
+	}
 	client, err := k.Compute()
 	if err != nil {
 		return false, err

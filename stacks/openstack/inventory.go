@@ -162,12 +162,15 @@ func (i Inventory) images(ctx context.Context, environment string) (list []Resou
 	if err != nil {
 		return nil, absent(err)
 	}
-	pages, err := images.List(client, images.ListOpts{Owner: projectOf(client), Visibility: images.ImageVisibilityPrivate}).AllPages(ctx)
+	pages, err := images.List(client, images.ListOpts{Owner: projectOf(client)}).AllPages(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all, err := images.ExtractImages(pages)
 	for _, m := range all {
+		if m.Visibility != images.ImageVisibilityPrivate && !lent(m) {
+			continue
+		}
 		list = appendOwned(list, environment, TypeImage, m.ID, m.Name, string(m.Status), m.Tags, texts(m.Properties), "")
 	}
 	return list, err

@@ -34,6 +34,11 @@ type Wanted struct {
 	Name, Namespace string
 	// Values are the user's values, which override Defaults, the environment's.
 	Values, Defaults map[string]any
+	// Project is the ID or the name of the project in which the cluster is; empty means that of
+	// an existing cluster, else the environment's. With CreateProject it is made, under that
+	// name or, if it is empty, one of the environment and the cluster.
+	Project       string
+	CreateProject bool
 	// Preview allows versions of Kubernetes before their release.
 	Preview bool
 	Wait    Level
@@ -101,31 +106,12 @@ func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, pro
 	if err := m.mayCreate(ctx, w, key, there, values); err != nil {
 		return "", false, err
 	}
-	changed := false
-	for _, step := range []struct {
-		word string
-		do   func() (bool, error)
-	}{
-		{"creating namespace " + key.Namespace, func() (bool, error) { return m.ensureNamespace(ctx, key, there) }},
-		{"creating the application credential", func() (bool, error) {
-			if !own {
-				return false, nil
-			}
-			if there.exists {
-				var made bool
-				made, renewed, err = m.renewCredential(ctx, c, key, progress)
-				return made, err
-			}
-			return m.ensureCredential(ctx, c, key)
-		}},
-		{"installing the Helm release", func() (bool, error) { return m.ensureRelease(ctx, key, there, values) }},
-	} {
-		progress(step.word)
-		did, err := step.do()
-		if err != nil {
-			return "", false, fmt.Errorf("%s: %w", step.word, err)
-		}
-		changed = changed || did
+	if c, err = m.settle(ctx, c, w, key, there, values, own); err != nil {
+		return "", false, err
+	}
+	changed, renewed, err := m.make(ctx, c, key, there, values, own, progress)
+	if err != nil {
+		return "", false, err
 	}
 	switch {
 	case there.release == nil:
@@ -134,6 +120,44 @@ func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, pro
 		return Changed, renewed, nil
 	}
 	return Unchanged, renewed, nil
+}
+
+// make makes what is missing of a cluster, in an order in which the next run finds what a run
+// that was killed made.
+func (m *Management) make(ctx context.Context, c Cloud, key Key, there known, values map[string]any, own bool, progress func(string)) (changed, renewed bool, err error) {
+	for _, step := range []struct {
+		word   string
+		wanted bool
+		do     func() (bool, error)
+	}{
+		{"creating namespace " + key.Namespace, true, func() (bool, error) { return m.ensureNamespace(ctx, key, there) }},
+		{"preparing project " + c.home.String(), c.home.elsewhere(), func() (did bool, err error) {
+			c, did, err = m.prepare(ctx, c, key, values)
+			return did, err
+		}},
+		{"creating the application credential", true, func() (did bool, err error) {
+			if !own {
+				return false, nil
+			}
+			if there.exists {
+				did, renewed, err = m.renewCredential(ctx, c, key, progress)
+				return did, err
+			}
+			return m.ensureCredential(ctx, c, key)
+		}},
+		{"installing the Helm release", true, func() (bool, error) { return m.ensureRelease(ctx, key, there, values, c.home) }},
+	} {
+		if !step.wanted {
+			continue
+		}
+		progress(step.word)
+		did, err := step.do()
+		if err != nil {
+			return changed, renewed, fmt.Errorf("%s: %w", step.word, err)
+		}
+		changed = changed || did
+	}
+	return changed, renewed, nil
 }
 
 // mayCreate refuses clusters and objects of others, and what could not work, before
@@ -215,7 +239,7 @@ func labels(key Key) map[string]string {
 
 // ensureRelease installs or upgrades the release. It keeps what an interrupted run created,
 // which may already be machines.
-func (m *Management) ensureRelease(ctx context.Context, key Key, there known, values map[string]any) (bool, error) {
+func (m *Management) ensureRelease(ctx context.Context, key Key, there known, values map[string]any, in home) (bool, error) {
 	chart, err := openstackcluster.Chart()
 	if err != nil {
 		return false, err
@@ -224,7 +248,7 @@ func (m *Management) ensureRelease(ctx context.Context, key Key, there known, va
 	if err != nil {
 		return false, err
 	}
-	wanted := helm.Wanted{Name: key.Name, Chart: chart, Values: maps.Clone(values), Resume: true, Labels: map[string]string{LabelCluster: key.Name}}
+	wanted := helm.Wanted{Name: key.Name, Chart: chart, Values: maps.Clone(values), Resume: true, Labels: in.labels(key)}
 	if there.release != nil && !there.exists { // somebody deleted the Cluster; the release's record would claim that it exists
 		if _, err := client.Repair(wanted, there.release); err != nil {
 			return false, err

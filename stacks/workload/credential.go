@@ -38,6 +38,15 @@ type Cloud struct {
 	CloudProvider []openstack.AccessRule
 	// Login is how clusters log in.
 	Login stacks.Cloud
+	// Operator is the login in the environment's project, and Administrator may make projects:
+	// for clusters in other projects. Without them there are none.
+	Operator      *cloud.Cloud
+	Administrator openstack.Administrator
+
+	// home is the project of a cluster, and inside the login there; it is nil in the
+	// environment's own, and as long as the project is not made.
+	home   home
+	inside *cloud.Cloud
 }
 
 // The keys of the Secret, and the owner of the credential.
@@ -172,9 +181,11 @@ func (m *Management) issue(ctx context.Context, c Cloud, key Key) (map[string][]
 }
 
 func (c Cloud) secret(key Key, data map[string][]byte) *corev1.Secret {
+	annotations := c.home.annotations()
+	annotations[annotationUser] = c.UserID
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: SecretName(key.Name),
 		Labels:      map[string]string{LabelCluster: key.Name, clusterapi.Label: key.Name, labelMove: "true"},
-		Annotations: map[string]string{annotationUser: c.UserID}}, Data: data}
+		Annotations: annotations}, Data: data}
 }
 
 // works reports whether all credentials in a Secret can log in, whoever created them. It is an
@@ -188,6 +199,9 @@ func (c Cloud) works(ctx context.Context, secret *corev1.Secret) (bool, error) {
 }
 
 func loginWorks(ctx context.Context, clouds, authority []byte) (bool, error) {
+	if len(clouds) == 0 {
+		return false, nil
+	}
 	opened, err := cloud.Open(ctx, cloud.Options{Cloud: "openstack", CloudsYAML: clouds, CABundle: authority})
 	if err == nil {
 		opened.Close()
@@ -207,9 +221,13 @@ func loginWorks(ctx context.Context, clouds, authority []byte) (bool, error) {
 	return false, err
 }
 
-// revoke revokes the cluster's credentials and deletes their Secret. It reports credentials
-// that another user must revoke.
-func (m *Management) revoke(ctx context.Context, c Cloud, key Key) (notes []string, err error) {
+// revoke revokes the cluster's credentials, leaves its project and deletes their Secret. It
+// reports credentials that another user must revoke, and what stays in the project.
+func (m *Management) revoke(ctx context.Context, c Cloud, key Key, progress func(string)) (notes []string, err error) {
+	if m.leaving != nil { // the last one to leave a project deletes it
+		m.leaving.Lock()
+		defer m.leaving.Unlock()
+	}
 	secrets := m.Kube.Typed.CoreV1().Secrets(key.Namespace)
 	secret, err := secrets.Get(ctx, SecretName(key.Name), metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -219,13 +237,14 @@ func (m *Management) revoke(ctx context.Context, c Cloud, key Key) (notes []stri
 	if _, err := m.credential(c, key).Revoke(ctx); err != nil {
 		return nil, err
 	}
-	if !there {
-		return nil, nil
+	stays, err := m.leave(ctx, c, key, progress)
+	if err != nil || !there {
+		return stays, err
 	}
 	if user := secret.Annotations[annotationUser]; user != "" && user != c.UserID {
 		notes = staying(idsIn(secret), user)
 	}
-	notes = append(notes, formerOf(secret).notes(c.UserID)...)
+	notes = slices.Concat(notes, formerOf(secret).notes(c.UserID), stays)
 	if err := secrets.Delete(ctx, secret.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return notes, fmt.Errorf("deleting the credential's Secret: %w", err)
 	}

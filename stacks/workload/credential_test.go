@@ -61,7 +61,7 @@ func TestTheCredentialIsInItsSecretAndFoundAgain(t *testing.T) {
 	if all := ensure(true); len(all) != 2 || slices.Contains(all, first[0]) {
 		t.Errorf("credentials %v, before %v", all, first)
 	}
-	if notes, err := m.revoke(t.Context(), c, key); err != nil || len(notes) > 0 {
+	if notes, err := m.revoke(t.Context(), c, key, func(string) {}); err != nil || len(notes) > 0 {
 		t.Errorf("revoked: %v, %v", notes, err)
 	}
 	if all := credentialsOf(t, box, c, "c1"); len(all) != 1 {

@@ -74,6 +74,9 @@ func (m *Management) Delete(ctx context.Context, c Cloud, key Key, volumes strin
 		return d, err
 	}
 	if there {
+		if c, err = m.enterLast(ctx, c, key); err != nil {
+			return d, err
+		}
 		if err := m.lendCredential(ctx, c, key, progress); err != nil {
 			return d, fmt.Errorf("giving the cluster a credential for its deletion: %w", err)
 		}
@@ -82,7 +85,7 @@ func (m *Management) Delete(ctx context.Context, c Cloud, key Key, volumes strin
 		}
 	}
 	progress("revoking the application credential")
-	if d.Notes, err = m.revoke(ctx, c, key); err != nil || !there {
+	if d.Notes, err = m.revoke(ctx, c, key, progress); err != nil || !there {
 		return d, err
 	}
 	note, err := m.deleteNamespace(ctx, key, progress)

@@ -32,6 +32,8 @@ type Summary struct {
 	Reason string `json:"reason,omitempty"`
 	// Tenant is how the Magnum API calls it; nil for other clusters.
 	Tenant *Tenant `json:"magnum,omitempty"`
+	// Project is nil for clusters in the environment's, and for those of tenants.
+	Project *Project `json:"project,omitempty"`
 }
 
 // List lists the workload clusters of the management cluster, by namespace. Their clouds are
@@ -54,7 +56,7 @@ func (m *Management) List(ctx context.Context) ([]Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	released := map[Key]bool{}
+	released, homes := map[Key]bool{}, homesOf(marked)
 	for _, secret := range marked {
 		released[Key{Namespace: secret.Namespace, Name: secret.Labels[LabelCluster]}] = true
 	}
@@ -67,7 +69,7 @@ func (m *Management) List(ctx context.Context) ([]Summary, error) {
 		key := Key{Namespace: r.Namespace, Name: r.Name}
 		if !m.itself(key) {
 			s := summary(r, m.origin(key, labels[r.Namespace], released[key]))
-			s.Tenant = tenant(tenants, key)
+			s.Tenant, s.Project = tenant(tenants, key), homes[key]
 			list = append(list, s)
 		}
 	}
@@ -94,6 +96,8 @@ type Description struct {
 	clusterapi.Report
 	// Tenant is how the Magnum API calls it; nil for other clusters.
 	Tenant *Tenant `json:"magnum,omitempty"`
+	// Project is nil for a cluster in the environment's, and for those of tenants.
+	Project *Project `json:"project,omitempty"`
 	// Details are the conditions and the last events of the part that is waited for,
 	// one per line.
 	Details string `json:"details,omitempty"`
@@ -137,7 +141,11 @@ func (m *Management) Describe(ctx context.Context, key Key) (Description, error)
 		if err != nil {
 			return Description{}, err
 		}
-		d := Description{MadeBy: there.origin, Report: r, Tenant: tenant(tenants, key)}
+		marked, err := m.marked(ctx, key.Namespace, key.Name)
+		if err != nil {
+			return Description{}, err
+		}
+		d := Description{MadeBy: there.origin, Report: r, Tenant: tenant(tenants, key), Project: homesOf(marked)[key]}
 		if part, waiting := r.Waiting(); waiting {
 			d.Details = clusterapi.Details(ctx, m.Kube.Dynamic, key.Namespace, part)
 		}

@@ -78,6 +78,12 @@ func (m *Management) RotateCredential(ctx context.Context, c Cloud, key Key, ove
 	if err != nil {
 		return r, err
 	}
+	if c, err = m.enter(ctx, c, key, there); err != nil {
+		return r, err
+	}
+	if err := c.checkRoles(); err != nil {
+		return r, err
+	}
 	progress("creating the application credential")
 	secret, err := m.replaceCredential(ctx, c, key)
 	if err != nil {

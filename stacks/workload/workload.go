@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
@@ -63,6 +64,8 @@ type Management struct {
 	// Way leads to the clusters themselves, which List and Describe ask; nil asks none.
 	Way    within.Way
 	config *rest.Config
+	// leaving is held by a cluster that leaves its project.
+	leaving *sync.Mutex
 }
 
 // New returns the management cluster of an environment. It sends no requests.
@@ -73,7 +76,7 @@ func New(environment string, config *rest.Config) (*Management, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Management{Environment: environment, Kube: cluster, config: config}, nil
+	return &Management{Environment: environment, Kube: cluster, config: config, leaving: &sync.Mutex{}}, nil
 }
 
 // Key is the namespace and the name of a cluster.

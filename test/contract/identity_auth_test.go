@@ -9,6 +9,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/roles"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/users"
 )
@@ -157,6 +158,38 @@ func TestUnscopedTokenAndItsProjects(t *testing.T) {
 	if project := must[*tokens.Project](t)(token.ExtractProject()); project.ID != p.project.ID {
 		t.Errorf("rescoped to %s", project.ID)
 	}
+}
+
+// TestProjectsOfATokenAreAlsoDisabledOnes: nobody gets a token of one, but its users see that
+// it is there.
+func TestProjectsOfATokenAreAlsoDisabledOnes(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	client := admin(t).Identity(t)
+	second := must[*projects.Project](t)(projects.Create(t.Context(), client, projects.CreateOpts{Name: unique(t), DomainID: "default"}).Extract())
+	t.Cleanup(func() { _ = projects.Delete(cleanup(t), client, second.ID).ExtractErr() })
+	if err := roles.Assign(t.Context(), client, roleID(t, "member"), roles.AssignOpts{UserID: p.user.ID, ProjectID: second.ID}).ExtractErr(); err != nil {
+		t.Fatal(err)
+	}
+	off := false
+	if err := projects.Update(t.Context(), client, second.ID, projects.UpdateOpts{Enabled: &off}).Err; err != nil {
+		t.Fatal(err)
+	}
+	pages, err := projects.ListAvailable(p.clients(t).Identity(t)).AllPages(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	enabled := map[string]bool{}
+	for _, one := range must[[]projects.Project](t)(projects.ExtractProjects(pages)) {
+		enabled[one.ID] = one.Enabled
+	}
+	if has, listed := enabled[second.ID]; len(enabled) != 2 || !listed || has || !enabled[p.project.ID] {
+		t.Errorf("projects of the token: %v", enabled)
+	}
+	o := p.options()
+	o.Scope = &gophercloud.AuthScope{ProjectID: second.ID}
+	_, err = try(t, o)
+	wantStatus(t, err, http.StatusUnauthorized)
 }
 
 func TestTokenTimes(t *testing.T) {

@@ -40,13 +40,23 @@ func TestTables(t *testing.T) {
 	if list != want {
 		t.Errorf("listed as\n%s\nwant\n%s", list, want)
 	}
+	if elsewhere := printed(t, listTable([]workload.Summary{
+		{Namespace: "shop", Name: "shop", MadeBy: workload.Ours, Phase: "Available", Project: &workload.Project{ID: "p-1", Name: "retail"}, Created: now.Add(-time.Hour)},
+		{Namespace: "home", Name: "home", MadeBy: workload.Ours, Phase: "Available", Created: now.Add(-time.Hour)},
+		{Namespace: "magnum-2", Name: "web-7hx2k", Tenant: &workload.Tenant{Name: "web", ProjectID: "p-2"}, MadeBy: workload.Magnum, Phase: "Available", Created: now.Add(-time.Hour)},
+	}, now)); elsewhere != "NAME  NAMESPACE  PROJECT  MADE BY  PHASE      VERSION  CONTROL PLANE  WORKERS  AGE  CAUSE\n"+
+		"shop  shop       retail   slipway  Available           0/0            0/0      60m\n"+
+		"home  home                slipway  Available           0/0            0/0      60m\n"+
+		"web   magnum-2   p-2      magnum   Available           0/0            0/0      60m" {
+		t.Errorf("listed as\n%s", elsewhere)
+	}
 	if none := printed(t, listTable(nil, now)); !strings.Contains(none, "slipway cluster create") {
 		t.Errorf("none is told as %s", none)
 	}
-	described := printed(t, describeTable(workload.Description{MadeBy: workload.Ours, Tenant: &workload.Tenant{Name: "web", UUID: "u-1", ProjectID: "p"}, Details: "\nconditions of machine c-1:\n  Ready False: why",
+	described := printed(t, describeTable(workload.Description{MadeBy: workload.Ours, Project: &workload.Project{ID: "p-1", Name: "retail"}, Tenant: &workload.Tenant{Name: "web", UUID: "u-1", ProjectID: "p"}, Details: "\nconditions of machine c-1:\n  Ready False: why",
 		Report: clusterapi.Report{Namespace: "c", Name: "c", Version: "v1.34.4", Parts: []clusterapi.Part{
 			{Kind: "Cluster", Name: "c", State: "Provisioning"}, {Kind: "Machine", Name: "c-1", Level: 2, State: "Pending", Cause: long}}}}, now))
-	for _, want := range []string{"Cluster  c ", "Machine      c-1", "Pending: " + long, "made by slipway", "in the Magnum API: web, UUID u-1, of project p", "conditions of machine c-1:\n  Ready False: why"} {
+	for _, want := range []string{"Cluster  c ", "Machine      c-1", "Pending: " + long, "made by slipway", "in project retail (p-1)", "in the Magnum API: web, UUID u-1, of project p", "conditions of machine c-1:\n  Ready False: why"} {
 		if !strings.Contains(described, want) {
 			t.Errorf("described without %q:\n%s", want, described)
 		}

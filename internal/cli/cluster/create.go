@@ -25,6 +25,8 @@ type createOptions struct {
 	timeout    target.Timeout
 	name       string
 	namespace  string
+	project    string
+	newProject bool
 	values     helmvalues.Options
 	preview    bool
 	wait       string
@@ -46,11 +48,14 @@ anything is created. The command waits until the control plane is available and 
 and addons are ready, and writes a kubeconfig file for the cluster.
 
 You can run it again: it rolls out what changed, resumes a run that was killed, and says
-so if there is nothing to change. With --extensions it then runs the programs in a folder
+so if there is nothing to change. With --project the cluster is in another project, which
+--create-project makes; an existing cluster stays where it is. With --extensions it then runs the programs in a folder
 and applies the manifests there, in the order of their names, each time. Here -f is a values file; use --file for the
 environment file.`,
 		Example: `  slipway cluster create shop
   slipway cluster create shop -f values.yaml --set nodeGroups[0].name=md-0,nodeGroups[0].machineCount=5
+  slipway cluster create shop --project retail
+  slipway cluster create shop --create-project
   slipway cluster create shop --wait control-plane --timeout 15m -o json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,6 +69,8 @@ environment file.`,
 	flags.StringArrayVarP(&o.values.ValueFiles, "values", "f", nil, "values file; can be repeated, and the last one wins")
 	flags.StringArrayVar(&o.values.Values, "set", nil, "value at a path, such as controlPlane.machineCount=3; other users of the machine can see it, so never give a secret")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the cluster (default: one of its own with the cluster's name)")
+	flags.StringVar(&o.project, "project", "", "ID or name of the project for the cluster's machines, networks and load balancers (default: that of an existing cluster, else the environment's)")
+	flags.BoolVar(&o.newProject, "create-project", false, "make the project, as an administrator, with the name from --project (default: ENVIRONMENT-NAME); it is deleted with the cluster if nothing else is in it")
 	flags.BoolVar(&o.preview, "preview", false, "allow a version of Kubernetes before its release: an alpha, a beta or a release candidate")
 	ui.ChoiceFlag(flags, &o.wait, "wait", []string{string(workload.WaitNone), string(workload.WaitControlPlane), string(workload.WaitReady)}, "what to wait for")
 	flags.StringVar(&o.kubeconfig, "kubeconfig-out", "", "kubeconfig file to write (default: .slipway/clusters/NAME.kubeconfig)")
@@ -127,7 +134,7 @@ func (o createOptions) run(ctx context.Context, streams ui.Streams) error {
 
 // wanted is the cluster that the flags describe.
 func (o createOptions) wanted() (workload.Wanted, error) {
-	w := workload.Wanted{Name: o.name, Namespace: o.namespace, Preview: o.preview, Wait: workload.Level(o.wait)}
+	w := workload.Wanted{Name: o.name, Namespace: o.namespace, Project: o.project, CreateProject: o.newProject, Preview: o.preview, Wait: workload.Level(o.wait)}
 	if err := workload.CheckName(o.name); err != nil {
 		return w, err
 	}

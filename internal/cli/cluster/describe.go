@@ -64,6 +64,9 @@ func describeTable(d workload.Description, now time.Time) ui.Table {
 	if d.Tenant != nil {
 		table.Footer = append(table.Footer, fmt.Sprintf("in the Magnum API: %s, UUID %s, of project %s", d.Tenant.Name, d.Tenant.UUID, d.Tenant.ProjectID))
 	}
+	if d.Project != nil {
+		table.Footer = append(table.Footer, "in project "+d.Project.String())
+	}
 	for _, f := range d.Findings {
 		table.Footer = append(table.Footer, "cause: "+f.Line()+" ["+f.Reason+"]", "  fix: "+f.Fix)
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,6 +53,11 @@ func (o listOptions) run(ctx context.Context, streams ui.Streams) error {
 
 func listTable(list []workload.Summary, now time.Time) ui.Table {
 	table := ui.Table{Header: []string{"NAME", "NAMESPACE", "MADE BY", "PHASE", "VERSION", "CONTROL PLANE", "WORKERS", "AGE", "CAUSE"}, Fit: ui.Terminal}
+	column := func(workload.Summary) []string { return nil }
+	if slices.ContainsFunc(list, func(c workload.Summary) bool { return c.Project != nil }) {
+		table.Header = slices.Insert(table.Header, 2, "PROJECT")
+		column = func(c workload.Summary) []string { return []string{projectOf(c)} }
+	}
 	for _, c := range list {
 		name, why := c.Name, cmp.Or(c.Reason, c.Cause)
 		if c.Tenant != nil {
@@ -60,11 +66,22 @@ func listTable(list []workload.Summary, now time.Time) ui.Table {
 		if why != "" && table.Footer == nil {
 			table.Footer = []string{"for causes in full: slipway why NAME"}
 		}
-		table.Rows = append(table.Rows, []string{name, c.Namespace, string(c.MadeBy), c.Phase, c.Version, c.ControlPlane.String(), c.Workers.String(),
-			duration.HumanDuration(now.Sub(c.Created)), why})
+		table.Rows = append(table.Rows, slices.Concat([]string{name, c.Namespace}, column(c), []string{string(c.MadeBy), c.Phase, c.Version, c.ControlPlane.String(), c.Workers.String(),
+			duration.HumanDuration(now.Sub(c.Created)), why}))
 	}
 	if len(list) == 0 {
 		table.Footer = []string{"there are no workload clusters; create one with: slipway cluster create NAME"}
 	}
 	return table
+}
+
+// projectOf is the project of a cluster that is not in the environment's.
+func projectOf(c workload.Summary) string {
+	switch {
+	case c.Project != nil:
+		return cmp.Or(c.Project.Name, c.Project.ID)
+	case c.Tenant != nil:
+		return c.Tenant.ProjectID
+	}
+	return ""
 }

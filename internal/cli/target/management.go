@@ -124,7 +124,8 @@ func (t *Target) WorkloadCloud(s *Seed) (workload.Cloud, error) {
 	if authority != "" {
 		authorities = []string{authority}
 	}
-	c := workload.Cloud{Clients: t.Cloud, UserID: t.Inventory.UserID, Roles: own.Roles, AccessRules: own.AccessRules, Login: t.login(project, authorities)}
+	c := workload.Cloud{Clients: t.Cloud, UserID: t.Inventory.UserID, Roles: own.Roles, AccessRules: own.AccessRules, Login: t.login(project, authorities),
+		Operator: t.Cloud, Administrator: openstack.Administrator(t.administrator)}
 	if wanted := t.Environment.Spec.Credential; wanted.Separate {
 		c.Separate(accessRules(wanted.CloudProviderAccessRules))
 	}

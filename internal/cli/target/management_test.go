@@ -1,12 +1,15 @@
 package target
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 	"github.com/slipway-sh/slipway/internal/vain"
 	"github.com/slipway-sh/slipway/stacks/workload"
 )
@@ -37,5 +40,29 @@ func TestAKubeconfigThatCannotBeReadIsSaidAtOnce(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "its kubeconfig in the state cannot be used: ") || fault.Remedy(err) == "" || !w.Ends(err) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// TestClustersInOtherProjects have the operator's own login, and an administrator who makes
+// projects.
+//
+// proves: S-88
+func TestClustersInOtherProjects(t *testing.T) {
+	t.Parallel()
+	box := sandboxtest.Start(t)
+	loaded := &config.Loaded{Environment: &config.Environment{Metadata: config.Metadata{Name: "prod"}}}
+	text, err := os.ReadFile(box.CloudsYAML())
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := cloud.Open(t.Context(), cloud.Options{Cloud: "sandbox", CloudsYAML: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(opened.Close)
+	target := &Target{Loaded: loaded, Cloud: opened, administrator: newAdministrator(loaded)}
+	c, err := target.WorkloadCloud(&Seed{credential: map[string]any{"roles": []string{"member"}}})
+	if err != nil || c.Operator != opened || c.Administrator == nil {
+		t.Errorf("%+v, %v", c, err)
 	}
 }

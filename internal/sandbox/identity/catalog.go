@@ -93,7 +93,8 @@ func (k *Keystone) authSystem(c *api.Call) error {
 	})
 }
 
-// reachable lists the enabled projects or domains in which a user has a role.
+// reachable lists the projects or domains in which a user has a role; also disabled ones, of
+// which nobody gets a token.
 func (k *Keystone) reachable(c *api.Call, userID, kind string) error {
 	return c.View(func(r store.Reader) error {
 		found := func(yield func(projectView) bool) {
@@ -102,7 +103,7 @@ func (k *Keystone) reachable(c *api.Call, userID, kind string) error {
 				if p.IsDomain {
 					s = scope{domainID: p.ID}
 				}
-				if p.IsDomain == (kind == "domains") && k.open(r, s) && len(k.effective(r, userID, s)) > 0 &&
+				if p.IsDomain == (kind == "domains") && len(k.effective(r, userID, s)) > 0 &&
 					!yield(newProjectView(c, p)) {
 					return
 				}
