@@ -117,7 +117,7 @@ was restored is paused: fix the cause and run the same command again.`,
 	flags.BoolVar(&o.fromSnapshot, "etcd-snapshot", false, "give the last control plane server the etcd snapshot of the backup, instead of its own data")
 	flags.StringVar(&o.survivor, "survivor", "", "the control plane server, by name or ID, whose etcd has the newest data, if several are left without a quorum")
 	flags.StringVar(&o.hostKey, "host-key", "", "SSH host key of that server, as a line of authorized_keys (default: what is on its console)")
-	flags.DurationVar(&o.watch, "watch", o.watch, "how long the cloud is watched after each wave")
+	flags.DurationVar(&o.watch, "watch", o.watch, "how long the cloud is watched at least after each wave")
 	flags.StringSliceVar(&o.skip, "skip-check", nil, "ids of preflight checks to skip")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	flags.BoolVar(&o.dry, "dry-run", false, "say what would be restored, and change nothing")

@@ -61,7 +61,7 @@ was changed; 4 it is half done and clusters are paused: fix the cause and run it
 	flags.StringVar(&o.url, "from", "", "where the backups are: file://…, swift://… or s3://… (default: spec.backup.target)")
 	flags.StringVarP(&o.identity, "identity", "i", "", "file of the private age key (default: $SLIPWAY_AGE_KEY_FILE)")
 	flags.StringSliceVar(&o.leave, "leave", nil, "leave these clusters (namespace/name) paused: their failed checks stop nobody else")
-	flags.DurationVar(&o.watch, "watch", o.watch, "how long the cloud is watched after each wave")
+	flags.DurationVar(&o.watch, "watch", o.watch, "how long the cloud is watched at least after each wave")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	flags.BoolVar(&o.dry, "dry-run", false, "say what would be done and what cannot be undone, and change nothing")
 	ui.ProgressFlag(flags, &o.progress)
