@@ -52,7 +52,7 @@ func Load(paths ...string) (*Loaded, error) {
 		text, err := os.ReadFile(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			errs = append(errs, fault.Usage(path, errors.New("the environment file does not exist"), "create one with `slipway init`, or name another one with -f"))
+			errs = append(errs, fault.Usage(path, errors.New("the environment file does not exist"), "create one with `slipway init`, or name another one with --file"))
 		case err != nil:
 			errs = append(errs, fault.Usage(path, err, ""))
 		}
