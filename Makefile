@@ -260,10 +260,10 @@ devcloud-environment:
 devcloud-capo:
 	$(ON_DEVCLOUD) go test -count=1 -timeout 20m -v ./test/devcloud/capo
 
-# The devstack plugin on a host of the devcloud, with a real k3s, systemd and iptables.
+# The devstack plugin on a host of the devcloud, with a real k3s, Podman, systemd and iptables.
 # Before what leaves things: it counts what is left.
-devcloud-devstack:
-	$(ON_DEVCLOUD) go test -count=1 -timeout 60m -run "TestPhasesOnADevcloud|TestAClusterOfSomebodyElseBehindTLS" -v ./internal/cli/devstack
+devcloud-devstack: kind-deps
+	$(ON_DEVCLOUD) go test -count=1 -timeout 60m -run "TestPhasesOnADevcloud|TestAKindClusterOnADevcloud|TestAClusterOfSomebodyElseBehindTLS" -v ./internal/cli/devstack
 
 # The devcloud with machines: a seed with Cluster API in a guest of a real Nova.
 # It is another folder, because it has other packages. Without KVM it wants two

@@ -35,6 +35,7 @@ const (
 	StepPods     = "pods"
 	StepNames    = "dns"
 	StepPodToPod = "pod-to-pod"
+	StepPackets  = "large-packets"
 	StepService  = "service"
 	StepEgress   = "egress"
 	StepVolume   = "volume"
@@ -45,9 +46,9 @@ const (
 // Steps returns the steps of a check by its name; nil for an unknown one.
 func Steps(name string) []string {
 	return map[string][]string{
-		"quick":   {StepNodes, StepPods, StepNames, StepPodToPod, StepService, StepEgress, StepVolume, StepBalancer},
+		"quick":   {StepNodes, StepPods, StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepVolume, StepBalancer},
 		"storage": {StepNodes, StepVolume},
-		"network": {StepNodes, StepPods, StepNames, StepPodToPod, StepService, StepEgress, StepBalancer},
+		"network": {StepNodes, StepPods, StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepBalancer},
 	}[name]
 }
 
@@ -138,7 +139,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 // steps makes the steps: first those that all others need, then the slow ones beside the
 // rest. The results are in the order of the names.
 func (r *run) steps(ctx context.Context, names []string) []Step {
-	do := map[string]func(context.Context) (string, error){StepNodes: r.nodes, StepPods: r.startPods, StepNames: r.names, StepPodToPod: r.podToPod, StepService: r.service,
+	do := map[string]func(context.Context) (string, error){StepNodes: r.nodes, StepPods: r.startPods, StepNames: r.names, StepPodToPod: r.podToPod, StepPackets: r.packets, StepService: r.service,
 		StepEgress: r.egress, StepVolume: r.volume, StepBalancer: r.balancer}
 	results := map[string]Step{}
 	var mu sync.Mutex
@@ -157,7 +158,7 @@ func (r *run) steps(ctx context.Context, names []string) []Step {
 		group.Go(func() {
 			one(StepPods)
 			var inner sync.WaitGroup
-			for _, name := range []string{StepNames, StepPodToPod, StepService, StepEgress, StepBalancer} {
+			for _, name := range []string{StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepBalancer} {
 				if slices.Contains(names, name) {
 					inner.Go(func() { one(name) })
 				}

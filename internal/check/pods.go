@@ -174,13 +174,31 @@ func (r *run) names(ctx context.Context) (string, error) {
 
 // podToPod has every pod fetch from the next: so each node sends and receives, across nodes.
 func (r *run) podToPod(ctx context.Context) (string, error) {
-	n, err := r.onEach(ctx, inside.PathFetch, func(i int, all []pod) string {
+	return r.fromNext(ctx, inside.PathFetch, "every node reaches the next one's pod")
+}
+
+// packets has every pod exchange packets of full size with the next (row D-17).
+func (r *run) packets(ctx context.Context) (string, error) {
+	detail, err := r.fromNext(ctx, inside.PathExchange, "every node exchanges packets of full size with the next one's pod")
+	skip := errSkip("")
+	switch {
+	case err != nil && strings.Contains(err.Error(), "404 page not found"):
+		return "", errSkip("the image on the nodes is older than this step")
+	case err != nil && !errors.As(err, &skip):
+		err = fmt.Errorf("%w; if pod-to-pod passed, packets of full size are lost: the MTU of the pods is larger than the network of the nodes carries", err)
+	}
+	return detail, err
+}
+
+// fromNext asks each pod to try something with the next one.
+func (r *run) fromNext(ctx context.Context, path, detail string) (string, error) {
+	n, err := r.onEach(ctx, path, func(i int, all []pod) string {
 		return net.JoinHostPort(all[(i+1)%len(all)].address, strconv.Itoa(inside.Port))
 	})
 	if err == nil && n == 1 {
 		return "", errSkip("there is one node only")
 	}
-	return "every node reaches the next one's pod", err
+	return detail, err
 }
 
 func (r *run) service(ctx context.Context) (string, error) {

@@ -128,6 +128,7 @@ func (p *project) serveTenant(live func()) {
 	p.asked("cluster", "config", "shop", "--dir", filepath.Join(p.folder, "shop"))
 	p.firstWorker()
 	p.balance(others)
+	p.sendPackets()
 	live()
 
 	p.asked("cluster", "delete", "shop")

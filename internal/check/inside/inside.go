@@ -12,18 +12,22 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 )
 
 // The paths of the server, and the port that it listens on in a pod.
 const (
-	PathHello = "/hello"
-	PathName  = "/name"
-	PathFetch = "/fetch"
-	PathDial  = "/dial"
-	PathWrite = "/write"
-	PathRead  = "/read"
-	Port      = 8080
+	PathHello    = "/hello"
+	PathEcho     = "/echo"
+	PathName     = "/name"
+	PathFetch    = "/fetch"
+	PathExchange = "/exchange"
+	PathDial     = "/dial"
+	PathWrite    = "/write"
+	PathRead     = "/read"
+	Port         = 8080
 )
 
 // tryTime bounds one attempt.
@@ -31,6 +35,10 @@ const tryTime = 10 * time.Second
 
 // mostRead is how many bytes of an answer or a file are taken.
 const mostRead = 4096
+
+// bulk is how many bytes an exchange sends each way: some tens of packets, so that they have the
+// size that the network of pods allows.
+const bulk = 64 << 10
 
 // Server answers the questions of a check. Whoever knows the token may ask it to connect to
 // others, so it is different for each check.
@@ -47,11 +55,16 @@ type Server struct {
 }
 
 // Handler returns the HTTP handler. PathHello needs no token: a Service and a load balancer
-// are tried with it.
+// are tried with it. Neither does PathEcho, which returns what it is sent.
 func (s Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+PathHello, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, s.Node) })
-	for path, try := range map[string]func(context.Context, *http.Request) (string, error){PathName: s.name, PathFetch: s.fetch, PathDial: s.connect, PathWrite: s.write, PathRead: s.read} {
+	mux.HandleFunc("POST "+PathEcho, func(w http.ResponseWriter, r *http.Request) {
+		if text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bulk)); err == nil {
+			_, _ = w.Write(text) // whoever does not get it says so
+		}
+	})
+	for path, try := range map[string]func(context.Context, *http.Request) (string, error){PathName: s.name, PathFetch: s.fetch, PathExchange: s.exchange, PathDial: s.connect, PathWrite: s.write, PathRead: s.read} {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			if subtle.ConstantTimeCompare([]byte(r.FormValue("token")), []byte(s.Token)) != 1 {
 				http.Error(w, "the token is wrong", http.StatusForbidden)
@@ -92,10 +105,26 @@ func (s Server) dial(ctx context.Context, network, address string) (net.Conn, er
 	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
-// fetch gets the hello of another pod, by its address or through a Service. Each time it
-// makes a new connection: a Service chooses a pod for each.
+// fetch gets the hello of another pod, by its address or through a Service.
 func (s Server) fetch(ctx context.Context, r *http.Request) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.FormValue("of")+PathHello, nil)
+	return s.call(ctx, http.MethodGet, "http://"+r.FormValue("of")+PathHello, nil, mostRead)
+}
+
+// exchange has another pod return as many bytes as several packets of full size carry. If the
+// pods' MTU is larger than what the network carries, small packets arrive and these do not.
+func (s Server) exchange(ctx context.Context, r *http.Request) (string, error) {
+	sent := strings.Repeat("0123456789abcdef", bulk/16)
+	got, err := s.call(ctx, http.MethodPost, "http://"+r.FormValue("of")+PathEcho, strings.NewReader(sent), bulk+1)
+	if err == nil && got != sent {
+		err = fmt.Errorf("of %d bytes %d came back, or other ones", len(sent), len(got))
+	}
+	return strconv.Itoa(len(got)), err
+}
+
+// call makes a request and returns the answer, of which it reads so many bytes. Each time it
+// makes a new connection: a Service chooses a pod for each.
+func (s Server) call(ctx context.Context, method, url string, body io.Reader, most int64) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		return "", err
 	}
@@ -105,7 +134,7 @@ func (s Server) fetch(ctx context.Context, r *http.Request) (string, error) {
 		return "", err
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, mostRead))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, most))
 	if err == nil && answer.StatusCode != http.StatusOK {
 		err = fmt.Errorf("the answer is %s", answer.Status)
 	}

@@ -40,6 +40,9 @@ func TestTries(t *testing.T) {
 	address := strings.TrimPrefix(closed.URL, "http://")
 	closed.Close()
 	own := strings.TrimPrefix(server.URL, "http://")
+	lossy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.CopyN(w, r.Body, 1400) }))
+	defer lossy.Close()
+	short := strings.TrimPrefix(lossy.URL, "http://")
 	for _, test := range []struct {
 		path   string
 		values url.Values
@@ -52,6 +55,9 @@ func TestTries(t *testing.T) {
 		{PathName, url.Values{"token": {"t"}, "of": {"none"}}, 502, "no such host"},
 		{PathFetch, url.Values{"token": {"t"}, "of": {own}}, 200, "n1"},
 		{PathFetch, url.Values{"token": {"t"}, "of": {address}}, 502, "refused"},
+		{PathExchange, url.Values{"token": {"t"}, "of": {own}}, 200, "65536"},
+		{PathExchange, url.Values{"of": {own}}, 403, "the token is wrong"},
+		{PathExchange, url.Values{"token": {"t"}, "of": {short}}, 502, "of 65536 bytes 1400 came back"},
 		{PathDial, url.Values{"token": {"t"}, "of": {own}}, 200, own},
 		{PathDial, url.Values{"token": {"t"}, "of": {address}}, 502, "refused"},
 		{PathRead, url.Values{"token": {"t"}}, 502, "no such file"},

@@ -43,6 +43,7 @@ func newDevstackHost(t *testing.T) *devstackHost {
 	t.Helper()
 	d := openDevcloud(t)
 	d.enter(d.onDevcloud())
+	d.serviced = true
 	d.kubeconfig, d.k3s, d.pods = d.path("stack/data/slipway/kubeconfig"), d.path("stack/data/slipway/bin/k3s"), netip.MustParsePrefix("10.42.0.0/16")
 	return d
 }

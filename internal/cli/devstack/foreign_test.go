@@ -37,7 +37,7 @@ const adminFile = "/etc/kubernetes/admin.conf"
 // the provider for OpenStack.
 func (d *devstackHost) foreign() {
 	d.t.Helper()
-	d.external, d.pods = true, netip.MustParsePrefix("10.244.0.0/24")
+	d.pods = netip.MustParsePrefix("10.244.0.0/24")
 	folder := d.path("somebody")
 	settings := devstack.Settings{Mode: devstack.K3s, Dir: folder, Bundle: os.Getenv("SLIPWAY_BUNDLE"), Image: devstack.Image{URL: "none"}}
 	d.must(settings.Equip(d.t.Context(), event.Discard{}))
@@ -53,7 +53,13 @@ func (d *devstackHost) foreign() {
 // opened lets in what the cluster of somebody else needs by itself, as its owner would.
 func (d *devstackHost) opened() {
 	d.t.Helper()
-	for _, rule := range []string{"-p tcp -m conntrack --ctstate ESTABLISHED,RELATED", "-s 10.244.0.0/16 -p tcp --dport 6443", "-s 10.244.0.0/16 -p tcp --dport 10250"} {
+	d.lets("-p tcp -m conntrack --ctstate ESTABLISHED,RELATED", "-s 10.244.0.0/16 -p tcp --dport 6443", "-s 10.244.0.0/16 -p tcp --dport 10250")
+}
+
+// lets has the host let in packets that match, until the test ends.
+func (d *devstackHost) lets(matches ...string) {
+	d.t.Helper()
+	for _, rule := range matches {
 		args := strings.Fields("INPUT " + rule + " -j ACCEPT")
 		d.inNetwork(append([]string{"iptables", "-w", "-A"}, args...)...)
 		d.t.Cleanup(func() { d.inNetwork(append([]string{"iptables", "-w", "-D"}, args...)...) })

@@ -212,7 +212,7 @@ func (w *world) credential() string {
 // services are those that the plugin starts.
 func (w *world) services() []string {
 	services := []string{"slipway-api", "slipway-controllers"}
-	if w.room.whole && !w.external {
+	if w.serviced {
 		services = append(services, "slipway-k3s")
 	}
 	return services

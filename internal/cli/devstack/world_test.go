@@ -39,9 +39,10 @@ type world struct {
 	work  string
 	env   []string
 	local []string
-	// kubeconfig leads to the management cluster; external is one of somebody else.
+	// kubeconfig leads to the management cluster; serviced is one that a service of the host
+	// runs.
 	kubeconfig string
-	external   bool
+	serviced   bool
 	web        *httptest.Server
 	requests   *counter
 	// made are the clusters that the API made and that are there, each with a credential.

@@ -36,7 +36,9 @@ for i, word in enumerate(args):
 os.execv(%q, ["runc"] + args)
 `
 
-const containersConf = `[engine]
+const containersConf = `[containers]
+log_driver = "k8s-file"
+[engine]
 runtime = "wrapped"
 cgroup_manager = "cgroupfs"
 events_logger = "file"
@@ -65,10 +67,7 @@ func Enter(t *testing.T, runc string) []string {
 		t.Skip("there is no podman: run make kind-test")
 	}
 	dir := t.TempDir()
-	copyFile(t, runc, filepath.Join(dir, "runc"))
-	write(t, filepath.Join(dir, "runc-wrapper"), fmt.Sprintf(wrapper, filepath.Join(dir, "runc")), 0o755)
-	write(t, filepath.Join(dir, "containers.conf"), fmt.Sprintf(containersConf, dir), 0o644)
-	write(t, filepath.Join(dir, "storage.conf"), fmt.Sprintf(storageConf, dir), 0o644)
+	env := Podman(t, dir, runc)
 	// kind mounts the host's kernel modules, and Podman keeps network namespaces here.
 	if _, err := os.Stat("/lib/modules"); err != nil {
 		overlay := fmt.Sprintf("lowerdir=/usr/lib,upperdir=%s,workdir=%s", t.TempDir(), t.TempDir())
@@ -85,7 +84,6 @@ func Enter(t *testing.T, runc string) []string {
 	if err := unix.Mount("tmpfs", "/run/netns", "tmpfs", 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"CONTAINERS_CONF=" + filepath.Join(dir, "containers.conf"), "CONTAINERS_STORAGE_CONF=" + filepath.Join(dir, "storage.conf"), "KIND_EXPERIMENTAL_PROVIDER=podman"}
 	t.Cleanup(func() {
 		cmd := exec.Command("podman", "system", "reset", "--force")
 		cmd.Env = append(os.Environ(), env...)
@@ -98,6 +96,17 @@ func Enter(t *testing.T, runc string) []string {
 		}
 	})
 	return env
+}
+
+// Podman configures a Podman whose files are all in a folder, and returns the variables with
+// which it is used; runc is a program that is copied.
+func Podman(t *testing.T, dir, runc string) []string {
+	t.Helper()
+	copyFile(t, runc, filepath.Join(dir, "runc"))
+	write(t, filepath.Join(dir, "runc-wrapper"), fmt.Sprintf(wrapper, filepath.Join(dir, "runc")), 0o755)
+	write(t, filepath.Join(dir, "containers.conf"), fmt.Sprintf(containersConf, dir), 0o644)
+	write(t, filepath.Join(dir, "storage.conf"), fmt.Sprintf(storageConf, dir), 0o644)
+	return []string{"CONTAINERS_CONF=" + filepath.Join(dir, "containers.conf"), "CONTAINERS_STORAGE_CONF=" + filepath.Join(dir, "storage.conf"), "KIND_EXPERIMENTAL_PROVIDER=podman"}
 }
 
 func copyFile(t *testing.T, from, to string) {
