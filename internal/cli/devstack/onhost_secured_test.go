@@ -24,7 +24,7 @@ const tenantConfig = "/etc/config/"
 // manager and the CSI driver of a cluster get it from the plugin, and nobody logs in without.
 // The other plugin's cluster is afterwards as it was.
 //
-// proves: D-24
+// proves: D-07, D-24
 func TestAClusterOfSomebodyElseBehindTLS(t *testing.T) {
 	d := openDevcloud(t)
 	f := d.newFront()
