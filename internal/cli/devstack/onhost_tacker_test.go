@@ -261,7 +261,7 @@ func (k realTacker) content(id string) []byte {
 // rows are the numbers of VIMs, packages and secrets that are not deleted.
 func (k realTacker) rows() (all []string) {
 	k.t.Helper()
-	for _, table := range []string{"tacker.vims deleted_at IS NULL OR deleted_at < '1000-01-02'", "tacker.vnf_packages deleted = 0", "tacker.vnf_package_vnfd deleted = 0", "tacker.vnfd 1=1", "barbican.secrets deleted = 0"} {
+	for _, table := range []string{"tacker.vims deleted_at IS NULL OR deleted_at < '1000-01-02'", "tacker.vnf_packages deleted = 0", "tacker.vnf_package_vnfd deleted = '0'", "tacker.vnfd 1=1", "barbican.secrets deleted = 0"} {
 		n, err := k.demo.Count(k.t.Context(), table)
 		k.must(err)
 		all = append(all, table+": "+n)
