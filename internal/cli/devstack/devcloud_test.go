@@ -41,20 +41,26 @@ type devstackHost struct {
 // newDevstackHost is a host with its own k3s, which reaches the services as they are.
 func newDevstackHost(t *testing.T) *devstackHost {
 	t.Helper()
-	d := openDevcloud(t, "SLIPWAY_DEVCLOUD")
+	d := openDevcloud(t)
 	d.enter(d.onDevcloud())
 	d.serviced = true
 	d.kubeconfig, d.k3s, d.pods = d.path("stack/data/slipway/kubeconfig"), d.path("stack/data/slipway/bin/k3s"), netip.MustParsePrefix("10.42.0.0/16")
 	return d
 }
 
-// openDevcloud finds the devcloud that a variable names, or skips the test.
-func openDevcloud(t *testing.T, variable string) *devstackHost {
+// openDevcloud finds the devcloud, or skips the test.
+func openDevcloud(t *testing.T) *devstackHost {
 	t.Helper()
-	dir := os.Getenv(variable)
+	dir := os.Getenv("SLIPWAY_DEVCLOUD")
 	if dir == "" || os.Getenv("SLIPWAY_BUNDLE") == "" {
-		t.Skip(variable + " names no devcloud, or SLIPWAY_BUNDLE no bundle: run make devcloud-devstack or devcloud-tacker")
+		t.Skip("SLIPWAY_DEVCLOUD names no devcloud, or SLIPWAY_BUNDLE no bundle: run make devcloud-devstack")
 	}
+	return onCloudOf(t, dir)
+}
+
+// onCloudOf is a host beside the devcloud of a folder.
+func onCloudOf(t *testing.T, dir string) *devstackHost {
+	t.Helper()
 	d := &devstackHost{world: &world{t: t}}
 	var err error
 	d.cloud, err = devcloud.New(dir)

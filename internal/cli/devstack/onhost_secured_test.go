@@ -26,7 +26,7 @@ const tenantConfig = "/etc/config/"
 //
 // proves: D-07, D-24
 func TestAClusterOfSomebodyElseBehindTLS(t *testing.T) {
-	d := openDevcloud(t, "SLIPWAY_DEVCLOUD")
+	d := openDevcloud(t)
 	f := d.newFront()
 	d.opened()
 	f.only("10.244.0.0/16")

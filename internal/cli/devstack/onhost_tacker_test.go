@@ -29,7 +29,11 @@ import (
 //
 // proves: D-25
 func TestTackerOnADevcloud(t *testing.T) {
-	d := openDevcloud(t, "SLIPWAY_DEVCLOUD_TACKER")
+	dir := os.Getenv("SLIPWAY_DEVCLOUD_TACKER")
+	if dir == "" || os.Getenv("SLIPWAY_BUNDLE") == "" || os.Getenv("SLIPWAY_SOL001") == "" {
+		t.Skip("SLIPWAY_DEVCLOUD_TACKER names no devcloud, SLIPWAY_BUNDLE no bundle, or SLIPWAY_SOL001 no definitions: run make devcloud-tacker")
+	}
+	d := onCloudOf(t, dir)
 	d.enter(d.onDevcloud(), "enable_service tacker", "SLIPWAY_TACKER=True", "SLIPWAY_TACKER_TYPES="+os.Getenv("SLIPWAY_SOL001"))
 	d.ownCluster()
 	k := d.tacker()
