@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon bench-magnum vulncheck release reproducible size pins clean monitoring-test
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker bench-magnum vulncheck release reproducible size pins clean monitoring-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -285,6 +285,17 @@ devcloud-horizon: bundle build chromium
 	@status=0; SLIPWAY_DEVCLOUD_HORIZON=$(abspath $(DEVCLOUD_HORIZON)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_CHROMIUM=$$(command -v chromium) \
 		go test -count=1 -timeout 30m -v ./test/devcloud/horizon || status=$$?; \
 	go run ./test/devcloud -dir $(DEVCLOUD_HORIZON) down && exit $$status
+
+# The devstack plugin with OpenStack's own Tacker, of which Debian has no package. TACKER is a
+# folder with it and what it needs besides Debian's packages; SOL001 as for tosca.
+DEVCLOUD_TACKER ?= devcloud-tacker
+TACKER ?= tacker
+
+devcloud-tacker: bundle build
+	go run ./test/devcloud -dir $(DEVCLOUD_TACKER) -tacker $(TACKER) up
+	@status=0; SLIPWAY_DEVCLOUD_TACKER=$(abspath $(DEVCLOUD_TACKER)) SLIPWAY_SOL001=$(abspath $(SOL001)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) \
+		go test -count=1 -timeout 60m -run TestTackerOnADevcloud -v ./internal/cli/devstack || status=$$?; \
+	go run ./test/devcloud -dir $(DEVCLOUD_TACKER) down && exit $$status
 
 # After what counts what is left: these tests leave a network and flavors.
 devcloud-gophercloud:

@@ -78,6 +78,22 @@ func (c *Cluster) RevokeTokens(ctx context.Context, a Account, but string) error
 	return errors.Join(errs...)
 }
 
+// RemoveAccount revokes all tokens of the account and deletes it with its role; one that is
+// gone already is no error.
+func (c *Cluster) RemoveAccount(ctx context.Context, a Account) error {
+	revoked := c.RevokeTokens(ctx, a, "")
+	role := c.Typed.RbacV1().ClusterRoleBindings().Delete(ctx, a.Namespace+":"+a.Name, metav1.DeleteOptions{})
+	account := c.Typed.CoreV1().ServiceAccounts(a.Namespace).Delete(ctx, a.Name, metav1.DeleteOptions{})
+	for _, err := range []*error{&role, &account} {
+		if apierrors.IsNotFound(*err) {
+			*err = nil
+		} else if *err != nil {
+			*err = fmt.Errorf("removing account %s: %w", a.Name, *err)
+		}
+	}
+	return errors.Join(revoked, role, account)
+}
+
 // ensureAccount reconciles the account and its role.
 func (c *Cluster) ensureAccount(ctx context.Context, a Account) error {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: a.Name}}

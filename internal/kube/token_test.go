@@ -2,6 +2,7 @@ package kube
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -89,5 +90,26 @@ func TestTokensAreKeptRenewedAndRevoked(t *testing.T) {
 	}
 	if left, err := c.Typed.CoreV1().Secrets(a.Namespace).List(t.Context(), metav1.ListOptions{}); err != nil || len(left.Items) != 0 {
 		t.Errorf("left of revoked tokens: %v (%v)", left.Items, err)
+	}
+}
+
+// TestAnAccountIsRemoved with all that it could log in with, and twice.
+func TestAnAccountIsRemoved(t *testing.T) {
+	t.Parallel()
+	c := issuing()
+	a := Account{Namespace: "kube-system", Name: "access", ClusterRole: "view", Lifetime: time.Hour}
+	if _, err := c.Token(t.Context(), a, ""); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := c.RemoveAccount(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		secrets, err := c.Typed.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})
+		accounts, noAccounts := c.Typed.CoreV1().ServiceAccounts("").List(t.Context(), metav1.ListOptions{})
+		roles, noRoles := c.Typed.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
+		if err := errors.Join(err, noAccounts, noRoles); err != nil || len(secrets.Items)+len(accounts.Items)+len(roles.Items) != 0 {
+			t.Errorf("left: %v, %v, %v (%v)", secrets.Items, accounts.Items, roles.Items, err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -22,19 +23,28 @@ func main() {
 	mirror := flag.String("mirror", os.Getenv("DEVCLOUD_MIRROR"), "Debian's archive (default deb.debian.org)")
 	machines := flag.Bool("machines", false, "boot guests, forward packets, store volumes")
 	horizon := flag.Bool("horizon", false, "serve Horizon with its panels for Magnum")
+	tacker := flag.String("tacker", "", "serve the Tacker that is installed in this folder")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	exit(run(ctx, *dir, *mirror, kinds{*machines, *horizon}, flag.Args()))
+	exit(run(ctx, *dir, *mirror, kinds{*machines, *horizon, *tacker}, flag.Args()))
 }
 
 // kinds are what a cloud may have besides what every cloud has.
-type kinds struct{ machines, horizon bool }
+type kinds struct {
+	machines, horizon bool
+	tacker            string
+}
 
 func run(ctx context.Context, dir, mirror string, has kinds, args []string) error {
 	c, err := cloud.New(dir)
 	if err != nil {
 		return err
+	}
+	if has.tacker != "" {
+		if c.Tacker, err = filepath.Abs(has.tacker); err != nil {
+			return fmt.Errorf("finding Tacker's folder: %w", err)
+		}
 	}
 	begin := time.Now()
 	c.Mirror, c.Machines, c.Horizon, c.Tell = mirror, has.machines, has.horizon, func(format string, args ...any) {
@@ -60,7 +70,7 @@ func run(ctx context.Context, dir, mirror string, has kinds, args []string) erro
 			return execute(ctx, c, args[1:])
 		}
 	}
-	return fmt.Errorf("usage: devcloud [-dir FOLDER] [-mirror URL] [-machines] [-horizon] up | down | purge | exec COMMAND…")
+	return fmt.Errorf("usage: devcloud [-dir FOLDER] [-mirror URL] [-machines] [-horizon] [-tacker FOLDER] up | down | purge | exec COMMAND…")
 }
 
 func execute(ctx context.Context, c *cloud.Cloud, args []string) error {

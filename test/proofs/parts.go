@@ -34,6 +34,7 @@ func parts() []part {
 		{"velero", "velero-test", "Velero of the bundle, on a real API server with a real S3 server", false},
 		{"machines", "devcloud-machines", "a seed in a guest of a real Nova", false},
 		{"horizon", "devcloud-horizon", "Horizon's panels for Magnum on Slipway's endpoint, in Chromium", false},
+		{"tacker", "devcloud-tacker", "the devstack plugin with OpenStack's own Tacker, which you give", false},
 		{"devcloud", "devcloud-test", "the contract suite, an environment, the devstack plugin and Magnum on a real OpenStack", false},
 	}
 }

@@ -5,12 +5,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
+// elsewhere is an import of the common definitions from a server.
+var elsewhere = regexp.MustCompile(`(?m)^([ \t]*-[ \t]+)["']?https?://\S*/` + regexp.QuoteMeta(commonTypes) + `["']?[ \t\r]*$`)
+
 // ReadTypes reads ETSI's SOL001 definitions from a folder. Version 2.6.1 is what Tacker
-// takes; ETSI publishes it at forge.etsi.org.
+// takes; ETSI publishes it at forge.etsi.org. ETSI's file imports the other from there, which
+// Tacker would do with each package, and refuse it without a way to ETSI: both are in the
+// package, so one imports the other from it.
 func ReadTypes(folder string) (map[string][]byte, error) {
 	types := map[string][]byte{}
 	var wrong []error
@@ -19,7 +25,7 @@ func ReadTypes(folder string) (map[string][]byte, error) {
 		if err != nil {
 			wrong = append(wrong, fault.Usage(name, err, "get ETSI's SOL001 2.6.1 definitions and name their folder with --types"))
 		}
-		types[name] = text
+		types[name] = elsewhere.ReplaceAll(text, []byte("${1}"+commonTypes))
 	}
 	return types, errors.Join(wrong...)
 }

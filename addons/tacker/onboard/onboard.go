@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -58,10 +59,39 @@ func (s Store) Ensure(ctx context.Context, vnfdID string, content []byte) (uploa
 	return true, s.enable(ctx, p)
 }
 
-// list reads both forms that Tacker has had: a list, and one under a name.
+// Remove deletes the packages with these vnfdIds, and those that are gone already are no
+// error. Tacker deletes none that is enabled, and none that instances were made of.
+func (s Store) Remove(ctx context.Context, vnfdIDs []string) error {
+	found, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range found {
+		if !slices.Contains(vnfdIDs, p.VNFDID) {
+			continue
+		}
+		if p.Operation == "ENABLED" {
+			if err := s.operate(ctx, p.ID, "DISABLED"); err != nil {
+				return fmt.Errorf("disabling package %s: %w", p.VNFDID, err)
+			}
+		}
+		if _, err := s.Client.Delete(ctx, s.url(p.ID), nil); err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+			return fmt.Errorf("deleting package %s: %w", p.VNFDID, err)
+		}
+	}
+	return nil
+}
+
+func (s Store) operate(ctx context.Context, id, state string) error {
+	_, err := s.Client.Patch(ctx, s.url(id), map[string]any{"operationalState": state}, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
+	return err
+}
+
+// list reads both forms that Tacker has had: a list, and one under a name. Without the query
+// a list ends after a hundred packages.
 func (s Store) list(ctx context.Context) ([]vnfPackage, error) {
 	var text json.RawMessage
-	if _, err := s.Client.Get(ctx, s.url(), &text, nil); err != nil {
+	if _, err := s.Client.Get(ctx, s.url()+"?all_records=yes", &text, nil); err != nil {
 		return nil, fmt.Errorf("listing packages: %w", err)
 	}
 	var list []vnfPackage
@@ -117,7 +147,7 @@ func (s Store) enable(ctx context.Context, p vnfPackage) error {
 	if now.Operation == "ENABLED" { // Tacker does that by itself when it has read a package
 		return nil
 	}
-	if _, err := s.Client.Patch(ctx, s.url(p.ID), map[string]any{"operationalState": "ENABLED"}, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}); err != nil {
+	if err := s.operate(ctx, p.ID, "ENABLED"); err != nil {
 		return fmt.Errorf("enabling package %s: %w", p.ID, err)
 	}
 	return nil

@@ -44,8 +44,12 @@ func (k *tacker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			k.looks, p["onboardingState"], p["content"] = 2, "UPLOADING", string(content)
 			w.WriteHeader(http.StatusAccepted)
 		case r.Method == http.MethodPatch && p["onboardingState"] == "ONBOARDED":
-			p["operationalState"] = "ENABLED"
-			_, _ = io.WriteString(w, `{"operationalState": "ENABLED"}`)
+			var body map[string]any
+			_ = json.NewDecoder(r.Body).Decode(&body)
+			p["operationalState"] = body["operationalState"]
+			_ = json.NewEncoder(w).Encode(body)
+		case r.Method == http.MethodDelete && (p["operationalState"] == "ENABLED" || p["usageState"] == "IN_USE"):
+			w.WriteHeader(http.StatusConflict)
 		case r.Method == http.MethodDelete:
 			k.packages = append(k.packages[:i:i], k.packages[i+1:]...)
 			w.WriteHeader(http.StatusNoContent)
@@ -80,7 +84,11 @@ func (k *tacker) all(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(p)
 		return
 	}
-	var list any = append([]map[string]any{}, k.packages...)
+	page := append([]map[string]any{}, k.packages...)
+	if r.URL.Query().Get("all_records") != "yes" {
+		page = page[:min(len(page), 100)]
+	}
+	var list any = page
 	if !k.bare {
 		list = map[string]any{"vnf_packages": list}
 	}
@@ -122,5 +130,30 @@ func TestARefusedPackageDoesNotStay(t *testing.T) {
 	_, err := store(t, k).Ensure(t.Context(), "one", []byte("one"))
 	if err == nil || !strings.Contains(err.Error(), "Tacker refused") || len(k.packages) != 0 {
 		t.Errorf("%v, %v", err, k.packages)
+	}
+}
+
+// TestPackagesAreTakenBack that are named, wherever they are in the list; the others stay.
+func TestPackagesAreTakenBack(t *testing.T) {
+	t.Parallel()
+	k := &tacker{}
+	for n := range 101 {
+		k.packages = append(k.packages, map[string]any{"id": fmt.Sprint("other-", n), "vnfdId": fmt.Sprint("other-", n), "onboardingState": "ONBOARDED", "operationalState": "ENABLED"})
+	}
+	s := store(t, k)
+	if _, err := s.Ensure(t.Context(), "one", []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	if uploaded, err := s.Ensure(t.Context(), "one", []byte("one")); err != nil || uploaded || len(k.packages) != 102 {
+		t.Errorf("behind a hundred others: %v, %v, %d packages", uploaded, err, len(k.packages))
+	}
+	for range 2 {
+		if err := s.Remove(t.Context(), []string{"one", "two"}); err != nil || len(k.packages) != 101 {
+			t.Errorf("%v, %d packages", err, len(k.packages))
+		}
+	}
+	k.packages[3]["usageState"] = "IN_USE"
+	if err := s.Remove(t.Context(), []string{"other-3"}); err == nil || !strings.Contains(err.Error(), "other-3") || len(k.packages) != 101 {
+		t.Errorf("one in use: %v, %d packages", err, len(k.packages))
 	}
 }

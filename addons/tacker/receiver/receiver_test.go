@@ -158,6 +158,23 @@ func TestReceiver(t *testing.T) {
 	}
 }
 
+// TestAClusterOfAnotherAddress: Tacker has no way to change the address of a VIM.
+func TestAClusterOfAnotherAddress(t *testing.T) {
+	t.Parallel()
+	k := &tacker{vims: []map[string]any{{"id": "old", "name": "shop", "auth_url": "https://192.0.2.1:6443"}}}
+	front := httptest.NewServer(k)
+	t.Cleanup(front.Close)
+	registry := &Tacker{Client: &gophercloud.ServiceClient{ProviderClient: &gophercloud.ProviderClient{}, Endpoint: front.URL + "/"}}
+	for range 2 {
+		if err := registry.Register(t.Context(), VIM{Name: "shop", Endpoint: "https://192.0.2.2:6443", BearerToken: "hidden", Authority: "PEM"}); err != nil {
+			t.Fatal(err)
+		}
+		if len(k.vims) != 1 || k.vims[0]["auth_url"] != "https://192.0.2.2:6443" || k.count(http.MethodDelete) != 1 {
+			t.Errorf("VIMs %v after %v", k.vims, k.asked)
+		}
+	}
+}
+
 // TestMistakes: a wrong message is answered with all that is wrong, and Tacker's refusal
 // in a way that the script sends it again.
 func TestMistakes(t *testing.T) {

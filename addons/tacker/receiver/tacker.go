@@ -35,6 +35,7 @@ func NewTacker(provider *gophercloud.ProviderClient, endpoints gophercloud.Endpo
 type vim struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
+	URL  string `json:"auth_url"`
 }
 
 // find returns the VIMs of a name.
@@ -48,13 +49,20 @@ func (t *Tacker) find(ctx context.Context, name string) ([]vim, error) {
 	return slices.DeleteFunc(list.VIMs, func(v vim) bool { return v.Name != name }), nil
 }
 
-// Register makes the VIM, or gives it a new credential.
+// Register makes the VIM, or gives it a new credential. Tacker keeps the address of a VIM for
+// ever, so one of another address is replaced.
 func (t *Tacker) Register(ctx context.Context, v VIM) error {
 	found, err := t.find(ctx, v.Name)
 	if err != nil {
 		return err
 	}
 	access := map[string]any{"bearer_token": v.BearerToken, "ssl_ca_cert": v.Authority}
+	if len(found) > 0 && found[0].URL != v.Endpoint {
+		if err := t.remove(ctx, found[:1]); err != nil {
+			return err
+		}
+		found = nil
+	}
 	if len(found) > 0 {
 		body := map[string]any{"vim": map[string]any{"auth_cred": access}}
 		if _, err := t.Client.Put(ctx, t.Client.ServiceURL("v1.0", "vims", found[0].ID), body, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}); err != nil {
@@ -79,10 +87,14 @@ func (t *Tacker) Remove(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	return t.remove(ctx, found)
+}
+
+func (t *Tacker) remove(ctx context.Context, found []vim) error {
 	for _, v := range found {
 		_, err := t.Client.Delete(ctx, t.Client.ServiceURL("v1.0", "vims", v.ID), nil)
 		if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
-			return fmt.Errorf("deleting VIM %s: %w", name, err)
+			return fmt.Errorf("deleting VIM %s: %w", v.Name, err)
 		}
 	}
 	return nil

@@ -55,6 +55,12 @@ func openDevcloud(t *testing.T) *devstackHost {
 	if dir == "" || os.Getenv("SLIPWAY_BUNDLE") == "" {
 		t.Skip("SLIPWAY_DEVCLOUD names no devcloud, or SLIPWAY_BUNDLE no bundle: run make devcloud-devstack")
 	}
+	return onCloudOf(t, dir)
+}
+
+// onCloudOf is a host beside the devcloud of a folder.
+func onCloudOf(t *testing.T, dir string) *devstackHost {
+	t.Helper()
 	d := &devstackHost{world: &world{t: t}}
 	var err error
 	d.cloud, err = devcloud.New(dir)

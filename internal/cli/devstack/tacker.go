@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gophercloud/gophercloud/v2"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -85,6 +84,10 @@ func joinTacker(ctx context.Context, s devstack.Settings, sink event.Sink) (err 
 		return err
 	}
 	store := onboard.Store{Client: tacker.Client, Pause: time.Second}
+	// What is noted is taken back, also what the next lines do not finish.
+	if err := noteTacker(s, packages); err != nil {
+		return err
+	}
 	for _, p := range packages {
 		work.Run("uploading package " + p.Name)
 		content, err := p.Zip()
@@ -191,27 +194,4 @@ func definitions(below string) (found string, err error) {
 		return "", fault.Usage("SLIPWAY_TACKER_TYPES "+below, err, "name Tacker's checkout, or a folder with ETSI's SOL001 2.6.1 definitions")
 	}
 	return found, nil
-}
-
-// leaveTacker takes the VIM away, if there is a Tacker: its cluster is about to end.
-func leaveTacker(ctx context.Context, s devstack.Settings) error {
-	if _, err := os.Stat(filepath.Join(s.Dir, tackerTokenFile)); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	c, err := open(ctx, member)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	tacker, err := receiver.NewTacker(c.Provider, c.Endpoint, true)
-	if gone := (*gophercloud.ErrEndpointNotFound)(nil); errors.As(err, &gone) {
-		return nil // it is not in the catalog any more
-	}
-	if err != nil {
-		return err
-	}
-	if err := tacker.Remove(ctx, vimName); err != nil {
-		return err
-	}
-	return removed(filepath.Join(s.Dir, tackerTokenFile))
 }

@@ -3,6 +3,7 @@ package devstack_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,10 +14,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -48,6 +51,8 @@ func (k *tacker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch id := strings.TrimPrefix(r.URL.Path, "/vnfpkgm/v1/vnf_packages"); {
+	case r.Method == http.MethodPatch || r.Method == http.MethodDelete:
+		k.change(w, r.Method, strings.TrimPrefix(id, "/"), body)
 	case id == "" && r.Method == http.MethodGet:
 		_ = json.NewEncoder(w).Encode(append([]map[string]any{}, k.packages...))
 	case id == "":
@@ -63,6 +68,23 @@ func (k *tacker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 	default:
 		_ = json.NewEncoder(w).Encode(k.packages[len(k.packages)-1])
+	}
+}
+
+// change disables a package, or deletes one that is disabled.
+func (k *tacker) change(w http.ResponseWriter, method, id string, body []byte) {
+	at := slices.IndexFunc(k.packages, func(p map[string]any) bool { return p["id"] == id })
+	switch {
+	case at < 0:
+		w.WriteHeader(http.StatusNotFound)
+	case method == http.MethodPatch:
+		_ = json.Unmarshal(body, &k.packages[at])
+		_, _ = w.Write(body)
+	case k.packages[at]["operationalState"] == "ENABLED":
+		w.WriteHeader(http.StatusConflict)
+	default:
+		k.packages = slices.Delete(k.packages, at, at+1)
+		w.WriteHeader(http.StatusNoContent)
 	}
 }
 
@@ -138,6 +160,48 @@ func TestTackerGetsTheManagementCluster(t *testing.T) {
 			t.Fatalf("%v: %d VIMs, %d packages, %d uploads\n%s", err, len(k.vims), len(k.packages), len(k.content), text)
 		}
 	}
+	token, _ := k.vims[0]["auth_cred"].(map[string]any)["bearer_token"].(string)
+	for _, content := range k.content {
+		if bytes.Contains(content, []byte(token)) || slices.Equal(content, nil) {
+			t.Error("a package is empty or holds the token")
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "slipway/tacker-token")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the token: %v (%v)", info, err)
+	}
+	leaving(t, dir, k, front)
+}
+
+// leaving is unstack with a Tacker that runs, and with one that has ended.
+func leaving(t *testing.T, dir string, k *tacker, front *httptest.Server) {
+	t.Helper()
+	client := clientOf(t, k)
+	k.packages = append(k.packages, map[string]any{"id": "other", "vnfdId": "other", "onboardingState": "ONBOARDED", "operationalState": "ENABLED"})
+	if text, err := run(t, "unstack"); err != nil || len(k.vims) != 0 || len(k.packages) != 1 || k.packages[0]["id"] != "other" {
+		t.Errorf("after unstack: %v, %v, %v\n%s", err, k.vims, k.packages, text)
+	}
+	refused(t, client)
+
+	// Tacker's plugin, which is the first, has stopped it when unstack.sh calls this one.
+	if text, err := run(t, "tacker"); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	client = clientOf(t, k)
+	front.Close()
+	if text, err := run(t, "unstack"); err != nil || !strings.Contains(text, "Tacker does not answer") {
+		t.Errorf("without Tacker: %v\n%s", err, text)
+	}
+	refused(t, client)
+	for _, file := range []string{"tacker-token", "tacker-packages"} {
+		if _, err := os.Stat(filepath.Join(dir, "slipway", file)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("unstack left %s: %v", file, err)
+		}
+	}
+}
+
+// clientOf is a client with what Tacker has about the cluster.
+func clientOf(t *testing.T, k *tacker) *kubernetes.Clientset {
+	t.Helper()
 	access, _ := k.vims[0]["auth_cred"].(map[string]any)
 	token, _ := access["bearer_token"].(string)
 	authority, _ := access["ssl_ca_cert"].(string)
@@ -149,16 +213,19 @@ func TestTackerGetsTheManagementCluster(t *testing.T) {
 	if _, err := client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Errorf("Tacker cannot list namespaces, which it does first: %v", err)
 	}
-	for _, content := range k.content {
-		if bytes.Contains(content, []byte(token)) || slices.Equal(content, nil) {
-			t.Error("a package is empty or holds the token")
+	return client
+}
+
+// refused waits until the API server has noticed that the token is revoked.
+func refused(t *testing.T, client *kubernetes.Clientset) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		_, err := client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+		if apierrors.IsUnauthorized(err) {
+			return
 		}
-	}
-	if info, err := os.Stat(filepath.Join(dir, "slipway/tacker-token")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the token: %v (%v)", info, err)
-	}
-	t.Setenv("SLIPWAY_KUBECONFIG", filepath.Join(dir, "none")) // the clusters are not what this is about
-	if text, err := run(t, "unstack"); err != nil || len(k.vims) != 0 {
-		t.Errorf("after unstack: %v, %v\n%s", err, k.vims, text)
+		if time.Now().After(end) {
+			t.Fatalf("the token that Tacker had is still taken: %v", err)
+		}
 	}
 }

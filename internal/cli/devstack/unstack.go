@@ -36,12 +36,12 @@ func newUnstack(streams ui.Streams) *cobra.Command {
 	limit := 15 * time.Minute
 	cmd := step("unstack", "Delete the clusters and revoke the credential",
 		`Deletes all clusters of the management cluster while OpenStack still runs, and waits until
-they are gone. What is left after --timeout is listed, with exit code 5. Then the
-VIM of the management cluster is taken out of Tacker, if there is one, and the
-application credential is revoked. When no clusters are left, the cluster of mode kind is
+they are gone. What is left after --timeout is listed, with exit code 5. Then the VIM of the
+management cluster and the packages are taken out of Tacker, if one answers, and its token and
+the application credential are revoked. When no clusters are left, the cluster of mode kind is
 deleted, and a cluster of mode external loses what the plugin brought to it.`, "  slipway devstack unstack --timeout 20m",
 		func(ctx context.Context, s devstack.Settings) error {
-			if err := errors.Join(unstack(ctx, streams, s, limit), leaveTacker(ctx, s), forget(ctx, s)); err != nil {
+			if err := errors.Join(unstack(ctx, streams, s, limit), leaveTacker(ctx, streams, s), forget(ctx, s)); err != nil {
 				return err
 			}
 			switch s.Mode {

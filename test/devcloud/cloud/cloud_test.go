@@ -116,7 +116,7 @@ func TestEveryServiceHasAProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Machines, c.Horizon = true, true // it has all services that the others have
+	c.Machines, c.Horizon, c.Tacker = true, true, "/b/tacker" // it has all services that the others have
 	text, ports := c.supervisor(), map[int]string{}
 	for _, s := range append(append(c.infrastructure(), identity()), c.apis()...) {
 		if !strings.Contains(text, "[program:"+s.name+"]") {

@@ -49,6 +49,9 @@ func (c *Cloud) configure(folder string, s settings) error {
 	if err := c.writePlugins(folder); err != nil {
 		return err
 	}
+	if err := c.writeTacker(folder); err != nil {
+		return err
+	}
 	if err := c.writeComputeHosts(folder); err != nil {
 		return err
 	}

@@ -30,6 +30,8 @@ type layers struct {
 	Lower               []string
 	Upper, Work, Merged string
 	Logs, Pycache       string
+	// Tacker is Cloud.Tacker.
+	Tacker string
 }
 
 // namespaces are what the cloud has for its own.
@@ -159,15 +161,18 @@ func environment() []string {
 		"PYTHONWARNINGS=ignore", "PYTHONPYCACHEPREFIX=/var/cache/devcloud-python"}
 }
 
+// mountPoint is a call of mount.
+type mountPoint struct {
+	source, target, kind string
+	flags                uintptr
+	data                 string
+}
+
 // mount makes the root in the mount namespace, which nothing leaves.
 func (l layers) mount() error {
 	options := "lowerdir=" + strings.Join(l.Lower, ":") + ",upperdir=" + l.Upper + ",workdir=" + l.Work
 	at := func(path string) string { return filepath.Join(l.Merged, path) }
-	for _, m := range []struct {
-		source, target, kind string
-		flags                uintptr
-		data                 string
-	}{
+	all := []mountPoint{
 		{"", "/", "", unix.MS_REC | unix.MS_PRIVATE, ""},
 		{"overlay", l.Merged, "overlay", 0, options},
 		{"proc", at("proc"), "proc", 0, ""},
@@ -177,7 +182,12 @@ func (l layers) mount() error {
 		{"tmpfs", at("tmp"), "tmpfs", 0, "mode=1777"},
 		{l.Logs, at("var/log/devcloud"), "", unix.MS_BIND, ""},
 		{l.Pycache, at("var/cache/devcloud-python"), "", unix.MS_BIND, ""},
-	} {
+	}
+	if l.Tacker != "" { // the user's folder stays as it is
+		all = append(all, mountPoint{l.Tacker, at(tackerFolder), "", unix.MS_BIND, ""},
+			mountPoint{"", at(tackerFolder), "", unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY, ""})
+	}
+	for _, m := range all {
 		if strings.HasPrefix(m.target, l.Merged) {
 			if err := os.MkdirAll(m.target, 0o755); err != nil {
 				return fmt.Errorf("making a mount point: %w", err)

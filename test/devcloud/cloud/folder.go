@@ -33,6 +33,8 @@ type Cloud struct {
 	Machines bool
 	// Horizon adds OpenStack's dashboard with its panels for Magnum, and Heat, which they ask.
 	Horizon bool
+	// Tacker is a folder with Tacker, which Debian does not package; empty means none.
+	Tacker string
 	// Tell is told what is done.
 	Tell func(format string, args ...any)
 }

@@ -17,6 +17,9 @@ func (c *Cloud) databases() []string {
 	if c.Horizon {
 		all = append(all, "heat")
 	}
+	if c.Tacker != "" {
+		all = append(all, "tacker")
+	}
 	return all
 }
 
@@ -38,6 +41,9 @@ func (c *Cloud) migrations(s settings) [][]string {
 	if c.Horizon {
 		all = append(all, []string{"heat-manage db_sync"})
 	}
+	if c.Tacker != "" {
+		all = append(all, []string{"tacker-db-manage --config-file /etc/tacker/tacker.conf upgrade head"})
+	}
 	return all
 }
 
@@ -48,7 +54,7 @@ func (c *Cloud) prepare(ctx context.Context, s settings) error {
 	if err != nil {
 		return fmt.Errorf("reading the image's digest: %w", err)
 	}
-	sum, err := digest(strings.Join([]string{string(image), s.Address, s.Password, c.supervisor()}, "\n"), confFiles, pluginFiles)
+	sum, err := digest(strings.Join([]string{string(image), s.Address, s.Password, c.supervisor(), c.Tacker}, "\n"), confFiles, pluginFiles)
 	if err != nil {
 		return err
 	}
@@ -68,12 +74,12 @@ func (c *Cloud) prepare(ctx context.Context, s settings) error {
 
 // layers are those of a container whose changes go to the folder upper.
 func (c *Cloud) layers(upper string, lower ...string) layers {
-	return layers{Lower: lower, Upper: upper, Work: c.path("work"), Merged: c.path("root"), Logs: c.path("logs"), Pycache: c.path("pycache")}
+	return layers{Lower: lower, Upper: upper, Work: c.path("work"), Merged: c.path("root"), Logs: c.path("logs"), Pycache: c.path("pycache"), Tacker: c.Tacker}
 }
 
 func (c *Cloud) makeDatabases(ctx context.Context, inside container, s settings) error {
 	install := "mkdir -p /var/lib/devcloud-mariadb /var/lib/devcloud-lock /var/lib/devcloud-rabbitmq " +
-		"/var/lib/glance/images /var/lib/glance/staging /var/lib/glance/tasks /var/lib/magnum/certificates /var/lib/cinder /var/lib/neutron && " +
+		"/var/lib/glance/images /var/lib/glance/staging /var/lib/glance/tasks /var/lib/magnum/certificates /var/lib/cinder /var/lib/neutron /var/lib/tacker/packages /var/lib/tacker/store && " +
 		"chown mysql /var/lib/devcloud-mariadb && " +
 		"eatmydata mariadb-install-db --defaults-file=/etc/devcloud/mariadb.cnf --user=mysql --skip-test-db --auth-root-authentication-method=socket"
 	if err := c.logged(inside.command(ctx, "sh", "-c", install), "prepare-mariadb"); err != nil {

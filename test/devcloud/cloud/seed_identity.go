@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
@@ -31,6 +32,8 @@ type seed struct {
 	emulates bool
 	// dashboard is Cloud.Horizon.
 	dashboard bool
+	// tacker says whether the cloud has one.
+	tacker bool
 }
 
 // entry is a service of the catalog: what it is, and where at the cloud's address.
@@ -51,6 +54,9 @@ var catalog = [...]entry{
 
 // orchestration is in the catalog of a cloud with Horizon only.
 var orchestration = entry{"orchestration", "heat", ":8004/v1/%(project_id)s"}
+
+// nfv is in the catalog of a cloud with Tacker only.
+var nfv = entry{"nfv-orchestration", "tacker", ":9890/"}
 
 func (s seed) login(ctx context.Context) (*gophercloud.ProviderClient, error) {
 	provider, err := openstack.AuthenticatedClient(ctx, gophercloud.AuthOptions{IdentityEndpoint: "http://" + s.address + ":5000/v3",
@@ -192,10 +198,14 @@ func (k *keystone) makeTrustees(ctx context.Context) error {
 
 // catalog is that of this cloud.
 func (s seed) catalog() []entry {
+	all := slices.Clone(catalog[:])
 	if s.dashboard {
-		return append(catalog[:], orchestration)
+		all = append(all, orchestration)
 	}
-	return catalog[:]
+	if s.tacker {
+		all = append(all, nfv)
+	}
+	return all
 }
 
 func (k *keystone) makeCatalog(ctx context.Context, base string, wanted []entry) error {

@@ -71,6 +71,9 @@ func (c *Cloud) apis() []service {
 	if c.Horizon {
 		all = append(all, dashboard()...)
 	}
+	if c.Tacker != "" {
+		all = append(all, orchestrator()...)
+	}
 	return all
 }
 

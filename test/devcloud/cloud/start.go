@@ -67,7 +67,7 @@ func (c *Cloud) run(ctx context.Context, s settings) error {
 	if err := c.start(ctx, inside, append(c.infrastructure(), identity())...); err != nil {
 		return err
 	}
-	owner := seed{address: s.Address, password: s.Password, external: c.external(), hosts: len(c.hosts()), emulates: c.Machines, dashboard: c.Horizon}
+	owner := seed{address: s.Address, password: s.Password, external: c.external(), hosts: len(c.hosts()), emulates: c.Machines, dashboard: c.Horizon, tacker: c.Tacker != ""}
 	if err := owner.identity(ctx); err != nil {
 		return fmt.Errorf("making users and the catalog: %w", err)
 	}
