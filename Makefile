@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker bench-magnum vulncheck release reproducible size pins clean monitoring-test
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible size pins clean monitoring-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -296,6 +296,19 @@ devcloud-tacker: bundle build
 	@status=0; SLIPWAY_DEVCLOUD_TACKER=$(abspath $(DEVCLOUD_TACKER)) SLIPWAY_SOL001=$(abspath $(SOL001)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) \
 		go test -count=1 -timeout 60m -run TestTackerOnADevcloud -v ./internal/cli/devstack || status=$$?; \
 	go run ./test/devcloud -dir $(DEVCLOUD_TACKER) down && exit $$status
+
+# Clusters of Debian's Magnum with magnum-capi-helm, moved to Slipway and back. Another folder
+# too: it has that driver. CHART is an original of capi-helm-charts' openstack-cluster, unpacked
+# with its dependency, which you may give.
+DEVCLOUD_MOVING ?= devcloud-moving
+CHART ?=
+
+devcloud-moving: bundle build
+	go build -C test/devcloud/moving/guests -o $(abspath bin)/guests .
+	go run ./test/devcloud -dir $(DEVCLOUD_MOVING) -clusters up
+	@status=0; SLIPWAY_DEVCLOUD_MOVING=$(abspath $(DEVCLOUD_MOVING)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_CAPI_HELM_CHART=$(abspath $(CHART)) \
+		go test -count=1 -timeout 90m -v ./test/devcloud/moving || status=$$?; \
+	go run ./test/devcloud -dir $(DEVCLOUD_MOVING) down && exit $$status
 
 # After what counts what is left: these tests leave a network and flavors.
 devcloud-gophercloud:

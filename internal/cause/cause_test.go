@@ -117,6 +117,9 @@ status: {conditions: [{type: Ready, status: "False", severity: Warning, reason: 
 		"a load balancer":        {lb, nil, "load-balancer-pending load balancer k8s-clusterapi-cluster-prod-c-kubeapi"},
 		"of a cluster that goes": {strings.Replace(base, "prod}", "prod, deletionTimestamp: \"2026-01-02T09:30:00Z\"}", 1), &Cloud{Balancers: []Balancer{{Name: "k8s-clusterapi-cluster-prod-c-kubeapi", Provisioning: "ERROR"}}}, ""},
 		"that is ACTIVE now":     {lb, &Cloud{Balancers: []Balancer{{Name: "k8s-clusterapi-cluster-prod-c-kubeapi", Provisioning: "ACTIVE"}}}, ""},
+		// Octavia makes the port of amphora's address disabled.
+		"a disabled port of amphora's address": {lb, &Cloud{Balancers: []Balancer{{Name: "k8s-clusterapi-cluster-prod-c-kubeapi", Provisioning: "ACTIVE", Port: "vip", Provider: "amphora"}}, Ports: []Port{{ID: "vip"}}}, ""},
+		"a disabled port of ovn's address":     {lb, &Cloud{Balancers: []Balancer{{Name: "k8s-clusterapi-cluster-prod-c-kubeapi", Provisioning: "ACTIVE", Port: "vip", Provider: "ovn"}}, Ports: []Port{{ID: "vip"}}}, "port-disabled port vip"},
 		"a server that is gone": {base + worker("w", "{}", `{instanceID: "1", conditions: [{type: InstanceReady, status: "True", lastTransitionTime: "2026-01-02T09:00:00Z"}]}`),
 			&Cloud{At: now}, "server-deleted server w"},
 		"a list of before the server": {base + worker("w", "{}", `{instanceID: "1", conditions: [{type: InstanceReady, status: "True", lastTransitionTime: "2026-01-02T09:00:00Z"}]}`),

@@ -140,6 +140,8 @@ type Balancer struct {
 	Members []Member `json:"members,omitempty"`
 	// Port is the id of the port that has its address.
 	Port string `json:"port,omitempty"`
+	// Provider is Octavia's name of what balances, such as amphora.
+	Provider string `json:"provider,omitempty"`
 	// Parts are its listeners and pools; nil if they were not read.
 	Parts *Parts `json:"parts,omitempty"`
 }

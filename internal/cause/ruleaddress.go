@@ -170,12 +170,16 @@ func (v *scene) behind(id string) string {
 	return words
 }
 
-// disabledPorts are disabled ports of servers, and of the load balancer's address.
+// inSwitch is the provider whose load balancers answer by the port of their address. With others
+// Octavia makes that port disabled, and machines of its own answer for the address.
+const inSwitch = "ovn"
+
+// disabledPorts are disabled ports of servers, and of the address of a load balancer in the switch.
 func disabledPorts(v *scene) []hit {
 	const words = "it is disabled (admin_state_up is false)"
 	hits := ports(func(p Port) (string, bool) { return words, !p.Up })(v)
 	b := v.api()
-	if b == nil || b.Port == "" || !v.Cloud.knows(ListPorts) {
+	if b == nil || b.Port == "" || b.Provider != inSwitch || !v.Cloud.knows(ListPorts) {
 		return hits
 	}
 	if p := v.Cloud.port(b.Port); p != nil && !p.Up {

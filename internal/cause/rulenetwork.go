@@ -27,7 +27,7 @@ func networkRules() []Rule {
 		{ID: "floating-ip-lost", Layer: "Neutron", Ending: Outside, Meaning: "The floating IP of the Kubernetes API is gone, associated with nothing, or with a port of something else.",
 			Fix:  "associate it again with openstack floating ip set --port PORT ADDRESS; the port is that of the load balancer's address",
 			find: lostAddress},
-		{ID: "port-disabled", Layer: "Neutron", Ending: Outside, Meaning: "Somebody disabled a port of a running server, or of the load balancer's address.", Fix: "enable it with openstack port set --enable PORT",
+		{ID: "port-disabled", Layer: "Neutron", Ending: Outside, Meaning: "Somebody disabled a port of a running server, or of the address of a load balancer of provider ovn.", Fix: "enable it with openstack port set --enable PORT",
 			find: disabledPorts},
 		{ID: "port-down", Layer: "Neutron", Ending: Passing, Meaning: "A port of a running server is down.",
 			Fix: "if it stays so, ask the cloud's operator to look at the network agent of the host",

@@ -143,7 +143,7 @@ func listBalancers(ctx context.Context, client *gophercloud.ServiceClient, s *Sn
 	s.Balancers, err = every(ctx, loadbalancers.List(client, loadbalancers.ListOpts{ProjectID: s.Token.ProjectID}), loadbalancers.ExtractLoadBalancers,
 		func(b loadbalancers.LoadBalancer) BalancerInfo {
 			return BalancerInfo{Resource: resource("load balancer", b.ID, b.Name, b.Tags, nil, b.Description), Provisioning: b.ProvisioningStatus, Operating: b.OperatingStatus,
-				Disabled: !b.AdminStateUp, Created: b.CreatedAt, Updated: b.UpdatedAt, PortID: b.VipPortID}
+				Disabled: !b.AdminStateUp, Created: b.CreatedAt, Updated: b.UpdatedAt, PortID: b.VipPortID, Provider: b.Provider}
 		})
 	return err
 }

@@ -75,6 +75,8 @@ type BalancerInfo struct {
 	Updated  time.Time `json:"updated,omitzero"`
 	// PortID is of the port that has its address.
 	PortID string `json:"portID,omitempty"`
+	// Provider is Octavia's name of what balances, such as amphora.
+	Provider string `json:"provider,omitempty"`
 }
 
 // ListenerInfo is a listener of a load balancer.

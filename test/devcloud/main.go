@@ -23,17 +23,18 @@ func main() {
 	mirror := flag.String("mirror", os.Getenv("DEVCLOUD_MIRROR"), "Debian's archive (default deb.debian.org)")
 	machines := flag.Bool("machines", false, "boot guests, forward packets, store volumes")
 	horizon := flag.Bool("horizon", false, "serve Horizon with its panels for Magnum")
+	clusters := flag.Bool("clusters", false, "give Magnum its driver for Cluster API, and have OpenStack's client")
 	tacker := flag.String("tacker", "", "serve the Tacker that is installed in this folder")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	exit(run(ctx, *dir, *mirror, kinds{*machines, *horizon, *tacker}, flag.Args()))
+	exit(run(ctx, *dir, *mirror, kinds{*machines, *horizon, *clusters, *tacker}, flag.Args()))
 }
 
 // kinds are what a cloud may have besides what every cloud has.
 type kinds struct {
-	machines, horizon bool
-	tacker            string
+	machines, horizon, clusters bool
+	tacker                      string
 }
 
 func run(ctx context.Context, dir, mirror string, has kinds, args []string) error {
@@ -47,7 +48,8 @@ func run(ctx context.Context, dir, mirror string, has kinds, args []string) erro
 		}
 	}
 	begin := time.Now()
-	c.Mirror, c.Machines, c.Horizon, c.Tell = mirror, has.machines, has.horizon, func(format string, args ...any) {
+	c.Mirror, c.Machines, c.Horizon, c.Clusters = mirror, has.machines, has.horizon, has.clusters
+	c.Tell = func(format string, args ...any) {
 		fmt.Printf("%4.0f s  %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
 	}
 	verb := ""
@@ -70,7 +72,7 @@ func run(ctx context.Context, dir, mirror string, has kinds, args []string) erro
 			return execute(ctx, c, args[1:])
 		}
 	}
-	return fmt.Errorf("usage: devcloud [-dir FOLDER] [-mirror URL] [-machines] [-horizon] [-tacker FOLDER] up | down | purge | exec COMMAND…")
+	return fmt.Errorf("usage: devcloud [-dir FOLDER] [-mirror URL] [-machines] [-horizon] [-clusters] [-tacker FOLDER] up | down | purge | exec COMMAND…")
 }
 
 func execute(ctx context.Context, c *cloud.Cloud, args []string) error {

@@ -71,12 +71,12 @@ func (w *world) whole() *whole {
 
 // balance makes the API's load balancer with its address.
 func (c *whole) balance() {
-	lb := must(loadbalancers.Create(c.Context(), c.lbs(), loadbalancers.CreateOpts{Name: balancer, VipSubnetID: c.subnet}).Extract())(c.world)
+	lb := must(loadbalancers.Create(c.Context(), c.lbs(), loadbalancers.CreateOpts{Name: balancer, VipSubnetID: c.subnet, Provider: "ovn"}).Extract())(c.world)
 	c.balancerID, c.vip = lb.ID, lb.VipPortID
 	c.settled()
 	c.listener = must(listeners.Create(c.Context(), c.lbs(), listeners.CreateOpts{Name: balancer + "-6443", LoadbalancerID: lb.ID, Protocol: "TCP", ProtocolPort: 6443}).Extract())(c.world).ID
 	c.settled()
-	c.pool = must(pools.Create(c.Context(), c.lbs(), pools.CreateOpts{Name: balancer + "-6443", ListenerID: c.listener, Protocol: "TCP", LBMethod: "ROUND_ROBIN"}).Extract())(c.world).ID
+	c.pool = must(pools.Create(c.Context(), c.lbs(), pools.CreateOpts{Name: balancer + "-6443", ListenerID: c.listener, Protocol: "TCP", LBMethod: "SOURCE_IP_PORT"}).Extract())(c.world).ID
 	c.settled()
 	c.member = must(pools.CreateMember(c.Context(), c.lbs(), c.pool, pools.CreateMemberOpts{Name: balancer + "-6443-shop-cp1", Address: "10.6.0.11", ProtocolPort: 6443}).Extract())(c.world).ID
 	c.settled()

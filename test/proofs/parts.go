@@ -35,6 +35,7 @@ func parts() []part {
 		{"machines", "devcloud-machines", "a seed in a guest of a real Nova", false},
 		{"horizon", "devcloud-horizon", "Horizon's panels for Magnum on Slipway's endpoint, in Chromium", false},
 		{"tacker", "devcloud-tacker", "the devstack plugin with OpenStack's own Tacker, which you give", false},
+		{"moving", "devcloud-moving", "clusters of Debian's Magnum move to Slipway and back, with a real k3s and Cluster API", false},
 		{"devcloud", "devcloud-test", "the contract suite, an environment, the devstack plugin and Magnum on a real OpenStack", false},
 	}
 }

@@ -22,7 +22,7 @@ func From(s *cloud.Snapshot) *cause.Cloud {
 	network(c, s)
 	tree := newForest(s)
 	for _, b := range s.Balancers {
-		c.Balancers = append(c.Balancers, cause.Balancer{ID: b.ID, Name: b.Name, Provisioning: b.Provisioning, Operating: b.Operating, Disabled: b.Disabled, Created: b.Created, Updated: b.Updated, Port: b.PortID, Parts: tree.of(b.ID)})
+		c.Balancers = append(c.Balancers, cause.Balancer{ID: b.ID, Name: b.Name, Provisioning: b.Provisioning, Operating: b.Operating, Disabled: b.Disabled, Created: b.Created, Updated: b.Updated, Port: b.PortID, Provider: b.Provider, Parts: tree.of(b.ID)})
 	}
 	for _, v := range s.Volumes {
 		c.Volumes = append(c.Volumes, cause.Volume{ID: v.ID, Name: v.Name, Status: v.Status, Server: v.ServerID, Updated: v.Updated})

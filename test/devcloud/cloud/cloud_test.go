@@ -65,6 +65,22 @@ func TestConfigurationIsFilled(t *testing.T) {
 	}
 }
 
+// TestMagnumKnowsItsDriverWhereItMakesClusters: and nowhere else.
+func TestMagnumKnowsItsDriverWhereItMakesClusters(t *testing.T) {
+	t.Parallel()
+	for _, clusters := range []bool{false, true} {
+		folder := filled(t, settings{Address: "198.18.0.2", Password: "secret-word", Clusters: clusters})
+		text, err := os.ReadFile(filepath.Join(folder, "conf/etc/magnum/magnum.conf"))
+		if err != nil || strings.Contains(string(text), "\n[capi_helm]\n") != clusters || !strings.Contains(string(text), "\n[cinder]\n") {
+			t.Errorf("clusters %v: %v\n%s", clusters, err, text)
+		}
+		c := &Cloud{Clusters: clusters}
+		if strings.Contains(c.lists(), "clusters.txt") != clusters {
+			t.Errorf("clusters %v: the image has %s", clusters, c.lists())
+		}
+	}
+}
+
 // TestOneProviderOfOVN: Debian's is there if the cloud has machines, and Octavia does not start
 // with two.
 func TestOneProviderOfOVN(t *testing.T) {

@@ -24,6 +24,8 @@ type settings struct {
 	Address, Password string
 	// Machines is Cloud.Machines.
 	Machines bool
+	// Clusters is Cloud.Clusters.
+	Clusters bool
 }
 
 // configure writes what the packages need into a folder that will lie over the

@@ -35,6 +35,8 @@ type Cloud struct {
 	Horizon bool
 	// Tacker is a folder with Tacker, which Debian does not package; empty means none.
 	Tacker string
+	// Clusters gives Magnum its driver for Cluster API, magnum-capi-helm, and adds OpenStack's client.
+	Clusters bool
 	// Tell is told what is done.
 	Tell func(format string, args ...any)
 }

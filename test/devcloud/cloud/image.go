@@ -75,22 +75,22 @@ func (c *Cloud) makeImage(ctx context.Context) error {
 		if err := c.install(ctx, folder); err != nil {
 			return err
 		}
-		return compareVersions(folder, c.kinds("versions", "", "horizon-versions", "tacker-versions"))
+		return compareVersions(folder, c.kinds("versions", "", "horizon-versions", "tacker-versions", "clusters-versions"))
 	})
 }
 
 // lists are the files that name the packages.
 func (c *Cloud) lists() string {
-	return strings.Join(c.kinds("packages", "machines", "horizon", "tacker"), " ")
+	return strings.Join(c.kinds("packages", "machines", "horizon", "tacker", "clusters"), " ")
 }
 
 // unpacked are the files that name packages of which only the files are wanted.
 func (c *Cloud) unpacked() string {
-	return strings.Join(c.kinds("unpacked", "", "horizon-unpacked", ""), " ")
+	return strings.Join(c.kinds("unpacked", "", "horizon-unpacked", "", ""), " ")
 }
 
 // kinds are the files of the image for what every cloud has, and for what this one has besides.
-func (c *Cloud) kinds(every, machines, horizon, tacker string) []string {
+func (c *Cloud) kinds(every, machines, horizon, tacker, clusters string) []string {
 	files := []string{every + ".txt"}
 	if c.Machines && machines != "" {
 		files = append(files, machines+".txt")
@@ -100,6 +100,9 @@ func (c *Cloud) kinds(every, machines, horizon, tacker string) []string {
 	}
 	if c.Tacker != "" && tacker != "" {
 		files = append(files, tacker+".txt")
+	}
+	if c.Clusters && clusters != "" {
+		files = append(files, clusters+".txt")
 	}
 	return files
 }

@@ -35,7 +35,7 @@ func (c *Cloud) Up(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s := settings{Address: c.Address().String(), Machines: c.Machines}
+	s := settings{Address: c.Address().String(), Machines: c.Machines, Clusters: c.Clusters}
 	if s.Password, err = c.secret(); err != nil {
 		return err
 	}
