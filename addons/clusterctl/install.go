@@ -200,7 +200,11 @@ func (i Installation) parts(ctx context.Context) (parts, error) {
 		return p, err
 	}
 	p.certManager, p.orc = certManager, orc
-	if err := setVariables(slices.Concat(p.certManager, p.orc, p.objects), i.Environment); err != nil {
+	all := slices.Concat(p.certManager, p.orc, p.objects)
+	if err := setProbes(all); err != nil {
+		return p, err
+	}
+	if err := setVariables(all, i.Environment); err != nil {
 		return p, fmt.Errorf("variables of controllers: %w", err)
 	}
 	p.split()
