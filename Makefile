@@ -304,10 +304,11 @@ DEVCLOUD_MOVING ?= devcloud-moving
 CHART ?=
 
 devcloud-moving: bundle build
+	go run ./test/acceptance -build opentofu
 	go build -C test/devcloud/moving/guests -o $(abspath bin)/guests .
 	go run ./test/devcloud -dir $(DEVCLOUD_MOVING) -clusters up
 	@status=0; SLIPWAY_DEVCLOUD_MOVING=$(abspath $(DEVCLOUD_MOVING)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_CAPI_HELM_CHART=$(abspath $(CHART)) \
-		go test -count=1 -timeout 90m -v ./test/devcloud/moving || status=$$?; \
+		SLIPWAY_OPENTOFU=$(abspath bin/opentofu) go test -count=1 -timeout 90m -v ./test/devcloud/moving || status=$$?; \
 	go run ./test/devcloud -dir $(DEVCLOUD_MOVING) down && exit $$status
 
 # After what counts what is left: these tests leave a network and flavors.

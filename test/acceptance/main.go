@@ -22,6 +22,7 @@ type options struct {
 	run, packages, keep  string
 	cloud                string
 	update, leftOut      bool
+	build                bool
 }
 
 func main() {
@@ -35,6 +36,7 @@ func main() {
 	flag.StringVar(&o.cloud, "cloud", "", "run on this cloud, of the entries NAME and NAME-admin in clouds.yaml, instead of a sandbox; its outcomes may differ as the list of the suite on it says")
 	flag.BoolVar(&o.update, "update", false, "write the outcomes to the list instead of comparing, and the page from it")
 	flag.BoolVar(&o.leftOut, "left-out", false, "run only the tests that are left out, and name those that pass")
+	flag.BoolVar(&o.build, "build", false, "only build what the suite needs")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "usage: acceptance [flags] %s\n", strings.Join(slices.Sorted(maps.Keys(suites())), "|"))
 		flag.PrintDefaults()
@@ -60,6 +62,9 @@ func (o options) start(ctx context.Context, name string) (err error) {
 	suite, err := make(ctx, o)
 	if err != nil {
 		return err
+	}
+	if o.build {
+		return nil
 	}
 	if suite.packages, err = o.choose(suite.packages); err != nil {
 		return err
