@@ -18,9 +18,10 @@ const (
 )
 
 // TestMovingFromMagnumAndBack has two clusters made by Debian's Magnum with magnum-capi-helm, and
-// moves them: their answers are the same bytes, no machine is written. Slipway resizes one,
-// upgrades the other, gives it a node group and deletes it. After the hand-back Magnum shows all
-// of that, resizes the one that is left without replacing a machine, and deletes it.
+// moves them: their answers are the same bytes, OpenTofu's plan stays empty, no machine is
+// written. Slipway resizes one, upgrades the other, gives it a node group and deletes it. After
+// the hand-back Magnum shows all of that, resizes the one that is left without replacing a
+// machine, and deletes it.
 func TestMovingFromMagnumAndBack(t *testing.T) {
 	w := newWorld(t)
 	w.manage()
@@ -34,11 +35,14 @@ func TestMovingFromMagnumAndBack(t *testing.T) {
 	address := w.serve()
 	clusters, templates := []string{shop, mail}, []string{templateNow, templateN}
 	w.healthy(clusters...)
+	state := w.describe(templateNow, shop)
+	state.unchanged("at Magnum's endpoint")
 	debian := w.answers(clusters, templates)
 	w.magnum("stop", "magnum-api", "magnum-conductor")
 	servers, versions := w.servers(), w.versions("")
 
 	w.moveIn(address, clusters, templates, debian)
+	state.unchanged("at Slipway's endpoint")
 	if now := w.servers(); !slices.Equal(now, servers) {
 		t.Errorf("servers %q became %q", servers, now)
 	}
