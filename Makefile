@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible size pins clean monitoring-test
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible size pins clean monitoring-test conformance-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -204,6 +204,12 @@ MONITORING ?= bin/monitoring
 monitoring-test: bundle build
 	$(SLIPWAY) bundle build --dir $(MONITORING) --only prometheus,alertmanager,node-exporter,kube-state-metrics
 	SLIPWAY_MONITORING=$(abspath $(MONITORING)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 20m -run TestMonitoring -v ./addons/monitoring/stack
+
+# Kubernetes' own tests, some of them, on a management cluster of the sandbox: with them the
+# bundle compiles for some minutes more.
+conformance-test: deps build
+	$(SLIPWAY) bundle build --dir $(BUNDLE) --with conformance
+	SLIPWAY_CONFORMANCE=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -run TestConformance -v ./test/e2e
 
 # An environment whose seed is a container of Podman. CI has no time for another one, and
 # no room for a second set of images.

@@ -12,13 +12,28 @@ import (
 
 // workflow is what matters here of a workflow of GitHub.
 type workflow struct {
+	On   map[string]any
 	Jobs map[string]struct {
 		Steps []struct {
+			If   string
 			Run  string
 			Uses string
 			Env  map[string]string
 		}
 	}
+}
+
+// read reads a workflow by its name.
+func read(t *testing.T, name string) (w workflow) {
+	t.Helper()
+	text, err := os.ReadFile("../.github/workflows/" + name + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &w); err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
 // notes are what a program that stands for another writes down.
@@ -70,14 +85,7 @@ func TestWorkflowsRunHere(t *testing.T) {
 // was changed, and returns what was run.
 func runWorkflow(t *testing.T, name, changed string) (ran []string, remote string) {
 	t.Helper()
-	text, err := os.ReadFile("../.github/workflows/" + name + ".yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var w workflow
-	if err := yaml.Unmarshal(text, &w); err != nil {
-		t.Fatal(err)
-	}
+	w := read(t, name)
 	dir := t.TempDir()
 	remote, work, bin, log := repository(t), filepath.Join(dir, "work"), filepath.Join(dir, "bin"), filepath.Join(dir, "ran")
 	command(t, dir, "git", "clone", "-q", remote, work)

@@ -40,15 +40,18 @@ const (
 	StepEgress   = "egress"
 	StepVolume   = "volume"
 	StepBalancer = "load-balancer"
+	StepSuite    = "suite"
+	StepTests    = "tests"
 	StepCleanup  = "cleanup"
 )
 
 // Steps returns the steps of a check by its name; nil for an unknown one.
 func Steps(name string) []string {
 	return map[string][]string{
-		"quick":   {StepNodes, StepPods, StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepVolume, StepBalancer},
-		"storage": {StepNodes, StepVolume},
-		"network": {StepNodes, StepPods, StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepBalancer},
+		"quick":     {StepNodes, StepPods, StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepVolume, StepBalancer},
+		"storage":   {StepNodes, StepVolume},
+		"network":   {StepNodes, StepPods, StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepBalancer},
+		Conformance: {StepNodes, StepSuite, StepTests},
 	}[name]
 }
 
@@ -69,6 +72,8 @@ type Result struct {
 	Begun   time.Time `json:"begun"`
 	Seconds float64   `json:"seconds"`
 	Steps   []Step    `json:"steps"`
+	// Tests are the results of Kubernetes' own tests; nil if there are none.
+	Tests *Tests `json:"tests,omitempty"`
 }
 
 // Options are what a check needs to know.
@@ -90,7 +95,10 @@ type Options struct {
 	Skip []string
 	// Patience is how long one step may take.
 	Patience time.Duration
-	// Tell is told when a step begins, with "" as its state, and when it ends.
+	// Suite is for the check Conformance alone.
+	Suite Suite
+	// Tell is told when a step begins, with "" as its state, how far it is, with a detail
+	// too, and when it ends.
 	Tell func(Step)
 }
 
@@ -103,8 +111,9 @@ type run struct {
 	Options
 	namespace, token string
 
-	mu   sync.Mutex
-	pods []pod // of the DaemonSet, when they are ready
+	mu    sync.Mutex
+	pods  []pod // of the DaemonSet, when they are ready
+	tests *Tests
 }
 
 // Run makes a check. The error is about the check itself; what the cluster lacks is in the
@@ -124,13 +133,18 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			return result, fmt.Errorf("there is no step %s", name)
 		}
 	}
+	if o.Name == Conformance {
+		if err := r.alone(ctx); err != nil {
+			return result, err
+		}
+	}
 	if err := r.begin(ctx); err != nil {
 		return result, err
 	}
 	result.Steps = r.steps(ctx, steps)
 	over := context.Cause(ctx)
 	cleaned := r.timed(context.WithoutCancel(ctx), StepCleanup, r.clean)
-	result.Steps = append(result.Steps, cleaned)
+	result.Steps, result.Tests = append(result.Steps, cleaned), r.tests
 	result.Seconds = time.Since(result.Begun).Seconds()
 	result.Passed = over == nil && !slices.ContainsFunc(result.Steps, func(s Step) bool { return s.State == Failed })
 	return result, over
@@ -140,7 +154,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 // rest. The results are in the order of the names.
 func (r *run) steps(ctx context.Context, names []string) []Step {
 	do := map[string]func(context.Context) (string, error){StepNodes: r.nodes, StepPods: r.startPods, StepNames: r.names, StepPodToPod: r.podToPod, StepPackets: r.packets, StepService: r.service,
-		StepEgress: r.egress, StepVolume: r.volume, StepBalancer: r.balancer}
+		StepEgress: r.egress, StepVolume: r.volume, StepBalancer: r.balancer, StepSuite: r.startSuite, StepTests: r.waitForSuite}
 	results := map[string]Step{}
 	var mu sync.Mutex
 	one := func(name string) {
@@ -150,6 +164,14 @@ func (r *run) steps(ctx context.Context, names []string) []Step {
 		results[name] = step
 	}
 	one(StepNodes)
+	if slices.Contains(names, StepSuite) {
+		one(StepSuite)
+		if results[StepSuite].State == Passed {
+			one(StepTests)
+		} else {
+			results[StepTests] = Step{Name: StepTests, State: Skipped, Detail: "they did not start"}
+		}
+	}
 	var group sync.WaitGroup
 	if slices.Contains(names, StepVolume) {
 		group.Go(func() { one(StepVolume) })
@@ -184,7 +206,11 @@ func (r *run) timed(ctx context.Context, name string, do func(context.Context) (
 	}
 	r.Tell(step)
 	begun := time.Now()
-	within, cancel := context.WithTimeoutCause(ctx, r.Patience, fmt.Errorf("not done after %s", r.Patience))
+	patience := r.Patience
+	if name == StepTests {
+		patience = r.Suite.Patience
+	}
+	within, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not done after %s", patience))
 	defer cancel()
 	detail, err := do(within)
 	step.Seconds, step.State, step.Detail = time.Since(begun).Seconds(), Passed, detail

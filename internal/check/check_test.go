@@ -37,6 +37,12 @@ func TestChecks(t *testing.T) {
 	}
 	w.nodes("n1", "n2")
 	go w.work(ctx)
+	go func() {
+		for ctx.Err() == nil {
+			_ = w.beat(ctx, "n1", "n2") // again in a moment
+			time.Sleep(5 * time.Second)
+		}
+	}()
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast", Annotations: map[string]string{defaultClass: "true"}}, Provisioner: "test"}
 	if _, err := w.client.StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -45,6 +51,7 @@ func TestChecks(t *testing.T) {
 	w.fails(ctx)
 	w.interrupted()
 	w.withoutImage(ctx)
+	w.conforms(ctx)
 }
 
 func (w *world) passes(ctx context.Context) {

@@ -14,9 +14,11 @@ import (
 const Label = "slipway.sh/check"
 
 const (
-	// abandoned is how old the namespace of a check is that was killed.
-	abandoned = time.Hour
-	lookEvery = time.Second
+	// abandoned is how old the namespace of a check is that was killed, abandonedTests that of
+	// one with Kubernetes' own tests, which take hours.
+	abandoned      = time.Hour
+	abandonedTests = 24 * time.Hour
+	lookEvery      = time.Second
 )
 
 // begin deletes what killed checks have left, and makes the namespace.
@@ -27,14 +29,22 @@ func (r *run) begin(ctx context.Context) error {
 		return fmt.Errorf("listing namespaces: %w", err)
 	}
 	for _, old := range list.Items {
-		if time.Since(old.CreationTimestamp.Time) > abandoned && old.DeletionTimestamp == nil {
+		most := abandoned
+		if old.Labels[Label] == Conformance {
+			most = abandonedTests
+		}
+		if time.Since(old.CreationTimestamp.Time) > most && old.DeletionTimestamp == nil {
 			if err := namespaces.Delete(ctx, old.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 				return fmt.Errorf("deleting namespace %s of a check that was killed: %w", old.Name, err)
 			}
 		}
 	}
+	security := "restricted"
+	if r.Name == Conformance {
+		security = "baseline" // the image of the tests runs as root
+	}
 	made, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "slipway-check-",
-		Labels: map[string]string{Label: r.Name, "pod-security.kubernetes.io/enforce": "restricted"}}}, metav1.CreateOptions{})
+		Labels: map[string]string{Label: r.Name, "pod-security.kubernetes.io/enforce": security}}}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("making the namespace of the check: %w", err)
 	}
@@ -50,6 +60,11 @@ func (r *run) clean(ctx context.Context) (string, error) {
 	}
 	var left string
 	err := r.until(ctx, func() (bool, error) {
+		if r.Name == Conformance {
+			if err := r.cleanTests(ctx); err != nil {
+				return false, err
+			}
+		}
 		namespace, err := r.Client.CoreV1().Namespaces().Get(ctx, r.namespace, metav1.GetOptions{})
 		if err == nil {
 			left = "namespace " + r.namespace + because(namespace.Status.Conditions)
@@ -57,6 +72,12 @@ func (r *run) clean(ctx context.Context) (string, error) {
 		}
 		if !apierrors.IsNotFound(err) {
 			return false, err
+		}
+		if r.Name == Conformance {
+			if tests, err := r.testNamespaces(ctx); err != nil || len(tests) > 0 {
+				left = fmt.Sprintf("%d namespaces of the tests", len(tests))
+				return false, err
+			}
 		}
 		volumes, err := r.Client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
 		if err != nil {

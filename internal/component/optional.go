@@ -6,6 +6,18 @@ const OptionVelero = "velero"
 // OptionMonitoring names the option that adds Prometheus and what goes with it.
 const OptionMonitoring = "monitoring"
 
+// OptionConformance names the option that adds Kubernetes' own tests.
+const OptionConformance = "conformance"
+
+// The items of the option OptionConformance: the tests, and the image that most of their pods run.
+const (
+	ConformanceImage = "conformance"
+	TestPodImage     = "agnhost"
+)
+
+// ConformanceRepository is where Kubernetes publishes its tests.
+const ConformanceRepository = "registry.k8s.io/conformance"
+
 // The items of the option OptionMonitoring.
 const (
 	PrometheusImage       = "prometheus"
@@ -42,6 +54,9 @@ func OptionsOf(v Versions) []Option {
 		image(AlertmanagerImage, v.Alertmanager, "quay.io/prometheus/alertmanager", debian),
 		image(NodeExporterImage, v.NodeExporter, "quay.io/prometheus/node-exporter", debian),
 		image(KubeStateMetricsImage, v.KubeStateMetrics, "registry.k8s.io/kube-state-metrics/kube-state-metrics", apache),
+	}}, {OptionConformance, []Component{
+		image(ConformanceImage, v.Kubernetes, ConformanceRepository, apache),
+		imageAs(TestPodImage, v.Agnhost, "registry.k8s.io/e2e-test-images/agnhost:"+v.Agnhost, apache),
 	}}}
 }
 

@@ -50,6 +50,9 @@ const (
 	NodeExporterVersion = "v1.5.0"
 	// KubeStateMetricsVersion is the release whose client is of our minor version of Kubernetes.
 	KubeStateMetricsVersion = "v2.18.0"
+	// AgnhostVersion is what the tests of our version of Kubernetes ask for, in
+	// test/utils/image/manifest.go.
+	AgnhostVersion = "2.56"
 )
 
 // Versions are the versions of a bundle's parts.
@@ -89,6 +92,8 @@ type Versions struct {
 	Alertmanager     string
 	NodeExporter     string
 	KubeStateMetrics string
+	// Agnhost is the image of the pods of Kubernetes' own tests, optional as they are.
+	Agnhost string
 }
 
 // DefaultVersions are the versions that were tested together.
@@ -126,6 +131,7 @@ func DefaultVersions() Versions {
 		Alertmanager:     AlertmanagerVersion,
 		NodeExporter:     NodeExporterVersion,
 		KubeStateMetrics: KubeStateMetricsVersion,
+		Agnhost:          AgnhostVersion,
 	}
 }
 
@@ -164,6 +170,7 @@ func (v *Versions) parts() map[string]*string {
 		"alertmanager":              &v.Alertmanager,
 		"node-exporter":             &v.NodeExporter,
 		"kube-state-metrics":        &v.KubeStateMetrics,
+		"agnhost":                   &v.Agnhost,
 	}
 }
 

@@ -31,6 +31,7 @@ func parts() []part {
 		{"magnum-databases", "magnum-databases", "databases that Magnum itself makes, and what its API answers on them", false},
 		{"upgrade", "upgrade-test", "an environment of an older Slipway becomes this one, on machines", false},
 		{"monitoring", "monitoring-test", "Monitoring of the bundle: its programs beside a real API server", false},
+		{"conformance", "conformance-test", "Kubernetes' own tests, some of them, on a management cluster of the sandbox", false},
 		{"velero", "velero-test", "Velero of the bundle, on a real API server with a real S3 server", false},
 		{"machines", "devcloud-machines", "a seed in a guest of a real Nova", false},
 		{"horizon", "devcloud-horizon", "Horizon's panels for Magnum on Slipway's endpoint, in Chromium", false},

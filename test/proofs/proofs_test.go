@@ -55,6 +55,11 @@ func sourceOf(t *testing.T, text string) *source {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
+	// What Git ignores is of others, who may have tests that this would not understand.
+	built := filepath.Join(dir, "bin", "x_test.go")
+	if err := errors.Join(os.Mkdir(filepath.Dir(built), 0o755), os.WriteFile(built, []byte("not Go"), 0o600), os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("/bin/\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	s, err := read(dir)
 	if err != nil {
 		t.Fatal(err)

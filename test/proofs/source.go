@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -50,14 +52,32 @@ var (
 	row = regexp.MustCompile(`^(F\d+|[STD]-\d+|M-[A-Z]\d+)$`)
 )
 
+// ignored are the folders of a checkout that Git ignores: builds and whole file systems, some with
+// tests of others. A folder without a .gitignore has none.
+func ignored(root string) (map[string]bool, error) {
+	text, err := os.ReadFile(filepath.Join(root, ".gitignore"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	made := map[string]bool{}
+	for _, line := range strings.Fields(string(text)) {
+		made[filepath.Join(root, line)] = true
+	}
+	return made, nil
+}
+
 // read parses the test files below a folder, and the packages that tests share.
 func read(root string) (*source, error) {
 	s := &source{byName: map[string][]*function{}}
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	made, err := ignored(root)
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "node_modules"):
+		case entry.IsDir() && name != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "node_modules" || made[name]):
 			return fs.SkipDir
 		case entry.IsDir() || !strings.HasSuffix(name, ".go") || !strings.HasSuffix(name, "_test.go") && !strings.HasSuffix(filepath.Dir(name), "test"):
 			return nil

@@ -23,6 +23,8 @@ type program struct {
 	Cgo bool
 	// CFlags for cgo.
 	CFlags string
+	// Test compiles the tests of the package into the program.
+	Test bool `json:",omitempty"`
 }
 
 const toolchainWord = "@go@"
@@ -68,8 +70,12 @@ func (b *builder) goBuild(ctx context.Context, dir string, p program, out string
 		flags += ` -extldflags "-static -Wl,--build-id=none"`
 		tags += " netgo osusergo"
 	}
-	cmd := b.command(ctx, dir, "go", "build", "-v", "-trimpath", "-buildvcs=false", "-mod=readonly",
-		"-tags", tags, "-ldflags", flags, "-o", out, p.Package)
+	verb := []string{"build"}
+	if p.Test {
+		verb = []string{"test", "-c"}
+	}
+	cmd := b.command(ctx, dir, "go", append(verb, "-v", "-trimpath", "-buildvcs=false", "-mod=readonly",
+		"-tags", tags, "-ldflags", flags, "-o", out, p.Package)...)
 	cmd.Env = append(append([]string(nil), b.options.Env...), cgo)
 	if p.CFlags != "" {
 		cmd.Env = append(cmd.Env, "CGO_CFLAGS="+p.CFlags)

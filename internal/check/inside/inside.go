@@ -27,6 +27,8 @@ const (
 	PathDial     = "/dial"
 	PathWrite    = "/write"
 	PathRead     = "/read"
+	PathProgress = "/progress"
+	PathResult   = "/result"
 	Port         = 8080
 )
 
@@ -48,6 +50,9 @@ type Server struct {
 	Token string
 	// Dir is the folder of the volume; empty without one.
 	Dir string
+	// Results is the folder of what Kubernetes' own tests find, which run in another container
+	// of the pod; empty without them.
+	Results string
 	// Resolve looks a name up; nil is the resolver of the pod.
 	Resolve func(ctx context.Context, name string) ([]string, error)
 	// Dial connects; nil is the network of the pod.
@@ -64,10 +69,12 @@ func (s Server) Handler() http.Handler {
 			_, _ = w.Write(text) // whoever does not get it says so
 		}
 	})
+	if s.Results != "" {
+		s.serveResults(mux)
+	}
 	for path, try := range map[string]func(context.Context, *http.Request) (string, error){PathName: s.name, PathFetch: s.fetch, PathExchange: s.exchange, PathDial: s.connect, PathWrite: s.write, PathRead: s.read} {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			if subtle.ConstantTimeCompare([]byte(r.FormValue("token")), []byte(s.Token)) != 1 {
-				http.Error(w, "the token is wrong", http.StatusForbidden)
+			if !s.allows(w, r) {
 				return
 			}
 			ctx, cancel := context.WithTimeoutCause(r.Context(), tryTime, fmt.Errorf("no answer within %s", tryTime))
@@ -84,6 +91,15 @@ func (s Server) Handler() http.Handler {
 		})
 	}
 	return mux
+}
+
+// allows refuses a request without the token.
+func (s Server) allows(w http.ResponseWriter, r *http.Request) bool {
+	if subtle.ConstantTimeCompare([]byte(r.FormValue("token")), []byte(s.Token)) != 1 {
+		http.Error(w, "the token is wrong", http.StatusForbidden)
+		return false
+	}
+	return true
 }
 
 func (s Server) name(ctx context.Context, r *http.Request) (string, error) {

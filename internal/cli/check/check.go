@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -35,7 +36,7 @@ func New(streams ui.Streams) *cobra.Command {
 	}
 	cmd.AddCommand(newCheck(streams, "quick", "Try pods on all nodes, DNS, Services, the way out, a volume and a load balancer"),
 		newCheck(streams, "storage", "Try a volume: write on one node, read on another"),
-		newCheck(streams, "network", "Try pods on all nodes, DNS, Services, the way out and a load balancer"), newAlerts(streams), newInside())
+		newCheck(streams, "network", "Try pods on all nodes, DNS, Services, the way out and a load balancer"), newConformance(streams), newAlerts(streams), newInside())
 	return cmd
 }
 
@@ -51,6 +52,7 @@ type options struct {
 	junit     string
 	progress  string
 	format    string
+	suite     suite // of the check conformance
 }
 
 func newCheck(streams ui.Streams, name, short string) *cobra.Command {
@@ -76,17 +78,22 @@ The exit code is 0 only if no step failed.`,
 		},
 	}
 	flags := cmd.Flags()
-	o.from.Add(flags)
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the cluster (default: the one that holds a cluster of this name)")
-	flags.StringVar(&o.image, "image", "", "image of the pods (default: that of the cluster's own etcd-defrag job, else Slipway's of this version)")
+	o.add(flags)
 	flags.StringVar(&o.egress, "egress", "", "host and port outside of the cluster that pods must reach (default: the cloud's Keystone)")
 	flags.StringVar(&o.class, "storage-class", "", "storage class of the volume (default: the cluster's default class)")
 	flags.StringSliceVar(&o.skip, "skip", nil, "steps to leave out: "+strings.Join(check.Steps(name), ", "))
+	return cmd
+}
+
+// add adds the flags of all checks.
+func (o *options) add(flags *pflag.FlagSet) {
+	o.from.Add(flags)
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the cluster (default: the one that holds a cluster of this name)")
+	flags.StringVar(&o.image, "image", "", "image of the pods (default: that of the cluster's own etcd-defrag job, else Slipway's of this version)")
 	flags.DurationVar(&o.patience, "step-timeout", 150*time.Second, "how long one step may take")
 	flags.StringVar(&o.junit, "junit", "", "file to write the result to, as JUnit's XML")
 	ui.ProgressFlag(flags, &o.progress)
 	ui.FormatFlag(flags, &o.format)
-	return cmd
 }
 
 // valid refuses wrong flags, all at once.
@@ -102,6 +109,7 @@ func (o options) valid() error {
 			errs = append(errs, fault.Usage("--egress "+o.egress, err, "give a host and a port, such as 192.0.2.7:443"))
 		}
 	}
+	errs = append(errs, o.suite.valid(o.name)...)
 	if o.patience <= 0 {
 		errs = append(errs, fault.Usage("--step-timeout", errors.New("it is not positive"), "give a duration such as 2m"))
 	}
@@ -153,13 +161,17 @@ func (o options) check(ctx context.Context, streams ui.Streams, config *rest.Con
 	if image == "" {
 		image = imageOn(ctx, client)
 	}
+	suite, err := o.suite.options(o.name, client)
+	if err != nil {
+		return err
+	}
 	progress, err := ui.NewProgress(o.progress, streams)
 	if err != nil {
 		return err
 	}
 	finish := sync.OnceFunc(func() { progress.Close() })
 	defer finish()
-	result, over := check.Run(ctx, check.Options{Name: o.name, Cluster: cluster, Client: client, Image: image, Egress: o.egress, StorageClass: o.class, Skip: o.skip, Patience: o.patience,
+	result, over := check.Run(ctx, check.Options{Name: o.name, Cluster: cluster, Client: client, Image: image, Egress: o.egress, StorageClass: o.class, Skip: o.skip, Patience: o.patience, Suite: suite,
 		Dial: dialer(config), Tell: teller(progress)})
 	finish()
 	if over != nil && len(result.Steps) == 0 {
@@ -222,6 +234,10 @@ func teller(sink event.Sink) func(check.Step) {
 	return func(s check.Step) {
 		mu.Lock()
 		defer mu.Unlock()
+		if s.State == "" && s.Detail != "" && running[s.Name] != nil {
+			running[s.Name].Run(s.Detail)
+			return
+		}
 		if s.State == "" {
 			running[s.Name] = event.Start(sink, s.Name, "trying")
 			return

@@ -38,6 +38,7 @@ func newInside() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&s.Dir, "dir", "", "folder of the volume that is tried")
+	cmd.Flags().StringVar(&s.Results, "results", "", "folder of the results of Kubernetes' tests")
 	return cmd
 }
 

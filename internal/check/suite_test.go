@@ -1,0 +1,155 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-sh/slipway/internal/check/inside"
+)
+
+// conforms has a check of Kubernetes' own tests pass, fail, break and be interrupted. What runs
+// the tests is played; the pod, its rights and what reports are real.
+func (w *world) conforms(ctx context.Context) {
+	w.Helper()
+	w.mu.Lock()
+	w.waiting, w.tests = "", w.suite(0, `<testcase name="[It] a"></testcase><testcase name="[It] b"><skipped></skipped></testcase><testcase name="[SynchronizedBeforeSuite]"></testcase>`)
+	w.mu.Unlock()
+	kept, said := map[string]string{}, []string{}
+	var mu sync.Mutex
+	o := w.conformance()
+	o.Suite.Keep = func(name string, text []byte) error { kept[name] = string(text); return nil }
+	o.Tell = func(s Step) {
+		mu.Lock()
+		defer mu.Unlock()
+		if s.Name == StepTests && s.State == "" {
+			said = append(said, s.Detail)
+		}
+		if s.Name == StepTests && s.Detail == "" {
+			w.administers()
+			w.leaves("e2e-left")
+		}
+	}
+	r, err := Run(ctx, o)
+	if err != nil || !r.Passed || w.states(r) != "nodes passed, suite passed, tests passed, cleanup passed" || r.Tests == nil || r.Tests.Passed != 1 || r.Tests.Skipped != 1 {
+		w.Errorf("conforms: %+v, %+v, %v", r, r.Tests, err)
+	}
+	if kept[inside.FileLog] != "the log" || !strings.Contains(kept[inside.FileJUnit], "[It] a") {
+		w.Errorf("kept %q", kept)
+	}
+	if !slices.Contains(said, "2 of 2 ended, 1 failed, last: b") {
+		w.Errorf("said %q", said)
+	}
+	w.clean()
+	w.noRights()
+
+	w.mu.Lock()
+	w.tests = w.suite(1, `<testcase name="[It] a"></testcase><testcase name="[It] b"><failure message="no"></failure></testcase>`)
+	w.mu.Unlock()
+	if r, err := Run(ctx, w.conformance()); err != nil || r.Passed || r.Tests.Failed != 1 || r.Steps[2].Detail != "1 of 2 failed: b" {
+		w.Errorf("a test that fails: %+v, %v", r, err)
+	}
+
+	w.mu.Lock()
+	w.tests = func(string, string) int32 { return 2 }
+	w.mu.Unlock()
+	w.must(os.Remove(filepath.Join(w.disk, inside.FileJUnit)))
+	if r, err := Run(ctx, w.conformance()); err != nil || r.Passed || r.Tests != nil || !strings.Contains(r.Steps[2].Detail, "exit code 2 and left no junit_01.xml") {
+		w.Errorf("without results: %+v, %v", r, err)
+	}
+
+	w.mu.Lock()
+	w.tests = nil
+	w.mu.Unlock()
+	within, interrupt := context.WithCancelCause(ctx)
+	defer interrupt(nil)
+	why := errors.New("Ctrl-C")
+	o = w.conformance()
+	o.Tell = func(s Step) {
+		if s.Name == StepTests && s.State == "" {
+			w.leaves("e2e-interrupted")
+			interrupt(why)
+		}
+	}
+	if r, err := Run(within, o); !errors.Is(err, why) || r.Passed || r.Steps[len(r.Steps)-1].State != Passed {
+		w.Errorf("interrupted: %s, %v", w.states(r), err)
+	}
+	w.clean()
+	w.noRights()
+
+	w.leaves("e2e-of-others")
+	if _, err := Run(ctx, w.conformance()); err == nil || !strings.Contains(err.Error(), "e2e-of-others is of another run") {
+		w.Errorf("beside another run: %v", err)
+	}
+	if _, err := w.client.CoreV1().Namespaces().Get(ctx, "e2e-of-others", metav1.GetOptions{}); err != nil {
+		w.Errorf("the namespace of the other run: %v", err)
+	}
+}
+
+func (w *world) conformance() Options {
+	o := w.options(Conformance)
+	o.Suite = Suite{Image: "conformance:test", Focus: "a|b", Processes: 1, Patience: time.Minute}
+	return o
+}
+
+// suite plays tests of which the first passes and the second fails, with a report for each, and
+// leaves results.
+func (w *world) suite(code int32, cases string) func(string, string) int32 {
+	return func(folder, server string) int32 {
+		for _, report := range []string{`{"msg":"Test Suite starting","total":2}`, `{"msg":"PASSED a","total":2,"completed":1}`, `{"msg":"FAILED b","total":2,"completed":1,"failed":1}`} {
+			r, err := http.Post(server+inside.PathProgress, "application/json", strings.NewReader(report))
+			if err != nil || r.Body.Close() != nil || r.StatusCode != http.StatusOK {
+				w.Errorf("reporting: %v, %v", r, err)
+			}
+		}
+		w.must(os.WriteFile(filepath.Join(folder, inside.FileLog), []byte("the log"), 0o644))
+		w.must(os.WriteFile(filepath.Join(folder, inside.FileJUnit), fmt.Appendf(nil, `<testsuites><testsuite>%s</testsuite></testsuites>`, cases), 0o644))
+		return code
+	}
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Error(err)
+	}
+}
+
+// leaves makes a namespace as tests do.
+func (w *world) leaves(name string) {
+	w.Helper()
+	_, err := w.client.CoreV1().Namespaces().Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{testNamespaces: "1"}}}, metav1.CreateOptions{})
+	w.must(err)
+}
+
+// administers fails unless there is one binding of a check, which goes with its namespace.
+func (w *world) administers() {
+	w.Helper()
+	list, err := w.client.RbacV1().ClusterRoleBindings().List(w.Context(), metav1.ListOptions{LabelSelector: Label})
+	if err != nil || len(list.Items) != 1 || len(list.Items[0].OwnerReferences) != 1 || list.Items[0].Subjects[0].Namespace != list.Items[0].OwnerReferences[0].Name {
+		w.Errorf("the administrators: %+v, %v", list, err)
+	}
+}
+
+// noRights waits until the garbage collector has taken the rights of the tests.
+func (w *world) noRights() {
+	w.Helper()
+	for range 300 {
+		list, err := w.client.RbacV1().ClusterRoleBindings().List(w.Context(), metav1.ListOptions{LabelSelector: Label})
+		if err == nil && len(list.Items) == 0 {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	w.Error("the tests' rights are still there")
+}
