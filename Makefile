@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible size pins clean monitoring-test conformance-test
+.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible size pins clean monitoring-test conformance-test autoscaler-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -210,6 +210,15 @@ monitoring-test: bundle build
 conformance-test: deps build
 	$(SLIPWAY) bundle build --dir $(BUNDLE) --with conformance
 	SLIPWAY_CONFORMANCE=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -run TestConformance -v ./test/e2e
+
+# Kubernetes' cluster-autoscaler scales a tenant's group from nothing and back. AUTOSCALER is a
+# folder with its sources, the directory cluster-autoscaler of kubernetes/autoscaler in the
+# minor version of the bundle's Kubernetes, which you give: they are no module.
+AUTOSCALER ?= cluster-autoscaler
+
+autoscaler-test: bundle
+	go build -C $(AUTOSCALER) -mod=mod -tags clusterapi -ldflags "-s -w" -o $(abspath bin/cluster-autoscaler) .
+	SLIPWAY_AUTOSCALER=$(abspath bin/cluster-autoscaler) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -run TestAutoscaling -v ./test/e2e
 
 # An environment whose seed is a container of Podman. CI has no time for another one, and
 # no room for a second set of images.

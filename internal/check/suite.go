@@ -104,7 +104,10 @@ func (r *run) startSuite(ctx context.Context) (string, error) {
 		if err != nil {
 			return false, err
 		}
-		last = state(*p)
+		if now := state(*p); now != last {
+			last = now
+			r.Tell(Step{Name: StepSuite, Detail: "pod " + suitePod + ": " + last})
+		}
 		return isReady(*p) || r.ended(p) != nil, nil
 	})
 	if err != nil {

@@ -33,6 +33,7 @@ func TestConformance(t *testing.T) {
 	}
 	p := newProject(t)
 	p.append(smallManagementCluster)
+	p.mirror()
 	p.timed("up", func() { p.up() })
 	good := p.conformance(true, `Secrets should be consumable from pods in volume \[|Services should serve a basic endpoint|DNS should provide DNS for services|Watchers should|Namespaces .*should ensure`, "--output-dir", "results")
 	if good.Tests == nil || good.Tests.Passed < 5 || good.Tests.Failed != 0 {

@@ -40,7 +40,7 @@ func TestUpgrade(t *testing.T) {
 	p := newProject(t)
 	defer p.tell()
 	p.append(managementCluster)
-	p.mirror(filepath.Join(older, "bundle"))
+	p.mirror("--dir", filepath.Join(older, "bundle"))
 	newer := p.program
 	p.program = filepath.Join(older, "bin", "slipway")
 	p.bundled(bundleDir(t), filepath.Join(older, "bundle"))
@@ -103,16 +103,16 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// mirror serves the images of both bundles where machines reach it, with a
+// mirror serves the images of the bundle, and of others, where machines reach it, with a
 // certificate, and has the environment use it.
-func (p *project) mirror(older string) {
+func (p *project) mirror(others ...string) {
 	p.t.Helper()
 	const host, port = "172.24.4.1", ":5000"
 	folder := p.t.TempDir()
 	certificate, key := filepath.Join(folder, "mirror.crt"), filepath.Join(folder, "mirror.key")
 	run(p.t, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=mirror",
 		"-addext", "subjectAltName=IP:"+host, "-keyout", key, "-out", certificate)
-	start(p.t, p.program, "bundle", "serve", "--dir", bundleDir(p.t), "--dir", older, "--listen", host+port, "--tls-cert", certificate, "--tls-key", key)
+	start(p.t, p.program, append([]string{"bundle", "serve", "--dir", bundleDir(p.t), "--listen", host + port, "--tls-cert", certificate, "--tls-key", key}, others...)...)
 	text := "  registries:\n    " + host + port + ": {caFile: " + certificate + "}\n"
 	for _, registry := range []string{"registry.k8s.io", "quay.io", "ghcr.io"} {
 		text += "    " + registry + ": {mirrors: [\"https://" + host + port + "\"]}\n"

@@ -32,6 +32,7 @@ func parts() []part {
 		{"upgrade", "upgrade-test", "an environment of an older Slipway becomes this one, on machines", false},
 		{"monitoring", "monitoring-test", "Monitoring of the bundle: its programs beside a real API server", false},
 		{"conformance", "conformance-test", "Kubernetes' own tests, some of them, on a management cluster of the sandbox", false},
+		{"autoscaler", "autoscaler-test", "cluster-autoscaler, which you give, scales a tenant's group from nothing and back", false},
 		{"velero", "velero-test", "Velero of the bundle, on a real API server with a real S3 server", false},
 		{"machines", "devcloud-machines", "a seed in a guest of a real Nova", false},
 		{"horizon", "devcloud-horizon", "Horizon's panels for Magnum on Slipway's endpoint, in Chromium", false},

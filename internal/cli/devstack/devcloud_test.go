@@ -178,6 +178,7 @@ func (d *devstackHost) noContainers(ctx context.Context, identity *gophercloud.S
 func (d *devstackHost) closed() {
 	d.t.Helper()
 	d.tables()
+	d.restored()
 	test := d.cloud.HostAddress().String()
 	undo := [][]string{}
 	for _, step := range [][2]string{
@@ -194,6 +195,18 @@ func (d *devstackHost) closed() {
 			d.inNetwork(step...)
 		}
 	})
+}
+
+// restored puts the rules of now back when the test has ended: a cluster of somebody else leaves its
+// own, and the next test has the same network.
+func (d *devstackHost) restored() {
+	d.t.Helper()
+	folder := d.t.TempDir()
+	for _, program := range []string{"iptables", "ip6tables"} {
+		file := filepath.Join(folder, program)
+		d.must(os.WriteFile(file, []byte(d.inNetwork(program+"-save")), 0o600))
+		d.t.Cleanup(func() { d.inNetwork(program+"-restore", file) })
+	}
 }
 
 // tables are there on every host of DevStack, because Neutron and libvirt have rules in them.
@@ -236,7 +249,13 @@ func (d *devstackHost) do(args ...string) string {
 // kubectl is that of the management cluster's k3s, with the plugin's kubeconfig.
 func (d *devstackHost) kubectl(args ...string) string {
 	d.t.Helper()
-	return d.do(append([]string{d.k3s, "kubectl", "--kubeconfig", d.kubeconfig}, args...)...)
+	return d.do(d.kubectlWith(d.kubeconfig, args...)...)
+}
+
+// kubectlWith is the command line of k3s' kubectl. It unpacks itself into a folder of the test:
+// otherwise that would be one of the host, where clean.sh would seem to leave it.
+func (d *devstackHost) kubectlWith(kubeconfig string, args ...string) []string {
+	return append([]string{"env", "K3S_DATA_DIR=" + d.path("kubectl"), d.k3s, "kubectl", "--kubeconfig", kubeconfig}, args...)
 }
 
 // whole are tables whose rows are not of a project; what the plugin adds there stays until

@@ -80,7 +80,8 @@ func (d *devstackHost) k3sUnit(name, folder string, config map[string]any) {
 	d.do("systemctl", "daemon-reload")
 	d.do("systemctl", "start", name+".service")
 	d.eventually("k3s of "+name, func() bool {
-		return d.room.command(d.t.Context(), d.k3s, "kubectl", "--kubeconfig", config["write-kubeconfig"].(string), "get", "--raw=/readyz").Run() == nil
+		ask := d.kubectlWith(config["write-kubeconfig"].(string), "get", "--raw=/readyz")
+		return d.room.command(d.t.Context(), ask[0], ask[1:]...).Run() == nil
 	}, func() string { return d.do("journalctl", "--no-pager", "--output=cat", "-n", "60", "-u", name) })
 }
 

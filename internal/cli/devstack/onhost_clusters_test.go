@@ -142,9 +142,10 @@ spec:
 func (d *devstackHost) applied(name string) {
 	d.t.Helper()
 	var said []byte
+	apply := d.kubectlWith(d.kubeconfig, "apply", "--filename", d.path(name))
 	d.eventually("kubectl apply of "+name, func() bool {
 		var err error
-		said, err = d.room.command(d.t.Context(), d.k3s, "kubectl", "--kubeconfig", d.kubeconfig, "apply", "--filename", d.path(name)).CombinedOutput()
+		said, err = d.room.command(d.t.Context(), apply[0], apply[1:]...).CombinedOutput()
 		return err == nil
 	}, func() string { return string(said) })
 }

@@ -152,7 +152,7 @@ func (d *devstackHost) tenant(f *front) {
 		"disable":                     []string{"coredns", "traefik", "servicelb", "local-storage", "metrics-server"},
 		"kube-controller-manager-arg": []string{"secure-port=0"}})
 	inside := func(args ...string) string {
-		return d.do(append([]string{d.k3s, "kubectl", "--kubeconfig", kubeconfig}, args...)...)
+		return d.do(d.kubectlWith(kubeconfig, args...)...)
 	}
 	inside("--namespace", "kube-system", "create", "configmap", "kubeadm-config")
 	d.eventually("the Secret cloud-config", func() bool {
@@ -182,7 +182,7 @@ func (d *devstackHost) tenant(f *front) {
 func (d *devstackHost) secret(kubeconfig, namespace, name string) map[string][]byte {
 	d.t.Helper()
 	var secret struct{ Data map[string][]byte }
-	d.must(json.Unmarshal([]byte(d.do(d.k3s, "kubectl", "--kubeconfig", kubeconfig, "--namespace", namespace, "get", "secret", name, "--output=json")), &secret))
+	d.must(json.Unmarshal([]byte(d.do(d.kubectlWith(kubeconfig, "--namespace", namespace, "get", "secret", name, "--output=json")...)), &secret))
 	return secret.Data
 }
 

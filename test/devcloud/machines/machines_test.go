@@ -86,6 +86,8 @@ func (r *run) guest() {
 	r.expect("the root file system", r.Do("ssh", "--", "df", "-BG", "--output=size", "/"), `(19|20)G`)
 	r.expect("the hypervisor", r.Do("ssh", "--", "systemd-detect-virt"), `^qemu$`)
 	r.expect("the domains", r.inside("virsh", "list", "--name"), `^instance-`)
+	// Kubernetes on the seed watches more files than the kernel's defaults allow.
+	r.expect("the limits of inotify", r.Do("ssh", "--", "cat", "/proc/sys/fs/inotify/max_queued_events", "/proc/sys/fs/inotify/max_user_instances", "/proc/sys/fs/inotify/max_user_watches"), `^131072\n8192\n1308496$`)
 	// From inside the guest; SSH above came in by the floating IP.
 	r.expect("the way out", r.Do("ssh", "--", "ping", "-c1", "-W5", r.Cloud.Address().String()), "1 received")
 }
