@@ -42,6 +42,10 @@ func testAnsibleEnvironment(t *testing.T, s *site) {
 		t.Fatalf("the module did not run: %+v", all)
 		return task{}
 	}
+	// On a new host the program, and the folder, come with the first run that is no check.
+	if none := name(s.play(role(""), "--check", "-e", "slipway_environment_executable="+s.path("bin/none"))); !none.Changed || none.Failed || !strings.Contains(none.Msg, "bin/none is not installed, so there is no plan yet") {
+		t.Errorf("check mode without the program: %+v", none)
+	}
 	checked := name(s.play(role(""), "--check", "--diff"))
 	creates := slices.ContainsFunc(checked.Plan.Changes, func(ch struct{ Operation, Name string }) bool { return ch.Operation != "create" })
 	if !checked.Changed || checked.Failed || creates || len(checked.Plan.Changes) < 10 || !strings.Contains(string(checked.Diff), "prod-network") && !strings.Contains(string(checked.Diff), "network") {

@@ -68,7 +68,7 @@ RETURN = r"""
 plan:
   description: What was planned, as C(slipway plan -o json) prints it.
   type: dict
-  returned: state is present
+  returned: state is present; not in check mode on a host without the program
 result:
   description: What C(slipway up) or C(slipway down) printed.
   type: dict
@@ -133,6 +133,12 @@ def main():
         progress_file=dict(type="path"),
     )
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    program = module.params["executable"]
+    if module.check_mode and not module.get_bin_path(program):
+        # On a new host the play that would install it has not run yet.
+        said = "%s is not installed, so there is no plan yet: install it, with --tags install of the playbook site, and check again" % program
+        module.warn(said)
+        module.exit_json(changed=module.params["state"] == "present", msg=said)
     do = present if module.params["state"] == "present" else absent
     module.exit_json(**do(module, Slipway(module)))
 

@@ -12,10 +12,16 @@ import (
 )
 
 // join makes the way from the host into the namespaces: two ends of a wire. The
-// kernel takes both away when the namespaces end.
+// kernel takes both away when the namespaces end, unless somebody has copied the mounts of the
+// host meanwhile: a copy keeps the namespaces that are mounted. So that of a former run is deleted.
 func (c *Cloud) join(pid int) error {
 	inner := "way-out"
 	wire := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: c.link()}, PeerName: inner, PeerNamespace: netlink.NsPid(pid)}
+	if old, err := netlink.LinkByName(c.link()); err == nil {
+		if err := netlink.LinkDel(old); err != nil {
+			return fmt.Errorf("deleting link %s of a former run: %w", c.link(), err)
+		}
+	}
 	if err := netlink.LinkAdd(wire); err != nil {
 		return fmt.Errorf("making link %s: %w", c.link(), err)
 	}

@@ -83,9 +83,11 @@ func (w *world) make() {
 	w.status(mail, "CREATE_COMPLETE")
 	w.openstack("coe", "nodegroup", "create", shop, "batch", "--node-count", "1", "--flavor", "m1.large", "--role", "batch")
 	w.status(shop, "UPDATE_COMPLETE")
-	if list := w.servers(); len(list) != 5 || slices.ContainsFunc(list, func(row string) bool { return !strings.HasSuffix(row, "active") }) {
-		w.Fatalf("the servers are %q", list)
-	}
+	// Magnum says that it is done before Cluster API has begun.
+	w.eventually("five servers", func() bool {
+		list := w.servers()
+		return len(list) == 5 && !slices.ContainsFunc(list, func(row string) bool { return !strings.HasSuffix(row, "active") })
+	}, func() string { return strings.Join(w.servers(), "\n") })
 }
 
 // moveIn is what the guide says of it, up to the adoption.
