@@ -363,6 +363,7 @@ verify: build
 	@test -z "$$(gofmt -l cmd internal addons images release stacks test)" || { echo "not gofmt'ed:"; gofmt -l cmd internal addons images release stacks test; exit 1; }
 	go mod tidy -diff
 	cd release && go mod tidy -diff
+	cd test/devcloud/moving/guests && go mod tidy -diff && go vet ./...
 	go test ./test/docs
 	go test -run TestDocs ./internal/cli
 	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r -x gophercloud.md -x opentofu.md -x causes.md $$dir docs/reference && rm -r $$dir \

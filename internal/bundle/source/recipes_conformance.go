@@ -15,7 +15,7 @@ func conformanceRecipes() map[string]recipe {
 			Files: map[string]string{folder + "kubeconformance": "conformance-runner", folder + "e2e.test": "conformance-tests", folder + "ginkgo": "conformance-ginkgo", folder + "kubectl": "kubectl"}},
 		"agnhost-program": program{Module: module, Package: kubernetes + "images/agnhost"},
 		// Tests run shells, and look at networks and files, in its pods.
-		"agnhost-base": debianTree{Variant: "extract",
+		"agnhost-base": debianTree{Variant: "extract", Links: map[string]string{"bin/nc": "nc.openbsd", "usr/bin/awk": "mawk"},
 			Packages: []string{"dash", "coreutils", "sed", "grep", "mawk", "mount", "iproute2", "iptables", "curl", "bind9-dnsutils", "netcat-openbsd", "ca-certificates"}},
 		component.TestPodImage: container{Base: "agnhost-base", Files: map[string]string{"/agnhost": "agnhost-program"}, Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}},
 	}

@@ -26,6 +26,7 @@ func TestMovingFromMagnumAndBack(t *testing.T) {
 	w := newWorld(t)
 	w.manage()
 	w.equip()
+	w.enlarge()
 	w.keypair("ops")
 	w.image("node-1.33", "v1.33.8")
 	w.image("node-1.34", "v1.34.4")

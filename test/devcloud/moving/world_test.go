@@ -16,6 +16,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/keypairs"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/quotasets"
 	"github.com/gophercloud/gophercloud/v2/openstack/config"
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
@@ -95,6 +96,15 @@ func (w *world) provider(entry string) *gophercloud.ProviderClient {
 	provider, err := config.NewProviderClient(w.Context(), auth, config.WithTLSConfig(tls))
 	w.must(err)
 	return provider
+}
+
+// enlarge gives demo room for a machine more while one of each is there.
+func (w *world) enlarge() {
+	w.Helper()
+	compute, err := openstack.NewComputeV2(w.provider("devcloud-admin"), gophercloud.EndpointOpts{})
+	w.must(err)
+	cores := 60
+	w.must(quotasets.Update(w.Context(), compute, w.demo.ID(), quotasets.UpdateOpts{Cores: &cores}).Err)
 }
 
 // keypair makes a key pair of demo.
