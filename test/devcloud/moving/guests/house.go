@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime/manager"
@@ -109,6 +111,13 @@ func (h *house) serve(ctx context.Context, key client.ObjectKey, c *cluster) err
 		}
 		if err := to.read(secret.Data["tls.crt"], secret.Data["tls.key"]); err != nil {
 			return fmt.Errorf("authority %s: %w", suffix, err)
+		}
+	}
+	// Cluster API drains no node of which a pod's namespace does not exist.
+	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
+		err := c.memory.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("namespace %s: %w", name, err)
 		}
 	}
 	return c.serve()
