@@ -116,8 +116,8 @@ func (r *run) startSuite(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s on %s", r.Suite.Image, p.Spec.NodeName), nil
 }
 
-// suiteSpec is a pod of two containers: upstream's with the tests, and the server that passes
-// on what they report.
+// suiteSpec is a pod of two containers: upstream's with the tests, and the server that reads
+// their log and their results.
 func (r *run) suiteSpec() corev1.PodSpec {
 	spec := r.spec()
 	server := &spec.Containers[0]
@@ -135,8 +135,7 @@ func (r *run) suiteSpec() corev1.PodSpec {
 		exclude = strings.TrimSuffix(`\[Serial\]|`+exclude, "|")
 	}
 	env := []corev1.EnvVar{{Name: "E2E_FOCUS", Value: r.Suite.Focus}, {Name: "E2E_SKIP", Value: exclude}, {Name: "E2E_PROVIDER", Value: "skeleton"},
-		{Name: "E2E_PARALLEL", Value: "false"}, {Name: "E2E_EXTRA_GINKGO_ARGS", Value: processes}, {Name: "RESULTS_DIR", Value: suiteFolder},
-		{Name: "E2E_EXTRA_ARGS", Value: fmt.Sprintf("--progress-report-url=http://127.0.0.1:%d%s", inside.Port, inside.PathProgress)}}
+		{Name: "E2E_PARALLEL", Value: "false"}, {Name: "E2E_EXTRA_GINKGO_ARGS", Value: processes}, {Name: "RESULTS_DIR", Value: suiteFolder}}
 	if r.Suite.Registry != "" {
 		env = append(env, corev1.EnvVar{Name: "KUBE_TEST_REPO", Value: r.Suite.Registry})
 	}
@@ -197,11 +196,11 @@ func words(p inside.Progress) string {
 	if p.Total == 0 {
 		return "the tests are being chosen"
 	}
-	text := fmt.Sprintf("%d of %d ended", p.Passed+p.Failed, p.Total)
+	text := fmt.Sprintf("%d of %d ended", p.Ended, p.Total)
 	if p.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", p.Failed)
 	}
-	return strings.TrimSuffix(text+", last: "+p.Last, ", last: ")
+	return text
 }
 
 // results reads and keeps the files that the tests left.

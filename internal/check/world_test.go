@@ -39,7 +39,7 @@ type world struct {
 	// loses is set if volumes lose what is written.
 	loses bool
 	// tests ends the tests of a pod of the check conformance, with an exit code.
-	tests   func(folder, server string) int32
+	tests   func(folder string) int32
 	played  map[string]outcome
 	servers map[string]*httptest.Server
 	disk    string
@@ -127,7 +127,7 @@ func (w *world) kubelet(ctx context.Context, p *corev1.Pod) {
 		server, tests := w.servers[p.Namespace+p.Name], w.tests
 		w.mu.Unlock()
 		if server != nil && tests != nil { // somebody has asked how far they are
-			w.play(ctx, p, func() int32 { return tests(w.disk, server.URL) })
+			w.play(ctx, p, func() int32 { return tests(w.disk) })
 		}
 	}
 }

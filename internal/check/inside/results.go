@@ -1,12 +1,17 @@
 package inside
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
 	"net/http"
-	"net/netip"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 )
 
@@ -18,68 +23,91 @@ const (
 	FileDone  = "done"
 )
 
-// mostReported bounds the report of a test's process, which names all failures so far.
-const mostReported = 1 << 20
-
 // Progress is how far Kubernetes' own tests are.
 type Progress struct {
 	// Total is how many there are; 0 until they begin.
-	Total  int `json:"total"`
-	Passed int `json:"passed"`
+	Total int `json:"total"`
+	// Ended are those that passed or failed.
+	Ended  int `json:"ended"`
 	Failed int `json:"failed"`
-	// Last is the name of the test that ended last.
-	Last string `json:"last,omitempty"`
 }
 
-// report is what a process of the tests posts after each of them, see
-// k8s.io/kubernetes/test/e2e/reporters/progress.go. If several processes run tests, each
-// counts its own: so only the message is counted here.
-type report struct {
-	Message string `json:"msg"`
-	Total   int    `json:"total"`
+// Ginkgo's log has a bullet for each test that ended, and says at first how many there will be.
+// The tests' own reports (--progress-report-url) come before a test has its result, and in
+// Kubernetes 1.34 so with none.
+const (
+	bullet      = "•"
+	failed      = "• [FAILED]"
+	headSize    = 64 << 10
+	chunkOfALog = 1 << 20
+)
+
+// announced is how many of all tests were chosen.
+var announced = regexp.MustCompile(`Will run (\d+) of \d+ specs`)
+
+// follower reads a log that grows.
+type follower struct {
+	mu   sync.Mutex
+	path string
+	at   int64
+	now  Progress
+	head []byte
+	// rest is the end of what was read, in which the beginning of a word may be.
+	rest []byte
 }
 
-type reports struct {
-	mu sync.Mutex
-	at Progress
-}
-
-func (p *reports) take(r report) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.at.Total = max(p.at.Total, r.Total)
-	if name, is := strings.CutPrefix(r.Message, "PASSED "); is {
-		p.at.Passed, p.at.Last = p.at.Passed+1, name
+// progress reads what is new. A log that is not there yet has nothing.
+func (f *follower) progress() (Progress, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	log, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f.now, nil
 	}
-	if name, is := strings.CutPrefix(r.Message, "FAILED "); is {
-		p.at.Failed, p.at.Last = p.at.Failed+1, name
+	if err != nil {
+		return f.now, err
+	}
+	defer log.Close()
+	chunk := make([]byte, chunkOfALog)
+	for {
+		n, err := log.ReadAt(chunk, f.at)
+		f.at += int64(n)
+		f.take(chunk[:n])
+		if errors.Is(err, io.EOF) {
+			return f.now, nil
+		}
+		if err != nil {
+			return f.now, err
+		}
 	}
 }
 
-func (p *reports) now() Progress {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.at
+func (f *follower) take(new []byte) {
+	if f.now.Total == 0 {
+		f.head = append(f.head, new[:min(len(new), headSize-len(f.head))]...)
+		if found := announced.FindSubmatch(f.head); found != nil {
+			f.now.Total, _ = strconv.Atoi(string(found[1])) // digits
+		}
+	}
+	text := slices.Concat(f.rest, new)
+	f.now.Ended += bytes.Count(text, []byte(bullet)) - bytes.Count(f.rest, []byte(bullet))
+	f.now.Failed += bytes.Count(text, []byte(failed)) - bytes.Count(f.rest, []byte(failed))
+	f.rest = text[max(0, len(text)-len(failed)):]
 }
 
-// serveResults adds what a pod with Kubernetes' tests answers: their container reports to
-// PathProgress, from the pod itself only; a check reads from there and from PathResult.
+// serveResults adds what a pod with Kubernetes' tests answers.
 func (s Server) serveResults(mux *http.ServeMux) {
-	all := &reports{}
-	mux.HandleFunc("POST "+PathProgress, func(w http.ResponseWriter, r *http.Request) {
-		one := report{}
-		if from, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !from.Addr().Unmap().IsLoopback() {
-			http.Error(w, "only the pod itself reports", http.StatusForbidden)
-		} else if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostReported)).Decode(&one); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-		} else {
-			all.take(one)
-		}
-	})
+	log := &follower{path: filepath.Join(s.Results, FileLog)}
 	mux.HandleFunc("GET "+PathProgress, func(w http.ResponseWriter, r *http.Request) {
-		if s.allows(w, r) {
-			_ = json.NewEncoder(w).Encode(all.now()) // whoever does not get it asks again
+		if !s.allows(w, r) {
+			return
 		}
+		now, err := log.progress()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(now) // whoever does not get it asks again
 	})
 	mux.HandleFunc("GET "+PathResult, func(w http.ResponseWriter, r *http.Request) {
 		name := r.FormValue("of")
