@@ -38,7 +38,9 @@ const (
 func (s Settings) Command(service string) (Command, error) {
 	switch service {
 	case ServiceK3s:
-		return s.command([]string{s.K3sProgram(), "server", "--config", s.path("k3s.yaml")}, nil), nil
+		// k3s unpacks its programs before it reads the file, and where the file says only if it is
+		// told here: otherwise into /var/lib/rancher, where they would stay.
+		return s.command([]string{s.K3sProgram(), "server", "--config", s.path("k3s.yaml"), "--data-dir", s.K3sDir()}, nil), nil
 	case ServiceAPI:
 		return s.command(s.api(), map[string]string{"OS_CLIENT_CONFIG_FILE": s.CloudsFile()}), nil
 	case ServiceControllers:

@@ -75,7 +75,7 @@ func (d *devstackHost) k3sUnit(name, folder string, config map[string]any) {
 	d.must(err)
 	d.must(os.MkdirAll(folder, 0o700))
 	d.must(os.WriteFile(filepath.Join(folder, "k3s.yaml"), text, 0o600))
-	unit := fmt.Sprintf("[Service]\nExecStart=%s server --config %s\nDelegate=yes\nLimitNOFILE=infinity\n", d.k3s, filepath.Join(folder, "k3s.yaml"))
+	unit := fmt.Sprintf("[Service]\nExecStart=%s server --config %s --data-dir %s\nDelegate=yes\nLimitNOFILE=infinity\n", d.k3s, filepath.Join(folder, "k3s.yaml"), filepath.Join(folder, "k3s"))
 	d.must(os.WriteFile(d.path("systemd/"+name+".service"), []byte(unit), 0o600))
 	d.do("systemctl", "daemon-reload")
 	d.do("systemctl", "start", name+".service")

@@ -96,12 +96,16 @@ func (w *world) status(name, status string) {
 	}, func() string { return last + "\n" + w.openstack("coe", "cluster", "show", name) + w.causes() })
 }
 
-// healthy waits until Magnum has looked at the health of clusters, which it shows from then on. It
-// never finds one healthy: it asks for a version of OpenStackCluster that is no more.
+// healthy waits until Magnum has looked at the health of clusters for the last time: later looks would
+// change what it shows. It never finds one healthy: it asks for a version of OpenStackCluster that
+// is no more.
 func (w *world) healthy(names ...string) {
 	w.Helper()
 	for _, name := range names {
-		w.eventually("a look at the health of "+name, func() bool { return w.show("coe", "cluster", "show", name)["health_status"] != nil }, w.causes)
+		w.eventually("a look at the health of "+name, func() bool {
+			reason, _ := w.show("coe", "cluster", "show", name)["health_status_reason"].(map[string]any)
+			return reason["controlplane"] == "Ready" && reason["nodegroup"] == "Ready"
+		}, w.causes)
 	}
 }
 

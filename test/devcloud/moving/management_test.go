@@ -75,7 +75,7 @@ func (w *world) k3s(program, folder string) {
 		// Root may not lower the OOM score of a process everywhere.
 		"management/k3s/agent/etc/containerd/config-v3.toml.tmpl": "imports = [\"" + filepath.Join(folder, "room.toml") + "\"]\n{{ template \"base\" . }}\n",
 		"management/room.toml":       "version = 3\n[plugins.'io.containerd.cri.v1.runtime']\n  restrict_oom_score_adj = true\n",
-		"systemd/management.service": fmt.Sprintf("[Service]\nExecStart=%s server --config %s\nDelegate=yes\nLimitNOFILE=infinity\n", program, filepath.Join(folder, "k3s.yaml")),
+		"systemd/management.service": fmt.Sprintf("[Service]\nExecStart=%s server --config %s --data-dir %s\nDelegate=yes\nLimitNOFILE=infinity\n", program, filepath.Join(folder, "k3s.yaml"), filepath.Join(folder, "k3s")),
 	} {
 		w.must(errors.Join(os.MkdirAll(filepath.Dir(w.path(name)), 0o700), os.WriteFile(w.path(name), []byte(text), 0o600)))
 	}
