@@ -159,6 +159,11 @@ func (p *parts) split() {
 	})
 }
 
+// autoscaleFromZero is the variable of CAPO's components for the feature gate AutoScaleFromZero: CAPO
+// then says in a machine template's status what a machine of it would have. Without that, the
+// cluster-autoscaler leaves a group alone that has no machine (row F79).
+const autoscaleFromZero = "EXP_CAPO_AUTOSCALE_FROM_ZERO"
+
 // parts reads the bundle, through clusterctl where the parts are its providers,
 // and applies the settings.
 func (i Installation) parts(ctx context.Context) (parts, error) {
@@ -172,7 +177,7 @@ func (i Installation) parts(ctx context.Context) (parts, error) {
 	if err := i.override(overrides, versions); err != nil {
 		return p, err
 	}
-	configuration, err := Config(ctx, i.Bundle, map[string]string{overridesFolder: overrides})
+	configuration, err := Config(ctx, i.Bundle, map[string]string{overridesFolder: overrides, autoscaleFromZero: "true"})
 	if err != nil {
 		return p, err
 	}

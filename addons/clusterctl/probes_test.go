@@ -46,9 +46,9 @@ func TestControllersMayBeSlow(t *testing.T) {
 	}
 }
 
-// TestProbesOfTheBundle: no probe of what is installed has less.
-func TestProbesOfTheBundle(t *testing.T) {
-	t.Parallel()
+// ofTheBundle is what is installed from a real bundle.
+func ofTheBundle(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
 	dir := os.Getenv("SLIPWAY_BUNDLE")
 	if dir == "" {
 		t.Skip("SLIPWAY_BUNDLE names no bundle: run make e2e")
@@ -61,8 +61,28 @@ func TestProbesOfTheBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return objects
+}
+
+// TestCAPOSaysWhatAMachineHas: cluster-autoscaler scales no empty group otherwise.
+func TestCAPOSaysWhatAMachineHas(t *testing.T) {
+	t.Parallel()
+	for _, object := range ofTheBundle(t) {
+		if object.GetKind() == "Deployment" && object.GetName() == "capo-controller-manager" {
+			if text, err := object.MarshalJSON(); err != nil || !strings.Contains(string(text), "AutoScaleFromZero=true") {
+				t.Errorf("%v: %s", err, text)
+			}
+			return
+		}
+	}
+	t.Error("there is no CAPO")
+}
+
+// TestProbesOfTheBundle: no probe of what is installed has less.
+func TestProbesOfTheBundle(t *testing.T) {
+	t.Parallel()
 	probes := 0
-	for _, object := range objects {
+	for _, object := range ofTheBundle(t) {
 		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
 		for _, container := range containers {
 			for _, name := range []string{"livenessProbe", "readinessProbe"} {

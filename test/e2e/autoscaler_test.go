@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -162,7 +161,13 @@ func autoscalerBundle(t *testing.T, program string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err = mutate.ConfigFile(image, &v1.ConfigFile{OS: "linux", Architecture: "amd64", Config: v1.Config{Entrypoint: []string{"/cluster-autoscaler"}}})
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture, config.Config.Entrypoint = "linux", "amd64", []string{"/cluster-autoscaler"}
+	image, err = mutate.ConfigFile(image, config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,7 @@ func newWorld(t *testing.T, on site, local ...string) *world {
 	w.local = append(append(local, on.settings...), "SLIPWAY_BUNDLE_DIR="+os.Getenv("SLIPWAY_BUNDLE"), "SLIPWAY_SMALL_MACHINE=True",
 		"SLIPWAY_BINARY_URL=file://"+w.path("download/slipway"), "SLIPWAY_BINARY_SHA256="+sum,
 		"SLIPWAY_NODE_IMAGE_URL="+w.web.URL+"/node.qcow2", "SLIPWAY_NODE_IMAGE_SHA256="+hex.EncodeToString(digest[:]), "SLIPWAY_NODE_IMAGE_KUBERNETES_VERSION=v1.34.4",
-		"SLIPWAY_UNSTACK_TIMEOUT=5m")
+		"SLIPWAY_UNSTACK_TIMEOUT=10m")
 	w.conf()
 	w.env = append(w.variables(), "http_proxy="+proxy.URL, "https_proxy="+proxy.URL, "no_proxy=127.0.0.1,localhost,"+floating+","+on.test+","+on.host)
 	return w
