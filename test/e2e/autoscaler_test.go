@@ -33,6 +33,7 @@ autoscaler:
     scale-down-unneeded-time: 20s
     scale-down-delay-after-add: 20s
     scale-down-delay-after-delete: 5s
+    unremovable-node-recheck-timeout: 20s
     max-node-provision-time: 20m
 `
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
 	"github.com/slipway-sh/slipway/addons/magnum/openstack"
@@ -138,10 +139,17 @@ func title(detail string) string {
 	return detail
 }
 
+// brittleClient begins the user agent of python-magnumclient, which openstack coe is made of. Given
+// Retry-After with another status than 413, it ends with "HttpError.__init__() got an unexpected
+// keyword argument 'retry_after'" and does not show the error: magnumclient 4.8,
+// common/apiclient/exceptions.py.
+const brittleClient = "python-magnumclient"
+
 func (e *httpError) write(w http.ResponseWriter, r *http.Request, requestID string) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
-	if e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests {
+	later := e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests
+	if later && !strings.HasPrefix(r.UserAgent(), brittleClient) {
 		h.Set("Retry-After", strconv.Itoa(openstackapi.RetrySeconds))
 	}
 	text := e.body(requestID, r.Header.Get("Accept"))

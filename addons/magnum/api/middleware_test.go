@@ -198,6 +198,10 @@ func TestUnavailableIs503(t *testing.T) {
 	tokens := b.server.o.Tokens
 	b.server.o.Tokens = broken{}
 	away(b.do(member, http.MethodGet, clusters, nil))
+	// python-magnumclient breaks on that header, and would not show the error.
+	if a := b.do(member, http.MethodGet, clusters, nil, "User-Agent", "python-magnumclient").want(503); a.header.Get("Retry-After") != "" || a.list("errors")[0]["code"] != "server" {
+		t.Errorf("to python-magnumclient: %v %s", a.header, a.text)
+	}
 	b.do(nobody, http.MethodGet, "/", nil).want(200)
 	b.server.o.Tokens = tokens
 	cloud := b.server.o.Cloud
