@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -146,4 +147,33 @@ func (w *world) noRights() {
 		time.Sleep(100 * time.Millisecond)
 	}
 	w.Error("the tests' rights are still there")
+}
+
+// TestTheTestsAreChosen by variables of upstream's image: several at a time leave out those that
+// want the cluster for themselves.
+func TestTheTestsAreChosen(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		suite Suite
+		want  map[string]string
+	}{
+		{Suite{Focus: "a", Processes: 1}, map[string]string{"E2E_FOCUS": "a", "E2E_SKIP": "", "E2E_EXTRA_GINKGO_ARGS": "", "KUBE_TEST_REPO": ""}},
+		{Suite{Focus: "a", Processes: 4}, map[string]string{"E2E_SKIP": `\[Serial\]`, "E2E_EXTRA_GINKGO_ARGS": "--procs=4"}},
+		{Suite{Exclude: "b", Processes: 4, Registry: "r.test/k8s"}, map[string]string{"E2E_SKIP": `\[Serial\]|b`, "KUBE_TEST_REPO": "r.test/k8s"}},
+	} {
+		r := &run{Options: Options{Suite: c.suite}}
+		spec := r.suiteSpec()
+		got := map[string]string{}
+		for _, variable := range spec.Containers[1].Env {
+			got[variable.Name] = variable.Value
+		}
+		for name, want := range c.want {
+			if got[name] != want {
+				t.Errorf("%+v: %s is %q, want %q", c.suite, name, got[name], want)
+			}
+		}
+		if c := spec.Containers[0].SecurityContext; c.RunAsNonRoot == nil || !*c.RunAsNonRoot || c.RunAsUser == nil || *c.RunAsUser == 0 {
+			t.Errorf("Slipway's own container may be root's: %+v", c)
+		}
+	}
 }
