@@ -61,11 +61,21 @@ type Tests struct {
 // alone refuses to start beside another run of the same tests: they would disturb each other,
 // and in the end this one would delete the namespaces of both.
 func (r *run) alone(ctx context.Context) error {
-	list, err := r.testNamespaces(ctx)
-	if err != nil || len(list) == 0 {
-		return err
+	const checks = Label + "=" + Conformance
+	for _, all := range []string{testNamespaces, checks} {
+		list, err := r.Client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: all})
+		if err != nil {
+			return fmt.Errorf("listing namespaces of Kubernetes' tests: %w", err)
+		}
+		for _, n := range list.Items {
+			// A check that was killed long ago is deleted by the next, and one that cleans up has ended.
+			over := all == checks && (n.DeletionTimestamp != nil || time.Since(n.CreationTimestamp.Time) > abandonedTests)
+			if !over {
+				return fmt.Errorf("namespace %s is of another run of Kubernetes' tests: wait for its end or, if it was killed, delete what it left: kubectl delete namespace -l %s", n.Name, all)
+			}
+		}
 	}
-	return fmt.Errorf("namespace %s is of another run of Kubernetes' tests: wait for its end or, if it was killed, delete what it left: kubectl delete namespace -l %s", list[0].Name, testNamespaces)
+	return nil
 }
 
 func (r *run) testNamespaces(ctx context.Context) ([]corev1.Namespace, error) {
@@ -187,7 +197,7 @@ func (r *run) waitForSuite(ctx context.Context) (string, error) {
 		return false, nil
 	})
 	if err = cmp.Or(err, lost); err != nil {
-		return "", fmt.Errorf("%w; %s", err, words(said))
+		return "", errors.Join(fmt.Errorf("%w; %s", err, words(said)), r.keepLog(context.WithoutCancel(ctx)))
 	}
 	return r.results(ctx, end)
 }
@@ -234,6 +244,23 @@ func (r *run) results(ctx context.Context, end *corev1.ContainerStateTerminated)
 		return "", errors.New("no test has such a name")
 	}
 	return fmt.Sprintf("%d passed", tests.Passed), nil
+}
+
+// logTime bounds the reading of a log that is not complete.
+const logTime = 30 * time.Second
+
+// keepLog keeps what tests that did not end have printed, if it can be read.
+func (r *run) keepLog(ctx context.Context) error {
+	if r.Suite.Keep == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, logTime)
+	defer cancel()
+	text, err := r.Ask(ctx, r.namespace, suitePod, inside.PathResult, url.Values{"token": {r.token}, "of": {inside.FileLog}})
+	if err != nil {
+		return fmt.Errorf("their log is lost: %w", err)
+	}
+	return r.Suite.Keep(inside.FileLog, []byte(text))
 }
 
 // saidBySuite is the end of what the container of the tests printed.

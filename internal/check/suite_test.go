@@ -75,8 +75,10 @@ func (w *world) conforms(ctx context.Context) {
 	defer interrupt(nil)
 	why := errors.New("Ctrl-C")
 	o = w.conformance()
+	log := ""
+	o.Suite.Keep = func(_ string, text []byte) error { log = string(text); return nil }
 	o.Tell = func(s Step) {
-		if s.Name == StepTests && s.State == "" {
+		if s.Name == StepTests && s.State == "" && s.Detail == "" {
 			w.leaves("e2e-interrupted")
 			interrupt(why)
 		}
@@ -84,9 +86,18 @@ func (w *world) conforms(ctx context.Context) {
 	if r, err := Run(within, o); !errors.Is(err, why) || r.Passed || r.Steps[len(r.Steps)-1].State != Passed {
 		w.Errorf("interrupted: %s, %v", w.states(r), err)
 	}
+	if log != suiteLog {
+		w.Errorf("of tests that did not end %q is kept", log)
+	}
 	w.clean()
 	w.noRights()
 
+	other, err := w.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "slipway-check-other", Labels: map[string]string{Label: Conformance}}}, metav1.CreateOptions{})
+	w.must(err)
+	if _, err := Run(ctx, w.conformance()); err == nil || !strings.Contains(err.Error(), other.Name+" is of another run") {
+		w.Errorf("beside another check: %v", err)
+	}
+	w.must(w.client.CoreV1().Namespaces().Delete(ctx, other.Name, metav1.DeleteOptions{}))
 	w.leaves("e2e-of-others")
 	if _, err := Run(ctx, w.conformance()); err == nil || !strings.Contains(err.Error(), "e2e-of-others is of another run") {
 		w.Errorf("beside another run: %v", err)

@@ -16,11 +16,9 @@ import (
 )
 
 // The files that Kubernetes' conformance image leaves: what its tests print, and JUnit's XML.
-// FileDone comes when they have ended and the other two are complete.
 const (
 	FileLog   = "e2e.log"
 	FileJUnit = "junit_01.xml"
-	FileDone  = "done"
 )
 
 // Progress is how far Kubernetes' own tests are.
@@ -82,14 +80,14 @@ func (f *follower) progress() (Progress, error) {
 	}
 }
 
-func (f *follower) take(new []byte) {
+func (f *follower) take(more []byte) {
 	if f.now.Total == 0 {
-		f.head = append(f.head, new[:min(len(new), headSize-len(f.head))]...)
+		f.head = append(f.head, more[:min(len(more), headSize-len(f.head))]...)
 		if found := announced.FindSubmatch(f.head); found != nil {
 			f.now.Total, _ = strconv.Atoi(string(found[1])) // digits
 		}
 	}
-	text := slices.Concat(f.rest, new)
+	text := slices.Concat(f.rest, more)
 	f.now.Ended += bytes.Count(text, []byte(bullet)) - bytes.Count(f.rest, []byte(bullet))
 	f.now.Failed += bytes.Count(text, []byte(failed)) - bytes.Count(f.rest, []byte(failed))
 	f.rest = text[max(0, len(text)-len(failed)):]
@@ -113,7 +111,7 @@ func (s Server) serveResults(mux *http.ServeMux) {
 		name := r.FormValue("of")
 		switch {
 		case !s.allows(w, r):
-		case !slices.Contains([]string{FileLog, FileJUnit, FileDone}, name):
+		case name != FileLog && name != FileJUnit:
 			http.NotFound(w, r)
 		default:
 			http.ServeFile(w, r, filepath.Join(s.Results, name))

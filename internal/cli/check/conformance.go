@@ -68,9 +68,9 @@ func (s suite) valid(name string) (errs []error) {
 	if name != check.Conformance {
 		return nil
 	}
-	for flag, text := range map[string]string{"--focus": s.Focus, "--exclude": s.Exclude} {
-		if _, err := regexp.Compile(text); err != nil {
-			errs = append(errs, fault.Usage(flag, err, "quote characters such as [ with a backslash"))
+	for _, flag := range [][2]string{{"--focus", s.Focus}, {"--exclude", s.Exclude}} {
+		if _, err := regexp.Compile(flag[1]); err != nil {
+			errs = append(errs, fault.Usage(flag[0], err, "quote characters such as [ and ( with a backslash"))
 		}
 	}
 	if s.Processes < 1 {
