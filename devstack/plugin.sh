@@ -108,11 +108,19 @@ function slipway_post_config {
         get_or_create_endpoint container-infra "$REGION_NAME" "$url" "$url" "$url"
     fi
     if is_service_enabled slipway-k3s; then
+        slipway_stop_k3s
         slipway_run slipway-k3s root
     fi
     if [[ "$SLIPWAY_MODE" == "kind" ]]; then
         slipway_devstack cluster --progress plain
     fi
+}
+
+# Ends k3s with its containers, which systemd leaves running. A new k3s that does not find them
+# again, as on cgroups of version 1, would start the same pods beside them, on ports in use.
+function slipway_stop_k3s {
+    stop_process slipway-k3s
+    sudo "$SLIPWAY_BIN" devstack sweep --dir "$SLIPWAY_DIR"
 }
 
 # k3s writes a kubeconfig for root.
@@ -167,8 +175,7 @@ function slipway_unstack {
     slipway_devstack unstack --timeout "$SLIPWAY_UNSTACK_TIMEOUT" || warn $LINENO "Slipway: not all clusters were deleted"
     stop_process slipway-api
     stop_process slipway-controllers
-    stop_process slipway-k3s
-    sudo "$SLIPWAY_BIN" devstack sweep --dir "$SLIPWAY_DIR"
+    slipway_stop_k3s
 }
 
 function slipway_clean {

@@ -113,12 +113,21 @@ func (h *host) exported(name, value string) bool {
 // allPhases are those of stack.sh, in its order.
 var allPhases = []string{"stack pre-install", "stack install", "stack post-config", "stack extra", "stack test-config"}
 
+// sweepCall is the call that ends what a stopped k3s left running.
+const sweepCall = "slipway devstack sweep --dir WORK/stack/data/slipway"
+
+// stopped are the calls that stop a unit.
+func stopped(name string) []string {
+	unit := "devstack@" + name + ".service"
+	return []string{"systemctl stop " + unit, "systemctl disable " + unit}
+}
+
 // started are the calls that start a unit anew.
 func started(name string, running bool) []string {
 	unit := "devstack@" + name + ".service"
 	calls := []string{"slipway devstack command " + name}
 	if running {
-		calls = append(calls, "systemctl stop "+unit, "systemctl disable "+unit)
+		calls = append(calls, stopped(name)...)
 	}
 	return append(calls, "systemctl daemon-reload", "systemctl enable "+unit, "systemctl start "+unit)
 }
@@ -145,7 +154,11 @@ func wanted(phase string, running bool) []string {
 		for _, face := range []string{"public", "admin", "internal"} {
 			calls = append(calls, admin+"endpoint create container-infra "+face+" http://192.0.2.7:9511/v1 --region RegionOne -f value -c id")
 		}
-		return append(calls, started("slipway-k3s", running)...)
+		if running {
+			calls = append(calls, stopped("slipway-k3s")...)
+		}
+		calls = append(calls, sweepCall)
+		return append(calls, started("slipway-k3s", false)...)
 	case "stack extra":
 		calls := []string{"slipway devstack prepare", "slipway devstack install --progress plain",
 			"slipway image sync -m WORK/stack/data/slipway/images.yaml --bundle WORK/stack/slipway-bundle --cloud devstack-admin --progress plain"}
@@ -154,9 +167,11 @@ func wanted(phase string, running bool) []string {
 	case "stack test-config":
 		return []string{"slipway devstack tempest"}
 	case "unstack":
-		return []string{"slipway devstack unstack --timeout 15m", "systemctl stop devstack@slipway-api.service", "systemctl disable devstack@slipway-api.service",
-			"systemctl stop devstack@slipway-controllers.service", "systemctl disable devstack@slipway-controllers.service",
-			"systemctl stop devstack@slipway-k3s.service", "systemctl disable devstack@slipway-k3s.service", "slipway devstack sweep --dir WORK/stack/data/slipway"}
+		calls := []string{"slipway devstack unstack --timeout 15m"}
+		for _, name := range []string{"slipway-api", "slipway-controllers", "slipway-k3s"} {
+			calls = append(calls, stopped(name)...)
+		}
+		return append(calls, sweepCall)
 	case "clean":
 		return []string{"slipway devstack clean --dir WORK/stack/data/slipway"}
 	}

@@ -262,7 +262,7 @@ func TestAFailedStepEndsStack(t *testing.T) {
 	h := newHost(t)
 	h.env = append(h.env, "FAIL=devstack unstack")
 	calls, said, err := h.run("unstack")
-	if err != nil || !strings.Contains(said, "not all clusters were deleted") || calls[len(calls)-1] != "slipway devstack sweep --dir WORK/stack/data/slipway" {
+	if err != nil || !strings.Contains(said, "not all clusters were deleted") || calls[len(calls)-1] != sweepCall {
 		t.Errorf("unstack: %v: %q\n%s", err, calls, said)
 	}
 }
