@@ -197,16 +197,35 @@ func (d *devstackHost) closed() {
 	})
 }
 
-// restored puts the rules of now back when the test has ended: a cluster of somebody else leaves its
-// own, and the next test has the same network.
+// restored puts the rules and links of now back when the test has ended: a cluster of somebody else
+// leaves its own, and the next test has the same network.
 func (d *devstackHost) restored() {
 	d.t.Helper()
-	folder := d.t.TempDir()
+	folder, links := d.t.TempDir(), d.links()
+	d.t.Cleanup(func() {
+		for { // one by one: the end of a pair takes the other with it
+			more := slices.DeleteFunc(d.links(), func(link string) bool { return slices.Contains(links, link) })
+			if len(more) == 0 {
+				return
+			}
+			d.inNetwork("ip", "link", "delete", more[0])
+		}
+	})
 	for _, program := range []string{"iptables", "ip6tables"} {
 		file := filepath.Join(folder, program)
 		d.must(os.WriteFile(file, []byte(d.inNetwork(program+"-save")), 0o600))
 		d.t.Cleanup(func() { d.inNetwork(program+"-restore", file) })
 	}
+}
+
+// links are the names of the network's links.
+func (d *devstackHost) links() (all []string) {
+	d.t.Helper()
+	for line := range strings.Lines(d.inNetwork("ip", "-br", "link")) {
+		name, _, _ := strings.Cut(strings.Fields(line)[0], "@") // name@peer
+		all = append(all, name)
+	}
+	return all
 }
 
 // tables are there on every host of DevStack, because Neutron and libvirt have rules in them.
