@@ -81,7 +81,7 @@ func causes(d *appsv1.Deployment, pods []*corev1.Pod, now time.Time) []Cause {
 		// Set if pods are refused: quota, admission webhooks.
 		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
 			add(Cause{Object: "Deployment " + d.Namespace + "/" + d.Name, Reason: condition.Reason, Message: condition.Message,
-				Hopeless: now.Sub(condition.LastTransitionTime.Time) > stuck})
+				Hopeless: now.Sub(condition.LastTransitionTime.Time) > stuck && !overloaded(condition.Message)})
 		}
 	}
 	for _, pod := range pods {
@@ -100,7 +100,7 @@ func podCause(pod *corev1.Pod, now time.Time) (Cause, bool) {
 	age := now.Sub(pod.CreationTimestamp.Time)
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			return Cause{Object: name, Reason: condition.Reason, Message: condition.Message, Hopeless: age > stuck}, true
+			return Cause{Object: name, Reason: condition.Reason, Message: condition.Message, Hopeless: age > stuck && !nodeStarts(condition.Message)}, true
 		}
 	}
 	statuses := append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
@@ -127,6 +127,19 @@ func podCause(pod *corev1.Pod, now time.Time) (Cause, bool) {
 		return Cause{Object: name, Reason: "Pending", Message: fmt.Sprintf("for %s; its volumes or its network are not ready", age.Round(time.Second))}, true
 	}
 	return Cause{}, false
+}
+
+// overloaded tells whether a pod was not created because the API server, or a webhook that it asks, did
+// not answer in time. The controller tries again: on an emulated machine this takes minutes.
+func overloaded(message string) bool {
+	return slices.ContainsFunc([]string{"did not complete within", "context deadline exceeded", "request timed out", "connection refused", "the object has been modified", "is currently unable to handle"},
+		func(part string) bool { return strings.Contains(message, part) })
+}
+
+// nodeStarts tells whether a node is only not ready yet, or not ready for a while, as when its
+// kubelet is too slow for its lease. It has these taints until it is.
+func nodeStarts(message string) bool {
+	return strings.Contains(message, corev1.TaintNodeNotReady) || strings.Contains(message, corev1.TaintNodeUnreachable) || strings.Contains(message, corev1.TaintNodeNetworkUnavailable)
 }
 
 // slowRuntime tells whether the kubelet only gave up waiting for the container runtime: it

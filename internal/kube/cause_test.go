@@ -33,6 +33,11 @@ func unschedulable(p *corev1.Pod) {
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/1 nodes are available: 1 Insufficient memory."}}
 }
 
+func tainted(p *corev1.Pod) {
+	unschedulable(p)
+	p.Status.Conditions[0].Message = "0/1 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }. preemption: not eligible"
+}
+
 func serves(p *corev1.Pod) {
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 }
@@ -51,6 +56,7 @@ func TestCauses(t *testing.T) {
 		"slow runtime":       {[]*corev1.Pod{pod(9*time.Minute, waiting("CreateContainerError", "context deadline exceeded", 0, 0))}, "CreateContainerError", false},
 		"no such command":    {[]*corev1.Pod{pod(9*time.Minute, waiting("CreateContainerError", "no command specified", 0, 0))}, "no command specified", true},
 		"unschedulable":      {[]*corev1.Pod{pod(2*time.Minute, unschedulable)}, "Insufficient memory", true},
+		"node not ready":     {[]*corev1.Pod{pod(9*time.Minute, tainted)}, "not-ready", false},
 		"just created":       {[]*corev1.Pod{pod(time.Second, waiting("ContainerCreating", "", 0, 0))}, "", false},
 		"worst first":        {[]*corev1.Pod{pod(time.Second, waiting("ErrImagePull", "x", 0, 0)), pod(2*time.Minute, unschedulable)}, "Insufficient memory", true},
 		"going away":         {[]*corev1.Pod{pod(2*time.Minute, func(p *corev1.Pod) { unschedulable(p); p.DeletionTimestamp = &metav1.Time{Time: now} })}, "", false},
@@ -70,11 +76,17 @@ func TestCauses(t *testing.T) {
 func TestRefusedPodsAreACause(t *testing.T) {
 	t.Parallel()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "d"}}
-	d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",
-		Message: `pods "d-1" is forbidden: exceeded quota`, LastTransitionTime: metav1.NewTime(now.Add(-2 * time.Minute))}}
-	got := causes(d, nil, now)
-	if len(got) != 1 || !got[0].Hopeless || !strings.Contains(got[0].String(), "exceeded quota") {
-		t.Errorf("got %+v", got)
+	for message, hopeless := range map[string]bool{
+		`pods "d-1" is forbidden: exceeded quota`:                                                true,
+		"Timeout: request did not complete within requested timeout - context deadline exceeded": false, // a busy API server
+		`failed calling webhook "x": dial tcp 10.43.0.9:443: connect: connection refused`:        false,
+	} {
+		d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",
+			Message: message, LastTransitionTime: metav1.NewTime(now.Add(-2 * time.Minute))}}
+		got := causes(d, nil, now)
+		if len(got) != 1 || got[0].Hopeless != hopeless || !strings.Contains(got[0].String(), message) {
+			t.Errorf("%s: got %+v", message, got)
+		}
 	}
 }
 
