@@ -94,6 +94,7 @@ func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
 	}
 	eventually(t, get, "/causes", "No cause found")
 	eventually(t, get, "/backups", "no spec.backup")
+	eventually(t, get, "/certificates", "There are no certificates yet")
 	if code := end(); code != fault.ExitOK {
 		t.Errorf("exit code %d", code)
 	}

@@ -27,6 +27,8 @@ type Sources interface {
 	Causes(ctx context.Context) (Causes, error)
 	// Backups are how schedule and drills go, and the backups there are.
 	Backups(ctx context.Context) (Backups, error)
+	// Certificates are what ends when, and who renews it: slipway certs.
+	Certificates(ctx context.Context) (Certificates, error)
 	// Runs are the newest runs, the newest first: slipway log.
 	Runs(ctx context.Context) ([]Run, error)
 	// Events are the events of a run, in order; none if they are not kept any more.

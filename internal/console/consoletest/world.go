@@ -50,6 +50,16 @@ func backups() console.Backups {
 	}
 }
 
+func certificates(now time.Time) console.Certificates {
+	at := func(days int) time.Time { return now.AddDate(0, 0, days) }
+	return console.Certificates{Soon: 21, Unseen: []console.Unseen{{What: "API server of magnum-00000002/k8s-2", Why: "no answer within 10s"}}, List: []console.Certificate{
+		{Cluster: "prod", Use: "control plane machine", Where: "Machine prod-control-plane-x7", Ends: at(-2), Left: "ended 2d ago", RenewedBy: "nobody", Health: console.Broken},
+		{Cluster: "magnum-00000001/k8s-1", Use: "serving", Where: "Secret k8s-1-hook", Ends: at(20), Left: "20d", RenewedBy: "cert-manager", Health: console.Changing},
+		{Cluster: "seed", Use: "k3s", Where: "26 files, the first: client-admin.crt", Ends: at(300), Left: "300d", RenewedBy: "k3s when it starts, from 2027-05-24", Health: console.Well},
+		{Cluster: "prod", Use: "authority", Where: "Secret prod-ca (cluster)", Ends: at(3600), Left: "9y", RenewedBy: "nobody", Health: console.Well},
+	}}
+}
+
 // steps makes the events of steps that run one after the other: name, seconds, what it waits
 // for; the last one is left open unless it has ended.
 func steps(begin time.Time, list [][3]any, open bool) (events []event.Event) {
