@@ -25,7 +25,7 @@ func TestTheCloudAway(t *testing.T) {
 	t.Parallel()
 	sources := consoletest.New(consoletest.World{Err: consoletest.Away()})
 	b := enter(t, sources)
-	for path, status := range map[string]int{"/": 200, "/up": 200, "/environment": 200, "/clusters": 200, "/causes": 200, "/backups": 200, "/certificates": 200, "/log": 200, "/clusters/a/b": 200} {
+	for path, status := range map[string]int{"/": 200, "/up": 200, "/environment": 200, "/clusters": 200, "/causes": 200, "/backups": 200, "/plan": 200, "/certificates": 200, "/log": 200, "/clusters/a/b": 200} {
 		got, body := b.get(t, path)
 		if got != status || !strings.Contains(body, "connection refused") || !strings.Contains(body, "Fix: check auth_url in clouds.yaml") || !strings.Contains(body, `role="alert"`) || !strings.Contains(body, `aria-label="Pages"`) {
 			t.Errorf("%s: %d\n%.6000s", path, got, body)
@@ -56,7 +56,13 @@ func again2(t *testing.T, b *browser, token, path, want string) (body string) {
 		t.Fatal(err)
 	}
 	response.Body.Close()
-	for range 200 {
+	return await(t, b, path, want)
+}
+
+// await gets a page until it has a text.
+func await(t *testing.T, b *browser, path, want string) (body string) {
+	t.Helper()
+	for range 400 {
 		if _, body = b.get(t, path); strings.Contains(body, want) {
 			return body
 		}
@@ -73,7 +79,7 @@ func TestASlowCloud(t *testing.T) {
 	slow := consoletest.Whole()
 	slow.Delay = time.Minute
 	b := enter(t, consoletest.New(slow))
-	for _, path := range []string{"/environment", "/clusters", "/causes", "/backups", "/certificates", "/log", "/up"} {
+	for _, path := range []string{"/environment", "/clusters", "/causes", "/backups", "/plan", "/certificates", "/log", "/up"} {
 		began := time.Now()
 		status, body := b.get(t, path)
 		if took := time.Since(began); status != http.StatusOK || took > 5*time.Second || !strings.Contains(body, "Asking for the first time") || !strings.Contains(body, `<noscript><meta http-equiv="refresh"`) {

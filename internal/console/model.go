@@ -27,6 +27,8 @@ type Sources interface {
 	Causes(ctx context.Context) (Causes, error)
 	// Backups are how schedule and drills go, and the backups there are.
 	Backups(ctx context.Context) (Backups, error)
+	// Plan is what up would do now: slipway plan. Nobody asks for it beside a run.
+	Plan(ctx context.Context) (Plan, error)
 	// Certificates are what ends when, and who renews it: slipway certs.
 	Certificates(ctx context.Context) (Certificates, error)
 	// Runs are the newest runs, the newest first: slipway log.

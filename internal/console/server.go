@@ -41,6 +41,7 @@ type Server struct {
 	clusters     *frame.Watch[[]Cluster]
 	causes       *frame.Watch[Causes]
 	backups      *frame.Watch[Backups]
+	plans        *frame.Watch[Plan]
 	certificates *frame.Watch[Certificates]
 	runs         *frame.Watch[[]Run]
 	cluster      *frame.Family[Description]
@@ -57,6 +58,11 @@ const (
 	everyBackup      = time.Minute
 	everyCertificate = 10 * time.Minute
 	forGood          = time.Hour
+	// whenAsked is for what is read when the page is opened first, and when somebody asks.
+	whenAsked = 10000 * time.Hour
+	// longestPlan is how long the reading of a plan may take: it checks the cloud, compares the
+	// state, and asks the clusters.
+	longestPlan = 5 * time.Minute
 )
 
 // mostDescribed is how many clusters, and how many runs, are remembered.
@@ -69,6 +75,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		clusters:     frame.NewWatch(ctx, everyCluster, o.Sources.Clusters),
 		causes:       frame.NewWatch(ctx, everyEnvironment, o.Sources.Causes),
 		backups:      frame.NewWatch(ctx, everyBackup, o.Sources.Backups),
+		plans:        frame.NewWatch(ctx, whenAsked, o.Sources.Plan).Within(longestPlan),
 		certificates: frame.NewWatch(ctx, everyCertificate, o.Sources.Certificates),
 		runs:         frame.NewWatch(ctx, everyRun, o.Sources.Runs),
 	}
@@ -84,7 +91,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	})
 	var err error
 	s.site, err = frame.New(ctx, frame.Options{Pages: templates, Menu: menu(), Flags: o.Flags,
-		Names: []string{"home", "up", "environment", "clusters", "cluster", "causes", "backups", "certificates", "log", "run", "refused"},
+		Names: []string{"home", "up", "environment", "clusters", "cluster", "causes", "backups", "plan", "certificates", "log", "run", "refused"},
 		Visitor: func(*http.Request) frame.Visitor {
 			return frame.Visitor{Environment: o.Environment, CSRF: s.guard.CSRF()}
 		},
@@ -124,6 +131,9 @@ func (s *Server) again(w http.ResponseWriter, r *http.Request) {
 	s.certificates.Stale()
 	s.runs.Stale()
 	to := frame.Local(r.PostFormValue("page"))
+	if to.Path == "/plan" {
+		s.plans.Stale()
+	}
 	if key, of := strings.CutPrefix(to.Path, "/clusters/"); of {
 		s.cluster.Of(key).Stale()
 	}

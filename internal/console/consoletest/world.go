@@ -60,6 +60,16 @@ func certificates(now time.Time) console.Certificates {
 	}}
 }
 
+func plan() console.Plan {
+	return console.Plan{Summary: "2 to update, 1 to replace, 41 unchanged", Foreseen: true, Takes: "about 9m: an estimate of 2m15s for each machine, because no former run in the log replaced any",
+		Meanwhile: []string{"2 instances (4 left)", "8192 MiB of memory (6000 left)"}, Others: []string{"on the seed: capo v0.13.0 → v0.14.2"}, Unknown: []string{"which workload clusters there are: no answer within 30s"},
+		Changes: []console.Change{{Operation: "update", Name: "management-cluster", Kind: "kubernetes Cluster", Properties: []console.Property{{Path: "values", Old: "kubernetesVersion: 1.33.5", New: "kubernetesVersion: 1.34.4"}}},
+			{Operation: "replace", Name: "node-image", Kind: "openstack Image", Properties: []console.Property{{Path: "sha256", Old: "5f2f", New: "a1b2", Replaces: true}}}, {Operation: "delete", Name: "magnum", Kind: "kubernetes Magnum"}},
+		Replaced: []console.Replacement{{Name: "management cluster prod", Machines: 5, Replaced: 4, AtMost: true, Why: "Kubernetes v1.33.5 → v1.34.4", Versions: []string{"Kubernetes v1.33.5 → v1.34.4"}},
+			{Name: "control-plane", Level: 1, Machines: 3, Replaced: 3, Why: "Kubernetes v1.33.5 → v1.34.4"}, {Name: "4 workload clusters", Machines: 32, Why: "they keep their chart"}},
+		Obstacles: []console.Obstacle{{Why: "quota of MiB of memory: replacing machines one after the other needs 8192 more, but only 6000 are free", Fix: "delete what you do not need"}}}
+}
+
 // steps makes the events of steps that run one after the other: name, seconds, what it waits
 // for; the last one is left open unless it has ended.
 func steps(begin time.Time, list [][3]any, open bool) (events []event.Event) {
