@@ -95,6 +95,9 @@ func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
 	eventually(t, get, "/causes", "No cause found")
 	eventually(t, get, "/backups", "no spec.backup")
 	eventually(t, get, "/certificates", "There are no certificates yet")
+	if page := eventually(t, get, "/capacity", "Quotas</h2>"); !strings.Contains(page, "cores") || !strings.Contains(page, "slipway preflight --file "+file) {
+		t.Errorf("the quotas:\n%s", page)
+	}
 	_, plan, _ := run(t.Context(), "plan", "-f", file)
 	lines := strings.Split(strings.TrimSpace(plan), "\n")
 	summary := lines[len(lines)-1]

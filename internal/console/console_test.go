@@ -61,7 +61,7 @@ func (b *browser) get(t *testing.T, path string) (int, string) {
 // paths are all pages of a whole world.
 func paths() []string {
 	return []string{"/", "/up", "/up?run=" + consoletest.RunFailed, "/up?run=" + consoletest.RunFailed + "&at=10", "/environment", "/clusters", "/clusters?q=k8s-1&only=unwell", "/clusters?q=nobody",
-		"/clusters/magnum-00000001/k8s-1", "/causes", "/backups", "/plan", "/certificates", "/certificates?only=unwell", "/certificates?q=nobody+has+it", "/log", "/log/" + consoletest.RunFailed, "/log/" + consoletest.RunGoing}
+		"/clusters/magnum-00000001/k8s-1", "/causes", "/backups", "/plan", "/capacity", "/certificates", "/certificates?only=unwell", "/certificates?q=nobody+has+it", "/log", "/log/" + consoletest.RunFailed, "/log/" + consoletest.RunGoing}
 }
 
 // wants are texts that pages must have, in the order of what people look for.
@@ -80,6 +80,7 @@ func wants() map[string][]string {
 		"/causes":                         {"server k8s-1-w2", "Cluster k8s-1</bdi> → <bdi>Machine", "Not seen", "the cloud gives none", "slipway why --env prod", `href="/clusters/magnum-00000001/k8s-1"`},
 		"/backups":                        {"made every 60m", "overdue", "its signature is not of a known writer", "3.0 MiB", "slipway backup drill --env prod"},
 		"/plan":                           {"No plan is read beside a run.", "slipway up --yes=true", "slipway plan --env prod", `href="/up?run=` + consoletest.RunGoing},
+		"/capacity":                       {"2 missing", "nearly used up", "no limit", "m1.medium", "it needs 4, but only 2 of 20 are free", "Fix: ask the cloud", "slipway preflight --env prod"},
 		"/certificates":                   {"2 of 4</strong> last for more than 21 days", "ended 2d ago", "ends soon", "k3s when it starts, from", "API server of magnum-00000002/k8s-2", "no answer within 10s", "slipway certs --env prod", "slipway certs renew CLUSTER --env prod"},
 		"/certificates?only=unwell":       {"2</strong> found", " checked", "Secret k8s-1-hook"},
 		"/certificates?q=nobody+has+it":   {"No certificate fits", "Show all 4"},

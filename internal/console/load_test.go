@@ -25,7 +25,7 @@ func TestTheCloudAway(t *testing.T) {
 	t.Parallel()
 	sources := consoletest.New(consoletest.World{Err: consoletest.Away()})
 	b := enter(t, sources)
-	for path, status := range map[string]int{"/": 200, "/up": 200, "/environment": 200, "/clusters": 200, "/causes": 200, "/backups": 200, "/plan": 200, "/certificates": 200, "/log": 200, "/clusters/a/b": 200} {
+	for path, status := range map[string]int{"/": 200, "/up": 200, "/environment": 200, "/clusters": 200, "/causes": 200, "/backups": 200, "/plan": 200, "/capacity": 200, "/certificates": 200, "/log": 200, "/clusters/a/b": 200} {
 		got, body := b.get(t, path)
 		if got != status || !strings.Contains(body, "connection refused") || !strings.Contains(body, "Fix: check auth_url in clouds.yaml") || !strings.Contains(body, `role="alert"`) || !strings.Contains(body, `aria-label="Pages"`) {
 			t.Errorf("%s: %d\n%.6000s", path, got, body)
@@ -79,7 +79,7 @@ func TestASlowCloud(t *testing.T) {
 	slow := consoletest.Whole()
 	slow.Delay = time.Minute
 	b := enter(t, consoletest.New(slow))
-	for _, path := range []string{"/environment", "/clusters", "/causes", "/backups", "/plan", "/certificates", "/log", "/up"} {
+	for _, path := range []string{"/environment", "/clusters", "/causes", "/backups", "/plan", "/capacity", "/certificates", "/log", "/up"} {
 		began := time.Now()
 		status, body := b.get(t, path)
 		if took := time.Since(began); status != http.StatusOK || took > 5*time.Second || !strings.Contains(body, "Asking for the first time") || !strings.Contains(body, `<noscript><meta http-equiv="refresh"`) {
@@ -97,7 +97,7 @@ func TestNothingYet(t *testing.T) {
 	t.Parallel()
 	b := enter(t, consoletest.New(consoletest.World{}))
 	for path, want := range map[string]string{"/": "no workload clusters yet", "/up": "Nothing has run yet", "/environment": "There is nothing yet", "/clusters": "slipway cluster create NAME",
-		"/causes": "No cause found", "/backups": "No backup is stored", "/certificates": "no certificates yet", "/log": "No command has changed"} {
+		"/causes": "No cause found", "/backups": "No backup is stored", "/certificates": "no certificates yet", "/plan": "Nothing would change", "/capacity": "No quota is known", "/log": "No command has changed"} {
 		if _, body := b.get(t, path); !strings.Contains(body, want) {
 			t.Errorf("%s has no %q\n%.6000s", path, want, body)
 		}

@@ -29,6 +29,8 @@ type Sources interface {
 	Backups(ctx context.Context) (Backups, error)
 	// Plan is what up would do now: slipway plan. Nobody asks for it beside a run.
 	Plan(ctx context.Context) (Plan, error)
+	// Capacity is what the quotas allow: slipway preflight.
+	Capacity(ctx context.Context) (Capacity, error)
 	// Certificates are what ends when, and who renews it: slipway certs.
 	Certificates(ctx context.Context) (Certificates, error)
 	// Runs are the newest runs, the newest first: slipway log.

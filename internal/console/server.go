@@ -42,6 +42,7 @@ type Server struct {
 	causes       *frame.Watch[Causes]
 	backups      *frame.Watch[Backups]
 	plans        *frame.Watch[Plan]
+	capacity     *frame.Watch[Capacity]
 	certificates *frame.Watch[Certificates]
 	runs         *frame.Watch[[]Run]
 	cluster      *frame.Family[Description]
@@ -56,6 +57,7 @@ const (
 	everyCluster     = 10 * time.Second
 	everyEnvironment = 20 * time.Second
 	everyBackup      = time.Minute
+	everyQuota       = time.Minute
 	everyCertificate = 10 * time.Minute
 	forGood          = time.Hour
 	// whenAsked is for what is read when the page is opened first, and when somebody asks.
@@ -76,6 +78,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		causes:       frame.NewWatch(ctx, everyEnvironment, o.Sources.Causes),
 		backups:      frame.NewWatch(ctx, everyBackup, o.Sources.Backups),
 		plans:        frame.NewWatch(ctx, whenAsked, o.Sources.Plan).Within(longestPlan),
+		capacity:     frame.NewWatch(ctx, everyQuota, o.Sources.Capacity),
 		certificates: frame.NewWatch(ctx, everyCertificate, o.Sources.Certificates),
 		runs:         frame.NewWatch(ctx, everyRun, o.Sources.Runs),
 	}
@@ -91,7 +94,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	})
 	var err error
 	s.site, err = frame.New(ctx, frame.Options{Pages: templates, Menu: menu(), Flags: o.Flags,
-		Names: []string{"home", "up", "environment", "clusters", "cluster", "causes", "backups", "plan", "certificates", "log", "run", "refused"},
+		Names: []string{"home", "up", "environment", "clusters", "cluster", "causes", "backups", "plan", "capacity", "certificates", "log", "run", "refused"},
 		Visitor: func(*http.Request) frame.Visitor {
 			return frame.Visitor{Environment: o.Environment, CSRF: s.guard.CSRF()}
 		},
@@ -128,6 +131,7 @@ func (s *Server) again(w http.ResponseWriter, r *http.Request) {
 	s.clusters.Stale()
 	s.causes.Stale()
 	s.backups.Stale()
+	s.capacity.Stale()
 	s.certificates.Stale()
 	s.runs.Stale()
 	to := frame.Local(r.PostFormValue("page"))

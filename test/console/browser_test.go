@@ -101,7 +101,7 @@ func TestPagesAreForEverybody(t *testing.T) {
 		t.Fatalf("SLIPWAY_AXE names no axe.min.js: %v", err)
 	}
 	pages := map[string]string{"overview": "/", "up": "/up", "up-failed": "/up?run=" + consoletest.RunFailed, "environment": "/environment", "clusters": "/clusters",
-		"cluster": "/clusters/magnum-00000001/k8s-1", "causes": "/causes", "backups": "/backups", "plan": "/plan", "certificates": "/certificates", "log": "/log", "run": "/log/" + consoletest.RunFailed, "nowhere": "/nowhere"}
+		"cluster": "/clusters/magnum-00000001/k8s-1", "causes": "/causes", "backups": "/backups", "plan": "/plan", "capacity": "/capacity", "certificates": "/certificates", "log": "/log", "run": "/log/" + consoletest.RunFailed, "nowhere": "/nowhere"}
 	for _, s := range []screen{{"light", 1280, 900, "light"}, {"dark", 1280, 900, "dark"}, {"phone", 320, 700, "light"}, {"4k", 3840, 2160, "dark"}} {
 		for name, path := range pages {
 			b.Do(t, s.set(), chromedp.Navigate(b.base+path), chromedp.WaitVisible(chromedp.CSS("h1")))

@@ -28,6 +28,7 @@ type World struct {
 	Causes       console.Causes
 	Backups      console.Backups
 	Plan         console.Plan
+	Capacity     console.Capacity
 	Certificates console.Certificates
 	Runs         []console.Run
 	Events       map[string][]event.Event
@@ -101,6 +102,12 @@ func (s *Sources) Plan(ctx context.Context) (console.Plan, error) {
 	return w.Plan, err
 }
 
+// Capacity implements console.Sources.
+func (s *Sources) Capacity(ctx context.Context) (console.Capacity, error) {
+	w, err := s.now(ctx)
+	return w.Capacity, err
+}
+
 // Certificates implements console.Sources.
 func (s *Sources) Certificates(ctx context.Context) (console.Certificates, error) {
 	w, err := s.now(ctx)
@@ -137,7 +144,7 @@ func Begin() time.Time { return time.Now().Add(-4 * time.Minute).Truncate(time.S
 // Whole is an environment with some of everything: a run that is going on, one that failed,
 // clusters that are well and one with a cause.
 func Whole() World {
-	w := World{Environment: environment(), Clusters: Clusters(4), Describe: map[string]console.Description{}, Events: map[string][]event.Event{}, Backups: backups(), Certificates: certificates(time.Now()), Plan: plan()}
+	w := World{Environment: environment(), Clusters: Clusters(4), Describe: map[string]console.Description{}, Events: map[string][]event.Event{}, Backups: backups(), Certificates: certificates(time.Now()), Plan: plan(), Capacity: capacity()}
 	w.Clusters[1].Ready, w.Clusters[1].Phase, w.Clusters[1].Workers = false, "Provisioned", "1/2"
 	w.Clusters[1].Cause, w.Clusters[1].Reason = "No valid host was found. There are not enough hosts available.", "no-valid-host"
 	ill := w.Clusters[1]

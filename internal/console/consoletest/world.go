@@ -70,6 +70,12 @@ func plan() console.Plan {
 		Obstacles: []console.Obstacle{{Why: "quota of MiB of memory: replacing machines one after the other needs 8192 more, but only 6000 are free", Fix: "delete what you do not need"}}}
 }
 
+func capacity() console.Capacity {
+	return console.Capacity{Room: []console.Room{{Group: "control-plane", Flavor: "m1.large", Machines: 0, Bound: "cores"}, {Group: "md-0", Flavor: "m1.medium", Machines: 3, Bound: "ram"}, {Group: "big", Flavor: "m1.xlarge", Machines: -1}},
+		Quotas: []console.Quota{{Service: "compute", Resource: "cores", Used: 18, Limit: 20, Needed: 4, Short: 2}, {Service: "compute", Resource: "instances", Used: 9, Limit: 10, Left: 1}, {Service: "network", Resource: "ports", Used: 73, Limit: -1, Left: -1}},
+		Checks: []console.Check{{Level: "error", ID: "quota", Object: "quota cores of compute", Cause: "it needs 4, but only 2 of 20 are free", Fix: "ask the cloud's operator for 2 more"}, {Level: "info", ID: "flavor", Object: "flavor m1.large", Cause: "kept: the seed has this flavor"}}}
+}
+
 // steps makes the events of steps that run one after the other: name, seconds, what it waits
 // for; the last one is left open unless it has ended.
 func steps(begin time.Time, list [][3]any, open bool) (events []event.Event) {
