@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/console"
 	"github.com/slipway-sh/slipway/internal/console/consoletest"
+	"github.com/slipway-sh/slipway/internal/event"
 )
 
 // browser is a client that has entered a console.
@@ -107,6 +108,19 @@ func TestPagesShowWhatIsKnownWithItsCommand(t *testing.T) {
 	for _, path := range []string{"/nowhere", "/up?run=none", "/log/none", "/clusters/a/b", "/assets/none.js"} {
 		if status, _ := b.get(t, path); status != http.StatusNotFound {
 			t.Errorf("%s: %d", path, status)
+		}
+	}
+}
+
+// TestAFileOfEventsHasItsCommand, which is not one of the log.
+func TestAFileOfEventsHasItsCommand(t *testing.T) {
+	t.Parallel()
+	world := consoletest.World{Runs: []console.Run{{ID: "events-file", Command: "events of my file.jsonl", Outcome: console.OutcomeEvents, EventFile: "runs/my file.jsonl"}}, Events: map[string][]event.Event{"events-file": consoletest.Failed(consoletest.Begin())}}
+	b := enter(t, consoletest.New(world))
+	for path, times := range map[string]int{"/up": 2, "/up?run=events-file&at=3": 2, "/log/events-file": 2, "/": 1} { // the page, and watching again
+		_, body := b.get(t, path)
+		if n := strings.Count(body, "slipway console serve --events &#39;runs/my file.jsonl&#39; --env prod"); n != times || strings.Contains(body, "slipway log events-file") {
+			t.Errorf("%s has its command %d times:\n%s", path, n, body)
 		}
 	}
 }

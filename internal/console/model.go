@@ -163,6 +163,8 @@ type Run struct {
 	Error   string
 	Changed []string
 	Files   []File
+	// EventFile is the file of events that it is, instead of a run of the log.
+	EventFile string
 }
 
 // Running reports whether more events may come.

@@ -31,6 +31,7 @@ func functions() template.FuncMap {
 		"took":  Took, "size": Size, "health": health, "word": word,
 		"badge": func(h Health, word string) badge { return badge{h, word} },
 		"level": func(n int) int { return min(n, 4) },
+		"more":  func(n, most int) int { return max(0, n-most) },
 	}
 }
 
