@@ -98,11 +98,8 @@ func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
 	if page := eventually(t, get, "/capacity", "Quotas</h2>"); !strings.Contains(page, "cores") || !strings.Contains(page, "slipway preflight --file "+file) {
 		t.Errorf("the quotas:\n%s", page)
 	}
-	_, plan, _ := run(t.Context(), "plan", "-f", file)
-	lines := strings.Split(strings.TrimSpace(plan), "\n")
-	summary := lines[len(lines)-1]
-	if page := eventually(t, get, "/plan", summary); !strings.Contains(summary, "to create") || !strings.Contains(page, "What changes") {
-		t.Errorf("the command says %q, the page\n%s", plan, page)
+	if page := eventually(t, get, "/plan", "Could not read the plan."); !strings.Contains(page, "(check bundle)") || !strings.Contains(page, "Fix: run `slipway bundle build") || strings.Count(page, "role=\"alert\"") > 6 || !strings.Contains(page, " more causes.") {
+		t.Errorf("a plan without a whole bundle:\n%s", page)
 	}
 	if code := end(); code != fault.ExitOK {
 		t.Errorf("exit code %d", code)
