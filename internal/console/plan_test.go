@@ -2,6 +2,9 @@ package console_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/console"
 	"github.com/slipway-sh/slipway/internal/console/consoletest"
+	"github.com/slipway-sh/slipway/internal/fault"
 )
 
 // counting counts how often a plan is read.
@@ -88,3 +92,28 @@ func TestAPlanIsReadWhenAskedAndNotBesideARun(t *testing.T) {
 		t.Errorf("the plan of before is gone:\n%s", body)
 	}
 }
+
+// TestARefusedPlanIsShort: a bundle that lacks all has a cause for each item. The first ones have
+// a banner each, with their fix, and the page lives.
+func TestARefusedPlanIsShort(t *testing.T) {
+	t.Parallel()
+	var causes []error
+	for i := range 20 {
+		causes = append(causes, &fault.Fault{Exit: fault.ExitPreflight, Object: "bundle /bundle", Err: fmt.Errorf("item-%d is missing from it", i), Remedy: "run slipway bundle build"})
+	}
+	sources := refusing{consoletest.New(atRest()), &fault.Fault{Exit: fault.ExitPreflight, Err: errors.Join(causes...)}}
+	b := enter(t, sources)
+	status, body := b.get(t, "/plan")
+	if n := strings.Count(body, "Could not read the plan."); status != http.StatusOK || n != 5 || !strings.Contains(body, "item-3 is missing") || strings.Contains(body, "item-4 is missing") || !strings.Contains(body, "There are 16 more causes.") ||
+		!strings.Contains(body, "Fix: run slipway bundle build") {
+		t.Errorf("%d, %d banners:\n%s", status, n, body)
+	}
+}
+
+// refusing has no plan.
+type refusing struct {
+	*consoletest.Sources
+	err error
+}
+
+func (r refusing) Plan(context.Context) (console.Plan, error) { return console.Plan{}, r.err }
