@@ -73,9 +73,9 @@ func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
 	_, file := project(t)
 	upToTheSeed(t, file)
 	get, end := openConsole(t, "-f", file)
-	run := data[logData](t, "log", "-f", file, "-o", "json").Runs[0]
+	last := data[logData](t, "log", "-f", file, "-o", "json").Runs[0]
 	up := eventually(t, get, "/up", "interrupted")
-	for _, want := range []string{run.ID, ">network</bdi>", "Where it ended", "The run was interrupted.", "Watch again", "slipway log " + run.ID + " --file " + file} {
+	for _, want := range []string{last.ID, ">network</bdi>", "Where it ended", "The run was interrupted.", "Watch again", "slipway log " + last.ID + " --file " + file} {
 		if !strings.Contains(up, want) {
 			t.Errorf("the bring-up has no %q:\n%s", want, up)
 		}
@@ -86,7 +86,7 @@ func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
 			t.Errorf("the environment has no %s %s", r.Type, r.Name)
 		}
 	}
-	if log := get("/log/" + run.ID); !strings.Contains(log, run.Files[0].SHA256) || !strings.Contains(log, "network: created") {
+	if log := get("/log/" + last.ID); !strings.Contains(log, last.Files[0].SHA256) || !strings.Contains(log, "network: created") {
 		t.Errorf("the run:\n%s", log)
 	}
 	if clusters := eventually(t, get, "/clusters", "Nothing is known of the clusters yet."); !strings.Contains(clusters, "Next: see its progress with slipway status") {
@@ -94,6 +94,13 @@ func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
 	}
 	eventually(t, get, "/causes", "No cause found")
 	eventually(t, get, "/backups", "no spec.backup")
+	eventually(t, get, "/certificates", "There are no certificates yet")
+	if page := eventually(t, get, "/capacity", "Quotas</h2>"); !strings.Contains(page, "cores") || !strings.Contains(page, "slipway preflight --file "+file) {
+		t.Errorf("the quotas:\n%s", page)
+	}
+	if page := eventually(t, get, "/plan", "Could not read the plan."); !strings.Contains(page, "(check bundle)") || !strings.Contains(page, "Fix: run `slipway bundle build") || strings.Count(page, "role=\"alert\"") > 6 || !strings.Contains(page, " more causes.") {
+		t.Errorf("a plan without a whole bundle:\n%s", page)
+	}
 	if code := end(); code != fault.ExitOK {
 		t.Errorf("exit code %d", code)
 	}

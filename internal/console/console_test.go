@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/console"
 	"github.com/slipway-sh/slipway/internal/console/consoletest"
+	"github.com/slipway-sh/slipway/internal/event"
 )
 
 // browser is a client that has entered a console.
@@ -61,7 +62,7 @@ func (b *browser) get(t *testing.T, path string) (int, string) {
 // paths are all pages of a whole world.
 func paths() []string {
 	return []string{"/", "/up", "/up?run=" + consoletest.RunFailed, "/up?run=" + consoletest.RunFailed + "&at=10", "/environment", "/clusters", "/clusters?q=k8s-1&only=unwell", "/clusters?q=nobody",
-		"/clusters/magnum-00000001/k8s-1", "/causes", "/backups", "/log", "/log/" + consoletest.RunFailed, "/log/" + consoletest.RunGoing}
+		"/clusters/magnum-00000001/k8s-1", "/causes", "/backups", "/plan", "/capacity", "/certificates", "/certificates?only=unwell", "/certificates?q=nobody+has+it", "/log", "/log/" + consoletest.RunFailed, "/log/" + consoletest.RunGoing}
 }
 
 // wants are texts that pages must have, in the order of what people look for.
@@ -79,6 +80,11 @@ func wants() map[string][]string {
 		"/clusters/magnum-00000001/k8s-1": {"no-valid-host", "choose a smaller flavor", "slipway why k8s-1 --namespace magnum-00000001 --env prod", "slipway cluster describe k8s-1 --namespace magnum-00000001 --env prod", "WaitingForInfrastructure"},
 		"/causes":                         {"server k8s-1-w2", "Cluster k8s-1</bdi> → <bdi>Machine", "Not seen", "the cloud gives none", "slipway why --env prod", `href="/clusters/magnum-00000001/k8s-1"`},
 		"/backups":                        {"made every 60m", "overdue", "its signature is not of a known writer", "3.0 MiB", "slipway backup drill --env prod"},
+		"/plan":                           {"No plan is read beside a run.", "slipway up --yes=true", "slipway plan --env prod", `href="/up?run=` + consoletest.RunGoing},
+		"/capacity":                       {"2 missing", "nearly used up", "no limit", "m1.medium", "it needs 4, but only 2 of 20 are free", "Fix: ask the cloud", "slipway preflight --env prod"},
+		"/certificates":                   {"2 of 4</strong> last for more than 21 days", "ended 2d ago", "ends soon", "k3s when it starts, from", "API server of magnum-00000002/k8s-2", "no answer within 10s", "slipway certs --env prod", "slipway certs renew CLUSTER --env prod"},
+		"/certificates?only=unwell":       {"2</strong> found", " checked", "Secret k8s-1-hook"},
+		"/certificates?q=nobody+has+it":   {"No certificate fits", "Show all 4"},
 		"/log":                            {"ada@laptop", "succeeded", "running", "server prod-seed"},
 		"/log/" + consoletest.RunFailed:   {"exit code 4", "sha256:0000", "network: created", "slipway log " + consoletest.RunFailed},
 		"/log/" + consoletest.RunGoing:    {"at work", "so far"},
@@ -102,6 +108,19 @@ func TestPagesShowWhatIsKnownWithItsCommand(t *testing.T) {
 	for _, path := range []string{"/nowhere", "/up?run=none", "/log/none", "/clusters/a/b", "/assets/none.js"} {
 		if status, _ := b.get(t, path); status != http.StatusNotFound {
 			t.Errorf("%s: %d", path, status)
+		}
+	}
+}
+
+// TestAFileOfEventsHasItsCommand, which is not one of the log.
+func TestAFileOfEventsHasItsCommand(t *testing.T) {
+	t.Parallel()
+	world := consoletest.World{Runs: []console.Run{{ID: "events-file", Command: "events of my file.jsonl", Outcome: console.OutcomeEvents, EventFile: "runs/my file.jsonl"}}, Events: map[string][]event.Event{"events-file": consoletest.Failed(consoletest.Begin())}}
+	b := enter(t, consoletest.New(world))
+	for path, times := range map[string]int{"/up": 2, "/up?run=events-file&at=3": 2, "/log/events-file": 2, "/": 1} { // the page, and watching again
+		_, body := b.get(t, path)
+		if n := strings.Count(body, "slipway console serve --events &#39;runs/my file.jsonl&#39; --env prod"); n != times || strings.Contains(body, "slipway log events-file") {
+			t.Errorf("%s has its command %d times:\n%s", path, n, body)
 		}
 	}
 }

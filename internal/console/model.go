@@ -27,6 +27,12 @@ type Sources interface {
 	Causes(ctx context.Context) (Causes, error)
 	// Backups are how schedule and drills go, and the backups there are.
 	Backups(ctx context.Context) (Backups, error)
+	// Plan is what up would do now: slipway plan. Nobody asks for it beside a run.
+	Plan(ctx context.Context) (Plan, error)
+	// Capacity is what the quotas allow: slipway preflight.
+	Capacity(ctx context.Context) (Capacity, error)
+	// Certificates are what ends when, and who renews it: slipway certs.
+	Certificates(ctx context.Context) (Certificates, error)
 	// Runs are the newest runs, the newest first: slipway log.
 	Runs(ctx context.Context) ([]Run, error)
 	// Events are the events of a run, in order; none if they are not kept any more.
@@ -157,6 +163,8 @@ type Run struct {
 	Error   string
 	Changed []string
 	Files   []File
+	// EventFile is the file of events that it is, instead of a run of the log.
+	EventFile string
 }
 
 // Running reports whether more events may come.

@@ -18,7 +18,7 @@ const (
 )
 
 func menu() []frame.Entry {
-	return []frame.Entry{{Path: "/", Name: "Overview"}, {Path: "/up", Name: "Bring-up"}, {Path: "/environment", Name: "Environment"}, {Path: "/clusters", Name: "Clusters"}, {Path: "/causes", Name: "Causes"}, {Path: "/backups", Name: "Backups"}, {Path: "/log", Name: "Log"}}
+	return []frame.Entry{{Path: "/", Name: "Overview"}, {Path: "/up", Name: "Bring-up"}, {Path: "/environment", Name: "Environment"}, {Path: "/clusters", Name: "Clusters"}, {Path: "/causes", Name: "Causes"}, {Path: "/backups", Name: "Backups"}, {Path: "/plan", Name: "Plan"}, {Path: "/capacity", Name: "Capacity"}, {Path: "/certificates", Name: "Certificates"}, {Path: "/log", Name: "Log"}}
 }
 
 // pages are all pages by the pattern of their address.
@@ -31,6 +31,9 @@ func (s *Server) pages() map[string]frame.Page {
 		"/clusters/{namespace}/{name}": {Template: "cluster", Nav: "/clusters", Every: paceRest, View: s.describe},
 		"/causes":                      {Template: "causes", Nav: "/causes", Every: paceRest, View: reads("Causes", "the causes", s.causes)},
 		"/backups":                     {Template: "backups", Nav: "/backups", Every: paceRest, View: reads("Backups", "the backups", s.backups)},
+		"/plan":                        {Template: "plan", Nav: "/plan", Every: paceRest, View: s.plan},
+		"/capacity":                    {Template: "capacity", Nav: "/capacity", Every: paceRest, View: reads("Quota and capacity", "the quotas", s.capacity)},
+		"/certificates":                {Template: "certificates", Nav: "/certificates", Every: paceRest, View: s.listCertificates},
 		"/log":                         {Template: "log", Nav: "/log", Every: paceRest, View: reads("Log", "the log of runs", s.runs)},
 		"/log/{id}":                    {Template: "run", Nav: "/log", Every: paceRun, View: s.run},
 	}

@@ -37,14 +37,17 @@ type Server struct {
 	options Options
 	site    *frame.Site
 
-	environment *frame.Watch[Environment]
-	clusters    *frame.Watch[[]Cluster]
-	causes      *frame.Watch[Causes]
-	backups     *frame.Watch[Backups]
-	runs        *frame.Watch[[]Run]
-	cluster     *frame.Family[Description]
-	events      *frame.Family[[]event.Event]
-	former      *frame.Family[bringup.Picture]
+	environment  *frame.Watch[Environment]
+	clusters     *frame.Watch[[]Cluster]
+	causes       *frame.Watch[Causes]
+	backups      *frame.Watch[Backups]
+	plans        *frame.Watch[Plan]
+	capacity     *frame.Watch[Capacity]
+	certificates *frame.Watch[Certificates]
+	runs         *frame.Watch[[]Run]
+	cluster      *frame.Family[Description]
+	events       *frame.Family[[]event.Event]
+	former       *frame.Family[bringup.Picture]
 }
 
 // How old what a page shows may be. The cloud and the clusters are asked only while somebody
@@ -54,7 +57,14 @@ const (
 	everyCluster     = 10 * time.Second
 	everyEnvironment = 20 * time.Second
 	everyBackup      = time.Minute
+	everyQuota       = time.Minute
+	everyCertificate = 10 * time.Minute
 	forGood          = time.Hour
+	// whenAsked is for what is read when the page is opened first, and when somebody asks.
+	whenAsked = 10000 * time.Hour
+	// longestPlan is how long the reading of a plan may take: it checks the cloud, compares the
+	// state, and asks the clusters.
+	longestPlan = 5 * time.Minute
 )
 
 // mostDescribed is how many clusters, and how many runs, are remembered.
@@ -63,11 +73,14 @@ const mostDescribed = 32
 // New returns a console that works as long as ctx lasts.
 func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{options: o,
-		environment: frame.NewWatch(ctx, everyEnvironment, o.Sources.Environment),
-		clusters:    frame.NewWatch(ctx, everyCluster, o.Sources.Clusters),
-		causes:      frame.NewWatch(ctx, everyEnvironment, o.Sources.Causes),
-		backups:     frame.NewWatch(ctx, everyBackup, o.Sources.Backups),
-		runs:        frame.NewWatch(ctx, everyRun, o.Sources.Runs),
+		environment:  frame.NewWatch(ctx, everyEnvironment, o.Sources.Environment),
+		clusters:     frame.NewWatch(ctx, everyCluster, o.Sources.Clusters),
+		causes:       frame.NewWatch(ctx, everyEnvironment, o.Sources.Causes),
+		backups:      frame.NewWatch(ctx, everyBackup, o.Sources.Backups),
+		plans:        frame.NewWatch(ctx, whenAsked, o.Sources.Plan).Within(longestPlan),
+		capacity:     frame.NewWatch(ctx, everyQuota, o.Sources.Capacity),
+		certificates: frame.NewWatch(ctx, everyCertificate, o.Sources.Certificates),
+		runs:         frame.NewWatch(ctx, everyRun, o.Sources.Runs),
 	}
 	s.cluster = frame.NewFamily(mostDescribed, func(key string) *frame.Watch[Description] {
 		namespace, name, _ := strings.Cut(key, "/")
@@ -81,7 +94,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	})
 	var err error
 	s.site, err = frame.New(ctx, frame.Options{Pages: templates, Menu: menu(), Flags: o.Flags,
-		Names: []string{"home", "up", "environment", "clusters", "cluster", "causes", "backups", "log", "run", "refused"},
+		Names: []string{"home", "up", "environment", "clusters", "cluster", "causes", "backups", "plan", "capacity", "certificates", "log", "run", "refused"},
 		Visitor: func(*http.Request) frame.Visitor {
 			return frame.Visitor{Environment: o.Environment, CSRF: s.guard.CSRF()}
 		},
@@ -118,8 +131,13 @@ func (s *Server) again(w http.ResponseWriter, r *http.Request) {
 	s.clusters.Stale()
 	s.causes.Stale()
 	s.backups.Stale()
+	s.capacity.Stale()
+	s.certificates.Stale()
 	s.runs.Stale()
 	to := frame.Local(r.PostFormValue("page"))
+	if to.Path == "/plan" {
+		s.plans.Stale()
+	}
 	if key, of := strings.CutPrefix(to.Path, "/clusters/"); of {
 		s.cluster.Of(key).Stale()
 	}

@@ -18,6 +18,9 @@ const (
 	minNodeRAM   = 4096 // MiB
 )
 
+// controlPlane is the group of the control plane's machines.
+const controlPlane = "control-plane"
+
 // clusterStep is the step whose ownership tag Cluster API puts on what it creates.
 const clusterStep = "management-cluster"
 
@@ -102,7 +105,9 @@ func (r *run) nodeFlavors(m *config.ManagementCluster, chosen *ManagementChoices
 	plane, ok := r.nodeFlavor("spec.managementCluster.controlPlane", m.ControlPlane.Flavor, r.controlPlanePrefix(), m.ControlPlane.RootVolume)
 	if ok {
 		chosen.ControlPlaneFlavor = plane.Name
-		r.nodes = append(r.nodes, r.machinesOf(m.ControlPlane.Count, plane, m.ControlPlane.RootVolume, m.ControlPlane.EtcdVolume, r.controlPlanePrefix()))
+		nodes := r.machinesOf(m.ControlPlane.Count, plane, m.ControlPlane.RootVolume, m.ControlPlane.EtcdVolume, r.controlPlanePrefix())
+		nodes.group = controlPlane
+		r.nodes = append(r.nodes, nodes)
 	}
 	for i, group := range m.NodeGroups {
 		wanted := group.Flavor
@@ -115,7 +120,9 @@ func (r *run) nodeFlavors(m *config.ManagementCluster, chosen *ManagementChoices
 		prefix := r.Environment.Metadata.Name + "-" + group.Name + "-"
 		if f, ok := r.nodeFlavor(fmt.Sprintf("spec.managementCluster.nodeGroups[%d]", i), wanted, prefix, group.RootVolume); ok {
 			chosen.NodeGroupFlavors[group.Name] = f.Name
-			r.nodes = append(r.nodes, r.machinesOf(group.Count, f, group.RootVolume, nil, prefix))
+			nodes := r.machinesOf(group.Count, f, group.RootVolume, nil, prefix)
+			nodes.group = group.Name
+			r.nodes = append(r.nodes, nodes)
 		}
 	}
 }

@@ -117,6 +117,8 @@ type Result struct {
 	Choices  Choices   `json:"choices"`
 	// Quota compares what the environment needs with what is free.
 	Quota []Need `json:"quota"`
+	// Capacity is what the quotas leave for growth.
+	Capacity Capacity `json:"capacity"`
 }
 
 // Run runs all checks.

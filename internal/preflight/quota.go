@@ -35,6 +35,8 @@ type machines struct {
 	ports        int
 	// volumes are the sizes of each machine's volumes, in GiB.
 	volumes []int
+	// group is the control plane or node group that they are of.
+	group string
 }
 
 // add adds the most that the machines need, which is during upgrades.
@@ -151,11 +153,14 @@ func checkQuota(r *run) {
 	needs, surge := r.needs(), r.surge()
 	for _, q := range r.Snapshot.Quotas {
 		need := Need{Service: q.Service, Resource: q.Resource, Need: needs[resource{q.Service, q.Resource}], Surge: surge[resource{q.Service, q.Resource}], Used: q.Used, Limit: q.Limit}
+		if q.Limit >= 0 && need.Need > 0 {
+			need.Short = max(0, need.Need+q.Used-q.Limit)
+		}
+		if q.Resource != "key_pairs" { // Nova does not say how many there are
+			r.result.Capacity.Quotas = append(r.result.Capacity.Quotas, need)
+		}
 		if need.Need == 0 {
 			continue
-		}
-		if q.Limit >= 0 {
-			need.Short = max(0, need.Need+q.Used-q.Limit)
 		}
 		r.result.Quota = append(r.result.Quota, need)
 		if need.Short > 0 {
@@ -168,4 +173,5 @@ func checkQuota(r *run) {
 				"it needs %d%s, but only %d of %d are free", need.Need, need.meanwhile(), max(0, q.Limit-q.Used), q.Limit)
 		}
 	}
+	r.result.Capacity.Room = r.rooms(r.result.Capacity.Quotas)
 }

@@ -101,8 +101,9 @@ func TestPagesAreForEverybody(t *testing.T) {
 		t.Fatalf("SLIPWAY_AXE names no axe.min.js: %v", err)
 	}
 	pages := map[string]string{"overview": "/", "up": "/up", "up-failed": "/up?run=" + consoletest.RunFailed, "environment": "/environment", "clusters": "/clusters",
-		"cluster": "/clusters/magnum-00000001/k8s-1", "causes": "/causes", "backups": "/backups", "log": "/log", "run": "/log/" + consoletest.RunFailed, "nowhere": "/nowhere"}
-	for _, s := range []screen{{"light", 1280, 900, "light"}, {"dark", 1280, 900, "dark"}, {"phone", 320, 700, "light"}, {"4k", 3840, 2160, "dark"}} {
+		"cluster": "/clusters/magnum-00000001/k8s-1", "causes": "/causes", "backups": "/backups", "plan": "/plan", "capacity": "/capacity", "certificates": "/certificates", "log": "/log", "run": "/log/" + consoletest.RunFailed, "nowhere": "/nowhere"}
+	screens := []screen{{"light", 1280, 900, "light"}, {"dark", 1280, 900, "dark"}, {"phone", 320, 700, "light"}, {"4k", 3840, 2160, "dark"}}
+	for _, s := range screens {
 		for name, path := range pages {
 			b.Do(t, s.set(), chromedp.Navigate(b.base+path), chromedp.WaitVisible(chromedp.CSS("h1")))
 			if s.width < 3000 { // what is to be seen is the same as in the smaller window
@@ -111,6 +112,15 @@ func TestPagesAreForEverybody(t *testing.T) {
 			b.wide(t, s.name+" "+path)
 			b.Shot(t, name+"-"+s.name)
 		}
+	}
+	b.sources.Change(func(w *consoletest.World) { w.Runs = w.Runs[1:] }) // beside a run there is no plan
+	b.Do(t, chromedp.Navigate(b.base+"/plan"))
+	b.Await(t, "the plan", `document.body.innerText.includes("What is replaced")`)
+	for _, s := range screens {
+		b.Do(t, s.set(), chromedp.Navigate(b.base+"/plan"), chromedp.WaitVisible(chromedp.CSS("h1")))
+		b.accessible(t, string(axe), s.name+" a plan")
+		b.wide(t, s.name+" a plan")
+		b.Shot(t, "plan-read-"+s.name)
 	}
 	b.Forgive(func(one string) bool { return strings.Contains(one, "404") && strings.Contains(one, "/nowhere") }) // which was asked for
 	b.quiet(t)

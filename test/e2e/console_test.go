@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -14,6 +15,62 @@ import (
 	"strings"
 	"time"
 )
+
+// tags are what a page has beside its text.
+var tags = regexp.MustCompile(`<[^>]*>`)
+
+// visitOwnConsole serves the operator's console, as on a laptop, and looks at each page while a
+// tenant has a cluster: everything is read, and nothing would change.
+func (p *project) visitOwnConsole() {
+	p.t.Helper()
+	cmd := p.command("console", "serve")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			p.t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			p.t.Errorf("the console ended with %v", err)
+		}
+	}()
+	link, err := bufio.NewReader(out).ReadString('\n')
+	base, _, found := strings.Cut(link, "/enter")
+	if err != nil || !found {
+		p.t.Fatalf("the link is %q (%v)", link, err)
+	}
+	jar, _ := cookiejar.New(nil)
+	browser := &http.Client{Jar: jar, Timeout: time.Minute}
+	get := func(url string) (int, string) {
+		response, err := browser.Get(url)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer response.Body.Close()
+		text, _ := io.ReadAll(response.Body)
+		return response.StatusCode, string(text)
+	}
+	if code, page := get(strings.TrimSpace(link)); code != http.StatusOK {
+		p.t.Fatalf("entering: %d\n%s", code, page)
+	}
+	namespace, name := p.tenantCluster()
+	for _, one := range []struct{ path, want string }{
+		{"/", "ready</small>"}, {"/up", "steps have ended"}, {"/environment", "demo-seed"}, {"/clusters", name}, {"/clusters/" + namespace + "/" + name, "Kubernetes <strong>v"}, {"/causes", "Read at"},
+		{"/backups", "Stored</h2>"}, {"/plan", "Nothing would change"}, {"/capacity", "Room for more machines"}, {"/certificates", "last for more than 21 days"}, {"/log", "slipway up"},
+	} {
+		p.eventually("page "+one.path+" of the operator's console", 5*time.Minute, func() (string, bool) {
+			code, page := get(base + one.path)
+			_, main, _ := strings.Cut(page, "<main")
+			seen := strings.Join(strings.Fields(tags.ReplaceAllString(main, " ")), " ")
+			return seen[:min(len(seen), 3000)], code == http.StatusOK && strings.Contains(main, one.want) && !strings.Contains(main, "Could not read") && !strings.Contains(main, "Asking for the first time")
+		})
+	}
+}
 
 // csrfField is the token of the form that signs in.
 var csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)

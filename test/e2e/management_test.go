@@ -91,6 +91,7 @@ func TestManagementCluster(t *testing.T) {
 	}
 	p.timed("life of a tenant's cluster", func() {
 		p.serveTenant(func() {
+			p.timed("a visit of the operator's console", p.visitOwnConsole)
 			p.refuseToGo()
 			p.timed("loss of everything else", func() { p.survive(func() string { return p.recoverAtOnce(identity) }) })
 			p.timed("a visit of the console", p.visitConsole)

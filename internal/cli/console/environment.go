@@ -64,25 +64,46 @@ func tree(o overview.Overview, now time.Time) console.Environment {
 	return e
 }
 
-// mostReady is how many clusters that are ready have a line of their own.
-const mostReady = 20
+const (
+	// mostReady is how many clusters that are ready have a line of their own.
+	mostReady = 20
+	// mostIll is how many of the others are shown with their objects, mostObjects with how many
+	// of them.
+	mostIll     = 10
+	mostObjects = 25
+)
 
-// clusterRows are a line for each cluster that is ready, and all objects of the others.
+// clusterRows are a line for each cluster that is ready, and the objects of the others, up to a
+// number of each.
 func clusterRows(clusters []overview.Cluster) (rows []console.Row) {
-	ready := 0
+	ready, ill := 0, 0
 	for _, c := range clusters {
 		if !c.Ready() {
-			rows = append(rows, parts(c.Report, " (on the "+c.On+")")...)
+			if ill++; ill <= mostIll {
+				rows = append(rows, some(parts(c.Report, " (on the "+c.On+")"))...)
+			}
 			continue
 		}
 		if ready++; ready <= mostReady {
 			rows = append(rows, console.Row{Kind: "Cluster", Name: c.Name + " (on the " + c.On + ")", State: fmt.Sprintf("control plane %s, workers %s", c.ControlPlane, c.Workers), Health: console.Well, Since: c.Created})
 		}
 	}
+	if more := ill - mostIll; more > 0 {
+		rows = append(rows, console.Row{Kind: "Cluster", Name: fmt.Sprintf("%d more: see Clusters", more), State: "not ready", Health: console.Broken})
+	}
 	if more := ready - mostReady; more > 0 {
 		rows = append(rows, console.Row{Kind: "Cluster", Name: fmt.Sprintf("%d more", more), State: "Available", Health: console.Well})
 	}
 	return rows
+}
+
+// some are the first objects of a cluster; how many more there are is in the last row.
+func some(objects []console.Row) []console.Row {
+	more := len(objects) - mostObjects
+	if more <= 0 {
+		return objects
+	}
+	return append(objects[:mostObjects], console.Row{Kind: "objects", Name: fmt.Sprintf("%d more: see the cluster's page", more), State: "not shown", Health: console.Unknown, Level: 1})
 }
 
 // parts are the objects of a cluster; where follows its own name.

@@ -28,8 +28,9 @@ func NewServe(streams ui.Streams, name string) *cobra.Command {
 		Use:   name,
 		Short: "Serve the console on this machine",
 		Long: `Serves a page with the bring-up as it happens, the environment, the clusters of all
-projects with the causes of what is not well, backups and drills, and the log of runs.
-It only shows; beside each part is the command that prints the same.
+projects with the causes of what is not well, backups and drills, what up would change and
+replace, quotas and certificates, and the log of runs. It only shows; beside each part is
+the command that prints the same.
 
 It prints a link on standard output. The link opens one session, in one browser. The page
 is for this machine only: other machines, and other sites in the same browser, are

@@ -65,7 +65,7 @@ const (
 func (s *sources) Runs(ctx context.Context) ([]console.Run, error) {
 	var runs []console.Run
 	if s.events != "" {
-		runs = append(runs, console.Run{ID: fileRun, Command: "events of " + filepath.Base(s.events), Outcome: console.OutcomeEvents, Changed: []string{}})
+		runs = append(runs, console.Run{ID: fileRun, Command: "events of " + filepath.Base(s.events), Outcome: console.OutcomeEvents, EventFile: s.events, Changed: []string{}})
 	}
 	if s.loaded == nil {
 		return runs, nil

@@ -72,6 +72,30 @@ func TestTheTreeOfAnEnvironment(t *testing.T) {
 	}
 }
 
+// TestAnEnvironmentWithManyIllClusters stays readable: some with their objects, and where the
+// others are.
+func TestAnEnvironmentWithManyIllClusters(t *testing.T) {
+	t.Parallel()
+	var all []overview.Cluster
+	for i := range mostIll + 80 {
+		r := report(fmt.Sprintf("ill-%d", i), false)
+		for range 100 {
+			r.Parts = append(r.Parts, r.Parts[1])
+		}
+		all = append(all, overview.Cluster{On: "management", Report: r})
+	}
+	rows := clusterRows(all)
+	if want := mostIll*(mostObjects+1) + 1; len(rows) != want {
+		t.Fatalf("%d rows, want %d", len(rows), want)
+	}
+	if last := rows[len(rows)-1]; last.Name != "80 more: see Clusters" || last.Health != console.Broken {
+		t.Errorf("%+v", last)
+	}
+	if cut := rows[mostObjects]; cut.Name != "77 more: see the cluster's page" || rows[mostObjects+1].Name != "ill-1 (on the management)" {
+		t.Errorf("%+v", cut)
+	}
+}
+
 // TestAClusterWithItsCauses keeps what describe and why print.
 func TestAClusterWithItsCauses(t *testing.T) {
 	t.Parallel()

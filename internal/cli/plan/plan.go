@@ -11,9 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
-	"github.com/slipway-sh/slipway/internal/forecast"
 	"github.com/slipway-sh/slipway/internal/ui"
-	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
 type options struct {
@@ -47,41 +45,23 @@ former run if the log has one that replaced machines, else it is an estimate.`,
 	return cmd
 }
 
-// result is what plan prints as data.
-type result struct {
-	engine.Plan
-	Forecast *forecast.Forecast `json:"forecast,omitempty"`
-}
-
 func (o options) run(ctx context.Context, streams ui.Streams) error {
 	t, err := target.Open(ctx, o.from, event.Discard{})
 	if err != nil {
 		return err
 	}
-	program, checked, err := t.Program(ctx, o.skip)
+	outlook, err := t.Outlook(ctx, o.skip)
 	if err != nil {
 		return err
 	}
-	plan, err := t.Engine.Preview(ctx, program.Program)
-	if err != nil {
-		return err
-	}
-	shelved, err := t.Shelved(ctx)
-	if err != nil {
-		return err
-	}
-	if shelved && !plan.Empty() {
-		fmt.Fprintf(streams.Err, "warning: %v: %s\n", t.ErrShelved(), fault.Remedy(t.ErrShelved()))
-	}
-	foreseen, err := t.Forecast(ctx, program, plan, checked.Quota)
-	if err != nil {
-		return err
+	if outlook.Shelved != nil {
+		fmt.Fprintf(streams.Err, "warning: %v: %s\n", outlook.Shelved, fault.Remedy(outlook.Shelved))
 	}
 	if o.format == "table" {
-		target.WritePlan(streams.Out, plan)
-		target.WriteForecast(streams.Out, foreseen)
-	} else if err := ui.Output(streams.Out, o.format, result{plan, foreseen}, ui.Table{}); err != nil {
+		target.WritePlan(streams.Out, outlook.Plan)
+		target.WriteForecast(streams.Out, outlook.Forecast)
+	} else if err := ui.Output(streams.Out, o.format, outlook, ui.Table{}); err != nil {
 		return err
 	}
-	return target.Fits(foreseen, o.skip)
+	return target.Fits(outlook.Forecast, o.skip)
 }

@@ -3,7 +3,6 @@ package preflight
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -27,7 +26,10 @@ func New(streams ui.Streams, steps []string) *cobra.Command {
 credential, roles, networks, flavor, image, volume types, availability zones, load
 balancers, quota, names, address ranges, clock and bundle. All findings are reported at
 once, each with its cause and fix; docs/operations/preflight.md lists the checks. Nothing is
-changed. The exit code is 3 if a finding is an error.`,
+changed. The exit code is 3 if a finding is an error.
+
+Below the findings is how much of each quota is needed and used, and how many more machines
+like those of the management cluster the quotas allow.`,
 		Example: `  slipway preflight
   slipway preflight -f slipway.yaml -o json
   slipway preflight --skip-check quota,bundle`,
@@ -91,23 +93,40 @@ func findingTable(result preflight.Result) ui.Table {
 	if len(result.Findings) == 0 {
 		table.Rows = append(table.Rows, []string{"", "", "", "no findings"})
 	}
-	table.Footer = quotaLines(result.Quota)
+	table.Footer = append(quotaLines(result.Capacity.Quotas), roomLines(result.Capacity.Room)...)
 	return table
 }
 
 // quotaLines shows how much of each quota is needed and how much is free.
-func quotaLines(quota []preflight.Need) []string {
-	lines := []string{"", "quota: needed of available"}
-	for _, need := range quota {
-		free := "unlimited"
-		if need.Limit >= 0 {
-			free = strconv.Itoa(max(0, need.Limit-need.Used))
+func quotaLines(quotas []preflight.Need) []string {
+	lines := []string{"", "quota: needed of available, used of all"}
+	for _, q := range quotas {
+		free, all := "unlimited", "unlimited"
+		if q.Limit >= 0 {
+			free, all = strconv.Itoa(max(0, q.Limit-q.Used)), strconv.Itoa(q.Limit)
 		}
-		line := fmt.Sprintf("  %-14s %-22s %6d of %s", need.Service, need.Resource, need.Need, free)
-		if need.Short > 0 {
-			line += fmt.Sprintf("  (%d missing)", need.Short)
+		line := fmt.Sprintf("  %-14s %-22s %6d of %-10s %8d of %s", q.Service, q.Resource, q.Need, free, q.Used, all)
+		if q.Short > 0 {
+			line += fmt.Sprintf("  (%d missing)", q.Short)
 		}
 		lines = append(lines, line)
 	}
-	return slices.Clip(lines)
+	return lines
+}
+
+// roomLines shows how many more machines fit beside what is needed.
+func roomLines(rooms []preflight.Room) []string {
+	if len(rooms) == 0 {
+		return nil
+	}
+	lines := []string{"", "room in the quotas for more machines, beside what is needed"}
+	for _, r := range rooms {
+		line := fmt.Sprintf("  %-22s %-22s ", r.Group, r.Flavor)
+		if r.Machines < 0 {
+			lines = append(lines, line+"no limit")
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s%d, then %s is used up", line, r.Machines, r.Bound))
+	}
+	return lines
 }

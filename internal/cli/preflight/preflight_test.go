@@ -82,7 +82,7 @@ func TestEverythingWrongIsToldBeforeAnythingIsMade(t *testing.T) {
 		t.Errorf("ended with %v", err)
 	}
 	for _, want := range []string{"there are 2: internet", "image absent", "availability zone mars", "quota cores of compute", "network prod-network", "there is no bundle here",
-		"volume types cannot be listed", "fix: ", "4 of 2  (2 missing)"} {
+		"volume types cannot be listed", "fix: ", "4 of 2 ", "0 of 2  (2 missing)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("printed\n%s\nwithout %q", text, want)
 		}

@@ -18,13 +18,13 @@ var errNoUser = errors.New("the login has no user")
 // WritePlan prints a plan as text: one line per resource, below it what differs.
 func WritePlan(w io.Writer, plan engine.Plan) {
 	for _, change := range plan.Changes {
-		fmt.Fprintf(w, "%s %-8s %-22s %s\n", sign(change.Operation), change.Operation, change.Name, kind(change.Type))
+		fmt.Fprintf(w, "%s %-8s %-22s %s\n", sign(change.Operation), change.Operation, change.Name, Kind(change.Type))
 		for _, p := range change.Properties {
 			reason := ""
 			if p.Replaces {
 				reason = "  (cannot be changed in place)"
 			}
-			fmt.Fprintf(w, "    %s: %s → %s%s\n", p.Path, value(p.Old), value(p.New), reason)
+			fmt.Fprintf(w, "    %s: %s → %s%s\n", p.Path, Value(p.Old), Value(p.New), reason)
 		}
 	}
 	fmt.Fprintln(w, Summary(plan))
@@ -56,10 +56,11 @@ func sign(o engine.Operation) string {
 	return "~"
 }
 
-// kind is a resource's type in readable form: "openstack SecurityGroup".
-func kind(of string) string { return strings.ReplaceAll(of, ":", " ") }
+// Kind is a resource's type in readable form: "openstack SecurityGroup".
+func Kind(of string) string { return strings.ReplaceAll(of, ":", " ") }
 
-func value(v any) string {
+// Value is an input in readable form: secrets are hidden, and long texts cut.
+func Value(v any) string {
 	if engine.IsSecret(v) {
 		return "[secret]"
 	}

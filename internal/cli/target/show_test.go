@@ -21,7 +21,7 @@ func TestAPlanHasOneLineForEachProperty(t *testing.T) {
 		"one line with its end": {"tls: true\n", "tls: true"},
 		"a secret":              {map[string]any{"4dabf18193072939515e22adb298388d": "1b47", "ciphertext": "x"}, "[secret]"},
 	} {
-		if got := value(test.value); got != test.want {
+		if got := Value(test.value); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}

@@ -22,13 +22,16 @@ type Sources struct {
 
 // World is what the sources answer.
 type World struct {
-	Environment console.Environment
-	Clusters    []console.Cluster
-	Describe    map[string]console.Description
-	Causes      console.Causes
-	Backups     console.Backups
-	Runs        []console.Run
-	Events      map[string][]event.Event
+	Environment  console.Environment
+	Clusters     []console.Cluster
+	Describe     map[string]console.Description
+	Causes       console.Causes
+	Backups      console.Backups
+	Plan         console.Plan
+	Capacity     console.Capacity
+	Certificates console.Certificates
+	Runs         []console.Run
+	Events       map[string][]event.Event
 	// Err is what all answer instead, if it is set; Delay is how long they take first.
 	Err   error
 	Delay time.Duration
@@ -93,6 +96,24 @@ func (s *Sources) Backups(ctx context.Context) (console.Backups, error) {
 	return w.Backups, err
 }
 
+// Plan implements console.Sources.
+func (s *Sources) Plan(ctx context.Context) (console.Plan, error) {
+	w, err := s.now(ctx)
+	return w.Plan, err
+}
+
+// Capacity implements console.Sources.
+func (s *Sources) Capacity(ctx context.Context) (console.Capacity, error) {
+	w, err := s.now(ctx)
+	return w.Capacity, err
+}
+
+// Certificates implements console.Sources.
+func (s *Sources) Certificates(ctx context.Context) (console.Certificates, error) {
+	w, err := s.now(ctx)
+	return w.Certificates, err
+}
+
 // Runs implements console.Sources.
 func (s *Sources) Runs(ctx context.Context) ([]console.Run, error) {
 	w, err := s.now(ctx)
@@ -123,7 +144,7 @@ func Begin() time.Time { return time.Now().Add(-4 * time.Minute).Truncate(time.S
 // Whole is an environment with some of everything: a run that is going on, one that failed,
 // clusters that are well and one with a cause.
 func Whole() World {
-	w := World{Environment: environment(), Clusters: Clusters(4), Describe: map[string]console.Description{}, Events: map[string][]event.Event{}, Backups: backups()}
+	w := World{Environment: environment(), Clusters: Clusters(4), Describe: map[string]console.Description{}, Events: map[string][]event.Event{}, Backups: backups(), Certificates: certificates(time.Now()), Plan: plan(), Capacity: capacity()}
 	w.Clusters[1].Ready, w.Clusters[1].Phase, w.Clusters[1].Workers = false, "Provisioned", "1/2"
 	w.Clusters[1].Cause, w.Clusters[1].Reason = "No valid host was found. There are not enough hosts available.", "no-valid-host"
 	ill := w.Clusters[1]

@@ -50,6 +50,32 @@ func backups() console.Backups {
 	}
 }
 
+func certificates(now time.Time) console.Certificates {
+	at := func(days int) time.Time { return now.AddDate(0, 0, days) }
+	return console.Certificates{Soon: 21, Unseen: []console.Unseen{{What: "API server of magnum-00000002/k8s-2", Why: "no answer within 10s"}}, List: []console.Certificate{
+		{Cluster: "prod", Use: "control plane machine", Where: "Machine prod-control-plane-x7", Ends: at(-2), Left: "ended 2d ago", RenewedBy: "nobody", Health: console.Broken},
+		{Cluster: "magnum-00000001/k8s-1", Use: "serving", Where: "Secret k8s-1-hook", Ends: at(20), Left: "20d", RenewedBy: "cert-manager", Health: console.Changing},
+		{Cluster: "seed", Use: "k3s", Where: "26 files, the first: client-admin.crt", Ends: at(300), Left: "300d", RenewedBy: "k3s when it starts, from 2027-05-24", Health: console.Well},
+		{Cluster: "prod", Use: "authority", Where: "Secret prod-ca (cluster)", Ends: at(3600), Left: "9y", RenewedBy: "nobody", Health: console.Well},
+	}}
+}
+
+func plan() console.Plan {
+	return console.Plan{Summary: "2 to update, 1 to replace, 41 unchanged", Foreseen: true, Takes: "about 9m: an estimate of 2m15s for each machine, because no former run in the log replaced any",
+		Meanwhile: []string{"2 instances (4 left)", "8192 MiB of memory (6000 left)"}, Others: []string{"on the seed: capo v0.13.0 → v0.14.2"}, Unknown: []string{"which workload clusters there are: no answer within 30s"},
+		Changes: []console.Change{{Operation: "update", Name: "management-cluster", Kind: "kubernetes Cluster", Properties: []console.Property{{Path: "values", Old: "kubernetesVersion: 1.33.5", New: "kubernetesVersion: 1.34.4"}}},
+			{Operation: "replace", Name: "node-image", Kind: "openstack Image", Properties: []console.Property{{Path: "sha256", Old: "5f2f", New: "a1b2", Replaces: true}}}, {Operation: "delete", Name: "magnum", Kind: "kubernetes Magnum"}},
+		Replaced: []console.Replacement{{Name: "management cluster prod", Machines: 5, Replaced: 4, AtMost: true, Why: "Kubernetes v1.33.5 → v1.34.4", Versions: []string{"Kubernetes v1.33.5 → v1.34.4"}},
+			{Name: "control-plane", Level: 1, Machines: 3, Replaced: 3, Why: "Kubernetes v1.33.5 → v1.34.4"}, {Name: "4 workload clusters", Machines: 32, Why: "they keep their chart"}},
+		Obstacles: []console.Obstacle{{Why: "quota of MiB of memory: replacing machines one after the other needs 8192 more, but only 6000 are free", Fix: "delete what you do not need"}}}
+}
+
+func capacity() console.Capacity {
+	return console.Capacity{Room: []console.Room{{Group: "control-plane", Flavor: "m1.large", Machines: 0, Bound: "cores"}, {Group: "md-0", Flavor: "m1.medium", Machines: 3, Bound: "ram"}, {Group: "big", Flavor: "m1.xlarge", Machines: -1}},
+		Quotas: []console.Quota{{Service: "compute", Resource: "cores", Used: 18, Limit: 20, Needed: 4, Short: 2}, {Service: "compute", Resource: "instances", Used: 9, Limit: 10, Left: 1}, {Service: "network", Resource: "ports", Used: 73, Limit: -1, Left: -1}},
+		Checks: []console.Check{{Level: "error", ID: "quota", Object: "quota cores of compute", Cause: "it needs 4, but only 2 of 20 are free", Fix: "ask the cloud's operator for 2 more"}, {Level: "info", ID: "flavor", Object: "flavor m1.large", Cause: "kept: the seed has this flavor"}}}
+}
+
 // steps makes the events of steps that run one after the other: name, seconds, what it waits
 // for; the last one is left open unless it has ended.
 func steps(begin time.Time, list [][3]any, open bool) (events []event.Event) {

@@ -31,6 +31,7 @@ func functions() template.FuncMap {
 		"took":  Took, "size": Size, "health": health, "word": word,
 		"badge": func(h Health, word string) badge { return badge{h, word} },
 		"level": func(n int) int { return min(n, 4) },
+		"more":  func(n, most int) int { return max(0, n-most) },
 	}
 }
 
@@ -152,13 +153,21 @@ type Trouble struct {
 	Calm bool
 }
 
+// mostTroubles is how many causes of one reading have a banner each: a bundle without anything
+// has dozens.
+const mostTroubles = 4
+
 // Troubles are what a reading of something says about itself.
 func Troubles[T any](what string, r Reading[T]) []Trouble {
 	if r.Err == nil {
 		return nil
 	}
 	var list []Trouble
-	for _, one := range fault.All(r.Err) {
+	all := fault.All(r.Err)
+	for i, one := range all {
+		if i == mostTroubles && len(all) > mostTroubles+1 {
+			return append(list, Trouble{What: what, Why: fmt.Sprintf("There are %d more causes.", len(all)-i), Of: r.At})
+		}
 		list = append(list, Trouble{what, one.Error(), fault.Remedy(one), r.At, errors.As(one, new(NotYet))})
 	}
 	return list

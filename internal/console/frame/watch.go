@@ -14,6 +14,8 @@ type Reading[T any] struct {
 	At time.Time
 	// Err is why a later reading failed.
 	Err error
+	// Again is set while it is read once more.
+	Again bool
 }
 
 // Known reports whether there is a value.
@@ -38,6 +40,12 @@ func NewWatch[T any](ctx context.Context, every time.Duration, read func(context
 	return &Watch[T]{ctx: ctx, read: read, every: every, limit: longest}
 }
 
+// Within sets how long one reading may take, and returns the Watch.
+func (w *Watch[T]) Within(limit time.Duration) *Watch[T] {
+	w.limit = limit
+	return w
+}
+
 const (
 	// longest is how long one reading may take.
 	longest = 90 * time.Second
@@ -53,6 +61,7 @@ func (w *Watch[T]) Look(ctx context.Context) Reading[T] {
 		go w.again(w.reading)
 	}
 	last, reading := w.last, w.reading
+	last.Again = reading != nil
 	w.mu.Unlock()
 	if reading == nil || last.Known() || last.Err != nil {
 		return last
@@ -64,9 +73,16 @@ func (w *Watch[T]) Look(ctx context.Context) Reading[T] {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+	return w.Last()
+}
+
+// Last returns what is known, and has nothing read.
+func (w *Watch[T]) Last() Reading[T] {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.last
+	last := w.last
+	last.Again = w.reading != nil
+	return last
 }
 
 // again reads once. A panic in a source must not end the console.
