@@ -66,8 +66,8 @@ func (c Change) Health() Health {
 	switch c.Operation {
 	case "delete":
 		return Broken
-	case "create":
-		return Well
+	case "create": // it is not there yet
+		return Unknown
 	}
 	return Changing
 }

@@ -79,7 +79,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		backups:      frame.NewWatch(ctx, everyBackup, o.Sources.Backups),
 		plans:        frame.NewWatch(ctx, whenAsked, o.Sources.Plan).Within(longestPlan),
 		capacity:     frame.NewWatch(ctx, everyQuota, o.Sources.Capacity),
-		certificates: frame.NewWatch(ctx, everyCertificate, o.Sources.Certificates),
+		certificates: frame.NewWatch(ctx, everyCertificate, o.Sources.Certificates).RetryAfter(everyEnvironment),
 		runs:         frame.NewWatch(ctx, everyRun, o.Sources.Runs),
 	}
 	s.cluster = frame.NewFamily(mostDescribed, func(key string) *frame.Watch[Description] {

@@ -28,6 +28,8 @@ type Watch[T any] struct {
 	read func(context.Context) (T, error)
 	// every is how old a reading may be, limit how long one may take.
 	every, limit time.Duration
+	// retry is how long after a failure it is read again; 0 is every.
+	retry time.Duration
 
 	mu      sync.Mutex
 	last    Reading[T]
@@ -46,6 +48,12 @@ func (w *Watch[T]) Within(limit time.Duration) *Watch[T] {
 	return w
 }
 
+// RetryAfter sets how long after a failure it is read again, and returns the Watch.
+func (w *Watch[T]) RetryAfter(retry time.Duration) *Watch[T] {
+	w.retry = retry
+	return w
+}
+
 const (
 	// longest is how long one reading may take.
 	longest = 90 * time.Second
@@ -56,7 +64,11 @@ const (
 // Look returns what is known, and has it read again if it is old.
 func (w *Watch[T]) Look(ctx context.Context) Reading[T] {
 	w.mu.Lock()
-	if w.reading == nil && time.Since(w.tried) >= w.every {
+	every := w.every
+	if w.last.Err != nil && w.retry > 0 {
+		every = w.retry
+	}
+	if w.reading == nil && time.Since(w.tried) >= every {
 		w.reading = make(chan struct{})
 		go w.again(w.reading)
 	}
