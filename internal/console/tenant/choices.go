@@ -20,6 +20,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/fault"
 )
 
 // choices are what a form can offer. What the cloud does not tell is typed instead.
@@ -112,7 +113,7 @@ func (q *request) elsewhere(what string, err error) error {
 		return nil
 	}
 	p := explain(err)
-	return &refusal{problem{p.Status, what + ": " + p.Detail, p.Fix}, err}
+	return fault.New(what, &refusal{p, err}, p.Fix)
 }
 
 func (q *request) templates() ([]clustertemplates.ClusterTemplate, error) {
