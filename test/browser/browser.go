@@ -125,11 +125,11 @@ func (b *Tab) Text(t testing.TB, expression string) string {
 	return Ask[string](t, b, expression)
 }
 
-// Await waits until an expression is true.
+// Await waits until an expression is true of a page that has begun to come.
 func (b *Tab) Await(t testing.TB, what, expression string) {
 	t.Helper()
 	for end := time.Now().Add(b.Patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if Ask[bool](t, b, expression) {
+		if Ask[bool](t, b, "document.body !== null && ("+expression+")") {
 			return
 		}
 	}
