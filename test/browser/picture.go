@@ -15,12 +15,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// How two pictures may differ and still be the same: versions of Chromium and FreeType draw
-// the edges of letters a little differently. A pixel is off if one of its colours differs by
-// more than mostOff of 255, and mostPixels is the share of the pixels that may be off.
+// How two pictures may differ and still be the same. A pixel is off if one of its colours
+// differs by more than mostOff of 255, as edges of letters may; mostPixels is the share of the
+// pixels that may be off. The same Chromium gives 0.00004 at most. A badge that is missing gives
+// 0.0006 or more, what has moved by a pixel ten times as much.
 const (
 	mostOff    = 64
-	mostPixels = 0.005
+	mostPixels = 0.0005
 )
 
 // renew is the value of SLIPWAY_SHOTS that renews committed pictures.
@@ -41,7 +42,7 @@ const still = `(() => {
 	})).observe(document, {subtree: true, childList: true, characterData: true});
 })()`
 
-// Still are pages without what differs from one time to the next, from the next page on.
+// Still takes from the pages that follow what differs from one time to the next.
 func (b *Tab) Still(t testing.TB) {
 	t.Helper()
 	b.Do(t, Command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: still}))
