@@ -84,15 +84,18 @@ func (b *Tab) Picture(t testing.TB, file string) {
 		t.Fatalf("%s: %v", file, err)
 	}
 	off, err := differ(before, now)
+	if err != nil {
+		t.Errorf("%s: %v", file, err)
+	}
 	t.Logf("%s: %.3f %% of the pixels are off", filepath.Base(file), 100*off)
-	if err == nil && off <= mostPixels {
+	if off <= mostPixels {
 		return
 	}
 	kept := filepath.Join(os.TempDir(), "now-"+filepath.Base(file))
 	if wrong := os.WriteFile(kept, shot, 0o600); wrong != nil {
 		t.Error(wrong)
 	}
-	t.Errorf("%s is not what the page looks like: %.2f %% of the pixels are off (%v). It looks like %s; SLIPWAY_SHOTS=%s renews the picture", file, 100*off, err, kept, renew)
+	t.Errorf("%s is not what the page looks like: %.2f %% of the pixels are off. It looks like %s; SLIPWAY_SHOTS=%s renews the picture", file, 100*off, kept, renew)
 }
 
 // differ is the share of pixels that are off.
