@@ -45,7 +45,7 @@ func Program(t testing.TB) string {
 func Launch(t testing.TB, program string, more ...chromedp.ExecAllocatorOption) *Tab {
 	t.Helper()
 	b := &Tab{Patience: 30 * time.Second}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Flag("font-render-hinting", "none"),
 		chromedp.UserDataDir(t.TempDir()), chromedp.Env("TMPDIR="+temporary(t)))
 	options = append(options, more...)
 	browser, end := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
@@ -125,11 +125,11 @@ func (b *Tab) Text(t testing.TB, expression string) string {
 	return Ask[string](t, b, expression)
 }
 
-// Await waits until an expression is true.
+// Await waits until an expression is true of a page that has begun to come.
 func (b *Tab) Await(t testing.TB, what, expression string) {
 	t.Helper()
 	for end := time.Now().Add(b.Patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if Ask[bool](t, b, expression) {
+		if Ask[bool](t, b, "document.body !== null && ("+expression+")") {
 			return
 		}
 	}
@@ -181,7 +181,7 @@ func (b *Tab) Quiet(t testing.TB, base string) {
 func (b *Tab) Shot(t testing.TB, name string) {
 	t.Helper()
 	folder := os.Getenv("SLIPWAY_SHOTS")
-	if folder == "" {
+	if folder == "" || folder == renew {
 		return
 	}
 	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/console/consoletest"
 	"github.com/slipway-sh/slipway/internal/console/tenant"
 	"github.com/slipway-sh/slipway/test/browser"
@@ -61,12 +62,31 @@ func (b *tab) goTo(t *testing.T, path string) {
 // that follows.
 func (b *tab) send(t *testing.T, form string, fields ...string) {
 	t.Helper()
-	browser.Ask[bool](t, b.Tab, `window.former = true`)
 	for i := 0; i+1 < len(fields); i += 2 {
-		browser.Ask[bool](t, b.Tab, fmt.Sprintf(`(() => { const f = document.querySelector(%q); f.focus(); f.value = %q; return document.activeElement === f })()`, form+" [name="+fields[i]+"]", fields[i+1]))
+		b.typeIn(t, form+" [name="+fields[i]+"]", fields[i+1])
 	}
-	browser.Ask[bool](t, b.Tab, fmt.Sprintf(`document.querySelector(%q).click() === undefined`, form+" button"))
-	b.Await(t, "the page that follows "+form, `window.former === undefined && document.readyState === "complete"`)
+	b.submit(t, form+" button")
+}
+
+// fillIn types into the form of a change.
+func (b *tab) fillIn(t *testing.T, fields ...string) {
+	t.Helper()
+	for i := 0; i+1 < len(fields); i += 2 {
+		b.typeIn(t, "form.change [name="+fields[i]+"]", fields[i+1])
+	}
+}
+
+func (b *tab) typeIn(t *testing.T, field, value string) {
+	t.Helper()
+	browser.Ask[bool](t, b.Tab, fmt.Sprintf(`(() => { const f = document.querySelector(%q); f.focus(); f.value = %q; return document.activeElement === f })()`, field, value))
+}
+
+// submit presses a button, and waits for the page that follows.
+func (b *tab) submit(t *testing.T, button string) {
+	t.Helper()
+	browser.Ask[bool](t, b.Tab, `window.former = true`)
+	browser.Ask[bool](t, b.Tab, fmt.Sprintf(`document.querySelector(%q).click() === undefined`, button))
+	b.Await(t, "the page that follows "+button, `window.former === undefined && document.readyState === "complete"`)
 }
 
 // signIn signs a user in.
@@ -85,7 +105,7 @@ func (b *tab) forgive(statuses ...string) {
 }
 
 // TestATenantInABrowser signs in, creates a cluster until it is listed and ready, resizes it,
-// downloads a kubeconfig and deletes it.
+// upgrades it, sees why a machine is missing, downloads a kubeconfig and deletes it.
 func TestATenantInABrowser(t *testing.T) {
 	b, w := tenants(t)
 	template := w.Template("k8s", "ubuntu-1.34")
@@ -109,6 +129,19 @@ func TestATenantInABrowser(t *testing.T) {
 		t.Errorf("%d workers", n)
 	}
 	w.Settle(id)
+	newer := w.Template("k8s-next", "ubuntu-1.35")
+	b.goTo(t, "/clusters/"+id+"/upgrade")
+	b.send(t, "form.change", "cluster_template", newer)
+	b.Await(t, "the upgrade", `location.pathname.endsWith("/`+id+`") && document.body.innerText.includes("update in progress")`)
+	if used := w.View(id).Cluster.Spec.Template.UUID; used != newer {
+		t.Errorf("the template is %s", used)
+	}
+	browser.Ask[bool](t, b.Tab, `window.same = true`)
+	const cause = "server shop-prod-w2: No valid host was found"
+	w.Settle(id, func(c *v1alpha1.Cluster) { c.Status.Phase, c.Status.StatusReason = v1alpha1.UpdateFailed, cause })
+	b.Await(t, "the cause, without loading again", `document.querySelector("#live").innerText.includes("Causes") && document.querySelector(".said").innerText === "`+cause+`" && window.same === true`)
+	w.Settle(id, func(c *v1alpha1.Cluster) { c.Status.StatusReason = "" })
+	b.Await(t, "the newer Kubernetes", `document.body.innerText.includes("update complete") && document.body.innerText.includes("v1.35.1") && !document.body.innerText.includes("Causes")`)
 	w.Authority(id)
 	folder := t.TempDir()
 	b.Download(t, folder)
@@ -131,15 +164,12 @@ func TestATenantInABrowser(t *testing.T) {
 func TestSigningInAtAProvider(t *testing.T) {
 	b, _ := federated(t)
 	b.goTo(t, "/clusters/new")
-	axe, err := os.ReadFile(os.Getenv("SLIPWAY_AXE"))
-	if err != nil {
-		t.Fatalf("SLIPWAY_AXE names no axe.min.js: %v", err)
-	}
-	b.accessible(t, string(axe), "ways to sign in")
+	axe := axeCore(t)
+	b.accessible(t, axe, "ways to sign in")
 	b.Shot(t, "tenant-providers")
 	browser.Ask[bool](t, b.Tab, `document.querySelector('form[action="/enter/depart"] button').click() === undefined`)
 	b.Await(t, "the choice of a project", `document.querySelector("#chosen") !== null`)
-	b.accessible(t, string(axe), "choice of a project")
+	b.accessible(t, axe, "choice of a project")
 	b.send(t, `form[action="/enter"]`, "project", "shop")
 	b.Await(t, "the form that was wanted", `location.pathname === "/clusters/new"`)
 	b.goTo(t, "/clusters")
@@ -151,10 +181,7 @@ func TestSigningInAtAProvider(t *testing.T) {
 func TestMistakesWhileTyping(t *testing.T) {
 	b, w := tenants(t)
 	template := w.Template("k8s", "ubuntu-1.34")
-	axe, err := os.ReadFile(os.Getenv("SLIPWAY_AXE"))
-	if err != nil {
-		t.Fatalf("SLIPWAY_AXE names no axe.min.js: %v", err)
-	}
+	axe := axeCore(t)
 	b.signIn(t)
 	b.goTo(t, "/clusters/new")
 	browser.Ask[bool](t, b.Tab, `window.same = true`)
@@ -166,7 +193,7 @@ func TestMistakesWhileTyping(t *testing.T) {
 	if browser.Ask[bool](t, b.Tab, `document.querySelector("#e-cluster_template_id").checkVisibility()`) {
 		t.Error("a field that nobody has touched is wrong")
 	}
-	b.accessible(t, string(axe), "a mistake while typing")
+	b.accessible(t, axe, "a mistake while typing")
 	b.Shot(t, "tenant-typing")
 	enter("name", "shop-prod")
 	b.Await(t, "its end", `!document.querySelector("#e-name").checkVisibility() && !document.querySelector("#f-name").hasAttribute("aria-invalid")`)
@@ -174,7 +201,7 @@ func TestMistakesWhileTyping(t *testing.T) {
 	b.Await(t, "what it takes", `document.querySelector("#cost").innerText.includes("This takes 2 machines")`)
 	enter("node_count", "100000")
 	b.Await(t, "the quota", `document.querySelector("#e-node_count").innerText.includes("no room") && document.querySelector("#cost").classList.contains("over")`)
-	b.accessible(t, string(axe), "no room")
+	b.accessible(t, axe, "no room")
 	b.wide(t, "no room")
 	enter("node_count", "1")
 	b.Await(t, "room", `!document.querySelector("#cost").classList.contains("over") && window.same === true`)
@@ -188,16 +215,13 @@ func TestMistakesWhileTyping(t *testing.T) {
 // window.
 func TestTenantsPagesAreForEverybody(t *testing.T) {
 	b, w := tenants(t)
-	axe, err := os.ReadFile(os.Getenv("SLIPWAY_AXE"))
-	if err != nil {
-		t.Fatalf("SLIPWAY_AXE names no axe.min.js: %v", err)
-	}
+	axe := axeCore(t)
 	id := w.Cluster("shop-prod", w.Template("k8s", "ubuntu-1.34"))
-	screens := []screen{{"light", 1280, 900, "light"}, {"dark", 1280, 900, "dark"}, {"phone", 320, 700, "light"}}
-	for _, s := range screens {
+	all := screens()
+	for _, s := range all {
 		b.Do(t, s.set())
 		b.goTo(t, "/enter")
-		b.accessible(t, string(axe), s.name+" enter")
+		b.accessible(t, s.axe(axe), s.name+" enter")
 		b.wide(t, s.name+" enter")
 		b.Shot(t, "tenant-enter-"+s.name)
 	}
@@ -207,17 +231,18 @@ func TestTenantsPagesAreForEverybody(t *testing.T) {
 	at := "/clusters/" + id
 	pages := map[string]string{"clusters": "/clusters", "cluster": at, "new": "/clusters/new", "upgrade": at + "/upgrade", "rotate": at + "/rotate", "delete": at + "/delete", "group": at + "/groups/new",
 		"resize": at + "/groups/" + w.View(id).Default(false).UUID() + "/resize", "nowhere": "/nowhere"}
-	for _, s := range screens {
+	for _, s := range all {
 		b.Do(t, s.set())
 		for name, path := range pages {
 			b.goTo(t, path)
-			b.accessible(t, string(axe), s.name+" "+path)
+			b.accessible(t, s.axe(axe), s.name+" "+path)
 			b.wide(t, s.name+" "+path)
 			b.Shot(t, "tenant-"+name+"-"+s.name)
 		}
 		b.goTo(t, "/clusters/new")
 		b.send(t, "form.change", "name", "9x", "node_count", "many")
-		b.accessible(t, string(axe), s.name+" mistakes")
+		b.accessible(t, s.axe(axe), s.name+" mistakes")
+		b.wide(t, s.name+" mistakes")
 		b.Shot(t, "tenant-mistakes-"+s.name)
 	}
 	time.Sleep(time.Second) // what the browser says late

@@ -50,6 +50,8 @@ type World struct {
 	Magnum, Console string
 	// Away has the Magnum API break connections.
 	Away atomic.Bool
+	// Slow is how many nanoseconds the Magnum API takes before it answers.
+	Slow atomic.Int64
 	// Later is added to the console's clock.
 	Later atomic.Int64
 	// Front is the server of the console.
@@ -77,6 +79,10 @@ func Start(t testing.TB, options ...func(*tenant.Options)) *World {
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if w.Away.Load() {
 			panic(http.ErrAbortHandler)
+		}
+		select {
+		case <-time.After(time.Duration(w.Slow.Load())):
+		case <-r.Context().Done():
 		}
 		magnum.ServeHTTP(rw, r)
 	}))

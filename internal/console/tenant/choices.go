@@ -16,9 +16,11 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/limits"
 	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clustertemplates"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/external"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/fault"
 )
 
 // choices are what a form can offer. What the cloud does not tell is typed instead.
@@ -111,7 +113,7 @@ func (q *request) elsewhere(what string, err error) error {
 		return nil
 	}
 	p := explain(err)
-	return &refusal{problem{p.Status, what + ": " + p.Detail, p.Fix}, err}
+	return fault.New(what, &refusal{p, err}, p.Fix)
 }
 
 func (q *request) templates() ([]clustertemplates.ClusterTemplate, error) {
@@ -209,20 +211,47 @@ func (q *request) keypairs() (list []option, owned []string, err error) {
 	return list, owned, err
 }
 
-// networks are the project's own to choose from, and all that it can use.
+// network is one of Neutron's.
+type network struct {
+	networks.Network
+	external.NetworkExternalExt
+}
+
+// networks are all that the project can use, and those of them that machines can be in: the
+// project's own first, then those that others share.
 func (q *request) networks() (list []option, reachable []string, err error) {
-	all, err := listed(q, "Neutron", openstack.NewNetworkV2, func(ctx context.Context, c *gophercloud.ServiceClient) ([]networks.Network, error) {
+	all, err := listed(q, "Neutron", openstack.NewNetworkV2, func(ctx context.Context, c *gophercloud.ServiceClient) ([]network, error) {
 		pages, err := networks.List(c, nil).AllPages(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return networks.ExtractNetworks(pages)
+		var all []network
+		return all, networks.ExtractNetworksInto(pages, &all)
 	})
+	others := func(n network) int {
+		if n.ProjectID == q.projectID {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(all, func(a, b network) int { return cmp.Or(others(a)-others(b), strings.Compare(a.Name, b.Name)) })
+	of := map[string]int{}
+	for _, n := range all {
+		of[n.Name]++
+	}
 	for _, n := range all {
 		reachable = append(reachable, n.ID, n.Name)
-		if n.ProjectID == q.projectID {
-			list = append(list, option{n.ID, cmp.Or(n.Name, n.ID)})
+		if n.External {
+			continue
 		}
+		text := cmp.Or(n.Name, n.ID)
+		if n.Name != "" && of[n.Name] > 1 {
+			text += " · " + n.ID
+		}
+		if others(n) > 0 {
+			text += " · of another project"
+		}
+		list = append(list, option{n.ID, text})
 	}
 	return list, reachable, err
 }

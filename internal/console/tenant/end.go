@@ -2,6 +2,12 @@ package tenant
 
 import (
 	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clusters"
@@ -17,7 +23,7 @@ func rotateForm(q *request) *form {
 	return &form{Title: "Rotate secrets of " + q.name(), Button: "Rotate", LossTitle: "What happens", Loss: []string{
 		"The cluster's credential: the cluster gets a new application credential of yours, with the rights that you have. The former one is revoked when the new one is in use. No machine is replaced.",
 		"The certificate authority: a Magnum API that can do it replaces all machines, and kubeconfigs of before do not work any more. Slipway's says that it cannot, and changes nothing.",
-	}, Fields: []field{{Name: "what", Label: "What to rotate", Kind: "select", Required: true, Options: []option{
+	}, Fields: []field{{Name: "seen", Kind: "hidden", Value: q.state()}, {Name: "what", Label: "What to rotate", Kind: "select", Required: true, Options: []option{
 		{"", "Choose one"}, {rotateCredential, "The cluster's credential at the cloud"}, {rotateCA, "The certificate authority of Kubernetes"}}}}}
 }
 
@@ -27,7 +33,17 @@ func checkRotate(_ *request, f *form) {
 	}
 }
 
+// state tells one state of the cluster from the next: each change moves the time or the status.
+func (q *request) state() string {
+	return q.now.Status + " " + q.now.UpdatedAt.UTC().Format(time.RFC3339)
+}
+
+// rotate rotates in the state that was seen: two who rotate want one new credential.
 func rotate(q *request, f *form) (string, error) {
+	if now := q.state(); q.now.UUID != "" && f.value("seen") != now {
+		f.get("seen").Value = now
+		return "", elsewhere(fmt.Sprintf("This cluster has changed since you opened this page, or somebody else has rotated: it is in the state %q now. Look at it, and send the form again if you still want to rotate.", word(q.now.Status, "")))
+	}
 	c, err := q.api()
 	if err != nil {
 		return "", err
@@ -57,7 +73,36 @@ func deleteForm(q *request) *form {
 	}
 	name := q.name()
 	return &form{Title: "Delete " + name, Button: "Delete the cluster", Danger: true, LossTitle: "What will be lost", Loss: loss,
-		Fields: []field{{Name: "confirm", Label: "Type the name of the cluster to delete it", Kind: "text", Required: true, Hint: "The name is " + name + "."}}}
+		Fields: []field{{Name: "confirm", Label: "Type the name of the cluster to delete it", Kind: "text", Required: true, Hint: "The name is " + name + "."}, {Name: "seen", Kind: "hidden", Value: d.sizes().Encode()}}}
+}
+
+// sizes are the machines of each node group.
+func (d description) sizes() url.Values {
+	sizes := url.Values{}
+	for _, g := range d.Groups {
+		sizes.Set(g.Name, strconv.Itoa(g.NodeCount))
+	}
+	return sizes
+}
+
+// since is what is different from the sizes that a form has shown; empty if nothing is.
+func (d description) since(seen string) (changed []string) {
+	before, _ := url.ParseQuery(seen) // what is no list of sizes has none
+	now := d.sizes()
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		switch {
+		case !before.Has(name):
+			changed = append(changed, "the node group "+name+" is new")
+		case before.Get(name) != now.Get(name):
+			changed = append(changed, fmt.Sprintf("%s has the size %s, and had %s", name, now.Get(name), before.Get(name)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if !now.Has(name) {
+			changed = append(changed, "the node group "+name+" is gone")
+		}
+	}
+	return changed
 }
 
 func checkDelete(q *request, f *form) {
@@ -66,7 +111,12 @@ func checkDelete(q *request, f *form) {
 	}
 }
 
-func remove(q *request, _ *form) (string, error) {
+// remove deletes the cluster that was seen: what will be lost is what the form has said.
+func remove(q *request, f *form) (string, error) {
+	if changed := q.now.since(f.value("seen")); q.now.UUID != "" && len(changed) > 0 {
+		f.get("seen").Value = q.now.sizes().Encode()
+		return "", elsewhere("Somebody else has changed this cluster since you opened this page: " + strings.Join(changed, "; ") + ". Look at what will be lost now, and send the form again if you still want to delete it.")
+	}
 	c, err := q.api()
 	if err != nil {
 		return "", err

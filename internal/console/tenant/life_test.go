@@ -11,7 +11,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/test/tenanttest"
 )
 
@@ -175,32 +174,4 @@ func TestKubeconfig(t *testing.T) {
 	if response.StatusCode == http.StatusOK {
 		t.Error("a link signs a certificate")
 	}
-}
-
-// TestTwoBrowsers change one cluster: the second is told what the first has done.
-func TestTwoBrowsers(t *testing.T) {
-	t.Parallel()
-	w := tenanttest.Start(t)
-	template := w.Template("k8s", "ubuntu-1.34")
-	id := w.Cluster("shop-prod", template)
-	one, two := open(t, w).enter(tenanttest.Member, "shop"), open(t, w).enter(tenanttest.Member, "shop")
-	path := "/clusters/" + id + "/groups/" + w.View(id).Default(false).UUID() + "/resize"
-	first, second := one.get(path).want(200), two.get(path).want(200)
-	one.send(first, path, "node_count", "5").want(200)
-	w.Settle(id)
-	conflict := two.send(second, path, "node_count", "3").want(409, "it has 5 machines now")
-	if form := conflict.form(path); form.Get("node_count") != "3" || w.View(id).Default(false).Spec.NodeCount != 5 {
-		t.Errorf("typed %v, the group has %d", form, w.View(id).Default(false).Spec.NodeCount)
-	}
-	two.send(conflict, path, "node_count", "3").want(200) // who has seen it may insist
-	w.Settle(id)
-	// What only the API knows: the cluster is at something else.
-	w.Settle(id, func(c *v1alpha1.Cluster) { c.Status.Phase = v1alpha1.CreateInProgress })
-	one.fill(path, "node_count", "4").want(409, "CREATE_IN_PROGRESS")
-	w.Settle(id, func(c *v1alpha1.Cluster) { c.Status.Phase = v1alpha1.UpdateComplete })
-	newer := w.Template("k8s-next", "ubuntu-1.35")
-	upgrade := "/clusters/" + id + "/upgrade"
-	first, second = one.get(upgrade), two.get(upgrade)
-	one.send(first, upgrade, "cluster_template", newer).want(200)
-	two.send(second, upgrade, "cluster_template", newer).want(409, "Somebody else has changed the template")
 }
