@@ -51,14 +51,12 @@ apiVersion: apps/v1
 kind: DaemonSet
 metadata:
   name: keystone-auth
-  labels: &labels
-    app.kubernetes.io/name: keystone-auth
 spec:
   selector:
-    matchLabels: *labels
+    matchLabels: {app.kubernetes.io/name: keystone-auth}
   template:
     metadata:
-      labels: *labels
+      labels: {app.kubernetes.io/name: keystone-auth}
     spec:
       priorityClassName: system-node-critical
       hostNetwork: true
@@ -81,11 +79,13 @@ spec:
             {{ `{%- if "cacert" in cloud_identity.data %}` }}
             - --keystone-ca-file=/etc/keystone/cacert
             {{ `{%- endif %}` }}
-          readinessProbe: &probe
+          readinessProbe:
             httpGet: {host: 127.0.0.1, port: 8443, scheme: HTTPS, path: /healthz}
             periodSeconds: 5
             timeoutSeconds: 10
-          livenessProbe: *probe
+          livenessProbe:
+            httpGet: {host: 127.0.0.1, port: 8443, scheme: HTTPS, path: /healthz}
+            timeoutSeconds: 10
           resources:
             requests: {cpu: 10m, memory: 32Mi}
             limits: {memory: 256Mi}
