@@ -293,25 +293,6 @@ controlPlane:
 	}
 }
 
-func TestKeystoneAuth(t *testing.T) {
-	t.Parallel()
-	all := render(t, `{authWebhook: k8s-keystone-auth, addons: {openstack: {k8sKeystoneAuth: {enabled: true}}}}`)
-	got := apiServerArguments(t, all.kubeadm(t))
-	for _, argument := range []string{"authentication-token-webhook-config-file=/etc/kubernetes/webhook/keystone.yaml", "authorization-mode=Node,RBAC,Webhook"} {
-		if !slices.Contains(got, argument) {
-			t.Errorf("no %s in %q", argument, got)
-		}
-	}
-	var kubeconfig any
-	content, _ := at(file(t, all.kubeadm(t), "/etc/kubernetes/webhook/keystone.yaml"), "content").(string)
-	if err := yaml.Unmarshal([]byte(content), &kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	want(t, kubeconfig, `https://127.0.0.1:8443/webhook`, "clusters", 0, "cluster", "server")
-	all.get(t, "HelmRelease k8s-keystone-auth")
-	refuse(t, `authWebhook: other`, "authWebhook")
-}
-
 // TestAzimuthWebhook writes the structured configuration of authorization.
 func TestAzimuthWebhook(t *testing.T) {
 	t.Parallel()

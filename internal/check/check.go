@@ -39,6 +39,7 @@ const (
 	StepService  = "service"
 	StepEgress   = "egress"
 	StepVolume   = "volume"
+	StepSnapshot = "snapshot"
 	StepBalancer = "load-balancer"
 	StepSuite    = "suite"
 	StepTests    = "tests"
@@ -49,7 +50,7 @@ const (
 func Steps(name string) []string {
 	return map[string][]string{
 		"quick":     {StepNodes, StepPods, StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepVolume, StepBalancer},
-		"storage":   {StepNodes, StepVolume},
+		"storage":   {StepNodes, StepVolume, StepSnapshot},
 		"network":   {StepNodes, StepPods, StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepBalancer},
 		Conformance: {StepNodes, StepSuite, StepTests},
 	}[name]
@@ -114,6 +115,8 @@ type run struct {
 	mu    sync.Mutex
 	pods  []pod // of the DaemonSet, when they are ready
 	tests *Tests
+	// written is what the volume has, once it was read back.
+	written string
 }
 
 // Run makes a check. The error is about the check itself; what the cluster lacks is in the
@@ -129,7 +132,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	result := Result{Check: o.Name, Cluster: o.Cluster, Begun: time.Now().UTC(), Steps: []Step{}}
 	steps := Steps(o.Name)
 	for _, name := range o.Skip {
-		if !slices.Contains(Steps("quick"), name) {
+		if name != StepSnapshot && !slices.Contains(Steps("quick"), name) {
 			return result, fmt.Errorf("there is no step %s", name)
 		}
 	}
@@ -154,7 +157,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 // rest. The results are in the order of the names.
 func (r *run) steps(ctx context.Context, names []string) []Step {
 	do := map[string]func(context.Context) (string, error){StepNodes: r.nodes, StepPods: r.startPods, StepNames: r.names, StepPodToPod: r.podToPod, StepPackets: r.packets, StepService: r.service,
-		StepEgress: r.egress, StepVolume: r.volume, StepBalancer: r.balancer, StepSuite: r.startSuite, StepTests: r.waitForSuite}
+		StepEgress: r.egress, StepVolume: r.volume, StepSnapshot: r.snapshot, StepBalancer: r.balancer, StepSuite: r.startSuite, StepTests: r.waitForSuite}
 	results := map[string]Step{}
 	var mu sync.Mutex
 	one := func(name string) {
@@ -174,7 +177,12 @@ func (r *run) steps(ctx context.Context, names []string) []Step {
 	}
 	var group sync.WaitGroup
 	if slices.Contains(names, StepVolume) {
-		group.Go(func() { one(StepVolume) })
+		group.Go(func() {
+			one(StepVolume)
+			if slices.Contains(names, StepSnapshot) {
+				one(StepSnapshot)
+			}
+		})
 	}
 	if slices.Contains(names, StepPods) {
 		group.Go(func() {

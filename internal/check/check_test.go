@@ -32,7 +32,7 @@ func TestChecks(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	empty, err := Run(ctx, func() Options { o := w.options("storage"); o.Patience = 20 * time.Second; return o }())
-	if err != nil || empty.Passed || w.states(empty) != "nodes failed, volume skipped, cleanup passed" {
+	if err != nil || empty.Passed || w.states(empty) != "nodes failed, volume skipped, snapshot skipped, cleanup passed" {
 		t.Errorf("without nodes: %s, %v", w.states(empty), err)
 	}
 	w.nodes("n1", "n2")
@@ -48,6 +48,7 @@ func TestChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.passes(ctx)
+	w.snapshots(ctx, server)
 	w.fails(ctx)
 	w.interrupted()
 	w.withoutImage(ctx)

@@ -26,13 +26,11 @@ func (r *run) volume(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	wanted := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: claim}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class,
-		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}}}
-	if _, err := r.Client.CoreV1().PersistentVolumeClaims(r.namespace).Create(ctx, wanted, metav1.CreateOptions{}); err != nil {
-		return "", fmt.Errorf("claiming a volume of class %s: %w", class, err)
+	if err := r.claim(ctx, claim, class, nil); err != nil {
+		return "", err
 	}
 	text := rand.Text()
-	writer, err := r.withVolume(ctx, "writer", "")
+	writer, err := r.withVolume(ctx, "writer", claim, "")
 	if err == nil {
 		_, err = r.Ask(ctx, r.namespace, writer.name, inside.PathWrite, url.Values{"token": {r.token}, "text": {text}})
 	}
@@ -42,7 +40,7 @@ func (r *run) volume(ctx context.Context) (string, error) {
 	if err := r.Client.CoreV1().Pods(r.namespace).Delete(ctx, writer.name, metav1.DeleteOptions{}); err != nil {
 		return "", fmt.Errorf("ending the pod that wrote: %w", err)
 	}
-	reader, err := r.withVolume(ctx, "reader", writer.node)
+	reader, err := r.withVolume(ctx, "reader", claim, writer.node)
 	got := ""
 	if err == nil {
 		got, err = r.Ask(ctx, r.namespace, reader.name, inside.PathRead, url.Values{"token": {r.token}})
@@ -53,7 +51,18 @@ func (r *run) volume(ctx context.Context) (string, error) {
 	if got != text {
 		return "", fmt.Errorf("node %s reads something else than node %s wrote", reader.node, writer.node)
 	}
+	r.written = text
 	return fmt.Sprintf("class %s: written on %s, read on %s", class, writer.node, reader.node), nil
+}
+
+// claim claims a volume, which has what its source has.
+func (r *run) claim(ctx context.Context, name, class string, source *corev1.TypedLocalObjectReference) error {
+	wanted := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class, DataSource: source,
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}}}
+	if _, err := r.Client.CoreV1().PersistentVolumeClaims(r.namespace).Create(ctx, wanted, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("claiming a volume of class %s: %w", class, err)
+	}
+	return nil
 }
 
 // class is the storage class to try.
@@ -73,8 +82,8 @@ func (r *run) class(ctx context.Context) (string, error) {
 	return "", errSkip("the cluster has no default storage class")
 }
 
-// withVolume starts a pod with the volume, rather not on a node, and waits for it.
-func (r *run) withVolume(ctx context.Context, name, not string) (pod, error) {
+// withVolume starts a pod with the volume of a claim, rather not on a node, and waits for it.
+func (r *run) withVolume(ctx context.Context, name, claim, not string) (pod, error) {
 	spec := r.spec()
 	spec.Containers[0].Args = append(spec.Containers[0].Args, "--dir", "/data")
 	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: claim, MountPath: "/data"}}

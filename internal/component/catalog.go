@@ -132,6 +132,7 @@ func cloudImages(v Versions) []Component {
 		image("snapshot-controller", v.CSISnapshotter, storage+"snapshot-controller", apache),
 		image("csi-node-driver-registrar", v.CSIRegistrar, storage+"csi-node-driver-registrar", apache),
 		image("livenessprobe", v.CSILiveness, storage+"livenessprobe", apache),
+		image("k8s-keystone-auth", v.CloudProvider, "ghcr.io/slipway-sh/k8s-keystone-auth", apache),
 	}
 }
 

@@ -112,15 +112,16 @@ func (p *project) shopNodes(count int) {
 
 // serveTenant is the life of a tenant's cluster, by the clients that tenants have: a template
 // is there, a cluster without workers is made of it, given a worker and a load balancer,
-// lived with, and deleted with its load balancer, not another's.
-func (p *project) serveTenant(live func()) {
+// lived with, and deleted with its load balancer, not another's. Options are more of those
+// that the cluster is created with.
+func (p *project) serveTenant(live func(), options ...string) {
 	p.t.Helper()
 	template := p.asked("cluster", "template", "list", "-f", "value", "-c", "name")
 	if !strings.HasPrefix(template, "kubernetes-1.") || strings.Contains(template, "\n") {
 		p.t.Fatalf("cluster templates: %q", template)
 	}
 	before, others, credentials := p.servers(), p.balancers(), p.credentials()
-	p.asked("cluster", "create", "shop", "--cluster-template", template, "--master-count", "1", "--node-count", "0")
+	p.asked(append([]string{"cluster", "create", "shop", "--cluster-template", template, "--master-count", "1", "--node-count", "0"}, options...)...)
 	p.timed("creation", func() { p.settled("CREATE_COMPLETE", 15*time.Minute) })
 	if err := os.Mkdir(filepath.Join(p.folder, "shop"), 0o700); err != nil {
 		p.t.Fatal(err)

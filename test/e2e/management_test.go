@@ -103,7 +103,8 @@ func TestManagementCluster(t *testing.T) {
 // TestManagementClusterAtLength is a longer life of the same environment: it is checked, is
 // run by Ansible, loses a control plane while the Magnum API is asked, grows, gets an operator's
 // cluster whose credentials are rotated, moves onto itself, and looks after itself while the
-// seed is shelved. The tenant's cluster is rotated, resized and given another group of nodes.
+// seed is shelved. The tenant's cluster is used with tokens of Keystone, restores a snapshot, and is
+// rotated, resized and given another group of nodes.
 //
 // proves: F41, S-18, S-20, S-27, S-65, S-70, S-72, S-79, M-F6, M-X19
 func TestManagementClusterAtLength(t *testing.T) {
@@ -128,7 +129,14 @@ func TestManagementClusterAtLength(t *testing.T) {
 	if of := p.balancers(); !slices.Equal(of, []string{"demo"}) { // which the tenant must leave alone
 		t.Errorf("load balancers of Services: %q", of)
 	}
-	p.timed("life of a tenant's cluster", func() { p.serveTenant(func() { p.changeShop(func() {}) }) })
+	p.timed("life of a tenant's cluster", func() {
+		p.serveTenant(func() {
+			p.timed("logins by Keystone", p.logIn)
+			p.timed("a snapshot of a volume", p.restoreSnapshot)
+			p.changeShop(func() {})
+		}, "--merge-labels", "--labels", "keystone_auth_enabled=true",
+			"--labels", "csi_snapshots_enabled=true", "--labels", "csi_cinder_reclaim_policy=Delete")
+	})
 	p.timed("moving of the cluster onto itself", p.pivot)
 	p.timed("fewer workers without a seed", p.scaleAlone)
 

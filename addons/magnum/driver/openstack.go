@@ -18,6 +18,9 @@ func (b *builder) openstack() {
 	if b.labels.has("cinder_csi_enabled") {
 		b.set("addons.openstack.csiCinder.enabled", b.labels.boolean(true, "cinder_csi_enabled"))
 	}
+	if b.labels.has("csi_snapshots_enabled") {
+		b.set("addons.openstack.csiCinder.snapshots.enabled", b.labels.boolean(false, "csi_snapshots_enabled"))
+	}
 	if b.labels.has("manila_csi_enabled") {
 		b.set("addons.openstack.csiManila.enabled", b.labels.boolean(false, "manila_csi_enabled"))
 	}

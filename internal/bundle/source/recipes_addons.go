@@ -50,6 +50,9 @@ func cloudRecipes() map[string]recipe {
 			Files: map[string]string{"/bin/openstack-cloud-controller-manager": "openstack-cloud-controller-manager-program"}},
 		"cinder-csi-plugin": container{Base: baseStorage, Cmd: []string{"/bin/cinder-csi-plugin"},
 			Files: map[string]string{"/bin/cinder-csi-plugin": "cinder-csi-plugin-program"}},
+		"k8s-keystone-auth-program": program{Module: "cluster", Package: "./k8s-keystone-auth", Variables: version},
+		// As root: the key that it serves with is the API server's.
+		"k8s-keystone-auth": staticImage("k8s-keystone-auth-program", "/k8s-keystone-auth", ""),
 		"openstack-cloud-controller-manager-chart": chartArchive{
 			moduleFile: moduleFile{Module: "cluster", From: provider, Path: "charts/openstack-cloud-controller-manager"},
 			Patch:      controllerManagerPatch()},

@@ -35,7 +35,7 @@ func New(streams ui.Streams) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	cmd.AddCommand(newCheck(streams, "quick", "Try pods on all nodes, DNS, Services, the way out, a volume and a load balancer"),
-		newCheck(streams, "storage", "Try a volume: write on one node, read on another"),
+		newCheck(streams, "storage", "Try a volume: write on one node, read on another, restore a snapshot"),
 		newCheck(streams, "network", "Try pods on all nodes, DNS, Services, the way out and a load balancer"), newConformance(streams), newAlerts(streams), newInside())
 	return cmd
 }

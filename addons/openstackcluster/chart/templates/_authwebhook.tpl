@@ -11,16 +11,23 @@
 
 {{/*
 k8s-keystone-auth runs on each control plane behind the loopback. Until it runs,
-certificates and service accounts are recognised without it. Its certificate is
-its own, and it is on this host.
+certificates and service accounts are recognised without it. The bundle's serves
+with the API server's certificate, which is of the cluster's authority, and says
+who somebody is: roles of Kubernetes say what they may. That of another chart has a
+certificate of its own, and is asked both.
 */}}
 {{- define "controlplane.keystoneAuth" -}}
+{{- $own := include "keystoneauth.own" . -}}
 clusterConfiguration:
   apiServer:
     extraArgs:
       authentication-token-webhook-config-file: /etc/kubernetes/webhook/keystone.yaml
+      {{- if $own }}
+      authentication-token-webhook-version: v1
+      {{- else }}
       authorization-webhook-config-file: /etc/kubernetes/webhook/keystone.yaml
       authorization-mode: Node,RBAC,Webhook
+      {{- end }}
     extraVolumes:
       {{- include "controlplane.webhookVolume" . | nindent 6 }}
 files:
@@ -34,7 +41,12 @@ files:
       clusters:
         - name: webhook
           cluster:
+            {{- if $own }}
+            certificate-authority: /etc/kubernetes/pki/ca.crt
+            tls-server-name: kubernetes
+            {{- else }}
             insecure-skip-tls-verify: true
+            {{- end }}
             server: https://127.0.0.1:8443/webhook
       users:
         - name: webhook
