@@ -280,3 +280,24 @@ func TestTheCredentialIsLimitedReplacedAndRevoked(t *testing.T) {
 		t.Errorf("left: %v, %v", rules, w.things(t))
 	}
 }
+
+// TestACredentialIsRenewed by the first `up` that sees less than a third of its lifetime left:
+// the new one is there before the old one is revoked, on whatever day.
+func TestACredentialIsRenewed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Start(t), plain+"spec:\n  credential: {expiresAfter: 9s}\n")
+	w.up(t)
+	client, _ := w.clients.Identity()
+	first := must[*applicationcredentials.ApplicationCredential](t)(applicationcredentials.Get(t.Context(), client, w.userID, w.only(t, stacks.StepCredential).ID).Extract())
+	time.Sleep(time.Until(first.ExpiresAt.Add(-3*time.Second)) + time.Second)
+	w.clients.calls.reset()
+	w.up(t)
+	second := w.only(t, stacks.StepCredential).ID
+	if _, err := applicationcredentials.Get(t.Context(), client, w.userID, first.ID).Extract(); second == first.ID || err == nil {
+		t.Errorf("credential %s was to be replaced; now it is %s, and the old one can be read (%v)", first.ID, second, err)
+	}
+	sent := slices.DeleteFunc(w.clients.calls.writing(), func(call string) bool { return !strings.Contains(call, "application_credentials") })
+	if len(sent) != 2 || !strings.HasPrefix(sent[0], "POST ") || !strings.HasPrefix(sent[1], "DELETE ") {
+		t.Errorf("not made before the old one was revoked: %v", sent)
+	}
+}

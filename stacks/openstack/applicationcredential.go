@@ -106,12 +106,14 @@ type credentialKind struct {
 
 func (credentialKind) word() string { return "application credential" }
 
-// name ends in a hash of the inputs. With a lifetime it includes the day, so that the next
-// credential gets another name.
+// name ends in a hash of the inputs. With a lifetime it includes which third of one it is
+// made in: the next credential, which is made two thirds later at the earliest, gets another
+// name, and a run that goes on after a killed one the same.
 func (in ApplicationCredentialInputs) name() string {
 	text, _ := json.Marshal(in) // plain fields: it cannot fail
 	if in.Lifetime > 0 {
-		text = time.Now().UTC().AppendFormat(text, time.DateOnly)
+		third := time.Duration(in.Lifetime) * time.Second / 3
+		text = time.Now().UTC().Truncate(third).AppendFormat(text, time.RFC3339Nano)
 	}
 	sum := sha256.Sum256(text)
 	return in.mark().Name() + "-" + hex.EncodeToString(sum[:4])

@@ -106,6 +106,9 @@ func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, pro
 	if err := m.mayCreate(ctx, w, key, there, values); err != nil {
 		return "", false, err
 	}
+	if err := m.checkArchitecture(ctx, c, values); err != nil {
+		return "", false, err
+	}
 	if c, err = m.settle(ctx, c, w, key, there, values, own); err != nil {
 		return "", false, err
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -17,6 +18,7 @@ type command struct {
 	variables []string
 	// packages are patterns such as ./... and ./addons/janitor.
 	packages  []string
+	tags      []string
 	run, skip *regexp.Regexp
 }
 
@@ -90,6 +92,8 @@ func (c *command) flags(words []string) (err error) {
 			c.run, err = regexp.Compile(value)
 		case "skip":
 			c.skip, err = regexp.Compile(value)
+		case "tags":
+			c.tags = strings.Split(value, ",")
 		}
 		if err != nil {
 			return err
@@ -131,7 +135,14 @@ func (c command) runs(f *function, needs []string) bool {
 		return below && strings.HasPrefix(f.dir+"/", folder) || folder == f.dir
 	})
 	missing := slices.ContainsFunc(needs, func(name string) bool { return !slices.Contains(c.variables, name) })
-	return in && !missing && (c.run == nil || c.run.MatchString(f.name)) && (c.skip == nil || !c.skip.MatchString(f.name))
+	return in && !missing && c.compiles(f) && (c.run == nil || c.run.MatchString(f.name)) && (c.skip == nil || !c.skip.MatchString(f.name))
+}
+
+// compiles says that the file of a test is compiled: CI has Linux, as who runs parts by hand.
+func (c command) compiles(f *function) bool {
+	return f.built == nil || f.built.Eval(func(tag string) bool {
+		return slices.Contains([]string{"linux", "unix", "gc", runtime.GOARCH}, tag) || strings.HasPrefix(tag, "go1.") || slices.Contains(c.tags, tag)
+	})
 }
 
 // runner is the first part that runs a test.
@@ -153,6 +164,9 @@ func nowhere(s *source, all []command) []string {
 		}
 		needs := s.needs(f)
 		if _, ok := runner(all, f, needs); !ok {
+			if f.built != nil {
+				needs = append(needs, "-tags for "+f.built.String())
+			}
 			problems = append(problems, fmt.Sprintf("%s: no target of the Makefile runs %s with %s", f.file, f.name, strings.Join(needs, " and ")))
 		}
 	}

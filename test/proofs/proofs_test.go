@@ -119,6 +119,28 @@ func TestWhatNothingRunsIsFound(t *testing.T) {
 	}
 }
 
+// A file behind a build tag that no command passes is compiled by nobody.
+func TestATagThatNothingPassesIsFound(t *testing.T) {
+	t.Parallel()
+	for built, commands := range map[string]map[string]int{
+		"bench":                  {"go test ./...": 3, "go test -tags bench ./...": 0, "go test -tags=other ./...": 3, "go test -tags other,bench ./...": 0},
+		"!bench":                 {"go test ./...": 0, "go test -tags bench ./...": 3},
+		"unix && !windows":       {"go test ./...": 0},
+		"linux || bench":         {"go test ./...": 0},
+		"windows":                {"go test ./...": 3},
+		"go1.20 && (bench || x)": {"go test ./...": 3, "go test -tags x ./...": 0},
+	} {
+		s := sourceOf(t, "// Comment.\n\n//go:build "+built+"\n\n"+tests)
+		for line, want := range commands {
+			line = "SLIPWAY_BUNDLE=/b SLIPWAY_PROOFS=1 " + line
+			missing := nowhere(s, commandsOf(t, map[string]string{"bench-fleet": line}))
+			if len(missing) != want || want > 0 && !strings.HasSuffix(missing[0], "-tags for "+built) {
+				t.Errorf("%s with %s: %q", line, built, missing)
+			}
+		}
+	}
+}
+
 func TestPage(t *testing.T) {
 	t.Parallel()
 	s := sourceOf(t, tests)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/build/constraint"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -29,6 +30,8 @@ type function struct {
 	uses []string
 	// variables are those without which it skips its test.
 	variables []string
+	// built is the constraint of its file's //go:build, or nothing.
+	built constraint.Expr
 	// claims are the rows that it proves.
 	claims []string
 }
@@ -100,6 +103,10 @@ func (s *source) file(name, relative string) error {
 	if err != nil {
 		return err
 	}
+	built, err := constraintOf(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", relative, err)
+	}
 	imports := map[string]string{}
 	for _, i := range file.Imports {
 		target, _ := strconv.Unquote(i.Path.Value)
@@ -114,7 +121,7 @@ func (s *source) file(name, relative string) error {
 		if !ok || d.Body == nil {
 			continue
 		}
-		f := &function{dir: path.Dir(relative), file: relative, name: d.Name.Name}
+		f := &function{dir: path.Dir(relative), file: relative, name: d.Name.Name, built: built}
 		s.body(f, d, imports, set)
 		s.claims(f, d, file.Comments)
 		key := f.dir + "." + f.name
@@ -124,6 +131,18 @@ func (s *source) file(name, relative string) error {
 		s.functions, s.byName[key] = append(s.functions, f), append(s.byName[key], f)
 	}
 	return nil
+}
+
+// constraintOf is what a file says before its package about when it is compiled.
+func constraintOf(file *ast.File) (constraint.Expr, error) {
+	for _, group := range file.Comments {
+		for _, comment := range group.List {
+			if comment.Pos() < file.Package && constraint.IsGoBuild(comment.Text) {
+				return constraint.Parse(comment.Text)
+			}
+		}
+	}
+	return nil, nil
 }
 
 // body notes what a function uses and where it skips.

@@ -127,6 +127,7 @@ func (b *bench) things() {
 		"ubuntu-1.34": {"os_distro": "ubuntu", "kube_version": "v1.34.2"}, "ubuntu-1.35": {"os_distro": "ubuntu", "kube_version": "1.35.1"},
 		"ubuntu-1.33": {"os_distro": "ubuntu", "kube_version": "v1.33.9"}, "ubuntu-1.36": {"os_distro": "ubuntu", "kube_version": "v1.36.0"},
 		"no-distro": {"kube_version": "v1.34.2"}, "no-version": {"os_distro": "ubuntu"}, "windows": {"os_distro": "windows", "kube_version": "v1.34.2"},
+		"of-arm": {"os_distro": "ubuntu", "kube_version": "v1.34.2", "architecture": "aarch64"}, "of-amd": {"os_distro": "ubuntu", "kube_version": "v1.34.2", "architecture": "x86_64"},
 	} {
 		_, err := images.Create(b.t.Context(), client, images.CreateOpts{Name: name, Visibility: &public, DiskFormat: "raw", ContainerFormat: "bare", Properties: properties}).Extract()
 		b.must(err)

@@ -78,6 +78,8 @@ func (r Rules) image(ref string, image openstack.Image, labels map[string]string
 		return badRequest("The image %s has no property os_distro. Set it: openstack image set --property os_distro=ubuntu %s.", ref, image.ID)
 	case !slices.Contains(r.Distros, image.OSDistro):
 		return badRequest("Images with os_distro %s cannot be used: choose one with %s.", image.OSDistro, strings.Join(r.Distros, ", "))
+	case r.Architecture != "" && image.Architecture != "" && image.Architecture != r.Architecture:
+		return badRequest("The image %s is for %s, but clusters here are for %s: choose another image, or correct its property architecture.", ref, image.Architecture, r.Architecture)
 	case kubeVersion(image, labels) == "":
 		return badRequest("The image %s has no property kube_version, the version of Kubernetes in it. Set it: openstack image set --property kube_version=v1.34.4 %s.", ref, image.ID)
 	}

@@ -110,6 +110,9 @@ type Rules struct {
 	NetworkDrivers []string
 	// Distros are the values of os_distro that can be built.
 	Distros []string
+	// Architecture is the processor of nodes, as Nova calls it: images that say another are
+	// refused. "" is any.
+	Architecture string
 	// MinRAM in MiB and MinVCPUs are what a flavor needs.
 	MinRAM, MinVCPUs int
 	// RotateCA says that the controllers can rotate certificate authorities.

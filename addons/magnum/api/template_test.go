@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 )
 
 const templates = "/v1/clustertemplates"
@@ -74,6 +76,34 @@ func TestTemplateCreate(t *testing.T) {
 	if name := made.str("name"); !strings.HasSuffix(name, "-template") || strings.Count(name, "-") != 2 {
 		t.Errorf("name %q", name)
 	}
+}
+
+// TestImagesForAnotherProcessor are refused for templates and, where the image of a template
+// changed, for clusters, before anything is made. What an image does not say is no reason.
+func TestImagesForAnotherProcessor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(o *Options) { o.Rules.Architecture = "x86_64" })
+	const why = "is for aarch64, but clusters here are for x86_64"
+	b.do(member, http.MethodPost, templates, templateBody().over("image_id", "of-arm")).want(400).says(why)
+	if made := b.do(member, http.MethodGet, templates, nil).want(200).list("clustertemplates"); len(made) != 0 {
+		t.Errorf("templates %v", made)
+	}
+	b.template("name", "silent", "image_id", "ubuntu-1.34")
+	uuid := b.template("name", "fits", "image_id", "of-amd")
+	b.do(member, http.MethodPatch, templates+"/"+uuid, []object{patchOp("replace", "/image_id", "of-arm")}).want(400).says(why)
+	client := b.cloud.Admin.Image(t)
+	pages, err := images.List(client, images.ListOpts{Name: "of-amd"}).AllPages(t.Context())
+	b.must(err)
+	all, err := images.ExtractImages(pages)
+	b.must(err)
+	change := images.UpdateOpts{images.UpdateImageProperty{Op: images.ReplaceOp, Name: "architecture", Value: "aarch64"}}
+	b.must(images.Update(t.Context(), client, all[0].ID, change).Err)
+	b.do(member, http.MethodPost, clusters, object{"cluster_template_id": uuid}).want(400).says(why)
+	if made := b.credentials(member); len(made) != 0 {
+		t.Errorf("credentials %v", made)
+	}
+	anything := newBench(t)
+	anything.template("image_id", "of-arm")
 }
 
 // proves: M-T4, M-T5, M-T6, M-T7, M-T8, M-T10, M-T11, M-T12, M-T13, M-T14, M-T15, M-T16, M-T17, M-T48

@@ -24,9 +24,9 @@ import (
 type Image struct {
 	// ID in Glance.
 	ID string
-	// OSDistro, KubeVersion and Driver are the properties os_distro,
-	// kube_version and magnum_driver; "" where there is none.
-	OSDistro, KubeVersion, Driver string
+	// OSDistro, KubeVersion, Driver and Architecture are the properties os_distro,
+	// kube_version, magnum_driver and architecture; "" where there is none.
+	OSDistro, KubeVersion, Driver, Architecture string
 }
 
 // Flavor is a size of machines.
@@ -74,7 +74,7 @@ func newImage(i *images.Image) Image {
 		text, _ := i.Properties[name].(string)
 		return strings.TrimSpace(text)
 	}
-	return Image{i.ID, strings.ToLower(property("os_distro")), property("kube_version"), property("magnum_driver")}
+	return Image{i.ID, strings.ToLower(property("os_distro")), property("kube_version"), property("magnum_driver"), property("architecture")}
 }
 
 // Flavors finds flavors by id or name, in the order of refs: with one call,

@@ -3,11 +3,13 @@ package stack
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/mail"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,7 +107,8 @@ type alertmanager struct {
 }
 
 // TestAlertsReachReceivers by the real Alertmanager of Debian: when they begin, and when they
-// are over. Critical and warning go where they are to go, and Watchdog nowhere.
+// are over. Critical and warning go where they are to go, and Watchdog nowhere. Mail goes to a
+// server whose certificate is of an authority that the settings trust.
 //
 // proves: F52
 func TestAlertsReachReceivers(t *testing.T) {
@@ -114,15 +117,16 @@ func TestAlertsReachReceivers(t *testing.T) {
 	for name, severity := range map[string]string{"Disk": "critical", "Slow": "warning", "Watchdog": "none"} {
 		a.send(name, severity, time.Now().Add(time.Hour))
 	}
-	got := a.collect(3)
-	for _, want := range []string{"/ firing Disk", "/ firing Slow", "/slack-secret firing Disk"} {
+	got := a.collect(4)
+	for _, want := range []string{"/ firing Disk", "/ firing Slow", "/slack-secret firing Disk", "mail to a@example.org b@example.org firing Slow"} {
 		if !got[want] {
 			t.Errorf("%q did not come: %v", want, got)
 		}
 	}
 	a.send("Disk", "critical", time.Now())
-	got = a.collect(2)
-	for _, want := range []string{"/ resolved Disk", "/slack-secret resolved Disk"} {
+	a.send("Slow", "warning", time.Now())
+	got = a.collect(4)
+	for _, want := range []string{"/ resolved Disk", "/ resolved Slow", "/slack-secret resolved Disk", "mail to a@example.org b@example.org resolved Slow"} {
 		if !got[want] {
 			t.Errorf("%q did not come: %v", want, got)
 		}
@@ -138,8 +142,10 @@ func startAlertmanager(t *testing.T) *alertmanager {
 		a.posts <- post{r.URL.Path, r.Header.Get("Authorization"), string(text)}
 	}))
 	t.Cleanup(hook.Close)
+	authority := httptest.NewTLSServer(nil) // of which only the certificate is used
+	t.Cleanup(authority.Close)
 	s := receivers(hook.URL)
-	s.Receivers = s.Receivers[:2] // no mail server runs here
+	s.Receivers[2].Mail.Server = mailServer{t, authority.TLS.Certificates[0], a.posts}.serve()
 	files, err := AlertmanagerFiles(s)
 	if err != nil {
 		t.Fatal(err)
@@ -147,6 +153,8 @@ func startAlertmanager(t *testing.T) *alertmanager {
 	// The folder is another, and nobody waits for minutes.
 	files[alertmanagerConfig] = strings.NewReplacer(alertmanagerFolder, dir+"/", "group_wait: 30s", "group_wait: 100ms", "group_interval: 5m", "group_interval: 1s").Replace(files[alertmanagerConfig])
 	write(t, dir, files)
+	trust := t.TempDir()
+	write(t, trust, map[string]string{"ca.crt": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate().Raw}))})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +163,7 @@ func startAlertmanager(t *testing.T) *alertmanager {
 	listener.Close()
 	said := &bytes.Buffer{}
 	cmd := withShare(filepath.Join(filepath.Dir(path), "share"), path, "--config.file="+filepath.Join(dir, alertmanagerConfig), "--storage.path="+filepath.Join(dir, "data"), "--cluster.listen-address=", "--web.listen-address="+address)
-	cmd.Stdout, cmd.Stderr = said, said
+	cmd.Stdout, cmd.Stderr, cmd.Env = said, said, append(os.Environ(), "SSL_CERT_DIR="+trust) // as the Deployment sets it
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -234,6 +242,15 @@ func (a *alertmanager) collect(count int) map[string]bool {
 // read is the state and name of the alert that a message is about.
 func (a *alertmanager) read(p post) string {
 	a.Helper()
+	if strings.HasPrefix(p.path, "mail ") {
+		message, err := mail.ReadMessage(strings.NewReader(p.text))
+		if err != nil || p.token != "\x00slipway\x00mail-secret" || message.Header.Get("From") != "slipway@example.org" {
+			a.Fatalf("%v, login %q: %s", err, p.token, p.text)
+		}
+		state, rest, _ := strings.Cut(strings.TrimPrefix(message.Header.Get("Subject"), "["), "] ")
+		state, _, _ = strings.Cut(state, ":") // how many fire
+		return strings.ToLower(state) + " " + strings.Fields(rest)[0]
+	}
 	if p.path != "/" { // Slack's
 		var message struct{ Attachments []struct{ Title string } }
 		if err := json.Unmarshal([]byte(p.text), &message); err != nil || len(message.Attachments) != 1 {

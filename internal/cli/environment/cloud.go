@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/images"
 	"github.com/slipway-sh/slipway/images/manifest"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/cloud"
@@ -81,7 +82,7 @@ func lookAtBundle(e *config.Environment) preflight.Bundle {
 		return facts
 	}
 	bill := folder.Bill()
-	facts.Kubernetes, facts.Architecture = component.VersionsIn(bill).Kubernetes, map[string]string{"linux/amd64": "x86_64", "linux/arm64": "aarch64"}[bill.Platform]
+	facts.Kubernetes, facts.Architecture = component.VersionsIn(bill).Kubernetes, images.Architecture(strings.TrimPrefix(bill.Platform, "linux/"))
 	if node := bill.Item("node"); node != nil {
 		facts.NodeImage = node.SHA256
 	}

@@ -94,13 +94,8 @@ func (o options) run(ctx context.Context, streams ui.Streams, all []set) error {
 	if err != nil {
 		return err
 	}
-	managers := make([]manager.Manager, len(sets))
-	for i, s := range sets {
-		if managers[i], err = o.manager(config, s, log, i == 0, guard); err != nil {
-			return err
-		}
-	}
-	if err := errors.Join(healthOf(managers[0], managers), guard.attach(managers[0], o.electionNamespace, metrics.Registry)); err != nil {
+	managers, err := o.managers(config, sets, log, guard)
+	if err != nil {
 		return err
 	}
 	if err := forgetStart(); err != nil {
@@ -117,6 +112,18 @@ func (o options) run(ctx context.Context, streams ui.Streams, all []set) error {
 		})
 	}
 	return group.Wait()
+}
+
+// managers are one for each set, with the metrics of all in the process' registry.
+func (o options) managers(config *rest.Config, sets []set, log logger, guard *barrier) ([]manager.Manager, error) {
+	managers := make([]manager.Manager, len(sets))
+	for i, s := range sets {
+		var err error
+		if managers[i], err = o.manager(config, s, log, i == 0, guard); err != nil {
+			return nil, err
+		}
+	}
+	return managers, errors.Join(healthOf(managers[0], managers), guard.attach(managers[0], o.electionNamespace, metrics.Registry))
 }
 
 // choose returns the selected sets. It reports all wrong names and flags at once.

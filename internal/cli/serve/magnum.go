@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"runtime"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/certificate"
 	"github.com/slipway-sh/slipway/addons/magnum/openstack"
 	"github.com/slipway-sh/slipway/addons/magnum/policy"
+	"github.com/slipway-sh/slipway/images"
 	"github.com/slipway-sh/slipway/internal/cli/listen"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -95,6 +97,7 @@ func (o *magnumOptions) apiFlags(f *pflag.FlagSet) {
 	f.StringVar(&r.NetworkDriver, "network-driver", "calico", "CNI of cluster templates that name none")
 	f.StringSliceVar(&r.NetworkDrivers, "network-drivers", []string{"calico", "cilium"}, "CNIs that cluster templates may name; all allows any")
 	f.StringSliceVar(&r.Distros, "os-distros", nil, "accepted values of an image's os_distro (default: those of both Cluster API drivers)")
+	f.StringVar(&r.Architecture, "node-architecture", "", "processor that an image's property architecture may name, such as x86_64; all allows any (default: this machine's)")
 	f.IntVar(&r.MinRAM, "min-flavor-ram", 2048, "minimum memory of a node's flavor, in MiB")
 	f.IntVar(&r.MinVCPUs, "min-flavor-vcpus", 2, "minimum vCPUs of a node's flavor")
 	f.IntVar(&r.BootVolumeSize, "boot-volume-size", 0, "boot volume size in GB for clusters without the label; 0 uses the flavor's disk")
@@ -117,6 +120,12 @@ func (o *magnumOptions) check() error {
 	}
 	if err := o.checkPeers(); err != nil {
 		return err
+	}
+	switch r := &o.api.Rules; r.Architecture {
+	case "": // the pod runs the bundle's image, which is for one processor as the addons' are
+		r.Architecture = images.Architecture(runtime.GOARCH)
+	case "all":
+		r.Architecture = ""
 	}
 	return o.readFiles()
 }

@@ -1,11 +1,16 @@
 package serve
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/images"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -52,5 +57,23 @@ func TestMagnumWrongFlags(t *testing.T) {
 				t.Error("it does not say what to do")
 			}
 		})
+	}
+}
+
+// TestTheProcessorOfNodes is that of the program, which the bundle has for one processor.
+func TestTheProcessorOfNodes(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{"": images.Architecture(runtime.GOARCH), "all": "", "riscv64": "riscv64"} {
+		o := &magnumOptions{}
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		o.commonFlags(flags)
+		o.cloudFlags(flags)
+		o.apiFlags(flags)
+		if err := errors.Join(flags.Set("node-architecture", given), o.check()); err != nil {
+			t.Fatal(err)
+		}
+		if got := o.api.Rules.Architecture; got != want {
+			t.Errorf("--node-architecture %q: %q, want %q", given, got, want)
+		}
 	}
 }

@@ -1,5 +1,3 @@
-//go:build bench
-
 // Package addonprovider measures what the addon provider costs while nothing
 // happens.
 package addonprovider

@@ -1,0 +1,75 @@
+package stack
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/addons/monitoring"
+)
+
+// TestTheRulesKnowTheMetricsOfObjects: what rules ask of Machines is what kube-state-metrics
+// is told to make of them.
+func TestTheRulesKnowTheMetricsOfObjects(t *testing.T) {
+	t.Parallel()
+	var config struct {
+		Spec struct {
+			Resources []struct{ Metrics []struct{ Name string } }
+		}
+	}
+	if err := yaml.Unmarshal([]byte(resources), &config); err != nil {
+		t.Fatal(err)
+	}
+	made := map[string]bool{}
+	for _, kind := range config.Spec.Resources {
+		for _, metric := range kind.Metrics {
+			made["kube_customresource_"+metric.Name] = true
+		}
+	}
+	asked := regexp.MustCompile(`kube_customresource_\w+`).FindAllString(string(monitoring.Rules())+string(monitoring.PlatformRules()), -1)
+	for _, name := range asked {
+		if !made[name] {
+			t.Errorf("an alert asks for %s, which kube-state-metrics does not make", name)
+		}
+	}
+	if len(asked) == 0 || len(made) == 0 {
+		t.Errorf("%d names in the rules, %d metrics", len(asked), len(made))
+	}
+}
+
+// TestHowLongIsKept is told to Prometheus by time and by size, which leaves room on the volume
+// for what is not compacted, and to Alertmanager.
+func TestHowLongIsKept(t *testing.T) {
+	t.Parallel()
+	all, err := Objects(Settings{Retention: "15d", VolumeGiB: 20, AlertRetention: "120h", AlertVolumeGiB: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{Prometheus: {"--storage.tsdb.path=/prometheus", "--storage.tsdb.retention.time=15d", "--storage.tsdb.retention.size=17408MB"},
+		Alertmanager: {"--storage.path=/alertmanager", "--data.retention=120h"}}
+	sizes := map[string]string{Prometheus: "20Gi", Alertmanager: "2Gi"}
+	for _, o := range all {
+		switch o.GetKind() {
+		case "Deployment":
+			containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+			args, _, _ := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+			for _, arg := range want[o.GetName()] {
+				if !slices.Contains(args, arg) {
+					t.Errorf("%s has no %s: %q", o.GetName(), arg, args)
+				}
+			}
+			delete(want, o.GetName())
+		case "PersistentVolumeClaim":
+			if size, _, _ := unstructured.NestedString(o.Object, "spec", "resources", "requests", "storage"); size != sizes[o.GetName()] {
+				t.Errorf("the volume of %s has %s", o.GetName(), size)
+			}
+			delete(sizes, o.GetName())
+		}
+	}
+	if len(want)+len(sizes) > 0 {
+		t.Errorf("not looked at: %v, %v", want, sizes)
+	}
+}
