@@ -93,10 +93,17 @@ func (b *builder) work(parts ...string) string {
 	return filepath.Join(append([]string{b.folder.Dir(), bundle.WorkDir}, parts...)...)
 }
 
-// whole makes the wanted results, and tells how far that is.
+// whole makes the wanted results, tells how far that is, and has modules fetched beside it.
 func (b *builder) whole(ctx context.Context, wanted []string) error {
-	b.queue.settled = b.progress.begin
+	var fetching sync.WaitGroup
+	fetch, stop := context.WithCancel(ctx)
+	b.queue.settled = func() {
+		b.progress.begin()
+		fetching.Go(func() { b.fetch(fetch, b.groups()) })
+	}
 	err := b.all(ctx, wanted)
+	stop()
+	fetching.Wait()
 	b.progress.end(err)
 	return err
 }

@@ -2,7 +2,9 @@ package source
 
 import (
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/slipway-sh/slipway/internal/event"
@@ -32,6 +34,13 @@ func (p *progress) add(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.parts[name] = 0
+}
+
+// names are what will be made.
+func (p *progress) names() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.parts))
 }
 
 // begin starts to tell, when all that will be made is known.
