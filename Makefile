@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build build-deps deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible size pins clean monitoring-test conformance-test autoscaler-test
+.PHONY: up down kind-test kind-deps build build-deps deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test conformance-test autoscaler-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -410,6 +410,17 @@ release:
 # The release in two clones of this repository, which must be the same byte for byte.
 reproducible:
 	$(RELEASE) -twice
+
+# The same without a key and for one platform, as `make proofs` and the night run it.
+REPRODUCED ?= v0.0.0-proof
+
+reproduced:
+	$(MAKE) reproducible VERSION=$(REPRODUCED) UNSIGNED=1 PLATFORMS=linux/amd64
+
+# The program for the platforms of a release that CI does not build for.
+platforms:
+	GOOS=darwin GOARCH=arm64 go vet ./cmd/slipway ./internal/cli/sandbox
+	GOOS=linux GOARCH=arm64 go vet ./cmd/slipway
 
 # Digests of what upstream publishes for the versions of the catalogue. It needs the
 # internet; read the change before you commit it.
