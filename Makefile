@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build build-deps deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test conformance-test autoscaler-test
+.PHONY: up down kind-test kind-deps build build-deps deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test conformance-test autoscaler-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -375,9 +375,10 @@ verify: build
 	cd test/devcloud/moving/guests && go mod tidy -diff && go vet ./...
 	go test ./test/docs
 	go test -run TestDocs ./internal/cli
-	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r -x gophercloud.md -x opentofu.md -x causes.md $$dir docs/reference && rm -r $$dir \
+	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r -x gophercloud.md -x opentofu.md -x causes.md -x versions.md $$dir docs/reference && rm -r $$dir \
 		|| { echo "docs/reference is not what the commands say: run make reference"; exit 1; }
 	go run ./test/proofs -check
+	go run ./test/versions -check
 
 # Known vulnerabilities in what is compiled. Its database is on the internet; a
 # copy in a folder does too: VULNDB=file:///…
@@ -391,7 +392,11 @@ vulncheck:
 	*) echo "Nothing was checked. If the database $(VULNDB) cannot be reached, name a copy: make vulncheck VULNDB=file:///…";; esac; exit $$status
 
 reference: build
-	find docs/reference -type f ! -name gophercloud.md ! -name opentofu.md ! -name causes.md -delete && $(SLIPWAY) reference docs/reference
+	find docs/reference -type f ! -name gophercloud.md ! -name opentofu.md ! -name causes.md ! -name versions.md -delete && $(SLIPWAY) reference docs/reference
+
+# What is supported with what, by the code's rules and the files of tests.
+versions-page:
+	go run ./test/versions
 
 # Planted faults, and the page of what is said of each.
 faults:
