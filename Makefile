@@ -1,5 +1,5 @@
 # The verbs of a checkout. Everything that a machine needs besides Go, gcc, git,
-# make and apt is installed by `make deps`.
+# make and apt is installed by `make deps`, or what only building needs by `make build-deps`.
 
 export GOFLAGS := -trimpath
 # Static: the bundle puts the same binary into an image from scratch.
@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible size pins clean monitoring-test conformance-test autoscaler-test
+.PHONY: up down kind-test kind-deps build build-deps deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test conformance-test autoscaler-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -18,7 +18,8 @@ DRIVER ?= container
 # What the seed is: openstack, or kind for a container on this machine.
 SEED ?= openstack
 
-up: deps build
+# An emulator is among what tests need.
+up: $(if $(filter qemu,$(DRIVER)),deps,build-deps) build
 	$(SLIPWAY) demo --yes --own --dir $(DEMO) --bundle $(BUNDLE) --driver $(DRIVER) --seed $(SEED)
 
 down: build
@@ -29,10 +30,20 @@ down: build
 build:
 	go build -ldflags "-s -w" -o $(SLIPWAY) ./cmd/slipway
 
-deps:
-	@missing=$$(for p in $$(cat internal/bundle/source/hostpackages.txt test/e2e/packages.txt | grep -v '^#'); do \
+# What is missing of the Debian packages in files is installed.
+define install
+	@missing=$$(for p in $$(cat $(1) | grep -v '^#'); do \
 		dpkg-query -W -f '$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^ii' || echo $$p; done); \
 	if [ -n "$$missing" ]; then apt-get update -q && apt-get install -q -y --no-install-recommends $$missing; fi
+endef
+
+# What building takes, and nothing else: what a demo needs.
+build-deps:
+	$(call install,internal/bundle/source/hostpackages.txt)
+
+# Besides, what only tests run: clients, emulators, linters.
+deps:
+	$(call install,internal/bundle/source/hostpackages.txt test/e2e/packages.txt)
 
 bundle: deps build
 	$(SLIPWAY) bundle build --dir $(BUNDLE)
@@ -223,9 +234,7 @@ autoscaler-test: bundle
 # An environment whose seed is a container of Podman. CI has no time for another one, and
 # no room for a second set of images.
 kind-deps:
-	@missing=$$(for p in $$(grep -v '^#' test/e2e/kindpackages.txt); do \
-		dpkg-query -W -f '$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^ii' || echo $$p; done); \
-	if [ -n "$$missing" ]; then apt-get update -q && apt-get install -q -y --no-install-recommends $$missing; fi
+	$(call install,test/e2e/kindpackages.txt)
 
 kind-test: bundle kind-deps
 	SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 20m -run TestARealLocalSeed -v ./internal/localseed
@@ -366,9 +375,10 @@ verify: build
 	cd test/devcloud/moving/guests && go mod tidy -diff && go vet ./...
 	go test ./test/docs
 	go test -run TestDocs ./internal/cli
-	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r -x gophercloud.md -x opentofu.md -x causes.md $$dir docs/reference && rm -r $$dir \
+	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r -x gophercloud.md -x opentofu.md -x causes.md -x versions.md $$dir docs/reference && rm -r $$dir \
 		|| { echo "docs/reference is not what the commands say: run make reference"; exit 1; }
 	go run ./test/proofs -check
+	go run ./test/versions -check
 
 # Known vulnerabilities in what is compiled. Its database is on the internet; a
 # copy in a folder does too: VULNDB=file:///…
@@ -382,7 +392,11 @@ vulncheck:
 	*) echo "Nothing was checked. If the database $(VULNDB) cannot be reached, name a copy: make vulncheck VULNDB=file:///…";; esac; exit $$status
 
 reference: build
-	find docs/reference -type f ! -name gophercloud.md ! -name opentofu.md ! -name causes.md -delete && $(SLIPWAY) reference docs/reference
+	find docs/reference -type f ! -name gophercloud.md ! -name opentofu.md ! -name causes.md ! -name versions.md -delete && $(SLIPWAY) reference docs/reference
+
+# What is supported with what, by the code's rules and the files of tests.
+versions-page:
+	go run ./test/versions
 
 # Planted faults, and the page of what is said of each.
 faults:
@@ -401,6 +415,17 @@ release:
 # The release in two clones of this repository, which must be the same byte for byte.
 reproducible:
 	$(RELEASE) -twice
+
+# The same without a key and for one platform, as `make proofs` and the night run it.
+REPRODUCED ?= v0.0.0-proof
+
+reproduced:
+	$(MAKE) reproducible VERSION=$(REPRODUCED) UNSIGNED=1 PLATFORMS=linux/amd64
+
+# The program for the platforms of a release that CI does not build for.
+platforms:
+	GOOS=darwin GOARCH=arm64 go vet ./cmd/slipway ./internal/cli/sandbox
+	GOOS=linux GOARCH=arm64 go vet ./cmd/slipway
 
 # Digests of what upstream publishes for the versions of the catalogue. It needs the
 # internet; read the change before you commit it.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -31,9 +32,18 @@ func TestQuickBeforeConformance(t *testing.T) {
 	if _, is := nightly.On["schedule"]; !is || requested {
 		t.Errorf("the night: %v", nightly.On)
 	}
-	for _, want := range []string{"make e2e", "make conformance-test", "slipway check quick", "slipway check conformance"} {
+	for _, want := range []string{"make e2e", "make conformance-test", "make reproduced", "make platforms", "slipway check quick", "slipway check conformance"} {
 		if !strings.Contains(runs(nightly), want) {
 			t.Errorf("the night does not run %s", want)
+		}
+	}
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`make ([a-z0-9-]+)`).FindAllStringSubmatch(runs(nightly), -1) {
+		if !strings.Contains(string(makefile), "\n"+found[1]+":") {
+			t.Errorf("the Makefile has no target %s", found[1])
 		}
 	}
 }

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"debug/elf"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -145,6 +148,29 @@ func checkArchive(t *testing.T, o options) {
 	if head := command(t, o.root, "git", "rev-parse", "HEAD"); said != "v0.1.0 "+head {
 		t.Errorf("the program says %q", said)
 	}
+	checkStatic(t, filepath.Join(dir, "slipway"))
+}
+
+// checkStatic looks for what a program without anything else must not ask for.
+func checkStatic(t *testing.T, program string) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return
+	}
+	file, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	libraries, err := file.ImportedLibraries()
+	if err != nil || len(libraries) > 0 {
+		t.Errorf("the program wants libraries: %v, %v", libraries, err)
+	}
+	for _, part := range file.Progs {
+		if part.Type == elf.PT_INTERP {
+			t.Error("the program wants a dynamic linker")
+		}
+	}
 }
 
 // checkDeb installs it below another root.
@@ -161,7 +187,7 @@ func checkDeb(t *testing.T, o options) {
 	root := t.TempDir()
 	command(t, o.out, "dpkg-deb", "-x", "slipway_0.1.0_linux_"+host().arch+".deb", root)
 	command(t, root, filepath.Join(root, "usr/bin/slipway"), "version")
-	for _, name := range []string{"usr/share/man/man1/slipway.1.gz", "usr/share/bash-completion/completions/slipway", "usr/share/zsh/vendor-completions/_slipway", "usr/share/doc/slipway/copyright"} {
+	for _, name := range []string{"usr/share/man/man1/slipway.1.gz", "usr/share/bash-completion/completions/slipway", "usr/share/zsh/vendor-completions/_slipway", "usr/share/fish/vendor_completions.d/slipway.fish", "usr/share/doc/slipway/copyright"} {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			t.Error(err)
 		}
@@ -210,7 +236,7 @@ func checkRPM(t *testing.T, o options) {
 		t.Error(about)
 	}
 	listed := command(t, o.out, "rpm", db, "-qlp", file)
-	for _, want := range []string{"/usr/bin/slipway\n", "/usr/share/zsh/site-functions/_slipway\n", "/usr/share/man/man1/slipway.1.gz\n", "/usr/share/licenses/slipway/LICENSE\n"} {
+	for _, want := range []string{"/usr/bin/slipway\n", "/usr/share/zsh/site-functions/_slipway\n", "/usr/share/fish/vendor_completions.d/slipway.fish\n", "/usr/share/man/man1/slipway.1.gz\n", "/usr/share/licenses/slipway/LICENSE\n"} {
 		if !strings.Contains(listed, want) {
 			t.Errorf("the package has no %q:\n%s", want, listed)
 		}
@@ -363,6 +389,38 @@ func TestADifferenceIsFound(t *testing.T) {
 	equal, err := differences(one, other)
 	if equal != 1 || err == nil || len(regexp.MustCompile(`other differs|only0|only1`).FindAllString(err.Error(), -1)) < 3 {
 		t.Errorf("%d equal, %v", equal, err)
+	}
+}
+
+// TestAKeyFromTheEnvironment has the command itself read the key's text, as in a pipeline, and
+// the name of its file.
+func TestAKeyFromTheEnvironment(t *testing.T) {
+	if os.Getenv("SLIPWAY_TEST_RELEASE") != "" {
+		os.Args = []string{"release", "-version", "v0.1.0", "-root", os.Getenv("SLIPWAY_TEST_RELEASE"), "-platforms", "linux/amd64"}
+		flag.CommandLine = flag.NewFlagSet("release", flag.ExitOnError)
+		main()
+		return
+	}
+	t.Parallel()
+	_, private, err := minisign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := private.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "key")
+	write(t, file, string(text))
+	// The folder is no repository: the command comes as far as that if the key is right.
+	const right = "not a git repository"
+	for key, want := range map[string]string{string(text): right, file: right, file + "s": keyVariable + ": reading the key", "": keyVariable + ": no key"} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAKeyFromTheEnvironment$")
+		cmd.Env = append(os.Environ(), "SLIPWAY_TEST_RELEASE="+dir, keyVariable+"="+key, "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+		if said, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(said), want) {
+			t.Errorf("%v, no %q in %s", err, want, said)
+		}
 	}
 }
 

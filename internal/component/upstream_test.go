@@ -2,6 +2,8 @@ package component_test
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -33,6 +35,25 @@ func TestBuiltInPinsFitTheCatalogue(t *testing.T) {
 		if !ok || from.URL != pin.URL || from.Member != pin.Member || from.Image != pin.Image {
 			t.Errorf("%s: pinned from %s, upstream is %+v", pin.Name, pin.Source(), from)
 		}
+	}
+}
+
+// TestThePageSaysHowManyArePinned: whoever pulls must not expect a whole bundle.
+func TestThePageSaysHowManyArePinned(t *testing.T) {
+	t.Parallel()
+	pins, err := component.UpstreamPins()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned := 0
+	for _, c := range component.All() {
+		if _, ok := pins.Pin(c.Name); ok {
+			pinned++
+		}
+	}
+	page, err := os.ReadFile("../../docs/guides/bundle.md")
+	if want := fmt.Sprintf("%d of the %d items have a pin", pinned, len(component.All())); err != nil || !strings.Contains(string(page), want) {
+		t.Errorf("docs/guides/bundle.md does not say %q (%v)", want, err)
 	}
 }
 

@@ -41,10 +41,11 @@ func report(program string, w io.Writer) error {
 		modules = append(modules, dep.Path)
 	}
 	nm := exec.Command("go", "tool", "nm", "-size", program)
-	nm.Stderr = os.Stderr
+	var said strings.Builder
+	nm.Stderr = &said
 	symbols, err := nm.Output()
-	if err != nil {
-		return fmt.Errorf("reading symbols: %w", err)
+	if err != nil && !strings.Contains(said.String(), "no symbol") {
+		return fmt.Errorf("reading symbols: %w: %s", err, strings.TrimSpace(said.String()))
 	}
 	sizes := sum(strings.NewReader(string(symbols)), modules)
 	if len(sizes) == 0 {

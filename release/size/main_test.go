@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -26,5 +30,34 @@ func TestSymbolsHaveOwners(t *testing.T) {
 	sizes := sum(strings.NewReader("  401000  100 T fmt.Println\n  402000  50 B fmt.buffer\n  403000  30 T k8s.io/api/core/v1.X\n  404000  12 R go:string.*\nbroken\n"), modules)
 	if sizes["std"] != 100 || sizes["k8s.io/api"] != 30 || len(sizes) != 3 {
 		t.Errorf("%v", sizes)
+	}
+}
+
+// TestTheReportOfAProgram reads one that go builds; one without symbols is refused.
+func TestTheReportOfAProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module example.org/small\n", "main.go": "package main\n\nfunc main() { println(\"small\") }\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, flags := range []string{"", "-s -w"} {
+		build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", flags, "-o", "small", ".")
+		build.Dir = dir
+		if said, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+		var out bytes.Buffer
+		err := report(filepath.Join(dir, "small"), &out)
+		if flags != "" {
+			if err == nil || !strings.Contains(err.Error(), "without -ldflags -s") {
+				t.Errorf("without symbols: %v", err)
+			}
+			continue
+		}
+		if said := out.String(); err != nil || !strings.Contains(said, "%  std\n") || !strings.Contains(said, "the file has ") {
+			t.Errorf("%v\n%s", err, said)
+		}
 	}
 }

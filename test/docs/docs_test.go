@@ -3,6 +3,7 @@ package docs
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -124,6 +125,27 @@ func TestTargetsOfMake(t *testing.T) {
 	}
 	if seen < 20 {
 		t.Errorf("found only %d targets in the pages", seen)
+	}
+}
+
+// TestADemoInstallsOnlyWhatItNeeds: the packages of tests are a hundred times those of a build.
+// Whatever tests, and CI, has them as before.
+func TestADemoInstallsOnlyWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	const build, tests = "internal/bundle/source/hostpackages.txt", "test/e2e/packages.txt"
+	for target, all := range map[string]bool{"up": false, "build-deps": false, "up DRIVER=qemu": true, "deps": true, "bundle": true, "devcloud-up": true} {
+		cmd := exec.CommandContext(t.Context(), "make", append([]string{"-n"}, strings.Fields(target)...)...)
+		cmd.Dir = root
+		said, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", target, err, said)
+		}
+		if !strings.Contains(string(said), build) || strings.Contains(string(said), tests) != all {
+			t.Errorf("make %s: packages of tests %t, want %t:\n%s", target, !all, all, said)
+		}
+	}
+	if ci, err := os.ReadFile(filepath.Join(root, ".ci", "run")); err != nil || !strings.Contains(string(ci), "\nstep make deps\n") {
+		t.Errorf("CI does not run make deps first (%v)", err)
 	}
 }
 

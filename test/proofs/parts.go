@@ -27,6 +27,8 @@ func parts() []part {
 		{"adopt-operators", "adopt-operators", "releases of azimuth-ops' own charts, which you give, are adopted", false},
 		{"mutate", "mutate", "changed conditions and results must be noticed by tests", false},
 		{"fleet", "bench-fleet", "the Magnum endpoint, its controllers and the addon provider with many clusters", false},
+		{"reproducible", "reproduced", "a release in two clones, the same byte for byte", false},
+		{"platforms", "platforms", "go vet of the program for the platforms of a release that CI does not build for", false},
 		{"console", "console-test", "the console in Chromium, with axe-core and server-sent events", false},
 		{"magnum-databases", "magnum-databases", "databases that Magnum itself makes, and what its API answers on them", false},
 		{"upgrade", "upgrade-test", "an environment of an older Slipway becomes this one, on machines", false},

@@ -29,13 +29,15 @@ type builder struct {
 	options Options
 	recipes map[string]recipe
 	keys    map[string]string
-	slots   chan struct{}
+	ranks   map[string]rank
+	queue   *queue
+	// progress is that of the whole build.
+	progress *progress
 	// toolchain is the version of Go, as "go1.26.1".
 	toolchain string
 
 	mu     sync.Mutex
 	made   map[string]*promise
-	groups map[string]*sync.Mutex
 	report Report
 }
 
@@ -68,8 +70,8 @@ func newBuilder(ctx context.Context, folder *bundle.Folder, o Options, all map[s
 	if o.Jobs == 0 {
 		o.Jobs = DefaultJobs(runtime.NumCPU(), availableMemory())
 	}
-	b := &builder{folder: folder, options: o, recipes: all, slots: make(chan struct{}, o.Jobs),
-		made: map[string]*promise{}, groups: map[string]*sync.Mutex{}}
+	b := &builder{folder: folder, options: o, recipes: all, ranks: ranks(all), progress: newProgress(o.Sink), made: map[string]*promise{}}
+	b.queue = newQueue(o.Jobs)
 	if err := os.RemoveAll(b.work("jobs")); err != nil {
 		return nil, err
 	}
@@ -91,11 +93,27 @@ func (b *builder) work(parts ...string) string {
 	return filepath.Join(append([]string{b.folder.Dir(), bundle.WorkDir}, parts...)...)
 }
 
+// whole makes the wanted results, tells how far that is, and has modules fetched beside it.
+func (b *builder) whole(ctx context.Context, wanted []string) error {
+	var fetching sync.WaitGroup
+	fetch, stop := context.WithCancel(ctx)
+	b.queue.settled = func() {
+		b.progress.begin()
+		fetching.Go(func() { b.fetch(fetch, b.groups()) })
+	}
+	err := b.all(ctx, wanted)
+	stop()
+	fetching.Wait()
+	b.progress.end(err)
+	return err
+}
+
 // all makes the wanted results and joins the errors of those that failed for a
 // reason of their own.
 func (b *builder) all(ctx context.Context, wanted []string) error {
 	errs := make([]error, len(wanted))
 	var group sync.WaitGroup
+	b.queue.look(len(wanted))
 	for i, name := range wanted {
 		group.Go(func() { _, errs[i] = b.need(ctx, name) })
 	}
@@ -117,7 +135,8 @@ func distinct(errs []error) error {
 	return errors.Join(all...)
 }
 
-// need returns the result of a recipe, making it at most once.
+// need returns the result of a recipe, making it at most once. The queue knows that it is
+// looked at.
 func (b *builder) need(ctx context.Context, name string) (product, error) {
 	b.mu.Lock()
 	p, ok := b.made[name]
@@ -129,6 +148,8 @@ func (b *builder) need(ctx context.Context, name string) (product, error) {
 	if !ok {
 		p.product, p.err = b.provide(ctx, name)
 		close(p.ready)
+	} else {
+		b.queue.known()
 	}
 	<-p.ready
 	return p.product, p.err
@@ -140,9 +161,11 @@ func (b *builder) provide(ctx context.Context, name string) (product, error) {
 	if !forced {
 		if p, ok := b.present(ctx, name); ok {
 			b.note(name, "unchanged", 0)
+			b.queue.known()
 			return p, nil
 		}
 	}
+	b.progress.add(name)
 	inputs, err := b.inputs(ctx, name)
 	if err != nil {
 		return product{}, err
@@ -174,8 +197,15 @@ func (b *builder) present(ctx context.Context, name string) (product, bool) {
 	return product{file: b.folder.Blob(item.SHA256), packages: item.Packages, properties: item.Properties, contains: item.Contains, item: *item}, true
 }
 
+// inputs makes what a recipe needs. The queue knows afterwards, as before, that the recipe is
+// looked at, unless there is an error.
 func (b *builder) inputs(ctx context.Context, name string) (map[string]product, error) {
 	needs := b.recipes[name].needs()
+	if len(needs) == 0 {
+		return nil, nil
+	}
+	b.queue.look(len(needs))
+	b.queue.known()
 	products := make([]product, len(needs))
 	// One failed input must not cancel the others: they may be inputs of items
 	// that can still be made.
@@ -189,6 +219,7 @@ func (b *builder) inputs(ctx context.Context, name string) (map[string]product, 
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	b.queue.look(1)
 	inputs := map[string]product{}
 	for i, need := range needs {
 		inputs[need] = products[i]
@@ -198,14 +229,11 @@ func (b *builder) inputs(ctx context.Context, name string) (map[string]product, 
 
 // run executes a recipe and stores what it made.
 func (b *builder) run(ctx context.Context, name string, inputs map[string]product) (product, error) {
-	unlock := b.lockGroup(b.recipes[name].group())
-	defer unlock()
-	select {
-	case b.slots <- struct{}{}:
-		defer func() { <-b.slots }()
-	case <-ctx.Done():
-		return product{}, context.Cause(ctx)
+	done, err := b.queue.wait(ctx, b.recipes[name].group(), b.ranks[name])
+	if err != nil {
+		return product{}, err
 	}
+	defer done()
 	step := event.Start(b.options.Sink, name, "building")
 	j := &job{builder: b, name: name, inputs: inputs, step: step, dir: b.work("jobs", name)}
 	p, err := b.execute(ctx, j)
@@ -214,6 +242,9 @@ func (b *builder) run(ctx context.Context, name string, inputs map[string]produc
 		result = "failed"
 	}
 	step.End("built", err)
+	if err == nil {
+		b.progress.made(name, 1)
+	}
 	b.note(name, result, step.Elapsed())
 	return p, err
 }
@@ -232,23 +263,6 @@ func (b *builder) execute(ctx context.Context, j *job) (product, error) {
 		return product{}, full(j.name, fmt.Errorf("storing: %w", err))
 	}
 	return p, nil
-}
-
-// lockGroup keeps recipes that would compile the same packages from doing so
-// at the same time.
-func (b *builder) lockGroup(name string) (unlock func()) {
-	if name == "" {
-		return func() {}
-	}
-	b.mu.Lock()
-	lock, ok := b.groups[name]
-	if !ok {
-		lock = &sync.Mutex{}
-		b.groups[name] = lock
-	}
-	b.mu.Unlock()
-	lock.Lock()
-	return lock.Unlock
 }
 
 func (b *builder) note(name, result string, took time.Duration) {

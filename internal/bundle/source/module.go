@@ -67,7 +67,8 @@ func (b *builder) workspace(ctx context.Context, group string) (string, error) {
 	return dir, os.WriteFile(stamp, []byte(complete), 0o644)
 }
 
-func (b *builder) writeWorkspace(ctx context.Context, dir, group string) error {
+// writeModule writes what names a group's modules.
+func writeModule(dir, group string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -79,6 +80,13 @@ func (b *builder) writeWorkspace(ctx context.Context, dir, group string) error {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (b *builder) writeWorkspace(ctx context.Context, dir, group string) error {
+	if err := writeModule(dir, group); err != nil {
+		return err
 	}
 	own, err := fs.Sub(programs, "_programs/"+group)
 	if err != nil {

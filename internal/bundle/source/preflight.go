@@ -44,7 +44,7 @@ func Preflight(ctx context.Context, o Options) error {
 		refuse("go", "install Go from your distribution or from go.dev", "%w", err)
 	}
 	if missing := missingPackages(ctx, o.Env); len(missing) > 0 {
-		refuse("host packages", "run make deps, or apt-get install "+strings.Join(missing, " "), "not installed: %s", strings.Join(missing, ", "))
+		refuse("host packages", "run make build-deps, or apt-get install "+strings.Join(missing, " "), "not installed: %s", strings.Join(missing, ", "))
 	}
 	if os.Geteuid() != 0 && needsRoot(names) {
 		refuse("root rights", "run with sudo -E, or leave out machines and images with --only", "unpacking Debian packages with their owners needs root")

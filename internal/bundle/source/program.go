@@ -54,6 +54,7 @@ func (b *builder) compile(ctx context.Context, j *job, dir string, p program, ou
 			return // a message, not a package
 		}
 		count++
+		b.progress.compiled(j.name, count)
 		j.step.Run(fmt.Sprintf("%d packages compiled, now %s", count, line))
 	})
 }

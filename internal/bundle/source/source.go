@@ -123,7 +123,7 @@ func build(ctx context.Context, folder *bundle.Folder, o Options, all map[string
 	if err != nil {
 		return Report{}, err
 	}
-	err = b.all(ctx, wanted)
+	err = b.whole(ctx, wanted)
 	switch {
 	case err != nil:
 	case len(o.Only) == 0:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -60,7 +61,8 @@ func (o ensureOptions) run(ctx context.Context, streams ui.Streams) error {
 	if missing, err = o.pull(ctx, streams, missing); err != nil || len(missing) == 0 {
 		return err
 	}
-	fmt.Fprintf(streams.Out, "bundle %s: building %d items from source; a whole bundle takes 20 to 35 minutes on two processors, a few items much less\n", o.dir, len(missing))
+	cpus := runtime.NumCPU()
+	fmt.Fprintf(streams.Out, "bundle %s: building %d items from source, in about %.0f minutes on %d processors\n", o.dir, len(missing), source.Duration(missing, cpus).Minutes(), cpus)
 	return o.build(ctx, streams, missing)
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slipway-sh/slipway/internal/bundle/source"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -131,7 +132,7 @@ func TestWhereTheBundleComesFrom(t *testing.T) {
 	o, r := demo(t), &recorder{}
 	o.driver, o.yes, o.own = driverContainer, false, true
 	said, err := o.try(t, r, "n\n")
-	if err == nil || len(r.ran) > 0 || !strings.Contains(said, "building takes up to") {
+	if err == nil || len(r.ran) > 0 || !strings.Contains(said, "building takes about") {
 		t.Errorf("not confirmed: %v, %v\n%s", err, r.ran, said)
 	}
 	if _, err := o.try(t, r, "y\n"); err != nil || r.ran[0] != "bundle ensure --dir "+o.bundle+" --own" {
@@ -183,6 +184,23 @@ func TestSizesFollowTheMachine(t *testing.T) {
 	estimate{cpus: 2, memory: 4 << 30, controlPlanes: 3, machines: true}.print(&said)
 	if !strings.Contains(said.String(), "less memory than that") || !strings.Contains(said.String(), "3 of a control plane") {
 		t.Error(said.String())
+	}
+}
+
+// TestTheEstimateFollowsWhatIsMissing, not how many items that is.
+func TestTheEstimateFollowsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	o := demo(t)
+	o.driver = driverContainer
+	e, err := o.estimate()
+	lacks, _ := missing(o.bundle)
+	if err != nil || len(lacks) < 50 {
+		t.Fatal(lacks, err)
+	}
+	var said bytes.Buffer
+	e.print(&said)
+	if want := fmt.Sprintf("about %.0f minutes", source.Duration(lacks, e.cpus).Minutes()); !e.empty || !strings.Contains(said.String(), want) {
+		t.Errorf("no %q in\n%s", want, said.String())
 	}
 }
 

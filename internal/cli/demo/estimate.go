@@ -11,20 +11,19 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/internal/bundle/source"
 	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
-// What a demo takes. The processor time is that of a build from cold caches.
+// What a demo takes.
 const (
 	// perMachine is the memory that a machine of the environment uses, about.
 	perMachine = 1800 << 20
 	// enough is the memory of this machine with which a control plane of three
 	// leaves something for others.
 	enough = 14 << 30
-	// buildTime is processor time, of one processor.
-	buildTime = 50 * time.Minute
 	// upTime is how long an environment takes on two quiet processors.
 	upTime = 5 * time.Minute
 )
@@ -57,34 +56,31 @@ func (o options) estimate() (estimate, error) {
 		return e, err
 	}
 	all := len(component.All())
-	e.empty = missing == all
+	e.empty = len(missing) == all
 	switch {
-	case missing == 0:
+	case len(missing) == 0:
 		e.bundle = o.bundle + ", which is complete"
 	case o.from != "":
 		e.bundle = "pulled from " + o.from + " into " + o.bundle
 	case !e.machines:
 		e.bundle = "not needed without machines, but there is no plan without one"
 	default:
-		e.build = buildTime * time.Duration(missing) / time.Duration(all) / time.Duration(e.cpus)
-		e.bundle = fmt.Sprintf("%s; %d of %d items are missing there, and are pulled or built", o.bundle, missing, all)
+		e.build = source.Duration(missing, e.cpus)
+		e.bundle = fmt.Sprintf("%s; %d of %d items are missing there, and are pulled or built", o.bundle, len(missing), all)
 	}
 	return e, nil
 }
 
-// missing is how many items a bundle lacks.
-func missing(dir string) (int, error) {
+// missing are the items that a bundle lacks.
+func missing(dir string) ([]string, error) {
 	folder, err := bundle.Open(dir)
-	if errors.Is(err, bundle.ErrNone) {
-		return len(component.All()), nil
+	if err != nil && !errors.Is(err, bundle.ErrNone) {
+		return nil, err
 	}
-	if err != nil {
-		return 0, err
-	}
-	lacks := 0
+	var lacks []string
 	for _, c := range component.All() {
-		if folder.Bill().Item(c.Name) == nil {
-			lacks++
+		if folder == nil || folder.Bill().Item(c.Name) == nil {
+			lacks = append(lacks, c.Name)
 		}
 	}
 	return lacks, nil
@@ -114,7 +110,7 @@ func (e estimate) print(w io.Writer) {
 	fmt.Fprintf(w, "A demo in %s, on %d processors and %s of memory:\n", e.dir, e.cpus, ui.Bytes(int64(e.memory)))
 	fmt.Fprintf(w, "  bundle       %s\n", e.bundle)
 	if e.build > 0 {
-		fmt.Fprintf(w, "               building takes up to %s and 25 GB of disk, with Go and Debian's packages\n", ui.Duration(e.build))
+		fmt.Fprintf(w, "               building takes about %.0f minutes and up to 25 GB of disk, with Go and Debian's packages\n", e.build.Minutes())
 	}
 	if !e.machines {
 		fmt.Fprintln(w, "  environment  all APIs, but no machines: a file and a plan, in seconds")
