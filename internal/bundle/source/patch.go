@@ -48,6 +48,7 @@ func patches() map[string][]patch {
 				"pkg/controller/certificatesigningrequests/venafi/names.go": "package venafi\n\nconst CSRControllerName = \"certificatesigningrequests-issuer-venafi\"\n",
 			},
 		}},
+		"coredns":    {corednsPatch()},
 		"tools":      {k9sPatch()},
 		"monitoring": {prometheusPatch()},
 		"k3s": {{
