@@ -198,7 +198,7 @@ func (b *builder) inputs(ctx context.Context, name string) (map[string]product, 
 
 // run executes a recipe and stores what it made.
 func (b *builder) run(ctx context.Context, name string, inputs map[string]product) (product, error) {
-	unlock := b.lockGroup(b.recipes[name].group())
+	unlock := b.lockGroup(turn(b.recipes[name].group()))
 	defer unlock()
 	select {
 	case b.slots <- struct{}{}:
