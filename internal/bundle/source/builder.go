@@ -229,7 +229,7 @@ func (b *builder) inputs(ctx context.Context, name string) (map[string]product, 
 
 // run executes a recipe and stores what it made.
 func (b *builder) run(ctx context.Context, name string, inputs map[string]product) (product, error) {
-	done, err := b.queue.wait(ctx, b.recipes[name].group(), b.ranks[name])
+	done, err := b.queue.wait(ctx, turn(b.recipes[name].group()), b.ranks[name])
 	if err != nil {
 		return product{}, err
 	}

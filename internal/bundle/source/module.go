@@ -9,13 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // modules holds a go.mod and a go.sum for each group of programs that are
 // compiled together, under names that do not make them modules of this
-// repository. Each pins upstream's own version selection; "cluster" is the one
-// that several upstreams share, so that what they have in common is compiled once.
+// repository. Those of sharing select the same versions; the others pin
+// upstream's own selection.
 //
 //go:embed modules
 var modules embed.FS
@@ -48,8 +49,25 @@ func moduleFingerprint(group string) string {
 	return fmt.Sprintf("%x", hash.Sum(nil))
 }
 
+// sharing lists the groups that select the versions of this repository's own go.mod, and
+// among each other the same: what they have in common is compiled once. Go counts a package
+// as compiled only when its module is selected in the same version, also if a replacement
+// gives both the same source, and when all that it imports is compiled so.
+func sharing() []string {
+	return []string{"tools", "cluster", "containerd", "coredns", "cri-tools", "etcd", "runc", "cni"}
+}
+
+// turn names what a group waits for: groups that share are compiled one after the other, with
+// all processors. Side by side each would compile what they have in common.
+func turn(group string) string {
+	if slices.Contains(sharing(), group) {
+		return "sharing"
+	}
+	return group
+}
+
 // workspace writes the group's module into a folder and returns it. It is
-// called under the group's lock.
+// called in the group's turn.
 func (b *builder) workspace(ctx context.Context, group string) (string, error) {
 	dir := b.work("modules", group)
 	// Patched modules are named by their whole path: a folder that was copied is

@@ -34,9 +34,14 @@ func patches() map[string][]patch {
 	return map[string][]patch{
 		"cluster": {{
 			// The Tencent Cloud SDK is not served; the backend is of no use on OpenStack.
+			// The udp backend, for kernels without VXLAN, is in C on amd64. With cgo Go's own
+			// packages are others, and what imports them would be compiled for flannel alone.
 			Module: "github.com/flannel-io/flannel",
-			Remove: []string{"pkg/backend/tencentvpc/*.go"},
+			Remove: []string{"pkg/backend/tencentvpc/*.go", "pkg/backend/udp/*_amd64.*"},
 			Write:  map[string]string{"pkg/backend/tencentvpc/tencentvpc.go": "package tencentvpc\n"},
+			Replace: []replacement{
+				{"pkg/backend/udp/udp.go", "//go:build !amd64 && !windows\n// +build !amd64,!windows\n", "//go:build !windows\n"},
+			},
 		}},
 		"cert-manager": {{
 			// The Venafi SDK is not served; our controller reports such issuers as
@@ -48,6 +53,7 @@ func patches() map[string][]patch {
 				"pkg/controller/certificatesigningrequests/venafi/names.go": "package venafi\n\nconst CSRControllerName = \"certificatesigningrequests-issuer-venafi\"\n",
 			},
 		}},
+		"coredns":    {corednsPatch()},
 		"tools":      {k9sPatch()},
 		"monitoring": {prometheusPatch()},
 		"k3s": {{

@@ -102,8 +102,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 func addonRecipes() map[string]recipe {
 	const flannel, metrics, snapshot = "github.com/flannel-io/flannel", "sigs.k8s.io/metrics-server", "github.com/kubernetes-csi/external-snapshotter/client/v8"
 	return map[string]recipe{
-		// cgo: the udp backend is written in C.
-		"flannel-program": program{Module: "cluster", Package: flannel, Cgo: true, Variables: []string{flannel + "/pkg/version.Version=" + component.FlannelVersion}},
+		"flannel-program": program{Module: "cluster", Package: flannel, Variables: []string{flannel + "/pkg/version.Version=" + component.FlannelVersion}},
 		"flannel": container{Base: baseNetwork, Entrypoint: []string{"/opt/bin/flanneld"},
 			Files: map[string]string{"/opt/bin/flanneld": "flannel-program"}},
 		"flannel-cni-plugin": container{Base: baseNetwork, Files: map[string]string{"/flannel": "cni-flannel"}},

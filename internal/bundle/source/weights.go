@@ -30,13 +30,13 @@ func weights() map[string]weight {
 		"kubectl":                         {37, 133},
 		"kube-proxy-program":              {15, 24},
 		"kube-scheduler-program":          {14, 0},
-		"coredns-program":                 {398, 877},
+		"coredns-program":                 {60, 180},
 		"etcdctl-program":                 {19, 98},
 		"etcdutl-program":                 {14, 55},
 		"etcd-program":                    {11, 64},
 		"containerd":                      {41, 196},
-		"ctr":                             {57, 314},
-		"crictl":                          {69, 350},
+		"ctr":                             {40, 200},
+		"crictl":                          {25, 90},
 		"runc":                            {32, 94},
 
 		// k3s is a whole Kubernetes in versions of its own.
@@ -111,13 +111,13 @@ func (r rank) before(other rank) bool {
 func ranks(all map[string]recipe) map[string]rank {
 	table, groups := weights(), map[string]float64{}
 	for name, r := range all {
-		groups[r.group()] += weightOf(table, name).Seconds
+		groups[turn(r.group())] += weightOf(table, name).Seconds
 	}
 	of := map[string]rank{}
 	for name, r := range all {
 		own := weightOf(table, name).Seconds
 		of[name] = rank{group: own, own: own, name: name}
-		if group := r.group(); group != "" {
+		if group := turn(r.group()); group != "" {
 			of[name] = rank{group: groups[group], own: own, name: name}
 		}
 	}

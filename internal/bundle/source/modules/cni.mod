@@ -1,6 +1,6 @@
 module slipway.sh/bundle/cni
 
-go 1.26
+go 1.26.0
 
 require github.com/containernetworking/plugins v1.8.0
 
@@ -22,8 +22,8 @@ require (
 	github.com/u-root/uio v0.0.0-20240224005618-d2acac8f3701 // indirect
 	github.com/vishvananda/netlink v1.3.1 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
-	golang.org/x/net v0.43.0 // indirect
-	golang.org/x/sync v0.16.0 // indirect
-	golang.org/x/sys v0.35.0 // indirect
+	golang.org/x/net v0.57.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
 	sigs.k8s.io/knftables v0.0.18 // indirect
 )
