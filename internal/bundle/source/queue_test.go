@@ -50,7 +50,7 @@ func TestTheLongestWorkBegins(t *testing.T) {
 			t.Fatal(err)
 		}
 		// kubectl is light, but its group waits for it. runc frees nothing that is heavier.
-		if got := strings.Join(began.names, " "); got != "k3s-server kubelet kubectl crictl ctr runc k3s" {
+		if got := strings.Join(began.names, " "); got != "k3s-server kubelet kubectl ctr runc crictl k3s" {
 			t.Fatalf("order %q", got)
 		}
 	}
