@@ -76,7 +76,11 @@ func (o renewOptions) run(ctx context.Context, streams ui.Streams, name string) 
 	defer w.Close()
 	result := renewed{Cluster: name}
 	if name == certs.SeedName && o.namespace == "" {
-		err = o.seed(ctx, streams, w)
+		machine, noLogin := w.Machine()
+		if noLogin != nil {
+			return noLogin
+		}
+		err = o.seed(ctx, streams, machine)
 	} else {
 		result.Namespace, err = o.cluster(ctx, streams, w, name)
 	}
@@ -150,11 +154,7 @@ func find(ctx context.Context, w *witness.Witness, name, namespace string) (*cer
 }
 
 // seed restarts k3s, and looks whether what was due has another end then.
-func (o renewOptions) seed(ctx context.Context, streams ui.Streams, w *witness.Witness) error {
-	machine, err := w.Machine()
-	if err != nil {
-		return err
-	}
+func (o renewOptions) seed(ctx context.Context, streams ui.Streams, machine certs.Machine) error {
 	before, err := certs.Seed(ctx, machine)
 	if err != nil {
 		return err

@@ -49,6 +49,9 @@ for load balancers outside the cluster's own network, only the cluster's name sh
 they were: they stay unless you name the cluster with --by-name, and always if another
 cluster has or had the name.
 
+Images belong to no cluster, and are not looked for: slipway image prune finds those that
+Slipway uploaded and no image manifest names any more.
+
 The seed and the management cluster must answer, because they say which clusters exist.`,
 		Example: `  slipway sweep
   slipway sweep --delete
@@ -222,5 +225,6 @@ func (r result) table(word, hint string) ui.Table {
 	case len(r.Orphans) > 0:
 		t.Footer = append(t.Footer, fmt.Sprintf("%d stay", len(r.Orphans)))
 	}
+	t.Footer = append(t.Footer, "images were not looked for: slipway image prune --dry-run lists those that no image manifest names any more")
 	return t
 }

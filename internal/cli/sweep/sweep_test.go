@@ -25,7 +25,7 @@ func TestTable(t *testing.T) {
 		byName []string
 		want   []string
 	}{
-		"proved":  {nil, []string{"network k8s-clusterapi-cluster-a-shop a/shop n made by CAPO", "the name; stays unless you give --by-name a/shop", "the name; stays: it is attached", "1 of 3 can be deleted; give --delete to delete them"}},
+		"proved":  {nil, []string{"network k8s-clusterapi-cluster-a-shop a/shop n made by CAPO", "the name; stays unless you give --by-name a/shop", "the name; stays: it is attached", "1 of 3 can be deleted; give --delete to delete them\nimages were not looked for: slipway image prune --dry-run"}},
 		"by name": {[]string{"shop"}, []string{"volume pvc-1 a/shop v the name\n", "2 of 3 can be deleted"}},
 	} {
 		r := result{Orphans: orphans(), chosen: orphan.Chosen(orphans(), test.byName)}
