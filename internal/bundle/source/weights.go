@@ -63,6 +63,7 @@ func weights() map[string]weight {
 		"cinder-csi-plugin-program":                  {10, 0},
 		"kubeadm-control-plane-controller-program":   {10, 0},
 		"csi-snapshotter-program":                    {9, 0},
+		"k8s-keystone-auth-program":                  {10, 0},
 		"snapshot-controller-program":                {4, 0},
 
 		"k9s":         {43, 101},
@@ -124,14 +125,14 @@ func ranks(all map[string]recipe) map[string]rank {
 	return of
 }
 
-// Duration is how long it takes to build the items that a bundle lacks, from cold caches, up to
-// the next minute.
+// Duration is how long it takes to build the items that a bundle lacks, from cold caches, in
+// whole minutes.
 func Duration(missing []string, processors int) time.Duration {
 	d := work(missing, func(name string) bool {
 		_, item := component.Find(name)
 		return item && !slices.Contains(missing, name)
 	}) / time.Duration(max(processors, 1))
-	return (d + time.Minute - 1).Truncate(time.Minute)
+	return max(d.Round(time.Minute), time.Minute)
 }
 
 // work is the processor time that building items takes from cold caches, with what they are
