@@ -8,8 +8,6 @@ import (
 
 // restoreSnapshot has the check of the tenant's storage write a volume and restore it from a
 // snapshot. Nothing of it is left in the cloud.
-//
-// proves: S-43
 func (p *project) restoreSnapshot() {
 	p.t.Helper()
 	p.eventually("the class of snapshots", 3*time.Minute, func() (string, bool) {
