@@ -49,6 +49,9 @@ type Host struct {
 	// max_user_watches; 0 is unknown, as where containers run in a virtual machine.
 	InotifyInstances int `json:"inotifyInstances,omitempty"`
 	InotifyWatches   int `json:"inotifyWatches,omitempty"`
+	// NoModules says that the folder of kernel modules is missing, which kind mounts: Docker makes
+	// a folder that is missing, Podman refuses.
+	NoModules bool `json:"noModules,omitempty"`
 	// Cluster is the owner of a cluster with the seed's name, "-" if it does not say;
 	// empty if there is no such cluster.
 	Cluster string `json:"cluster,omitempty"`
@@ -60,15 +63,15 @@ type Looker struct {
 	Wanted Runtime
 	// Run runs a program; its error is an *exec.ExitError, or exec.ErrNotFound.
 	Run func(ctx context.Context, program string, args ...string) (string, error)
-	// Sys is the folder /proc/sys.
-	Sys string
+	// Sys is the folder /proc/sys, Modules the folder /lib/modules.
+	Sys, Modules string
 	// Find finds the cluster of a name.
 	Find func(ctx context.Context, runtime Runtime, name string) (*Cluster, error)
 }
 
 // NewLooker returns a Looker at this machine.
 func NewLooker(wanted Runtime) Looker {
-	return Looker{Wanted: wanted, Sys: "/proc/sys",
+	return Looker{Wanted: wanted, Sys: "/proc/sys", Modules: "/lib/modules",
 		Run: func(ctx context.Context, program string, args ...string) (string, error) {
 			return runProgram(ctx, nil, program, args...)
 		},
@@ -85,6 +88,10 @@ func (l Looker) Look(ctx context.Context, name string) Host {
 	}
 	h.InotifyInstances = l.number("fs/inotify/max_user_instances")
 	h.InotifyWatches = l.number("fs/inotify/max_user_watches")
+	if h.Runtime == Podman && h.InotifyInstances > 0 { // and so no virtual machine
+		_, err := os.Stat(l.Modules)
+		h.NoModules = errors.Is(err, os.ErrNotExist)
+	}
 	switch found, err := l.Find(ctx, h.Runtime, name); {
 	case err != nil:
 		h.Problem = err.Error()

@@ -72,3 +72,31 @@ func TestLimitsAndTheClusterAreLookedAt(t *testing.T) {
 		}
 	}
 }
+
+func TestModulesThatPodmanWouldMissAreToldBefore(t *testing.T) {
+	t.Parallel()
+	sys := t.TempDir()
+	if err := errors.Join(os.MkdirAll(filepath.Join(sys, "fs/inotify"), 0o700), os.WriteFile(filepath.Join(sys, "fs/inotify/max_user_instances"), []byte("512\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		info, sys, modules string
+		want               bool
+	}{
+		"podman":                      {podmanJSON, sys, filepath.Join(sys, "none"), true},
+		"they are there":              {podmanJSON, sys, sys, false},
+		"podman in a virtual machine": {podmanJSON, filepath.Join(sys, "none"), filepath.Join(sys, "none"), false},
+		"docker makes the folder":     {dockerJSON, sys, filepath.Join(sys, "none"), false},
+	} {
+		looker := Looker{Sys: test.sys, Modules: test.modules, Find: func(context.Context, Runtime, string) (*Cluster, error) { return nil, nil },
+			Run: func(_ context.Context, program string, _ ...string) (string, error) {
+				if (program == "podman") != (test.info == podmanJSON) {
+					return "", exec.ErrNotFound
+				}
+				return test.info, nil
+			}}
+		if h := looker.Look(t.Context(), Name("demo")); h.NoModules != test.want {
+			t.Errorf("%s: %+v", name, h)
+		}
+	}
+}

@@ -64,6 +64,9 @@ func (r *run) localLimits(h *LocalSeed) {
 	if h.MemoryMiB > 0 && h.MemoryMiB < minLocalRAM {
 		r.find(Error, object, "give it more; with Docker Desktop or podman machine, give its virtual machine more", "it has %d MiB of memory, the local seed needs %d MiB", h.MemoryMiB, minLocalRAM)
 	}
+	if h.NoModules {
+		r.find(Error, "/lib/modules", "run sudo mkdir -p /lib/modules; it may stay empty", "there is no such folder: kind mounts it into its node, and %s refuses to", h.Runtime)
+	}
 	for _, limit := range []struct {
 		name       string
 		has, least int
