@@ -76,10 +76,24 @@ type complaint struct {
 	object                Ref
 	kind, reason, message string
 	since                 time.Time
+	// last is when an event was told last; zero for what is said of now.
+	last time.Time
 	// loud complaints are causes even if no rule knows their words; others only summarise.
 	loud bool
 	// final is set if the controller has given up on the object.
 	final bool
+}
+
+// lasted is how long the complaint has been true; 0 if nobody says since when. An event was true
+// no longer than it was repeated.
+func (c complaint) lasted(now time.Time) time.Duration {
+	switch {
+	case c.since.IsZero():
+		return 0
+	case !c.last.IsZero():
+		return c.last.Sub(c.since)
+	}
+	return now.Sub(c.since)
 }
 
 // text is what rules match.

@@ -28,7 +28,7 @@ func (v *scene) events() []complaint {
 		if v.ending() && !ofDeletion(text(e, "reason")+" "+text(e, "message")) {
 			continue
 		}
-		all = append(all, complaint{object: refOf(about), kind: "event", reason: text(e, "reason"), message: oneLine(text(e, "message")), since: first})
+		all = append(all, complaint{object: refOf(about), kind: "event", reason: text(e, "reason"), message: oneLine(text(e, "message")), since: first, last: last})
 	}
 	return all
 }

@@ -39,3 +39,33 @@ func TestEventsAreJudged(t *testing.T) {
 		}
 	}
 }
+
+// TestAWebhookMayBeAwayForAWhile: an event that says so is believed once it was repeated for
+// ten minutes. A single one, which stays for half an hour, says nothing of now.
+func TestAWebhookMayBeAwayForAWhile(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		first, last string
+		help        bool
+	}{
+		"once, long ago":           {"09:35:00", "09:35:00", false},
+		"for a minute":             {"09:58:00", "09:59:00", false},
+		"for a quarter of an hour": {"09:44:00", "09:59:00", true},
+	} {
+		a := Explain(Snapshot{Now: now, Objects: read(t, base+`kind: KubeadmControlPlane
+metadata: {name: p, namespace: prod, creationTimestamp: "2026-01-02T08:00:00Z"}
+---
+kind: Event
+metadata: {name: e, namespace: prod}
+type: Warning
+reason: FailedScaleUp
+message: 'cannot create Machine: failed calling webhook "default.machine.cluster.x-k8s.io": connect: connection refused'
+involvedObject: {kind: KubeadmControlPlane, name: p}
+firstTimestamp: "2026-01-02T`+test.first+`Z"
+lastTimestamp: "2026-01-02T`+test.last+`Z"
+`)})
+		if len(a.Findings) != 1 || a.Findings[0].Reason != "webhook-down" || a.Findings[0].NeedsHelp() != test.help {
+			t.Errorf("%s: %+v", name, a.Findings)
+		}
+	}
+}

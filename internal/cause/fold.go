@@ -65,6 +65,8 @@ func (v *scene) covers(a, b *Finding) bool {
 	switch {
 	case v.coversInside(a, b) || v.entails(a, b):
 		return true
+	case b.Reason == "webhook-down" && a.Reason == "controller-down":
+		return answers(a.Object.Name, b.words)
 	case a.Object == b.Object:
 		return specific(a) > specific(b)
 	case b.Reason == "deletion-waits" && a.Reason != b.Reason:
@@ -82,6 +84,13 @@ func (v *scene) covers(a, b *Finding) bool {
 	// While the infrastructure is not ready, machines and the control plane wait for it.
 	return b.Reason == "controller-says" && v.infrastructure != nil && !flag(v.infrastructure, "status", "ready") &&
 		slices.Contains(a.Chain, refOf(v.infrastructure)) && !slices.Contains(b.Chain, refOf(v.infrastructure))
+}
+
+// answers reports whether a controller, namespace/name, is in the namespace of the service of a
+// webhook that an API server says it cannot call.
+func answers(controller, words string) bool {
+	namespace, _, _ := strings.Cut(controller, "/")
+	return strings.Contains(words, "."+namespace+".svc")
 }
 
 // repeats reports whether a finding about something that is made of others only says

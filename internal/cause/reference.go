@@ -29,9 +29,17 @@ up on the machine. Any cause is final once its controller has given up.
 |---|---|---|---|---|
 `)
 	for _, r := range All() {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.ID, r.Layer, cell(r.Meaning), cell(sentence(r.Fix)), r.Ending)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.ID, r.Layer, cell(r.Meaning), cell(sentence(r.Fix)), r.outcome())
 	}
 	return b.String()
+}
+
+// outcome is what becomes of the rule's causes if nobody acts.
+func (r Rule) outcome() string {
+	if r.lasts > 0 {
+		return fmt.Sprintf("passing, %s after %.0f minutes", r.Ending, r.lasts.Minutes())
+	}
+	return string(r.Ending)
 }
 
 func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }

@@ -19,6 +19,9 @@ type Rule struct {
 	Meaning, Fix string
 	// Ending is what becomes of it unless the controller has given up.
 	Ending Ending
+	// lasts is how long what controllers say must have lasted before it counts as Ending and not
+	// as passing: they try again with growing pauses, and say until then what was.
+	lasts time.Duration
 	// healthCheck is set if a machine health check sees it and has the machine replaced:
 	// then it is passing where such a check watches the machine.
 	healthCheck bool
@@ -124,6 +127,9 @@ func (v *scene) hear(found []Finding) []Finding {
 			heard[key] = true
 		}
 		f := v.finding(r, hit{object: v.under(c.object, object), cause: Plain(c.message), since: c.since, source: speaker(c.object.Kind), final: c.final})
+		if f.Ending == Outside && c.lasted(v.Now) < r.lasts {
+			f.Ending = Passing
+		}
 		if f.words = c.text(); c.message == "" {
 			f.Cause = r.Meaning
 		}

@@ -1,6 +1,14 @@
 package cause
 
-import "regexp"
+import (
+	"regexp"
+	"time"
+)
+
+// outage is how long a webhook may be away: its pod starts anew, or its API server is
+// overloaded. Who asked it tries again after a pause about as long as it was away. A webhook
+// whose pod cannot run is told at once, as controller-down.
+const outage = 10 * time.Minute
 
 // clusterRules are about the cluster as a whole and its control plane.
 func clusterRules() []Rule {
@@ -14,7 +22,7 @@ func clusterRules() []Rule {
 				}
 				return []hit{{object: refOf(v.cluster), cause: "spec.paused is set", evidence: []string{"Cluster " + v.cluster.GetName() + ": spec.paused is true"}}}
 			}},
-		{ID: "webhook-down", Layer: k, Ending: Outside, Operator: true, Meaning: "A webhook of the management cluster does not answer.", kind: "webhook",
+		{ID: "webhook-down", Layer: k, Ending: Outside, lasts: outage, Operator: true, Meaning: "A webhook of the management cluster does not answer.", kind: "webhook",
 			Fix:   "see why with kubectl get pods of the namespace that the webhook's service is in",
 			words: regexp.MustCompile(`failed calling webhook "(?P<object>[^"]+)"`)},
 		{ID: "clock-skew", Layer: k, Ending: Outside, Meaning: "A machine's clock is wrong: a certificate is from its future.",

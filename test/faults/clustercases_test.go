@@ -1,15 +1,34 @@
 package faults
 
+import (
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/cause"
+)
+
+const kubeadmHook = "webhook default.kubeadmconfig.bootstrap.cluster.x-k8s.io"
+
+// refusedByHook is a control plane for which no machine can be made since a time of the day,
+// because a webhook does not answer.
+func refusedByHook(since string) string {
+	return `
+kind: KubeadmControlPlane
+metadata: {name: shop-control-plane}
+status: {observedGeneration: 1, conditions: [{type: MachinesCreated, status: "False", severity: Error, reason: MachineGenerationFailed,
+  lastTransitionTime: "2026-01-02T` + since + `Z",
+  message: "Failed to create KubeadmConfig: Internal error occurred: failed calling webhook \"default.kubeadmconfig.bootstrap.cluster.x-k8s.io\": failed to call webhook: Post \"https://capi-kubeadm-bootstrap-webhook-service.capi-kubeadm-bootstrap-system.svc:443/mutate?timeout=10s\": connection refused"}]}
+`
+}
+
 func clusterCases() []planted {
 	etcd := func(message string) string { return node("shop-cp1", "EtcdPodHealthy", message) }
 	return []planted{
 		{fault: "cluster paused", reason: "paused", object: "Cluster shop", objects: "kind: Cluster\nmetadata: {name: shop}\nspec: {paused: true}\n"},
-		{fault: "webhook down", reason: "webhook-down", object: "webhook default.kubeadmconfig.bootstrap.cluster.x-k8s.io", objects: `
-kind: KubeadmControlPlane
-metadata: {name: shop-control-plane}
-status: {observedGeneration: 1, conditions: [{type: MachinesCreated, status: "False", severity: Error, reason: MachineGenerationFailed,
-  message: "Failed to create KubeadmConfig: Internal error occurred: failed calling webhook \"default.kubeadmconfig.bootstrap.cluster.x-k8s.io\": failed to call webhook: connection refused"}]}
-`},
+		{fault: "webhook down", reason: "webhook-down", object: kubeadmHook, ending: cause.Outside, objects: refusedByHook("09:45:00")},
+		{fault: "webhook that was away a moment ago", reason: "webhook-down", object: kubeadmHook, ending: cause.Passing, objects: refusedByHook("09:55:00")},
+		{fault: "webhook whose controller crashes", reason: "controller-down", object: "Deployment capi-kubeadm-bootstrap-system/capi-kubeadm-bootstrap-controller-manager",
+			ending: cause.Outside, objects: refusedByHook("09:59:00"), controllers: []cause.Controller{{Namespace: "capi-kubeadm-bootstrap-system",
+				Name: "capi-kubeadm-bootstrap-controller-manager", Wanted: 1, Words: "CrashLoopBackOff, ended 7 times", Since: asked.Add(-time.Minute)}}},
 		{fault: "certificate of the control plane expired", reason: "certificate-expired", object: "Cluster shop", objects: `
 kind: Cluster
 metadata: {name: shop}
