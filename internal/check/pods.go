@@ -13,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -68,6 +69,21 @@ func (r *run) spec() corev1.PodSpec {
 			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 		}},
 	}
+}
+
+// makePod makes a pod, and waits for the service account that each namespace gets: a moment after
+// it is made, pods are refused for want of it. Any other refusal stays.
+func (r *run) makePod(ctx context.Context, p *corev1.Pod) error {
+	var refused error
+	err := r.until(ctx, func() (bool, error) {
+		_, err := r.Client.CoreV1().Pods(r.namespace).Create(ctx, p, metav1.CreateOptions{})
+		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "error looking up service account") {
+			return false, err
+		}
+		refused = err
+		return true, nil
+	})
+	return errors.Join(err, refused)
 }
 
 // startPods has a pod on every node, whatever its taints, and waits for all of them.

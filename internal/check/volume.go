@@ -92,7 +92,7 @@ func (r *run) withVolume(ctx context.Context, name, claim, not string) (pod, err
 		spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 100,
 			Preference: corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{not}}}}}}}}
 	}
-	if _, err := r.Client.CoreV1().Pods(r.namespace).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{}); err != nil {
+	if err := r.makePod(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}); err != nil {
 		return pod{}, fmt.Errorf("making a pod: %w", err)
 	}
 	found, last := pod{name: name}, ""

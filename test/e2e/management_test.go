@@ -72,11 +72,12 @@ func (p *project) ready(nodes int, within time.Duration) {
 }
 
 // TestManagementCluster goes on from an empty cloud to the highly available management
-// cluster, uses it, and has a tenant make and use a cluster by the Magnum API. Then everything
-// but that cluster is lost, and rebuilt from the backup by one command. At last down takes
-// everything away, with what the clusters themselves had made, also those before the loss.
+// cluster, uses it, and has a tenant make and use a cluster by the Magnum API, with tokens of
+// Keystone, volumes and their snapshots. Then everything but that cluster is lost, and rebuilt
+// from the backup by one command. At last down takes everything away, with what the clusters
+// themselves had made, also those before the loss.
 //
-// proves: F01, F26, F33, F37, F56, F98, F99, F105, F141, S-22, S-42, S-84, M-F3, M-X10
+// proves: F01, F26, F33, F37, F56, F98, F99, F105, F141, S-22, S-42, S-43, S-84, M-F3, M-X10
 func TestManagementCluster(t *testing.T) {
 	if !isolate(t) {
 		return
@@ -91,11 +92,14 @@ func TestManagementCluster(t *testing.T) {
 	}
 	p.timed("life of a tenant's cluster", func() {
 		p.serveTenant(func() {
+			p.timed("logins by Keystone", p.logIn)
+			p.timed("a snapshot of a volume", p.restoreSnapshot)
 			p.timed("a visit of the operator's console", p.visitOwnConsole)
 			p.refuseToGo()
 			p.timed("loss of everything else", func() { p.survive(func() string { return p.recoverAtOnce(identity) }) })
 			p.timed("a visit of the console", p.visitConsole)
-		})
+		}, "--merge-labels", "--labels", "keystone_auth_enabled=true",
+			"--labels", "csi_snapshots_enabled=true", "--labels", "csi_cinder_reclaim_policy=Delete")
 	})
 	p.timed("down", func() { p.goDown() })
 }
@@ -103,8 +107,7 @@ func TestManagementCluster(t *testing.T) {
 // TestManagementClusterAtLength is a longer life of the same environment: it is checked, is
 // run by Ansible, loses a control plane while the Magnum API is asked, grows, gets an operator's
 // cluster whose credentials are rotated, moves onto itself, and looks after itself while the
-// seed is shelved. The tenant's cluster is used with tokens of Keystone, restores a snapshot, and is
-// rotated, resized and given another group of nodes.
+// seed is shelved. The tenant's cluster is rotated, resized and given another group of nodes.
 //
 // proves: F41, S-18, S-20, S-27, S-65, S-70, S-72, S-79, M-F6, M-X19
 func TestManagementClusterAtLength(t *testing.T) {
@@ -131,11 +134,8 @@ func TestManagementClusterAtLength(t *testing.T) {
 	}
 	p.timed("life of a tenant's cluster", func() {
 		p.serveTenant(func() {
-			p.timed("logins by Keystone", p.logIn)
-			p.timed("a snapshot of a volume", p.restoreSnapshot)
 			p.changeShop(func() {})
-		}, "--merge-labels", "--labels", "keystone_auth_enabled=true",
-			"--labels", "csi_snapshots_enabled=true", "--labels", "csi_cinder_reclaim_policy=Delete")
+		})
 	})
 	p.timed("moving of the cluster onto itself", p.pivot)
 	p.timed("fewer workers without a seed", p.scaleAlone)
