@@ -179,12 +179,16 @@ func (t *tally) Collect(to chan<- prometheus.Metric) {
 
 func seconds(at time.Time) float64 { return float64(at.UnixNano()) / 1e9 }
 
-// register adds the metrics to a registry, which in tests may have them already.
+// register adds the metrics to a registry. It belongs to the process, so that a second watch,
+// as in a test, replaces the first.
 func (t *tally) register(registry prometheus.Registerer) error {
 	err := registry.Register(t)
-	var already prometheus.AlreadyRegisteredError
-	if err == nil || errors.As(err, &already) {
-		return nil
+	if already := (prometheus.AlreadyRegisteredError{}); errors.As(err, &already) {
+		registry.Unregister(already.ExistingCollector)
+		err = registry.Register(t)
 	}
-	return fmt.Errorf("registering metrics: %w", err)
+	if err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	return nil
 }
