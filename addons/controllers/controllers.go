@@ -35,6 +35,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/scheduledbackup"
 	"github.com/slipway-sh/slipway/addons/tacker/vnflcm"
 	vnflcmv1alpha1 "github.com/slipway-sh/slipway/addons/tacker/vnflcm/v1alpha1"
+	"github.com/slipway-sh/slipway/addons/upkeep"
 	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
@@ -124,7 +125,7 @@ func Definitions() (map[string][]byte, error) {
 
 // rulesOf are the rules of each ClusterRole, by the name of their file.
 func rulesOf() map[string][]rbacv1.PolicyRule {
-	return map[string][]rbacv1.PolicyRule{"addon-provider": slices.Concat(addonprovider.Rules(), kubeletcerts.Rules()), "janitor": slices.Concat(janitor.Rules(), prune.Rules(), causes.Rules()),
+	return map[string][]rbacv1.PolicyRule{"addon-provider": slices.Concat(addonprovider.Rules(), kubeletcerts.Rules()), "janitor": slices.Concat(janitor.Rules(), prune.Rules(), causes.Rules(), upkeep.Rules()),
 		"magnum": controller.Rules(), "magnum-api": api.AccessRules(), "backup": scheduledbackup.Rules(), "vnflcm": vnflcm.Rules()}
 }
 

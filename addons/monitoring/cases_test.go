@@ -15,6 +15,7 @@ func cases() []oneCase {
 	const deployment = `{namespace="capo-system", deployment="capo-controller-manager"}`
 	const second = `{namespace="capi-addon-system", deployment="cluster-api-addon-provider"}`
 	const expiry = `kube_customresource_capi_machine_certificate_expiry_timestamp{namespace="default", name="m"}`
+	const login = `{of="environment", name="credential"}`
 	const disk = `{node="a", mountpoint="/"}`
 	const volume = `{namespace="n", persistentvolumeclaim="v"}`
 	return []oneCase{
@@ -62,6 +63,31 @@ func cases() []oneCase {
 			"slipway_cluster_cause_looked_timestamp_seconds": "0+60x10 600x28 2400+60x30"}},
 		{alert: "SlipwayLeftovers", severity: "warning", labels: `reason="VolumeInUse"`, fires: []int{140}, quiet: []int{5, 100, 200}, series: map[string]string{
 			`capi_janitor_waiting_clusters{reason="VolumeInUse"}`: "0x9 1x159 0x60"}},
+		{alert: "SlipwayOrphans", severity: "warning", fires: []int{140}, quiet: []int{5, 100, 200}, series: map[string]string{
+			"slipway_orphaned_clusters": "0x9 1x159 0x60"}},
+		// After an hour it has 14 days, and is renewed an hour later; the other one has no series then.
+		{alert: "SlipwayCredentialEndsSoon", severity: "warning", labels: `of="environment", name="credential"`, fires: []int{80, 119}, quiet: []int{5, 60, 70, 125}, series: map[string]string{
+			"slipway_credential_expiry_timestamp_seconds" + login: "1213200x120 99999999x60"}},
+		{alert: "SlipwayCredentialEnds", severity: "critical", labels: `of="cluster", name="prod/shop"`, fires: []int{80, 119}, quiet: []int{5, 60, 70, 130}, series: map[string]string{
+			`slipway_credential_expiry_timestamp_seconds{of="cluster", name="prod/shop"}`: "262800x120 _x60"}},
+		// With less than three days it is critical, and no longer a warning.
+		{alert: "SlipwayCredentialEndsSoon", severity: "warning", fires: []int{30}, quiet: []int{70, 119}, series: map[string]string{
+			"slipway_credential_expiry_timestamp_seconds" + login: "262800x120"}},
+		// It ended before anybody looked.
+		{alert: "SlipwayCredentialEnds", severity: "critical", fires: []int{80}, quiet: []int{70, 125}, series: map[string]string{
+			"slipway_credential_expiry_timestamp_seconds" + login: "_x60 3600x60 99999999x60"}},
+		{alert: "SlipwayQuotaNearlyUsed", severity: "warning", labels: `resource="cores"`, fires: []int{50}, quiet: []int{5, 35, 90}, series: map[string]string{
+			`slipway_quota_used{resource="cores"}`: "17x9 18x59 17x30", `slipway_quota_limit{resource="cores"}`: "20x100",
+			`slipway_quota_used{resource="ports"}`: "89x100", `slipway_quota_limit{resource="ports"}`: "100x100",
+			`slipway_quota_used{resource="ram"}`: "99x100", `slipway_quota_limit{resource="routers"}`: "0x100", `slipway_quota_used{resource="routers"}`: "0x100"}},
+		// A larger quota ends it, too.
+		{alert: "SlipwayQuotaNearlyUsed", severity: "warning", fires: []int{50}, quiet: []int{5, 35, 90}, series: map[string]string{
+			`slipway_quota_used{resource="cores"}`: "10x9 20x100", `slipway_quota_limit{resource="cores"}`: "20x68 40x60"}},
+		{alert: "SlipwayImageRetired", severity: "warning", labels: `image="i", state="deactivated"`, fires: []int{40}, quiet: []int{5, 20, 60}, series: map[string]string{
+			`slipway_retired_image_users{image="i", state="deactivated", of="cluster"}`: "_x9 2x39 _x30", `slipway_retired_image_users{image="i", state="deactivated", of="template"}`: "_x9 1x39 _x30"}},
+		// Cinder is looked at every five minutes, but not from 10 to 120.
+		{alert: "SlipwayUpkeepUnwatched", severity: "warning", labels: `what="block-storage"`, fires: []int{95, 119}, quiet: []int{5, 60, 80, 130}, series: map[string]string{
+			`slipway_upkeep_looked_timestamp_seconds{what="block-storage"}`: "0+60x10 600x109 7200+60x30", `slipway_upkeep_looked_timestamp_seconds{what="compute"}`: "0+60x150"}},
 		{alert: "SlipwayFenceClosed", severity: "critical", fires: []int{20}, quiet: []int{5, 12, 60}, series: map[string]string{
 			`slipway_fence_open{pod="a"}`: "1x80", `slipway_fence_open{pod="b"}`: "1x9 0x39 1x30"}},
 		// Renewal is due at 60 minutes and made two days later.

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
@@ -34,12 +35,13 @@ const (
 	ListListeners   = "listeners"
 	ListPools       = "pools"
 	ListSubnets     = "subnets"
+	ListCredentials = "application credentials"
 )
 
 // listings are the calls of a snapshot.
 func listings() []listing {
 	return append(append([]listing{
-		{Identity, "application credentials", listCredentials},
+		{Identity, ListCredentials, listCredentials},
 		{Image, ListImages, listImages},
 		{LoadBalancer, ListProviders, listProviders},
 		{LoadBalancer, ListBalancers, listBalancers},
@@ -92,7 +94,10 @@ func (c *Cloud) Token() (Token, error) {
 		return t, nil // a token that was given, not asked for
 	}
 	var body struct {
-		User       struct{ ID, Name string } `json:"user"`
+		User struct {
+			ID, Name string
+			Expires  string `json:"password_expires_at"`
+		} `json:"user"`
 		Project    struct{ ID, Name string } `json:"project"`
 		Roles      []struct{ Name string }   `json:"roles"`
 		Credential struct{ ID string }       `json:"application_credential"`
@@ -101,6 +106,9 @@ func (c *Cloud) Token() (Token, error) {
 		return t, err
 	}
 	t = Token{UserID: body.User.ID, UserName: body.User.Name, ProjectID: body.Project.ID, ProjectName: body.Project.Name, CredentialID: body.Credential.ID}
+	if at, err := time.Parse(gophercloud.RFC3339MilliNoZ, body.User.Expires); err == nil { // it is null for most users
+		t.PasswordExpiresAt = at
+	}
 	for _, role := range body.Roles {
 		t.Roles = append(t.Roles, role.Name)
 	}
@@ -115,7 +123,7 @@ func (c *Cloud) Token() (Token, error) {
 func listCredentials(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.Credentials, err = every(ctx, applicationcredentials.List(client, s.Token.UserID, nil), applicationcredentials.ExtractApplicationCredentials,
 		func(a applicationcredentials.ApplicationCredential) CredentialInfo {
-			return CredentialInfo{Resource: resource("application credential", a.ID, a.Name, nil, nil, a.Description), Unrestricted: a.Unrestricted, ExpiresAt: a.ExpiresAt}
+			return CredentialInfo{Resource: resource("application credential", a.ID, a.Name, nil, nil, a.Description), ProjectID: a.ProjectID, Unrestricted: a.Unrestricted, ExpiresAt: a.ExpiresAt}
 		})
 	return err
 }

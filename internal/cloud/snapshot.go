@@ -84,6 +84,8 @@ type Token struct {
 	ProjectName string    `json:"projectName"`
 	Roles       []string  `json:"roles"`
 	ExpiresAt   time.Time `json:"expiresAt"`
+	// PasswordExpiresAt is zero if the password does not expire.
+	PasswordExpiresAt time.Time `json:"passwordExpiresAt,omitzero"`
 	// CredentialID is set if the login is by an application credential.
 	CredentialID string `json:"applicationCredentialID,omitempty"`
 	// Restricted reports whether the credential cannot create others. It is

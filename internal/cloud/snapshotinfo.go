@@ -165,6 +165,7 @@ type ImageInfo struct {
 // CredentialInfo is an application credential of the user.
 type CredentialInfo struct {
 	Resource
+	ProjectID    string    `json:"projectID,omitempty"`
 	Unrestricted bool      `json:"unrestricted"`
 	ExpiresAt    time.Time `json:"expiresAt,omitzero"`
 }

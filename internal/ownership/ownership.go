@@ -5,6 +5,8 @@
 package ownership
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -111,6 +113,16 @@ func (o Owner) complete() (Owner, bool) {
 		return Owner{}, false
 	}
 	return o, true
+}
+
+// ClusterPrefix begins the steps of clusters' credentials.
+const ClusterPrefix = "cluster-"
+
+// ClusterStep is the step of a cluster's credential. It contains a hash of namespace and
+// name, because joined names could be ambiguous.
+func ClusterStep(namespace, name string) string {
+	sum := sha256.Sum256([]byte(namespace + "/" + name))
+	return ClusterPrefix + name + "-" + hex.EncodeToString(sum[:4])
 }
 
 // CheckSteps refuses steps by which two environments could make the same name:

@@ -27,7 +27,7 @@ func besides() map[string]string {
 		"internal/sandbox": "a cloud, not its user", "internal/bundle": "builds and pulls", "internal/ui": "draws", "internal/runlog": "writes", "internal/support": "has its own bounds",
 		"internal/cli/sandbox": "the sandbox", "internal/cli/serve": "a server", "internal/cli/ssh": "a terminal", "internal/cli/devstack": "DevStack", "internal/cli/listen": "a server", "stacks/devstack": "DevStack",
 		"internal/kube/throwaway": "tests", "internal/kube/kubetest": "tests", "internal/s3test": "tests", "internal/qemu": "image try", "addons/magnum": "controllers and a server",
-		"addons/tacker/vnflcm": "a server", "internal/console": "a server", "addons/addonprovider": "controllers", "addons/causes": "controllers", "addons/scheduledbackup": "a Job", "addons/janitor": "controllers", "internal/recovery/drill": "a drill", "internal/recovery/fence": "a watch",
+		"addons/tacker/vnflcm": "a server", "internal/console": "a server", "addons/addonprovider": "controllers", "addons/causes": "controllers", "addons/upkeep": "controllers", "addons/scheduledbackup": "a Job", "addons/janitor": "controllers", "internal/recovery/drill": "a drill", "internal/recovery/fence": "a watch",
 		"internal/etcd/defragment.go": "slipway etcd", "internal/charts": "a lock",
 	}
 }

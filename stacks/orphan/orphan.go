@@ -123,7 +123,7 @@ func (s Survey) gone(credentials []applicationcredentials.ApplicationCredential,
 
 // nameIn reads the cluster's name and the hash from the step of a credential.
 func nameIn(step string) (name, hash string) {
-	rest, is := strings.CutPrefix(step, workload.StepPrefix)
+	rest, is := strings.CutPrefix(step, ownership.ClusterPrefix)
 	at := strings.LastIndex(rest, "-")
 	if !is || at < 1 || len(rest)-at-1 != 8 {
 		return "", ""

@@ -3,8 +3,6 @@ package workload
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ownership"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
@@ -66,15 +65,8 @@ const (
 // Secret that the chart creates from values with a credential.
 func SecretName(cluster string) string { return cluster + "-application-credential" }
 
-// Step is the step of a cluster's credential in its ownership tag. It contains a hash of
-// namespace and name, because joined names could be ambiguous.
-func Step(key Key) string {
-	sum := sha256.Sum256([]byte(key.String()))
-	return StepPrefix + key.Name + "-" + hex.EncodeToString(sum[:4])
-}
-
-// StepPrefix begins the steps of clusters' credentials.
-const StepPrefix = "cluster-"
+// Step is the step of a cluster's credential in its ownership tag.
+func Step(key Key) string { return ownership.ClusterStep(key.Namespace, key.Name) }
 
 // Marked returns the clusters that a Secret with the label is left of, also those that are
 // not made yet and those whose deletion is not done.

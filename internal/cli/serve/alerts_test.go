@@ -147,7 +147,7 @@ func asked(t *testing.T, files ...[]byte) sets.Set[string] {
 			}
 		}
 	}
-	for _, known := range []string{"slipway_fence_open", "capi_janitor_waiting_clusters", "workqueue_depth", "etcd_server_has_leader"} {
+	for _, known := range []string{"slipway_fence_open", "capi_janitor_waiting_clusters", "slipway_quota_limit", "slipway_credential_expiry_timestamp_seconds", "workqueue_depth", "etcd_server_has_leader"} {
 		if !names.Has(known) {
 			t.Errorf("%s is not found in the rules", known)
 		}

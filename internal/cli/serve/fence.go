@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/slipway-sh/slipway/addons/upkeep"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -46,6 +47,7 @@ func (o *fenceOptions) flags(f *pflag.FlagSet) {
 type barrier struct {
 	watch *fence.Watch
 	log   logger
+	at    lazyCloud
 
 	mu     sync.Mutex
 	events record.EventRecorder
@@ -68,9 +70,9 @@ func (o fenceOptions) open(config *rest.Config, log logger) (*barrier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the fence: %w", err)
 	}
-	at := lazyCloud{options: cloud.Options{Cloud: o.entry, CloudsYAML: text, Env: environment.System(), UserAgent: environment.UserAgent() + " (fence)"}, environment: o.environment}
 	b := &barrier{log: log}
-	b.watch = &fence.Watch{Every: o.every, Patience: o.patience, Read: at.read, Ours: func(ctx context.Context, now int) (int, error) { return restore.Join(ctx, client, now) }, Changed: b.changed}
+	b.at = lazyCloud{options: cloud.Options{Cloud: o.entry, CloudsYAML: text, Env: environment.System(), UserAgent: environment.UserAgent() + " (fence)"}, environment: o.environment}
+	b.watch = &fence.Watch{Every: o.every, Patience: o.patience, Read: b.at.read, Ours: func(ctx context.Context, now int) (int, error) { return restore.Join(ctx, client, now) }, Changed: b.changed}
 	return b, nil
 }
 
@@ -108,6 +110,16 @@ func (b *barrier) wrap() wrapper {
 		return nil
 	}
 	return b.watch.Wrap
+}
+
+// project is the environment's project with the login of the fence; nil if there is no fence.
+func (b *barrier) project() *upkeep.Project {
+	if b == nil {
+		return nil
+	}
+	login := b.at.options
+	login.UserAgent = environment.UserAgent() + " (" + upkeep.Name + ")"
+	return &upkeep.Project{Environment: b.at.environment, Login: login}
 }
 
 // run looks at once, and then regularly until ctx ends; wait waits for its end. A cloud

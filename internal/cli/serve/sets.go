@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/janitor"
 	"github.com/slipway-sh/slipway/addons/kubeletcerts"
 	"github.com/slipway-sh/slipway/addons/openstackcluster/prune"
+	"github.com/slipway-sh/slipway/addons/upkeep"
 )
 
 // set is a group of controllers that are selected together and share a lease.
@@ -95,10 +96,12 @@ func prunerSet() set {
 
 func causesSet() set {
 	return set{
-		name: causes.Name, what: "says why clusters are not available, by events and a metric",
+		name: causes.Name, what: "says why clusters are not available, and what ends or is used up, by events and metrics",
 		flags:    func(*pflag.FlagSet) {},
 		validate: func() error { return nil },
 		scheme:   func(*runtime.Scheme) error { return nil },
-		setup:    func(m manager.Manager, _ *barrier) error { return causes.Setup(m) }, // it reads, and writes events to this cluster alone
+		setup: func(m manager.Manager, g *barrier) error { // both read, and write events to this cluster alone
+			return errors.Join(causes.Setup(m), upkeep.Setup(m, g.project()))
+		},
 	}
 }
