@@ -51,10 +51,10 @@ func TestTenantsPagesWithoutScripts(t *testing.T) {
 	}
 	b.bare(t, "/clusters/new", "Left of your quota")
 	b.fillIn(t, "name", "other", "cluster_template_id", template, "master_count", "2")
-	b.submit(t, `button[value="check"]`)
+	b.Press(t, `button[value="check"]`)
 	b.Await(t, "the mistake and what it takes", `document.querySelector("#e-master_count").innerText.includes("odd") && document.querySelector("#cost").innerText.includes("This takes 3 machines")`)
 	b.fillIn(t, "master_count", "1")
-	b.submit(t, "form.change button")
+	b.Press(t, "form.change button")
 	b.Await(t, "the cluster that is made", `document.body.innerText.includes("create in progress")`)
 	b.forgive("401")
 	b.quiet(t)
@@ -70,10 +70,10 @@ func TestPagesWithoutScripts(t *testing.T) {
 	}
 	b.bare(t, "/up?run="+consoletest.RunFailed, "Playing needs JavaScript")
 	browser.Ask[bool](t, b.Tab, `(document.querySelector("#at").value = "20") === "20"`)
-	b.submit(t, ".replay button")
+	b.Press(t, ".replay button")
 	b.Await(t, "the run at that time", `location.search.includes("at=20") && document.body.innerText.includes("after the beginning")`)
 	b.goTo(t, "/clusters")
-	b.submit(t, "form.again button")
+	b.Press(t, "form.again button")
 	b.Await(t, "the page again", `location.pathname === "/clusters"`)
 	b.quiet(t)
 }

@@ -53,7 +53,7 @@ func TestStatesOfTenantsPages(t *testing.T) {
 	w.Away.Store(true)
 	for _, path := range []string{"/clusters", at} {
 		b.goTo(t, path)
-		b.send(t, "form.again")
+		b.Send(t, "form.again")
 		b.Await(t, "the banner", `document.querySelector(".banner[role=alert]:not([hidden])") !== null`)
 	}
 	b.look(t, axe, "away-list", "/clusters")

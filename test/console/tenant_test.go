@@ -55,45 +55,22 @@ func federated(t *testing.T) (*tab, *tenanttest.World) {
 // goTo opens a page.
 func (b *tab) goTo(t *testing.T, path string) {
 	t.Helper()
-	b.Do(t, chromedp.Navigate(b.base+path), chromedp.WaitVisible(chromedp.CSS("h1")))
-}
-
-// send types into a form and presses its button, as a person would, and waits for the page
-// that follows.
-func (b *tab) send(t *testing.T, form string, fields ...string) {
-	t.Helper()
-	for i := 0; i+1 < len(fields); i += 2 {
-		b.typeIn(t, form+" [name="+fields[i]+"]", fields[i+1])
-	}
-	b.submit(t, form+" button")
+	b.Open(t, b.base+path)
 }
 
 // fillIn types into the form of a change.
 func (b *tab) fillIn(t *testing.T, fields ...string) {
 	t.Helper()
 	for i := 0; i+1 < len(fields); i += 2 {
-		b.typeIn(t, "form.change [name="+fields[i]+"]", fields[i+1])
+		b.Type(t, "form.change [name="+fields[i]+"]", fields[i+1])
 	}
-}
-
-func (b *tab) typeIn(t *testing.T, field, value string) {
-	t.Helper()
-	browser.Ask[bool](t, b.Tab, fmt.Sprintf(`(() => { const f = document.querySelector(%q); f.focus(); f.value = %q; return document.activeElement === f })()`, field, value))
-}
-
-// submit presses a button, and waits for the page that follows.
-func (b *tab) submit(t *testing.T, button string) {
-	t.Helper()
-	browser.Ask[bool](t, b.Tab, `window.former = true`)
-	browser.Ask[bool](t, b.Tab, fmt.Sprintf(`document.querySelector(%q).click() === undefined`, button))
-	b.Await(t, "the page that follows "+button, `window.former === undefined && document.readyState === "complete"`)
 }
 
 // signIn signs a user in.
 func (b *tab) signIn(t *testing.T) {
 	t.Helper()
 	b.goTo(t, "/clusters")
-	b.send(t, `form[action="/enter"]`, "user", tenanttest.Member, "password", tenanttest.Password, "project", "shop")
+	b.Send(t, `form[action="/enter"]`, "user", tenanttest.Member, "password", tenanttest.Password, "project", "shop")
 	b.Await(t, "the list of clusters", `location.pathname === "/clusters"`)
 }
 
@@ -112,9 +89,9 @@ func TestATenantInABrowser(t *testing.T) {
 	b.Do(t, chromedp.EmulateViewport(1280, 900))
 	b.signIn(t)
 	b.goTo(t, "/clusters/new")
-	b.send(t, "form.change", "name", "shop-prod", "cluster_template_id", template, "master_count", "2", "node_count", "2")
+	b.Send(t, "form.change", "name", "shop-prod", "cluster_template_id", template, "master_count", "2", "node_count", "2")
 	b.Await(t, "the mistake at its field", `document.querySelector("#e-master_count").innerText.includes("odd") && document.querySelector("#f-name").value === "shop-prod"`)
-	b.send(t, "form.change", "master_count", "1")
+	b.Send(t, "form.change", "master_count", "1")
 	id := strings.TrimPrefix(b.Text(t, "location.pathname"), "/clusters/")
 	b.Await(t, "the cluster", `document.body.innerText.includes("create in progress")`)
 	browser.Ask[bool](t, b.Tab, `window.same = true`)
@@ -124,14 +101,14 @@ func TestATenantInABrowser(t *testing.T) {
 	b.Await(t, "it in the list", `document.body.innerText.includes("shop-prod")`)
 	workers := "/clusters/" + id + "/groups/" + w.View(id).Default(false).UUID() + "/resize"
 	b.goTo(t, workers)
-	b.send(t, "form.change", "node_count", "4")
+	b.Send(t, "form.change", "node_count", "4")
 	if n := w.View(id).Default(false).Spec.NodeCount; n != 4 {
 		t.Errorf("%d workers", n)
 	}
 	w.Settle(id)
 	newer := w.Template("k8s-next", "ubuntu-1.35")
 	b.goTo(t, "/clusters/"+id+"/upgrade")
-	b.send(t, "form.change", "cluster_template", newer)
+	b.Send(t, "form.change", "cluster_template", newer)
 	b.Await(t, "the upgrade", `location.pathname.endsWith("/`+id+`") && document.body.innerText.includes("update in progress")`)
 	if used := w.View(id).Cluster.Spec.Template.UUID; used != newer {
 		t.Errorf("the template is %s", used)
@@ -151,7 +128,7 @@ func TestATenantInABrowser(t *testing.T) {
 		return err == nil && strings.Contains(string(text), "client-key-data")
 	})
 	b.goTo(t, "/clusters/"+id+"/delete")
-	b.send(t, "form.change", "confirm", "shop-prod")
+	b.Send(t, "form.change", "confirm", "shop-prod")
 	b.Await(t, "the list", `location.pathname === "/clusters"`)
 	w.Settle(id)
 	b.Await(t, "its end", `document.body.innerText.includes("There are no clusters")`)
@@ -170,7 +147,7 @@ func TestSigningInAtAProvider(t *testing.T) {
 	browser.Ask[bool](t, b.Tab, `document.querySelector('form[action="/enter/depart"] button').click() === undefined`)
 	b.Await(t, "the choice of a project", `document.querySelector("#chosen") !== null`)
 	b.accessible(t, axe, "choice of a project")
-	b.send(t, `form[action="/enter"]`, "project", "shop")
+	b.Send(t, `form[action="/enter"]`, "project", "shop")
 	b.Await(t, "the form that was wanted", `location.pathname === "/clusters/new"`)
 	b.goTo(t, "/clusters")
 	b.Await(t, "the project", `document.querySelector(".where").innerText.includes("shop")`)
@@ -205,7 +182,7 @@ func TestMistakesWhileTyping(t *testing.T) {
 	b.wide(t, "no room")
 	enter("node_count", "1")
 	b.Await(t, "room", `!document.querySelector("#cost").classList.contains("over") && window.same === true`)
-	b.send(t, "form.change", "node_count", "1")
+	b.Send(t, "form.change", "node_count", "1")
 	b.Await(t, "the cluster", `document.body.innerText.includes("create in progress")`)
 	b.forgive("401")
 	b.quiet(t)
@@ -240,7 +217,7 @@ func TestTenantsPagesAreForEverybody(t *testing.T) {
 			b.Shot(t, "tenant-"+name+"-"+s.name)
 		}
 		b.goTo(t, "/clusters/new")
-		b.send(t, "form.change", "name", "9x", "node_count", "many")
+		b.Send(t, "form.change", "name", "9x", "node_count", "many")
 		b.accessible(t, s.axe(axe), s.name+" mistakes")
 		b.wide(t, s.name+" mistakes")
 		b.Shot(t, "tenant-mistakes-"+s.name)
@@ -254,11 +231,11 @@ func TestTenantsPagesAreForEverybody(t *testing.T) {
 func TestButtonsOfTheOperatorsConsole(t *testing.T) {
 	b := open(t, consoletest.Whole())
 	b.goTo(t, "/clusters?q=k8s")
-	b.send(t, "form.again")
+	b.Send(t, "form.again")
 	if at := b.Text(t, "location.pathname + location.search"); at != "/clusters?q=k8s" {
 		t.Errorf("reading again leads to %s", at)
 	}
-	b.send(t, "form.leave")
+	b.Send(t, "form.leave")
 	b.Await(t, "the end of the session", `document.body.innerText.includes("You have signed out")`)
 	b.quiet(t)
 }

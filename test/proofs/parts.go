@@ -30,6 +30,7 @@ func parts() []part {
 		{"reproducible", "reproduced", "a release in two clones, the same byte for byte", false},
 		{"platforms", "platforms", "go vet of the program for the platforms of a release that CI does not build for", false},
 		{"console", "console-test", "the console in Chromium, with axe-core and server-sent events", false},
+		{"console-machines", "console-machines", "the tenants' console in Chromium, for clusters on machines of the sandbox", false},
 		{"magnum-databases", "magnum-databases", "databases that Magnum itself makes, and what its API answers on them", false},
 		{"upgrade", "upgrade-test", "an environment of an older Slipway becomes this one, on machines", false},
 		{"monitoring", "monitoring-test", "Monitoring of the bundle: its programs beside a real API server", false},
