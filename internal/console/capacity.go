@@ -1,6 +1,10 @@
 package console
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/slipway-sh/slipway/internal/console/words"
+)
 
 // Capacity is what the project's quotas allow.
 type Capacity struct {
@@ -41,18 +45,18 @@ func (q Quota) Health() Health {
 }
 
 // State is a word for the quota's health.
-func (q Quota) State() string {
+func (q Quota) State() words.Text {
 	switch q.Health() {
 	case Broken:
-		return strconv.Itoa(q.Short) + " missing"
+		return words.T("%d missing", q.Short)
 	case Changing:
-		return "nearly used up"
+		return words.T("nearly used up")
 	}
-	return "ok"
+	return words.T("ok")
 }
 
 // Count is a number of a quota: -1 is no limit.
-func (Quota) Count(n int) string { return count(n) }
+func (Quota) Count(n int) words.Text { return count(n) }
 
 // Health is Changing if no machine fits.
 func (r Room) Health() Health {
@@ -63,13 +67,13 @@ func (r Room) Health() Health {
 }
 
 // Count is how many fit.
-func (r Room) Count() string { return count(r.Machines) }
+func (r Room) Count() words.Text { return count(r.Machines) }
 
-func count(n int) string {
+func count(n int) words.Text {
 	if n < 0 {
-		return "no limit"
+		return words.T("no limit")
 	}
-	return strconv.Itoa(n)
+	return words.Said(strconv.Itoa(n))
 }
 
 // Health is the shape of the finding's level.
@@ -81,4 +85,17 @@ func (c Check) Health() Health {
 		return Changing
 	}
 	return Well
+}
+
+// Word is the finding's level for people.
+func (c Check) Word() words.Text {
+	switch c.Level {
+	case "error":
+		return words.T("error")
+	case "warning":
+		return words.T("warning")
+	case "info":
+		return words.T("info")
+	}
+	return words.Said(c.Level)
 }

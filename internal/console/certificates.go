@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // Certificate is a certificate that ends one day, or a set of them with one end.
@@ -13,7 +14,7 @@ type Certificate struct {
 	Cluster, Use, Where string
 	Ends                time.Time
 	// Left is how long that is, RenewedBy what renews it, and from when on.
-	Left, RenewedBy string
+	Left, RenewedBy words.Text
 	// Health is Broken after the end, Changing shortly before.
 	Health Health
 }
@@ -27,14 +28,14 @@ type Certificates struct {
 }
 
 // State is a word for the certificate's health.
-func (c Certificate) State() string {
+func (c Certificate) State() words.Text {
 	switch c.Health {
 	case Broken:
-		return "ended"
+		return words.T("ended")
 	case Changing:
-		return "ends soon"
+		return words.T("ends soon")
 	}
-	return "ok"
+	return words.T("ok")
 }
 
 // ending is a page of the certificates.
@@ -48,12 +49,12 @@ func (s *Server) listCertificates(ctx context.Context, at frame.Look) frame.View
 	r := s.certificates.Look(ctx)
 	list := frame.Choose(frame.Reading[[]Certificate]{Value: r.Value.List, At: r.At, Err: r.Err}, at.URL.Query(), "/certificates", func(c Certificate) frame.Item {
 		urgency := map[Health]int{Broken: 0, Changing: 1}
-		item := frame.Item{Urgency: 2, Texts: []string{c.Cluster, c.Use, c.Where, c.RenewedBy}}
+		item := frame.Item{Urgency: 2, Texts: []string{c.Cluster, c.Use, c.Where, words.English(c.RenewedBy)}}
 		if u, ill := urgency[c.Health]; ill {
 			item.Urgency = u
 		}
 		item.Ready = item.Urgency == 2
 		return item
 	})
-	return frame.Shown("Certificates", "the certificates", r, ending{list, r.Value.Unseen, r.Value.Soon})
+	return frame.Shown(words.T("Certificates"), words.T("the certificates"), r, ending{list, r.Value.Unseen, r.Value.Soon})
 }

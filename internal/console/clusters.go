@@ -5,12 +5,13 @@ import (
 	"net/url"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // list shows the clusters, those with a cause first.
 func (s *Server) list(ctx context.Context, at frame.Look) frame.View {
 	r := s.clusters.Look(ctx)
-	return frame.Shown("Clusters", "the clusters", r, choose(r, at.URL.Query()))
+	return frame.Shown(words.T("Clusters"), words.T("the clusters"), r, choose(r, at.URL.Query()))
 }
 
 // choose is the page that a question asks for.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/console"
 	"github.com/slipway-sh/slipway/internal/console/consoletest"
+	"github.com/slipway-sh/slipway/internal/console/words"
 	"github.com/slipway-sh/slipway/internal/event"
 )
 
@@ -27,10 +28,20 @@ type browser struct {
 // enter serves a console and signs in.
 func enter(t *testing.T, sources console.Sources) *browser {
 	t.Helper()
+	b := serve(t, sources, nil)
+	if status, body := b.get(t, b.server.Link()); status != http.StatusOK || !strings.Contains(body, "<h1>Overview</h1>") {
+		t.Fatalf("entering: %d\n%s", status, body)
+	}
+	return b
+}
+
+// serve serves a console in languages; nil are the program's own.
+func serve(t *testing.T, sources console.Sources, languages *words.Languages) *browser {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewUnstartedServer(nil)
 	links := make(chan string, 1)
-	handler, err := console.New(ctx, console.Options{Sources: sources, Environment: "prod", Flags: []string{"--env", "prod"}, Address: server.Listener.Addr(), Link: func(path string) { links <- path }})
+	handler, err := console.New(ctx, console.Options{Sources: sources, Environment: "prod", Flags: []string{"--env", "prod"}, Address: server.Listener.Addr(), Languages: languages, Link: func(path string) { links <- path }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,11 +49,7 @@ func enter(t *testing.T, sources console.Sources) *browser {
 	server.Start()
 	t.Cleanup(func() { cancel(); server.Close() })
 	jar, _ := cookiejar.New(nil)
-	b := &browser{&http.Client{Jar: jar}, server.URL, handler, links}
-	if status, body := b.get(t, handler.Link()); status != http.StatusOK || !strings.Contains(body, "<h1>Overview</h1>") {
-		t.Fatalf("entering: %d\n%s", status, body)
-	}
-	return b
+	return &browser{&http.Client{Jar: jar}, server.URL, handler, links}
 }
 
 func (b *browser) get(t *testing.T, path string) (int, string) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/console/words"
 	"github.com/slipway-sh/slipway/internal/event"
 )
 
@@ -58,7 +59,9 @@ const (
 // Row is an object in a tree.
 type Row struct {
 	Kind, Name, State, Cause string
-	Health                   Health
+	// Label and Word are shown instead of Name and State where they are texts of ours.
+	Label, Word words.Text
+	Health      Health
 	// Level is how deep it is in the tree.
 	Level int
 	Since time.Time
@@ -66,7 +69,7 @@ type Row struct {
 
 // Group is a part of an environment.
 type Group struct {
-	Title string
+	Title words.Text
 	Rows  []Row
 }
 
@@ -77,7 +80,7 @@ type Environment struct {
 	Verdict string
 	Health  Health
 	// Note says what could not be asked, or why something is not there.
-	Note   string
+	Note   words.Text
 	Groups []Group
 }
 
@@ -146,7 +149,7 @@ type Backups struct {
 	Watch []Row
 	List  []Backup
 	// Note says why there are none, or what could not be read.
-	Note string
+	Note words.Text
 }
 
 // File is a file that a run read.
@@ -155,7 +158,9 @@ type File struct{ Name, SHA256 string }
 // Run is one run of a command that changes something.
 type Run struct {
 	ID, Command, By, Version, Cloud string
-	Started, Ended                  time.Time
+	// Label is shown instead of Command where it is a text of ours.
+	Label          words.Text
+	Started, Ended time.Time
 	// Outcome is "running", "succeeded", "failed", "interrupted", or "events" for those of a
 	// file.
 	Outcome string
@@ -183,10 +188,10 @@ func (c Causes) Shown() []Finding { return c.Findings[:min(len(c.Findings), most
 func (c Causes) More() int { return max(0, len(c.Findings)-mostFindings) }
 
 // Title names the table of Rows.
-func (Backups) Title() string { return "Schedule and drills" }
+func (Backups) Title() words.Text { return words.T("Schedule and drills") }
 
 // Rows are the lines about schedule and drills.
 func (b Backups) Rows() []Row { return b.Watch }
 
 // Title names the table of the cluster's objects.
-func (Description) Title() string { return "Objects of the cluster" }
+func (Description) Title() words.Text { return words.T("Objects of the cluster") }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/console/words"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -18,7 +19,7 @@ const (
 )
 
 func menu() []frame.Entry {
-	return []frame.Entry{{Path: "/", Name: "Overview"}, {Path: "/up", Name: "Bring-up"}, {Path: "/environment", Name: "Environment"}, {Path: "/clusters", Name: "Clusters"}, {Path: "/causes", Name: "Causes"}, {Path: "/backups", Name: "Backups"}, {Path: "/plan", Name: "Plan"}, {Path: "/capacity", Name: "Capacity"}, {Path: "/certificates", Name: "Certificates"}, {Path: "/log", Name: "Log"}}
+	return []frame.Entry{{Path: "/", Name: words.T("Overview")}, {Path: "/up", Name: words.T("Bring-up")}, {Path: "/environment", Name: words.T("Environment")}, {Path: "/clusters", Name: words.T("Clusters")}, {Path: "/causes", Name: words.T("Causes")}, {Path: "/backups", Name: words.T("Backups")}, {Path: "/plan", Name: words.T("Plan")}, {Path: "/capacity", Name: words.T("Capacity")}, {Path: "/certificates", Name: words.T("Certificates")}, {Path: "/log", Name: words.T("Log")}}
 }
 
 // pages are all pages by the pattern of their address.
@@ -26,21 +27,21 @@ func (s *Server) pages() map[string]frame.Page {
 	return map[string]frame.Page{
 		"/{$}":                         {Template: "home", Nav: "/", Every: paceRest, View: s.home},
 		"/up":                          {Template: "up", Nav: "/up", Every: paceRun, View: s.bringUp},
-		"/environment":                 {Template: "environment", Nav: "/environment", Every: paceRest, View: reads("Environment", "the environment", s.environment)},
+		"/environment":                 {Template: "environment", Nav: "/environment", Every: paceRest, View: reads(words.T("Environment"), words.T("the environment"), s.environment)},
 		"/clusters":                    {Template: "clusters", Nav: "/clusters", Every: paceRest, View: s.list},
 		"/clusters/{namespace}/{name}": {Template: "cluster", Nav: "/clusters", Every: paceRest, View: s.describe},
-		"/causes":                      {Template: "causes", Nav: "/causes", Every: paceRest, View: reads("Causes", "the causes", s.causes)},
-		"/backups":                     {Template: "backups", Nav: "/backups", Every: paceRest, View: reads("Backups", "the backups", s.backups)},
+		"/causes":                      {Template: "causes", Nav: "/causes", Every: paceRest, View: reads(words.T("Causes"), words.T("the causes"), s.causes)},
+		"/backups":                     {Template: "backups", Nav: "/backups", Every: paceRest, View: reads(words.T("Backups"), words.T("the backups"), s.backups)},
 		"/plan":                        {Template: "plan", Nav: "/plan", Every: paceRest, View: s.plan},
-		"/capacity":                    {Template: "capacity", Nav: "/capacity", Every: paceRest, View: reads("Quota and capacity", "the quotas", s.capacity)},
+		"/capacity":                    {Template: "capacity", Nav: "/capacity", Every: paceRest, View: reads(words.T("Quota and capacity"), words.T("the quotas"), s.capacity)},
 		"/certificates":                {Template: "certificates", Nav: "/certificates", Every: paceRest, View: s.listCertificates},
-		"/log":                         {Template: "log", Nav: "/log", Every: paceRest, View: reads("Log", "the log of runs", s.runs)},
+		"/log":                         {Template: "log", Nav: "/log", Every: paceRest, View: reads(words.T("Log"), words.T("the log of runs"), s.runs)},
 		"/log/{id}":                    {Template: "run", Nav: "/log", Every: paceRun, View: s.run},
 	}
 }
 
 // reads is the view of a page that shows one reading.
-func reads[T any](title, what string, w *frame.Watch[T]) func(context.Context, frame.Look) frame.View {
+func reads[T any](title, what words.Text, w *frame.Watch[T]) func(context.Context, frame.Look) frame.View {
 	return func(ctx context.Context, _ frame.Look) frame.View {
 		r := w.Look(ctx)
 		return frame.Shown(title, what, r, r)
@@ -86,8 +87,8 @@ func (s *Server) home(ctx context.Context, at frame.Look) frame.View {
 			d.Progress = s.progress(ctx, at, *d.Last)
 		}
 	}
-	v := frame.View{Title: "Overview", Data: d}
-	v.Trouble = slices.Concat(frame.Troubles("the environment", d.Environment), frame.Troubles("the clusters", d.Clusters), frame.Troubles("the backups", d.Backups), frame.Troubles("the log of runs", d.Runs))
+	v := frame.View{Title: words.T("Overview"), Data: d}
+	v.Trouble = slices.Concat(frame.Troubles(words.T("the environment"), d.Environment), frame.Troubles(words.T("the clusters"), d.Clusters), frame.Troubles(words.T("the backups"), d.Backups), frame.Troubles(words.T("the log of runs"), d.Runs))
 	return v
 }
 
@@ -100,7 +101,7 @@ type described struct {
 func (s *Server) describe(ctx context.Context, at frame.Look) frame.View {
 	namespace, name := at.PathValue("namespace"), at.PathValue("name")
 	r := s.cluster.Of(namespace + "/" + name).Look(ctx)
-	v := frame.Shown("Cluster "+frame.Cut(frame.Visible(name), frame.LongestName), "the cluster", r, described{r, namespace, name})
+	v := frame.Shown(words.T("Cluster %s", name), words.T("the cluster"), r, described{r, namespace, name})
 	if !r.Known() && r.Err != nil && fault.ExitCode(r.Err) == fault.ExitUsage { // it does not exist
 		v.Status = http.StatusNotFound
 	}

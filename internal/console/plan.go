@@ -2,11 +2,11 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // Plan is what up would do now.
@@ -20,7 +20,7 @@ type Plan struct {
 	// Replaced are the machines that go, by cluster and group.
 	Replaced []Replacement
 	// Others are what else is replaced or gets another version: the seed, controllers.
-	Others []string
+	Others []words.Text
 	// Meanwhile is what is needed of the quotas while machines are replaced, Takes how long
 	// that takes.
 	Meanwhile []string
@@ -47,15 +47,15 @@ type Property struct {
 
 // Replacement are machines of a cluster, or of one of its groups, that go.
 type Replacement struct {
-	Name string
+	Name words.Text
 	// Level is 0 for a cluster, 1 for a group of the one before.
 	Level              int
 	Machines, Replaced int
 	// AtMost says that it may be fewer.
 	AtMost bool
 	// Why is why they are replaced, or why none is; Versions are those that change.
-	Why      string
-	Versions []string
+	Why      words.Text
+	Versions []words.Text
 }
 
 // Obstacle is why something is refused, and what to do.
@@ -72,6 +72,21 @@ func (c Change) Health() Health {
 	return Changing
 }
 
+// Word is the operation for people.
+func (c Change) Word() words.Text {
+	switch c.Operation {
+	case "create":
+		return words.T("create")
+	case "update":
+		return words.T("update")
+	case "replace":
+		return words.T("replace")
+	case "delete":
+		return words.T("delete")
+	}
+	return words.Said(c.Operation)
+}
+
 // Health is that of the machines: those that go are missing for a while.
 func (r Replacement) Health() Health {
 	if r.Replaced > 0 {
@@ -81,12 +96,11 @@ func (r Replacement) Health() Health {
 }
 
 // Count is how many machines go.
-func (r Replacement) Count() string {
-	text := fmt.Sprintf("%d of %d", r.Replaced, r.Machines)
+func (r Replacement) Count() words.Text {
 	if r.AtMost {
-		return "at most " + text
+		return words.T("at most %d of %d", r.Replaced, r.Machines)
 	}
-	return text
+	return words.T("%d of %d", r.Replaced, r.Machines)
 }
 
 // Health is whether up would change nothing, something, or refuse.
@@ -113,12 +127,12 @@ type planned struct {
 // beside a run: the engine takes no lock for a plan, and would tell one of what is half done.
 func (s *Server) plan(ctx context.Context, _ frame.Look) frame.View {
 	runs := s.runs.Look(ctx)
-	v := frame.View{Title: "Plan", Trouble: frame.Troubles("the log of runs", runs)}
+	v := frame.View{Title: words.T("Plan"), Trouble: frame.Troubles(words.T("the log of runs"), runs)}
 	d := planned{Reading: s.plans.Last(), Beside: first(runs.Value, func(r Run) bool { return r.Outcome == "running" })}
 	if d.Beside == nil && runs.Known() && runs.Err == nil {
 		d.Reading = s.plans.Look(ctx)
 	}
-	v.Trouble = append(v.Trouble, frame.Troubles("the plan", d.Reading)...)
+	v.Trouble = append(v.Trouble, frame.Troubles(words.T("the plan"), d.Reading)...)
 	v.Loading = !d.Known() && d.Err == nil && d.Beside == nil && runs.Err == nil
 	if d.Known() {
 		d.Newer = first(runs.Value, func(r Run) bool { return r.since(d.At) })

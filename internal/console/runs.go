@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/console/bringup"
 	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/console/words"
 	"github.com/slipway-sh/slipway/internal/event"
 )
 
@@ -39,7 +39,7 @@ type progress struct {
 // bringUp shows the run that is asked for, else the one that is going on, else the last up.
 func (s *Server) bringUp(ctx context.Context, at frame.Look) frame.View {
 	r := s.runs.Look(ctx)
-	v := frame.Shown("Bring-up", "the log of runs", r, nil)
+	v := frame.Shown(words.T("Bring-up"), words.T("the log of runs"), r, nil)
 	run, found := pick(r.Value, at.URL.Query().Get("run"))
 	switch {
 	case !r.Known():
@@ -47,7 +47,7 @@ func (s *Server) bringUp(ctx context.Context, at frame.Look) frame.View {
 	case !found && at.URL.Query().Has("run"):
 		v.Status = http.StatusNotFound
 		v.Data = progress{Others: r.Value}
-		v.Trouble = append(v.Trouble, frame.Trouble{What: "the run", Why: "there is no run of this ID", Fix: "choose one of the runs below"})
+		v.Trouble = append(v.Trouble, frame.Trouble{What: words.T("the run"), Why: words.T("there is no run of this ID"), Fix: words.T("choose one of the runs below")})
 		return v
 	case !found:
 		v.Data = progress{}
@@ -64,13 +64,13 @@ func (s *Server) run(ctx context.Context, at frame.Look) frame.View {
 	r := s.runs.Look(ctx)
 	id := at.PathValue("id")
 	i := slices.IndexFunc(r.Value, func(one Run) bool { return one.ID == id })
-	v := frame.Shown("Run", "the log of runs", r, nil)
+	v := frame.Shown(words.T("Run"), words.T("the log of runs"), r, nil)
 	if !r.Known() {
 		return v
 	}
 	if i < 0 {
 		v.Status = http.StatusNotFound
-		v.Trouble = append(v.Trouble, frame.Trouble{What: "the run", Why: "it is not among the newest runs", Fix: "list all with slipway log --last 0"})
+		v.Trouble = append(v.Trouble, frame.Trouble{What: words.T("the run"), Why: words.T("it is not among the newest runs"), Fix: words.T("list all with slipway log --last 0")})
 		return v
 	}
 	v.Data, v.Final = *s.progress(ctx, at, r.Value[i]), !r.Value[i].Running()
@@ -194,26 +194,26 @@ func (p progress) Percent(s bringup.Step) int {
 }
 
 // Counted is how far a step is, in its own units.
-func (p progress) Counted(s bringup.Step) string {
-	show := func(n int64) string { return strconv.FormatInt(n, 10) + " " + s.Unit }
+func (p progress) Counted(s bringup.Step) words.Text {
+	show := func(n int64) words.Text { return words.Said(strconv.FormatInt(n, 10) + " " + s.Unit) }
 	if s.Unit == "bytes" {
-		show = frame.Size
+		show = func(n int64) words.Text { return words.Bytes(n) }
 	}
 	switch {
 	case s.Unit == "":
-		return ""
+		return nil
 	case s.Total <= 0:
 		return show(s.Done)
 	}
-	return show(s.Done) + " of " + show(s.Total)
+	return words.T("%s of %s", show(s.Done), show(s.Total))
 }
 
 // Outlook says how long the run may still take.
-func (p progress) Outlook() string {
+func (p progress) Outlook() words.Text {
 	if p.Left < time.Second || len(p.Former.Steps) == 0 {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("About %s left, if it goes like the last time", frame.Took(p.Left))
+	return words.T("About %s left, if it goes like the last time", frame.Took(p.Left))
 }
 
 // mostCompared is how many former runs are read to find one to compare with.

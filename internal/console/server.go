@@ -11,6 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/console/bringup"
 	"github.com/slipway-sh/slipway/internal/console/frame"
 	"github.com/slipway-sh/slipway/internal/console/guard"
+	"github.com/slipway-sh/slipway/internal/console/words"
 	"github.com/slipway-sh/slipway/internal/event"
 )
 
@@ -20,12 +21,14 @@ var templates embed.FS
 // Options are the parts of a Server.
 type Options struct {
 	Sources Sources
-	// Environment is its name, for titles.
+	// Environment is its name, for titles; empty if there is none.
 	Environment string
 	// Flags follow every command that the page shows: "--env prod".
 	Flags []string
 	// Address is where the server listens.
 	Address net.Addr
+	// Languages are those of the pages; nil are the program's own.
+	Languages *words.Languages
 	// Link is called with the path of the next session's first request after somebody has
 	// signed out; nil tells nobody.
 	Link func(path string)
@@ -93,10 +96,14 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return frame.NewWatch(ctx, forGood, func(ctx context.Context) (bringup.Picture, error) { return s.formerRun(ctx, id) })
 	})
 	var err error
-	s.site, err = frame.New(ctx, frame.Options{Pages: templates, Menu: menu(), Flags: o.Flags,
+	s.site, err = frame.New(ctx, frame.Options{Pages: templates, Menu: menu(), Flags: o.Flags, Languages: o.Languages,
 		Names: []string{"home", "up", "environment", "clusters", "cluster", "causes", "backups", "plan", "capacity", "certificates", "log", "run", "refused"},
 		Visitor: func(*http.Request) frame.Visitor {
-			return frame.Visitor{Environment: o.Environment, CSRF: s.guard.CSRF()}
+			where := words.Said(o.Environment)
+			if where == nil {
+				where = words.T("no environment")
+			}
+			return frame.Visitor{Environment: where, CSRF: s.guard.CSRF()}
 		},
 		Open: func(r *http.Request) bool { return s.guard.Open(r) }})
 	if err != nil {
@@ -117,10 +124,11 @@ func (s *Server) routes() http.Handler {
 	for path, p := range s.pages() {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { s.site.Serve(w, r, p) })
 	}
+	mux.HandleFunc("GET "+frame.LanguagePath, s.site.Choose)
 	mux.HandleFunc("POST /again", s.again)
 	mux.HandleFunc("POST /leave", s.leave)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.site.Refuse(w, r, http.StatusNotFound, "The console has no such page.")
+		s.site.Refuse(w, r, http.StatusNotFound, words.T("The console has no such page."))
 	})
 	return mux
 }
@@ -150,5 +158,5 @@ func (s *Server) leave(w http.ResponseWriter, r *http.Request) {
 	if s.options.Link != nil {
 		s.options.Link(s.guard.Link())
 	}
-	s.site.Refuse(w, r, http.StatusOK, "You have signed out.")
+	s.site.Refuse(w, r, http.StatusOK, words.T("You have signed out."))
 }

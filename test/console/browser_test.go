@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/console"
 	"github.com/slipway-sh/slipway/internal/console/consoletest"
+	"github.com/slipway-sh/slipway/internal/console/words"
 	"github.com/slipway-sh/slipway/test/browser"
 )
 
@@ -185,8 +186,8 @@ func TestStatesHaveALook(t *testing.T) {
 	slow := consoletest.Whole()
 	slow.Delay = time.Minute
 	hostile := consoletest.Hostile(consoletest.Whole(), evil())
-	for i := range hostile.Environment.Groups { // their titles are ours, and differ
-		hostile.Environment.Groups[i].Title = fmt.Sprintf("%d %s", i, hostile.Environment.Groups[i].Title)
+	for i, group := range hostile.Environment.Groups { // their titles are ours, and differ
+		hostile.Environment.Groups[i].Title = words.Said(fmt.Sprintf("%d %s", i, group.Title))
 	}
 	for name, world := range map[string]consoletest.World{"empty": {}, "away": {Err: consoletest.Away()}, "slow": slow, "thousand": large, "hostile": hostile} {
 		b := open(t, world)

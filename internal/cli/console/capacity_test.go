@@ -20,7 +20,7 @@ func TestQuotasWithTheirHealth(t *testing.T) {
 		}})
 	var states, counts []string
 	for _, q := range got.Quotas {
-		states, counts = append(states, string(q.Health())+" "+q.State()), append(counts, q.Count(q.Left))
+		states, counts = append(states, string(q.Health())+" "+q.State().String()), append(counts, q.Count(q.Left).String())
 	}
 	if want := []string{"broken 2 missing", "changing nearly used up", "well ok", "well ok"}; !slices.Equal(states, want) {
 		t.Errorf("%q, want %q", states, want)
@@ -31,7 +31,7 @@ func TestQuotasWithTheirHealth(t *testing.T) {
 	if got.Quotas[0] != (console.Quota{Service: "compute", Resource: "cores", Used: 18, Limit: 20, Needed: 4, Short: 2}) {
 		t.Errorf("%+v", got.Quotas[0])
 	}
-	if len(got.Room) != 2 || got.Room[0] != (console.Room{Group: "md-0", Flavor: "m1.large", Bound: "cores"}) || got.Room[0].Health() != console.Changing || got.Room[1].Count() != "no limit" {
+	if len(got.Room) != 2 || got.Room[0] != (console.Room{Group: "md-0", Flavor: "m1.large", Bound: "cores"}) || got.Room[0].Health() != console.Changing || got.Room[1].Count().String() != "no limit" {
 		t.Errorf("%+v", got.Room)
 	}
 	if len(got.Checks) != 2 || got.Checks[0] != (console.Check{Level: "error", ID: "quota", Object: "quota cores", Cause: "it needs 4", Fix: "ask for more"}) || got.Checks[0].Health() != console.Broken || got.Checks[1].Health() != console.Well {

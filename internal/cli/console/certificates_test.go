@@ -1,12 +1,14 @@
 package console
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/certs"
 	"github.com/slipway-sh/slipway/internal/console"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // TestCertificatesByTheirEnd: the many files of k3s are one line, what ended or ends soon says
@@ -22,11 +24,11 @@ func TestCertificatesByTheirEnd(t *testing.T) {
 		{Cluster: "prod", Namespace: "default", Use: certs.UseMachine, Object: "Machine prod-a", Ends: at(-2), RenewedBy: certs.ByNobody},
 	}, Unseen: []certs.Unseen{{What: "API server of shop/shop", Why: "no answer"}}}, now)
 	want := []console.Certificate{
-		{Cluster: "prod", Use: certs.UseMachine, Where: "Machine prod-a", Ends: at(-2), Left: "ended 2d ago", RenewedBy: "nobody", Health: console.Broken},
-		{Cluster: "magnum-1/k8s", Use: certs.UseKubeconfig, Where: "Secret k8s-kubeconfig", Ends: at(20), Left: "20d", RenewedBy: "Cluster API", Health: console.Changing},
-		{Cluster: "seed", Use: certs.UseSeed, Where: "2 files, the first: client-admin.crt", Ends: at(300), Left: "300d", RenewedBy: "k3s when it starts", Health: console.Well},
+		{Cluster: "prod", Use: certs.UseMachine, Where: "Machine prod-a", Ends: at(-2), Left: words.T("ended %s ago", "2d"), RenewedBy: words.T("nobody"), Health: console.Broken},
+		{Cluster: "magnum-1/k8s", Use: certs.UseKubeconfig, Where: "Secret k8s-kubeconfig", Ends: at(20), Left: words.Said("20d"), RenewedBy: words.Said("Cluster API"), Health: console.Changing},
+		{Cluster: "seed", Use: certs.UseSeed, Where: "2 files, the first: client-admin.crt", Ends: at(300), Left: words.Said("300d"), RenewedBy: words.T("k3s when it starts"), Health: console.Well},
 	}
-	if !slices.Equal(got.List, want) || got.Soon != 21 || !slices.Equal(got.Unseen, []console.Unseen{{What: "API server of shop/shop", Why: "no answer"}}) {
+	if !reflect.DeepEqual(got.List, want) || got.Soon != 21 || !slices.Equal(got.Unseen, []console.Unseen{{What: "API server of shop/shop", Why: "no answer"}}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/console"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // Environment is what slipway status prints.
@@ -33,10 +33,7 @@ func (s *sources) Environment(ctx context.Context) (console.Environment, error) 
 
 // tree is an overview as the console shows it.
 func tree(o overview.Overview, now time.Time) console.Environment {
-	e := console.Environment{Name: o.Environment, Cloud: o.Cloud, Verdict: o.Verdict(now), Health: console.Broken, Note: o.Note}
-	if o.Unreachable != "" {
-		e.Note = "Incomplete: " + o.Unreachable + "."
-	}
+	e := console.Environment{Name: o.Environment, Cloud: o.Cloud, Verdict: o.Verdict(now), Health: console.Broken, Note: note(o)}
 	if o.Well(now) {
 		e.Health = console.Well
 	}
@@ -44,11 +41,11 @@ func tree(o overview.Overview, now time.Time) console.Environment {
 		e.Health = console.Unknown
 		return e
 	}
-	resources := console.Group{Title: "In the cloud"}
+	resources := console.Group{Title: words.T("In the cloud")}
 	for _, r := range o.Resources {
 		resources.Rows = append(resources.Rows, console.Row{Kind: r.Type, Name: r.Name, State: r.State, Health: health(overview.Judge(r))})
 	}
-	seed := console.Group{Title: "On the seed"}
+	seed := console.Group{Title: words.T("On the seed")}
 	for _, c := range o.Seed {
 		row := console.Row{Kind: c.Kind, Name: c.Name, State: c.State, Since: c.Since, Health: console.Broken}
 		if c.Ready {
@@ -60,8 +57,19 @@ func tree(o overview.Overview, now time.Time) console.Environment {
 	if o.Note != target.NoSeed {
 		e.Groups = append(e.Groups, seed)
 	}
-	e.Groups = append(e.Groups, console.Group{Title: "Clusters", Rows: clusterRows(o.Clusters)})
+	e.Groups = append(e.Groups, console.Group{Title: words.T("Clusters"), Rows: clusterRows(o.Clusters)})
 	return e
+}
+
+// note is what the overview has left out.
+func note(o overview.Overview) words.Text {
+	switch {
+	case o.Unreachable != "":
+		return words.T("Incomplete: %s.", o.Unreachable)
+	case o.Note == target.NoSeed:
+		return words.T("no seed: the management cluster manages itself")
+	}
+	return words.Said(o.Note)
 }
 
 const (
@@ -80,22 +88,25 @@ func clusterRows(clusters []overview.Cluster) (rows []console.Row) {
 	for _, c := range clusters {
 		if !c.Ready() {
 			if ill++; ill <= mostIll {
-				rows = append(rows, some(parts(c.Report, " (on the "+c.On+")"))...)
+				rows = append(rows, some(parts(c.Report, c.On))...)
 			}
 			continue
 		}
 		if ready++; ready <= mostReady {
-			rows = append(rows, console.Row{Kind: "Cluster", Name: c.Name + " (on the " + c.On + ")", State: fmt.Sprintf("control plane %s, workers %s", c.ControlPlane, c.Workers), Health: console.Well, Since: c.Created})
+			rows = append(rows, console.Row{Kind: "Cluster", Name: c.Name, Label: on(c.Name, c.On), Word: words.T("control plane %s, workers %s", c.ControlPlane.String(), c.Workers.String()), Health: console.Well, Since: c.Created})
 		}
 	}
 	if more := ill - mostIll; more > 0 {
-		rows = append(rows, console.Row{Kind: "Cluster", Name: fmt.Sprintf("%d more: see Clusters", more), State: "not ready", Health: console.Broken})
+		rows = append(rows, console.Row{Kind: "Cluster", Label: words.T("%d more: see Clusters", more), Word: words.T("not ready"), Health: console.Broken})
 	}
 	if more := ready - mostReady; more > 0 {
-		rows = append(rows, console.Row{Kind: "Cluster", Name: fmt.Sprintf("%d more", more), State: "Available", Health: console.Well})
+		rows = append(rows, console.Row{Kind: "Cluster", Label: words.T("%d more", more), State: "Available", Health: console.Well})
 	}
 	return rows
 }
+
+// on is the name of a cluster with where its objects are: on the management cluster or the seed.
+func on(name, where string) words.Text { return words.T("%s (on the %s)", name, where) }
 
 // some are the first objects of a cluster; how many more there are is in the last row.
 func some(objects []console.Row) []console.Row {
@@ -103,15 +114,15 @@ func some(objects []console.Row) []console.Row {
 	if more <= 0 {
 		return objects
 	}
-	return append(objects[:mostObjects], console.Row{Kind: "objects", Name: fmt.Sprintf("%d more: see the cluster's page", more), State: "not shown", Health: console.Unknown, Level: 1})
+	return append(objects[:mostObjects], console.Row{Label: words.T("%d more objects: see the cluster's page", more), Word: words.T("not shown"), Health: console.Unknown, Level: 1})
 }
 
-// parts are the objects of a cluster; where follows its own name.
+// parts are the objects of a cluster; where, if it is not empty, follows its own name.
 func parts(r clusterapi.Report, where string) (rows []console.Row) {
 	for _, p := range r.Parts {
 		row := console.Row{Kind: p.Kind, Name: p.Name, State: p.State, Cause: p.Cause, Level: p.Level, Since: p.Since, Health: console.Well}
-		if p.Level == 0 {
-			row.Name += where
+		if p.Level == 0 && where != "" {
+			row.Label = on(p.Name, where)
 		}
 		if !p.Ready {
 			row.Health = console.Changing
@@ -149,7 +160,7 @@ func (s *sources) Backups(ctx context.Context) (console.Backups, error) {
 	s.mu.Unlock()
 	if !known {
 		if _, err := s.Environment(ctx); err != nil {
-			b.Note = "How schedule and drills go is not known: " + err.Error() + "."
+			b.Note = words.T("How schedule and drills go is not known: %s.", err.Error())
 		}
 	}
 	s.mu.Lock()
@@ -158,7 +169,7 @@ func (s *sources) Backups(ctx context.Context) (console.Backups, error) {
 	}
 	s.mu.Unlock()
 	if s.loaded.Environment.Spec.Backup == nil {
-		b.Note = "The environment file has no spec.backup, so there is nothing to list."
+		b.Note = words.T("The environment file has no spec.backup, so there is nothing to list.")
 		return b, nil
 	}
 	var err error

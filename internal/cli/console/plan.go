@@ -2,10 +2,10 @@ package console
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/console"
+	"github.com/slipway-sh/slipway/internal/console/words"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/forecast"
@@ -51,10 +51,10 @@ func plan(o target.Outlook) console.Plan {
 func foresee(p *console.Plan, f forecast.Forecast) {
 	p.Foreseen, p.Unknown, p.Replaced = true, f.Unknown, replacements(f.Clusters)
 	if f.Seed != "" {
-		p.Others = append(p.Others, "the seed: its server, on the same data; "+f.Seed)
+		p.Others = append(p.Others, words.T("the seed: its server, on the same data; %s", f.Seed))
 	}
 	for _, c := range f.Controllers {
-		p.Others = append(p.Others, fmt.Sprintf("on the %s: %s %s", c.On, c.Name, c.Versions))
+		p.Others = append(p.Others, words.T("on the %s: %s %s", c.On, c.Name, c.Versions.String()))
 	}
 	for _, n := range f.Surge {
 		p.Meanwhile = append(p.Meanwhile, n.String())
@@ -71,7 +71,7 @@ const mostReplaced = 50
 // replacements are the management cluster with its groups, workload clusters of which something
 // is replaced or changing, and the others in one line.
 func replacements(clusters []forecast.Cluster) (rows []console.Replacement) {
-	rest := console.Replacement{Why: forecast.Kept}
+	rest := console.Replacement{Why: words.Said(forecast.Kept)}
 	others, told := 0, 0
 	for _, c := range clusters {
 		if !c.Management && (c.Replaced == 0 && c.Reason == forecast.Kept || told == mostReplaced) {
@@ -79,30 +79,30 @@ func replacements(clusters []forecast.Cluster) (rows []console.Replacement) {
 			rest.Machines, rest.Replaced = rest.Machines+c.Machines, rest.Replaced+c.Replaced
 			continue
 		}
-		row := console.Replacement{Name: c.Name, Machines: c.Machines, Replaced: c.Replaced, AtMost: c.AtMost, Why: c.Reason}
+		row := console.Replacement{Name: words.Said(c.Name), Machines: c.Machines, Replaced: c.Replaced, AtMost: c.AtMost, Why: words.Said(c.Reason)}
 		if c.Management {
-			row.Name = "management cluster " + c.Name
+			row.Name = words.T("management cluster %s", c.Name)
 		} else {
 			told++
 		}
 		if c.Kubernetes != nil {
-			row.Versions = append(row.Versions, "Kubernetes "+c.Kubernetes.String())
+			row.Versions = append(row.Versions, words.Said("Kubernetes "+c.Kubernetes.String()))
 		}
 		if c.Image != nil {
-			row.Versions = append(row.Versions, "image "+c.Image.String())
+			row.Versions = append(row.Versions, words.T("image %s", c.Image.String()))
 		}
 		rows = append(rows, row)
 		for _, g := range c.Groups {
-			rows = append(rows, console.Replacement{Name: g.Name, Level: 1, Machines: g.Machines, Replaced: g.Replaced, Why: g.Reason})
+			rows = append(rows, console.Replacement{Name: words.Said(g.Name), Level: 1, Machines: g.Machines, Replaced: g.Replaced, Why: words.Said(g.Reason)})
 		}
 	}
 	if others > 0 {
-		rest.Name = fmt.Sprintf("%d other workload clusters", others)
+		rest.Name = words.T("%d other workload clusters", others)
 		if told == 0 {
-			rest.Name = fmt.Sprintf("%d workload clusters", others)
+			rest.Name = words.T("%d workload clusters", others)
 		}
 		if rest.Replaced > 0 {
-			rest.Why = "see all of them with slipway plan -o json"
+			rest.Why = words.T("see all of them with slipway plan -o json")
 		}
 		rows = append(rows, rest)
 	}

@@ -3,12 +3,14 @@ package console
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/console"
+	"github.com/slipway-sh/slipway/internal/console/words"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/forecast"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -33,18 +35,15 @@ func TestAPlanWithWhatItReplaces(t *testing.T) {
 	t.Parallel()
 	p := plan(outlook())
 	want := []console.Replacement{
-		{Name: "management cluster prod", Machines: 5, Replaced: 3, AtMost: true, Why: "Kubernetes", Versions: []string{"Kubernetes v1 → v2"}},
-		{Name: "control-plane", Level: 1, Machines: 3, Replaced: 3, Why: "Kubernetes"}, {Name: "md-0", Level: 1, Machines: 2},
-		{Name: "team/k8s-6", Machines: 2, Why: "its owner is changing it"}, {Name: "999 other workload clusters", Machines: 1998, Why: forecast.Kept},
+		{Name: words.T("management cluster %s", "prod"), Machines: 5, Replaced: 3, AtMost: true, Why: words.Said("Kubernetes"), Versions: []words.Text{words.Said("Kubernetes v1 → v2")}},
+		{Name: words.Said("control-plane"), Level: 1, Machines: 3, Replaced: 3, Why: words.Said("Kubernetes")}, {Name: words.Said("md-0"), Level: 1, Machines: 2},
+		{Name: words.Said("team/k8s-6"), Machines: 2, Why: words.Said("its owner is changing it")}, {Name: words.T("%d other workload clusters", 999), Machines: 1998, Why: words.Said(forecast.Kept)},
 	}
-	same := func(a, b console.Replacement) bool {
-		return a.Name == b.Name && a.Level == b.Level && a.Count() == b.Count() && a.Why == b.Why && slices.Equal(a.Versions, b.Versions)
-	}
-	if !p.Foreseen || !slices.EqualFunc(p.Replaced, want, same) {
+	if !p.Foreseen || !reflect.DeepEqual(p.Replaced, want) {
 		t.Errorf("replaced %+v", p.Replaced)
 	}
 	if p.Summary != "1 to replace, 40 unchanged" || p.Takes != "about 9m: an estimate" || !slices.Equal(p.Meanwhile, []string{"4 cores (2 left)"}) || !slices.Equal(p.Unknown, []string{"something"}) ||
-		!slices.Equal(p.Others, []string{"the seed: its server, on the same data; it gets another image", "on the seed: capo v0.13.0 → v0.14.2"}) {
+		words.English(words.List("|", p.Others...)) != "the seed: its server, on the same data; it gets another image|on the seed: capo v0.13.0 → v0.14.2" {
 		t.Errorf("%+v", p)
 	}
 	if len(p.Obstacles) != 2 || p.Obstacles[0].Fix != "wake it" || !strings.Contains(p.Obstacles[1].Why, "needs 4 more, but only 2 are free") || p.Health() != console.Broken {

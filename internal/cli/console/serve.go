@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -76,13 +77,13 @@ func (o serveOptions) run(ctx context.Context, streams ui.Streams) error {
 		listener.Close()
 		return err
 	}
-	fmt.Fprintf(streams.Err, "the console of %s; this link opens one session, Ctrl-C ends the console:\n", name)
+	fmt.Fprintf(streams.Err, "the console of %s; this link opens one session, Ctrl-C ends the console:\n", cmp.Or(name, "no environment"))
 	fmt.Fprintln(streams.Out, address+handler.Link())
 	return listen.Browser(ctx, listener, handler)
 }
 
-// sources are what the console shows, and the name of the environment. A file of events alone
-// is enough.
+// sources are what the console shows, and the name of the environment, if there is one. A file of
+// events alone is enough.
 func (o serveOptions) sources(ctx context.Context) (*sources, string, error) {
 	loaded, err := o.from.Load()
 	if err != nil && (o.events == "" || !o.absent()) {

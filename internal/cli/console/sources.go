@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/overview"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/console"
+	"github.com/slipway-sh/slipway/internal/console/words"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/runlog"
@@ -65,7 +66,7 @@ const (
 func (s *sources) Runs(ctx context.Context) ([]console.Run, error) {
 	var runs []console.Run
 	if s.events != "" {
-		runs = append(runs, console.Run{ID: fileRun, Command: "events of " + filepath.Base(s.events), Outcome: console.OutcomeEvents, EventFile: s.events, Changed: []string{}})
+		runs = append(runs, console.Run{ID: fileRun, Command: s.events, Label: words.T("events of %s", filepath.Base(s.events)), Outcome: console.OutcomeEvents, EventFile: s.events, Changed: []string{}})
 	}
 	if s.loaded == nil {
 		return runs, nil

@@ -55,12 +55,12 @@ func TestTheTreeOfAnEnvironment(t *testing.T) {
 		t.Errorf("%v, want %v", healths, want)
 	}
 	rows := e.Groups[2].Rows
-	if len(rows) != mostReady+3 || rows[mostReady].Name != "ill (on the management)" || rows[mostReady].Health != console.Changing || rows[mostReady+1].Cause != "Quota exceeded for cores" ||
-		rows[mostReady+1].Health != console.Broken || rows[mostReady+1].Level != 2 || rows[mostReady+2].Name != "5 more" {
+	if len(rows) != mostReady+3 || rows[mostReady].Label.String() != "ill (on the management)" || rows[mostReady].Health != console.Changing || rows[mostReady+1].Cause != "Quota exceeded for cores" ||
+		rows[mostReady+1].Health != console.Broken || rows[mostReady+1].Level != 2 || rows[mostReady+2].Label.String() != "5 more" {
 		t.Errorf("%+v", rows[mostReady:])
 	}
 	o.Unreachable = "no answer in 30s"
-	if got := tree(o, now); got.Note != "Incomplete: no answer in 30s." {
+	if got := tree(o, now); got.Note.String() != "Incomplete: no answer in 30s." {
 		t.Errorf("%+v", got)
 	}
 	if got := tree(overview.Overview{Environment: "prod"}, now); got.Health != console.Unknown || len(got.Groups) > 0 {
@@ -88,10 +88,10 @@ func TestAnEnvironmentWithManyIllClusters(t *testing.T) {
 	if want := mostIll*(mostObjects+1) + 1; len(rows) != want {
 		t.Fatalf("%d rows, want %d", len(rows), want)
 	}
-	if last := rows[len(rows)-1]; last.Name != "80 more: see Clusters" || last.Health != console.Broken {
+	if last := rows[len(rows)-1]; last.Label.String() != "80 more: see Clusters" || last.Health != console.Broken {
 		t.Errorf("%+v", last)
 	}
-	if cut := rows[mostObjects]; cut.Name != "77 more: see the cluster's page" || rows[mostObjects+1].Name != "ill-1 (on the management)" {
+	if cut := rows[mostObjects]; cut.Label.String() != "77 more objects: see the cluster's page" || rows[mostObjects+1].Label.String() != "ill-1 (on the management)" {
 		t.Errorf("%+v", cut)
 	}
 }

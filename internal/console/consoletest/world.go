@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/console"
+	"github.com/slipway-sh/slipway/internal/console/words"
 	"github.com/slipway-sh/slipway/internal/event"
 )
 
 func environment() console.Environment {
 	e := console.Environment{Name: "prod", Cloud: "prod", Health: console.Broken, Verdict: "Not all is well: Machine k8s-1-w2 of cluster k8s-1 is Pending: No valid host was found. Run slipway cluster describe or slipway status --wide to see the rest."}
-	cloud, seed := console.Group{Title: "In the cloud"}, console.Group{Title: "On the seed"}
+	cloud, seed := console.Group{Title: words.T("In the cloud")}, console.Group{Title: words.T("On the seed")}
 	for i, kind := range []string{"network", "subnet", "router", "security group", "port", "volume", "server", "load balancer"} {
 		cloud.Rows = append(cloud.Rows, console.Row{Kind: kind, Name: fmt.Sprintf("prod-%d", i), State: "ACTIVE", Health: console.Well})
 	}
@@ -20,7 +21,7 @@ func environment() console.Environment {
 	for _, name := range []string{"capi-system/capi-controller-manager", "capo-system/capo-controller-manager"} {
 		seed.Rows = append(seed.Rows, console.Row{Kind: "Deployment", Name: name, State: "1/1 available", Health: console.Well, Since: time.Now().Add(-30 * time.Hour)})
 	}
-	e.Groups = []console.Group{cloud, seed, {Title: "Clusters", Rows: objects(console.Cluster{Name: "k8s-1"})}}
+	e.Groups = []console.Group{cloud, seed, {Title: words.T("Clusters"), Rows: objects(console.Cluster{Name: "k8s-1"})}}
 	return e
 }
 
@@ -53,20 +54,20 @@ func backups() console.Backups {
 func certificates(now time.Time) console.Certificates {
 	at := func(days int) time.Time { return now.AddDate(0, 0, days) }
 	return console.Certificates{Soon: 21, Unseen: []console.Unseen{{What: "API server of magnum-00000002/k8s-2", Why: "no answer within 10s"}}, List: []console.Certificate{
-		{Cluster: "prod", Use: "control plane machine", Where: "Machine prod-control-plane-x7", Ends: at(-2), Left: "ended 2d ago", RenewedBy: "nobody", Health: console.Broken},
-		{Cluster: "magnum-00000001/k8s-1", Use: "serving", Where: "Secret k8s-1-hook", Ends: at(20), Left: "20d", RenewedBy: "cert-manager", Health: console.Changing},
-		{Cluster: "seed", Use: "k3s", Where: "26 files, the first: client-admin.crt", Ends: at(300), Left: "300d", RenewedBy: "k3s when it starts, from 2027-05-24", Health: console.Well},
-		{Cluster: "prod", Use: "authority", Where: "Secret prod-ca (cluster)", Ends: at(3600), Left: "9y", RenewedBy: "nobody", Health: console.Well},
+		{Cluster: "prod", Use: "control plane machine", Where: "Machine prod-control-plane-x7", Ends: at(-2), Left: words.T("ended %s ago", "2d"), RenewedBy: words.T("nobody"), Health: console.Broken},
+		{Cluster: "magnum-00000001/k8s-1", Use: "serving", Where: "Secret k8s-1-hook", Ends: at(20), Left: words.Said("20d"), RenewedBy: words.Said("cert-manager"), Health: console.Changing},
+		{Cluster: "seed", Use: "k3s", Where: "26 files, the first: client-admin.crt", Ends: at(300), Left: words.Said("300d"), RenewedBy: words.T("%s, from %s", words.T("k3s when it starts"), "2027-05-24"), Health: console.Well},
+		{Cluster: "prod", Use: "authority", Where: "Secret prod-ca (cluster)", Ends: at(3600), Left: words.Said("9y"), RenewedBy: words.T("nobody"), Health: console.Well},
 	}}
 }
 
 func plan() console.Plan {
 	return console.Plan{Summary: "2 to update, 1 to replace, 41 unchanged", Foreseen: true, Takes: "about 9m: an estimate of 2m15s for each machine, because no former run in the log replaced any",
-		Meanwhile: []string{"2 instances (4 left)", "8192 MiB of memory (6000 left)"}, Others: []string{"on the seed: capo v0.13.0 → v0.14.2"}, Unknown: []string{"which workload clusters there are: no answer within 30s"},
+		Meanwhile: []string{"2 instances (4 left)", "8192 MiB of memory (6000 left)"}, Others: []words.Text{words.T("on the %s: %s %s", "seed", "capo", "v0.13.0 → v0.14.2")}, Unknown: []string{"which workload clusters there are: no answer within 30s"},
 		Changes: []console.Change{{Operation: "update", Name: "management-cluster", Kind: "kubernetes Cluster", Properties: []console.Property{{Path: "values", Old: "kubernetesVersion: 1.33.5", New: "kubernetesVersion: 1.34.4"}}},
 			{Operation: "replace", Name: "node-image", Kind: "openstack Image", Properties: []console.Property{{Path: "sha256", Old: "5f2f", New: "a1b2", Replaces: true}}}, {Operation: "delete", Name: "magnum", Kind: "kubernetes Magnum"}},
-		Replaced: []console.Replacement{{Name: "management cluster prod", Machines: 5, Replaced: 4, AtMost: true, Why: "Kubernetes v1.33.5 → v1.34.4", Versions: []string{"Kubernetes v1.33.5 → v1.34.4"}},
-			{Name: "control-plane", Level: 1, Machines: 3, Replaced: 3, Why: "Kubernetes v1.33.5 → v1.34.4"}, {Name: "4 workload clusters", Machines: 32, Why: "they keep their chart"}},
+		Replaced: []console.Replacement{{Name: words.T("management cluster %s", "prod"), Machines: 5, Replaced: 4, AtMost: true, Why: words.Said("Kubernetes v1.33.5 → v1.34.4"), Versions: []words.Text{words.Said("Kubernetes v1.33.5 → v1.34.4")}},
+			{Name: words.Said("control-plane"), Level: 1, Machines: 3, Replaced: 3, Why: words.Said("Kubernetes v1.33.5 → v1.34.4")}, {Name: words.T("%d workload clusters", 4), Machines: 32, Why: words.Said("they keep their chart")}},
 		Obstacles: []console.Obstacle{{Why: "quota of MiB of memory: replacing machines one after the other needs 8192 more, but only 6000 are free", Fix: "delete what you do not need"}}}
 }
 
@@ -133,6 +134,10 @@ func spoil(v reflect.Value, text string) {
 		}
 		for i := range v.NumField() {
 			spoil(v.Field(i), text)
+		}
+	case reflect.Interface:
+		if v.CanSet() && !v.IsNil() && v.Type() == reflect.TypeFor[words.Text]() {
+			v.Set(reflect.ValueOf(words.Said(strings.TrimSpace(text))))
 		}
 	case reflect.Slice:
 		for i := range v.Len() {

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // files are the pages, and what they load. htmx.min.js and hx-sse.min.js are as the npm
@@ -59,10 +61,10 @@ func (a Assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// parse reads the templates: each page with the frame, the parts that pages share, and the
-// file site.html, which is what the pages of one console have in common.
-func parse(pages fs.FS, names []string) (map[string]*template.Template, error) {
-	common, err := template.New("").Funcs(functions()).ParseFS(files, "templates/shell.html", "templates/parts.html")
+// parse reads the templates in a language: each page with the frame, the parts that pages share,
+// and the file site.html, which is what the pages of one console have in common.
+func parse(pages fs.FS, names []string, in *words.Language) (map[string]*template.Template, error) {
+	common, err := template.New("").Funcs(functions(in)).ParseFS(files, "templates/shell.html", "templates/parts.html")
 	if err == nil {
 		common, err = common.ParseFS(pages, "templates/site.html")
 	}

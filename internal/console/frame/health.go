@@ -1,5 +1,7 @@
 package frame
 
+import "github.com/slipway-sh/slipway/internal/console/words"
+
 // NotYet is why a source has nothing to say, without a fault: what it asks is still to come.
 type NotYet struct{ Err error }
 
@@ -21,7 +23,7 @@ const (
 )
 
 // Shown is a View of data that was made of a reading.
-func Shown[T any](title, what string, r Reading[T], data any) View {
+func Shown[T any](title, what words.Text, r Reading[T], data any) View {
 	v := View{Title: title, Trouble: Troubles(what, r), Loading: !r.Known() && r.Err == nil}
 	if r.Known() {
 		v.Data = data

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // Page is one page. It is made anew for each request, and for a stream every few moments.
@@ -32,7 +34,7 @@ type Look struct {
 
 // View is what a page shows.
 type View struct {
-	Title string
+	Title words.Text
 	// Data is for the page's template; nil is nothing yet.
 	Data any
 	// Trouble says what could not be read.
@@ -53,12 +55,21 @@ type Shell struct {
 	Visitor
 	Nav, Path, Version string
 	Menu               []Entry
-	flags              []string
+	// Language is the one that the page is in, Others are those that it could be in.
+	Language string
+	Others   []Other
+	flags    []string
 }
+
+// Other is a language that somebody can choose, and the address that does.
+type Other struct{ Tag, Name, Path string }
 
 // Visitor is who looks: where, and the token of the forms; Who is empty where there is only
 // one.
-type Visitor struct{ Environment, Who, CSRF string }
+type Visitor struct {
+	Environment words.Text
+	Who, CSRF   string
+}
 
 // Options are what a console is made of.
 type Options struct {
@@ -71,6 +82,10 @@ type Options struct {
 	// Visitor knows who looks, Open whether the session of a request still lasts.
 	Visitor func(*http.Request) Visitor
 	Open    func(*http.Request) bool
+	// Languages are those of the pages; nil are the program's own. Secure has the cookie of the
+	// choice go over HTTPS alone.
+	Languages *words.Languages
+	Secure    bool
 }
 
 // Site makes the pages of one console.
@@ -79,19 +94,31 @@ type Site struct {
 	o         Options
 	ctx       context.Context // streams end with it
 	now       func() time.Time
-	templates map[string]*template.Template
+	templates map[*words.Language]map[string]*template.Template
 }
 
 // New returns a Site whose streams end with ctx.
 func New(ctx context.Context, o Options) (*Site, error) {
-	s := &Site{o: o, ctx: ctx, now: time.Now}
+	s := &Site{o: o, ctx: ctx, now: time.Now, templates: map[*words.Language]map[string]*template.Template{}}
 	var err error
 	if s.Assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
-	s.templates, err = parse(o.Pages, o.Names)
-	return s, err
+	if o.Languages == nil {
+		if s.o.Languages, err = words.Ours(); err != nil {
+			return nil, err
+		}
+	}
+	for _, in := range s.o.Languages.All() {
+		if s.templates[in], err = parse(o.Pages, o.Names, in); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
 }
+
+// Say is a text in the language of a request.
+func (s *Site) Say(r *http.Request, t words.Text) string { return t.In(s.o.Languages.Of(r)) }
 
 // Command is a command of slipway with the flags that choose this environment.
 func (s Shell) Command(words ...string) string {
@@ -99,16 +126,46 @@ func (s Shell) Command(words ...string) string {
 }
 
 func (s *Site) shell(v View, r *http.Request, p Page) Shell {
-	return Shell{View: v, Visitor: s.o.Visitor(r), Nav: p.Nav, Path: r.URL.RequestURI(), Menu: s.o.Menu, Version: s.version, flags: s.o.Flags}
+	shell := s.bare(v, r, r.URL.RequestURI())
+	shell.Visitor, shell.Nav, shell.Menu, shell.flags = s.o.Visitor(r), p.Nav, s.o.Menu, s.o.Flags
+	return shell
+}
+
+// bare is the frame of those who have no session. With a path, other languages can be chosen
+// for it.
+func (s *Site) bare(v View, r *http.Request, path string) Shell {
+	in := s.o.Languages.Of(r)
+	shell := Shell{View: v, Path: path, Version: s.version, Language: in.Tag.String()}
+	for _, other := range s.o.Languages.All() {
+		if tag := other.Tag.String(); other != in && path != "" {
+			shell.Others = append(shell.Others, Other{tag, other.Name, LanguagePath + "?" + url.Values{"to": {tag}, "page": {path}}.Encode()})
+		}
+	}
+	return shell
+}
+
+// LanguagePath is the address at which a language is chosen.
+const LanguagePath = "/language"
+
+// Choose keeps the language that somebody has chosen, and goes back to the page. It is a link:
+// all that another site could do with it is to change a language.
+func (s *Site) Choose(w http.ResponseWriter, r *http.Request) {
+	if in := s.o.Languages.Find(r.URL.Query().Get("to")); in != nil {
+		words.Keep(w, in, s.o.Secure)
+	}
+	http.Redirect(w, r, Local(r.URL.Query().Get("page")).String(), http.StatusSeeOther)
 }
 
 // Entry is one of the menu.
-type Entry struct{ Path, Name string }
+type Entry struct {
+	Path string
+	Name words.Text
+}
 
 // Serve answers with the page, or with a stream of it if the request asks for one: the same
 // address, so that the page is the same with and without JavaScript.
 func (s *Site) Serve(w http.ResponseWriter, r *http.Request, p Page) {
-	w.Header().Set("Vary", "Accept")
+	w.Header()["Vary"] = []string{"Accept", "Accept-Language, Cookie"}
 	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		s.stream(w, r, p)
 		return
@@ -119,19 +176,24 @@ func (s *Site) Serve(w http.ResponseWriter, r *http.Request, p Page) {
 
 // Show answers with a page that shows a view.
 func (s *Site) Show(w http.ResponseWriter, r *http.Request, p Page, v View) {
-	text, err := s.render(p.Template, "shell", s.shell(v, r, p))
+	text, err := s.render(r, p.Template, "shell", s.shell(v, r, p))
 	if err != nil {
-		s.Refuse(w, r, http.StatusInternalServerError, "The page could not be made: "+err.Error())
+		s.Refuse(w, r, http.StatusInternalServerError, notMade(err))
 		return
 	}
 	send(w, v.Status, text)
 }
 
-// Bare answers with a page that has no frame, as those get it who have no session.
-func (s *Site) Bare(w http.ResponseWriter, name string, v View, csrf string) {
-	text, err := s.render(name, "bare", Shell{View: v, Visitor: Visitor{CSRF: csrf}, Version: s.version})
+func notMade(err error) words.Text { return words.T("The page could not be made: %s", err.Error()) }
+
+// Bare answers with a page that has no frame, as those get it who have no session. Other
+// languages can be chosen if it has a path.
+func (s *Site) Bare(w http.ResponseWriter, r *http.Request, name string, v View, csrf, path string) {
+	shell := s.bare(v, r, path)
+	shell.CSRF = csrf
+	text, err := s.render(r, name, "bare", shell)
 	if err != nil {
-		http.Error(w, "The page could not be made: "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, s.Say(r, notMade(err)), http.StatusInternalServerError)
 		return
 	}
 	send(w, v.Status, text)
@@ -145,16 +207,35 @@ func send(w http.ResponseWriter, status int, text []byte) {
 
 // Refuse answers what is no page, by the template "refused": there is no session, or no such
 // address.
-func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
+func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, status int, why words.Text) {
 	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") || r.Host == "" {
-		http.Error(w, why, status)
+		http.Error(w, s.Say(r, why), status)
 		return
 	}
-	v := View{Title: http.StatusText(status), Data: why, Status: status}
-	if status == http.StatusOK {
-		v.Title = "Signed out"
+	s.Bare(w, r, "refused", View{Title: title(status), Data: why, Status: status}, "", "")
+}
+
+// title is what a status is called.
+func title(status int) words.Text {
+	switch status {
+	case http.StatusOK:
+		return words.T("Signed out")
+	case http.StatusBadRequest:
+		return words.T("Bad Request")
+	case http.StatusUnauthorized:
+		return words.T("Unauthorized")
+	case http.StatusForbidden:
+		return words.T("Forbidden")
+	case http.StatusNotFound:
+		return words.T("Not Found")
+	case http.StatusMethodNotAllowed:
+		return words.T("Method Not Allowed")
+	case http.StatusMisdirectedRequest:
+		return words.T("Misdirected Request")
+	case http.StatusInternalServerError:
+		return words.T("Internal Server Error")
 	}
-	s.Bare(w, "refused", v, "")
+	return words.Said(http.StatusText(status))
 }
 
 const (
@@ -174,7 +255,7 @@ func (s *Site) stream(w http.ResponseWriter, r *http.Request, p Page) {
 	beat := began
 	for {
 		now := s.now()
-		text, err := s.render(p.Template, "live", s.shell(p.View(r.Context(), Look{r, began, now}), r, p))
+		text, err := s.render(r, p.Template, "live", s.shell(p.View(r.Context(), Look{r, began, now}), r, p))
 		if err != nil {
 			return
 		}
@@ -212,9 +293,9 @@ func sent(text []byte) []byte {
 	return b.Bytes()
 }
 
-func (s *Site) render(name, part string, data Shell) ([]byte, error) {
+func (s *Site) render(r *http.Request, name, part string, data Shell) ([]byte, error) {
 	var b bytes.Buffer
-	if err := s.templates[name].ExecuteTemplate(&b, part, data); err != nil {
+	if err := s.templates[s.o.Languages.Of(r)][name].ExecuteTemplate(&b, part, data); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil

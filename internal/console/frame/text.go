@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/slipway-sh/slipway/internal/console/words"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -19,27 +19,51 @@ const (
 	longestText = 1500
 )
 
-// functions are those of the templates. What comes from outside goes through name or text:
-// they cut it, and show characters that would turn the direction of the line.
-func functions() template.FuncMap {
+// functions are those of the templates in a language. What comes from outside goes through
+// name or text: they cut it, and show characters that would turn the direction of the line.
+func functions(in *words.Language) template.FuncMap {
+	cut := func(most int) func(any) string {
+		return func(what any) string { return Cut(Visible(said(in, what)), most, in) }
+	}
+	name, text := cut(LongestName), cut(longestText)
 	return template.FuncMap{
-		"name":  func(s string) string { return Cut(Visible(s), LongestName) },
-		"text":  func(s string) string { return Cut(Visible(s), longestText) },
-		"clock": func(t time.Time) string { return clock(t, time.TimeOnly) },
-		"day":   func(t time.Time) string { return clock(t, "2006-01-02 15:04:05") },
-		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"took":  Took, "size": Size, "health": health, "word": word,
-		"badge": func(h Health, word string) badge { return badge{h, word} },
+		"t": func(english string, args ...any) template.HTML {
+			for i, arg := range args {
+				switch arg.(type) {
+				case string, words.Text:
+					args[i] = text(arg)
+				}
+			}
+			return in.HTML(english, args...)
+		},
+		"name": name, "text": text,
+		"moment": func(t time.Time) template.HTML { return moment(t, time.DateTime) },
+		"clock":  func(t time.Time) template.HTML { return moment(t, time.TimeOnly) },
+		"bytes":  func(n int64) string { return words.Bytes(n).In(in) },
+		"took":   Took, "health": health, "word": word, "outcome": Outcome,
+		"badge": func(h Health, word any) badge { return badge{h, word} },
 		"level": func(n int) int { return min(n, 4) },
 		"more":  func(n, most int) int { return max(0, n-most) },
 	}
 }
 
-func clock(t time.Time, layout string) string {
+// said is a text in a language; names are strings.
+func said(in *words.Language, what any) string {
+	switch w := what.(type) {
+	case nil:
+		return ""
+	case words.Text:
+		return w.In(in)
+	}
+	return fmt.Sprint(what)
+}
+
+// moment is a time as people read it, and as programs do.
+func moment(t time.Time, layout string) template.HTML {
 	if t.IsZero() {
 		return "–"
 	}
-	return t.Local().Format(layout)
+	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `">` + t.Local().Format(layout) + `</time>`) //nolint:gosec // a time has digits alone
 }
 
 // Visible writes control characters and those that turn the direction of text as their code
@@ -60,7 +84,7 @@ func Visible(s string) string {
 }
 
 // Cut shortens a text to most characters and says how many there are.
-func Cut(s string, most int) string {
+func Cut(s string, most int, in *words.Language) string {
 	if len(s) <= most {
 		return s
 	}
@@ -68,7 +92,7 @@ func Cut(s string, most int) string {
 	if len(letters) <= most {
 		return s
 	}
-	return string(letters[:most]) + fmt.Sprintf("… (%d characters)", len(letters))
+	return string(letters[:most]) + words.T("… (%d characters)", len(letters)).In(in)
 }
 
 // quoted are words as a shell reads them.
@@ -100,18 +124,6 @@ func Took(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours())/24)
 }
 
-// Size is a number of bytes for people: 310.0 MiB.
-func Size(n int64) string {
-	value, unit := float64(n), 0
-	for value >= 1024 && unit < 4 {
-		value, unit = value/1024, unit+1
-	}
-	if unit == 0 {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	return fmt.Sprintf("%.1f %ciB", value, " KMGT"[unit])
-}
-
 // health is how a step or a run is.
 func health(state any) Health {
 	switch fmt.Sprint(state) {
@@ -126,27 +138,48 @@ func health(state any) Health {
 }
 
 // word is the state of a step for people.
-func word(s event.State) string {
+func word(s event.State) words.Text {
 	switch s {
 	case event.Started, event.Running:
-		return "at work"
+		return words.T("at work")
 	case event.Waiting:
-		return "waits"
+		return words.T("waits")
 	case event.Skipped:
-		return "nothing to do"
+		return words.T("nothing to do")
+	case event.Done:
+		return words.T("done")
+	case event.Failed:
+		return words.T("failed")
 	}
-	return string(s)
+	return words.Said(string(s))
 }
 
-// badge is a health with its word.
+// Outcome is how a run has ended, for people.
+func Outcome(of string) words.Text {
+	switch of {
+	case "running":
+		return words.T("running")
+	case "succeeded":
+		return words.T("succeeded")
+	case "failed":
+		return words.T("failed")
+	case "interrupted":
+		return words.T("interrupted")
+	case "events":
+		return words.T("events")
+	}
+	return words.Said(of)
+}
+
+// badge is a health with its word, which is a text or a name.
 type badge struct {
 	Health Health
-	Word   string
+	Word   any
 }
 
 // Trouble is something that could not be read.
 type Trouble struct {
-	What, Why, Fix string
+	What, Why, Fix words.Text
 	// Of is how old what is shown is; zero if nothing is.
 	Of time.Time
 	// Calm is set if it is no fault.
@@ -158,7 +191,7 @@ type Trouble struct {
 const mostTroubles = 4
 
 // Troubles are what a reading of something says about itself.
-func Troubles[T any](what string, r Reading[T]) []Trouble {
+func Troubles[T any](what words.Text, r Reading[T]) []Trouble {
 	if r.Err == nil {
 		return nil
 	}
@@ -166,9 +199,17 @@ func Troubles[T any](what string, r Reading[T]) []Trouble {
 	all := fault.All(r.Err)
 	for i, one := range all {
 		if i == mostTroubles && len(all) > mostTroubles+1 {
-			return append(list, Trouble{What: what, Why: fmt.Sprintf("There are %d more causes.", len(all)-i), Of: r.At})
+			return append(list, Trouble{What: what, Why: words.T("There are %d more causes.", len(all)-i), Of: r.At})
 		}
-		list = append(list, Trouble{what, one.Error(), fault.Remedy(one), r.At, errors.As(one, new(NotYet))})
+		t := Trouble{what, words.Said(one.Error()), words.Said(fault.Remedy(one)), r.At, errors.As(one, new(NotYet))}
+		var ours words.Says
+		if errors.As(one, &ours) {
+			t.Why = ours.Why()
+			if fix := ours.Remedy(); fix != nil {
+				t.Fix = fix
+			}
+		}
+		list = append(list, t)
 	}
 	return list
 }

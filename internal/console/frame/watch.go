@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // Reading is what was read last. A page shows it however old it is, and says so.
@@ -99,7 +101,7 @@ func (w *Watch[T]) Last() Reading[T] {
 
 // again reads once. A panic in a source must not end the console.
 func (w *Watch[T]) again(done chan struct{}) {
-	ctx, cancel := context.WithTimeoutCause(w.ctx, w.limit, fmt.Errorf("no answer within %s", w.limit))
+	ctx, cancel := context.WithTimeoutCause(w.ctx, w.limit, failure{why: words.T("no answer within %s", w.limit.String())})
 	defer cancel()
 	value, err := guarded(ctx, w.read)
 	w.mu.Lock()
@@ -116,15 +118,37 @@ func (w *Watch[T]) again(done chan struct{}) {
 func guarded[T any](ctx context.Context, read func(context.Context) (T, error)) (value T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("reading failed: %v", p)
+			err = failure{why: words.T("reading failed: %s", fmt.Sprint(p))}
 		}
 	}()
 	value, err = read(ctx)
-	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		why := words.Said(cause.Error())
+		if ours, ok := cause.(failure); ok {
+			why = ours.why
+		}
+		err = failure{why: words.List(": ", why, words.Said(err.Error())), of: err}
 	}
 	return value, err
 }
+
+// failure is why a reading came to nothing that we know ourselves.
+type failure struct {
+	why words.Text
+	of  error
+}
+
+// Error is the failure in English.
+func (f failure) Error() string { return f.why.String() }
+
+// Unwrap is what the source says.
+func (f failure) Unwrap() error { return f.of }
+
+// Why implements words.Says.
+func (f failure) Why() words.Text { return f.why }
+
+// Remedy implements words.Says.
+func (failure) Remedy() words.Text { return nil }
 
 // Stale makes the next look read again.
 func (w *Watch[T]) Stale() {

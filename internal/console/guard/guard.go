@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 const (
@@ -51,7 +53,7 @@ type session struct {
 }
 
 // Refuse answers a request that is not let in: status is 401, 403 or 421, why a sentence.
-type Refuse func(w http.ResponseWriter, r *http.Request, status int, why string)
+type Refuse func(w http.ResponseWriter, r *http.Request, status int, why words.Text)
 
 // Options are the parts of a Guard.
 type Options struct {
@@ -112,20 +114,20 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	harden(w.Header())
 	switch {
 	case !slices.Contains(g.hosts, r.Host):
-		g.refuse(w, r, http.StatusMisdirectedRequest, "This address is not the console's. Use the one that slipway console serve printed.")
+		g.refuse(w, r, http.StatusMisdirectedRequest, words.T("This address is not the console's. Use the one that slipway console serve printed."))
 	case foreign(r, "http://"+r.Host):
-		g.refuse(w, r, http.StatusForbidden, "The request came from another site.")
+		g.refuse(w, r, http.StatusForbidden, words.T("The request came from another site."))
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		g.refuse(w, r, http.StatusMethodNotAllowed, "The console does not know this method.")
+		g.refuse(w, r, http.StatusMethodNotAllowed, words.T("The console does not know this method."))
 	case strings.HasPrefix(r.URL.Path, "/assets/"):
 		g.public.ServeHTTP(w, r)
 	case r.URL.Path == enterPath:
 		g.enter(w, r)
 	case !g.known(r):
-		g.refuse(w, r, http.StatusUnauthorized, "There is no session in this browser, or it has ended.")
+		g.refuse(w, r, http.StatusUnauthorized, words.T("There is no session in this browser, or it has ended."))
 	case r.Method == http.MethodPost && !g.own(w, r):
-		g.refuse(w, r, http.StatusForbidden, "The form is not of this session. Go back, load the page again, and repeat what you did.")
+		g.refuse(w, r, http.StatusForbidden, words.T("The form is not of this session. Go back, load the page again, and repeat what you did."))
 	default:
 		g.pages.ServeHTTP(w, r)
 	}
@@ -139,7 +141,7 @@ func (g *Guard) enter(w http.ResponseWriter, r *http.Request) {
 	}
 	// What only looks ahead must not use the token up.
 	if r.Method != http.MethodGet || r.Header.Get("Sec-Purpose") != "" || !g.begin(r.URL.Query().Get(tokenKey)) {
-		g.refuse(w, r, http.StatusUnauthorized, "This link was used, or it is of another run. Each link opens one session.")
+		g.refuse(w, r, http.StatusUnauthorized, words.T("This link was used, or it is of another run. Each link opens one session."))
 		return
 	}
 	g.mu.Lock()

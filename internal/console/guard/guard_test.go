@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 const host = "127.0.0.1:4711"
@@ -20,8 +22,10 @@ func door(t *testing.T) (*Guard, *time.Time) {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
 	}
 	return New(Options{Address: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4711}, Pages: say("page"), Public: say("asset"),
-		Refuse: func(w http.ResponseWriter, _ *http.Request, status int, why string) { http.Error(w, why, status) },
-		Now:    func() time.Time { return now }}), &now
+		Refuse: func(w http.ResponseWriter, _ *http.Request, status int, why words.Text) {
+			http.Error(w, why.String(), status)
+		},
+		Now: func() time.Time { return now }}), &now
 }
 
 // ask sends a request; headers are pairs of name and value, "Host" among them.

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // TestKeysChange without a session being lost: the new one seals when all replicas have it,
@@ -195,7 +197,9 @@ func TestParcels(t *testing.T) {
 func TestTheCallback(t *testing.T) {
 	t.Parallel()
 	s := NewSessions(SessionOptions[string]{Cookie: "c", Public: public(t, "https://clusters.example"), Callback: "/in", CallbackOrigin: "https://keystone.example",
-		Refuse: func(w http.ResponseWriter, _ *http.Request, status int, why string) { http.Error(w, why, status) }})
+		Refuse: func(w http.ResponseWriter, _ *http.Request, status int, why words.Text) {
+			http.Error(w, why.String(), status)
+		}})
 	handler := s.Keep(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for name, test := range map[string]struct {
 		path, origin string

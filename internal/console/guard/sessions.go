@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // mostSessions bounds the memory: when there are more, the one that is idle for the longest
@@ -306,18 +308,18 @@ func (s *Sessions[T]) Keep(next http.Handler) http.Handler {
 		r.Body = http.MaxBytesReader(w, r.Body, largestForm)
 		switch {
 		case s.host != "" && !strings.EqualFold(r.Host, s.host):
-			s.o.Refuse(w, r, http.StatusMisdirectedRequest, "This address is not the console's. Use https://"+s.host+"/ or what your cloud says.")
+			s.o.Refuse(w, r, http.StatusMisdirectedRequest, words.T("This address is not the console's. Use %s or what your cloud says.", "https://"+s.host+"/"))
 		case r.Method == http.MethodPost && s.o.Callback != "" && r.URL.Path == s.o.Callback:
 			if r.Header.Get("Origin") != s.o.CallbackOrigin {
-				s.o.Refuse(w, r, http.StatusForbidden, "The request did not come from "+s.o.CallbackOrigin+", or your browser does not say where it came from.")
+				s.o.Refuse(w, r, http.StatusForbidden, words.T("The request did not come from %s, or your browser does not say where it came from.", s.o.CallbackOrigin))
 				return
 			}
 			next.ServeHTTP(w, r)
 		case foreign(r, scheme+r.Host):
-			s.o.Refuse(w, r, http.StatusForbidden, "The request came from another site.")
+			s.o.Refuse(w, r, http.StatusForbidden, words.T("The request came from another site."))
 		case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost}, r.Method):
 			w.Header().Set("Allow", "GET, HEAD, POST")
-			s.o.Refuse(w, r, http.StatusMethodNotAllowed, "The console does not know this method.")
+			s.o.Refuse(w, r, http.StatusMethodNotAllowed, words.T("The console does not know this method."))
 		default:
 			next.ServeHTTP(w, r)
 		}

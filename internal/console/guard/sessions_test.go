@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"testing"
 	"time"
+
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 func public(t *testing.T, address string) *url.URL {
@@ -70,7 +72,9 @@ func TestSessionsEndByTime(t *testing.T) {
 // TestSessionsBehindTLS have a cookie for HTTPS alone, and one origin.
 func TestSessionsBehindTLS(t *testing.T) {
 	t.Parallel()
-	s := NewSessions(SessionOptions[string]{Cookie: "c", Public: public(t, "https://clusters.example"), Refuse: func(w http.ResponseWriter, _ *http.Request, status int, why string) { http.Error(w, why, status) }})
+	s := NewSessions(SessionOptions[string]{Cookie: "c", Public: public(t, "https://clusters.example"), Refuse: func(w http.ResponseWriter, _ *http.Request, status int, why words.Text) {
+		http.Error(w, why.String(), status)
+	}})
 	w := httptest.NewRecorder()
 	s.Begin(w, time.Now().Add(time.Hour), "ada", "secret")
 	if c := w.Result().Cookies()[0]; !c.Secure || c.Name != "__Host-c" {

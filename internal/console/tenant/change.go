@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
-	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // request is one look at a form, or its sending.
@@ -56,7 +56,7 @@ func (c change) open(r *http.Request, v *visitor) (*request, *form, context.Canc
 	}
 	f := c.form(q)
 	if failed != nil {
-		f.trouble = append(f.trouble, frame.Troubles("the cluster", frame.Reading[description]{Err: failed})...)
+		f.trouble = append(f.trouble, frame.Troubles(words.T("the cluster"), frame.Reading[description]{Err: failed})...)
 		if status(failed) == http.StatusNotFound {
 			f.missing = http.StatusNotFound
 		}
@@ -120,26 +120,26 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, v *visitor, c ch
 }
 
 // elsewhere says that somebody else changed what the form is about.
-type elsewhere string
+type elsewhere struct{ words.Text }
 
 // Error is what has changed.
-func (e elsewhere) Error() string { return string(e) }
+func (e elsewhere) Error() string { return e.String() }
 
 // told puts an error into the form and returns the status of the page.
 func told(f *form, err error) int {
 	var other elsewhere
 	if errors.As(err, &other) {
-		f.Error = string(other)
+		f.Error = other.Text
 		return http.StatusConflict
 	}
 	var refused *refusal
 	if !errors.As(err, &refused) {
-		f.Error = err.Error()
+		f.Error = words.Said(err.Error())
 		return http.StatusBadGateway
 	}
 	if refused.Status >= http.StatusInternalServerError {
-		f.trouble = append(f.trouble, frame.Trouble{What: "the answer of the Magnum API", Why: refused.Detail, Fix: fault.Remedy(err)})
-		f.Error = "Nothing is known to have changed. What you typed is still here."
+		f.trouble = append(f.trouble, frame.Trouble{What: words.T("the answer of the Magnum API"), Why: refused.Detail, Fix: refused.Fix})
+		f.Error = words.T("Nothing is known to have changed. What you typed is still here.")
 		return http.StatusBadGateway
 	}
 	f.place(refused.problem)

@@ -2,7 +2,6 @@ package tenant
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clustertemplates"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // jsonType is what a page asks for that has a form checked while somebody fills it in.
@@ -42,14 +42,14 @@ func (c change) count(q *request, f *form) {
 	if takes.unknown || takes == (cost{}) {
 		return
 	}
-	f.Cost = append(f.Cost, "This takes "+takes.text()+" of your quota.")
+	f.Cost = append(f.Cost, words.T("This takes %s with %d vCPUs and %s of memory of your quota.", machines(takes.machines), takes.vcpus, memory(takes.memory)))
 	missing, left := f.offered.room.without(takes)
-	if missing != "" {
+	if missing != nil {
 		f.Over = true
-		f.Cost = append(f.Cost, "Your quota has no room for it: "+missing+" are missing. You can send the form, and machines that do not fit wait or fail.")
+		f.Cost = append(f.Cost, words.T("Your quota has no room for it: %s are missing. You can send the form, and machines that do not fit wait or fail.", missing))
 		return
 	}
-	f.Cost = append(f.Cost, "Then there is left: "+left+".")
+	f.Cost = append(f.Cost, words.T("Then there is left: %s.", left))
 }
 
 // checked answers with what is wrong, and changes nothing.
@@ -62,12 +62,12 @@ func (s *Server) checked(w http.ResponseWriter, r *http.Request, c change, q *re
 		s.showForm(w, r, f, http.StatusOK)
 		return
 	}
-	v := verdict{Wrong: map[string]string{}, Cost: f.Cost, Over: f.Over}
+	v := verdict{Wrong: map[string]string{}, Over: f.Over}
 	for _, one := range f.Wrong() {
-		v.Wrong[one.Name] = frame.Visible(one.Error)
+		v.Wrong[one.Name] = frame.Visible(s.site.Say(r, one.Error))
 	}
-	for i, line := range v.Cost {
-		v.Cost[i] = frame.Visible(line)
+	for _, line := range f.Cost {
+		v.Cost = append(v.Cost, frame.Visible(s.site.Say(r, line)))
 	}
 	w.Header().Set("Content-Type", jsonType)
 	_ = json.NewEncoder(w).Encode(v) // a browser that went away is no failure
@@ -84,43 +84,37 @@ func (c cost) plus(o cost) cost {
 	return cost{c.machines + o.machines, c.vcpus + o.vcpus, c.memory + o.memory, c.unknown || o.unknown}
 }
 
-func (c cost) text() string {
-	return fmt.Sprintf("%s with %d vCPUs and %s of memory", machines(c.machines), c.vcpus, memory(c.memory))
-}
-
 // room is what is left of a quota; a negative number is without a limit.
 type room struct{ machines, vcpus, memory int }
 
 // text says what is left.
-func (r room) text() string {
-	of := func(n int, text func(int) string) string {
+func (r room) text() words.Text {
+	of := func(n int, text func(int) words.Text) words.Text {
 		if n < 0 {
-			return "without a limit"
+			return words.T("without a limit")
 		}
 		return text(n)
 	}
-	return fmt.Sprintf("vCPUs %s, memory %s, machines %s", of(r.vcpus, strconv.Itoa), of(r.memory, memory), of(r.machines, strconv.Itoa))
+	digits := func(n int) words.Text { return words.Said(strconv.Itoa(n)) }
+	return words.T("vCPUs %s, memory %s, machines %s", of(r.vcpus, digits), of(r.memory, memory), of(r.machines, digits))
 }
 
 // without is what is left after a cost, or what is missing for it.
-func (r room) without(c cost) (missing, left string) {
-	say := func(has int, takes *int, text string) {
+func (r room) without(c cost) (missing, left words.Text) {
+	say := func(has int, takes *int, text words.Text) {
 		switch {
 		case has < 0:
 			*takes = -1
 		case *takes > has:
-			if missing != "" {
-				missing += ", "
-			}
-			missing += text
+			missing = words.List(", ", missing, text)
 			*takes = 0
 		default:
 			*takes = has - *takes
 		}
 	}
 	after := room{c.machines, c.vcpus, c.memory}
-	say(r.vcpus, &after.vcpus, fmt.Sprintf("%d vCPUs", c.vcpus-r.vcpus))
-	say(r.memory, &after.memory, memory(c.memory-r.memory)+" of memory")
+	say(r.vcpus, &after.vcpus, words.T("%d vCPUs", c.vcpus-r.vcpus))
+	say(r.memory, &after.memory, words.T("%s of memory", memory(c.memory-r.memory)))
 	say(r.machines, &after.machines, machines(c.machines-r.machines))
 	return missing, after.text()
 }
@@ -150,10 +144,14 @@ func (c *choices) template(name string) *clustertemplates.ClusterTemplate {
 }
 
 // unknown notes a field whose value is not among what the cloud has, if that is known.
-func (f *form) unknown(name string, all []string, what string) {
+func (f *form) unknown(name string, all []string, none func(value string) words.Text) {
 	if value := f.value(name); value != "" && all != nil && !slices.Contains(all, value) {
-		f.wrong(name, fmt.Sprintf("There is no %s %q that you can use.", what, value))
+		f.wrong(name, none(value))
 	}
+}
+
+func noFlavor(value string) words.Text {
+	return words.T("There is no flavor %q that you can use.", value)
 }
 
 // roomFor marks the field with the number of machines if there is no room for them.
@@ -161,7 +159,7 @@ func (f *form) roomFor(takes cost, field string) {
 	if takes.unknown || f.offered.room == nil {
 		return
 	}
-	if missing, _ := f.offered.room.without(takes); missing != "" {
-		f.wrong(field, "Your quota has no room for so many: "+missing+" are missing.")
+	if missing, _ := f.offered.room.without(takes); missing != nil {
+		f.wrong(field, words.T("Your quota has no room for so many: %s are missing.", missing))
 	}
 }

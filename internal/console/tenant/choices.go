@@ -3,7 +3,6 @@ package tenant
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +19,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
-	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // choices are what a form can offer. What the cloud does not tell is typed instead.
@@ -43,11 +42,11 @@ type size struct{ vcpus, memory int }
 const fresh = 30 * time.Second
 
 // intro is what is left of the quota.
-func (c *choices) intro() string {
+func (c *choices) intro() words.Text {
 	if c.room == nil {
-		return ""
+		return nil
 	}
-	return "Left of your quota: " + c.room.text() + "."
+	return words.T("Left of your quota: %s.", c.room.text())
 }
 
 // maker makes a client of a service.
@@ -74,7 +73,7 @@ func (q *request) ask(all bool) *choices {
 	c := &choices{versions: map[string]string{}}
 	var group sync.WaitGroup
 	var mu sync.Mutex
-	ask := func(what string, do func() error) {
+	ask := func(what words.Text, do func() error) {
 		group.Go(func() {
 			if err := do(); err != nil {
 				mu.Lock()
@@ -83,37 +82,36 @@ func (q *request) ask(all bool) *choices {
 			}
 		})
 	}
-	ask("the flavors", func() (err error) { c.flavors, c.sizes, err = q.flavors(); return err })
-	ask("the quota", func() (err error) { c.room, err = q.room(); return err })
+	ask(words.T("the flavors"), func() (err error) { c.flavors, c.sizes, err = q.flavors(); return err })
+	ask(words.T("the quota"), func() (err error) { c.room, err = q.room(); return err })
 	if all {
-		ask("the cluster templates", func() (err error) { c.templates, err = q.templates(); return err })
-		ask("the images", func() (err error) { c.versions, err = q.versions(); return err })
-		ask("the key pairs", func() (err error) { c.keypairs, c.owned, err = q.keypairs(); return err })
-		ask("the networks", func() (err error) { c.networks, c.reachable, err = q.networks(); return err })
+		ask(words.T("the cluster templates"), func() (err error) { c.templates, err = q.templates(); return err })
+		ask(words.T("the images"), func() (err error) { c.versions, err = q.versions(); return err })
+		ask(words.T("the key pairs"), func() (err error) { c.keypairs, c.owned, err = q.keypairs(); return err })
+		ask(words.T("the networks"), func() (err error) { c.networks, c.reachable, err = q.networks(); return err })
 	}
 	group.Wait()
-	slices.SortFunc(c.trouble, func(a, b frame.Trouble) int { return strings.Compare(a.What, b.What) })
+	slices.SortFunc(c.trouble, func(a, b frame.Trouble) int { return strings.Compare(a.What.String(), b.What.String()) })
 	return c
 }
 
 // listed reads all pages of something in another service than Magnum.
-func listed[T any](q *request, what string, service maker, list func(context.Context, *gophercloud.ServiceClient) ([]T, error)) ([]T, error) {
+func listed[T any](q *request, of string, service maker, list func(context.Context, *gophercloud.ServiceClient) ([]T, error)) ([]T, error) {
 	client, err := service(q.provider, q.endpoint())
 	if err != nil {
-		return nil, q.elsewhere(what, err)
+		return nil, q.elsewhere(of, err)
 	}
 	all, err := list(q.ctx, client)
-	return all, q.elsewhere(what, err)
+	return all, q.elsewhere(of, err)
 }
 
 // elsewhere is an error of another service. That it does not take the token says nothing of
 // Magnum.
-func (q *request) elsewhere(what string, err error) error {
+func (q *request) elsewhere(service string, err error) error {
 	if err == nil {
 		return nil
 	}
-	p := explain(err)
-	return fault.New(what, &refusal{p, err}, p.Fix)
+	return &refusal{explain(err), words.Said(service), err}
 }
 
 func (q *request) templates() ([]clustertemplates.ClusterTemplate, error) {
@@ -123,11 +121,11 @@ func (q *request) templates() ([]clustertemplates.ClusterTemplate, error) {
 	}
 	pages, err := clustertemplates.List(c, nil).AllPages(q.ctx)
 	if err != nil {
-		return nil, q.failed("the Magnum API", err)
+		return nil, q.failed(words.T("the Magnum API"), err)
 	}
 	all, err := clustertemplates.ExtractClusterTemplates(pages)
 	slices.SortFunc(all, func(a, b clustertemplates.ClusterTemplate) int { return strings.Compare(a.Name, b.Name) })
-	return all, q.failed("the Magnum API", err)
+	return all, q.failed(words.T("the Magnum API"), err)
 }
 
 // versions are those of Kubernetes in images, by the image's ID and name.
@@ -164,7 +162,7 @@ func (c *choices) templateOptions() []option {
 		if version := c.version(t); version != "" {
 			text += " · Kubernetes " + version
 		}
-		list = append(list, option{t.UUID, text})
+		list = append(list, option{t.UUID, words.Said(text)})
 	}
 	return list
 }
@@ -186,13 +184,13 @@ func (q *request) flavors() ([]option, map[string]size, error) {
 		if sizes == nil {
 			sizes = map[string]size{}
 		}
-		list = append(list, option{f.Name, fmt.Sprintf("%s · %d vCPUs, %s, disk %d GB", f.Name, f.VCPUs, memory(f.RAM), f.Disk)})
+		list = append(list, option{f.Name, words.T("%s · %d vCPUs, %s, disk %d GB", f.Name, f.VCPUs, memory(f.RAM), f.Disk)})
 		sizes[f.ID], sizes[f.Name] = size{f.VCPUs, f.RAM}, size{f.VCPUs, f.RAM}
 	}
 	return list, sizes, err
 }
 
-func memory(mib int) string { return frame.Size(int64(mib) << 20) }
+func memory(mib int) words.Text { return words.Bytes(int64(mib) << 20) }
 
 func (q *request) keypairs() (list []option, owned []string, err error) {
 	all, err := listed(q, "Nova", openstack.NewComputeV2, func(ctx context.Context, c *gophercloud.ServiceClient) ([]keypairs.KeyPair, error) {
@@ -206,7 +204,7 @@ func (q *request) keypairs() (list []option, owned []string, err error) {
 		owned = []string{} // who has none knows that
 	}
 	for _, k := range all {
-		list, owned = append(list, option{k.Name, k.Name}), append(owned, k.Name)
+		list, owned = append(list, option{k.Name, words.Said(k.Name)}), append(owned, k.Name)
 	}
 	return list, owned, err
 }
@@ -248,10 +246,11 @@ func (q *request) networks() (list []option, reachable []string, err error) {
 		if n.Name != "" && of[n.Name] > 1 {
 			text += " · " + n.ID
 		}
+		shown := words.Said(text)
 		if others(n) > 0 {
-			text += " · of another project"
+			shown = words.T("%s · of another project", text)
 		}
-		list = append(list, option{n.ID, text})
+		list = append(list, option{n.ID, shown})
 	}
 	return list, reachable, err
 }
@@ -277,7 +276,7 @@ func (q *request) room() (*room, error) {
 }
 
 // either is a choice, or a text if nobody knows what there is to choose.
-func either(f field, list []option, none string) field {
+func either(f field, list []option, none words.Text) field {
 	f.Kind = "text"
 	if len(list) > 0 {
 		f.Kind, f.Options = "select", append([]option{{"", none}}, list...)

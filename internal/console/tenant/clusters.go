@@ -12,6 +12,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/nodegroups"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // row is a cluster in the list.
@@ -21,7 +22,7 @@ type row struct{ clusters.Cluster }
 func (s *Server) list(ctx context.Context, at frame.Look) frame.View {
 	v := s.visitor(at)
 	if v == nil {
-		return frame.View{Title: "Clusters"}
+		return frame.View{Title: words.T("Clusters")}
 	}
 	r := v.clusters.Look(ctx)
 	rows := frame.Reading[[]row]{At: r.At, Err: r.Err}
@@ -31,7 +32,7 @@ func (s *Server) list(ctx context.Context, at frame.Look) frame.View {
 	l := frame.Choose(rows, at.URL.Query(), "/clusters", func(c row) frame.Item {
 		return frame.Item{Ready: c.Health() == frame.Well, Urgency: c.urgency(), Texts: []string{c.Name, c.UUID, c.Status, c.StatusReason, c.COEVersion, c.KeyPair}}
 	})
-	return frame.Shown("Clusters", "your clusters", rows, l)
+	return frame.Shown(words.T("Clusters"), words.T("your clusters"), rows, l)
 }
 
 // Health is how the cluster is.
@@ -62,14 +63,17 @@ func (c row) urgency() int {
 // Path is the address of the cluster's page.
 func (c row) Path() string { return "/clusters/" + url.PathEscape(c.UUID) }
 
-// Word is the status for people: "create in progress".
-func (c row) Word() string { return word(c.Status, c.HealthStatus) }
+// Word is the status for people: "create in progress". It is Magnum's own, in each language.
+func (c row) Word() words.Text { return word(c.Status, c.HealthStatus) }
 
-func word(status, health string) string {
-	if strings.HasSuffix(status, "_COMPLETE") && health == "UNHEALTHY" {
-		return "unhealthy"
+func word(status, health string) words.Text {
+	switch {
+	case strings.HasSuffix(status, "_COMPLETE") && health == "UNHEALTHY":
+		return words.Said("unhealthy")
+	case status == "":
+		return words.T("unknown")
 	}
-	return cmp.Or(strings.ToLower(strings.ReplaceAll(status, "_", " ")), "unknown")
+	return words.Said(strings.ToLower(strings.ReplaceAll(status, "_", " ")))
 }
 
 // shownCluster is the page of a cluster.
@@ -91,7 +95,7 @@ type group struct {
 func (g group) Health() frame.Health { return healthOf(g.Status, "") }
 
 // Word is the status for people.
-func (g group) Word() string { return word(g.Status, "") }
+func (g group) Word() words.Text { return word(g.Status, "") }
 
 // Path is the address of the group's pages.
 func (g group) Path() string {
@@ -102,11 +106,11 @@ func (s *Server) describe(ctx context.Context, at frame.Look) frame.View {
 	id := at.PathValue("id")
 	v := s.visitor(at)
 	if v == nil {
-		return frame.View{Title: "Cluster"}
+		return frame.View{Title: words.T("Cluster")}
 	}
 	r := v.cluster.Of(id).Look(ctx)
-	title := "Cluster " + frame.Cut(frame.Visible(cmp.Or(r.Value.Name, id)), frame.LongestName)
-	view := frame.Shown(title, "the cluster", r, newShown(r))
+	title := words.T("Cluster %s", cmp.Or(r.Value.Name, id))
+	view := frame.Shown(title, words.T("the cluster"), r, newShown(r))
 	if status(r.Err) == http.StatusNotFound { // it was deleted, or never there
 		view.Status, view.Data = http.StatusNotFound, nil
 	}

@@ -1,16 +1,16 @@
 package tenant
 
 import (
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clusters"
+
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // The two things that can be rotated.
@@ -20,16 +20,16 @@ const (
 )
 
 func rotateForm(q *request) *form {
-	return &form{Title: "Rotate secrets of " + q.name(), Button: "Rotate", LossTitle: "What happens", Loss: []string{
-		"The cluster's credential: the cluster gets a new application credential of yours, with the rights that you have. The former one is revoked when the new one is in use. No machine is replaced.",
-		"The certificate authority: a Magnum API that can do it replaces all machines, and kubeconfigs of before do not work any more. Slipway's says that it cannot, and changes nothing.",
-	}, Fields: []field{{Name: "seen", Kind: "hidden", Value: q.state()}, {Name: "what", Label: "What to rotate", Kind: "select", Required: true, Options: []option{
-		{"", "Choose one"}, {rotateCredential, "The cluster's credential at the cloud"}, {rotateCA, "The certificate authority of Kubernetes"}}}}}
+	return &form{Title: words.T("Rotate secrets of %s", q.name()), Button: words.T("Rotate"), LossTitle: words.T("What happens"), Loss: []words.Text{
+		words.T("The cluster's credential: the cluster gets a new application credential of yours, with the rights that you have. The former one is revoked when the new one is in use. No machine is replaced."),
+		words.T("The certificate authority: a Magnum API that can do it replaces all machines, and kubeconfigs of before do not work any more. Slipway's says that it cannot, and changes nothing."),
+	}, Fields: []field{{Name: "seen", Kind: "hidden", Value: q.state()}, {Name: "what", Label: words.T("What to rotate"), Kind: "select", Required: true, Options: []option{
+		{"", words.T("Choose one")}, {rotateCredential, words.T("The cluster's credential at the cloud")}, {rotateCA, words.T("The certificate authority of Kubernetes")}}}}}
 }
 
 func checkRotate(_ *request, f *form) {
 	if what := f.value("what"); what != rotateCredential && what != rotateCA {
-		f.wrong("what", "Choose one of the two.")
+		f.wrong("what", words.T("Choose one of the two."))
 	}
 }
 
@@ -42,7 +42,7 @@ func (q *request) state() string {
 func rotate(q *request, f *form) (string, error) {
 	if now := q.state(); q.now.UUID != "" && f.value("seen") != now {
 		f.get("seen").Value = now
-		return "", elsewhere(fmt.Sprintf("This cluster has changed since you opened this page, or somebody else has rotated: it is in the state %q now. Look at it, and send the form again if you still want to rotate.", word(q.now.Status, "")))
+		return "", elsewhere{words.T("This cluster has changed since you opened this page, or somebody else has rotated: it is in the state %q now. Look at it, and send the form again if you still want to rotate.", word(q.now.Status, ""))}
 	}
 	c, err := q.api()
 	if err != nil {
@@ -57,23 +57,23 @@ func rotate(q *request, f *form) (string, error) {
 	// Slipway's own Magnum API rotates credentials; gophercloud does not know it.
 	response, err := newest.Patch(q.ctx, newest.ServiceURL(path, q.id), body, nil, &gophercloud.RequestOpts{OkCodes: []int{200, 202}}) //nolint:bodyclose // ParseResponse reads it
 	_, _, err = gophercloud.ParseResponse(response, err)
-	return "/clusters/" + q.id, q.failed("the Magnum API", err)
+	return "/clusters/" + q.id, q.failed(words.T("the Magnum API"), err)
 }
 
 func deleteForm(q *request) *form {
 	d := q.now
-	loss := []string{
-		fmt.Sprintf("All %s of the cluster, and what is on their own disks.", machines(d.MasterCount+d.NodeCount)),
-		"All of Kubernetes: workloads, Secrets, and kubeconfigs for it.",
-		"Load balancers and floating IPs that Services of the cluster have made.",
-		"Volumes that PersistentVolumeClaims have made, unless your cloud keeps them. Back up what you need.",
+	loss := []words.Text{
+		words.T("All %s of the cluster, and what is on their own disks.", machines(d.MasterCount+d.NodeCount)),
+		words.T("All of Kubernetes: workloads, Secrets, and kubeconfigs for it."),
+		words.T("Load balancers and floating IPs that Services of the cluster have made."),
+		words.T("Volumes that PersistentVolumeClaims have made, unless your cloud keeps them. Back up what you need."),
 	}
 	if d.APIAddress != "" {
-		loss = append(loss, "The address "+d.APIAddress+".")
+		loss = append(loss, words.T("The address %s.", d.APIAddress))
 	}
 	name := q.name()
-	return &form{Title: "Delete " + name, Button: "Delete the cluster", Danger: true, LossTitle: "What will be lost", Loss: loss,
-		Fields: []field{{Name: "confirm", Label: "Type the name of the cluster to delete it", Kind: "text", Required: true, Hint: "The name is " + name + "."}, {Name: "seen", Kind: "hidden", Value: d.sizes().Encode()}}}
+	return &form{Title: words.T("Delete %s", name), Button: words.T("Delete the cluster"), Danger: true, LossTitle: words.T("What will be lost"), Loss: loss,
+		Fields: []field{{Name: "confirm", Label: words.T("Type the name of the cluster to delete it"), Kind: "text", Required: true, Hint: words.T("The name is %s.", name)}, {Name: "seen", Kind: "hidden", Value: d.sizes().Encode()}}}
 }
 
 // sizes are the machines of each node group.
@@ -86,20 +86,20 @@ func (d description) sizes() url.Values {
 }
 
 // since is what is different from the sizes that a form has shown; empty if nothing is.
-func (d description) since(seen string) (changed []string) {
+func (d description) since(seen string) (changed []words.Text) {
 	before, _ := url.ParseQuery(seen) // what is no list of sizes has none
 	now := d.sizes()
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		switch {
 		case !before.Has(name):
-			changed = append(changed, "the node group "+name+" is new")
+			changed = append(changed, words.T("the node group %s is new", name))
 		case before.Get(name) != now.Get(name):
-			changed = append(changed, fmt.Sprintf("%s has the size %s, and had %s", name, now.Get(name), before.Get(name)))
+			changed = append(changed, words.T("%s has the size %s, and had %s", name, now.Get(name), before.Get(name)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if !now.Has(name) {
-			changed = append(changed, "the node group "+name+" is gone")
+			changed = append(changed, words.T("the node group %s is gone", name))
 		}
 	}
 	return changed
@@ -107,7 +107,7 @@ func (d description) since(seen string) (changed []string) {
 
 func checkDelete(q *request, f *form) {
 	if f.value("confirm") != q.name() {
-		f.wrong("confirm", "This is not the name of the cluster.")
+		f.wrong("confirm", words.T("This is not the name of the cluster."))
 	}
 }
 
@@ -115,11 +115,11 @@ func checkDelete(q *request, f *form) {
 func remove(q *request, f *form) (string, error) {
 	if changed := q.now.since(f.value("seen")); q.now.UUID != "" && len(changed) > 0 {
 		f.get("seen").Value = q.now.sizes().Encode()
-		return "", elsewhere("Somebody else has changed this cluster since you opened this page: " + strings.Join(changed, "; ") + ". Look at what will be lost now, and send the form again if you still want to delete it.")
+		return "", elsewhere{words.T("Somebody else has changed this cluster since you opened this page: %s. Look at what will be lost now, and send the form again if you still want to delete it.", words.List("; ", changed...))}
 	}
 	c, err := q.api()
 	if err != nil {
 		return "", err
 	}
-	return "/clusters", q.failed("the Magnum API", clusters.Delete(q.ctx, c, q.id).ExtractErr())
+	return "/clusters", q.failed(words.T("the Magnum API"), clusters.Delete(q.ctx, c, q.id).ExtractErr())
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // keptPrefix is before the names of fields that the page of signing in carries for another
@@ -26,9 +27,9 @@ type signIn struct {
 	secret                       string
 	Back                         string
 	Kept                         []pair
-	Error                        string
-	UserError, ProjectError      string
-	CredentialError, SecretError string
+	Error                        words.Text
+	UserError, ProjectError      words.Text
+	CredentialError, SecretError words.Text
 	// Projects are those that the user may choose.
 	Projects []string
 	// Ways are the buttons of identity providers.
@@ -43,7 +44,7 @@ type pair struct{ Name, Value string }
 // outside asks for signing in at the address that was wanted.
 func (s *Server) outside(w http.ResponseWriter, r *http.Request) {
 	if accepts := r.Header.Get("Accept"); strings.Contains(accepts, "text/event-stream") || accepts == jsonType {
-		http.Error(w, "the session has ended", http.StatusUnauthorized)
+		http.Error(w, s.site.Say(r, words.T("the session has ended")), http.StatusUnauthorized)
 		return
 	}
 	in := signIn{Back: r.URL.RequestURI(), Ended: s.sessions.Sent(r)}
@@ -80,7 +81,11 @@ func (s *Server) enterPage(w http.ResponseWriter, r *http.Request, in signIn, st
 	for _, way := range s.o.Ways {
 		in.Ways = append(in.Ways, way.Name)
 	}
-	s.site.Bare(w, "enter", frame.View{Title: "Sign in", Data: in, Status: status}, s.sessions.Entrance(w, r))
+	again := "/enter?" + url.Values{"back": {in.Back}}.Encode()
+	if len(in.Kept) > 0 { // another page would not have it
+		again = ""
+	}
+	s.site.Bare(w, r, "enter", frame.View{Title: words.T("Sign in"), Data: in, Status: status}, s.sessions.Entrance(w, r), again)
 }
 
 // read is what a form of signing in has.
@@ -108,19 +113,19 @@ func read(form url.Values) signIn {
 // check says what is missing, at its field.
 func (in *signIn) check() bool {
 	if in.How == "credential" {
-		in.CredentialError, in.SecretError = need(in.CredentialID, "Type the ID of the application credential."), need(in.secret, "Type its secret.")
-		return in.CredentialError+in.SecretError == ""
+		in.CredentialError, in.SecretError = need(in.CredentialID, words.T("Type the ID of the application credential.")), need(in.secret, words.T("Type its secret."))
+		return in.CredentialError == nil && in.SecretError == nil
 	}
 	if in.How == "provider" {
 		return true
 	}
-	in.UserError, in.SecretError = need(in.User, "Type your user name."), need(in.secret, "Type your password.")
-	return in.UserError+in.SecretError == ""
+	in.UserError, in.SecretError = need(in.User, words.T("Type your user name.")), need(in.secret, words.T("Type your password."))
+	return in.UserError == nil && in.SecretError == nil
 }
 
-func need(value, otherwise string) string {
+func need(value string, otherwise words.Text) words.Text {
 	if value != "" {
-		return ""
+		return nil
 	}
 	return otherwise
 }
@@ -132,7 +137,7 @@ func (s *Server) ownForm(w http.ResponseWriter, r *http.Request) (in signIn, ok 
 	}
 	in = read(r.PostForm)
 	if !s.sessions.OwnEntrance(r) {
-		in.Error = "Your browser did not send this page's cookie. Allow cookies for this site, and try again."
+		in.Error = words.T("Your browser did not send this page's cookie. Allow cookies for this site, and try again.")
 		s.enterPage(w, r, in, http.StatusForbidden)
 		return in, false
 	}
@@ -142,7 +147,7 @@ func (s *Server) ownForm(w http.ResponseWriter, r *http.Request) (in signIn, ok 
 // parse reads a form. It answers itself if it cannot.
 func (s *Server) parse(w http.ResponseWriter, r *http.Request) bool {
 	if err := r.ParseForm(); err != nil {
-		s.site.Refuse(w, r, http.StatusBadRequest, "The form could not be read, or it is larger than 64 kB.")
+		s.site.Refuse(w, r, http.StatusBadRequest, words.T("The form could not be read, or it is larger than 64 kB."))
 		return false
 	}
 	return true
@@ -159,7 +164,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if in.How == "provider" && !s.sessions.Arrived(r, choiceParcel(), &in.secret) {
-		in.How, in.Error = "password", "Your sign-in at the identity provider is older than 10 minutes. Sign in again."
+		in.How, in.Error = "password", words.T("Your sign-in at the identity provider is older than 10 minutes. Sign in again.")
 		s.enterPage(w, r, in, http.StatusUnauthorized)
 		return
 	}
@@ -194,7 +199,7 @@ func (s *Server) welcome(w http.ResponseWriter, r *http.Request, in signIn, v *v
 	switch {
 	case len(in.Kept) > 0 && s.resume(w, r, back, cookie, in.Kept):
 	case r.URL.Path == arrivalPath:
-		s.site.Bare(w, "onward", frame.View{Title: "Signed in", Onward: back.String()}, "")
+		s.site.Bare(w, r, "onward", frame.View{Title: words.T("Signed in"), Onward: back.String()}, "", "")
 	default:
 		http.Redirect(w, r, back.String(), http.StatusSeeOther)
 	}
@@ -213,6 +218,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, at *url.URL, coo
 	again := r.Clone(context.WithValue(r.Context(), typed{}, form))
 	again.Method, again.URL, again.Body, again.Form, again.PostForm = http.MethodGet, at, http.NoBody, nil, nil
 	again.Header = http.Header{"Cookie": {cookie.Name + "=" + cookie.Value}}
+	words.Carry(again, r)
 	_, pattern := s.mux.Handler(again)
 	if _, ok := changes()[strings.TrimPrefix(pattern, "GET ")]; !ok {
 		return false
@@ -223,14 +229,14 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, at *url.URL, coo
 
 // leave ends the session, and the token with it.
 func (s *Server) leave(w http.ResponseWriter, r *http.Request) {
-	said := "You have signed out, and your token does not work any more."
+	said := words.T("You have signed out, and your token does not work any more.")
 	if session := s.sessions.Of(r); session != nil {
 		if !session.Own(r) {
-			s.site.Refuse(w, r, http.StatusForbidden, "The form is not of this session. Go back, load the page again, and repeat what you did.")
+			s.site.Refuse(w, r, http.StatusForbidden, words.T("The form is not of this session. Go back, load the page again, and repeat what you did."))
 			return
 		}
 		if !session.Value.revoke(r.Context()) {
-			said = "You have signed out. Keystone did not revoke your token, so that it works until it ends by itself."
+			said = words.T("You have signed out. Keystone did not revoke your token, so that it works until it ends by itself.")
 		}
 		s.o.Log.InfoContext(r.Context(), "signed out", "user_id", session.Value.userID)
 	}

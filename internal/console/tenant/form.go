@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // field is one input of a form. Its name is that of the member in the Magnum API.
 type field struct {
-	Name, Label, Hint, Value string
+	Name, Value string
+	Label, Hint words.Text
 	// Kind is "text", "number", "select", "area" or "hidden".
 	Kind     string
 	Options  []option
@@ -21,28 +23,31 @@ type field struct {
 	// Least is the smallest number.
 	Least int
 	// Error is what is wrong with the value.
-	Error string
+	Error words.Text
 }
 
 // option is a choice of a field.
-type option struct{ Value, Text string }
+type option struct {
+	Value string
+	Text  words.Text
+}
 
 // form is a page on which something is changed.
 type form struct {
-	Title, Intro, Button string
+	Title, Intro, Button words.Text
 	// Danger marks what cannot be taken back; Loss says what will be lost or replaced.
 	Danger    bool
-	LossTitle string
-	Loss      []string
+	LossTitle words.Text
+	Loss      []words.Text
 	Fields    []field
 	// Back is the page that it came from.
 	Back string
 	// Cost is what it takes of the quota, in sentences; Over says that there is not so much.
-	Cost []string
+	Cost []words.Text
 	Over bool
 	// Error is what is wrong with all of it, Restored says that it was typed before the
 	// session ended.
-	Error    string
+	Error    words.Text
 	Restored bool
 
 	trouble []frame.Trouble
@@ -83,7 +88,7 @@ func (f *form) fill(typed url.Values) {
 			one.Value = strings.TrimSpace(one.Value)
 		}
 		if one.Kind == "select" && one.Value != "" && !slices.ContainsFunc(one.Options, func(o option) bool { return o.Value == one.Value }) {
-			one.Options = append(one.Options, option{one.Value, one.Value})
+			one.Options = append(one.Options, option{one.Value, words.Said(one.Value)})
 		}
 	}
 }
@@ -95,22 +100,22 @@ func (f *form) check() bool {
 		one := &f.Fields[i]
 		switch {
 		case one.Required && strings.TrimSpace(one.Value) == "":
-			one.Error = "This is missing."
+			one.Error = words.T("This is missing.")
 		case one.Kind == "number" && one.Value != "":
 			if n, err := strconv.Atoi(one.Value); err != nil {
-				one.Error = "This is not a whole number."
+				one.Error = words.T("This is not a whole number.")
 			} else if n < one.Least {
-				one.Error = "This must be at least " + strconv.Itoa(one.Least) + "."
+				one.Error = words.T("This must be at least %d.", one.Least)
 			}
 		}
-		good = good && one.Error == ""
+		good = good && one.Error == nil
 	}
 	return good
 }
 
 // wrong notes a mistake at a field.
-func (f *form) wrong(name, what string) {
-	if one := f.get(name); one != nil && one.Error == "" {
+func (f *form) wrong(name string, what words.Text) {
+	if one := f.get(name); one != nil && one.Error == nil {
 		one.Error = what
 	} else if one == nil {
 		f.Error = what
@@ -119,7 +124,7 @@ func (f *form) wrong(name, what string) {
 
 // Wrong are the fields with a mistake.
 func (f *form) Wrong() []field {
-	return slices.DeleteFunc(slices.Clone(f.Fields), func(one field) bool { return one.Error == "" })
+	return slices.DeleteFunc(slices.Clone(f.Fields), func(one field) bool { return one.Error == nil })
 }
 
 // number is a field's number, nil if it is empty. check has seen it.
@@ -143,19 +148,20 @@ func nouns() map[string]*regexp.Regexp {
 
 // place puts what the Magnum API says at the field that it means, else above the form.
 func (f *form) place(p problem) {
-	if match := attribute.FindStringSubmatch(p.Detail); match != nil && f.get(match[1]) != nil {
+	said := words.English(p.Detail)
+	if match := attribute.FindStringSubmatch(said); match != nil && f.get(match[1]) != nil {
 		f.wrong(match[1], p.Detail)
 		return
 	}
 	for _, one := range f.Fields {
-		if strings.Contains(one.Name, "_") && regexp.MustCompile(`\b`+one.Name+`\b`).MatchString(p.Detail) { // "name" is a word of sentences
+		if strings.Contains(one.Name, "_") && regexp.MustCompile(`\b`+one.Name+`\b`).MatchString(said) { // "name" is a word of sentences
 			f.wrong(one.Name, p.Detail)
 			return
 		}
 	}
-	if strings.Contains(strings.ToLower(p.Detail), "flavor") {
+	if strings.Contains(strings.ToLower(said), "flavor") {
 		for _, name := range []string{"flavor_id", "master_flavor_id"} {
-			if value := f.value(name); value != "" && strings.Contains(p.Detail, value) {
+			if value := f.value(name); value != "" && strings.Contains(said, value) {
 				f.wrong(name, p.Detail)
 				return
 			}
@@ -163,13 +169,13 @@ func (f *form) place(p problem) {
 	}
 	known := nouns()
 	for _, one := range f.Fields {
-		if noun := known[one.Name]; noun != nil && one.Value != "" && noun.MatchString(p.Detail) && p.Status != http.StatusConflict {
+		if noun := known[one.Name]; noun != nil && one.Value != "" && noun.MatchString(said) && p.Status != http.StatusConflict {
 			f.wrong(one.Name, p.Detail)
 			return
 		}
 	}
 	f.Error = p.Detail
-	if p.Fix != "" {
-		f.Error += " Fix: " + p.Fix + "."
+	if p.Fix != nil {
+		f.Error = words.T("%s Fix: %s.", p.Detail, p.Fix)
 	}
 }

@@ -2,13 +2,14 @@ package tenant
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clusters"
 	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/nodegroups"
+
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // found is the node group of the address.
@@ -33,23 +34,26 @@ func resizeForm(q *request) *form {
 	g := q.found()
 	name := cmp.Or(g.Name, q.group)
 	c := q.ask(false)
-	f := &form{Title: "Resize " + name + " of " + q.name(), Button: "Resize", missing: q.missing(g), offered: c, trouble: c.trouble, LossTitle: "What changes", Fields: []field{
-		{Name: "node_count", Label: "Machines", Kind: "number", Required: true, Value: strconv.Itoa(g.NodeCount), Hint: bounds(g)},
+	f := &form{Title: words.T("Resize %s of %s", name, q.name()), Button: words.T("Resize"), missing: q.missing(g), offered: c, trouble: c.trouble, LossTitle: words.T("What changes"), Fields: []field{
+		{Name: "node_count", Label: words.T("Machines"), Kind: "number", Required: true, Value: strconv.Itoa(g.NodeCount), Hint: bounds(g)},
 		{Name: "seen", Kind: "hidden", Value: strconv.Itoa(g.NodeCount)},
 	}}
 	if g.Role == "master" {
-		f.Fields[0].Least, f.Fields[0].Hint = 1, "An odd number: 3 go on when one fails, 1 does not."
+		f.Fields[0].Least, f.Fields[0].Hint = 1, words.T("An odd number: 3 go on when one fails, 1 does not.")
 	}
-	f.Intro = fmt.Sprintf("The group has %s of the flavor %s.", machines(g.NodeCount), cmp.Or(g.FlavorID, "of the template"))
-	f.Loss = []string{"With fewer machines, Cluster API chooses those that go. Their pods move, what is on their own disks is lost."}
+	f.Intro = words.T("The group has %s of the flavor %s.", machines(g.NodeCount), g.FlavorID)
+	if g.FlavorID == "" {
+		f.Intro = words.T("The group has %s of the flavor of the template.", machines(g.NodeCount))
+	}
+	f.Loss = []words.Text{words.T("With fewer machines, Cluster API chooses those that go. Their pods move, what is on their own disks is lost.")}
 	return f
 }
 
-func bounds(g nodegroups.NodeGroup) string {
+func bounds(g nodegroups.NodeGroup) words.Text {
 	if g.MaxNodeCount != nil && *g.MaxNodeCount > 0 {
-		return fmt.Sprintf("Between %d and %d.", g.MinNodeCount, *g.MaxNodeCount)
+		return words.T("Between %d and %d.", g.MinNodeCount, *g.MaxNodeCount)
 	}
-	return fmt.Sprintf("At least %d.", g.MinNodeCount)
+	return words.T("At least %d.", g.MinNodeCount)
 }
 
 // knownResize says what the API would refuse, and what there is no room for.
@@ -79,25 +83,25 @@ func resize(q *request, f *form) (string, error) {
 	g, to := q.found(), "/clusters/"+q.id
 	if seen := f.value("seen"); g.Name != "" && seen != strconv.Itoa(g.NodeCount) {
 		f.get("seen").Value = strconv.Itoa(g.NodeCount)
-		return "", elsewhere(fmt.Sprintf("Somebody else has changed this group since you opened this page: it has %s now. Send the form again if you still want your number.", machines(g.NodeCount)))
+		return "", elsewhere{words.T("Somebody else has changed this group since you opened this page: it has %s now. Send the form again if you still want your number.", machines(g.NodeCount))}
 	}
 	c, err := q.api()
 	if err != nil {
 		return "", err
 	}
 	_, err = clusters.Resize(q.ctx, c, q.id, clusters.ResizeOpts{NodeCount: f.number("node_count"), NodeGroup: q.group}).Extract()
-	return to, q.failed("the Magnum API", err)
+	return to, q.failed(words.T("the Magnum API"), err)
 }
 
 func groupForm(q *request) *form {
 	c := q.offer()
-	return &form{Title: "New node group of " + q.name(), Button: "Create the node group", Intro: c.intro(), trouble: c.trouble, offered: c, Fields: []field{
-		{Name: "name", Label: "Name", Kind: "text", Required: true, Hint: "Letters, digits and dashes; it begins with a letter."},
-		{Name: "node_count", Label: "Machines", Kind: "number", Required: true, Value: "1"},
-		either(field{Name: "flavor_id", Label: "Flavor"}, c.flavors, "As the cluster's workers"),
-		{Name: "min_node_count", Label: "Least machines", Kind: "number", Value: "0", Hint: "For the autoscaler, and the least that you can resize to."},
-		{Name: "max_node_count", Label: "Most machines", Kind: "number", Least: 1, Hint: "Empty has no limit."},
-		{Name: "labels", Label: "Labels", Kind: "area", Hint: "One key=value in each line, over those of the cluster."},
+	return &form{Title: words.T("New node group of %s", q.name()), Button: words.T("Create the node group"), Intro: c.intro(), trouble: c.trouble, offered: c, Fields: []field{
+		{Name: "name", Label: words.T("Name"), Kind: "text", Required: true, Hint: words.T("Letters, digits and dashes; it begins with a letter.")},
+		{Name: "node_count", Label: words.T("Machines"), Kind: "number", Required: true, Value: "1"},
+		either(field{Name: "flavor_id", Label: words.T("Flavor")}, c.flavors, words.T("As the cluster's workers")),
+		{Name: "min_node_count", Label: words.T("Least machines"), Kind: "number", Value: "0", Hint: words.T("For the autoscaler, and the least that you can resize to.")},
+		{Name: "max_node_count", Label: words.T("Most machines"), Kind: "number", Least: 1, Hint: words.T("Empty has no limit.")},
+		{Name: "labels", Label: words.T("Labels"), Kind: "area", Hint: words.T("One key=value in each line, over those of the cluster.")},
 	}}
 }
 
@@ -106,10 +110,10 @@ func checkGroup(_ *request, f *form) {
 	f.labels("labels")
 	n, least, most := f.number("node_count"), f.number("min_node_count"), f.number("max_node_count")
 	if n != nil && least != nil && *n < *least {
-		f.wrong("node_count", fmt.Sprintf("This is less than the least, which is %d.", *least))
+		f.wrong("node_count", words.T("This is less than the least, which is %d.", *least))
 	}
 	if n != nil && most != nil && *n > *most {
-		f.wrong("node_count", fmt.Sprintf("This is more than the most, which is %d.", *most))
+		f.wrong("node_count", words.T("This is more than the most, which is %d.", *most))
 	}
 }
 
@@ -117,10 +121,10 @@ func checkGroup(_ *request, f *form) {
 func knownGroup(q *request, f *form) {
 	for _, g := range q.now.Groups {
 		if g.Name == f.value("name") {
-			f.wrong("name", "The cluster has a node group of this name already.")
+			f.wrong("name", words.T("The cluster has a node group of this name already."))
 		}
 	}
-	f.unknown("flavor_id", slices.Collect(maps.Keys(f.offered.sizes)), "flavor")
+	f.unknown("flavor_id", slices.Collect(maps.Keys(f.offered.sizes)), noFlavor)
 	f.roomFor(costGroup(q, f), "node_count")
 }
 
@@ -148,20 +152,20 @@ func createGroup(q *request, f *form) (string, error) {
 		return "", err
 	}
 	_, err = nodegroups.Create(q.ctx, c, q.id, o).Extract()
-	return "/clusters/" + q.id, q.failed("the Magnum API", err)
+	return "/clusters/" + q.id, q.failed(words.T("the Magnum API"), err)
 }
 
 func deleteGroupForm(q *request) *form {
 	g := q.found()
 	name := cmp.Or(g.Name, q.group)
-	return &form{Title: "Delete the node group " + name + " of " + q.name(), Button: "Delete the node group", Danger: true, missing: q.missing(g), LossTitle: "What will be lost",
-		Loss:   []string{machines(g.NodeCount) + " of this group, and what is on their own disks.", "Pods that fit on no other machine wait until there is one."},
-		Fields: []field{{Name: "confirm", Label: "Type the name of the group to delete it", Kind: "text", Required: true, Hint: "The name is " + name + "."}, {Name: "seen", Kind: "hidden", Value: strconv.Itoa(g.NodeCount)}}}
+	return &form{Title: words.T("Delete the node group %s of %s", name, q.name()), Button: words.T("Delete the node group"), Danger: true, missing: q.missing(g), LossTitle: words.T("What will be lost"),
+		Loss:   []words.Text{words.T("%s of this group, and what is on their own disks.", machines(g.NodeCount)), words.T("Pods that fit on no other machine wait until there is one.")},
+		Fields: []field{{Name: "confirm", Label: words.T("Type the name of the group to delete it"), Kind: "text", Required: true, Hint: words.T("The name is %s.", name)}, {Name: "seen", Kind: "hidden", Value: strconv.Itoa(g.NodeCount)}}}
 }
 
 func checkDeleteGroup(q *request, f *form) {
 	if name := cmp.Or(q.found().Name, q.group); f.value("confirm") != name {
-		f.wrong("confirm", "This is not the name of the group.")
+		f.wrong("confirm", words.T("This is not the name of the group."))
 	}
 }
 
@@ -169,11 +173,11 @@ func removeGroup(q *request, f *form) (string, error) {
 	g := q.found()
 	if g.Name != "" && f.value("seen") != strconv.Itoa(g.NodeCount) {
 		f.get("seen").Value = strconv.Itoa(g.NodeCount)
-		return "", elsewhere(fmt.Sprintf("Somebody else has changed this group since you opened this page: it has %s now. Send the form again if you still want to delete it.", machines(g.NodeCount)))
+		return "", elsewhere{words.T("Somebody else has changed this group since you opened this page: it has %s now. Send the form again if you still want to delete it.", machines(g.NodeCount))}
 	}
 	c, err := q.api()
 	if err != nil {
 		return "", err
 	}
-	return "/clusters/" + q.id, q.failed("the Magnum API", nodegroups.Delete(q.ctx, c, q.id, q.group).ExtractErr())
+	return "/clusters/" + q.id, q.failed(words.T("the Magnum API"), nodegroups.Delete(q.ctx, c, q.id, q.group).ExtractErr())
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // unscoped asks for a token of no project, also for users that have a default project. It
@@ -41,7 +43,7 @@ func (s *Server) login(ctx context.Context, in *signIn) (v *visitor, ends time.T
 	} else if err == nil {
 		err = s.byPassword(ctx, provider, in)
 	}
-	if in.ProjectError != "" {
+	if in.ProjectError != nil {
 		return nil, ends, http.StatusForbidden
 	}
 	if err == nil {
@@ -58,16 +60,16 @@ func (in *signIn) refused(err error) int {
 	p := explain(err)
 	switch {
 	case errors.As(err, new(gophercloud.ErrUnexpectedResponseCode)) && p.Status < http.StatusInternalServerError && in.How == "credential":
-		in.CredentialError = "Keystone does not know this application credential with this secret, or it has expired."
+		in.CredentialError = words.T("Keystone does not know this application credential with this secret, or it has expired.")
 		return http.StatusUnauthorized
 	case p.Status == http.StatusUnauthorized && in.How == "provider":
-		in.Error = "Keystone does not take its own token of this sign-in. Sign in again."
+		in.Error = words.T("Keystone does not take its own token of this sign-in. Sign in again.")
 		return http.StatusUnauthorized
 	case p.Status == http.StatusUnauthorized:
-		in.UserError = "User name, domain or password is wrong, or the user is disabled."
+		in.UserError = words.T("User name, domain or password is wrong, or the user is disabled.")
 		return http.StatusUnauthorized
 	}
-	in.Error = "Keystone did not sign you in: " + p.Detail
+	in.Error = words.T("Keystone did not sign you in: %s", p.Detail)
 	return http.StatusBadGateway
 }
 
@@ -135,13 +137,13 @@ func (in *signIn) choose(all []projects.Project) string {
 	case len(found) == 1:
 		return found[0]
 	case len(in.Projects) == 0:
-		in.ProjectError = "You have no role in any project. Ask your cloud's operator for one."
+		in.ProjectError = words.T("You have no role in any project. Ask your cloud's operator for one.")
 	case in.Project == "":
-		in.ProjectError = "You have several projects. Choose one."
+		in.ProjectError = words.T("You have several projects. Choose one.")
 	case len(found) > 1:
-		in.ProjectError = "You have several projects of this name. Type the ID of one."
+		in.ProjectError = words.T("You have several projects of this name. Type the ID of one.")
 	default:
-		in.ProjectError = "You have no role in this project, or it does not exist."
+		in.ProjectError = words.T("You have no role in this project, or it does not exist.")
 	}
 	return ""
 }
@@ -193,7 +195,7 @@ func (s *Server) restore(ctx context.Context, token string) (*visitor, error) {
 	result := tokens.Get(ctx, keystone, token)
 	catalog, err := result.ExtractServiceCatalog()
 	if err != nil {
-		s.o.Log.InfoContext(ctx, "a session was not restored", "error", explain(err).Detail)
+		s.o.Log.InfoContext(ctx, "a session was not restored", "error", explain(err).Detail.String())
 		return nil, err
 	}
 	lasting := context.WithoutCancel(ctx) // the session outlives the request
@@ -215,7 +217,7 @@ func (v *visitor) revoke(ctx context.Context) bool {
 	keystone := &gophercloud.ServiceClient{ProviderClient: v.provider, Endpoint: v.provider.IdentityBase + "v3/"}
 	err := tokens.Revoke(ctx, keystone, v.provider.Token()).Err
 	if err != nil {
-		v.o.Log.WarnContext(ctx, "a token was not revoked; it ends by itself", "user_id", v.userID, "error", explain(err).Detail)
+		v.o.Log.WarnContext(ctx, "a token was not revoked; it ends by itself", "user_id", v.userID, "error", explain(err).Detail.String())
 	}
 	return err == nil
 }

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
-	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // keyBits is the size of the key that `openstack coe cluster config` makes.
@@ -40,9 +40,10 @@ func (s *Server) kubeconfig(w http.ResponseWriter, r *http.Request, v *visitor) 
 		if code == 0 || code >= http.StatusInternalServerError {
 			code = http.StatusBadGateway
 		}
-		f := &form{Title: "Kubeconfig", Back: "/clusters/" + id, Error: "There is no kubeconfig: " + err.Error(), missing: code}
-		if fix := fault.Remedy(err); fix != "" {
-			f.trouble = []frame.Trouble{{What: "the certificate", Why: err.Error(), Fix: fix}}
+		why, fix := reason(err)
+		f := &form{Title: words.T("Kubeconfig"), Back: "/clusters/" + id, Error: words.T("There is no kubeconfig: %s", why), missing: code}
+		if fix != nil {
+			f.trouble = []frame.Trouble{{What: words.T("the certificate"), Why: why, Fix: fix}}
 		}
 		s.showForm(w, r, f, code)
 		return
@@ -60,20 +61,20 @@ func (v *visitor) kubeconfig(ctx context.Context, id string) (name string, text 
 	}
 	cluster, err := clusters.Get(ctx, c, id).Extract()
 	if err != nil {
-		return "", nil, v.failed("the cluster", err)
+		return "", nil, v.failed(words.T("the cluster"), err)
 	}
 	if cluster.APIAddress == "" {
-		return "", nil, &refusal{problem{http.StatusConflict, "the cluster has no address yet", "wait until it is there"}, errors.New("no address")}
+		return "", nil, &refusal{problem{http.StatusConflict, words.T("the cluster has no address yet"), words.T("wait until it is there")}, nil, errors.New("no address")}
 	}
 	template, err := clustertemplates.Get(ctx, c, cluster.ClusterTemplateID).Extract()
 	if err != nil {
-		return "", nil, v.failed("the cluster's template", err)
+		return "", nil, v.failed(words.T("the cluster's template"), err)
 	}
 	server, user := map[string]any{"server": cluster.APIAddress}, map[string]any{}
 	if !template.TLSDisabled {
 		authority, err := certificates.Get(ctx, c, cluster.UUID).Extract()
 		if err != nil {
-			return "", nil, v.failed("the certificate authority", err)
+			return "", nil, v.failed(words.T("the certificate authority"), err)
 		}
 		key, request, err := newRequest()
 		if err != nil {
@@ -81,7 +82,7 @@ func (v *visitor) kubeconfig(ctx context.Context, id string) (name string, text 
 		}
 		signed, err := certificates.Create(ctx, c, certificates.CreateOpts{ClusterUUID: cluster.UUID, CSR: string(request)}).Extract()
 		if err != nil {
-			return "", nil, v.failed("the certificate", err)
+			return "", nil, v.failed(words.T("the certificate"), err)
 		}
 		server["certificate-authority-data"] = []byte(authority.PEM)
 		user["client-certificate-data"], user["client-key-data"] = []byte(signed.PEM), key

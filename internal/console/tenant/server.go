@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
 	"github.com/slipway-sh/slipway/internal/console/guard"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 //go:embed templates
@@ -41,6 +42,8 @@ type Options struct {
 	Public *url.URL
 	// TLS says that the console itself serves HTTPS.
 	TLS bool
+	// Languages are those of the pages; nil are the program's own.
+	Languages *words.Languages
 	// Log gets who signs in and what is changed.
 	Log *slog.Logger
 	// Now is the clock of sessions; nil is the system's.
@@ -60,9 +63,13 @@ type Server struct {
 // New returns a console that works as long as ctx lasts.
 func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{o: o, ctx: ctx}
+	secure := o.TLS
+	if o.Public != nil {
+		secure = o.Public.Scheme == "https"
+	}
 	var err error
 	s.site, err = frame.New(ctx, frame.Options{Pages: templates, Names: []string{"clusters", "cluster", "form", "enter", "onward", "refused"},
-		Menu: []frame.Entry{{Path: "/clusters", Name: "Clusters"}, {Path: "/clusters/new", Name: "New cluster"}}, Visitor: s.shown,
+		Menu: []frame.Entry{{Path: "/clusters", Name: words.T("Clusters")}, {Path: "/clusters/new", Name: words.T("New cluster")}}, Visitor: s.shown, Languages: o.Languages, Secure: secure,
 		Open: func(r *http.Request) bool { return s.session(r) != nil }})
 	if err != nil {
 		return nil, err
@@ -96,6 +103,7 @@ func (s *Server) routes() *http.ServeMux {
 	mux.Handle("GET /{$}", http.RedirectHandler("/clusters", http.StatusSeeOther))
 	mux.HandleFunc("GET /enter", func(w http.ResponseWriter, r *http.Request) { s.enterPage(w, r, signIn{}, http.StatusOK) })
 	mux.HandleFunc("POST /enter", s.enter)
+	mux.HandleFunc("GET "+frame.LanguagePath, s.site.Choose)
 	if len(s.o.Ways) > 0 {
 		mux.HandleFunc("POST "+departurePath, s.depart)
 		mux.HandleFunc("POST "+arrivalPath, s.arrive)
@@ -110,7 +118,7 @@ func (s *Server) routes() *http.ServeMux {
 		mux.HandleFunc("POST "+path, s.inside(func(w http.ResponseWriter, r *http.Request, v *visitor) { s.change(w, r, v, c) }))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.site.Refuse(w, r, http.StatusNotFound, "The console has no such page.")
+		s.site.Refuse(w, r, http.StatusNotFound, words.T("The console has no such page."))
 	})
 	return mux
 }
@@ -134,7 +142,7 @@ func (s *Server) shown(r *http.Request) frame.Visitor {
 	if session == nil {
 		return frame.Visitor{}
 	}
-	return frame.Visitor{Environment: session.Value.project, Who: session.Value.user, CSRF: session.CSRF}
+	return frame.Visitor{Environment: words.Said(session.Value.project), Who: session.Value.user, CSRF: session.CSRF}
 }
 
 // session is the session of a request. It ends when the cloud does not take the token any
@@ -156,7 +164,7 @@ func (s *Server) inside(next func(http.ResponseWriter, *http.Request, *visitor))
 			return
 		}
 		if r.Method == http.MethodPost && !session.Own(r) {
-			s.site.Refuse(w, r, http.StatusForbidden, "The form is not of this session. Go back, load the page again, and repeat what you did.")
+			s.site.Refuse(w, r, http.StatusForbidden, words.T("The form is not of this session. Go back, load the page again, and repeat what you did."))
 			return
 		}
 		s.sessions.Admit(w, r)

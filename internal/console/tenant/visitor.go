@@ -3,7 +3,6 @@ package tenant
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,7 +17,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/console/frame"
-	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // visitor is somebody who has signed in, with a token and what was read by it. Nobody else
@@ -76,7 +75,7 @@ func (v *visitor) api() (*gophercloud.ServiceClient, error) {
 	if v.o.Magnum == "" {
 		var err error
 		if c, err = openstack.NewContainerInfraV1(v.provider, v.endpoint()); err != nil {
-			return nil, v.failed("the Magnum API", err)
+			return nil, v.failed(words.T("the Magnum API"), err)
 		}
 	}
 	c.Microversion = microversion
@@ -91,7 +90,7 @@ func (v *visitor) endpoint() gophercloud.EndpointOpts {
 // problem is why the cloud did not do something.
 type problem struct {
 	Status      int
-	Detail, Fix string
+	Detail, Fix words.Text
 }
 
 // explain is what the cloud says in an error, in its own words.
@@ -101,29 +100,31 @@ func explain(err error) problem {
 	var network *url.Error
 	switch {
 	case errors.As(err, &answer):
-		p := problem{Status: answer.Actual, Detail: cloud.Message(answer.Body)}
-		if p.Detail == "" {
-			p.Detail = fmt.Sprintf("the answer was %d %s", p.Status, http.StatusText(p.Status))
+		p := problem{Status: answer.Actual, Detail: words.Said(cloud.Message(answer.Body))}
+		if p.Detail == nil {
+			p.Detail = words.T("the answer was %d %s", p.Status, http.StatusText(p.Status))
 		}
 		switch {
 		case p.Status == http.StatusForbidden:
-			p.Fix = "ask your cloud's operator for a role that allows this"
+			p.Fix = words.T("ask your cloud's operator for a role that allows this")
 		case p.Status >= http.StatusInternalServerError:
-			p.Fix = "try again later; if this stays, tell your cloud's operator"
+			p.Fix = later()
 		}
 		return p
 	case errors.As(err, &none):
-		return problem{Status: http.StatusBadGateway, Detail: "the cloud's catalog has no endpoint of this service", Fix: "ask your cloud's operator if the service exists"}
+		return problem{Status: http.StatusBadGateway, Detail: words.T("the cloud's catalog has no endpoint of this service"), Fix: words.T("ask your cloud's operator if the service exists")}
 	case errors.Is(err, context.DeadlineExceeded):
-		return problem{Status: http.StatusBadGateway, Detail: "there was no answer in time", Fix: "try again later; if this stays, tell your cloud's operator"}
+		return problem{Status: http.StatusBadGateway, Detail: words.T("there was no answer in time"), Fix: later()}
 	case errors.As(err, &network): // without its address, which may be long
-		return problem{Status: http.StatusBadGateway, Detail: "no connection: " + network.Err.Error(), Fix: "try again later; if this stays, tell your cloud's operator"}
+		return problem{Status: http.StatusBadGateway, Detail: words.T("no connection: %s", network.Err.Error()), Fix: later()}
 	}
-	return problem{Status: http.StatusBadGateway, Detail: err.Error()}
+	return problem{Status: http.StatusBadGateway, Detail: words.Said(err.Error())}
 }
 
+func later() words.Text { return words.T("try again later; if this stays, tell your cloud's operator") }
+
 // failed is an error of the cloud for the one who looks.
-func (v *visitor) failed(object string, err error) error {
+func (v *visitor) failed(object words.Text, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -131,17 +132,33 @@ func (v *visitor) failed(object string, err error) error {
 	if p.Status == http.StatusUnauthorized {
 		v.gone.Store(true)
 	}
-	return fault.New(object, &refusal{p, err}, p.Fix)
+	return &refusal{p, object, err}
 }
 
-// refusal is a problem that can be told by its status.
+// refusal is a problem that can be told by its status, and what it is about, if that is known.
 type refusal struct {
 	problem
-	cause error
+	object words.Text
+	cause  error
 }
 
 // Error is what the cloud says.
-func (r *refusal) Error() string { return r.Detail }
+func (r *refusal) Error() string { return r.Why().String() }
+
+// Why implements words.Says.
+func (r *refusal) Why() words.Text { return words.List(": ", r.object, r.Detail) }
+
+// Remedy implements words.Says.
+func (r *refusal) Remedy() words.Text { return r.Fix }
+
+// reason is why something failed, and what to do.
+func reason(err error) (why, fix words.Text) {
+	var ours words.Says
+	if errors.As(err, &ours) {
+		return ours.Why(), ours.Remedy()
+	}
+	return words.Said(err.Error()), nil
+}
 
 // Unwrap is the error of the library.
 func (r *refusal) Unwrap() error { return r.cause }
@@ -162,10 +179,10 @@ func (v *visitor) listClusters(ctx context.Context) ([]clusters.Cluster, error) 
 	}
 	pages, err := clusters.ListDetail(c, nil).AllPages(ctx)
 	if err != nil {
-		return nil, v.failed("the Magnum API", err)
+		return nil, v.failed(words.T("the Magnum API"), err)
 	}
 	all, err := clusters.ExtractClusters(pages)
-	return all, v.failed("the Magnum API", err)
+	return all, v.failed(words.T("the Magnum API"), err)
 }
 
 // description is a cluster with its node groups.
@@ -181,12 +198,12 @@ func (v *visitor) describe(ctx context.Context, id string) (description, error) 
 	}
 	found, err := clusters.Get(ctx, c, id).Extract()
 	if err != nil {
-		return description{}, v.failed("the Magnum API", err)
+		return description{}, v.failed(words.T("the Magnum API"), err)
 	}
 	pages, err := nodegroups.List(c, found.UUID, nodegroups.ListOpts{}).AllPages(ctx)
 	if err != nil {
-		return description{}, v.failed("the Magnum API", err)
+		return description{}, v.failed(words.T("the Magnum API"), err)
 	}
 	groups, err := nodegroups.ExtractNodeGroups(pages)
-	return description{*found, groups}, v.failed("the Magnum API", err)
+	return description{*found, groups}, v.failed(words.T("the Magnum API"), err)
 }

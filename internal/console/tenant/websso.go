@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/console/frame"
 	"github.com/slipway-sh/slipway/internal/console/guard"
+	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
 // Signing in at an identity provider takes three requests: the browser departs from here with
@@ -89,16 +90,16 @@ func (s *Server) depart(w http.ResponseWriter, r *http.Request) {
 	}
 	n, err := strconv.Atoi(r.PostForm.Get("way"))
 	if err != nil || n < 0 || n >= len(s.o.Ways) {
-		s.site.Refuse(w, r, http.StatusNotFound, "The console does not know this way to sign in.")
+		s.site.Refuse(w, r, http.StatusNotFound, words.T("The console does not know this way to sign in."))
 		return
 	}
 	if err := s.sessions.Carry(w, journeyParcel(), journey{in.Back, in.Kept}); err != nil {
-		in.Error = "What you typed is too long to be kept while you are at the identity provider. Sign in with a password or an application credential, or copy it first."
+		in.Error = words.T("What you typed is too long to be kept while you are at the identity provider. Sign in with a password or an application credential, or copy it first.")
 		s.enterPage(w, r, in, http.StatusRequestEntityTooLarge)
 		return
 	}
 	way := s.o.Ways[n]
-	s.site.Bare(w, "onward", frame.View{Title: "To " + way.Name, Onward: s.address(way)}, "")
+	s.site.Bare(w, r, "onward", frame.View{Title: words.T("To %s", way.Name), Onward: s.address(way)}, "", "")
 }
 
 // arrive takes the token that a form of Keystone's page has sent.
@@ -108,13 +109,13 @@ func (s *Server) arrive(w http.ResponseWriter, r *http.Request) {
 	}
 	var j journey
 	if !s.sessions.Arrived(r, journeyParcel(), &j) {
-		s.notIn(w, r, signIn{Error: "This sign-in did not begin in this browser, or it took longer than 10 minutes. Sign in again."}, http.StatusForbidden)
+		s.notIn(w, r, signIn{Error: words.T("This sign-in did not begin in this browser, or it took longer than 10 minutes. Sign in again.")}, http.StatusForbidden)
 		return
 	}
 	s.sessions.Drop(w, journeyParcel())
 	in := signIn{How: "provider", Domain: s.o.Domain, Back: j.Back, Kept: j.Kept, secret: r.PostForm.Get("token")}
 	if in.secret == "" {
-		in.Error = "Keystone sent no token. Sign in again."
+		in.Error = words.T("Keystone sent no token. Sign in again.")
 		s.notIn(w, r, in, http.StatusUnauthorized)
 		return
 	}
@@ -123,8 +124,8 @@ func (s *Server) arrive(w http.ResponseWriter, r *http.Request) {
 		s.welcome(w, r, in, v, ends)
 		return
 	}
-	if in.ProjectError != "" && s.sessions.Carry(w, choiceParcel(), in.secret) != nil {
-		in.Error = "Your token is too long for this console to keep while you choose a project."
+	if in.ProjectError != nil && s.sessions.Carry(w, choiceParcel(), in.secret) != nil {
+		in.Error = words.T("Your token is too long for this console to keep while you choose a project.")
 	}
 	s.notIn(w, r, in, status)
 }
