@@ -24,6 +24,7 @@ func TestTheEndOfAClustersLogin(t *testing.T) {
 	for name, login := range map[string]func(){
 		"shop": func() { w.secret("prod", "shop", w.login(first)) }, "well": func() { w.secret("prod", "well", w.login(second)) },
 		"gone": func() { w.secret("prod", "gone", w.login(third)) }, "bare": func() {},
+		"ruled": func() { w.secret("prod", "ruled", w.login(w.ruled(soon))) },
 	} {
 		w.cluster("prod", name, "{}", "{}")
 		login()

@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -172,5 +173,27 @@ func TestOrphansAreCounted(t *testing.T) {
 	}
 	if got := w.look()[series]; got != 1 {
 		t.Errorf("after one is swept: %v", got)
+	}
+}
+
+// TestThereAreFewSeries: of many clusters, those whose logins end first, and always the
+// environment.
+func TestThereAreFewSeries(t *testing.T) {
+	t.Parallel()
+	w := &world{T: t, watch: &watch{tally: newTally()}}
+	ending := map[string]time.Time{}
+	for i := range 3 * most {
+		ending[fmt.Sprintf("prod/c%03d", i)] = time.Unix(int64(1000+i), 0)
+	}
+	w.watch.tally.setEnds(ofCluster, ending)
+	w.watch.tally.setEnds(ofEnvironment, map[string]time.Time{"credential": time.Unix(9000, 0)})
+	got := of(w.served(), "credential_expiry_timestamp_seconds")
+	if len(got) != most || got["name=credential,of=environment"] != 9000 || got["name=prod/c000,of=cluster"] != 1000 {
+		t.Errorf("%d series: %v", len(got), got)
+	}
+	w.watch.tally.refuse(ofEnvironment, "credential", time.Unix(9500, 0)) // it was known to end before
+	w.watch.tally.refuse(ofCluster, "prod/c000", time.Unix(500, 0))
+	if got := of(w.served(), "credential_expiry_timestamp_seconds"); got["name=credential,of=environment"] != 9000 || got["name=prod/c000,of=cluster"] != 500 {
+		t.Errorf("after refusals: %v", got)
 	}
 }

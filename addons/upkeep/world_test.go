@@ -98,6 +98,17 @@ func (w *world) credential(step string, ends time.Time) *applicationcredentials.
 	return made
 }
 
+// ruled makes an application credential that may read images, and not what it is itself.
+func (w *world) ruled(ends time.Time) *applicationcredentials.ApplicationCredential {
+	w.Helper()
+	made, err := applicationcredentials.Create(w.Context(), w.box.Member.Identity(w.T), w.user, applicationcredentials.CreateOpts{Name: "ruled", ExpiresAt: &ends,
+		AccessRules: []applicationcredentials.AccessRule{{Service: "image", Method: "GET", Path: "/v2/images/**"}}}).Extract()
+	if err != nil {
+		w.Fatal(err)
+	}
+	return made
+}
+
 func (w *world) revoke(c *applicationcredentials.ApplicationCredential) {
 	w.Helper()
 	if err := applicationcredentials.Delete(w.Context(), w.box.Member.Identity(w.T), w.user, c.ID).ExtractErr(); err != nil {

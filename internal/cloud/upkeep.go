@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -30,6 +31,9 @@ func (c *Cloud) LoginEnds(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	found, err := applicationcredentials.Get(ctx, client, token.UserID, token.CredentialID).Extract()
+	if again := (*gophercloud.ErrErrorAfterReauthentication)(nil); errors.As(err, &again) { // it hides the answer
+		err = again.ErrOriginal
+	}
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound} {
 		if gophercloud.ResponseCodeIs(err, status) { // access rules need not allow it
 			return time.Time{}, nil
