@@ -12,7 +12,7 @@ func TestPagesInGermanAreForEverybody(t *testing.T) {
 	axe := axeCore(t)
 	b := open(t, consoletest.Whole())
 	b.goTo(t, "/clusters?q=k8s")
-	b.submit(t, ".languages a[lang=de]")
+	b.Press(t, ".languages a[lang=de]")
 	b.Await(t, "the page in German", `document.documentElement.lang === "de" && location.search === "?q=k8s" && document.body.innerText.includes("Nur jene, die nicht in Ordnung sind")`)
 	for name, path := range map[string]string{"overview": "/", "up": "/up", "up-failed": "/up?run=" + consoletest.RunFailed, "environment": "/environment", "clusters": "/clusters", "cluster": "/clusters/magnum-00000001/k8s-1",
 		"causes": "/causes", "backups": "/backups", "plan": "/plan", "capacity": "/capacity", "certificates": "/certificates", "log": "/log", "run": "/log/" + consoletest.RunFailed} {
@@ -23,7 +23,7 @@ func TestPagesInGermanAreForEverybody(t *testing.T) {
 	b, w := tenants(t)
 	id := w.Cluster("shop-prod", w.Template("k8s", "ubuntu-1.34"))
 	b.goTo(t, "/clusters")
-	b.submit(t, ".languages a[lang=de]")
+	b.Press(t, ".languages a[lang=de]")
 	b.inGerman(t, axe, "enter", "/enter")
 	b.signIn(t)
 	at := "/clusters/" + id
