@@ -127,7 +127,7 @@ func (v *scene) hear(found []Finding) []Finding {
 			heard[key] = true
 		}
 		f := v.finding(r, hit{object: v.under(c.object, object), cause: Plain(c.message), since: c.since, source: speaker(c.object.Kind), final: c.final})
-		if f.Ending == Outside && c.lasted(v.Now) < r.lasts {
+		if f.Ending == Outside && r.lasts > 0 && c.lasted(v.Now) < r.lasts {
 			f.Ending = Passing
 		}
 		if f.words = c.text(); c.message == "" {

@@ -73,7 +73,9 @@ func (b *tenantTab) signIn() {
 		b.t.Fatal(err)
 	}
 	var clouds struct {
-		Clouds map[string]struct{ Auth struct{ Username, Password string } }
+		Clouds map[string]struct {
+			Auth struct{ Username, Password string }
+		}
 	}
 	if err := yaml.Unmarshal(text, &clouds); err != nil {
 		b.t.Fatal(err)
@@ -93,6 +95,13 @@ func (b *tenantTab) within(limit time.Duration, what, expression string) {
 	b.Await(b.t, what, expression)
 }
 
+// becomes waits until the cluster's page says that it is in a state. Its node groups have states
+// of their own.
+func (b *tenantTab) becomes(state string) {
+	b.t.Helper()
+	b.within(15*time.Minute, state, `document.querySelector(".facts .big")?.innerText.includes("`+state+`") === true`)
+}
+
 // create makes a cluster, watches its page until it is complete, and uses its kubeconfig.
 func (b *tenantTab) create() {
 	b.t.Helper()
@@ -101,7 +110,10 @@ func (b *tenantTab) create() {
 	b.Send(b.t, "form.change", "name", "shop", "cluster_template_id", template, "master_count", "1", "node_count", "1")
 	b.Await(b.t, "its page", `location.pathname.startsWith("/clusters/") && document.body.innerText.includes("create in progress")`)
 	browser.Ask[bool](b.t, b.Tab, `window.same = true`)
-	b.within(15*time.Minute, "the cluster", `document.body.innerText.includes("create complete") && window.same === true`)
+	b.becomes("create complete")
+	if !browser.Ask[bool](b.t, b.Tab, `window.same === true`) {
+		b.t.Error("the page was loaded again")
+	}
 	folder := filepath.Join(b.folder, "shop")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		b.t.Fatal(err)
@@ -122,10 +134,11 @@ func (b *tenantTab) suffer() {
 	page := b.Text(b.t, "location.href")
 	b.resize("2")
 	b.within(10*time.Minute, "the cause", `document.querySelector("#live").innerText.includes("No valid host was found")`)
+	b.becomes("update failed")
 	b.do("sandbox", "faults", "remove", "--all", "--dir", b.dir)
 	b.Open(b.t, page)
 	b.resize("1")
-	b.within(10*time.Minute, "the end of it", `document.body.innerText.includes("update complete")`)
+	b.becomes("update complete")
 	b.shopNodes(2)
 }
 
@@ -148,8 +161,9 @@ func (b *tenantTab) upgrade() {
 	b.Open(b.t, b.console+page+"/upgrade")
 	next := b.Text(b.t, `[...document.querySelectorAll("#f-cluster_template option")].find(o => o.innerText.includes("next")).value`)
 	b.Send(b.t, "form.change", "cluster_template", next)
-	b.Await(b.t, "the upgrade", `location.pathname === "`+page+`" && document.body.innerText.includes("update in progress")`)
-	b.within(15*time.Minute, "its end", `document.body.innerText.includes("update complete")`)
+	b.Await(b.t, "the upgrade", `location.pathname === "`+page+`"`)
+	b.becomes("update in progress")
+	b.becomes("update complete")
 	for name := range b.servers() {
 		if _, old := before[name]; old && strings.HasPrefix(name, "shop-") {
 			b.t.Errorf("server %s was not replaced", name)
