@@ -77,7 +77,7 @@ type Group struct {
 type Environment struct {
 	Name, Cloud string
 	// Verdict is one sentence, Health whether it is good; Unknown if there is nothing yet.
-	Verdict string
+	Verdict words.Text
 	Health  Health
 	// Note says what could not be asked, or why something is not there.
 	Note   words.Text

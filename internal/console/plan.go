@@ -12,7 +12,7 @@ import (
 // Plan is what up would do now.
 type Plan struct {
 	// Summary counts the changes in one line.
-	Summary string
+	Summary words.Text
 	Changes []Change
 	// Foreseen is false if there is nothing that could be replaced: no change, or no management
 	// cluster yet.

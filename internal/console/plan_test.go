@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/console"
 	"github.com/slipway-sh/slipway/internal/console/consoletest"
+	"github.com/slipway-sh/slipway/internal/console/words"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -48,7 +49,7 @@ func TestThePlanSaysWhatUpWouldDo(t *testing.T) {
 	if strings.Contains(body, "This plan is old") {
 		t.Errorf("it is new:\n%s", body)
 	}
-	b = enter(t, consoletest.New(consoletest.World{Plan: console.Plan{Summary: "no changes, 44 unchanged"}}))
+	b = enter(t, consoletest.New(consoletest.World{Plan: console.Plan{Summary: words.T("no changes, %d unchanged", 44)}}))
 	if _, body := b.get(t, "/plan"); !strings.Contains(body, "Nothing would change") || !strings.Contains(body, "no changes, 44 unchanged") || strings.Contains(body, "What is replaced") {
 		t.Errorf("without changes:\n%s", body)
 	}
@@ -77,7 +78,7 @@ func TestAPlanIsReadWhenAskedAndNotBesideARun(t *testing.T) {
 	sources.Change(func(w *consoletest.World) {
 		w.Runs = slices.Clone(w.Runs)
 		w.Runs[0].Started, w.Runs[0].Ended = time.Now(), time.Now().Add(time.Second)
-		w.Plan.Summary = "another plan"
+		w.Plan.Summary = words.Said("another plan")
 	})
 	again2(t, b, token, "/log", "succeeded") // the log is new
 	if body := await(t, b, "/plan", "This plan is old."); !strings.Contains(body, "41 unchanged") {

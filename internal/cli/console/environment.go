@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/backup"
@@ -33,7 +34,7 @@ func (s *sources) Environment(ctx context.Context) (console.Environment, error) 
 
 // tree is an overview as the console shows it.
 func tree(o overview.Overview, now time.Time) console.Environment {
-	e := console.Environment{Name: o.Environment, Cloud: o.Cloud, Verdict: o.Verdict(now), Health: console.Broken, Note: note(o)}
+	e := console.Environment{Name: o.Environment, Cloud: o.Cloud, Verdict: verdict(o, now), Health: console.Broken, Note: note(o)}
 	if o.Well(now) {
 		e.Health = console.Well
 	}
@@ -59,6 +60,22 @@ func tree(o overview.Overview, now time.Time) console.Environment {
 	}
 	e.Groups = append(e.Groups, console.Group{Title: words.T("Clusters"), Rows: clusterRows(o.Clusters)})
 	return e
+}
+
+// verdict is the one of slipway status, in the reader's language but for the cause and its fix.
+func verdict(o overview.Overview, now time.Time) words.Text {
+	resources, clusters := words.T("%d resources", len(o.Resources)), words.T("%d clusters", len(o.Clusters))
+	switch cause, fix := o.Trouble(now); {
+	case len(o.Resources) == 0:
+		return words.T("Cloud %s has nothing of %s. Run slipway up to create it.", o.Cloud, o.Environment)
+	case cause != "":
+		return words.T("Not all is well: %s. %s.", strings.TrimSuffix(cause, "."), fix)
+	case o.Shelved():
+		return words.T("All that can be checked is well. The seed is shelved: wake it with slipway seed wake.")
+	case o.Note == target.NoSeed:
+		return words.T("All is well: %s, %s.", resources, clusters)
+	}
+	return words.T("All is well: %s, %s on the seed, %s.", resources, words.T("%d Deployments", o.Deployments()), clusters)
 }
 
 // note is what the overview has left out.

@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/forecast"
+	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
 // Plan is what slipway plan prints.
@@ -30,7 +31,7 @@ func (s *sources) Plan(ctx context.Context) (console.Plan, error) {
 
 // plan is an outlook as the console shows it.
 func plan(o target.Outlook) console.Plan {
-	p := console.Plan{Summary: target.Summary(o.Plan)}
+	p := console.Plan{Summary: summary(o.Plan)}
 	for _, c := range o.Changes {
 		one := console.Change{Operation: string(c.Operation), Name: c.Name, Kind: target.Kind(c.Type)}
 		for _, property := range c.Properties {
@@ -45,6 +46,24 @@ func plan(o target.Outlook) console.Plan {
 		foresee(&p, *o.Forecast)
 	}
 	return p
+}
+
+// summary counts the changes, as slipway plan does.
+func summary(p engine.Plan) words.Text {
+	if p.Empty() {
+		return words.T("no changes, %d unchanged", p.Counts[engine.Same])
+	}
+	var all []words.Text
+	add := func(o engine.Operation, text func(n int) words.Text) {
+		if n := p.Counts[o]; n > 0 {
+			all = append(all, text(n))
+		}
+	}
+	add(engine.Create, func(n int) words.Text { return words.T("%d to create", n) })
+	add(engine.Update, func(n int) words.Text { return words.T("%d to update", n) })
+	add(engine.Replace, func(n int) words.Text { return words.T("%d to replace", n) })
+	add(engine.Delete, func(n int) words.Text { return words.T("%d to delete", n) })
+	return words.List(", ", append(all, words.T("%d unchanged", p.Counts[engine.Same]))...)
 }
 
 // foresee adds what is replaced.

@@ -42,7 +42,7 @@ func TestAPlanWithWhatItReplaces(t *testing.T) {
 	if !p.Foreseen || !reflect.DeepEqual(p.Replaced, want) {
 		t.Errorf("replaced %+v", p.Replaced)
 	}
-	if p.Summary != "1 to replace, 40 unchanged" || p.Takes != "about 9m: an estimate" || !slices.Equal(p.Meanwhile, []string{"4 cores (2 left)"}) || !slices.Equal(p.Unknown, []string{"something"}) ||
+	if p.Summary.String() != "1 to replace, 40 unchanged" || p.Takes != "about 9m: an estimate" || !slices.Equal(p.Meanwhile, []string{"4 cores (2 left)"}) || !slices.Equal(p.Unknown, []string{"something"}) ||
 		words.English(words.List("|", p.Others...)) != "the seed: its server, on the same data; it gets another image|on the seed: capo v0.13.0 → v0.14.2" {
 		t.Errorf("%+v", p)
 	}
@@ -52,7 +52,7 @@ func TestAPlanWithWhatItReplaces(t *testing.T) {
 	if c := p.Changes[0]; c.Kind != "openstack Image" || c.Operation != "replace" || c.Properties[0] != (console.Property{Path: "sha256", Old: strings.Repeat("a", 57) + "...", New: "(none)", Replaces: true}) {
 		t.Errorf("%+v", c)
 	}
-	if none := plan(target.Outlook{Plan: engine.Plan{Counts: map[engine.Operation]int{engine.Same: 44}}}); none.Foreseen || none.Summary != "no changes, 44 unchanged" || none.Health() != console.Well {
+	if none := plan(target.Outlook{Plan: engine.Plan{Counts: map[engine.Operation]int{engine.Same: 44}}}); none.Foreseen || none.Summary.String() != "no changes, 44 unchanged" || none.Health() != console.Well {
 		t.Errorf("of nothing: %+v", none)
 	}
 }

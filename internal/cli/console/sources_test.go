@@ -14,6 +14,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/console"
+	"github.com/slipway-sh/slipway/internal/console/words"
+	"github.com/slipway-sh/slipway/stacks/engine"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 	"github.com/slipway-sh/slipway/stacks/workload"
 )
@@ -42,7 +44,7 @@ func TestTheTreeOfAnEnvironment(t *testing.T) {
 	}
 	o.Clusters = append(o.Clusters, overview.Cluster{On: "management", Report: report("ill", false)})
 	e := tree(o, now)
-	if e.Health != console.Broken || len(e.Groups) != 3 || e.Verdict != o.Verdict(now) {
+	if e.Health != console.Broken || len(e.Groups) != 3 {
 		t.Fatalf("%+v", e)
 	}
 	var healths []console.Health
@@ -69,6 +71,32 @@ func TestTheTreeOfAnEnvironment(t *testing.T) {
 	alone := overview.Overview{Resources: o.Resources[:1], Note: target.NoSeed}
 	if got := tree(alone, now); got.Health != console.Well || len(got.Groups) != 2 {
 		t.Errorf("without a seed: %+v", got)
+	}
+}
+
+// TestTheVerdictAndTheSummaryAreThoseOfTheCommands, in English.
+func TestTheVerdictAndTheSummaryAreThoseOfTheCommands(t *testing.T) {
+	t.Parallel()
+	all, err := words.Ours()
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	server := []openstack.Resource{{Type: "server", Name: "prod-seed", State: "ACTIVE"}}
+	seed := []overview.Component{{Kind: "Deployment", Name: "capi", State: "1/1", Ready: true}, {Kind: "Node", Ready: true}}
+	clusters := []overview.Cluster{{On: "management", Report: report("k8s", true)}}
+	for _, o := range []overview.Overview{
+		{Environment: "prod", Cloud: "sandbox"}, {Resources: server, Seed: seed}, {Resources: append(server, server...), Seed: append(seed, seed...), Clusters: append(clusters, clusters...)}, {Resources: server, Note: target.NoSeed, Clusters: clusters},
+		{Resources: server}, {Resources: server, Seed: seed, Clusters: []overview.Cluster{{On: "management", Report: report("ill", false)}}}, {Resources: []openstack.Resource{{Type: "server", Name: "prod-seed", State: "ERROR"}}}, {Resources: server, Unreachable: "no answer."},
+	} {
+		if got, want := tree(o, now).Verdict.In(all.English()), o.Verdict(now); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for _, p := range []engine.Plan{{Counts: map[engine.Operation]int{engine.Same: 1}}, {Changes: []engine.Change{{}}, Counts: map[engine.Operation]int{engine.Same: 4, engine.Create: 1, engine.Update: 2, engine.Replace: 3, engine.Delete: 5}}, {Changes: []engine.Change{{}}, Counts: map[engine.Operation]int{engine.Delete: 1}}} {
+		if got, want := summary(p).In(all.English()), target.Summary(p); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

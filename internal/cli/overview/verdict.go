@@ -39,28 +39,34 @@ func Judge(t openstack.Resource) Condition {
 // Verdict is one sentence: whether all is well, and if not the first cause and
 // what to do.
 func (r Overview) Verdict(now time.Time) string {
-	switch cause, fix := r.trouble(now); {
+	switch cause, fix := r.Trouble(now); {
 	case len(r.Resources) == 0:
 		return fmt.Sprintf("Cloud %[2]s has nothing of %[1]s. Run slipway up to create it.", r.Environment, r.Cloud)
 	case cause != "":
 		return "Not all is well: " + strings.TrimSuffix(cause, ".") + ". " + fix + "."
-	case r.shelved:
+	case r.Shelved():
 		return "All that can be checked is well. The seed is shelved: wake it with slipway seed wake."
 	case r.Note == target.NoSeed:
 		return fmt.Sprintf("All is well: %s, %s.", counted(len(r.Resources), "resource"), counted(len(r.Clusters), "cluster"))
 	}
-	return fmt.Sprintf("All is well: %s, %s on the seed, %s.", counted(len(r.Resources), "resource"), counted(len(r.Seed)-nodes(r.Seed), "Deployment"), counted(len(r.Clusters), "cluster"))
+	return fmt.Sprintf("All is well: %s, %s on the seed, %s.", counted(len(r.Resources), "resource"), counted(r.Deployments(), "Deployment"), counted(len(r.Clusters), "cluster"))
 }
+
+// Shelved reports whether the seed is shelved.
+func (r Overview) Shelved() bool { return r.shelved }
+
+// Deployments is how many there are on the seed.
+func (r Overview) Deployments() int { return len(r.Seed) - nodes(r.Seed) }
 
 // Well reports whether Verdict has nothing to complain about.
 func (r Overview) Well(now time.Time) bool {
-	cause, _ := r.trouble(now)
+	cause, _ := r.Trouble(now)
 	return cause == "" && len(r.Resources) > 0
 }
 
-// trouble is the first cause, from what others stand on to what stands on them,
+// Trouble is the first cause, from what others stand on to what stands on them,
 // and what to do about it; "" is none.
-func (r Overview) trouble(now time.Time) (trouble, fix string) {
+func (r Overview) Trouble(now time.Time) (trouble, fix string) {
 	const more = "Run slipway status --wide to see the rest"
 	for _, t := range r.Resources {
 		if Judge(t) == Broken {

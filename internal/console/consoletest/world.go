@@ -12,7 +12,7 @@ import (
 )
 
 func environment() console.Environment {
-	e := console.Environment{Name: "prod", Cloud: "prod", Health: console.Broken, Verdict: "Not all is well: Machine k8s-1-w2 of cluster k8s-1 is Pending: No valid host was found. Run slipway cluster describe or slipway status --wide to see the rest."}
+	e := console.Environment{Name: "prod", Cloud: "prod", Health: console.Broken, Verdict: words.T("Not all is well: %s. %s.", "Machine k8s-1-w2 of cluster k8s-1 is Pending: No valid host was found", "Run slipway cluster describe or slipway status --wide to see the rest")}
 	cloud, seed := console.Group{Title: words.T("In the cloud")}, console.Group{Title: words.T("On the seed")}
 	for i, kind := range []string{"network", "subnet", "router", "security group", "port", "volume", "server", "load balancer"} {
 		cloud.Rows = append(cloud.Rows, console.Row{Kind: kind, Name: fmt.Sprintf("prod-%d", i), State: "ACTIVE", Health: console.Well})
@@ -62,7 +62,7 @@ func certificates(now time.Time) console.Certificates {
 }
 
 func plan() console.Plan {
-	return console.Plan{Summary: "2 to update, 1 to replace, 41 unchanged", Foreseen: true, Takes: "about 9m: an estimate of 2m15s for each machine, because no former run in the log replaced any",
+	return console.Plan{Summary: words.List(", ", words.T("%d to update", 2), words.T("%d to replace", 1), words.T("%d unchanged", 41)), Foreseen: true, Takes: "about 9m: an estimate of 2m15s for each machine, because no former run in the log replaced any",
 		Meanwhile: []string{"2 instances (4 left)", "8192 MiB of memory (6000 left)"}, Others: []words.Text{words.T("on the %s: %s %s", "seed", "capo", "v0.13.0 → v0.14.2")}, Unknown: []string{"which workload clusters there are: no answer within 30s"},
 		Changes: []console.Change{{Operation: "update", Name: "management-cluster", Kind: "kubernetes Cluster", Properties: []console.Property{{Path: "values", Old: "kubernetesVersion: 1.33.5", New: "kubernetesVersion: 1.34.4"}}},
 			{Operation: "replace", Name: "node-image", Kind: "openstack Image", Properties: []console.Property{{Path: "sha256", Old: "5f2f", New: "a1b2", Replaces: true}}}, {Operation: "delete", Name: "magnum", Kind: "kubernetes Magnum"}},
