@@ -76,7 +76,7 @@ func paths() []string {
 func wants() map[string][]string {
 	return map[string][]string{
 		"/": {"Not all is well", "3 <small>of 4 ready", "No valid host was found", "4 of 6 steps have ended", "slipway status --env prod", "slipway cluster list --env prod", "slipway log --env prod", "slipway backup list --env prod"},
-		"/up": {"management-cluster", "0 of 3 machines", "waits for this", "last time 6m20s", "310.0 MiB of 720.0 MiB", "About ", "a backup was made", "slipway log " + consoletest.RunGoing + " --env prod",
+		"/up": {"management-cluster", "0 of 3 machines", "waits for this", "last time 6m20s", "310.0 MiB of 720.0 MiB", "About ", "What came after what", "after <bdi>k3s, node-image</bdi>", `<path class="edge"`, "a backup was made", "slipway log " + consoletest.RunGoing + " --env prod",
 			`hx-sse:connect="/up"`},
 		"/up?run=" + consoletest.RunFailed:            {"The run failed.", "server prod-seed: No valid host was found", "Watch again", ">Play it</a>", "Where it ended"},
 		"/up?run=" + consoletest.RunFailed + "&at=10": {"replay", "seed-image", "10s</strong> after the beginning", "Back to the end"},

@@ -38,7 +38,7 @@ func TestPagesInGerman(t *testing.T) {
 	b := enter(t, consoletest.New(consoletest.Whole()))
 	for path, wants := range map[string][]string{
 		"/":            {`<html lang="de">`, "<title>Übersicht · prod · Slipway</title>", "3 <small>von 4 bereit</small>", "4 von 6 Schritten beendet", "Zum Inhalt springen", "slipway status --env prod", "Nicht alles ist in Ordnung: Machine k8s-1-w2 of cluster k8s-1 is Pending: No valid host was found. Run slipway cluster describe", `lang="en" hreflang="en">English</a>`},
-		"/up":          {"310,0 MiB von 720,0 MiB", "letztes Mal 6m20s", "Noch etwa ", "wartet darauf seit <time", "0 of 3 machines"},
+		"/up":          {"310,0 MiB von 720,0 MiB", "letztes Mal 6m20s", "Noch etwa ", "wartet darauf seit <time", "nach <bdi>k3s, node-image</bdi>", "0 of 3 machines"},
 		"/clusters":    {`aria-label="Seiten"`, "<strong>3 von 4</strong> bereit", "Nur jene, die nicht in Ordnung sind", "No valid host was found"},
 		"/capacity":    {"2 fehlen", "fast erschöpft", "keine Grenze", "Abhilfe: ask the cloud", "Fehler"},
 		"/plan":        {"Während eines Laufs wird kein Plan gelesen.", "<code><bdi>slipway up --yes=true</bdi></code> von <bdi>ada@laptop</bdi> läuft gerade"},
@@ -103,7 +103,7 @@ func TestEveryTextIsOfACatalog(t *testing.T) {
 			b := serve(t, consoletest.New(world), silent)
 			b.get(t, b.server.Link())
 			data := append(wordstest.Strings(world), "prod", consoletest.Away().Error(), "check auth_url in clouds.yaml", "list the clusters with slipway cluster list", "cluster magnum-00000001/k8s-1: it does not exist", "magnum-00000001", "k8s-1", "none", "nobody", "seed", "capo", "v0.13.0 → v0.14.2",
-				"Machine k8s-1-w2 of cluster k8s-1 is Pending: No valid host was found", "Run slipway cluster describe or slipway status --wide to see the rest")
+				"Machine k8s-1-w2 of cluster k8s-1 is Pending: No valid host was found", "Run slipway cluster describe or slipway status --wide to see the rest", "k3s, node-image")
 			all := append(paths(), "/nowhere", "/up?run=none", "/log/none")
 			if name == "slow" { // each page waits a little
 				all = []string{"/", "/clusters"}

@@ -36,6 +36,8 @@ type Sources interface {
 	Certificates(ctx context.Context) (Certificates, error)
 	// Runs are the newest runs, the newest first: slipway log.
 	Runs(ctx context.Context) ([]Run, error)
+	// Order is what each step comes after, by its name; empty if the state does not know.
+	Order(ctx context.Context) (map[string][]string, error)
 	// Events are the events of a run, in order; none if they are not kept any more.
 	Events(ctx context.Context, run string) ([]event.Event, error)
 }

@@ -32,6 +32,8 @@ type progress struct {
 	// last; Replay is set if the end is not what is shown.
 	At, Length int
 	Replay     bool
+	// Graph is which step came after which, as far as the state knows.
+	Graph bringup.Graph
 	// Others are other runs to look at.
 	Others []Run
 }
@@ -123,6 +125,8 @@ func (s *Server) progress(ctx context.Context, at frame.Look, run Run) *progress
 		p.Former = former.Value
 		p.Left = p.Picture.Left(p.Former, p.Now)
 	}
+	// Without an answer there are the lanes.
+	p.Graph = bringup.NewGraph(p.Steps, s.order.Look(ctx).Value)
 	return p
 }
 

@@ -48,6 +48,7 @@ type Server struct {
 	capacity     *frame.Watch[Capacity]
 	certificates *frame.Watch[Certificates]
 	runs         *frame.Watch[[]Run]
+	order        *frame.Watch[map[string][]string]
 	cluster      *frame.Family[Description]
 	events       *frame.Family[[]event.Event]
 	former       *frame.Family[bringup.Picture]
@@ -84,6 +85,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		capacity:     frame.NewWatch(ctx, everyQuota, o.Sources.Capacity),
 		certificates: frame.NewWatch(ctx, everyCertificate, o.Sources.Certificates).RetryAfter(everyEnvironment),
 		runs:         frame.NewWatch(ctx, everyRun, o.Sources.Runs),
+		order:        frame.NewWatch(ctx, everyEnvironment, o.Sources.Order),
 	}
 	s.cluster = frame.NewFamily(mostDescribed, func(key string) *frame.Watch[Description] {
 		namespace, name, _ := strings.Cut(key, "/")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/overview"
+	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/console"
 	"github.com/slipway-sh/slipway/internal/console/words"
@@ -85,6 +86,18 @@ func (s *sources) Runs(ctx context.Context) ([]console.Run, error) {
 		runs = append(runs, run)
 	}
 	return runs, nil // one that cannot be read hides no other, as in slipway log
+}
+
+// Order is what the state knows of what comes after what.
+func (s *sources) Order(ctx context.Context) (map[string][]string, error) {
+	if s.loaded == nil {
+		return nil, nil
+	}
+	e, err := target.Engine(s.loaded, event.Discard{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return e.Order(ctx)
 }
 
 // Events are those of a run.

@@ -31,6 +31,7 @@ type World struct {
 	Capacity     console.Capacity
 	Certificates console.Certificates
 	Runs         []console.Run
+	Order        map[string][]string
 	Events       map[string][]event.Event
 	// Err is what all answer instead, if it is set; Delay is how long they take first.
 	Err   error
@@ -120,6 +121,12 @@ func (s *Sources) Runs(ctx context.Context) ([]console.Run, error) {
 	return w.Runs, err
 }
 
+// Order implements console.Sources.
+func (s *Sources) Order(ctx context.Context) (map[string][]string, error) {
+	w, err := s.now(ctx)
+	return w.Order, err
+}
+
 // Events implements console.Sources.
 func (s *Sources) Events(ctx context.Context, run string) ([]event.Event, error) {
 	w, err := s.now(ctx)
@@ -145,6 +152,7 @@ func Begin() time.Time { return time.Now().Add(-4 * time.Minute).Truncate(time.S
 // clusters that are well and one with a cause.
 func Whole() World {
 	w := World{Environment: environment(), Clusters: Clusters(4), Describe: map[string]console.Description{}, Events: map[string][]event.Event{}, Backups: backups(), Certificates: certificates(time.Now()), Plan: plan(), Capacity: capacity()}
+	w.Order = map[string][]string{"network": {}, "seed-image": {}, "node-image": {}, "seed": {"network", "seed-image"}, "k3s": {"seed", "network"}, "management-cluster": {"k3s", "node-image", "network"}, "magnum": {"management-cluster"}}
 	w.Clusters[1].Ready, w.Clusters[1].Phase, w.Clusters[1].Workers = false, "Provisioned", "1/2"
 	w.Clusters[1].Cause, w.Clusters[1].Reason = "No valid host was found. There are not enough hosts available.", "no-valid-host"
 	ill := w.Clusters[1]

@@ -36,7 +36,7 @@ func functions(in *words.Language) template.FuncMap {
 			}
 			return in.HTML(english, args...)
 		},
-		"name": name, "text": text,
+		"name": name, "text": text, "short": func(s string) string { return shortened(Visible(s)) },
 		"moment": func(t time.Time) template.HTML { return moment(t, time.DateTime) },
 		"clock":  func(t time.Time) template.HTML { return moment(t, time.TimeOnly) },
 		"bytes":  func(n int64) string { return words.Bytes(n).In(in) },
@@ -45,6 +45,18 @@ func functions(in *words.Language) template.FuncMap {
 		"level": func(n int) int { return min(n, 4) },
 		"more":  func(n, most int) int { return max(0, n-most) },
 	}
+}
+
+// mostInNode is how many characters a node of a drawing has room for.
+const mostInNode = 20
+
+// shortened is a name that fits into a node of a drawing. The list beside has all of it.
+func shortened(s string) string {
+	letters := []rune(s)
+	if len(letters) <= mostInNode {
+		return s
+	}
+	return string(letters[:mostInNode-1]) + "…"
 }
 
 // said is a text in a language; names are strings.
