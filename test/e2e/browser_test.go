@@ -182,5 +182,6 @@ func (b *tenantTab) remove() {
 	b.Open(b.t, at)
 	b.Send(b.t, "form.change", "confirm", "shop")
 	b.Await(b.t, "the list", `location.pathname === "/clusters"`)
+	b.Await(b.t, "the deletion", `document.body.innerText.includes("delete in progress")`)
 	b.within(10*time.Minute, "its end", `document.body.innerText.includes("There are no clusters")`)
 }

@@ -24,7 +24,7 @@ type Reading[T any] struct {
 func (r Reading[T]) Known() bool { return !r.At.IsZero() }
 
 // Watch reads a source when somebody looks and the last reading is old, one reading at a
-// time. Who looks waits only for the first one, and for that not long.
+// time. Who looks waits only for the first one, and for the first after a long time, and not long.
 type Watch[T any] struct {
 	ctx  context.Context // as long as the console
 	read func(context.Context) (T, error)
@@ -59,8 +59,11 @@ func (w *Watch[T]) RetryAfter(retry time.Duration) *Watch[T] {
 const (
 	// longest is how long one reading may take.
 	longest = 90 * time.Second
-	// patience is how long a page waits for the first reading.
+	// patience is how long a page waits for the first reading, or for one after a long time.
 	patience = 700 * time.Millisecond
+	// aged is how old a reading is that a page does not show if there is a newer one in time:
+	// behind a load balancer it may be from before what the reader has just done elsewhere.
+	aged = 30 * time.Second
 )
 
 // Look returns what is known, and has it read again if it is old.
@@ -77,7 +80,7 @@ func (w *Watch[T]) Look(ctx context.Context) Reading[T] {
 	last, reading := w.last, w.reading
 	last.Again = reading != nil
 	w.mu.Unlock()
-	if reading == nil || last.Known() || last.Err != nil {
+	if reading == nil || last.Known() && time.Since(last.At) < aged || last.Err != nil {
 		return last
 	}
 	timer := time.NewTimer(patience)

@@ -33,3 +33,34 @@ func TestAFailureIsTriedAgainSooner(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOldReadingIsWaitedFor, but not for long; one that is not so old is shown at once.
+func TestAnOldReadingIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		age, takes time.Duration
+		want       int
+	}{
+		"old":               {time.Minute, 10 * time.Millisecond, 2},
+		"old, and it hangs": {time.Minute, time.Hour, 1},
+		"new":               {time.Second, 10 * time.Millisecond, 1},
+	} {
+		n := 0
+		w := NewWatch(t.Context(), time.Millisecond, func(ctx context.Context) (int, error) {
+			if n++; n > 1 { // one reading at a time
+				select {
+				case <-time.After(test.takes):
+				case <-ctx.Done():
+				}
+			}
+			return n, nil
+		})
+		w.Look(t.Context())
+		w.mu.Lock()
+		w.last.At, w.tried = time.Now().Add(-test.age), time.Time{}
+		w.mu.Unlock()
+		if got := w.Look(t.Context()); got.Value != test.want {
+			t.Errorf("%s: shows reading %d, want %d", name, got.Value, test.want)
+		}
+	}
+}
