@@ -107,6 +107,15 @@ func Cut(s string, most int, in *words.Language) string {
 	return string(letters[:most]) + words.T("… (%d characters)", len(letters)).In(in)
 }
 
+// Name is a name from outside within a sentence: a long one must not push the rest of it out.
+func Name(s string) words.Text {
+	letters := []rune(Visible(s))
+	if len(letters) <= LongestName {
+		return words.Said(string(letters))
+	}
+	return words.List("", words.Said(string(letters[:LongestName])), words.T("… (%d characters)", len(letters)))
+}
+
 // quoted are words as a shell reads them.
 func quoted(words []string) string {
 	plain := func(r rune) bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clusters"
 
+	"github.com/slipway-sh/slipway/internal/console/frame"
 	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
@@ -92,14 +93,14 @@ func (d description) since(seen string) (changed []words.Text) {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		switch {
 		case !before.Has(name):
-			changed = append(changed, words.T("the node group %s is new", name))
+			changed = append(changed, words.T("the node group %s is new", frame.Name(name)))
 		case before.Get(name) != now.Get(name):
-			changed = append(changed, words.T("%s has the size %s, and had %s", name, now.Get(name), before.Get(name)))
+			changed = append(changed, words.T("%s has the size %s, and had %s", frame.Name(name), now.Get(name), before.Get(name)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if !now.Has(name) {
-			changed = append(changed, words.T("the node group %s is gone", name))
+			changed = append(changed, words.T("the node group %s is gone", frame.Name(name)))
 		}
 	}
 	return changed

@@ -111,7 +111,7 @@ func TestHostileNames(t *testing.T) {
 	}
 	seen := b.get(at + "/delete").want(200)
 	w.Settle(id, func(c *v1alpha1.Cluster) { c.Status.StatusReason = "" })
-	g := w.View(id).Groups[len(w.View(id).Groups)-1].DeepCopy()
+	g := slices.MaxFunc(w.View(id).Groups, func(a, b *v1alpha1.NodeGroup) int { return len(a.Title()) - len(b.Title()) }).DeepCopy()
 	g.Spec.NodeCount++
 	if err := w.Kube.Update(t.Context(), g); err != nil {
 		t.Fatal(err)
