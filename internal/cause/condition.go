@@ -112,7 +112,7 @@ func (v *scene) complaints(o *unstructured.Unstructured) []complaint {
 	given := v.givenUp(o)
 	var all []complaint
 	if message := failureMessage(o); message != "" && !pointer.MatchString(message) && !(v.goes(o) && !ofDeletion(message)) {
-		all = append(all, complaint{object: object, kind: "failure", message: oneLine(message), loud: true, final: true})
+		all = append(all, complaint{object: object, kind: "failure", message: oneLine(message), loud: given || !addon(o), final: given || !addon(o)})
 	}
 	var summaries []complaint
 	for _, c := range Conditions(o) {
@@ -130,6 +130,12 @@ func (v *scene) complaints(o *unstructured.Unstructured) []complaint {
 		all = append(all, one)
 	}
 	return append(all, summaries...)
+}
+
+// addon reports whether an object is one of the addon provider, which keeps the words of its last
+// attempt while it tries again: only its phase says that it has given up.
+func addon(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "HelmRelease" || o.GetKind() == "Manifests"
 }
 
 // ofDeletion reports whether words are about a deletion, such as "failed to delete port".
@@ -169,10 +175,10 @@ func loud(o *unstructured.Unstructured, c Condition) bool {
 // givenUp reports whether the controller of an object does not try again: CAPO after a
 // server went to ERROR, the resource controller after what the cloud refused.
 func (v *scene) givenUp(o *unstructured.Unstructured) bool {
-	switch o.GetKind() {
-	case "OpenStackServer":
+	switch {
+	case o.GetKind() == "OpenStackServer":
 		return text(o, "status", "instanceState") == "ERROR"
-	case "HelmRelease", "Manifests":
+	case addon(o):
 		return text(o, "status", "phase") == "Failed"
 	}
 	if failureMessage(o) != "" {
