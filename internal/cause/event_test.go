@@ -69,3 +69,18 @@ lastTimestamp: "2026-01-02T`+test.last+`Z"
 		}
 	}
 }
+
+// TestWordsThatLast: those of a webhook that is away may be over by now.
+func TestWordsThatLast(t *testing.T) {
+	t.Parallel()
+	for words, lasts := range map[string]bool{
+		`failed calling webhook "default.machine.cluster.x-k8s.io": connect: connection refused`: false,
+		"Quota exceeded for cores: Requested 2, but already used 0 of 0 cores":                   true,
+		"subnet x not found":     true,
+		"it is still being made": false,
+	} {
+		if Lasting(words) != lasts {
+			t.Errorf("%s: lasting %t", words, !lasts)
+		}
+	}
+}

@@ -256,7 +256,7 @@ var stubborn = regexp.MustCompile(`(?i)\b40[0-689]\b|not found|could not find|un
 func Lasting(words string) bool {
 	for _, r := range rules() {
 		if r.words != nil && r.words.MatchString(words) {
-			return r.Ending != Passing
+			return r.Ending != Passing && r.lasts == 0 // words alone do not say for how long
 		}
 	}
 	return stubborn.MatchString(words)
