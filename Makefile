@@ -46,7 +46,7 @@ deps:
 	$(call install,internal/bundle/source/hostpackages.txt test/e2e/packages.txt)
 
 bundle: deps build
-	$(SLIPWAY) bundle build --dir $(BUNDLE)
+	$(SLIPWAY) bundle build --dir $(BUNDLE) $(BUNDLE_FLAGS)
 
 # Checking
 

@@ -129,6 +129,28 @@ func TestOnlyWhatChangedIsBuiltAgain(t *testing.T) {
 	sound(t, dir, "kubeadm", "kubectl")
 }
 
+func TestABundleWithoutItsCacheIsWholeAndBuildsOn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var kubectl, middle, kubeadm atomic.Int32
+	all := chain(&kubectl, &middle, &kubeadm)
+	for i, want := range []string{"1 1 1", "1 1 1", "2 2 1"} {
+		if i == 2 {
+			all["kubectl"] = text{Text: "newer ", Needs: []string{"middle"}, runs: &kubectl}
+		}
+		if _, err := run(t, dir, Options{DiscardCache: true}, all); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(kubectl.Load(), middle.Load(), kubeadm.Load()); got != want {
+			t.Errorf("build %d: runs of kubectl, middle and kubeadm: %s, want %s", i+1, got, want)
+		}
+		if left, _ := os.ReadDir(filepath.Join(dir, bundle.WorkDir, "cache")); len(left) > 0 {
+			t.Errorf("build %d: %d intermediate results are left", i+1, len(left))
+		}
+		sound(t, dir, "kubeadm", "kubectl")
+	}
+}
+
 func TestANamedItemThatIsDamagedIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	// proves: F19

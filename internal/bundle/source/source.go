@@ -41,6 +41,9 @@ type Options struct {
 	Program string
 	// Sink takes the progress.
 	Sink event.Sink
+	// DiscardCache removes intermediate results at the end. Items that did not change need
+	// none; others are made from the start by the next build.
+	DiscardCache bool
 }
 
 // DefaultSuite is the Debian release of machines and of image bases. systemd
@@ -130,6 +133,9 @@ func build(ctx context.Context, folder *bundle.Folder, o Options, all map[string
 		err = b.finish()
 	default: // what the items replaced would stay, gigabytes for machines
 		b.report.Freed, err = folder.Clean()
+	}
+	if err == nil && o.DiscardCache {
+		err = b.discardCache()
 	}
 	b.report.Seconds = time.Since(begin).Seconds()
 	return b.report, b.partial(err)

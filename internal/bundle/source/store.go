@@ -141,6 +141,14 @@ func (b *builder) cleanCache() error {
 	return nil
 }
 
+// discardCache removes all intermediate results.
+func (b *builder) discardCache() error {
+	if err := os.RemoveAll(b.work("cache")); err != nil {
+		return fmt.Errorf("discarding the cache: %w", err)
+	}
+	return nil
+}
+
 // digests maps the names of items to the digests that they have now; other
 // names are left out.
 func (b *builder) digests(names []string) map[string]string {

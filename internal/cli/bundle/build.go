@@ -46,6 +46,7 @@ step "bundle" shows how much of it is done. Machine images need root.`,
 	flags.StringSliceVar(&o.Only, "only", nil, "build only these items and their dependencies; they are read and checked first")
 	flags.StringSliceVar(&o.With, "with", nil, "build optional items too: "+strings.Join(component.OptionNames(), ", "))
 	flags.BoolVar(&o.Force, "force", false, "build items that did not change too, for example to pick up new Debian packages")
+	flags.BoolVar(&o.DiscardCache, "discard-cache", false, "remove intermediate results at the end, about 5 GB; the next build makes those that it needs again")
 	flags.IntVar(&o.Jobs, "jobs", 0, "how many items to build at once (default: one per processor and 4 GiB of free memory)")
 	flags.StringVar(&o.DebianSuite, "debian-suite", source.DefaultSuite, "Debian release of machine images and base images")
 	flags.StringVar(&o.DebianMirror, "debian-mirror", "", "URL of the Debian mirror (default: mmdebstrap's own)")
