@@ -42,7 +42,7 @@ step "bundle" shows how much of it is done. Machine images need root.`,
 	}
 	dirFlag(cmd, &o.dir)
 	flags := cmd.Flags()
-	flags.StringVar(&o.from, "from", "source", "where the items come from; only \"source\" is possible: use `slipway bundle pull` for upstream's files")
+	flags.StringVar(&o.from, "from", "source", "where the items come from; only \"source\" is possible: use slipway bundle pull for upstream's files")
 	flags.StringSliceVar(&o.Only, "only", nil, "build only these items and their dependencies; they are read and checked first")
 	flags.StringSliceVar(&o.With, "with", nil, "build optional items too: "+strings.Join(component.OptionNames(), ", "))
 	flags.BoolVar(&o.Force, "force", false, "build items that did not change too, for example to pick up new Debian packages")
