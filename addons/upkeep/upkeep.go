@@ -17,6 +17,7 @@ import (
 	"github.com/go-logr/logr"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -85,18 +86,12 @@ func newWatch(client dynamic.Interface, project *Project, log logr.Logger, now f
 
 // Start looks until ctx ends.
 func (w *watch) Start(ctx context.Context) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := w.look(ctx); err != nil && ctx.Err() == nil {
 			w.log.Error(err, "not everything could be looked at")
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	}, every)
+	return nil
 }
 
 // look looks once.
