@@ -187,7 +187,7 @@ func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, erro
 		return seedCluster{}, err
 	}
 	clusterAPI, err := kubernetes.NewClusterAPI(ctx, StepClusterAPI, kubernetes.ClusterAPIRefs{LoginRefs: login, Kubeconfig: k3s.Kubeconfig, ServerID: s.Server.ID(),
-		Versions: e.Equipment.Versions, Settings: e.providers(), TrustBundle: e.trustBundle(), Environment: e.onSeed()})
+		Versions: e.Equipment.Versions, Settings: e.providers(), TrustBundle: e.trustBundle(), Environment: e.onSeed(), Alone: true})
 	if err != nil {
 		return seedCluster{}, err
 	}

@@ -41,6 +41,8 @@ type Installation struct {
 	TrustBundle string
 	// Environment are variables of all controllers, such as those of a proxy.
 	Environment map[string]string
+	// Alone says that the cluster has one node for good, as a seed has: controllers hold no lease.
+	Alone bool
 	// Progress is told what is waited for; nil is nobody.
 	Progress func(string)
 }
@@ -208,6 +210,11 @@ func (i Installation) parts(ctx context.Context) (parts, error) {
 	all := slices.Concat(p.certManager, p.orc, p.objects)
 	if err := setProbes(all); err != nil {
 		return p, err
+	}
+	if i.Alone {
+		if err := withoutLeases(all); err != nil {
+			return p, err
+		}
 	}
 	if err := setVariables(all, i.Environment); err != nil {
 		return p, fmt.Errorf("variables of controllers: %w", err)

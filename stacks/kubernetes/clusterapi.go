@@ -39,6 +39,8 @@ type ClusterAPIInputs struct {
 	// Monitored says that the cluster gets the Prometheus operator; Cluster API is
 	// settled again if that changes.
 	Monitored bool `pulumi:"monitored,optional"`
+	// Alone says that the cluster is a seed: one node, where controllers hold no lease.
+	Alone bool `pulumi:"alone,optional"`
 }
 
 // ClusterAPIState is the state of Cluster API.
@@ -56,7 +58,7 @@ type ClusterAPIRefs struct {
 	Settings             map[string]clusterctl.Settings
 	TrustBundle          string
 	Environment          map[string]string
-	Monitored            bool
+	Monitored, Alone     bool
 }
 
 // NewClusterAPI adds Cluster API to the program.
@@ -78,6 +80,9 @@ func NewClusterAPI(ctx *pulumi.Context, name string, refs ClusterAPIRefs, option
 	}
 	if refs.Monitored {
 		properties["monitored"] = pulumi.Bool(true)
+	}
+	if refs.Alone {
+		properties["alone"] = pulumi.Bool(true)
 	}
 	r := &ClusterAPI{}
 	return r, ctx.RegisterResource("slipway:kubernetes:ClusterAPI", name, properties, r, options...)
@@ -153,7 +158,7 @@ func installClusterAPI(ctx context.Context, machine Way, from *bundle.Folder, in
 	}
 	defer remove()
 	installation := clusterctl.Installation{Bundle: from, Cluster: onSeed, Kubeconfig: path, Settings: settings, TrustBundle: in.TrustBundle, Environment: in.Environment,
-		Progress: tell}
+		Alone: in.Alone, Progress: tell}
 	// Control planes of the cluster may still join.
 	if err := kube.Insist(ctx, retry.Helps, func(err error) { tell("retrying: " + err.Error()) }, installation.Run); err != nil {
 		return err

@@ -121,7 +121,7 @@ func (s *LocalSeeds) Remove(ctx context.Context, settings string) error {
 
 // equip installs Cluster API and Slipway's controllers, and waits for them.
 func (s *LocalSeeds) equip(ctx context.Context, kubeconfig string, settings LocalSettings, tell func(string)) error {
-	in := ClusterAPIInputs{Kubeconfig: kubeconfig, Settings: settings.Providers, TrustBundle: settings.TrustBundle, Environment: settings.Environment}
+	in := ClusterAPIInputs{Kubeconfig: kubeconfig, Settings: settings.Providers, TrustBundle: settings.TrustBundle, Environment: settings.Environment, Alone: true}
 	bounded, patiently, stop := patiently(ctx, installTime, "not all controllers are available", tell)
 	defer stop()
 	patiently("waiting for the node")
