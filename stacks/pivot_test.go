@@ -59,4 +59,10 @@ func TestTheMoveComesAfterTheControllers(t *testing.T) {
 			t.Errorf("%s ended as %d, the move as %d", step, ended[step], ended[stacks.StepManagementMove])
 		}
 	}
+	// Nobody stands by on the seed; another node of the management cluster can take over.
+	for step, want := range map[string]any{stacks.StepClusterAPI: true, stacks.StepManagementClusterAPI: nil} {
+		if got := w.state(t, step).Outputs["alone"]; got != want && !(got == false && want == nil) {
+			t.Errorf("%s is alone: %v, want %v", step, got, want)
+		}
+	}
 }
