@@ -80,7 +80,8 @@ func (e Environment) onWhole(ctx *pulumi.Context, p parent, m management, whole 
 	if err != nil {
 		return m, err
 	}
-	own, err := e.controllers(ctx, StepManagementControllers, m.login, m.cluster.AdminKubeconfig, m.cluster.ID(), replicasOn(e.Config.Spec.ManagementCluster), e.onManagement(), m.fence, backup, pulumi.DependsOn(whole))
+	own, err := e.controllers(ctx, StepManagementControllers, kubernetes.ControllersRefs{LoginRefs: m.login, Kubeconfig: m.cluster.AdminKubeconfig, ServerID: m.cluster.ID(),
+		Replicas: replicasOn(e.Config.Spec.ManagementCluster), Environment: e.onManagement(), Fence: m.fence, Backup: backup}, pulumi.DependsOn(whole))
 	if err != nil {
 		return m, err
 	}

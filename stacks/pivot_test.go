@@ -60,7 +60,8 @@ func TestTheMoveComesAfterTheControllers(t *testing.T) {
 		}
 	}
 	// Nobody stands by on the seed; another node of the management cluster can take over.
-	for step, want := range map[string]any{stacks.StepClusterAPI: true, stacks.StepManagementClusterAPI: nil} {
+	for step, want := range map[string]any{stacks.StepClusterAPI: true, stacks.StepControllers: true,
+		stacks.StepManagementClusterAPI: nil, stacks.StepManagementControllers: nil} {
 		if got := w.state(t, step).Outputs["alone"]; got != want && !(got == false && want == nil) {
 			t.Errorf("%s is alone: %v, want %v", step, got, want)
 		}

@@ -201,7 +201,8 @@ func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, erro
 	}
 	// They would not start before: without the kinds that they watch they ask for them all the
 	// while, which a slow machine has no time for.
-	own, err := e.controllers(ctx, StepControllers, login, k3s.Kubeconfig, s.Server.ID(), 1, e.onSeed(), fence, backup, pulumi.DependsOn([]pulumi.Resource{clusterAPI}))
+	own, err := e.controllers(ctx, StepControllers, kubernetes.ControllersRefs{LoginRefs: login, Kubeconfig: k3s.Kubeconfig, ServerID: s.Server.ID(),
+		Replicas: 1, Alone: true, Environment: e.onSeed(), Fence: fence, Backup: backup}, pulumi.DependsOn([]pulumi.Resource{clusterAPI}))
 	if err != nil {
 		return seedCluster{}, err
 	}
@@ -212,11 +213,10 @@ func (e Environment) seedCluster(ctx *pulumi.Context, s Seed) (seedCluster, erro
 	return seedCluster{login, k3s.Kubeconfig, s.Server.ID(), []pulumi.Resource{clusterAPI}, []pulumi.Resource{own}}, nil
 }
 
-// controllers are Slipway's own, on the seed or on the management cluster.
-func (e Environment) controllers(ctx *pulumi.Context, step string, login kubernetes.LoginRefs, kubeconfig, on pulumi.StringInput, replicas int, environment map[string]string, fence, backup pulumi.StringInput,
-	options ...pulumi.ResourceOption) (*kubernetes.Controllers, error) {
-	return kubernetes.NewControllers(ctx, step, kubernetes.ControllersRefs{LoginRefs: login, Kubeconfig: kubeconfig, ServerID: on,
-		Image: e.Equipment.ControllersImage, TrustBundle: e.trustBundle(), Version: component.SlipwayVersion(), Replicas: replicas, Environment: environment, Fence: fence, Backup: backup}, options...)
+// controllers are Slipway's own, on the seed or on the management cluster, which refs name.
+func (e Environment) controllers(ctx *pulumi.Context, step string, refs kubernetes.ControllersRefs, options ...pulumi.ResourceOption) (*kubernetes.Controllers, error) {
+	refs.Image, refs.TrustBundle, refs.Version = e.Equipment.ControllersImage, e.trustBundle(), component.SlipwayVersion()
+	return kubernetes.NewControllers(ctx, step, refs, options...)
 }
 
 // trustBundle are the private authorities.

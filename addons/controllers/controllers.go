@@ -145,6 +145,9 @@ type Options struct {
 	// Replicas of both Deployments; 0 is the chart's default. One is enough
 	// where there is one node.
 	Replicas int
+	// Alone says that the cluster has one node for good, as a seed has: its controllers hold no
+	// lease, and one process of each works at a time.
+	Alone bool
 	// TrustBundle has certificates in PEM form that are trusted besides.
 	TrustBundle string
 	// Environment are variables of all containers, such as those of a proxy.
@@ -176,6 +179,9 @@ func (o Options) values() (map[string]any, error) {
 	values := map[string]any{}
 	if o.Image != "" {
 		values["image"] = o.Image
+	}
+	if o.Alone {
+		values["alone"] = true
 	}
 	if o.TrustBundle != "" {
 		values["trustBundle"] = o.TrustBundle

@@ -123,6 +123,51 @@ func TestOptionsReachTheObjects(t *testing.T) {
 	}
 }
 
+// TestNoLeaseWhereNobodyStandsBy: on a seed each set of controllers is one process without a
+// lease, also while it is replaced. APIs have no lease to lose.
+func TestNoLeaseWhereNobodyStandsBy(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		options controllers.Options
+		without int
+	}{
+		"seed":               {controllers.Options{Alone: true, Backup: &scheduledbackup.Settings{}}, 3},
+		"management cluster": {controllers.Options{Backup: &scheduledbackup.Settings{}}, 0},
+		"tenants' console":   {controllers.Options{Alone: true, Console: consoleOptions().Console}, 0},
+	} {
+		without := 0
+		for name, d := range find[appsv1.Deployment](t, objects(t, one.options), "Deployment") {
+			if !slices.Contains(d.Spec.Template.Spec.Containers[0].Args, "--leader-election=false") {
+				continue
+			}
+			without++
+			if update := d.Spec.Strategy.RollingUpdate; *d.Spec.Replicas != 1 || update == nil || update.MaxSurge.IntValue() != 0 || update.MaxUnavailable.IntValue() != 1 {
+				t.Errorf("%s has %d replicas, and while it is replaced %+v", name, *d.Spec.Replicas, update)
+			}
+		}
+		if without != one.without {
+			t.Errorf("%s: %d Deployments hold no lease, want %d", name, without, one.without)
+		}
+	}
+}
+
+// TestASlowStartIsNoFailure: the kubelet waits ten minutes for the kinds that a slow API server
+// tells, and no probe ends after one second, its default.
+func TestASlowStartIsNoFailure(t *testing.T) {
+	t.Parallel()
+	for name, d := range find[appsv1.Deployment](t, objects(t, controllers.Options{}), "Deployment") {
+		c := d.Spec.Template.Spec.Containers[0]
+		if p := c.StartupProbe; p == nil || p.PeriodSeconds*p.FailureThreshold < 600 {
+			t.Errorf("%s may start for %+v", name, p)
+		}
+		for _, p := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe} {
+			if p.TimeoutSeconds < 10 {
+				t.Errorf("a probe of %s has %d s", name, p.TimeoutSeconds)
+			}
+		}
+	}
+}
+
 // proves: S-57
 func TestTheProxyReachesAllControllers(t *testing.T) {
 	t.Parallel()

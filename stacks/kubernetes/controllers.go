@@ -26,6 +26,8 @@ type ControllersInputs struct {
 	Image string `pulumi:"image"`
 	// Replicas of each; one is enough on a single node.
 	Replicas int `pulumi:"replicas"`
+	// Alone says that the cluster is a seed: one node, where controllers hold no lease.
+	Alone bool `pulumi:"alone,optional"`
 	// TrustBundle holds additional PEM certificates that they trust.
 	TrustBundle string `pulumi:"trustBundle"`
 	// Environment holds their environment variables: the proxy.
@@ -53,6 +55,7 @@ type ControllersRefs struct {
 	Kubeconfig, ServerID        pulumi.StringInput
 	Image, TrustBundle, Version string
 	Replicas                    int
+	Alone                       bool
 	Environment                 map[string]string
 	// Fence and Backup are nil if there is none.
 	Fence, Backup pulumi.StringInput
@@ -67,6 +70,9 @@ func NewControllers(ctx *pulumi.Context, name string, refs ControllersRefs, opti
 	properties["trustBundle"] = pulumi.String(refs.TrustBundle)
 	properties["slipwayVersion"] = pulumi.String(refs.Version)
 	properties["replicas"] = pulumi.Int(refs.Replicas)
+	if refs.Alone {
+		properties["alone"] = pulumi.Bool(true)
+	}
 	if len(refs.Environment) > 0 {
 		properties["environment"] = pulumi.ToStringMap(refs.Environment)
 	}
@@ -127,7 +133,7 @@ func (k controllersKind) settle(ctx context.Context, in ControllersInputs) (Cont
 			return k.blank(in), err
 		}
 	}
-	return k.blank(in), applyControllers(ctx, on, controllers.Options{Image: in.Image, Replicas: in.Replicas, TrustBundle: in.TrustBundle, Environment: in.Environment, Fence: fence, Backup: backup})
+	return k.blank(in), applyControllers(ctx, on, controllers.Options{Image: in.Image, Replicas: in.Replicas, Alone: in.Alone, TrustBundle: in.TrustBundle, Environment: in.Environment, Fence: fence, Backup: backup})
 }
 
 // withoutBackup removes what makes backups, with its key and login. The record stays.

@@ -135,7 +135,7 @@ func (s *LocalSeeds) equip(ctx context.Context, kubeconfig string, settings Loca
 	if err := installClusterAPI(bounded, Direct{}, s.Bundle, in, patiently); err != nil {
 		return err
 	}
-	options := controllers.Options{Image: settings.ControllersImage, Replicas: 1, TrustBundle: settings.TrustBundle, Environment: settings.Environment}
+	options := controllers.Options{Image: settings.ControllersImage, Alone: true, TrustBundle: settings.TrustBundle, Environment: settings.Environment}
 	return applyControllersTelling(bounded, on, options, patiently)
 }
 

@@ -24,8 +24,9 @@ func withOwnEtc(k3s, data string, arguments []string) (*exec.Cmd, error) {
 			return nil, fmt.Errorf("folder of k3s: %w", err)
 		}
 	}
-	mount := fmt.Sprintf("lowerdir=/etc,upperdir=%s,workdir=%s", changes, work)
-	command := exec.Command("/bin/sh", append([]string{"-c", `mount -t overlay overlay -o "$0" /etc; exec "$@"`, mount, k3s}, arguments...)...)
+	// Names without a folder: a comma or a colon in its path would end an option.
+	mount := `(cd "$0" && mount -t overlay overlay -o lowerdir=/etc,upperdir=etc,workdir=etc-work /etc); exec "$@"`
+	command := exec.Command("/bin/sh", append([]string{"-c", mount, data, k3s}, arguments...)...)
 	command.SysProcAttr = process.Bound(true)
 	command.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
 	return command, nil

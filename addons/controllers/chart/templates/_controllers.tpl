@@ -24,6 +24,11 @@ app.kubernetes.io/name: {{ .name }}
 {{- if and $fence.environment (not .api) (or (not $fence.only) (eq $fence.only .set)) }}yes{{ end -}}
 {{- end }}
 
+{{- /* Whether this is a set of controllers that nobody stands by for: it holds no lease. */ -}}
+{{- define "alone" -}}
+{{- if and .root.Values.alone (not .api) }}yes{{ end -}}
+{{- end }}
+
 {{- define "metadata" -}}
 name: {{ .name }}
 namespace: {{ .values.namespace }}
@@ -231,7 +236,11 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {{- include "metadata" . | nindent 2 }}
 spec:
-  replicas: {{ .values.replicas }}
+  replicas: {{ if include "alone" . }}1{{ else }}{{ .values.replicas }}{{ end }}
+  {{- if include "alone" . }}
+  # Without a lease nothing else keeps two from working at a time.
+  strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}
+  {{- end }}
   selector:
     matchLabels: {{- include "selector" . | nindent 6 }}
   template:
@@ -302,6 +311,9 @@ containers:
       - --fence-environment={{ .root.Values.fence.environment }}
       - --fence-clouds=/etc/slipway/fence/clouds.yaml
       {{- end }}
+      {{- if include "alone" . }}
+      - --leader-election=false
+      {{- end }}
       - --log-level={{ .root.Values.logLevel }}
       {{- range concat .args .values.args }}
       - {{ . | quote }}
@@ -339,14 +351,20 @@ containers:
       timeoutSeconds: 2
       {{- else }}
       - {name: health, containerPort: 8081}
+    # They answer once the API server has told them its kinds: ten minutes on a slow machine.
+    startupProbe:
+      httpGet: {path: /healthz, port: health}
+      periodSeconds: 1
+      timeoutSeconds: 10
+      failureThreshold: 600
     livenessProbe:
       httpGet: {path: /healthz, port: health}
-      initialDelaySeconds: 15
       periodSeconds: 20
+      timeoutSeconds: 10
     readinessProbe:
       httpGet: {path: /readyz, port: health}
       periodSeconds: 5
-      timeoutSeconds: 2
+      timeoutSeconds: 10
       {{- end }}
     resources: {{- toYaml .values.resources | nindent 6 }}
     securityContext:
