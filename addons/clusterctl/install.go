@@ -217,7 +217,7 @@ func (i Installation) parts(ctx context.Context) (parts, error) {
 		}
 	}
 	if err := setVariables(all, i.Environment); err != nil {
-		return p, fmt.Errorf("variables of controllers: %w", err)
+		return p, err
 	}
 	p.split()
 	return p, nil

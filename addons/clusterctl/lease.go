@@ -1,7 +1,7 @@
 package clusterctl
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 
@@ -14,46 +14,18 @@ import (
 // seed did not get out of that in an hour. A new pod comes when the old one has been told to end,
 // because nothing else keeps two from working at a time. An operator's own value stays.
 func withoutLeases(objects []*unstructured.Unstructured) error {
-	for _, object := range objects {
-		if object.GetKind() != "Deployment" {
-			continue
-		}
-		if err := withoutLease(object); err != nil {
-			return fmt.Errorf("election of Deployment %s: %w", object.GetName(), err)
-		}
-	}
-	return nil
-}
-
-func withoutLease(deployment *unstructured.Unstructured) error {
-	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-	if err != nil {
-		return err
-	}
-	changed := false
-	for _, one := range containers {
-		container, _ := one.(map[string]any)
+	return eachContainer(objects, func(deployment *unstructured.Unstructured, container map[string]any) error {
 		given, _, err := unstructured.NestedStringSlice(container, "args")
 		if err != nil {
 			return err
 		}
 		args, elects := notElected(given)
 		if !elects {
-			continue
+			return nil
 		}
-		if err := unstructured.SetNestedStringSlice(container, args, "args"); err != nil {
-			return err
-		}
-		changed = true
-	}
-	if !changed {
-		return nil
-	}
-	strategy := map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(0), "maxUnavailable": int64(1)}}
-	if err := unstructured.SetNestedMap(deployment.Object, strategy, "spec", "strategy"); err != nil {
-		return err
-	}
-	return unstructured.SetNestedSlice(deployment.Object, containers, "spec", "template", "spec", "containers")
+		strategy := map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(0), "maxUnavailable": int64(1)}}
+		return errors.Join(unstructured.SetNestedStringSlice(container, args, "args"), unstructured.SetNestedMap(deployment.Object, strategy, "spec", "strategy"))
+	})
 }
 
 // notElected are the arguments with the election off, and whether they had it on: managers by a

@@ -91,22 +91,12 @@ func (i Installation) known(objects []*unstructured.Unstructured) (all []*unstru
 // over TLS, to whom the API server says may read them. Its own default is plain
 // and inside its pod only. Arguments that an operator set stay.
 func serveMetrics(objects []*unstructured.Unstructured) error {
-	for _, object := range objects {
-		if object.GetKind() != "Deployment" || object.GetName() != capoDeployment {
-			continue
+	return eachContainer(objects, func(deployment *unstructured.Unstructured, container map[string]any) error {
+		if deployment.GetName() == capoDeployment && container["name"] == managerContainer {
+			exposeMetrics(container)
 		}
-		containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
-		if err != nil {
-			return fmt.Errorf("reading Deployment %s: %w", capoDeployment, err)
-		}
-		for _, item := range containers {
-			if container, ok := item.(map[string]any); ok && container["name"] == managerContainer {
-				exposeMetrics(container)
-			}
-		}
-		return unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers")
-	}
-	return nil
+		return nil
+	})
 }
 
 func exposeMetrics(container map[string]any) {

@@ -1,8 +1,6 @@
 package clusterctl
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -14,31 +12,15 @@ const probeTime = 10
 // setProbes gives the liveness and readiness probes of all Deployments more time. A manifest that
 // gives as much, or more, is left as it is.
 func setProbes(objects []*unstructured.Unstructured) error {
-	for _, object := range objects {
-		if object.GetKind() != "Deployment" {
-			continue
-		}
-		containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
-		if err != nil {
-			return fmt.Errorf("probes of Deployment %s: %w", object.GetName(), err)
-		}
-		for _, one := range containers {
-			container, _ := one.(map[string]any)
-			for _, name := range []string{"livenessProbe", "readinessProbe"} {
-				probe, _ := container[name].(map[string]any)
-				if probe != nil && seconds(probe) < probeTime {
-					probe["timeoutSeconds"] = int64(probeTime)
-				}
+	return eachContainer(objects, func(_ *unstructured.Unstructured, container map[string]any) error {
+		for _, name := range []string{"livenessProbe", "readinessProbe"} {
+			probe, _ := container[name].(map[string]any)
+			if probe != nil && seconds(probe) < probeTime {
+				probe["timeoutSeconds"] = int64(probeTime)
 			}
 		}
-		if len(containers) == 0 {
-			continue
-		}
-		if err := unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers"); err != nil {
-			return fmt.Errorf("probes of Deployment %s: %w", object.GetName(), err)
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // seconds are those of a probe; decoders read numbers as one or the other.

@@ -13,25 +13,10 @@ func setVariables(objects []*unstructured.Unstructured, variables map[string]str
 	if len(variables) == 0 {
 		return nil
 	}
-	path := []string{"spec", "template", "spec", "containers"}
-	for _, object := range objects {
-		if object.GetKind() != "Deployment" {
-			continue
-		}
-		containers, _, err := unstructured.NestedSlice(object.Object, path...)
-		if err != nil {
-			return err
-		}
-		for _, container := range containers {
-			if container, ok := container.(map[string]any); ok {
-				container["env"] = withVariables(container["env"], variables)
-			}
-		}
-		if err := unstructured.SetNestedSlice(object.Object, containers, path...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachContainer(objects, func(_ *unstructured.Unstructured, container map[string]any) error {
+		container["env"] = withVariables(container["env"], variables)
+		return nil
+	})
 }
 
 // withVariables is a container's list of variables with more of them; those of
