@@ -23,12 +23,13 @@ const outage = 15 * time.Second
 
 // TestUpgrade brings a management cluster up by an older Slipway with its
 // bundle, and goes to this one by one run: k3s of the seed, Kubernetes by a minor
-// version, and what runs on both. Its API answers meanwhile. A tenant's cluster is
+// version, and what runs on both. It makes a backup first and says how to go back, and which
+// versions run then. Its API answers meanwhile. A tenant's cluster is
 // left alone by that, and upgraded when the tenant wants it. A mirror has the
 // images of both bundles: a node's image brings those of one. At last the cluster
 // looks after itself, and repairs itself while the seed is shelved.
 //
-// proves: F03, S-58, S-66
+// proves: F03, S-58, S-66, S-67
 func TestUpgrade(t *testing.T) {
 	older := os.Getenv("SLIPWAY_OLDER")
 	if older == "" {
@@ -40,6 +41,7 @@ func TestUpgrade(t *testing.T) {
 	p := newProject(t)
 	defer p.tell()
 	p.append(managementCluster)
+	identity := p.backedUp()
 	p.mirror("--dir", filepath.Join(older, "bundle"))
 	newer := p.program
 	p.program = filepath.Join(older, "bin", "slipway")
@@ -59,7 +61,7 @@ func TestUpgrade(t *testing.T) {
 	p.refuse("kubernetesVersion: v1.35.0")
 	watched := p.watch()
 	p.timed("the newer up", func() {
-		p.underLoad("the upgrade", func() { t.Logf("it took%s", p.up().longest()) })
+		p.underLoad("the upgrade", func() { p.goesToNewer(identity) })
 	})
 	silent := watched()
 	t.Logf("the API was silent for %s at most", silent.Round(time.Second))
@@ -101,6 +103,48 @@ func TestUpgrade(t *testing.T) {
 	if left := p.ids(); len(left) != 0 {
 		t.Errorf("down left %v", left)
 	}
+}
+
+// goesToNewer upgrades, and reads what is printed: each provider of both clusters with its
+// version of now and of before, and the backup that was made first, which the way back begins
+// with. What it prints is what Cluster API's inventory has.
+func (p *project) goesToNewer(identity string) {
+	p.t.Helper()
+	out := p.do("up", "--yes")
+	p.t.Log(out)
+	made := p.backups("management")
+	if !slices.ContainsFunc(made, func(b scheduled) bool {
+		return b.Damage == "" && strings.Contains(out, "the backup before it is "+b.ID)
+	}) {
+		p.t.Errorf("the backups are %+v", made)
+	}
+	for _, on := range []string{"seed", "management cluster"} {
+		for name, versions := range steps() {
+			if row := strings.Join([]string{name, on, versions[1], versions[0]}, " "); !strings.Contains(strings.Join(strings.Fields(out), " "), row) {
+				p.t.Errorf("no row %q", row)
+			}
+		}
+	}
+	if way := p.do("undo", "--dry-run", "--identity", identity); !strings.Contains(way, "cluster-api") || !strings.Contains(way, "v1.12.2") {
+		p.t.Errorf("the way back is not to the older versions:\n%s", way)
+	}
+	const inventory = `jsonpath={range .items[*]}{.metadata.name}={.version} {end}`
+	for _, kubeconfig := range []string{"seed.kubeconfig", "management.kubeconfig"} {
+		out, err := p.by(kubeconfig, "", "get", "providers.clusterctl.cluster.x-k8s.io", "-A", "-o", inventory)
+		for _, provider := range component.Providers(component.DefaultVersions()) {
+			if err != nil || !strings.Contains(out, provider.Label+"="+provider.Version) {
+				p.t.Errorf("%s: the inventory has no %s %s: %v\n%s", kubeconfig, provider.Label, provider.Version, err, out)
+			}
+		}
+	}
+}
+
+// steps are the versions of what both clusters have, before and after, by the names in the table.
+func steps() map[string][2]string {
+	capi := [2]string{"v1.12.2", component.ClusterAPIVersion}
+	return map[string][2]string{"cluster-api": capi, "bootstrap-kubeadm": capi, "control-plane-kubeadm": capi,
+		"infrastructure-openstack": {"v0.14.1", component.CAPOVersion}, "openstack-resource-controller": {"v2.3.0", component.ORCVersion},
+		"cert-manager": {"v1.21.1", component.CertManagerVersion}}
 }
 
 // mirror serves the images of the bundle, and of others, where machines reach it, with a
@@ -210,13 +254,13 @@ func (p *project) runs(nodes, seed string) {
 // speaks to the cloud, by the last part of the images' names.
 func olderImages() map[string]string {
 	return map[string]string{"cluster-api-controller": "v1.12.2", "kubeadm-control-plane-controller": "v1.12.2", "capi-openstack-controller": "v0.14.1",
-		"cert-manager-controller": "v1.21.1", "openstack-cloud-controller-manager": "v1.33.1", "cinder-csi-plugin": "v1.33.1"}
+		"openstack-resource-controller": "v2.3.0", "cert-manager-controller": "v1.21.1", "openstack-cloud-controller-manager": "v1.33.1", "cinder-csi-plugin": "v1.33.1"}
 }
 
 // newerImages are those of this bundle.
 func newerImages() map[string]string {
 	return map[string]string{"cluster-api-controller": component.ClusterAPIVersion, "kubeadm-control-plane-controller": component.ClusterAPIVersion,
-		"capi-openstack-controller": component.CAPOVersion, "cert-manager-controller": component.CertManagerVersion,
+		"capi-openstack-controller": component.CAPOVersion, "openstack-resource-controller": component.ORCVersion, "cert-manager-controller": component.CertManagerVersion,
 		"openstack-cloud-controller-manager": component.CloudProviderVersion, "cinder-csi-plugin": component.CloudProviderVersion}
 }
 

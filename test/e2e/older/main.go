@@ -23,7 +23,7 @@ import (
 // rest are older by their names only: they are compiled from what is pinned now.
 func pins() map[string]string {
 	return map[string]string{"KubernetesVersion": "v1.33.5", "EtcdVersion": "v3.5.21", "CoreDNSVersion": "v1.12.0", "PauseVersion": "3.10",
-		"K3sVersion": "v1.34.0+k3s1", "CloudProviderVersion": "v1.33.1", "ClusterAPIVersion": "v1.12.2", "CAPOVersion": "v0.14.1", "CertManagerVersion": "v1.21.1"}
+		"K3sVersion": "v1.34.0+k3s1", "CloudProviderVersion": "v1.33.1", "ClusterAPIVersion": "v1.12.2", "CAPOVersion": "v0.14.1", "ORCVersion": "v2.3.0", "CertManagerVersion": "v1.21.1"}
 }
 
 // chart and olderChart are the version of the charts that go with CloudProvider.
