@@ -99,6 +99,27 @@ func onCluster(cluster, template string) func(*v1alpha1.HelmRelease) {
 	}
 }
 
+// Templates see the Secret of the cluster's own namespace, never that of an
+// OpenStackClusterIdentity, nor one of its name.
+func TestTheIdentityIsOfTheNamespace(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ref  map[string]any
+		want string
+	}{
+		"a Secret":          {map[string]any{"name": "c", "cloudName": "openstack"}, "c"},
+		"a Secret, by type": {map[string]any{"type": "Secret", "name": "c"}, "c"},
+		"another kind":      {map[string]any{"kind": "Vault", "name": "c"}, ""},
+		"a shared identity": {map[string]any{"type": "ClusterIdentity", "name": "c"}, ""},
+		"none":              {nil, ""},
+	} {
+		got, ok := identityOf(&unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"identityRef": c.ref}}})
+		if got != c.want || ok != (c.want != "") {
+			t.Errorf("%s: %q, %v", name, got, ok)
+		}
+	}
+}
+
 // What a Cluster names as its infrastructure is watched in all namespaces: only
 // kinds of infrastructure are.
 func TestOnlyInfrastructureIsWatched(t *testing.T) {

@@ -126,8 +126,13 @@ func infraRef(cluster *unstructured.Unstructured) (kind schema.GroupKind, name s
 	return schema.GroupKind{Group: group, Kind: ref["kind"]}, ref["name"], ref["kind"] != "" && ref["name"] != ""
 }
 
-// identityOf is the Secret with the credential of an infrastructure cluster.
+// identityOf is the Secret with the credential of an infrastructure cluster. There is none if an
+// OpenStackClusterIdentity names one: CAPO keeps it from the cluster's namespace, and whoever
+// writes templates there could read it.
 func identityOf(infra *unstructured.Unstructured) (string, bool) {
+	if shared, _, _ := unstructured.NestedString(infra.Object, "spec", "identityRef", "type"); shared == "ClusterIdentity" {
+		return "", false
+	}
 	name, _, _ := unstructured.NestedString(infra.Object, "spec", "identityRef", "name")
 	kind, found, _ := unstructured.NestedString(infra.Object, "spec", "identityRef", "kind")
 	if found && kind != "Secret" && kind != "" {

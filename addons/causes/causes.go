@@ -47,7 +47,8 @@ func Rules() []rbacv1.PolicyRule {
 		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"clusters"}, Verbs: read},
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: read},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: read},
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
+		{APIGroups: []string{"infrastructure.cluster.x-k8s.io"}, Resources: []string{"openstackclusteridentities"}, Verbs: []string{"get"}},
+		{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"}, Verbs: []string{"get"}},
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"list", "create", "patch"}},
 	}
 }

@@ -51,6 +51,29 @@ func TestTheEndOfAClustersLogin(t *testing.T) {
 	}
 }
 
+// TestTheEndOfASharedLogin is served for each cluster that logs in by it.
+func TestTheEndOfASharedLogin(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	soon := time.Now().UTC().Add(10 * 24 * time.Hour).Truncate(time.Second)
+	w.secret("logins", "all", w.login(w.credential("a", soon)))
+	w.create("openstackclusteridentities", "infrastructure.cluster.x-k8s.io/v1alpha1", "kind: OpenStackClusterIdentity\nmetadata: {name: all}\n"+
+		"spec: {secretRef: {name: all-login, namespace: logins}, namespaceSelector: {matchLabels: {team: a}}}\n")
+	for namespace, team := range map[string]string{"one": "a", "two": "a", "other": "b"} {
+		w.create("namespaces", "v1", fmt.Sprintf("kind: Namespace\nmetadata: {name: %s, labels: {team: %s}}\n", namespace, team))
+		w.cluster(namespace, "shop", "{}", "{}")
+		w.delete("openstackclusters", "infrastructure.cluster.x-k8s.io/v1beta1", namespace, "shop")
+		w.create("openstackclusters", "infrastructure.cluster.x-k8s.io/v1beta1", fmt.Sprintf("kind: OpenStackCluster\nmetadata: {name: shop, namespace: %s}\nspec: {identityRef: {type: ClusterIdentity, name: all, cloudName: openstack}}\n", namespace))
+	}
+	w.client.ClearActions()
+	all := of(w.look(), "credential_expiry_timestamp_seconds")
+	maps.DeleteFunc(all, func(name string, _ float64) bool { return name == "name=a,of=environment" })
+	if want := map[string]float64{"name=one/shop,of=cluster": seconds(soon), "name=two/shop,of=cluster": seconds(soon)}; !maps.Equal(all, want) {
+		t.Errorf("served %v, want %v", all, want)
+	}
+	w.allowed()
+}
+
 // TestCloudsAreAskedSeldom: for a cluster that is well once an hour, for many in turns.
 func TestCloudsAreAskedSeldom(t *testing.T) {
 	t.Parallel()
@@ -168,6 +191,17 @@ func TestTheRulesAllowWhatIsAsked(t *testing.T) {
 	w.secret("prod", "shop", w.login(w.credential("a", time.Time{})))
 	w.client.ClearActions()
 	w.look()
+	asked := w.allowed()
+	for _, want := range []string{"list clusters", "get openstackclusters", "get secrets", "get openstackmachinetemplates", "list clustertemplates"} {
+		if !asked[want] {
+			t.Errorf("nobody asked to %s", want)
+		}
+	}
+}
+
+// allowed wants a rule for every call to Kubernetes, and returns the calls.
+func (w *world) allowed() map[string]bool {
+	w.Helper()
 	asked := map[string]bool{}
 	for _, action := range w.client.Actions() {
 		kind := action.GetResource()
@@ -175,12 +209,8 @@ func TestTheRulesAllowWhatIsAsked(t *testing.T) {
 		if !slices.ContainsFunc(Rules(), func(r rbacv1.PolicyRule) bool {
 			return slices.Contains(r.Verbs, action.GetVerb()) && slices.Contains(r.APIGroups, kind.Group) && slices.Contains(r.Resources, kind.Resource)
 		}) {
-			t.Errorf("no rule for %s of %s in %q", action.GetVerb(), kind.Resource, kind.Group)
+			w.Errorf("no rule for %s of %s in %q", action.GetVerb(), kind.Resource, kind.Group)
 		}
 	}
-	for _, want := range []string{"list clusters", "get openstackclusters", "get secrets", "get openstackmachinetemplates", "list clustertemplates"} {
-		if !asked[want] {
-			t.Errorf("nobody asked to %s", want)
-		}
-	}
+	return asked
 }

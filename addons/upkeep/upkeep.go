@@ -46,9 +46,9 @@ func Rules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"cluster.x-k8s.io"}, Resources: []string{"clusters", "machinedeployments"}, Verbs: []string{"list"}},
 		{APIGroups: []string{"controlplane.cluster.x-k8s.io"}, Resources: []string{"kubeadmcontrolplanes"}, Verbs: []string{"list"}},
-		{APIGroups: []string{"infrastructure.cluster.x-k8s.io"}, Resources: []string{"openstackclusters", "openstackmachinetemplates"}, Verbs: []string{"get"}},
+		{APIGroups: []string{"infrastructure.cluster.x-k8s.io"}, Resources: []string{"openstackclusters", "openstackclusteridentities", "openstackmachinetemplates"}, Verbs: []string{"get"}},
 		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"clustertemplates"}, Verbs: []string{"list"}},
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
+		{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"}, Verbs: []string{"get"}},
 	}
 }
 

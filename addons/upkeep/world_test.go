@@ -41,7 +41,7 @@ type world struct {
 
 // kinds are those that the watch reads, by group and version.
 func kinds() map[string]string {
-	return map[string]string{"v1": "secrets", "cluster.x-k8s.io/v1beta2": "clusters machinedeployments", "controlplane.cluster.x-k8s.io/v1beta2": "kubeadmcontrolplanes",
+	return map[string]string{"v1": "secrets namespaces", "infrastructure.cluster.x-k8s.io/v1alpha1": "openstackclusteridentities", "cluster.x-k8s.io/v1beta2": "clusters machinedeployments", "controlplane.cluster.x-k8s.io/v1beta2": "kubeadmcontrolplanes",
 		"infrastructure.cluster.x-k8s.io/v1beta1": "openstackclusters openstackmachinetemplates", v1alpha1.Group + "/v1alpha1": "clustertemplates"}
 }
 

@@ -82,6 +82,8 @@ func (v *scene) renewal() string {
 			command = "openstack coe cluster delete " + cmp.Or(v.Magnum, "CLUSTER") + " again, which makes a new credential"
 		}
 		return command + ", as its owner"
+	case text(v.infrastructure, "spec", "identityRef", "type") == "ClusterIdentity":
+		return "kubectl edit openstackclusteridentity " + secret + ", which names the Secret and the namespaces that may use it"
 	case secret == name+ownSecret && v.ending():
 		return "slipway cluster delete " + name + " --namespace " + v.space() + " again, which makes a new credential"
 	case secret == name+ownSecret:

@@ -92,8 +92,7 @@ func (all Clusters) logins(ctx context.Context, client dynamic.Interface, chosen
 	group.SetLimit(reading)
 	for i, r := range chosen {
 		group.Go(func() error {
-			secret, entry := all.Identity(r.Namespace, r.Name)
-			found[i].login, found[i].err = login(ctx, client, r.Namespace, secret, entry)
+			found[i].login, found[i].err = login(ctx, client, r.Namespace, all.identity(r.Namespace, r.Name))
 			return nil
 		})
 	}
@@ -101,34 +100,29 @@ func (all Clusters) logins(ctx context.Context, client dynamic.Interface, chosen
 	return found
 }
 
-// Login returns the login of a cluster, from the Secret that its OpenStackCluster names;
-// ok is false if there is none or it cannot be read.
+// Login returns the login of a cluster, from the Secret that its OpenStackCluster or that one's
+// OpenStackClusterIdentity names; ok is false if there is none or it cannot be read.
 func (all Clusters) Login(ctx context.Context, client dynamic.Interface, namespace, name string) (cloud.Options, bool) {
-	secret, entry := all.Identity(namespace, name)
-	o, err := login(ctx, client, namespace, secret, entry)
+	o, err := login(ctx, client, namespace, all.identity(namespace, name))
 	return o, err == nil
 }
-
-var (
-	errUnnamed = errors.New("no Secret is named")
-	errEmpty   = errors.New("it has no clouds.yaml")
-)
 
 // absent is what stands for the answer of a cloud that cannot be asked because there is no
 // credential; nil if there may be one.
 func absent(err error) *cause.Cloud {
-	if !apierrors.IsNotFound(err) && !errors.Is(err, errEmpty) {
+	if !apierrors.IsNotFound(err) && !errors.Is(err, errEmpty) && !errors.Is(err, errBarred) {
 		return nil
 	}
 	return &cause.Cloud{Refused: &cause.Refusal{Absent: true, Words: err.Error()}}
 }
 
-// login reads a login from a Secret.
-func login(ctx context.Context, client dynamic.Interface, namespace, secret, entry string) (cloud.Options, error) {
-	if secret == "" {
-		return cloud.Options{}, errUnnamed
+// login reads the login of a cluster in a namespace from its Secret.
+func login(ctx context.Context, client dynamic.Interface, namespace string, by identity) (cloud.Options, error) {
+	at, err := by.secret(ctx, client, namespace)
+	if err != nil {
+		return cloud.Options{}, err
 	}
-	object, err := client.Resource(secrets).Namespace(namespace).Get(ctx, secret, metav1.GetOptions{})
+	object, err := client.Resource(secrets).Namespace(at.Namespace).Get(ctx, at.Name, metav1.GetOptions{})
 	if err != nil {
 		return cloud.Options{}, err
 	}
@@ -136,9 +130,9 @@ func login(ctx context.Context, client dynamic.Interface, namespace, secret, ent
 		value, _ := base64.StdEncoding.DecodeString(text(object, "data", key))
 		return value
 	}
-	o := cloud.Options{Cloud: entry, CloudsYAML: decoded("clouds.yaml"), CABundle: decoded("cacert")}
+	o := cloud.Options{Cloud: by.entry, CloudsYAML: decoded("clouds.yaml"), CABundle: decoded("cacert")}
 	if len(o.CloudsYAML) == 0 {
-		return o, fmt.Errorf("Secret %s: %w", secret, errEmpty)
+		return o, fmt.Errorf("Secret %s: %w", at.Name, errEmpty)
 	}
 	return o, nil
 }
@@ -155,8 +149,8 @@ type asker struct {
 	client          dynamic.Interface
 	namespace, name string
 	cache           *look.Cache
-	// find returns the Secret of the credential, and the entry in its clouds.yaml.
-	find func(objects) (secret, entry string)
+	// find returns how the cluster logs in.
+	find func(objects) identity
 	// login was read at the time in at.
 	login   cloud.Options
 	problem error
@@ -165,15 +159,14 @@ type asker struct {
 
 func newAsker(client dynamic.Interface, namespace, name string) *asker {
 	return &asker{client: client, namespace: namespace, name: name, cache: look.NewCache(time.Now).Every(askEvery),
-		find: func(o objects) (string, string) { return o.identity(name) }}
+		find: func(o objects) identity { return o.identity(name) }}
 }
 
 // said returns what the cluster's cloud last said; nil as long as there is no credential
 // or no answer.
 func (a *asker) said(ctx context.Context, o objects) *cause.Cloud {
 	if time.Since(a.at) > askEvery {
-		secret, entry := a.find(o)
-		a.login, a.problem = login(ctx, a.client, a.namespace, secret, entry)
+		a.login, a.problem = login(ctx, a.client, a.namespace, a.find(o))
 		a.at = time.Now()
 	}
 	if a.problem != nil {

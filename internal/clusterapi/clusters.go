@@ -150,21 +150,20 @@ func list(ctx context.Context, client dynamic.Interface, kind schema.GroupVersio
 	}
 }
 
-// Identity returns the Secret with the cluster's credential and the entry in its
-// clouds.yaml; empty if the cluster has no OpenStackCluster yet.
-func (all Clusters) Identity(namespace, name string) (secret, cloud string) {
+// identity is how a cluster logs in; empty if it has no OpenStackCluster yet.
+func (all Clusters) identity(namespace, name string) identity {
 	return all.of[key{Namespace: namespace, Name: name}].identity(name)
 }
 
-// identity is Identity in one namespace.
-func (o objects) identity(name string) (secret, cloud string) {
+// identity is that of a cluster in one namespace.
+func (o objects) identity(name string) identity {
 	cluster := o.named(clusters, name)
 	if cluster == nil {
-		return "", ""
+		return identity{}
 	}
 	infrastructure := o.named(openStackClusters, text(cluster, "spec", "infrastructureRef", "name"))
 	if infrastructure == nil {
-		return "", ""
+		return identity{}
 	}
-	return text(infrastructure, "spec", "identityRef", "name"), text(infrastructure, "spec", "identityRef", "cloudName")
+	return identityIn(infrastructure)
 }

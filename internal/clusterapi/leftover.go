@@ -70,14 +70,13 @@ func keeping(all []cause.Finding) (cause.Finding, bool) {
 	return cause.Finding{}, false
 }
 
-// leftLogin is the Secret of the credential of what is left, and the entry in its
-// clouds.yaml.
-func leftLogin(o objects) (secret, entry string) {
+// leftLogin is how the cluster of what is left logs in.
+func leftLogin(o objects) identity {
 	for _, cluster := range o[openStackClusters] {
-		return text(cluster, "spec", "identityRef", "name"), text(cluster, "spec", "identityRef", "cloudName")
+		return identityIn(cluster)
 	}
 	for _, group := range o[serverGroups] {
-		return text(group, "spec", "cloudCredentialsRef", "secretName"), text(group, "spec", "cloudCredentialsRef", "cloudName")
+		return identity{name: text(group, "spec", "cloudCredentialsRef", "secretName"), entry: text(group, "spec", "cloudCredentialsRef", "cloudName")}
 	}
-	return "", ""
+	return identity{}
 }

@@ -2,6 +2,7 @@ package clusterapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -44,8 +45,9 @@ func ReadBrief(ctx context.Context, client dynamic.Interface) ([]Brief, error) {
 	return all, nil
 }
 
-// Login reads the login of the cluster, from the Secret that its OpenStackCluster names. ok is
-// false if it names none, or an OpenStackClusterIdentity, or if there is no such Secret.
+// Login reads the login of the cluster, from the Secret that its OpenStackCluster or that one's
+// OpenStackClusterIdentity names. ok is false if it names none, if there is no such Secret, or if
+// the identity is not for the cluster's namespace.
 func (b Brief) Login(ctx context.Context, client dynamic.Interface) (o cloud.Options, ok bool, err error) {
 	infrastructure, err := client.Resource(openStackClusters).Namespace(b.Namespace).Get(ctx, b.Infrastructure, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -54,16 +56,13 @@ func (b Brief) Login(ctx context.Context, client dynamic.Interface) (o cloud.Opt
 	if err != nil {
 		return o, false, fmt.Errorf("reading OpenStackCluster %s: %w", b.Infrastructure, err)
 	}
-	if kind := text(infrastructure, "spec", "identityRef", "type"); kind != "" && kind != "Secret" {
-		return o, false, nil
-	}
-	secret := text(infrastructure, "spec", "identityRef", "name")
-	o, err = login(ctx, client, b.Namespace, secret, text(infrastructure, "spec", "identityRef", "cloudName"))
-	if secret == "" || absent(err) != nil {
+	by := identityIn(infrastructure)
+	o, err = login(ctx, client, b.Namespace, by)
+	if errors.Is(err, errUnnamed) || absent(err) != nil {
 		return o, false, nil
 	}
 	if err != nil {
-		return o, false, fmt.Errorf("reading Secret %s: %w", secret, err)
+		return o, false, fmt.Errorf("reading the login by %s: %w", by.name, err)
 	}
 	return o, true, nil
 }

@@ -21,13 +21,15 @@ type Login struct {
 // Logins are those of the Clusters that a plan restores, from the identity that each
 // OpenStackCluster names.
 func Logins(plan *Plan, live []*unstructured.Unstructured) []Login {
-	secrets, clusters := map[string]*unstructured.Unstructured{}, map[string]*unstructured.Unstructured{}
+	secrets, clusters, shared := map[string]*unstructured.Unstructured{}, map[string]*unstructured.Unstructured{}, map[string]*unstructured.Unstructured{}
 	for _, o := range live {
 		switch {
 		case o.GetKind() == kindSecret:
 			secrets[o.GetNamespace()+"/"+o.GetName()] = o
 		case is(o, groupOpenStack, "OpenStackCluster"):
 			clusters[clusterOf(o)] = o
+		case is(o, groupOpenStack, kindIdentity):
+			shared[o.GetName()] = o
 		}
 	}
 	var all []Login
@@ -36,16 +38,25 @@ func Logins(plan *Plan, live []*unstructured.Unstructured) []Login {
 		if o := clusters[name]; o == nil {
 			l.Err = fmt.Errorf("it has no OpenStackCluster")
 		} else {
-			l.read(o, secrets)
+			l.read(o, secrets, shared)
 		}
 		all = append(all, l)
 	}
 	return all
 }
 
-func (l *Login) read(o *unstructured.Unstructured, secrets map[string]*unstructured.Unstructured) {
+func (l *Login) read(o *unstructured.Unstructured, secrets, shared map[string]*unstructured.Unstructured) {
 	l.Entry = str(o, "spec", "identityRef", "cloudName")
-	key := o.GetNamespace() + "/" + str(o, "spec", "identityRef", "name")
+	name := str(o, "spec", "identityRef", "name")
+	key := o.GetNamespace() + "/" + name
+	if ref, _, _ := unstructured.NestedMap(o.Object, "spec", "identityRef"); sharedBy(ref) {
+		identity := shared[name]
+		if identity == nil {
+			l.Err = fmt.Errorf("its %s %s is not there", kindIdentity, name)
+			return
+		}
+		key = secretOf(identity)
+	}
 	secret := secrets[key]
 	if secret == nil {
 		l.Err = fmt.Errorf("its Secret %s is not there", key)

@@ -38,7 +38,7 @@ func References(o *unstructured.Unstructured) []Reference {
 	}
 	var all []Reference
 	seek(spec, func(r Reference) {
-		if r.Namespace == "" {
+		if r.Namespace == "" && r.Kind != kindIdentity {
 			r.Namespace = o.GetNamespace()
 		}
 		all = append(all, r)
@@ -61,12 +61,15 @@ func seek(value any, found func(Reference)) {
 			if key == "values" || key == "defaultValues" || key == "manifests" {
 				continue
 			}
+			m, _ := below.(map[string]any)
 			if kind := named(key); kind != "" {
-				if name := nameIn(below); name != "" {
-					found(Reference{Kind: kind, Name: name})
+				if name := nameIn(below); key == "identityRef" && sharedBy(m) {
+					found(Reference{Group: groupOpenStack, Kind: kindIdentity, Name: name})
+				} else if name != "" {
+					found(Reference{Kind: kind, Namespace: text(m, "namespace"), Name: name})
 				}
 			}
-			if m, ok := below.(map[string]any); ok && key == "templateRef" && m["kind"] == nil {
+			if m != nil && key == "templateRef" && m["kind"] == nil {
 				found(Reference{groupMagnum, "ClusterTemplate", text(m, "namespace"), text(m, "name")})
 				continue
 			}

@@ -59,7 +59,7 @@ func Choose(s *snapshot.Snapshot, scope Scope) (wanted []*unstructured.Unstructu
 		}
 		only = family(s.Objects, name)
 	}
-	used, homes := map[string]bool{}, homes(s.Objects, own)
+	used, homes, logins := map[string]bool{}, homes(s.Objects, own), identitySecrets(s.Objects)
 	for _, o := range s.Objects {
 		if o.GetKind() == kindNamespace && group(o) == "" {
 			continue
@@ -67,6 +67,9 @@ func Choose(s *snapshot.Snapshot, scope Scope) (wanted []*unstructured.Unstructu
 		reason := reasonAgainst(o, scope, own, only)
 		if reason == "" && o.GetNamespace() != "" && !system(o.GetNamespace()) && !homes[o.GetNamespace()] {
 			reason = "no workload cluster is in this namespace: the management cluster's own addons make it"
+		}
+		if scope.Cluster == "" && o.GetKind() == kindSecret && logins[o.GetNamespace()+"/"+o.GetName()] {
+			reason = ""
 		}
 		if reason != "" {
 			out = append(out, Skipped{Describe(o), reason})

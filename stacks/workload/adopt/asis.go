@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-sh/slipway/internal/kube"
@@ -45,7 +46,7 @@ func (s Site) asItIs(ctx context.Context, c *Cluster) error {
 	if c.plane() == nil {
 		return nil
 	}
-	c.secretsThere(text(infra, "spec", "identityRef", "name"))
+	c.secretsThere(ownSecret(infra))
 	class := text(cluster, "spec", "topology", "classRef", "name")
 	switch {
 	case class != "":
@@ -63,6 +64,15 @@ func (s Site) asItIs(ctx context.Context, c *Cluster) error {
 		c.Taken = append(c.Taken, nameOf(c.seen.deployments[name]))
 	}
 	return nil
+}
+
+// ownSecret is the Secret in the cluster's namespace by which it logs in; empty if an
+// OpenStackClusterIdentity names one elsewhere.
+func ownSecret(infra *unstructured.Unstructured) string {
+	if text(infra, "spec", "identityRef", "type") == "ClusterIdentity" {
+		return ""
+	}
+	return text(infra, "spec", "identityRef", "name")
 }
 
 // recorded is what the Secret of a cluster that was adopted as it is says.

@@ -66,6 +66,17 @@ func TestAsItIs(t *testing.T) {
 	}
 }
 
+// TestALoginFromElsewhere: who logs in by an OpenStackClusterIdentity needs no Secret of its name.
+func TestALoginFromElsewhere(t *testing.T) {
+	t.Parallel()
+	w := bare(t)
+	w.remove(secretKind(), "shop-cloud-credentials")
+	w.edit(cloudKind.WithKind("OpenStackCluster"), "shop", set("ClusterIdentity", "spec", "identityRef", "type"))
+	if c := w.plan("shop", "").Clusters[0]; c.Verdict != AsItIs {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestTopology: a cluster of a ClusterClass is adopted as it is if all of it is of its
 // topology. One that was converted half-way is refused.
 //
