@@ -156,13 +156,15 @@ func (c *Cluster) apply(ctx context.Context, object *unstructured.Unstructured) 
 
 // attempt sends one request. It is silent if it never got an answer.
 func (c *Cluster) attempt(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) (silent bool, err error) {
+	patience := attemptTime
 	if object.GetKind() == definition {
+		patience = definitionTime
 		if err := c.pace.enter(ctx); err != nil {
 			return false, err
 		}
 		defer func(began time.Time) { c.pace.leave(time.Since(began)) }(time.Now())
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, attemptTime, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errNoAnswer)
 	defer cancel()
 	_, err = client.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	return err != nil && context.Cause(ctx) == errNoAnswer, err
@@ -172,6 +174,10 @@ func (c *Cluster) attempt(ctx context.Context, client dynamic.ResourceInterface,
 // within a minute, also that it is too slow. A request that never gets one, while control
 // planes join and load balancers change, was seen to hold an installation until its end.
 const attemptTime = 70 * time.Second
+
+// definitionTime is the same of a request for a definition, for which a seed's API server takes
+// up to five minutes (stacks/seed).
+const definitionTime = 310 * time.Second
 
 var errNoAnswer = errors.New("the API server did not answer")
 

@@ -86,6 +86,7 @@ func k3sConfig(s Settings) (string, error) {
 			config[key] = value
 		}
 	}
+	withRequestTimeout(config)
 	config["node-name"] = s.Name
 	config["tls-san"] = s.Access
 	config["write-kubeconfig-mode"] = secret
@@ -96,6 +97,23 @@ func k3sConfig(s Settings) (string, error) {
 		return "", fmt.Errorf("k3s configuration: %w", err)
 	}
 	return string(text), nil
+}
+
+// withRequestTimeout gives the API server five minutes for a request, not one, unless there is a
+// time. A large definition costs an emulated one a minute of its processor: what it gives up
+// after that is sent again, and costs as much again.
+func withRequestTimeout(config map[string]any) {
+	const key, argument = "kube-apiserver-arg", "request-timeout="
+	given, _ := config[key].([]any)
+	if one, single := config[key].(string); single {
+		given = []any{one}
+	}
+	for _, one := range given {
+		if text, _ := one.(string); strings.HasPrefix(strings.TrimLeft(text, "-"), argument) {
+			return
+		}
+	}
+	config[key] = append(slices.Clone(given), argument+"5m")
 }
 
 // unit sets the proxy of k3s and its containerd.

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -99,6 +100,34 @@ func TestK3sStartsOnlyWithItsVolumeAndItsOwnProgram(t *testing.T) {
 	}
 	if got := files["/etc/slipway/k3s.sha256"]; got != strings.Repeat("ab", 32)+"  /usr/local/bin/k3s\n" {
 		t.Errorf("digest file: %q", got)
+	}
+}
+
+// TestTheAPIServerMayBeSlow: it has five minutes for a request, unless the operator sets a time;
+// other arguments stay.
+func TestTheAPIServerMayBeSlow(t *testing.T) {
+	t.Parallel()
+	const key, ours = "kube-apiserver-arg", "request-timeout=5m"
+	for name, c := range map[string]struct{ given, want any }{
+		"nothing given": {nil, []any{ours}},
+		"others":        {[]any{"v=2"}, []any{"v=2", ours}},
+		"one":           {"v=2", []any{"v=2", ours}},
+		"a time":        {[]any{"v=2", "request-timeout=90s"}, []any{"v=2", "request-timeout=90s"}},
+		"with dashes":   {"--request-timeout=90s", "--request-timeout=90s"},
+	} {
+		s := full()
+		s.K3s = map[string]any{}
+		if c.given != nil {
+			s.K3s[key] = c.given
+		}
+		_, files := parse(t, s)
+		var got map[string]any
+		if err := yaml.Unmarshal([]byte(files["/etc/rancher/k3s/config.yaml.d/10-slipway.yaml"]), &got); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got[key], c.want) {
+			t.Errorf("%s: %v, want %v", name, got[key], c.want)
+		}
 	}
 }
 
