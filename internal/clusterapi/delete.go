@@ -1,6 +1,7 @@
 package clusterapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 )
 
 // Delete deletes a cluster with its machines and waits until it is gone; it is no
-// error if the cluster does not exist. First it sets the annotations on the
+// error if the cluster does not exist. First it sets the annotations on its
 // OpenStackCluster: they decide what happens to resources that workloads created.
 // progress is as in Await.
 func Delete(ctx context.Context, client dynamic.Interface, namespace, name string, annotations map[string]string, progress func(Report)) error {
@@ -23,12 +24,16 @@ func Delete(ctx context.Context, client dynamic.Interface, namespace, name strin
 	if err != nil {
 		return fmt.Errorf("encoding annotations: %w", err)
 	}
+	infrastructure, err := infrastructureOf(ctx, client, namespace, name)
+	if err != nil {
+		return err
+	}
 	err = judged(ctx, func(ctx context.Context) error {
-		_, err := client.Resource(openStackClusters).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "slipway"})
+		_, err := client.Resource(openStackClusters).Namespace(namespace).Patch(ctx, infrastructure, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "slipway"})
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("annotating OpenStackCluster %s: %w", name, err)
+		return fmt.Errorf("annotating OpenStackCluster %s: %w", infrastructure, err)
 	}
 	foreground := metav1.DeletePropagationForeground
 	err = judged(ctx, func(ctx context.Context) error {
@@ -42,6 +47,19 @@ func Delete(ctx context.Context, client dynamic.Interface, namespace, name strin
 	}
 	_, err = await(ctx, client, namespace, name, goal{done: func(r Report) bool { return !r.Exists }, ends: stuck}, progress)
 	return err
+}
+
+// infrastructureOf is the name of a cluster's OpenStackCluster. Charts call it as the cluster,
+// which is the answer for a cluster that is gone; a ClusterClass gives it a name of its own.
+func infrastructureOf(ctx context.Context, client dynamic.Interface, namespace, name string) (string, error) {
+	found, err := client.Resource(clusters).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if kube.Absent(err) {
+		return name, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading Cluster %s: %w", name, err)
+	}
+	return cmp.Or(text(found, "spec", "infrastructureRef", "name"), name), nil
 }
 
 // stuck reports whether a deletion cannot complete. The cause that kept a machine or

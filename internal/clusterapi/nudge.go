@@ -28,7 +28,11 @@ func Nudge(ctx context.Context, client dynamic.Interface, namespace, name, annot
 		}
 		return nil
 	}
-	if err := touch(openStackClusters, name); err != nil {
+	infrastructure, err := infrastructureOf(ctx, client, namespace, name)
+	if err != nil {
+		return err
+	}
+	if err := touch(openStackClusters, infrastructure); err != nil {
 		return err
 	}
 	for _, kind := range []schema.GroupVersionResource{openStackMachines, openStackServers} {

@@ -159,8 +159,17 @@ func TestTheEndOfTheTimeNamesWhatWasMissing(t *testing.T) {
 // proves: F05
 func TestWhatBecomesOfVolumesIsSaidBeforeTheClusterIsDeleted(t *testing.T) {
 	t.Parallel()
+	for _, infrastructure := range []string{"c", "c-x7k2p"} { // as a chart names it, and as a ClusterClass
+		volumesAreKept(t, infrastructure)
+	}
+}
+
+func volumesAreKept(t *testing.T, infrastructure string) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		client := parent(t, cluster+strings.TrimSuffix(network, "---\n"))
+		text := strings.Replace(cluster, "infrastructureRef: {name: c}", "infrastructureRef: {name: "+infrastructure+"}", 1) +
+			strings.Replace(strings.TrimSuffix(network, "---\n"), "name: c}", "name: "+infrastructure+"}", 1)
+		client := parent(t, text)
 		asked := map[string]int{}
 		away := func(a clienttesting.Action) (bool, runtime.Object, error) {
 			asked[a.GetVerb()]++
@@ -177,7 +186,7 @@ func TestWhatBecomesOfVolumesIsSaidBeforeTheClusterIsDeleted(t *testing.T) {
 				did = append(did, verb+" "+a.GetResource().Resource)
 			}
 		}
-		left, err := client.Resource(openStackClusters).Namespace(in).Get(t.Context(), "c", metav1.GetOptions{})
+		left, err := client.Resource(openStackClusters).Namespace(in).Get(t.Context(), infrastructure, metav1.GetOptions{})
 		if err != nil || left.GetAnnotations()["janitor.capi.stackhpc.com/volumes-policy"] != "keep" || strings.Join(did, ", ") != "patch openstackclusters, patch openstackclusters, delete clusters, delete clusters" {
 			t.Errorf("did %v; annotations %v (%v)", did, left.GetAnnotations(), err)
 		}
