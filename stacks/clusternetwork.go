@@ -56,12 +56,16 @@ func (e Environment) apiServer(a config.APIServer, made Made) map[string]any {
 	return values
 }
 
-// needed are the ranges that must reach the API whatever is allowed: the nodes,
-// and the seed, which has a floating IP of its own that its router translates to.
+// needed are the ranges that must reach the API whatever is allowed: the nodes, which their
+// router translates to its own address on their way to the API's floating IP, and the seed, which
+// it translates to the seed's. CAPO knows the routers that it made, not this one.
 func (e Environment) needed(made Made) []netip.Prefix {
 	ranges := e.inside()
-	if seed, err := netip.ParseAddr(made.SeedAddress); err == nil && !slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(seed) }) {
-		ranges = append(ranges, netip.PrefixFrom(seed, seed.BitLen()))
+	for _, text := range []string{made.SeedAddress, made.RouterAddress} {
+		address, err := netip.ParseAddr(text)
+		if err == nil && !slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(address) }) {
+			ranges = append(ranges, netip.PrefixFrom(address, address.BitLen()))
+		}
 	}
 	return ranges
 }

@@ -32,6 +32,9 @@ type Made struct {
 	ImageID, KeyPair, NetworkID, SubnetID, CredentialID, CredentialSecret string
 	// SeedAddress is what the load balancer of the API sees the seed as.
 	SeedAddress string
+	// RouterAddress is what it sees nodes as, which reach its floating IP through their router;
+	// empty if Slipway did not make the router.
+	RouterAddress string
 	// SeedGroupID is the seed's security group; empty without a seed server.
 	SeedGroupID string
 	// NetworkMTU is the network's in bytes; 0 is not known.
@@ -92,7 +95,7 @@ func (e Environment) CheckValues() error {
 		return nil
 	}
 	const later = "known-later"
-	made := Made{ImageID: later, KeyPair: later, NetworkID: later, SubnetID: later, CredentialID: later, CredentialSecret: later, SeedAddress: "192.0.2.1", SeedGroupID: later}
+	made := Made{ImageID: later, KeyPair: later, NetworkID: later, SubnetID: later, CredentialID: later, CredentialSecret: later, SeedAddress: "192.0.2.1", RouterAddress: "192.0.2.2", SeedGroupID: later}
 	var errs []error
 	for _, err := range fault.All(openstackcluster.Check(e.Values(made))) {
 		if known := (*fault.Fault)(nil); errors.As(err, &known) {

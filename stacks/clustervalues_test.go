@@ -32,7 +32,7 @@ func managed(t *testing.T, spec string) Environment {
 }
 
 func made() Made {
-	return Made{ImageID: "image", KeyPair: "pair", NetworkID: "net", SubnetID: "sub", CredentialID: "id", CredentialSecret: "secret", SeedAddress: "203.0.113.7", NetworkMTU: 1442}
+	return Made{ImageID: "image", KeyPair: "pair", NetworkID: "net", SubnetID: "sub", CredentialID: "id", CredentialSecret: "secret", SeedAddress: "203.0.113.7", RouterAddress: "203.0.113.9", NetworkMTU: 1442}
 }
 
 // lookUp is the value at a path of the values, as one line of YAML.
@@ -80,7 +80,7 @@ func TestValuesOfTheManagementCluster(t *testing.T) {
 		"zones":          {"managementCluster: {controlPlane: {availabilityZones: [a, b]}}", nil, map[string]string{"controlPlane.omitFailureDomain": "false", "controlPlane.failureDomains": "- a\n- b"}},
 		"no floating IP": {"managementCluster: {apiServer: {floatingIP: false}}", nil, map[string]string{"apiServer.associateFloatingIP": "false", "apiServer.enableLoadBalancer": "true"}},
 		"OVN":            {"managementCluster: {}", func(e *Environment) { e.Choices.LoadBalancerProvider = "ovn" }, map[string]string{"apiServer.loadBalancerProvider": "ovn"}},
-		"allowed":        {"managementCluster: {apiServer: {allowedCIDRs: [198.51.100.0/24]}}", nil, map[string]string{"apiServer.allowedCIDRs": "- 198.51.100.0/24\n- 192.168.100.0/24\n- 203.0.113.7/32"}},
+		"allowed":        {"managementCluster: {apiServer: {allowedCIDRs: [198.51.100.0/24]}}", nil, map[string]string{"apiServer.allowedCIDRs": "- 198.51.100.0/24\n- 192.168.100.0/24\n- 203.0.113.7/32\n- 203.0.113.9/32"}},
 		"values win":     {"managementCluster: {values: {controlPlane: {machineCount: 5}, addons: {cni: {type: cilium}}}}", nil, map[string]string{"controlPlane.machineCount": "5", "controlPlane.machineFlavor": "medium", "addons.cni.type": "cilium"}},
 		"etcd by the image of the nodes": {"managementCluster: {}", func(e *Environment) { e.Equipment.ControllersImage = "corp:5000/slipway:v1.2" }, map[string]string{
 			"addons.etcdDefrag.image.repository": "corp:5000/slipway", "addons.etcdDefrag.image.tag": "v1.2", "addons.cni.type": "flannel"}},

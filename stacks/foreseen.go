@@ -11,7 +11,7 @@ import (
 // stays. image is the ID of the nodes' image, or any other word where it is uploaded first.
 func (e Environment) Foreseen(now map[string]any, image string) (map[string]any, error) {
 	const made = "made"
-	things := Made{ImageID: made, KeyPair: made, NetworkID: made, SubnetID: made, CredentialID: made, CredentialSecret: made, SeedAddress: "192.0.2.1", SeedGroupID: made, NetworkMTU: 1}
+	things := Made{ImageID: made, KeyPair: made, NetworkID: made, SubnetID: made, CredentialID: made, CredentialSecret: made, SeedAddress: "192.0.2.1", RouterAddress: "192.0.2.2", SeedGroupID: made, NetworkMTU: 1}
 	without, err := plain(e.Values(Made{}))
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ func TestForeseenValues(t *testing.T) {
 	w := newWorld(t, sandboxtest.Start(t), plain+"spec:\n  managementCluster: {controlPlane: {count: 3}, kubernetesVersion: v1.33.5, apiServer: {allowedCIDRs: [10.0.0.0/8]},\n    values: {clusterNetworking: {allNodesSecurityGroupRules: [{name: mine}]}}}\n")
 	w.env.Choices.Management = &preflight.ManagementChoices{ControlPlaneFlavor: "m1.large"}
 	for name, made := range map[string]stacks.Made{
-		"all":    {ImageID: "image", KeyPair: "pair", NetworkID: "net", SubnetID: "subnet", CredentialID: "c", CredentialSecret: "s", SeedAddress: "203.0.113.7", SeedGroupID: "g", NetworkMTU: 1442},
+		"all":    {ImageID: "image", KeyPair: "pair", NetworkID: "net", SubnetID: "subnet", CredentialID: "c", CredentialSecret: "s", SeedAddress: "203.0.113.7", RouterAddress: "203.0.113.9", SeedGroupID: "g", NetworkMTU: 1442},
 		"little": {ImageID: "image", KeyPair: "pair", NetworkID: "net", CredentialID: "c", CredentialSecret: "s"},
 	} {
 		now := decoded(t, w.env.Values(made))

@@ -152,10 +152,10 @@ func (e Environment) clusterValues(p parent, image pulumi.StringInput) pulumi.St
 	if subnet == nil {
 		subnet = pulumi.String("")
 	}
-	text := pulumi.All(image, p.login.keyPair, p.network.id, subnet, p.seed.Credential.ID(), p.seed.Credential.Secret, p.seed.Address, p.network.mtu, p.seed.Access).ApplyT(
+	text := pulumi.All(image, p.login.keyPair, p.network.id, subnet, p.seed.Credential.ID(), p.seed.Credential.Secret, p.seed.Address, p.network.mtu, p.seed.Access, p.network.outside).ApplyT(
 		func(known []any) (string, error) {
 			made := Made{ImageID: word(known[0]), KeyPair: word(known[1]), NetworkID: word(known[2]), SubnetID: word(known[3]),
-				CredentialID: word(known[4]), CredentialSecret: word(known[5]), SeedAddress: word(known[6]), SeedGroupID: word(known[8])}
+				CredentialID: word(known[4]), CredentialSecret: word(known[5]), SeedAddress: word(known[6]), SeedGroupID: word(known[8]), RouterAddress: word(known[9])}
 			made.NetworkMTU, _ = known[7].(int) // states of before have none
 			text, err := json.Marshal(e.Values(made))
 			if err != nil {

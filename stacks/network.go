@@ -12,6 +12,8 @@ type networkRefs struct {
 	id, subnet pulumi.StringInput
 	// mtu is in bytes; 0 if it is not known.
 	mtu pulumi.IntInput
+	// outside is what others see machines as that have no floating IP; empty if it is not known.
+	outside pulumi.StringInput
 	// routed must be there before a floating IP can lead into the subnet.
 	routed []pulumi.Resource
 }
@@ -20,7 +22,7 @@ type networkRefs struct {
 func (e Environment) network(ctx *pulumi.Context) (networkRefs, error) {
 	conf := e.Config.Spec.Seed.Network
 	if !e.Config.Spec.Seed.MakesNetwork() {
-		refs := networkRefs{id: pulumi.String(e.Choices.NetworkID), mtu: pulumi.Int(e.Choices.NetworkMTU)}
+		refs := networkRefs{id: pulumi.String(e.Choices.NetworkID), mtu: pulumi.Int(e.Choices.NetworkMTU), outside: pulumi.String("")}
 		if e.Choices.SubnetID != "" {
 			refs.subnet = pulumi.String(e.Choices.SubnetID)
 		}
@@ -44,7 +46,7 @@ func (e Environment) network(ctx *pulumi.Context) (networkRefs, error) {
 	if err != nil {
 		return networkRefs{}, err
 	}
-	return networkRefs{network.ID(), subnet.ID(), network.NeutronMTU, []pulumi.Resource{routerInterface}}, nil
+	return networkRefs{network.ID(), subnet.ID(), network.NeutronMTU, router.ExternalAddress, []pulumi.Resource{routerInterface}}, nil
 }
 
 func subnetInputs(ownership openstack.Ownership, conf config.Network) openstack.SubnetInputs {

@@ -154,16 +154,30 @@ func TestAServerOfAnUnknownImageStaysUnknown(t *testing.T) {
 	}
 }
 
-// Machines of tenants' clusters need their image to be repaired and to grow.
+// Machines of tenants' clusters need their image to be repaired and to grow, whether they boot
+// from it or from a volume that was made of it.
 func TestTheOlderImageStaysWhileItIsUsed(t *testing.T) {
 	t.Parallel()
+	t.Run("by a server", func(t *testing.T) {
+		t.Parallel()
+		olderImageStays(t, func(o *servers.CreateOpts, image string) { o.ImageRef = image })
+	})
+	t.Run("by a volume", func(t *testing.T) {
+		t.Parallel()
+		olderImageStays(t, func(o *servers.CreateOpts, image string) {
+			o.BlockDevice = []servers.BlockDevice{{SourceType: servers.SourceImage, DestinationType: servers.DestinationVolume, UUID: image, VolumeSize: 20}}
+		})
+	})
+}
+
+func olderImageStays(t *testing.T, boot func(*servers.CreateOpts, string)) {
+	t.Helper()
 	w := newWorld(t, sandboxtest.Start(t), plain)
 	w.up(t)
-	image := w.only(t, stacks.StepImage)
 	client, _ := w.clients.Compute()
-	_, err := servers.Create(t.Context(), client, servers.CreateOpts{Name: "tenant", ImageRef: image.ID, FlavorRef: w.env.Choices.FlavorID,
-		Networks: []servers.Network{{UUID: w.only(t, stacks.StepNetwork).ID}}}, nil).Extract()
-	if err != nil {
+	options := servers.CreateOpts{Name: "tenant", FlavorRef: w.env.Choices.FlavorID, Networks: []servers.Network{{UUID: w.only(t, stacks.StepNetwork).ID}}}
+	boot(&options, w.only(t, stacks.StepImage).ID)
+	if _, err := servers.Create(t.Context(), client, options, nil).Extract(); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.newer(newerBundle); err != nil {

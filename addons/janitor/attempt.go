@@ -24,7 +24,7 @@ func (r *reconciler) attempt(ctx context.Context, t target, opened *cloud.Cloud,
 	s := survey{cloud: opened, project: token.ProjectID, target: t, volumes: t.deletesVolumes(r.options)}
 	listing := s.run(ctx) // what was seen can be deleted even if a service fails
 	p := decide(s.resources, rivals)
-	if r.dry(t) {
+	if r.dry(t) || t.object.GetDeletionTimestamp() == nil { // nothing of a living cluster is ever deleted
 		if listing != nil {
 			return outcome{}, listing
 		}

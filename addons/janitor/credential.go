@@ -119,39 +119,19 @@ func (r *reconciler) permitted(ctx context.Context, t target, identity *unstruct
 	return nil
 }
 
-// newCredential reads a Secret as CAPO does, with one difference: paths in
-// clouds.yaml are left out, they are of the machine that it was written on.
+// newCredential reads a Secret as CAPO does.
 func newCredential(secret *corev1.Secret, ref identityRef) (*credential, error) {
-	var document struct {
-		Clouds map[string]map[string]any `json:"clouds"`
-	}
 	text, ok := secret.Data[cloudsKey]
 	if !ok {
 		return nil, fmt.Errorf("it has no key %s", cloudsKey)
 	}
-	// The parser's own error may quote the text, which is secret.
-	if yaml.Unmarshal(text, &document) != nil {
-		return nil, fmt.Errorf("its %s is not a valid clouds.yaml", cloudsKey)
-	}
-	entry, ok := document.Clouds[ref.cloud]
-	if !ok {
-		return nil, fmt.Errorf("its %s has no cloud %q", cloudsKey, ref.cloud)
-	}
-	authorities := secret.Data[authorityKey]
-	for _, key := range []string{"cacert", "cert", "key"} {
-		if value, _ := entry[key].(string); key == "cacert" && bytes.Contains([]byte(value), []byte("BEGIN CERTIFICATE")) {
-			authorities = append(append(bytes.Clone(authorities), '\n'), value...)
-		}
-		delete(entry, key)
-	}
-	clean, err := yaml.Marshal(map[string]any{"clouds": map[string]any{ref.cloud: entry}})
+	entry, err := cloud.ParsePortable(text, ref.cloud)
 	if err != nil {
-		return nil, fmt.Errorf("its %s cannot be encoded again", cloudsKey)
+		return nil, fmt.Errorf("key %s: %w", cloudsKey, err)
 	}
-	auth, _ := entry["auth"].(map[string]any)
-	url, _ := auth["auth_url"].(string)
-	return &credential{authURL: url,
-		options: cloud.Options{Cloud: ref.cloud, Region: ref.region, CloudsYAML: clean, CABundle: bytes.TrimSpace(authorities)}}, nil
+	authorities := bytes.Join([][]byte{secret.Data[authorityKey], entry.Authorities}, []byte("\n"))
+	return &credential{authURL: entry.AuthURL,
+		options: cloud.Options{Cloud: ref.cloud, Region: ref.region, CloudsYAML: entry.CloudsYAML, CABundle: bytes.TrimSpace(authorities)}}, nil
 }
 
 // open logs in. A credential that Keystone does not know any more is

@@ -93,6 +93,10 @@ func (r *reconciler) living(ctx context.Context, cluster *metav1.PartialObjectMe
 	if err := r.reader.Get(ctx, client.ObjectKeyFromObject(cluster), object); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	// The cache may be behind: without the annotation this would be no dry run any more.
+	if object.GetAnnotations()[DryRunAnnotation] != yes {
+		return reconcile.Result{}, nil
+	}
 	_, err := r.visit(ctx, read(object))
 	switch {
 	case errors.Is(err, errBusy):

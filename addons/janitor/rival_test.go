@@ -8,6 +8,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -169,6 +170,23 @@ func TestDryRunOfALivingCluster(t *testing.T) {
 		t.Errorf("report %q", report)
 	}
 	present(t, "volume", w.getVolume(volume))
+}
+
+// TestADryRunThatHasEnded: a cache that still has the annotation makes no real run of it.
+func TestADryRunThatHasEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.cluster("default", "prod")
+	volume := s.volume(nil)
+	stale := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name,
+		Annotations: map[string]string{DryRunAnnotation: yes}, Finalizers: []string{Finalizer}}}
+	if _, err := w.r.living(t.Context(), stale); err != nil {
+		t.Fatal(err)
+	}
+	present(t, "volume", w.getVolume(volume))
+	if report := s.object().GetAnnotations()[ReportAnnotation]; report != "" {
+		t.Errorf("report %q", report)
+	}
 }
 
 // ownedBy makes the Cluster that an OpenStackCluster belongs to.

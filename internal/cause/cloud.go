@@ -212,6 +212,8 @@ type Image struct {
 	Name string `json:"name"`
 	// Status is Glance's, such as active or deactivated.
 	Status string `json:"status"`
+	// Unlisted says that only its ID finds it, as of an image that is hidden.
+	Unlisted bool `json:"unlisted,omitempty"`
 }
 
 // Network is a network of Neutron.

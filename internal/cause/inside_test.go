@@ -95,6 +95,21 @@ func TestTheClusterIsJudged(t *testing.T) {
 	}
 }
 
+// TestAControlPlaneThatIsReplacedIsNotSkewed: its new nodes are newer than the API server that
+// happens to answer. A worker must not be.
+func TestAControlPlaneThatIsReplacedIsNotSkewed(t *testing.T) {
+	t.Parallel()
+	const plane = "kind: Cluster\nmetadata: {name: c}\nstatus: {controlPlane: {replicas: 1}}\n---\nkind: KubeadmControlPlane\nmetadata: {name: c}\nspec: {version: v1.35.0}\n---\n" +
+		"kind: Machine\nmetadata: {name: m, labels: {LABEL: \"\"}}\nstatus: {nodeRef: {name: w}}\n"
+	for label, want := range map[string]bool{"cluster.x-k8s.io/control-plane": false, "worker": true} {
+		inside := &Inside{At: now, Version: "v1.34.0", Nodes: []Node{{Name: "w", Version: "v1.35.0", Conditions: []NodeCondition{{Type: "Ready", Status: "True"}}, Renewed: now}}}
+		a := Explain(Snapshot{Objects: read(t, strings.ReplaceAll(plane, "LABEL", label)), Cloud: &Cloud{}, Inside: inside, Now: now})
+		if got := strings.Contains(reasons(a), "version-skew Node w"); got != want {
+			t.Errorf("%s: %q", label, reasons(a))
+		}
+	}
+}
+
 // TestWhatIsDarkIsTold: an API that does not answer, and lists that could not be read.
 func TestWhatIsDarkIsTold(t *testing.T) {
 	t.Parallel()

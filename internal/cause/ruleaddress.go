@@ -98,7 +98,8 @@ func (v *scene) address() string {
 	if address := text(v.infrastructure, "status", "apiServerLoadBalancer", "ip"); address != "" {
 		return address
 	}
-	if text(v.infrastructure, "status", "apiServerLoadBalancer", "id") != "" || flag(v.infrastructure, "spec", "disableAPIServerFloatingIP") {
+	if text(v.infrastructure, "status", "apiServerLoadBalancer", "id") != "" || flag(v.infrastructure, "spec", "disableAPIServerFloatingIP") ||
+		v.unbalanced() && flag(v.infrastructure, "spec", "disableExternalNetwork") {
 		return ""
 	}
 	if address := text(v.infrastructure, "spec", "apiServerFloatingIP"); address != "" {
@@ -138,6 +139,8 @@ func lostAddress(v *scene) []hit {
 func (v *scene) misled(f FloatingIP) string {
 	b := v.api()
 	switch {
+	case f.Port == "" && v.unbalanced() && len(v.serves()) == 0:
+		return "" // CAPO associates it with the first control plane that is ready
 	case f.Port == "":
 		return "it is associated with no port"
 	case f.Status == "ERROR":

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // skew is how far two clocks may differ: kubelets renew their leases every ten seconds,
@@ -193,12 +195,26 @@ func skewed(v *scene) []hit {
 	}
 	var hits []hit
 	for _, n := range v.Inside.Nodes {
-		if kubelet, ok := minorOf(n.Version); ok && (kubelet > server || kubelet < server-oldest) {
+		if kubelet, ok := minorOf(n.Version); ok && (kubelet > max(server, v.rolledTo(n.Name)) || kubelet < server-oldest) {
 			words := fmt.Sprintf("its kubelet is %s, and the API server is %s", n.Version, v.Inside.Version)
 			hits = append(hits, hit{object: v.under(v.nodeParent(n.Name), Ref{Kind: "Node", Name: n.Name}), cause: words, source: "its kubelet", evidence: []string{"Node " + n.Name + ": " + words}})
 		}
 	}
 	return hits
+}
+
+// rolledTo is the minor version that control planes are brought to, if a node is one of them: while
+// they are replaced, one of the former answers for the new ones, too.
+func (v *scene) rolledTo(node string) int {
+	plane := first(v.Objects["KubeadmControlPlane"])
+	isControl := slices.ContainsFunc(v.Objects["Machine"], func(m *unstructured.Unstructured) bool {
+		return controls(m) && text(m, "status", "nodeRef", "name") == node
+	})
+	if plane == nil || !isControl {
+		return 0
+	}
+	wanted, _ := minorOf(text(plane, "spec", "version"))
+	return wanted
 }
 
 func minor(i *Inside) (int, bool) {

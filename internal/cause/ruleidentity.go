@@ -38,6 +38,7 @@ func identityRules() []Rule {
 			find: refused(func(r Refusal) bool { return r.Status == 401 && !has(r.Words, "expired", "could not find", "revoked") })},
 		{ID: "credential-without-role", Layer: layerIdentity, Ending: Outside, Meaning: "The application credential of the cluster lacks a role for what is needed.",
 			Fix:   "give the user the role again with openstack role add; then run " + renewal,
+			kinds: []string{"OpenStackCluster", "OpenStackMachine", "OpenStackServer", "ServerGroup"}, // other 403s are of registries and repositories
 			find:  withoutRole,
 			words: regexp.MustCompile(`(?i)policy does not allow|not authorized to perform|\b403\b.*forbidden|got 403 instead|rule:\S+ is disallowed`)},
 		// Services answer so to a valid token whose access rules do not allow a request

@@ -77,7 +77,7 @@ func missingKeyPair(v *scene) []hit {
 
 // image reports whether the cloud has an active image with a name or an id.
 func (c *Cloud) image(name string) bool {
-	return c.knows(ListImages) && slices.ContainsFunc(c.Images, func(i Image) bool { return (i.Name == name || i.ID == name) && i.Status == "active" })
+	return c.knows(ListImages) && slices.ContainsFunc(c.Images, func(i Image) bool { return (i.Name == name && !i.Unlisted || i.ID == name) && i.Status == "active" })
 }
 
 // imagesOf returns machines that have no server yet, with the image they are to have.
@@ -116,7 +116,9 @@ func (v *scene) images(status, words string) []hit {
 	}
 	var hits []hit
 	for ref, infra := range v.imagesOf() {
-		i := slices.IndexFunc(v.Cloud.Images, func(i Image) bool { return ref.ID != "" && i.ID == ref.ID || ref.ID == "" && i.Name == ref.Name })
+		i := slices.IndexFunc(v.Cloud.Images, func(i Image) bool {
+			return ref.ID != "" && i.ID == ref.ID || ref.ID == "" && i.Name == ref.Name && !i.Unlisted
+		})
 		if i < 0 && status == "" || i >= 0 && v.Cloud.Images[i].Status == status {
 			if i >= 0 {
 				ref.Name = v.Cloud.Images[i].Name

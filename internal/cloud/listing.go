@@ -55,7 +55,7 @@ func diagnosis() []listing {
 		{Compute, ListServers, listServers}, {Compute, ListFlavors, listFlavors}, {Compute, ListKeyPairs, listKeyPairs}, {Compute, ListQuotas, computeQuotas},
 		{Network, ListPorts, listPorts}, {Network, ListNetworks, listNetworks}, {Network, ListSubnets, listSubnets}, {Network, ListRouters, listRouters}, {Network, ListGroups, listGroups},
 		{Network, ListFloatingIPs, listFloatingIPs}, {Network, ListQuotas, networkQuotas}, {Volume, ListVolumes, listVolumes}, {Volume, ListQuotas, volumeQuotas},
-		{Image, ListImages, listImages}, {LoadBalancer, ListBalancers, listBalancers}, {LoadBalancer, ListQuotas, balancerQuotas},
+		{Image, ListImages, listEveryImage}, {LoadBalancer, ListBalancers, listBalancers}, {LoadBalancer, ListQuotas, balancerQuotas},
 		{LoadBalancer, ListListeners, listListeners}, {LoadBalancer, ListPools, listPools},
 	}
 }
@@ -129,7 +129,37 @@ func listCredentials(ctx context.Context, client *gophercloud.ServiceClient, s *
 }
 
 func listImages(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
-	s.Images, err = every(ctx, images.List(client, images.ListOpts{Limit: 500}), images.ExtractImages, func(i images.Image) ImageInfo {
+	s.Images, err = imagesBy(ctx, client, images.ListOpts{Limit: 500})
+	return err
+}
+
+// listEveryImage adds those that Glance lists only when asked for: of the community, shared and
+// not accepted yet, and hidden. Machines are made of them by their ID.
+func listEveryImage(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
+	if err := listImages(ctx, client, s); err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, i := range s.Images {
+		known[i.ID] = true
+	}
+	for _, hidden := range []bool{false, true} {
+		more, err := imagesBy(ctx, client, images.ListOpts{Limit: 500, Visibility: "all", MemberStatus: images.ImageMemberStatusAll, Hidden: hidden})
+		if err != nil {
+			return err
+		}
+		for _, i := range more {
+			if i.Unlisted = true; !known[i.ID] {
+				known[i.ID] = true
+				s.Images = append(s.Images, i)
+			}
+		}
+	}
+	return nil
+}
+
+func imagesBy(ctx context.Context, client *gophercloud.ServiceClient, o images.ListOpts) ([]ImageInfo, error) {
+	return every(ctx, images.List(client, o), images.ExtractImages, func(i images.Image) ImageInfo {
 		properties := map[string]string{}
 		for key, value := range i.Properties {
 			if text, ok := value.(string); ok {
@@ -139,7 +169,6 @@ func listImages(ctx context.Context, client *gophercloud.ServiceClient, s *Snaps
 		return ImageInfo{Resource: resource("image", i.ID, i.Name, i.Tags, properties, ""), ProjectID: i.Owner, Status: string(i.Status), CreatedAt: i.CreatedAt, MinDisk: i.MinDiskGigabytes,
 			MinRAM: i.MinRAMMegabytes, Distro: properties["os_distro"], AdminUser: properties["os_admin_user"], Properties: properties}
 	})
-	return err
 }
 
 func listProviders(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {

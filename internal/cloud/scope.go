@@ -80,3 +80,16 @@ func (c *Cloud) In(ctx context.Context, projectID string) (*Cloud, error) {
 	login.auth.Scope = &gophercloud.AuthScope{ProjectID: projectID}
 	return login.Open(ctx, c.userAgent)
 }
+
+// ProjectOf is the project of a client's login; "" for one that has none.
+func ProjectOf(client *gophercloud.ServiceClient) string {
+	answer, ok := client.GetAuthResult().(tokens.CreateResult)
+	if !ok {
+		return ""
+	}
+	project, err := answer.ExtractProject()
+	if err != nil || project == nil {
+		return ""
+	}
+	return project.ID
+}

@@ -160,6 +160,8 @@ type ImageInfo struct {
 	AdminUser string `json:"osAdminUser,omitempty"`
 	// Properties are all that are text.
 	Properties map[string]string `json:"properties,omitempty"`
+	// Unlisted says that lists do not show it unless they are asked to: its name finds nothing.
+	Unlisted bool `json:"unlisted,omitempty"`
 }
 
 // CredentialInfo is an application credential of the user.

@@ -130,11 +130,11 @@ func login(ctx context.Context, client dynamic.Interface, namespace string, by i
 		value, _ := base64.StdEncoding.DecodeString(text(object, "data", key))
 		return value
 	}
-	o := cloud.Options{Cloud: by.entry, CloudsYAML: decoded("clouds.yaml"), CABundle: decoded("cacert")}
+	o := cloud.Options{Cloud: by.entry, Region: by.region, CloudsYAML: decoded("clouds.yaml"), CABundle: decoded("cacert")}
 	if len(o.CloudsYAML) == 0 {
 		return o, fmt.Errorf("Secret %s: %w", at.Name, errEmpty)
 	}
-	return o, nil
+	return o.Portable(), nil
 }
 
 // Sick reports whether a cluster is worth asking its cloud about.

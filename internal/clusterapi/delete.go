@@ -45,8 +45,13 @@ func Delete(ctx context.Context, client dynamic.Interface, namespace, name strin
 	if err != nil {
 		return fmt.Errorf("deleting the cluster: %w", err)
 	}
-	_, err = await(ctx, client, namespace, name, goal{done: func(r Report) bool { return !r.Exists }, ends: stuck}, progress)
+	_, err = await(ctx, client, namespace, name, deletion(), progress)
 	return err
+}
+
+// deletion is the goal of a deletion. Nova deletes no server that somebody locked.
+func deletion() goal {
+	return goal{done: func(r Report) bool { return !r.Exists }, ends: stuck, also: []string{"server-locked"}}
 }
 
 // infrastructureOf is the name of a cluster's OpenStackCluster. Charts call it as the cluster,

@@ -47,8 +47,7 @@ func TestEveryWaitEndsWithItsCause(t *testing.T) {
 			return err
 		},
 		"deletion": func(ctx context.Context, t *testing.T, ask func(context.Context, objects) *cause.Cloud) error {
-			_, err := await(ctx, parent(t, sound), in, "c", goal{done: func(r Report) bool { return !r.Exists }, ends: stuck, ask: ask}, func(Report) {})
-			return err
+			return awaitDeletion(ctx, t, ask)
 		},
 		"server groups": func(ctx context.Context, t *testing.T, ask func(context.Context, objects) *cause.Cloud) error {
 			return awaitGroups(ctx, parent(t, "servergroups\nmetadata: {name: c-md, labels: {cluster.x-k8s.io/cluster-name: c}}\n"), in, "c", &Leftover{ask: ask})
@@ -75,6 +74,38 @@ func TestEveryWaitEndsWithItsCause(t *testing.T) {
 			})
 		})
 	}
+}
+
+func awaitDeletion(ctx context.Context, t *testing.T, ask func(context.Context, objects) *cause.Cloud) error {
+	wanted := deletion()
+	wanted.ask = ask
+	_, err := await(ctx, parent(t, sound+"---\n"+leaving), in, "c", wanted, func(Report) {})
+	return err
+}
+
+// leaving is a worker that is being deleted.
+const leaving = `machines
+metadata: {name: c-w1, labels: {cluster.x-k8s.io/cluster-name: c}, deletionTimestamp: "2026-01-02T09:00:10Z", finalizers: [machine.cluster.x-k8s.io]}
+spec: {clusterName: c, infrastructureRef: {name: c-w1}, providerID: "openstack:///w1"}
+status: {phase: Deleting, nodeRef: {name: c-w1}}
+---
+openstackmachines
+metadata: {name: c-w1, labels: {cluster.x-k8s.io/cluster-name: c}, deletionTimestamp: "2026-01-02T09:00:10Z", finalizers: [openstackmachine.infrastructure.cluster.x-k8s.io]}
+spec: {providerID: "openstack:///w1"}
+`
+
+// TestALockedServerEndsADeletion: Nova refuses to delete it until somebody unlocks it.
+func TestALockedServerEndsADeletion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		err := awaitDeletion(t.Context(), t, func(context.Context, objects) *cause.Cloud {
+			return (&cause.Cloud{Servers: []cause.Server{{ID: "w1", Name: "c-w1", Status: "ACTIVE", Locked: true}}}).Indexed()
+		})
+		if took := time.Since(begun); err == nil || took > soon || !strings.Contains(err.Error(), "somebody locked it") || !strings.Contains(fault.Remedy(err), "openstack server unlock c-w1") {
+			t.Errorf("after %s: %v (%s)", took, err, fault.Remedy(err))
+		}
+	})
 }
 
 // TestWhatOnlyAnEventTellsEndsTheWait: CAPO leaves no condition when a network has no

@@ -31,14 +31,15 @@ type identity struct {
 	// clusters of several namespaces; else it is of a Secret in the cluster's own.
 	shared bool
 	name   string
-	// entry is that of the Secret's clouds.yaml.
-	entry string
+	// entry is that of the Secret's clouds.yaml, and region that of the cluster, if it is not the
+	// entry's.
+	entry, region string
 }
 
 // identityIn reads the identity of an OpenStackCluster.
 func identityIn(infrastructure *unstructured.Unstructured) identity {
 	at := func(field string) string { return text(infrastructure, "spec", "identityRef", field) }
-	return identity{shared: at("type") == "ClusterIdentity", name: at("name"), entry: at("cloudName")}
+	return identity{shared: at("type") == "ClusterIdentity", name: at("name"), entry: at("cloudName"), region: at("region")}
 }
 
 // secret is where the login is. It finds what CAPO finds (pkg/scope/provider.go), so that a

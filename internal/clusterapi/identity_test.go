@@ -16,7 +16,10 @@ import (
 	"github.com/slipway-sh/slipway/internal/cause/look"
 )
 
-const identified = cluster + "openstackclusters\nmetadata: {name: c}\nspec: {identityRef: {type: ClusterIdentity, name: all, cloudName: openstack}}\nstatus: {ready: true}\n"
+const identified = cluster + "openstackclusters\nmetadata: {name: c}\nspec: {identityRef: {type: ClusterIdentity, name: all, cloudName: openstack, region: RegionTwo}}\nstatus: {ready: true}\n"
+
+// foreignClouds was written on somebody's machine, where its path is.
+const foreignClouds = "clouds: {openstack: {auth: {auth_url: https://k}, region_name: RegionOne, cacert: /home/me/ca.pem}}"
 
 // TestLoginsOfASharedIdentity: CAPO reads the Secret that an OpenStackClusterIdentity names, for
 // the namespaces that its selector admits, and so does who asks for causes.
@@ -31,7 +34,7 @@ func TestLoginsOfASharedIdentity(t *testing.T) {
 	} {
 		client := parent(t, identified)
 		put(t, client, namespaces, "", "metadata: {name: "+in+", labels: "+c.labels+"}")
-		put(t, client, secrets, "logins", "metadata: {name: s}\ndata: {clouds.yaml: "+base64.StdEncoding.EncodeToString([]byte("clouds: {}"))+"}")
+		put(t, client, secrets, "logins", "metadata: {name: s}\ndata: {clouds.yaml: "+base64.StdEncoding.EncodeToString([]byte(foreignClouds))+"}")
 		if c.spec != "" {
 			put(t, client, identities, "", "metadata: {name: all}\nspec: {"+c.spec+"}")
 		}
@@ -45,7 +48,7 @@ func TestLoginsOfASharedIdentity(t *testing.T) {
 			t.Errorf("%s: found %v and %v: %v", name, ok, known, err)
 		}
 		if ok {
-			if string(login.CloudsYAML) != "clouds: {}" || login.Cloud != "openstack" || string(brief.CloudsYAML) != string(login.CloudsYAML) {
+			if text := string(login.CloudsYAML); strings.Contains(text, "/home") || !strings.Contains(text, "RegionOne") || login.Cloud != "openstack" || login.Region != "RegionTwo" || string(brief.CloudsYAML) != string(login.CloudsYAML) {
 				t.Errorf("%s: %+v", name, login)
 			}
 			continue

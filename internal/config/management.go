@@ -88,7 +88,7 @@ type NodeGroup struct {
 type APIServer struct {
 	// Give the API's load balancer a floating IP, so that you can reach the API from outside. Without one, `slipway` reaches it through the seed.
 	FloatingIP bool `json:"floatingIP" default:"true"`
-	// Address ranges that may reach the API. Empty: all addresses. The nodes' network and the seed are always allowed.
+	// Address ranges that may reach the API. Empty: all addresses. The nodes' network, the router that Slipway makes and the seed are always allowed. On a network of your own, allow the external address of its router: nodes come from there.
 	AllowedCIDRs []netip.Prefix `json:"allowedCIDRs,omitempty" schema:"format=cidr"`
 	// Octavia provider of the load balancer: `amphora` or `ovn`. Empty: `amphora` if the cloud has it, else the first provider.
 	LoadBalancerProvider string `json:"loadBalancerProvider,omitempty"`

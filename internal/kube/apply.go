@@ -159,10 +159,11 @@ func (c *Cluster) attempt(ctx context.Context, client dynamic.ResourceInterface,
 	patience := attemptTime
 	if object.GetKind() == definition {
 		patience = definitionTime
-		if err := c.pace.enter(ctx); err != nil {
+		pace := c.paces.of(object)
+		if err := pace.enter(ctx); err != nil {
 			return false, err
 		}
-		defer func(began time.Time) { c.pace.leave(time.Since(began)) }(time.Now())
+		defer func(began time.Time) { pace.leave(time.Since(began)) }(time.Now())
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errNoAnswer)
 	defer cancel()

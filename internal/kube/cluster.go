@@ -23,7 +23,7 @@ type Cluster struct {
 	Dynamic dynamic.Interface
 
 	mapper meta.ResettableRESTMapper
-	pace   *pace
+	paces  paces
 }
 
 // New returns the cluster of a client configuration. It sends no requests.
@@ -39,5 +39,5 @@ func New(config *rest.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a Kubernetes client: %w", err)
 	}
-	return &Cluster{typed, resources, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(typed.Discovery())), newPace()}, nil
+	return &Cluster{typed, resources, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(typed.Discovery())), newPaces()}, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // pace bounds how many definitions are applied at once: more, the quicker the API server
@@ -33,6 +35,25 @@ func newPace() *pace {
 		p.places <- struct{}{}
 	}
 	return p
+}
+
+// paces are two, because quick answers for small definitions say nothing of large ones: an emulated
+// API server answered a dozen small ones in a second each, and then none of eight large ones within
+// five minutes.
+type paces struct{ small, large *pace }
+
+func newPaces() paces { return paces{newPace(), newPace()} }
+
+// largeDefinition is from how many bytes of JSON on a definition is large. Those of kubeadm's
+// providers have half a million.
+const largeDefinition = 100 << 10
+
+// of is the pace for a definition.
+func (p paces) of(definition *unstructured.Unstructured) *pace {
+	if text, err := definition.MarshalJSON(); err == nil && len(text) >= largeDefinition {
+		return p.large
+	}
+	return p.small
 }
 
 // enter waits for a place.

@@ -21,8 +21,8 @@ import (
 // busy is an API server with two processors, which gives a request up after a minute: its
 // work is lost then.
 type busy struct {
-	// work is what a definition takes of one processor.
-	work time.Duration
+	// work is what a definition takes of one processor, large what one of much text takes.
+	work, large time.Duration
 
 	now, most, gaveUp atomic.Int64
 }
@@ -32,7 +32,11 @@ func (b *busy) RoundTrip(request *http.Request) (*http.Response, error) {
 	defer b.now.Add(-1)
 	const tick = 10 * time.Millisecond
 	begun := time.Now()
-	for left := b.work; left > 0; {
+	work := b.work
+	if request.ContentLength >= largeDefinition {
+		work = b.large
+	}
+	for left := work; left > 0; {
 		time.Sleep(tick)
 		left -= tick * time.Duration(min(2, b.now.Load())) / time.Duration(b.now.Load())
 		if time.Since(begun) > time.Minute {
@@ -70,7 +74,7 @@ func TestDefinitionsComeAsFastAsTheAPIServerTakesThem(t *testing.T) {
 				kind := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: definition}
 				mapper := meta.NewDefaultRESTMapper(nil)
 				mapper.Add(kind, meta.RESTScopeRoot)
-				on := &Cluster{Dynamic: client, mapper: noReset{mapper}, pace: newPace()}
+				on := &Cluster{Dynamic: client, mapper: noReset{mapper}, paces: newPaces()}
 				begun := time.Now()
 				// As an installation does: several parts at once.
 				var parts sync.WaitGroup
@@ -96,4 +100,36 @@ func TestDefinitionsComeAsFastAsTheAPIServerTakesThem(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestQuickSmallDefinitionsSayNothingOfLargeOnes: those come a few at a time from the beginning.
+func TestQuickSmallDefinitionsSayNothingOfLargeOnes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := &busy{work: 50 * time.Millisecond, large: 40 * time.Second}
+		client, err := dynamic.NewForConfig(&rest.Config{Host: "https://busy", Transport: server, QPS: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: definition}
+		mapper := meta.NewDefaultRESTMapper(nil)
+		mapper.Add(kind, meta.RESTScopeRoot)
+		on := &Cluster{Dynamic: client, mapper: noReset{mapper}, paces: newPaces()}
+		var objects []*unstructured.Unstructured
+		for i := range 48 {
+			o := &unstructured.Unstructured{Object: map[string]any{}}
+			o.SetGroupVersionKind(kind)
+			o.SetName(fmt.Sprintf("d%d.example.org", i))
+			if i >= 40 {
+				o.Object["text"] = strings.Repeat("a", largeDefinition)
+			}
+			objects = append(objects, o)
+		}
+		if err := on.ApplyObjects(t.Context(), objects); err != nil {
+			t.Error(err)
+		}
+		if server.gaveUp.Load() > 0 {
+			t.Errorf("given up %d times", server.gaveUp.Load())
+		}
+	})
 }

@@ -199,11 +199,15 @@ func checkKeyPair(r *run) {
 
 // checkLoadBalancer chooses OVN, which needs no machines of its own, only if there is
 // no amphora: OVN can neither terminate TLS nor check HTTP. Octavia lists "octavia",
-// the old name of amphora, even if there is none.
+// the old name of amphora, even if there is none. A cluster that exists keeps what it has: CAPO
+// refuses another one (pkg/webhooks/openstackcluster_webhook.go).
 func checkLoadBalancer(r *run) {
 	providers := r.Snapshot.Providers
 	const remedy = "ask the cloud's operator for Octavia: the Kubernetes API of every cluster is behind a load balancer"
+	kept := r.keptProvider()
 	switch {
+	case kept != "":
+		r.result.Choices.LoadBalancerProvider = kept
 	case r.Snapshot.Lacks(cloud.LoadBalancer):
 		r.find(Warning, "service load-balancer", remedy, "the cloud has no such service: the seed works without it, but clusters with several control plane nodes do not")
 	case !r.Snapshot.Known(cloud.LoadBalancer, cloud.ListProviders):
@@ -215,4 +219,17 @@ func checkLoadBalancer(r *run) {
 		others := slices.DeleteFunc(slices.Clone(providers), func(name string) bool { return name == "octavia" })
 		r.result.Choices.LoadBalancerProvider = append(others, providers[0])[0]
 	}
+}
+
+// keptProvider is that of the management cluster's load balancer; empty if there is none yet.
+func (r *run) keptProvider() string {
+	made := r.balancer()
+	if made == nil {
+		return ""
+	}
+	only := r.Snapshot.Known(cloud.LoadBalancer, cloud.ListProviders) && !slices.Contains(r.Snapshot.Providers, "amphora")
+	if made.Provider == "octavia" && !only {
+		return "amphora"
+	}
+	return made.Provider
 }

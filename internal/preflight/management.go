@@ -54,6 +54,9 @@ func checkManagement(r *run) {
 		if !slices.Contains(r.Snapshot.Providers, provider) {
 			r.find(Error, "load balancer provider "+provider, "choose "+choices(r.Snapshot.Providers)+" in spec.managementCluster.apiServer.loadBalancerProvider", "the cloud has no provider with this name")
 		}
+		if kept := r.keptProvider(); kept != "" && kept != provider {
+			r.find(Error, "load balancer provider "+provider, "set spec.managementCluster.apiServer.loadBalancerProvider to "+kept+", or leave it out", "the management cluster has a load balancer of provider %s, which stays", kept)
+		}
 		r.result.Choices.LoadBalancerProvider = provider
 	}
 	if r.Snapshot.Lacks(cloud.LoadBalancer) {
@@ -206,10 +209,17 @@ func (r *run) nodeZones(m *config.ManagementCluster) {
 
 // clusterExists reports whether the management cluster's API has its load balancer, which is
 // the first that Cluster API creates for it.
-func (r *run) clusterExists() bool {
-	return slices.ContainsFunc(r.Snapshot.Balancers, func(t cloud.BalancerInfo) bool {
+func (r *run) clusterExists() bool { return r.balancer() != nil }
+
+// balancer is that load balancer; nil if it is not there yet.
+func (r *run) balancer() *cloud.BalancerInfo {
+	i := slices.IndexFunc(r.Snapshot.Balancers, func(t cloud.BalancerInfo) bool {
 		return t.Name == "k8s-clusterapi-cluster-default-"+r.Environment.Metadata.Name+"-kubeapi"
 	})
+	if i < 0 {
+		return nil
+	}
+	return &r.Snapshot.Balancers[i]
 }
 
 // clusterNeeds adds what Cluster API creates for the management cluster: its

@@ -71,12 +71,15 @@ func TestManagementClusterRefusals(t *testing.T) {
 		change func(*cloud.Snapshot)
 		want   string
 	}{
-		"small":     {"managementCluster: {controlPlane: {flavor: small}}", nil, "flavor small: it is too small for a node"},
-		"unknown":   {"managementCluster: {controlPlane: {flavor: tiny}}", nil, "flavor tiny: nothing has this name or ID"},
-		"group":     {"managementCluster: {nodeGroups: [{name: md-0, flavor: tiny}]}", nil, "flavor tiny: nothing has this name or ID"},
-		"image":     {"managementCluster: {image: node}", nil, "image node: there is no image"},
-		"zone":      {"managementCluster: {controlPlane: {availabilityZones: [az9]}}", nil, "availability zone az9"},
-		"provider":  {"managementCluster: {apiServer: {loadBalancerProvider: f5}}", nil, "load balancer provider f5"},
+		"small":    {"managementCluster: {controlPlane: {flavor: small}}", nil, "flavor small: it is too small for a node"},
+		"unknown":  {"managementCluster: {controlPlane: {flavor: tiny}}", nil, "flavor tiny: nothing has this name or ID"},
+		"group":    {"managementCluster: {nodeGroups: [{name: md-0, flavor: tiny}]}", nil, "flavor tiny: nothing has this name or ID"},
+		"image":    {"managementCluster: {image: node}", nil, "image node: there is no image"},
+		"zone":     {"managementCluster: {controlPlane: {availabilityZones: [az9]}}", nil, "availability zone az9"},
+		"provider": {"managementCluster: {apiServer: {loadBalancerProvider: f5}}", nil, "load balancer provider f5"},
+		"another provider": {"managementCluster: {apiServer: {loadBalancerProvider: ovn}}", func(s *cloud.Snapshot) {
+			s.Balancers = []cloud.BalancerInfo{{Resource: cloud.Resource{Kind: "load balancer", Name: "k8s-clusterapi-cluster-default-prod-kubeapi"}, Provider: "amphora"}}
+		}, "load balancer provider ovn: the management cluster has a load balancer of provider amphora"},
 		"no flavor": {"managementCluster: {}", func(s *cloud.Snapshot) { s.Flavors = s.Flavors[:1] }, "spec.managementCluster.controlPlane.flavor: none of 1"},
 		"no Octavia": {"managementCluster: {}", func(s *cloud.Snapshot) {
 			s.Missing = []cloud.Missing{{Service: cloud.LoadBalancer, Absent: true}}

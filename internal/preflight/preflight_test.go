@@ -131,6 +131,26 @@ func TestProviderOfLoadBalancers(t *testing.T) {
 	}
 }
 
+// TestTheProviderOfAClusterStays: CAPO refuses to change it, whatever the cloud has got since.
+func TestTheProviderOfAClusterStays(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ made, list, want string }{
+		"OVN before amphora came":     {"ovn", "amphora ovn", "ovn"},
+		"amphora that went":           {"amphora", "ovn", "amphora"},
+		"the old name of the default": {"octavia", "octavia amphora", "amphora"},
+		"nothing but the old name":    {"octavia", "octavia", "octavia"},
+		"of an older Octavia":         {"", "ovn", "ovn"},
+	} {
+		r := check(t, "", func(s *cloud.Snapshot) {
+			s.Providers = strings.Fields(c.list)
+			s.Balancers = []cloud.BalancerInfo{{Resource: cloud.Resource{Kind: "load balancer", Name: "k8s-clusterapi-cluster-default-prod-kubeapi"}, Provider: c.made}}
+		})
+		if got := r.Choices.LoadBalancerProvider; got != c.want {
+			t.Errorf("%s: it chose %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // proves: F11, S-09
 func TestExternalNetwork(t *testing.T) {
 	t.Parallel()

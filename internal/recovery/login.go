@@ -11,8 +11,8 @@ import (
 type Login struct {
 	// Cluster is "namespace/name".
 	Cluster string
-	// Entry is the entry of CloudsYAML; CA may be empty.
-	Entry          string
+	// Entry is the entry of CloudsYAML; CA may be empty, and so may Region, which is the entry's then.
+	Entry, Region  string
 	CloudsYAML, CA []byte
 	// Err is why there is no login: the Secret is missing or not readable.
 	Err error
@@ -46,7 +46,7 @@ func Logins(plan *Plan, live []*unstructured.Unstructured) []Login {
 }
 
 func (l *Login) read(o *unstructured.Unstructured, secrets, shared map[string]*unstructured.Unstructured) {
-	l.Entry = str(o, "spec", "identityRef", "cloudName")
+	l.Entry, l.Region = str(o, "spec", "identityRef", "cloudName"), str(o, "spec", "identityRef", "region")
 	name := str(o, "spec", "identityRef", "name")
 	key := o.GetNamespace() + "/" + name
 	if ref, _, _ := unstructured.NestedMap(o.Object, "spec", "identityRef"); sharedBy(ref) {

@@ -250,6 +250,12 @@ func TestHeldAndReleased(t *testing.T) {
 		if recovery.Hold(test.o); !recovery.Release(test.o) || !equal(before, test.o) { // holding twice forgets nothing
 			t.Errorf("%s was\n%v, is\n%v", name, before.Object, test.o.Object)
 		}
+		// A backup of a time when it was held.
+		recovery.Hold(test.o)
+		again := recovery.Prepare(test.o, nil)
+		if !recovery.Release(again) || test.stop(again) != test.stop(before) {
+			t.Errorf("%s comes back as\n%v", name, again.Object)
+		}
 	}
 	if machine := g.Find("Machine", "a-md-1"); recovery.Hold(machine) || recovery.Held(machine) {
 		t.Error("a Machine is held by itself")

@@ -24,8 +24,11 @@ func Prepare(o *unstructured.Unstructured, uids UIDs) *unstructured.Unstructured
 		unstructured.RemoveNestedField(o.Object, "metadata", field)
 	}
 	unstructured.RemoveNestedField(o.Object, "status")
-	// What a former recovery wrote is of that one.
-	unannotate(o, AnnotationHeld)
+	// A backup that was made while a recovery held clusters has them paused: they come back as they
+	// were before that.
+	if !Release(o) {
+		unannotate(o, AnnotationHeld)
+	}
 	annotate(o, AnnotationUID, string(old))
 	if _, known := o.GetAnnotations()[annotationCreated]; o.GroupVersionKind().Group == groupMagnum && !known && !created.IsZero() {
 		annotate(o, annotationCreated, created.UTC().Format(time.RFC3339)) // Kubernetes sets that of the restore

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pulumi/pulumi-go-provider/infer"
@@ -105,6 +106,10 @@ func (c *workloadCluster) Diff(ctx context.Context, r infer.DiffRequest[ClusterI
 				"spec.managementCluster.kubernetesVersion, or use a bundle with that version")
 		}
 	}
+	if was, now := tagsIn(r.State.Values), tagsIn(r.Inputs.Values); r.State.Values != "" && r.Inputs.Values != "" && !slices.Equal(was, now) {
+		return infer.DiffResponse{}, fault.Usage("spec.tags", fmt.Errorf("they would change on cluster %s from %q to %q, and Cluster API's OpenStack provider refuses that", r.State.Name, was, now),
+			"set spec.tags as they were")
+	}
 	response, err := c.controller.Diff(ctx, r)
 	if err == nil && certs.ClusterKubeconfigDue(r.State.AdminKubeconfig, time.Now()) {
 		outdated(&response, "adminKubeconfig")
@@ -121,6 +126,17 @@ func versionIn(values string) string {
 		return ""
 	}
 	return known.KubernetesVersion
+}
+
+// tagsIn are the tags in a chart's values. Their order counts, too.
+func tagsIn(values string) []string {
+	var known struct {
+		Tags []string `json:"tags"`
+	}
+	if json.Unmarshal([]byte(values), &known) != nil {
+		return nil
+	}
+	return known.Tags
 }
 
 type clusterKind struct {
@@ -160,7 +176,7 @@ func (k clusterKind) update(ctx context.Context, old ClusterState, in ClusterInp
 	if err := at.Kube.Define(ctx, v1alpha1.Definitions()); err != nil {
 		return state, err
 	}
-	if err := release(ctx, at.Config, in, values); err != nil {
+	if err := release(ctx, at.Kube, at.Config, in, values); err != nil {
 		return state, err
 	}
 	if err := await(ctx, at.Kube, in, k.console, clusterapi.Report.Usable); err != nil {

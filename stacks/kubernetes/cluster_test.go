@@ -26,6 +26,7 @@ func TestVersionsThatAClusterCannotGoTo(t *testing.T) {
 		"values not yet known":  {"", "1.35.0", "", true},
 		"one too far":           {"", "1.36.0", "cannot skip", false},
 		"a newer image's older": {"", "1.33.9", "cannot be downgraded", false},
+		"other tags":            {`{"kubernetesVersion": "1.34.4", "tags": ["team=a"]}`, "", "OpenStack provider refuses", false},
 		"of somebody's values":  {`{"version": "1.36.0"}`, "", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {

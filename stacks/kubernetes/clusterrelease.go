@@ -63,8 +63,9 @@ func chartOf(id string) (*chart.Chart, error) {
 	return loader.Load(path)
 }
 
-// release reconciles the cluster's Helm release.
-func release(ctx context.Context, config *rest.Config, in ClusterInputs, values map[string]any) error {
+// release reconciles the cluster's Helm release. What an interrupted run made stays, because it
+// may be machines already, and what somebody deleted is made again.
+func release(ctx context.Context, on *kube.Cluster, config *rest.Config, in ClusterInputs, values map[string]any) error {
 	status(ctx, "installing the Helm release")
 	wanted, err := chartOf(in.Chart)
 	if err != nil {
@@ -74,7 +75,23 @@ func release(ctx context.Context, config *rest.Config, in ClusterInputs, values 
 	if err != nil {
 		return err
 	}
-	_, _, err = client.Ensure(ctx, helm.Wanted{Name: in.Name, Chart: wanted, Values: values})
+	to := helm.Wanted{Name: in.Name, Chart: wanted, Values: values, Resume: true}
+	last, err := client.Last(in.Name)
+	if err != nil {
+		return err
+	}
+	if last != nil {
+		there, err := clusterapi.Exists(ctx, on.Dynamic, in.Namespace, in.Name)
+		if err != nil {
+			return err
+		}
+		if !there { // the record would claim that all is there
+			if _, err := client.Repair(to, last); err != nil {
+				return err
+			}
+		}
+	}
+	_, _, err = client.Ensure(ctx, to)
 	return err
 }
 

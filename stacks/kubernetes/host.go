@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,9 @@ func (h host) settle(ctx context.Context, in K3sInputs, files []seed.File, folde
 		if err := h.start(ctx, restart || brought); err != nil {
 			return err
 		}
+		if err := h.restarted(ctx); err != nil {
+			return err
+		}
 		return h.denied(ctx, facts, h.active(ctx))
 	}
 	if restart {
@@ -66,8 +70,32 @@ func (h host) settle(ctx context.Context, in K3sInputs, files []seed.File, folde
 		if _, err := h.Run(ctx, "systemctl", "restart", k3sUnit); err != nil {
 			return h.journal(ctx, k3sUnit, err)
 		}
+		if err := h.restarted(ctx); err != nil {
+			return err
+		}
 	}
 	return h.active(ctx)
+}
+
+// restartDue is there from before a file is changed that k3s reads only when it starts until k3s
+// is started again, so that a run that ends between does not leave k3s with its former settings.
+// A boot, which starts k3s too, removes it.
+const restartDue = "/run/slipway-restart-k3s"
+
+func (h host) restarted(ctx context.Context) error {
+	if _, err := h.Run(ctx, "rm", "-f", restartDue); err != nil {
+		return fmt.Errorf("removing %s: %w", restartDue, err)
+	}
+	return nil
+}
+
+// isRestartDue looks whether a former run left that to do.
+func (h host) isRestartDue(ctx context.Context) (bool, error) {
+	_, err := h.look(ctx, "test", "-e", restartDue)
+	if failure := (*remote.Failure)(nil); errors.As(err, &failure) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // look runs a program that changes nothing, and again if the connection is lost: a slow
@@ -114,17 +142,54 @@ func (h host) booted(ctx context.Context, user string, brings bool) error {
 	return err
 }
 
-// write writes the files that differ, and reports whether k3s must be restarted to read
-// them.
+// write writes the files that differ, deletes those that are not wanted any more, and reports
+// whether k3s must be restarted to read them.
 func (h host) write(ctx context.Context, files []seed.File) (restart bool, err error) {
+	if restart, err = h.isRestartDue(ctx); err != nil {
+		return false, err
+	}
+	due := func() error {
+		if restart {
+			return nil
+		}
+		restart = true
+		_, err := h.Run(ctx, "touch", restartDue)
+		return err
+	}
+	there, err := h.digests(ctx, files)
+	if err != nil {
+		return false, err
+	}
+	if err := h.drop(ctx, files, due); err != nil {
+		return restart, err
+	}
+	for _, f := range files {
+		if there[f.Path] == fmt.Sprintf("%x", sha256.Sum256([]byte(f.Content))) {
+			continue
+		}
+		if f.Restarts {
+			if err := due(); err != nil {
+				return restart, err
+			}
+		}
+		err := h.Pipe(ctx, strings.NewReader(f.Content), nil, "install", "-D", "-m", f.Mode, "-o", "root", "-g", "root", "/dev/stdin", f.Path)
+		if err != nil {
+			return restart, fmt.Errorf("writing %s: %w", f.Path, err)
+		}
+	}
+	return restart, nil
+}
+
+// digests are the SHA-256 of the files on the machine, by path; those that are not there are left
+// out.
+func (h host) digests(ctx context.Context, files []seed.File) (map[string]string, error) {
 	args := []string{"--"}
 	for _, f := range files {
 		args = append(args, f.Path)
 	}
-	// It fails for files that do not exist; they are written below.
 	out, err := h.look(ctx, "sha256sum", args...)
 	if failure := (*remote.Failure)(nil); err != nil && !errors.As(err, &failure) {
-		return false, err
+		return nil, err
 	}
 	there := map[string]string{}
 	for _, line := range strings.Split(out, "\n") {
@@ -132,17 +197,33 @@ func (h host) write(ctx context.Context, files []seed.File) (restart bool, err e
 			there[path] = digest
 		}
 	}
-	for _, f := range files {
-		if there[f.Path] == fmt.Sprintf("%x", sha256.Sum256([]byte(f.Content))) {
-			continue
-		}
-		err := h.Pipe(ctx, strings.NewReader(f.Content), nil, "install", "-D", "-m", f.Mode, "-o", "root", "-g", "root", "/dev/stdin", f.Path)
-		if err != nil {
-			return restart, fmt.Errorf("writing %s: %w", f.Path, err)
-		}
-		restart = restart || f.Restarts
+	return there, nil
+}
+
+// drop deletes what seed.OptionalFiles lists and files do not have: settings that were left out,
+// such as a proxy, or a registry with its password. due is called before.
+func (h host) drop(ctx context.Context, files []seed.File, due func() error) error {
+	out, err := h.look(ctx, "cat", seed.OptionalFiles)
+	if failure := (*remote.Failure)(nil); errors.As(err, &failure) {
+		return nil // there never were any
 	}
-	return restart, nil
+	if err != nil {
+		return err
+	}
+	listed := strings.Fields(out)
+	former := slices.DeleteFunc(append(listed, seed.OptionalFiles), func(path string) bool {
+		return slices.ContainsFunc(files, func(f seed.File) bool { return f.Path == path })
+	})
+	if len(former) == 0 {
+		return nil
+	}
+	if err := due(); err != nil {
+		return err
+	}
+	if _, err := h.Run(ctx, "rm", append([]string{"-f", "--"}, former...)...); err != nil {
+		return fmt.Errorf("deleting former settings: %w", err)
+	}
+	return nil
 }
 
 // grow grows the data volume's file system to the size of the volume (row F17), which has

@@ -110,6 +110,32 @@ find /usr -name '*.part*' -o -name '*.writer'`
 	if calls := settle(""); !strings.Contains(calls, "stop k3s.service") {
 		t.Errorf("a new setting: it called\n%s", calls)
 	}
+	// A run that ends before the restart leaves it to the next one.
+	files[1].Content = "a: d\n"
+	if _, err := h.write(t.Context(), files); err != nil {
+		t.Fatal(err)
+	}
+	if calls := settle(""); !strings.Contains(calls, "stop k3s.service") {
+		t.Errorf("after a run that ended too early: it called\n%s", calls)
+	}
+	if calls := settle(""); strings.Contains(calls, "stop k3s.service") {
+		t.Errorf("and once more:\n%s", calls)
+	}
+	// A setting that is left out takes its file with it.
+	with := []seed.File{{Path: "/etc/rancher/k3s/registries.yaml", Mode: "0600", Content: "configs: {}\n", Restarts: true},
+		{Path: seed.OptionalFiles, Mode: "0644", Content: "/etc/rancher/k3s/registries.yaml\n"}}
+	for _, c := range []struct {
+		more []seed.File
+		left string
+	}{{with, "/etc/rancher/k3s/registries.yaml\n" + seed.OptionalFiles + "\n"}, {nil, ""}} {
+		files = append(files[:2:2], c.more...)
+		if calls := settle(""); !strings.Contains(calls, "stop k3s.service") {
+			t.Errorf("with %d more files: it called\n%s", len(c.more), calls)
+		}
+		if got := h.ask(t, "ls /etc/rancher/k3s/registries.yaml "+seed.OptionalFiles+" 2>/dev/null || true"); got != c.left {
+			t.Errorf("there are %q, want %q", got, c.left)
+		}
+	}
 	h.ask(t, "mv /usr/bin/cmp /usr/bin/away; rm /usr/local/bin/kustomize")
 	if calls := settle("it has no cmp"); calls != "" || h.ask(t, "ls /usr/local/bin/kustomize 2>/dev/null || echo none") != "none\n" {
 		t.Errorf("an unfit machine: it called\n%s", calls)

@@ -106,11 +106,13 @@ type credentialKind struct {
 
 func (credentialKind) word() string { return "application credential" }
 
-// name ends in a hash of the inputs. With a lifetime it includes which third of one it is
+// name ends in a hash of the inputs and of the project, because names are unique among all of a
+// user's credentials: those of an environment of this name in another project stay apart. With a lifetime it includes which third of one it is
 // made in: the next credential, which is made two thirds later at the earliest, gets another
 // name, and a run that goes on after a killed one the same.
-func (in ApplicationCredentialInputs) name() string {
+func (in ApplicationCredentialInputs) name(project string) string {
 	text, _ := json.Marshal(in) // plain fields: it cannot fail
+	text = append(text, project...)
 	if in.Lifetime > 0 {
 		third := time.Duration(in.Lifetime) * time.Second / 3
 		text = time.Now().UTC().Truncate(third).AppendFormat(text, time.RFC3339Nano)
@@ -126,7 +128,8 @@ func (k credentialKind) find(ctx context.Context, in ApplicationCredentialInputs
 	if err != nil {
 		return "", err
 	}
-	pages, err := applicationcredentials.List(client, k.userID, applicationcredentials.ListOpts{Name: in.name()}).AllPages(ctx)
+	name := in.name(projectOf(client))
+	pages, err := applicationcredentials.List(client, k.userID, applicationcredentials.ListOpts{Name: name}).AllPages(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -135,7 +138,7 @@ func (k credentialKind) find(ctx context.Context, in ApplicationCredentialInputs
 		return "", err
 	}
 	for _, c := range list {
-		if c.Name != in.name() {
+		if c.Name != name {
 			continue
 		}
 		if mark, ok := ownership.FromDescription(c.Description); !ok || mark != in.mark() {
@@ -156,12 +159,16 @@ func (k credentialKind) make(context.Context, ApplicationCredentialInputs) (stri
 // Create creates the credential and keeps its secret.
 func (c *applicationCredential) Create(ctx context.Context, r infer.CreateRequest[ApplicationCredentialInputs]) (infer.CreateResponse[ApplicationCredentialState], error) {
 	k := c.kind.(credentialKind)
-	state := ApplicationCredentialState{ApplicationCredentialInputs: r.Inputs, Name: r.Inputs.name()}
-	response := infer.CreateResponse[ApplicationCredentialState]{Output: state}
+	response := infer.CreateResponse[ApplicationCredentialState]{Output: ApplicationCredentialState{ApplicationCredentialInputs: r.Inputs}}
+	client, err := k.Identity()
+	if err != nil {
+		return response, c.explain("creating", r.Inputs, err)
+	}
+	response.Output.Name = r.Inputs.name(projectOf(client))
 	if r.DryRun {
 		return response, nil
 	}
-	err := again(ctx, func() error {
+	err = again(ctx, func() error {
 		if _, err := k.find(ctx, r.Inputs); err != nil {
 			return err
 		}
@@ -180,7 +187,7 @@ func (k credentialKind) create(ctx context.Context, in ApplicationCredentialInpu
 	if err != nil {
 		return nil, err
 	}
-	options := applicationcredentials.CreateOpts{Name: in.name(), Description: in.mark().Description(), Unrestricted: in.Unrestricted}
+	options := applicationcredentials.CreateOpts{Name: in.name(projectOf(client)), Description: in.mark().Description(), Unrestricted: in.Unrestricted}
 	for _, role := range in.Roles {
 		options.Roles = append(options.Roles, applicationcredentials.Role{Name: role})
 	}

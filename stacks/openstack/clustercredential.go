@@ -56,7 +56,7 @@ func (c ClusterCredential) Delete(ctx context.Context, id string) error {
 }
 
 // Revoke deletes all credentials with the ownership tag but those to keep, and returns their
-// IDs. It does not see those of other users.
+// IDs. It does not see those of other users, and leaves those for other projects.
 func (c ClusterCredential) Revoke(ctx context.Context, keep ...string) (ids []string, err error) {
 	err = again(ctx, func() error {
 		client, err := c.Clients.Identity()
@@ -75,6 +75,9 @@ func (c ClusterCredential) Revoke(ctx context.Context, keep ...string) (ids []st
 			return err
 		}
 		for _, one := range list {
+			if elsewhere(client, one) {
+				continue
+			}
 			if mark, ok := ownership.FromDescription(one.Description); !ok || mark != c.mark() || slices.Contains(keep, one.ID) {
 				continue
 			}

@@ -3,8 +3,10 @@ package openstack
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	"github.com/pulumi/pulumi-go-provider/infer"
@@ -165,8 +167,8 @@ func (k imageKind) remove(ctx context.Context, id string, state ImageState) erro
 	return gone(images.Delete(ctx, client, id).ExtractErr())
 }
 
-// used reports whether a server of the project uses the image, or clusters in other projects
-// have it on loan.
+// used reports whether a server of the project uses the image, from its own disk or from a
+// volume, or clusters in other projects have it on loan.
 func (k imageKind) used(ctx context.Context, glance *gophercloud.ServiceClient, id string) (bool, error) {
 	if i, err := images.Get(ctx, glance, id).Extract(); err != nil || lent(*i) {
 		return err == nil, gone(err)
@@ -180,7 +182,25 @@ func (k imageKind) used(ctx context.Context, glance *gophercloud.ServiceClient, 
 		return false, fmt.Errorf("listing the servers of the image: %w", err)
 	}
 	list, err := servers.ExtractServers(pages)
-	return len(list) > 0, err
+	if err != nil || len(list) > 0 {
+		return len(list) > 0, err
+	}
+	return k.booted(ctx, id)
+}
+
+// booted reports whether a server has a volume that was made of the image: Nova says nothing of
+// the image of such a server.
+func (k imageKind) booted(ctx context.Context, id string) (bool, error) {
+	client, err := k.Volume()
+	if err != nil {
+		return false, absent(err)
+	}
+	pages, err := volumes.List(client, volumes.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return false, fmt.Errorf("listing the volumes of the image: %w", err)
+	}
+	list, err := volumes.ExtractVolumes(pages)
+	return slices.ContainsFunc(list, func(v volumes.Volume) bool { return v.VolumeImageMetadata["image_id"] == id && len(v.Attachments) > 0 }), err
 }
 
 func (k imageKind) get(ctx context.Context, id string) (*gophercloud.ServiceClient, *images.Image, error) {

@@ -19,14 +19,7 @@ import (
 func loan(t *testing.T) (owner *cloud.Cloud, l Lending, id string) {
 	t.Helper()
 	box := sandboxtest.Start(t)
-	text, err := os.ReadFile(box.CloudsYAML())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if owner, err = cloud.Open(t.Context(), cloud.Options{Cloud: "sandbox", CloudsYAML: text}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(owner.Close)
+	owner = login(t, box)
 	grant, err := owner.Grant()
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +45,21 @@ func loan(t *testing.T) (owner *cloud.Cloud, l Lending, id string) {
 		t.Fatal(err)
 	}
 	return owner, Lending{Owner: owner, Member: inside, ProjectID: other.ID}, made.ID
+}
+
+// login is that of the sandbox's member.
+func login(t *testing.T, box *sandboxtest.Cloud) *cloud.Cloud {
+	t.Helper()
+	text, err := os.ReadFile(box.CloudsYAML())
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := cloud.Open(t.Context(), cloud.Options{Cloud: "sandbox", CloudsYAML: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(opened.Close)
+	return opened
 }
 
 // TestAnImageOnLoanIsKept by an upgrade of the environment, and goes with the environment; when

@@ -3,6 +3,7 @@ package openstack
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
@@ -190,17 +192,24 @@ func (i Inventory) credentials(ctx context.Context, environment string) (list []
 	}
 	all, err := applicationcredentials.ExtractApplicationCredentials(pages)
 	for _, c := range all {
-		if project := projectOf(client); project != "" && c.ProjectID != "" && c.ProjectID != project {
-			continue // a user's are listed together, whatever project they are for
+		if elsewhere(client, c) {
+			continue
 		}
 		list = appendOwned(list, environment, TypeCredential, c.ID, c.Name, "present", nil, nil, c.Description)
 	}
 	return list, err
 }
 
+// elsewhere reports whether a credential is for another project than who asks: Keystone lists all
+// of a user's together.
+func elsewhere(client *gophercloud.ServiceClient, c applicationcredentials.ApplicationCredential) bool {
+	project := projectOf(client)
+	return project != "" && c.ProjectID != "" && c.ProjectID != project
+}
+
 // absent drops the error for a service that the cloud does not have.
 func absent(err error) error {
-	if _, missing := err.(*gophercloud.ErrEndpointNotFound); missing {
+	if errors.Is(err, cloud.ErrNoService) {
 		return nil
 	}
 	return err

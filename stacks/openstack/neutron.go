@@ -7,9 +7,9 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/common/extensions"
-	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
 
+	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
@@ -41,17 +41,7 @@ func pick(word string, mark ownership.Owner, candidates []candidate) (string, er
 // ask for what it owns: services also show what other projects share with it,
 // and show everything to administrators. Whoever is not in the project could
 // give such a resource our name and tags, and would own what we build on.
-func projectOf(client *gophercloud.ServiceClient) string {
-	answer, ok := client.GetAuthResult().(tokens.CreateResult)
-	if !ok {
-		return ""
-	}
-	project, err := answer.ExtractProject()
-	if err != nil || project == nil {
-		return ""
-	}
-	return project.ID
-}
+func projectOf(client *gophercloud.ServiceClient) string { return cloud.ProjectOf(client) }
 
 // tag sets the tags of a Neutron resource and keeps those of others. Resources are created
 // with the ownership tag in the description, so a run that is killed before this call

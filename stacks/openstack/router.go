@@ -1,7 +1,9 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
+	"net/netip"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
@@ -27,7 +29,11 @@ type RouterState struct {
 func (s RouterState) inputs() RouterInputs { return s.RouterInputs }
 
 // Router is a router in a program.
-type Router struct{ pulumi.CustomResourceState }
+type Router struct {
+	pulumi.CustomResourceState
+	// ExternalAddress is RouterState.ExternalAddress.
+	ExternalAddress pulumi.StringOutput `pulumi:"externalAddress"`
+}
 
 // NewRouter adds a router to the program.
 func NewRouter(ctx *pulumi.Context, in RouterInputs, options ...pulumi.ResourceOption) (*Router, error) {
@@ -126,9 +132,13 @@ func (k routerKind) get(ctx context.Context, id string) (*gophercloud.ServiceCli
 	return client, r, gone(err)
 }
 
-func externalAddress(r *routers.Router) string {
+// externalAddress is the router's IPv4 address outside, or else its first.
+func externalAddress(r *routers.Router) (address string) {
 	for _, ip := range r.GatewayInfo.ExternalFixedIPs {
-		return ip.IPAddress
+		if parsed, err := netip.ParseAddr(ip.IPAddress); err == nil && parsed.Is4() {
+			return ip.IPAddress
+		}
+		address = cmp.Or(address, ip.IPAddress)
 	}
-	return ""
+	return address
 }

@@ -47,10 +47,27 @@ func Files(s Settings) ([]File, error) {
 		f.Content = string(text)
 		files = append(files, f)
 	}
+	var optional []File
 	if s.Proxy != nil {
-		files = append(files, File{Path: "/etc/systemd/system/k3s.service.d/proxy.conf", Mode: secret, Content: s.Proxy.unit(s), Restarts: true})
+		optional = append(optional, File{Path: "/etc/systemd/system/k3s.service.d/proxy.conf", Mode: secret, Content: s.Proxy.unit(s), Restarts: true})
 	}
-	return append(files, registryFiles(s.Registries)...), nil
+	optional = append(optional, registryFiles(s.Registries)...)
+	if len(optional) > 0 {
+		optional = append(optional, File{Path: OptionalFiles, Mode: plain, Content: paths(optional)})
+	}
+	return append(files, optional...), nil
+}
+
+// OptionalFiles lists, on the seed, the files that it has because of settings that may be left
+// out, one path a line. Those that are listed and not wanted any more are deleted.
+const OptionalFiles = "/etc/slipway/optional-files"
+
+func paths(files []File) string {
+	var b strings.Builder
+	for _, f := range files {
+		b.WriteString(f.Path + "\n")
+	}
+	return b.String()
 }
 
 // decided are the settings of k3s that users must not change because Slipway relies on

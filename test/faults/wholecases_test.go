@@ -89,8 +89,12 @@ func wholeCases() []planted {
 			c.settled()
 		}),
 		{fault: "floating IP of an API without a load balancer disassociated", reason: "floating-ip-lost", object: "floating IP 203.0.113.7",
-			objects: "kind: OpenStackCluster\nmetadata: {name: shop}\nspec: {controlPlaneEndpoint: {host: 203.0.113.7, port: 6443}}\nstatus: {ready: true}\n",
-			said:    &cause.Cloud{FloatingIPs: []cause.FloatingIP{{ID: "f", Address: "203.0.113.7", Status: "DOWN"}}}},
+			objects: "kind: OpenStackCluster\nmetadata: {name: shop}\nspec: {controlPlaneEndpoint: {host: 203.0.113.7, port: 6443}}\nstatus: {ready: true}\n---\n" +
+				"kind: Machine\nmetadata: {name: shop-cp1, labels: {cluster.x-k8s.io/control-plane: \"\"}}\nspec: {providerID: \"openstack:///cp\"}\nstatus: {nodeRef: {name: shop-cp1}}\n",
+			said: with(pair("cp"), func(c *cause.Cloud) {
+				c.Servers = c.Servers[:1]
+				c.FloatingIPs = []cause.FloatingIP{{ID: "f", Address: "203.0.113.7", Status: "DOWN"}}
+			})},
 		{fault: "DHCP of a subnet off that the project brought", reason: "subnet-differs", object: "subnet office",
 			objects: "kind: OpenStackCluster\nmetadata: {name: shop}\nspec: {network: {id: net-1}}\nstatus: {ready: true, network: {id: net-1, name: nodes, subnets: [{id: sub-1, name: office}]}}\n---" + unreached,
 			said:    &cause.Cloud{Networks: []cause.Network{{ID: "net-1", Name: "nodes"}}, Subnets: []cause.Subnet{{ID: "sub-1", Name: "office", Gateway: "10.0.0.1"}}}},

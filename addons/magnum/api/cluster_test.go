@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/keypairs"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -534,8 +535,17 @@ func TestCredentialRotation(t *testing.T) {
 	if !strings.Contains(string(secret.Data["clouds.yaml"]), cluster.Spec.Credential.ApplicationCredentialID) {
 		t.Error("the Secret does not have the new credential")
 	}
-	// Another user's change brings another user's credential.
+	// Another user's change brings another user's credential, if that user has the key pair.
 	b.settle(uuid, func(c *v1alpha1.Cluster) { c.Status.RevokedCredentials = []string{first} })
+	b.do(other, http.MethodPatch, clusters+"/"+uuid, []object{patchOp("replace", "/node_count", 3)}).want(202)
+	if now := b.view(uuid).Cluster.Spec.Credential; now.ApplicationCredentialID != cluster.Spec.Credential.ApplicationCredentialID || len(b.credentials(other)) != 0 {
+		t.Errorf("without the key pair: %+v", now)
+	}
+	b.do(other, http.MethodPatch, path, nil).want(409).says("You have no key pair ops")
+	if _, err := keypairs.Create(t.Context(), b.logins[other].Compute(t), keypairs.CreateOpts{Name: "ops"}).Extract(); err != nil {
+		t.Fatal(err)
+	}
+	b.settle(uuid)
 	b.do(other, http.MethodPatch, clusters+"/"+uuid, []object{patchOp("replace", "/node_count", 2)}).want(202)
 	cluster = b.view(uuid).Cluster
 	if made := b.credentials(other); len(made) != 1 || cluster.Spec.Credential.ApplicationCredentialID != made[0].ID {

@@ -26,7 +26,7 @@ func upgradeCluster(c *call) error {
 	if err != nil {
 		return err
 	}
-	t, err := c.findTemplate(d.text("cluster_template"), c.everywhere("clustertemplate:get_one_all_projects"))
+	t, err := c.readTemplate(d.text("cluster_template"))
 	if err != nil {
 		return err
 	}

@@ -185,19 +185,31 @@ func (c *call) restoreCredential(v *inventory.View) {
 
 // adoptCredential gives a cluster a credential of the caller when the present
 // one is another user's: whoever changed the cluster last answers for it, and
-// the cluster of a removed user works again. A caller who cannot make one
-// leaves the present one alone.
+// the cluster of a removed user works again. A caller who cannot make one, or
+// who lacks the cluster's key pair, leaves the present one alone: Nova looks for
+// the key among those of the credential's user.
 func (c *call) adoptCredential(v *inventory.View) error {
 	present := v.Cluster.Spec.Credential
 	if present.ApplicationCredentialID == "" || present.UserID == c.caller.UserID || v.Cluster.Spec.ProjectID != c.caller.ProjectID {
 		return nil
 	}
+	if c.lacksKeypair(v.Cluster) {
+		return nil
+	}
 	err := c.replaceCredential(v, false)
 	var answer *httpError
-	if errors.As(err, &answer) && answer.status == http.StatusForbidden {
+	// Keystone answers 400 to users whose roles come from a federation.
+	if errors.As(err, &answer) && (answer.status == http.StatusForbidden || answer.status == http.StatusBadRequest) {
 		return nil
 	}
 	return err
+}
+
+// lacksKeypair says whether the caller has no key pair of the name that the cluster's machines
+// are made with.
+func (c *call) lacksKeypair(cluster *v1alpha1.Cluster) bool {
+	name := cluster.Spec.Keypair
+	return name != "" && errors.Is(c.s.o.Cloud.Keypair(c.ctx(), c.token, name), openstack.ErrNotFound)
 }
 
 // rotateCredential answers PATCH /credentials/{cluster} (facts 2.6, 5.1.9): the
@@ -212,6 +224,9 @@ func rotateCredential(c *call) error {
 	}
 	if err := accepts(v.Phase(), "rotate the credential of", true); err != nil && !c.lost(v.Cluster) {
 		return err
+	}
+	if c.lacksKeypair(v.Cluster) && !c.lost(v.Cluster) {
+		return conflict("You have no key pair %s, which machines of the cluster are made with: create it first, or let a user rotate who has it.", v.Cluster.Spec.Keypair)
 	}
 	if err := c.replaceCredential(v, true); err != nil {
 		return err

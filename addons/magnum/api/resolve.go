@@ -95,6 +95,21 @@ func (c *call) findTemplate(ident string, everywhere bool) (*v1alpha1.ClusterTem
 	return nil, conflict("Multiple ClusterTemplates exist with the name %s: use the UUID.", ident)
 }
 
+// readTemplate finds a template to look at. That of a cluster of the caller's project is found by
+// its uuid also when it is hidden by now: clients read it to write a kubeconfig (facts 6.3).
+func (c *call) readTemplate(ident string) (*v1alpha1.ClusterTemplate, error) {
+	t, err := c.findTemplate(ident, c.everywhere("clustertemplate:get_one_all_projects"))
+	id := canonical(ident)
+	if err == nil || id == "" {
+		return t, err
+	}
+	of := func(v *inventory.View) bool { return templateID(v.Cluster) == id }
+	if found := c.s.o.Inventory.FindTemplates(id, id); len(found) == 1 && found[0].Spec.Public && slices.ContainsFunc(c.s.o.Inventory.Clusters(c.caller.ProjectID), of) {
+		return found[0], nil
+	}
+	return nil, err
+}
+
 // templateTarget is whose a template is. Reading a public one needs no match of
 // projects.
 func (c *call) templateTarget(t *v1alpha1.ClusterTemplate, reading bool) policy.Target {

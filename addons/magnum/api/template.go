@@ -41,7 +41,7 @@ func listTemplates(path, rule string) func(*call) error {
 }
 
 func getTemplate(c *call) error {
-	t, err := c.findTemplate(c.ident("ident"), c.everywhere("clustertemplate:get_one_all_projects"))
+	t, err := c.readTemplate(c.ident("ident"))
 	if err != nil {
 		return err
 	}

@@ -316,3 +316,28 @@ func TestTemplateInUse(t *testing.T) {
 	b.do(member, http.MethodGet, templates+"/"+unused, nil).want(404)
 	b.do(member, http.MethodDelete, templates+"/"+unused, nil).want(404)
 }
+
+// TestATemplateOfAClusterStaysReadable: `openstack coe cluster config` reads the template of its
+// cluster, also when an operator has hidden it since. Lists and other projects do not see it.
+func TestATemplateOfAClusterStaysReadable(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	template := b.template()
+	b.do(admin, http.MethodPatch, templates+"/"+template, []object{patchOp("replace", "/public", true)}).want(200)
+	hide := func(value bool) {
+		b.do(admin, http.MethodPatch, templates+"/"+template, []object{patchOp("replace", "/hidden", value)}).want(200)
+	}
+	b.do(alien, http.MethodGet, templates+"/"+template, nil).want(200)
+	hide(true)
+	b.do(alien, http.MethodGet, templates+"/"+template, nil).want(404)
+	hide(false)
+	b.do(alien, http.MethodPost, clusters, object{"name": "theirs", "cluster_template_id": template}).want(202)
+	hide(true)
+	b.do(alien, http.MethodGet, templates+"/"+template, nil).want(200).is("uuid", template)
+	if listed := b.do(alien, http.MethodGet, templates, nil).want(200); strings.Contains(listed.text, template) {
+		t.Error("the list shows it")
+	}
+	if refused := b.do(alien, http.MethodPost, clusters, object{"cluster_template_id": template}); refused.status == http.StatusAccepted {
+		t.Error("another cluster can be made of it")
+	}
+}

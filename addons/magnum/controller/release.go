@@ -82,7 +82,9 @@ func (p *pass) upgradeAllowed() bool {
 }
 
 // hold keeps worker groups on their version while the control plane is upgraded
-// before them (kubernetes.io/releases/version-skew-policy).
+// before them (kubernetes.io/releases/version-skew-policy). A group that was let go
+// does not come back, whatever becomes of the control plane meanwhile: its new
+// machines would be replaced by old ones.
 func (p *pass) hold() {
 	wanted, plane := p.resolved().Image, p.state.Master
 	p.held = map[string]driver.Software{}
@@ -91,6 +93,9 @@ func (p *pass) hold() {
 	}
 	for _, g := range p.groups {
 		version := strings.TrimPrefix(g.Status.Version, "v")
+		if p.group(g).Version == "v"+wanted.KubernetesVersion {
+			continue
+		}
 		if g.Spec.Role == v1alpha1.RoleMaster || driver.OwnImage(p.cluster, g) || g.Status.ImageID == "" || version == "" ||
 			g.Status.ImageID == wanted.ID || version == wanted.KubernetesVersion {
 			continue

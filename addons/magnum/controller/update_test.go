@@ -167,6 +167,33 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
+// TestWorkersDoNotGoBack: a control plane that is not well for a moment, or that grows, after it was
+// upgraded does not bring workers back that are being replaced.
+func TestWorkersDoNotGoBack(t *testing.T) {
+	t.Parallel()
+	for name, unsettle := range map[string]func(status, spec map[string]any){
+		"a condition is false": func(status, _ map[string]any) {
+			status["conditions"] = []any{map[string]any{"type": "Available", "status": "False"}}
+		},
+		"a machine is repaired":    func(status, _ map[string]any) { status["readyReplicas"] = int64(0) },
+		"the group is made larger": func(_, spec map[string]any) { spec["replicas"] = int64(3) },
+	} {
+		h := ready(t)
+		h.r.Resolver = fakeResolver{*resolved("image-35", "1.35.0")}
+		h.edit(upgradeTo("image-35", "1.35.0"))
+		h.pass()
+		h.settlePlane()
+		h.pass()
+		plane := h.object(controlPlane(), stack+"-control-plane")
+		unsettle(plane.Object["status"].(map[string]any), plane.Object["spec"].(map[string]any))
+		h.update(plane)
+		h.pass()
+		if version := h.version("default-worker"); version != "v1.35.0" {
+			t.Errorf("%s: workers are of %s again", name, version)
+		}
+	}
+}
+
 // TestUpgradeKeepsOwnImage: a group with an image of its own stays on it.
 func TestUpgradeKeepsOwnImage(t *testing.T) {
 	t.Parallel()

@@ -86,8 +86,19 @@ func Sanitise(name string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(name), other), "-")
 }
 
-// LabelValue cuts a value to what a Kubernetes label holds.
-func LabelValue(value string) string { return value[:min(63, len(value))] }
+// LabelValue makes of a value what a Kubernetes label holds: at most 63 characters of which others
+// than letters, digits, dots, dashes and underlines are dashes, and none at the ends. Ids of users
+// may have any, with LDAP.
+func LabelValue(value string) string {
+	value = strings.Map(func(r rune) rune {
+		if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || r == '-' || r == '_' || r == '.' {
+			return r
+		}
+		return '-'
+	}, value)
+	value = strings.TrimLeft(value, "-_.")
+	return strings.TrimRight(value[:min(63, len(value))], "-_.")
+}
 
 // QuotaName is the object's name of the quota of a resource.
 func QuotaName(resource string) string { return strings.ToLower(resource) }

@@ -21,9 +21,15 @@ import (
 type Logins struct {
 	clusters []cluster
 	secrets  map[string]secret
+	// shared are the Secrets, "namespace/name", of OpenStackClusterIdentities.
+	shared map[string]string
 }
 
-type cluster struct{ name, entry, secret string }
+type cluster struct {
+	name, entry, region, namespace, identity string
+	// shared says that identity is an OpenStackClusterIdentity, not a Secret.
+	shared bool
+}
 
 type secret struct{ clouds, ca []byte }
 
@@ -37,14 +43,28 @@ func (l *Logins) Note(o backup.Object) error {
 		var found struct {
 			Metadata struct{ Labels map[string]string }
 			Spec     struct {
-				IdentityRef struct{ Name, CloudName string }
+				IdentityRef struct{ Type, Name, CloudName, Region string }
 			}
 		}
 		if err := json.Unmarshal(o.JSON, &found); err != nil {
 			return fmt.Errorf("reading OpenStackCluster %s/%s: %w", o.Namespace, o.Name, err)
 		}
 		name := cmp.Or(found.Metadata.Labels["cluster.x-k8s.io/cluster-name"], o.Name)
-		l.clusters = append(l.clusters, cluster{o.Namespace + "/" + name, found.Spec.IdentityRef.CloudName, o.Namespace + "/" + found.Spec.IdentityRef.Name})
+		by := found.Spec.IdentityRef
+		l.clusters = append(l.clusters, cluster{o.Namespace + "/" + name, by.CloudName, by.Region, o.Namespace, by.Name, by.Type == "ClusterIdentity"})
+	case o.Group == "infrastructure.cluster.x-k8s.io" && o.Kind == "OpenStackClusterIdentity":
+		var found struct {
+			Spec struct {
+				SecretRef struct{ Namespace, Name string }
+			}
+		}
+		if err := json.Unmarshal(o.JSON, &found); err != nil {
+			return fmt.Errorf("reading OpenStackClusterIdentity %s: %w", o.Name, err)
+		}
+		if l.shared == nil {
+			l.shared = map[string]string{}
+		}
+		l.shared[o.Name] = found.Spec.SecretRef.Namespace + "/" + found.Spec.SecretRef.Name
 	case o.Group == "" && o.Kind == "Secret":
 		var found struct {
 			Data struct {
@@ -67,14 +87,18 @@ func (l *Logins) Note(o backup.Object) error {
 func (l *Logins) all() (logins []recovery.Login, missing []string) {
 	seen := map[string]bool{}
 	for _, c := range l.clusters {
-		s, ok := l.secrets[c.secret]
+		at := c.namespace + "/" + c.identity
+		if c.shared {
+			at = cmp.Or(l.shared[c.identity], "of OpenStackClusterIdentity "+c.identity)
+		}
+		s, ok := l.secrets[at]
 		if !ok {
-			missing = append(missing, fmt.Sprintf("the project of cluster %s: its Secret %s is not there", c.name, c.secret))
+			missing = append(missing, fmt.Sprintf("the project of cluster %s: its Secret %s is not there", c.name, at))
 			continue
 		}
-		if key := c.entry + "\n" + string(s.clouds) + string(s.ca); !seen[key] {
+		if key := c.entry + "\n" + c.region + "\n" + string(s.clouds) + string(s.ca); !seen[key] {
 			seen[key] = true
-			logins = append(logins, recovery.Login{Cluster: c.name, Entry: c.entry, CloudsYAML: s.clouds, CA: s.ca})
+			logins = append(logins, recovery.Login{Cluster: c.name, Entry: c.entry, Region: c.region, CloudsYAML: s.clouds, CA: s.ca})
 		}
 	}
 	return logins, missing

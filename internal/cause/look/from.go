@@ -28,7 +28,7 @@ func From(s *cloud.Snapshot) *cause.Cloud {
 		c.Volumes = append(c.Volumes, cause.Volume{ID: v.ID, Name: v.Name, Status: v.Status, Server: v.ServerID, Updated: v.Updated})
 	}
 	for _, i := range s.Images {
-		c.Images = append(c.Images, cause.Image{ID: i.ID, Name: i.Name, Status: i.Status})
+		c.Images = append(c.Images, cause.Image{ID: i.ID, Name: i.Name, Status: i.Status, Unlisted: i.Unlisted})
 	}
 	for _, q := range s.Quotas {
 		c.Quotas = append(c.Quotas, cause.Quota{Resource: q.Resource, Limit: q.Limit, Used: q.Used})

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"time"
@@ -50,5 +51,8 @@ func Refusal(err error) *cause.Refusal {
 
 // ofNetwork reports whether an error is of a call that had no answer.
 func ofNetwork(err error) bool {
+	if errors.As(err, new(*fs.PathError)) {
+		return false // a file that clouds.yaml names; its error number is a net.Error, too
+	}
 	return errors.As(err, new(*url.Error)) || errors.As(err, new(net.Error)) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errPatience)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
 
+	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
@@ -104,9 +105,10 @@ func (f Fence) Check(ctx context.Context, ours int) error {
 
 var errNoGroup = errors.New("the environment has no security group of its own")
 
-// group is the environment's security group.
+// group is the environment's security group: of the project of who asks, because Neutron shows
+// administrators all, and everybody what others share, whatever tags they gave it.
 func (f Fence) group(ctx context.Context) (*groups.SecGroup, error) {
-	pages, err := groups.List(f.Network, groups.ListOpts{Tags: strings.Join(ownership.EnvironmentTags(f.Environment), ",")}).AllPages(ctx)
+	pages, err := groups.List(f.Network, groups.ListOpts{ProjectID: cloud.ProjectOf(f.Network), Tags: strings.Join(ownership.EnvironmentTags(f.Environment), ",")}).AllPages(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the generation of %s: %w", f.Environment, err)
 	}

@@ -31,9 +31,15 @@ func environment(t *testing.T, box *sandboxtest.Cloud, name string) fence.Fence 
 // group makes a security group of an environment.
 func group(t *testing.T, box *sandboxtest.Cloud, owner ownership.Owner) (id string) {
 	t.Helper()
-	g, err := groups.Create(t.Context(), box.Member.Network(t), groups.CreateOpts{Name: owner.Name(), Description: owner.Description()}).Extract()
+	return groupOf(t, box.Member.Network(t), owner, "theirs")
+}
+
+// groupOf makes one in the project of a login, with one more tag.
+func groupOf(t *testing.T, client *gophercloud.ServiceClient, owner ownership.Owner, more string) (id string) {
+	t.Helper()
+	g, err := groups.Create(t.Context(), client, groups.CreateOpts{Name: owner.Name(), Description: owner.Description()}).Extract()
 	if err == nil {
-		_, err = attributestags.ReplaceAll(t.Context(), box.Member.Network(t), "security-groups", g.ID, attributestags.ReplaceAllOpts{Tags: append(owner.Tags(), "theirs")}).Extract()
+		_, err = attributestags.ReplaceAll(t.Context(), client, "security-groups", g.ID, attributestags.ReplaceAllOpts{Tags: append(owner.Tags(), more)}).Extract()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -61,6 +67,25 @@ func TestTheGenerationStaysWithTheEnvironment(t *testing.T) {
 	}
 	if got, err := f.Generation(t.Context()); err != nil || got != 3 {
 		t.Errorf("without the cluster the generation is %d (%v)", got, err)
+	}
+}
+
+// TestAnotherProjectClosesNoFence: an administrator sees the groups of all projects, with whatever
+// tags they have.
+func TestAnotherProjectClosesNoFence(t *testing.T) {
+	t.Parallel()
+	box := sandboxtest.Start(t)
+	owner := ownership.New("demo", fence.Step)
+	for range 8 { // some have smaller ids
+		groupOf(t, box.Member.Network(t), owner, "slipway:generation=99")
+	}
+	groupOf(t, box.Admin.Network(t), owner, "slipway:generation=2")
+	f := fence.Fence{Network: box.Admin.Network(t), Environment: "demo"}
+	if got, err := f.Generation(t.Context()); err != nil || got != 2 {
+		t.Errorf("generation %d, %v", got, err)
+	}
+	if err := f.Check(t.Context(), 2); err != nil {
+		t.Errorf("it is closed: %v", err)
 	}
 }
 

@@ -69,7 +69,8 @@ func enter(ctx context.Context, l recovery.Login, userAgent string) (*cloud.Clou
 	if l.Err != nil {
 		return nil, "", l.Err
 	}
-	c, err := cloud.Open(ctx, cloud.Options{Cloud: l.Entry, CloudsYAML: l.CloudsYAML, CABundle: l.CA, UserAgent: userAgent})
+	o := cloud.Options{Cloud: l.Entry, Region: l.Region, CloudsYAML: l.CloudsYAML, CABundle: l.CA, UserAgent: userAgent}
+	c, err := cloud.Open(ctx, o.Portable())
 	if err != nil {
 		return nil, "", err
 	}
