@@ -47,6 +47,22 @@ func (b *busy) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer(request, http.StatusCreated, `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "a"}}`), nil
 }
 
+func definitionKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: definition}
+}
+
+// cluster is one whose API server this is.
+func (b *busy) cluster(t *testing.T) *Cluster {
+	t.Helper()
+	client, err := dynamic.NewForConfig(&rest.Config{Host: "https://busy", Transport: b, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(definitionKind(), meta.RESTScopeRoot)
+	return &Cluster{Dynamic: client, mapper: noReset{mapper}, paces: newPaces()}
+}
+
 func answer(request *http.Request, code int, body string) *http.Response {
 	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Request: request, Body: io.NopCloser(strings.NewReader(body))}
 }
@@ -67,14 +83,7 @@ func TestDefinitionsComeAsFastAsTheAPIServerTakesThem(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				server := &busy{work: test.work}
-				client, err := dynamic.NewForConfig(&rest.Config{Host: "https://busy", Transport: server, QPS: -1})
-				if err != nil {
-					t.Fatal(err)
-				}
-				kind := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: definition}
-				mapper := meta.NewDefaultRESTMapper(nil)
-				mapper.Add(kind, meta.RESTScopeRoot)
-				on := &Cluster{Dynamic: client, mapper: noReset{mapper}, paces: newPaces()}
+				on := server.cluster(t)
 				begun := time.Now()
 				// As an installation does: several parts at once.
 				var parts sync.WaitGroup
@@ -83,7 +92,7 @@ func TestDefinitionsComeAsFastAsTheAPIServerTakesThem(t *testing.T) {
 						var objects []*unstructured.Unstructured
 						for i := range 20 {
 							o := &unstructured.Unstructured{Object: map[string]any{}}
-							o.SetGroupVersionKind(kind)
+							o.SetGroupVersionKind(definitionKind())
 							o.SetName(fmt.Sprintf("d%d.part%d.example.org", i, part))
 							objects = append(objects, o)
 						}
@@ -107,18 +116,11 @@ func TestQuickSmallDefinitionsSayNothingOfLargeOnes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := &busy{work: 50 * time.Millisecond, large: 40 * time.Second}
-		client, err := dynamic.NewForConfig(&rest.Config{Host: "https://busy", Transport: server, QPS: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		kind := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: definition}
-		mapper := meta.NewDefaultRESTMapper(nil)
-		mapper.Add(kind, meta.RESTScopeRoot)
-		on := &Cluster{Dynamic: client, mapper: noReset{mapper}, paces: newPaces()}
+		on := server.cluster(t)
 		var objects []*unstructured.Unstructured
 		for i := range 48 {
 			o := &unstructured.Unstructured{Object: map[string]any{}}
-			o.SetGroupVersionKind(kind)
+			o.SetGroupVersionKind(definitionKind())
 			o.SetName(fmt.Sprintf("d%d.example.org", i))
 			if i >= 40 {
 				o.Object["text"] = strings.Repeat("a", largeDefinition)
