@@ -3,7 +3,9 @@ package datastore
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,8 +28,10 @@ type machine struct {
 	running *exec.Cmd
 }
 
-// inNetwork makes the interface that k3s wants, and becomes k3s without a kubelet.
-const inNetwork = `ip link set lo up && ip link add d0 type veth peer name d1 && ip link set d1 up && ip addr add 10.77.0.1/24 dev d0 && ip link set d0 up &&
+// inNetwork gives k3s an /etc of its own, as it writes to /etc/rancher whatever it is told,
+// makes the interface that it wants, and becomes k3s without a kubelet.
+const inNetwork = `(cd "$0" && mount -t overlay overlay -o lowerdir=/etc,upperdir=etc,workdir=work /etc) &&
+ip link set lo up && ip link add d0 type veth peer name d1 && ip link set d1 up && ip addr add 10.77.0.1/24 dev d0 && ip link set d0 up &&
 ip route add default via 10.77.0.254 dev d0 && exec "$@"`
 
 func newMachine(t *testing.T, name string) *machine {
@@ -57,7 +61,14 @@ func (m *machine) start() {
 		return
 	}
 	defer log.Close()
-	cmd := exec.Command("unshare", "--net", "--mount", "sh", "-c", inNetwork, "sh", filepath.Join(m.bundle, "bin", "k3s"), "server", "--disable-agent", "--data-dir", m.folder,
+	etc := m.folder + "-etc"
+	for _, folder := range []string{"etc", "work"} {
+		if err := os.MkdirAll(filepath.Join(etc, folder), 0o755); err != nil {
+			m.t.Error(err)
+			return
+		}
+	}
+	cmd := exec.Command("unshare", "--net", "--mount", "sh", "-c", inNetwork, etc, filepath.Join(m.bundle, "bin", "k3s"), "server", "--disable-agent", "--data-dir", m.folder,
 		"--write-kubeconfig", m.folder+".yaml", "--disable", "coredns,servicelb,traefik,local-storage,metrics-server", "--secrets-encryption", "--egress-selector-mode", "disabled",
 		"--flannel-backend", "none", "--disable-helm-controller", "--disable-cloud-controller", "--disable-network-policy")
 	cmd.Stdout, cmd.Stderr = log, log
@@ -119,6 +130,14 @@ func (m *machine) kubectl(kubeconfig string, args ...string) string {
 // TestK3s on a new machine is the old cluster: its objects, its Secrets, which are
 // encrypted, and its authority, by which former clients log in.
 func TestK3s(t *testing.T) {
+	const hosts = "/etc/rancher"
+	if _, err := os.Stat(hosts); errors.Is(err, fs.ErrNotExist) {
+		t.Cleanup(func() {
+			if _, err := os.Stat(hosts); err == nil {
+				t.Errorf("k3s left %s on the host", hosts)
+			}
+		})
+	}
 	old := newMachine(t, "old")
 	old.kubectl(old.folder+".yaml", "create", "configmap", "kept", "--from-literal=a=b")
 	old.kubectl(old.folder+".yaml", "create", "secret", "generic", "hidden", "--from-literal=a=b")
