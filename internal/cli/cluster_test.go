@@ -66,6 +66,12 @@ const managementValues = `{"kubernetesVersion": "1.34.4", "machineImageId": "5f2
 // that came up to its seed.
 func withManagement(t *testing.T, file string, kubeconfig []byte) {
 	t.Helper()
+	withStep(t, file, "management-cluster", "default/prod", map[string]any{"adminKubeconfig": string(kubeconfig), "values": managementValues})
+}
+
+// withStep writes a step into the state of an environment that came up to its seed.
+func withStep(t *testing.T, file, step, id string, outputs map[string]any) {
+	t.Helper()
 	state := data[map[string]any](t, "state", "export", "-f", file)
 	deployment := state["deployment"].(map[string]any)
 	resources := deployment["resources"].([]any)
@@ -77,15 +83,14 @@ func withManagement(t *testing.T, file string, kubeconfig []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cluster map[string]any
-	if err := json.Unmarshal(text, &cluster); err != nil {
+	var made map[string]any
+	if err := json.Unmarshal(text, &made); err != nil {
 		t.Fatal(err)
 	}
-	urn := cluster["urn"].(string)
-	cluster["urn"] = strings.TrimSuffix(urn, "::network") + "::management-cluster"
-	cluster["id"], cluster["inputs"] = "default/prod", map[string]any{}
-	cluster["outputs"] = map[string]any{"adminKubeconfig": string(kubeconfig), "values": managementValues}
-	deployment["resources"] = append(resources, cluster)
+	urn := made["urn"].(string)
+	made["urn"] = strings.TrimSuffix(urn, "::network") + "::" + step
+	made["id"], made["inputs"], made["outputs"] = id, map[string]any{}, outputs
+	deployment["resources"] = append(resources, made)
 	if text, err = json.Marshal(state); err != nil {
 		t.Fatal(err)
 	}

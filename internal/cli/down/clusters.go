@@ -22,6 +22,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
+	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
 // lookTime bounds listing the clusters that a cluster manages, with a k3s that starts;
@@ -47,18 +48,12 @@ type parent struct {
 // clusters lets Cluster API delete the clusters while it still runs: nothing
 // else could delete them in order. Workload clusters are deleted only if the
 // operator asked for that; the management cluster also if a killed run did not
-// record it in the state. A seed that does not answer counts as gone, and the
-// sweep deletes what is left.
-func (o options) clusters(ctx context.Context, t *target.Target, progress event.Sink) error {
-	seed, err := t.Seed(ctx)
-	if err != nil || seed.Kubeconfig == "" && seed.Local == "" {
-		return nil
-	}
-	var machine kubernetes.Way = kubernetes.Direct{}
-	if seed.Local == "" {
-		if machine, err = seed.Login(ctx); err != nil {
-			return nil
-		}
+// record it in the state. If nobody can be asked, the run ends unless the operator
+// asked for the deletion of clusters; the sweep then deletes what is left.
+func (o options) clusters(ctx context.Context, t *target.Target, things []openstack.Resource, progress event.Sink) error {
+	seed, machine, err := o.open(ctx, t, things)
+	if err != nil || seed == nil {
+		return err
 	}
 	defer machine.Close()
 	parents, err := look(ctx, machine, map[string]string{onSeed: seed.Kubeconfig, onManagement: seed.Management}, progress)

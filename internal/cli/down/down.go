@@ -44,7 +44,7 @@ and without the seed. Resources without the tag are not touched, whatever their 
 A self-managed management cluster is pivoted back to the seed first, because a cluster
 cannot delete itself completely; a shelved seed is woken for that. If the management
 cluster has workload clusters, down lists them and refuses, unless you give
---delete-clusters.
+--delete-clusters. It also refuses if the seed is there but cannot be asked for them.
 
 Images of spec.images stay and are listed. With --images, those are deleted that the
 environment uploaded, that are private and that nothing uses. Volumes of workloads are
@@ -64,7 +64,7 @@ credentials of other users stay, and the credential that you are logged in with.
 	o.from.Add(cmd.Flags())
 	o.timeout.Add(cmd.Flags())
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "also delete the workload clusters of the management cluster")
+	cmd.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "also delete the workload clusters of the management cluster; go on if it cannot be asked for them")
 	cmd.Flags().BoolVar(&o.images, "images", false, "also delete the images of spec.images that the environment uploaded and nothing uses")
 	cmd.Flags().StringVar(&o.purge, "purge-project", "", "also delete everything else in the project with this ID, which must be the login's, whoever made it")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "list what would be deleted, and delete nothing")
@@ -117,7 +117,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if target.ShelvedSeed(r.Deleted) {
 		wake(ctx, t, progress)
 	}
-	if err := o.clusters(ctx, t, progress); err != nil {
+	if err := o.clusters(ctx, t, r.Deleted, progress); err != nil {
 		return err
 	}
 	failed, volumes := o.remove(ctx, t, r.Deleted, r.Volumes, progress)
@@ -164,8 +164,8 @@ func (o options) look(ctx context.Context, t *target.Target) (result, error) {
 	return r, err
 }
 
-// wake wakes a shelved seed, so that the clusters are deleted in order. A seed
-// that does not wake counts as gone: its step says why.
+// wake wakes a shelved seed, so that the clusters are deleted in order. If it does
+// not wake its step says why, and nobody can be asked for clusters.
 func wake(ctx context.Context, t *target.Target, progress event.Sink) {
 	if seed, err := t.Seed(ctx); err == nil {
 		_, _ = t.Wake(ctx, seed, progress)

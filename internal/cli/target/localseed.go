@@ -56,7 +56,7 @@ func (t *Target) notLost(ctx context.Context) error {
 	for _, thing := range things {
 		if thing.Type == openstack.TypeServer && thing.Step == stacks.StepManagementCluster {
 			return fault.New("environment "+t.Name(), errors.New("there are servers of its management cluster in the cloud, but its state is lost, and no seed knows them"),
-				"restore the state, of which the folder .slipway or the remote state is the place; if the management cluster is lost, and there is a backup, see slipway recover; else run slipway down, then slipway up")
+				"restore the state, of which the folder .slipway or the remote state is the place; if the management cluster is lost, and there is a backup, see slipway recover; else run slipway down --delete-clusters, then slipway up")
 		}
 	}
 	return nil
