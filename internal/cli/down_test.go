@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// TestDownDeletesNothingThatItDoesNotKnow: while a seed that ran Cluster API cannot be
-// asked for workload clusters, everything stays.
+// TestDownDeletesNothingThatItDoesNotKnow: while another run holds the lock, and while a seed
+// that ran Cluster API cannot be asked for workload clusters, everything stays.
 func TestDownDeletesNothingThatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	_, file := project(t)
@@ -34,6 +34,12 @@ func TestDownDeletesNothingThatItDoesNotKnow(t *testing.T) {
 			t.Fatalf("%s: %d resources became %d", when, len(before.Resources), len(after.Resources))
 		}
 	}
+
+	lock := filepath.Join(folder, ".pulumi", "locks", "organization", "slipway", "prod", "5a1d.json")
+	check(t, os.MkdirAll(filepath.Dir(lock), 0o700))
+	check(t, os.WriteFile(lock, []byte(`{"pid": 4711, "username": "bob", "hostname": "desk.example", "timestamp": "2026-11-20T10:00:00Z"}`), 0o600))
+	refused("another run", "locked by bob on desk.example", "slipway state unlock")
+	check(t, os.Remove(lock))
 
 	refused("no way to the seed", "nobody can say whether workload clusters depend on it", "seed prod-seed: connecting to ", "--delete-clusters")
 	check(t, os.Rename(folder, folder+"-lost"))

@@ -71,6 +71,27 @@ func (l *Locked) stale() bool {
 	return true
 }
 
+// CheckLock returns the fault of a [Locked] if another process works on the state. It removes
+// the lock of a process of this host that has ended; else it changes nothing.
+func (e *Engine) CheckLock(ctx context.Context) error {
+	for attempt := 0; ; attempt++ {
+		// A state that is to be renamed to the name that it has is locked, and the
+		// renaming refused, because there is a state of that name.
+		_, err := e.pulumi(ctx, nil, "stack", "rename", e.options.Environment, "--stack", e.options.Environment)
+		var locked *Locked
+		switch {
+		case attempt < 3 && errors.As(err, &locked) && locked.stale():
+			if err := e.unlock(ctx, locked); err != nil {
+				return err
+			}
+		case errors.Is(err, errNoStack), err != nil && strings.Contains(err.Error(), "already exists"):
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
 // unlock removes the lock and drops the pending operations.
 func (e *Engine) unlock(ctx context.Context, locked *Locked) error {
 	for _, h := range locked.Holders {

@@ -114,6 +114,9 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err := o.ask(streams, r); err != nil {
 		return err
 	}
+	if err := unlocked(ctx, t); err != nil {
+		return err
+	}
 	if target.ShelvedSeed(r.Deleted) {
 		wake(ctx, t, progress)
 	}
