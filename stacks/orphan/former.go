@@ -62,8 +62,8 @@ func (g *former) made(name, prefix, suffix, description string) bool {
 }
 
 // locate finds the cluster's network, router and security groups, and whether a machine
-// is still on them.
-func (g *former) locate(l lists) {
+// of it still runs.
+func (g *former) locate(l lists, alive Alive) {
 	g.networks, g.routers, g.groups, g.vips = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, n := range l.networks {
 		if g.made(n.Name, madeName, "", n.Description) {
@@ -81,8 +81,11 @@ func (g *former) locate(l lists) {
 		}
 	}
 	for _, p := range l.ports {
-		if g.near(p) && strings.HasPrefix(p.DeviceOwner, "compute:") {
+		switch server := strings.HasPrefix(p.DeviceOwner, "compute:"); {
+		case server && g.near(p):
 			g.runs = "a server is on its network or in its security group: " + p.DeviceID
+		case server && g.machine(p, alive):
+			g.runs = "a server has a port that CAPO made for a cluster of this name: " + p.DeviceID
 		}
 	}
 }
@@ -90,6 +93,19 @@ func (g *former) locate(l lists) {
 // near reports whether a port is on the cluster's network, or guarded by its groups.
 func (g *former) near(p ports.Port) bool {
 	return g.networks[p.NetworkID] || slices.ContainsFunc(p.SecurityGroups, func(id string) bool { return g.groups[id] })
+}
+
+// described reports whether CAPO's description of a port is that of the cluster's machines.
+// It has the cluster's name alone; older ones also have its namespace.
+func (g *former) described(p ports.Port) bool {
+	joined, ok := strings.CutPrefix(p.Description, madeBy)
+	return ok && (joined == g.name || g.is(joined))
+}
+
+// machine reports whether a port may be that of a machine of a cluster without a network of
+// its own, whose machines are on one that was there before, perhaps without a security group.
+func (g *former) machine(p ports.Port, alive Alive) bool {
+	return len(g.networks) == 0 && g.described(p) && !alive.has(p)
 }
 
 func (g *former) key() string {

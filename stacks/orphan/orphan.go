@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/internal/ownership"
@@ -58,6 +59,11 @@ type Alive struct {
 	Machines []string
 }
 
+// has reports whether a port has the name of one of the Machines.
+func (a Alive) has(p ports.Port) bool {
+	return slices.ContainsFunc(a.Machines, func(m string) bool { return p.Name == m || strings.HasPrefix(p.Name, m+"-") })
+}
+
 // Find lists the orphans in the order of their deletion, the credentials of clusters last:
 // they are the proof for all others.
 func (s Survey) Find(ctx context.Context) ([]Orphan, error) {
@@ -78,7 +84,7 @@ func (s Survey) Find(ctx context.Context) ([]Orphan, error) {
 func (s Survey) judge(l lists, alive Alive, now time.Time) []Orphan {
 	found := s.loosePorts(l, alive, now)
 	for _, g := range s.gone(l.credentials, alive) {
-		g.locate(l)
+		g.locate(l, alive)
 		found = append(found, g.orphans(l)...)
 	}
 	order := []string{openstack.TypeLoadBalancer, openstack.TypeFloatingIP, openstack.TypeRouter, openstack.TypePort, openstack.TypeSubnet, openstack.TypeNetwork, openstack.TypeSecurityGroup,
@@ -143,7 +149,7 @@ func (s Survey) loosePorts(l lists, alive Alive, now time.Time) []Orphan {
 		if !ok || mark.Environment != s.Environment || mark.Step != stacks.StepManagementCluster || p.DeviceID != "" || p.DeviceOwner != "" {
 			continue
 		}
-		if now.Sub(p.CreatedAt) < young || slices.ContainsFunc(alive.Machines, func(m string) bool { return p.Name == m || strings.HasPrefix(p.Name, m+"-") }) {
+		if now.Sub(p.CreatedAt) < young || alive.has(p) {
 			continue
 		}
 		found = append(found, Orphan{Resource: openstack.Resource{Type: openstack.TypePort, ID: p.ID, Name: p.Name, Step: mark.Step, State: p.Status}, Cluster: s.Environment,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/internal/event"
@@ -85,6 +86,50 @@ func TestAClusterWhoseServersRunIsNotGone(t *testing.T) {
 		if !strings.Contains(o.Kept, "a server is on its network") {
 			t.Errorf("%s %s may be deleted: %q", o.Type, o.Name, o.Kept)
 		}
+	}
+}
+
+// TestAClusterOnABroughtNetworkThatRunsIsNotGone: nothing in the cloud is its own but its API's
+// load balancer, and CAPO's description of the ports of its machines.
+func TestAClusterOnABroughtNetworkThatRunsIsNotGone(t *testing.T) {
+	t.Parallel()
+	const machine = "my-shop-control-plane-x7k2p"
+	for name, test := range map[string]struct {
+		description, owner string
+		machines           []string
+		stays              bool
+	}{
+		"it runs":             {description: madeBy + "my-shop", owner: "compute:nova", stays: true},
+		"an older CAPO":       {description: madeBy + "team-my-shop", owner: "compute:nova", stays: true},
+		"a living namesake":   {description: madeBy + "my-shop", owner: "compute:nova", machines: []string{machine}},
+		"another one runs":    {description: madeBy + "my-shop-2", owner: "compute:nova"},
+		"another's namespace": {description: madeBy + "other-my-shop", owner: "compute:nova"},
+		"no server has it":    {description: madeBy + "my-shop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.credential("prod", "team", "my-shop")
+			client := w.box.Member.Network(t)
+			brought := must[*networks.Network](t)(networks.Create(t.Context(), client, networks.CreateOpts{Name: "office"}).Extract())
+			subnet := must[*subnets.Subnet](t)(subnets.Create(t.Context(), client, subnets.CreateOpts{NetworkID: brought.ID, IPVersion: 4, CIDR: "10.8.0.0/24"}).Extract())
+			w.balancer("k8s-clusterapi-cluster-team-my-shop-kubeapi", madeBy+"team-my-shop", subnet.ID)
+			device := ""
+			if test.owner != "" {
+				device = "5f2fd0bc-3a1e-4b8d-9d1c-3d6e6f6cf7a1"
+			}
+			must[*ports.Port](t)(ports.Create(t.Context(), w.box.Admin.Network(t), ports.CreateOpts{NetworkID: brought.ID, ProjectID: w.survey.Project, TenantID: w.survey.Project,
+				Name: machine + "-0", Description: test.description, DeviceID: device, DeviceOwner: test.owner}).Extract())
+			w.alive.Machines = test.machines
+			found := w.find()
+			i := slices.IndexFunc(found, func(o orphan.Orphan) bool { return o.Name == "k8s-clusterapi-cluster-team-my-shop-kubeapi" })
+			if i < 0 {
+				t.Fatal("the load balancer is not found")
+			}
+			if o := found[i]; (o.Kept != "") != test.stays || test.stays && !strings.Contains(o.Kept, "5f2fd0bc") {
+				t.Errorf("the load balancer: %q", o.Kept)
+			}
+		})
 	}
 }
 
