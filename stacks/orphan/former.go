@@ -18,8 +18,9 @@ import (
 type former struct {
 	environment, name, hash, step string
 	// namespace is known once something with CAPO's names is found.
-	namespace  string
-	credential applicationcredentials.ApplicationCredential
+	namespace string
+	// credentials are one, or two if what runs on the cluster has one of its own.
+	credentials []applicationcredentials.ApplicationCredential
 	// disputed says why what only bears the name may be another's.
 	disputed string
 	// runs says why the cluster is not gone after all.
@@ -136,7 +137,9 @@ func (g *former) orphans(l lists) []Orphan {
 	if left > 0 {
 		kept = fmt.Sprintf("it is the proof for the other %d of the cluster, and goes after them", left)
 	}
-	add(openstack.TypeCredential, g.credential.ID, g.credential.Name, "present", "the operator's own, with the ownership tag of "+g.environment+" and of a cluster that does not exist", false, kept)
+	for _, c := range g.credentials {
+		add(openstack.TypeCredential, c.ID, c.Name, "present", "the operator's own, with the ownership tag of "+g.environment+" and of a cluster that does not exist", false, kept)
+	}
 	for i := range found { // the namespace is known now
 		found[i].Cluster = g.key()
 	}

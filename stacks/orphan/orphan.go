@@ -104,23 +104,32 @@ func (s Survey) gone(credentials []applicationcredentials.ApplicationCredential,
 		names[key.Name] = true
 	}
 	var list []*former
-	rivals := map[string]int{} // how many credentials there are for clusters of a name
+	known := map[string]*former{}                   // by step
+	rivals := map[string]map[ownership.Owner]bool{} // the clusters of a name, which can have several credentials
 	for _, c := range credentials {
 		mark, ok := ownership.FromDescription(c.Description)
 		name, hash := nameIn(mark.Step)
 		if !ok || name == "" || c.ProjectID != "" && s.Project != "" && c.ProjectID != s.Project {
 			continue
 		}
-		rivals[name]++
-		if mark.Environment == s.Environment && !living[mark.Step] && strings.HasPrefix(c.Name, mark.Name()+"-") {
-			list = append(list, &former{name: name, hash: hash, credential: c, step: mark.Step, environment: s.Environment})
+		if rivals[name] == nil {
+			rivals[name] = map[ownership.Owner]bool{}
 		}
+		rivals[name][mark] = true
+		if mark.Environment != s.Environment || living[mark.Step] || !strings.HasPrefix(c.Name, mark.Name()+"-") {
+			continue
+		}
+		if known[mark.Step] == nil {
+			known[mark.Step] = &former{name: name, hash: hash, step: mark.Step, environment: s.Environment}
+			list = append(list, known[mark.Step])
+		}
+		known[mark.Step].credentials = append(known[mark.Step].credentials, c)
 	}
 	for _, g := range list {
 		switch {
 		case names[g.name]:
 			g.disputed = "a living cluster has the same name"
-		case rivals[g.name] > 1:
+		case len(rivals[g.name]) > 1:
 			g.disputed = "another cluster had or has the same name in this project"
 		}
 	}

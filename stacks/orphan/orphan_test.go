@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
+	"github.com/slipway-sh/slipway/stacks/openstack"
 	"github.com/slipway-sh/slipway/stacks/orphan"
 )
 
@@ -154,6 +155,32 @@ func TestANameThatTwoClustersHave(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheCredentialsOfOneCluster are no two clusters of a name: with spec.credential.separate,
+// each has two.
+func TestTheCredentialsOfOneCluster(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop()
+	w.variant("prod", "team", "my-shop", "cloud-provider")
+	found, seen, credentials := w.find(), map[string]bool{}, 0
+	for _, o := range found {
+		if seen[o.Type+o.ID] || o.ByName && o.Kept != "" && o.Name != "pvc-kept" {
+			t.Errorf("%s %s is found twice, or stays: %q", o.Type, o.Name, o.Kept)
+		}
+		seen[o.Type+o.ID] = true
+		if o.Type == openstack.TypeCredential {
+			credentials++
+		}
+	}
+	if credentials != 2 {
+		t.Errorf("%d credentials", credentials)
+	}
+	byName := []string{"my-shop"}
+	if _, left, err := w.survey.Remove(t.Context(), orphan.Chosen(found, byName), byName, event.Discard{}); err != nil || len(left) != 3 {
+		t.Errorf("left: %v, %v", told(left), err) // the volume that is kept, and the proofs for it
 	}
 }
 

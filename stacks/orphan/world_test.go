@@ -74,7 +74,13 @@ func must[T any](t *testing.T) func(T, error) T {
 // credential makes that of a cluster, as slipway cluster create does.
 func (w *world) credential(environment, namespace, name string) {
 	w.Helper()
-	c := openstack.ClusterCredential{Clients: w.survey.Inventory.Clients, UserID: w.survey.Inventory.UserID, Roles: []string{"member"},
+	w.variant(environment, namespace, name, "")
+}
+
+// variant makes one of several of a cluster.
+func (w *world) variant(environment, namespace, name, variant string) {
+	w.Helper()
+	c := openstack.ClusterCredential{Clients: w.survey.Inventory.Clients, UserID: w.survey.Inventory.UserID, Roles: []string{"member"}, Variant: variant,
 		Ownership: openstack.Ownership{Environment: environment, Step: workload.Step(types.NamespacedName{Namespace: namespace, Name: name})}}
 	if _, _, err := c.Make(w.Context()); err != nil {
 		w.Fatal(err)
