@@ -174,7 +174,7 @@ func (g *former) infrastructure(l lists, add adder) {
 	for _, p := range l.ports {
 		if g.near(p) && p.DeviceID == "" && p.DeviceOwner == "" {
 			kept := ""
-			if joined, ok := strings.CutPrefix(p.Description, madeBy); !ok || !g.is(joined) {
+			if !g.described(p) {
 				kept = "CAPO did not make it"
 			}
 			add(openstack.TypePort, p.ID, p.Name, p.Status, "on the cluster's network or in its security group, without a server", false, kept)

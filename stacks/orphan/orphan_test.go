@@ -134,6 +134,23 @@ func TestAClusterOnABroughtNetworkThatRunsIsNotGone(t *testing.T) {
 	}
 }
 
+// TestPortsOfMachines that are gone go, and what somebody else made on the network stays.
+func TestPortsOfMachines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	network, _ := w.shop()
+	for name, description := range map[string]string{"my-shop-md-0-x7k2p-0": madeBy + "my-shop", "older": madeBy + "team-my-shop", "printer": "", "another's": madeBy + "my-shop-2"} {
+		must[*ports.Port](t)(ports.Create(t.Context(), w.box.Member.Network(t), ports.CreateOpts{NetworkID: network, Name: name, Description: description}).Extract())
+	}
+	var found []orphan.Orphan
+	for _, o := range w.find() {
+		if o.Type == openstack.TypePort {
+			found = append(found, o)
+		}
+	}
+	w.same("ports", found, "port my-shop-md-0-x7k2p-0", "port older", "port printer stays", "port another's stays")
+}
+
 // TestANameThatTwoClustersHave proves nothing.
 func TestANameThatTwoClustersHave(t *testing.T) {
 	t.Parallel()
