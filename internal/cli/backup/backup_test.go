@@ -3,6 +3,7 @@ package backup_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/backup"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/internal/recovery/restore"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
@@ -117,6 +119,7 @@ func TestBackupOfARealCluster(t *testing.T) {
 	e := newEnvironment(t)
 	kubeconfig := filepath.Join(e.dir, "kubeconfig")
 	e.write(t, kubeconfig, string(server.Kubeconfig))
+	refusesHalf(t, e, client, kubeconfig)
 	var first, second store.Backup
 	decode(t, e.must(t, "create", "--kubeconfig", kubeconfig, "-o", "json"), &first)
 	decode(t, e.must(t, "create", "--kubeconfig", kubeconfig, "-o", "json"), &second)
@@ -143,6 +146,25 @@ func TestBackupOfARealCluster(t *testing.T) {
 	}
 	if out, err := e.run(t, "verify"); err == nil || !strings.Contains(out, "digest") {
 		t.Errorf("a forged byte: %v\n%s", err, out)
+	}
+}
+
+// refusesHalf makes no backup while the record says that a rebuild is half done.
+func refusesHalf(t *testing.T, e environment, client dynamic.Interface, kubeconfig string) {
+	t.Helper()
+	records := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(restore.RecordNamespace)
+	half := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": restore.RecordName}, "data": map[string]any{"generation": "2"}}}
+	if _, err := records.Create(t.Context(), half, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := e.run(t, "create", "--kubeconfig", kubeconfig); !errors.Is(err, restore.ErrIncomplete) || !strings.Contains(fault.Remedy(err), "slipway recover") {
+		t.Errorf("in the middle of a rebuild: %v (%s)\n%s", err, fault.Remedy(err), out)
+	}
+	if list := e.must(t, "list"); strings.Contains(list, " ok\n") {
+		t.Errorf("listed\n%s", list)
+	}
+	if err := records.Delete(t.Context(), restore.RecordName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }
 

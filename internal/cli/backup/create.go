@@ -56,7 +56,8 @@ It also takes a snapshot of the management cluster's etcd, on its leader and onl
 members are healthy, and a copy of the seed's datastore. If one of them cannot be had, the
 backup is made without it and says so. --skip leaves them out.
 
-If the environment has no management cluster, Kubernetes on the seed is backed up.`,
+If the environment has no management cluster, Kubernetes on the seed is backed up. While a
+rebuild by slipway recover is half done, no backup is made.`,
 		Example: `  slipway backup create
   slipway backup create --target file:///mnt/backups --recipient age1…
   slipway backup create --skip etcd
@@ -113,13 +114,12 @@ func (o createOptions) create(ctx context.Context, loaded *config.Loaded, r *bac
 		return backup.Backup{}, err
 	}
 	defer leave()
-	w, err := r.Begin(ctx)
+	client, err := whole(ctx, cluster)
 	if err != nil {
 		return backup.Backup{}, err
 	}
-	client, err := kubernetes.NewForConfig(cluster)
+	w, err := r.Begin(ctx)
 	if err != nil {
-		w.Abort()
 		return backup.Backup{}, err
 	}
 	w.KeepUntil(o.until)
@@ -159,6 +159,15 @@ func (o createOptions) create(ctx context.Context, loaded *config.Loaded, r *bac
 	b, err := w.Commit(ctx, s)
 	step.End(mib(b.Written), err)
 	return b, err
+}
+
+// whole returns the client of a cluster of which no rebuild is half done.
+func whole(ctx context.Context, cluster *rest.Config) (*kubernetes.Clientset, error) {
+	client, err := kubernetes.NewForConfig(cluster)
+	if err != nil {
+		return nil, err
+	}
+	return client, restore.Complete(ctx, client)
 }
 
 // reach returns the client configuration of the cluster that is backed up.

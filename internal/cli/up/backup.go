@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/recovery/restore"
 	"github.com/slipway-sh/slipway/internal/recovery/undo"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -36,10 +37,20 @@ func (o options) save(ctx context.Context, t *target.Target, plan engine.Plan, p
 		err = note(ctx, t, made)
 	}
 	if err != nil {
-		return "", fault.New("backup before the change", errors.Join(errors.New("nothing was changed"), err), "fix the cause, or leave the backup out with --skip-backup")
+		return "", unsaved(err)
 	}
 	progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: fmt.Sprintf("made backup %s before the change", made.ID)})
 	return made.ID, nil
+}
+
+// unsaved is the fault of a change before which no backup could be made. That a rebuild is half
+// done is no reason to leave the backup out: up would not finish it.
+func unsaved(err error) error {
+	remedy := "fix the cause, or leave the backup out with --skip-backup"
+	if errors.Is(err, restore.ErrIncomplete) {
+		remedy = fault.Remedy(err)
+	}
+	return fault.New("backup before the change", errors.Join(errors.New("nothing was changed"), err), remedy)
 }
 
 // note writes the point that an undo goes back to. One that belongs to a change that up has

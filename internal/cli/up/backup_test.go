@@ -1,8 +1,12 @@
 package up
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/recovery/restore"
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
@@ -38,6 +42,23 @@ func TestBackupBeforeUpgrades(t *testing.T) {
 	} {
 		if got := running(test.there); got != test.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestWithoutABackup: what the fix is depends on why there is none.
+func TestWithoutABackup(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		cause error
+		fix   string
+	}{
+		"a target that is full": {errors.New("507 Insufficient Storage"), "--skip-backup"},
+		"half a rebuild":        {fault.New("ConfigMap", restore.ErrIncomplete, "finish it with slipway recover"), "slipway recover"},
+	} {
+		err := unsaved(test.cause)
+		if !errors.Is(err, test.cause) || !strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(fault.Remedy(err), test.fix) {
+			t.Errorf("%s: %v (%s)", name, err, fault.Remedy(err))
 		}
 	}
 }

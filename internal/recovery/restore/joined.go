@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
@@ -62,9 +63,12 @@ func Current(ctx context.Context, on kubernetes.Interface) (int, error) {
 	return ours, err
 }
 
+// ErrIncomplete is that a rebuild of this management cluster is not complete.
+var ErrIncomplete = errors.New("the rebuild of this management cluster is not complete")
+
 // Complete is nil unless a rebuild of this management cluster is not complete: it has
 // taken a generation, and has not restored everything. A backup of that would be the
-// newest one, and lack most clusters.
+// newest one, and lack most clusters. The fault wraps ErrIncomplete.
 func Complete(ctx context.Context, on kubernetes.Interface) error {
 	record, err := on.CoreV1().ConfigMaps(recordNamespace).Get(ctx, recordName, metav1.GetOptions{})
 	if kube.Absent(err) {
@@ -74,7 +78,7 @@ func Complete(ctx context.Context, on kubernetes.Interface) error {
 		return fmt.Errorf("reading the record of recovery: %w", err)
 	}
 	if record.Data[recordGeneration] != "" && record.Data[recordBackup] == "" {
-		return errors.New("the rebuild of this management cluster is not complete")
+		return fault.New("ConfigMap "+recordNamespace+"/"+recordName, ErrIncomplete, "finish it with slipway recover, which goes on where it ended; a backup of now would lack what is not restored yet")
 	}
 	return nil
 }

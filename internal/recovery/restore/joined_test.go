@@ -1,11 +1,14 @@
 package restore
 
 import (
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-sh/slipway/internal/fault"
 )
 
 // TestAClusterJoinsOnceAndForGood: what it found when it was new, until a rebuild takes a
@@ -54,7 +57,7 @@ func TestARebuildThatIsNotCompleteIsSeen(t *testing.T) {
 		"without a name": {nil, true},
 	} {
 		on := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: recordNamespace, Name: recordName}, Data: test.data})
-		if err := Complete(t.Context(), on); (err == nil) != test.want {
+		if err := Complete(t.Context(), on); (err == nil) != test.want || !test.want && (!errors.Is(err, ErrIncomplete) || fault.Remedy(err) == "") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
