@@ -55,9 +55,9 @@ func (r *run) external() []cloud.NetworkInfo {
 }
 
 // checkExternalNetwork chooses the only external network, or the named one (F11,
-// S-09).
+// S-09). A seed that needs none has none chosen for it; one that is named is for clusters.
 func checkExternalNetwork(r *run) {
-	if !r.Snapshot.Known(cloud.Network, cloud.ListNetworks) || (!r.seed.MakesNetwork() && !r.seed.WantsFloatingIP()) {
+	if !r.Snapshot.Known(cloud.Network, cloud.ListNetworks) {
 		return
 	}
 	all := r.external()
@@ -66,6 +66,9 @@ func checkExternalNetwork(r *run) {
 		if n, ok := pick(r, "external network", wanted, all, networkKey); ok {
 			c.ExternalNetworkID, c.ExternalNetworkName = n.ID, n.Name
 		}
+		return
+	}
+	if !r.seed.MakesNetwork() && !r.seed.WantsFloatingIP() {
 		return
 	}
 	if n, ok := r.keptNetwork(all); ok {

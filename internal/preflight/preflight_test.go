@@ -161,6 +161,8 @@ func TestExternalNetwork(t *testing.T) {
 		"one":                     {"", nil, Info, ""},
 		"none":                    {"", none, Error, "external-network external network: project demo sees none"},
 		"none needed":             {"seed: {network: {existing: internal}, floatingIP: {mode: none}}", none, Error, ""},
+		"none needed, of two":     {"seed: {network: {existing: internal}, floatingIP: {mode: none}}", second, Error, ""},
+		"none needed, unknown":    {"externalNetwork: other, seed: {network: {existing: internal}, floatingIP: {mode: none}}", nil, Error, "external network other: nothing has this name or ID"},
 		"two":                     {"", second, Error, "there are 2: internet (ext2), public (ext)"},
 		"two, by name":            {"externalNetwork: internet", second, Error, ""},
 		"two, by id":              {"externalNetwork: ext2", second, Error, ""},
@@ -170,6 +172,9 @@ func TestExternalNetwork(t *testing.T) {
 	})
 	if r := check(t, "externalNetwork: internet", second); r.Choices.ExternalNetworkID != "ext2" || r.Choices.FloatingNetworkID != "ext2" {
 		t.Errorf("chosen %+v", r.Choices)
+	}
+	if r := check(t, "externalNetwork: internet, seed: {network: {existing: internal}, floatingIP: {mode: none}}", second); r.Choices.ExternalNetworkID != "ext2" || r.Choices.FloatingNetworkID != "" {
+		t.Errorf("chosen for clusters alone %+v", r.Choices)
 	}
 }
 

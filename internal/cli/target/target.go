@@ -101,6 +101,9 @@ func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment
 	if err := result.Err(); err != nil {
 		return stacks.Environment{}, result, err
 	}
+	if err := t.keepNetwork(ctx, &result.Choices); err != nil {
+		return stacks.Environment{}, result, err
+	}
 	program := stacks.Environment{Config: t.Environment, Choices: result.Choices, Image: stacks.ImageFile{Listed: result.Choices.ListedImage}}
 	if program.Images, err = environment.Images(t.Loaded); err != nil {
 		return program, result, err
