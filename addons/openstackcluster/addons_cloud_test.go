@@ -147,10 +147,24 @@ func TestManila(t *testing.T) {
 	all := render(t, `addons: {csi: {cephfs: {enabled: true}}, openstack: {csiManila: {enabled: true, additionalStorageClasses: [{name: other, provisioner: nfs.manila.csi.openstack.org, parameters: {type: nfs}}]}}}`)
 	got := applied(t, all, "csi-manila-storageclass", known(someClouds, nil))
 	want(t, got.get(t, "Secret csi-manila-credentials"), `{os-authURL: "https://k/v3", os-region: one, os-applicationCredentialID: i, os-applicationCredentialSecret: s}`, "stringData")
+	if _, there := got.get(t, "Secret csi-manila-credentials")["data"]; there {
+		t.Error("a CA is there without any")
+	}
 	want(t, got.get(t, "StorageClass csi-manila"), `cephfs.manila.csi.openstack.org`, "provisioner")
 	want(t, got.get(t, "StorageClass csi-manila"), `cephfs`, "parameters", "type")
 	want(t, got.get(t, "StorageClass csi-manila"), `csi-manila-credentials`, "parameters", "csi.storage.k8s.io/node-stage-secret-name")
 	want(t, got.get(t, "StorageClass other"), `nfs.manila.csi.openstack.org`, "provisioner")
 	all.get(t, "HelmRelease csi-cephfs")
 	refuse(t, `addons: {openstack: {csiManila: {enabled: true}}}`, "csiManila", "cephfs")
+}
+
+// TestManilaHasTheCloudProvidersCredential, not Cluster API's, and trusts the cloud's CA.
+func TestManilaHasTheCloudProvidersCredential(t *testing.T) {
+	t.Parallel()
+	second := base64.StdEncoding.EncodeToString([]byte(strings.NewReplacer("application_credential_id: i", "application_credential_id: j",
+		"application_credential_secret: s", "application_credential_secret: other").Replace(someClouds)))
+	all := render(t, `addons: {csi: {cephfs: {enabled: true}}, openstack: {csiManila: {enabled: true}}}`)
+	got := applied(t, all, "csi-manila-storageclass", known(someClouds, map[string]any{"cacert": "UEVN", "cloud-provider.yaml": second})).get(t, "Secret csi-manila-credentials")
+	want(t, got, `{os-authURL: "https://k/v3", os-region: one, os-applicationCredentialID: j, os-applicationCredentialSecret: other}`, "stringData")
+	want(t, got, `{os-certAuthority: UEVN}`, "data")
 }
