@@ -37,6 +37,8 @@ type note struct {
 	failed     string
 	generation int64
 	retry      time.Time
+	// removing is whether the last attempt was to uninstall the release.
+	removing bool
 	// uninstalled is whether the release is gone.
 	uninstalled bool
 	// kindMissing is whether the last attempt failed for want of a kind.
@@ -121,6 +123,8 @@ type failure struct {
 	generation  int64
 	cluster     types.NamespacedName
 	kindMissing bool
+	// removing is of an attempt to uninstall.
+	removing bool
 	// permanent failures are tried again after the resync period only.
 	permanent time.Duration
 	// notBefore is the earliest time of the next attempt, or zero.
@@ -133,11 +137,11 @@ func (m *memory) fail(key types.NamespacedName, f failure) (int, time.Duration) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := m.note(key)
-	if n.failed != f.digest || n.generation != f.generation {
+	if n.failed != f.digest || n.generation != f.generation || n.removing != f.removing {
 		n.failures = 0
 	}
 	n.failures++
-	n.failed, n.generation, n.verified, n.kindMissing, n.cluster = f.digest, f.generation, "", f.kindMissing, f.cluster
+	n.failed, n.generation, n.verified, n.kindMissing, n.cluster, n.removing = f.digest, f.generation, "", f.kindMissing, f.cluster, f.removing
 	limit := maxDelay
 	if f.kindMissing {
 		limit = maxKindDelay
@@ -158,11 +162,11 @@ func (m *memory) fail(key types.NamespacedName, f failure) (int, time.Duration) 
 	return n.failures, delay
 }
 
-// wait is the time until the next attempt.
+// wait is the time until the next attempt to uninstall. Failures to deploy do not delay it.
 func (m *memory) wait(key types.NamespacedName) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n, ok := m.byKey[key]; ok && n.failures > 0 {
+	if n, ok := m.byKey[key]; ok && n.removing && n.failures > 0 {
 		return max(n.retry.Sub(m.now()), 0)
 	}
 	return 0

@@ -1,6 +1,7 @@
 package addonprovider
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 
 	"github.com/slipway-sh/slipway/addons/addonprovider/release"
@@ -49,6 +51,35 @@ func TestMemoryOfFailures(t *testing.T) {
 	}
 	if _, delay := m.fail(key, failure{digest: "e", notBefore: now.Add(time.Hour)}); delay != time.Hour {
 		t.Errorf("not before: %s", delay)
+	}
+}
+
+// failing is a reconciler whose time stands still, and an addon.
+func failing() (*reconciler, *v1alpha1.HelmRelease) {
+	r := &reconciler{options: Options{ResyncPeriod: time.Hour}, memory: newMemory(10 * time.Second), events: record.NewFakeRecorder(10)}
+	r.memory.now = func() time.Time { return time.Unix(0, 0) }
+	return r, &v1alpha1.HelmRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
+}
+
+// What a deletion finds failed before does not delay it, also where only a change by
+// a user would have helped. Its own failures do, as those that may go away.
+func TestFailuresBeforeADeletionDoNotDelayIt(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []release.Kind{release.Temporary, release.ChartInvalid, release.Refused, release.WorkersMissing} {
+		r, object := failing()
+		failed := &outcome{err: &release.Error{Kind: kind, Err: errors.New("no")}, digest: "d"}
+		if delay := r.failed(object, failed); delay <= 0 {
+			t.Errorf("%s: tried again after %s", kind, delay)
+		}
+		if wait := r.memory.wait(keyOf(object)); wait != 0 {
+			t.Errorf("%s: the deletion waits %s", kind, wait)
+		}
+	}
+	r, object := failing()
+	refused := &outcome{err: &release.Error{Kind: release.Refused, Err: errors.New("no")}, uninstall: true}
+	delay := r.failed(object, refused)
+	if wait := r.memory.wait(keyOf(object)); wait != delay || delay <= 0 || delay > time.Minute || object.Status.Failures != 1 {
+		t.Errorf("after failure %d to uninstall it waits %s, and says %s", object.Status.Failures, wait, delay)
 	}
 }
 

@@ -191,12 +191,13 @@ func (r *reconciler) failed(object addon, o *outcome) time.Duration {
 	if errors.As(o.err, &missing) {
 		r.waits(object, missing)
 		status.FailureMessage = short(missing.message)
-		_, delay := r.memory.fail(key, failure{digest: o.digest, generation: object.GetGeneration(), cluster: cluster})
+		_, delay := r.memory.fail(key, failure{digest: o.digest, generation: object.GetGeneration(), cluster: cluster, removing: o.uninstall})
 		return min(delay, time.Minute)
 	}
 	kind := release.KindOf(o.err)
-	f := failure{digest: o.digest, generation: object.GetGeneration(), cluster: cluster, kindMissing: kind == release.KindMissing}
-	if kind.Permanent() || kind == release.WorkersMissing { // workers that come are an event
+	f := failure{digest: o.digest, generation: object.GetGeneration(), cluster: cluster, kindMissing: kind == release.KindMissing, removing: o.uninstall}
+	// Workers that come are an event. What keeps a release from going is on its cluster, whose changes are none.
+	if kind.Permanent() && !o.uninstall || kind == release.WorkersMissing {
 		f.permanent = max(r.options.ResyncPeriod, time.Minute)
 	}
 	if kind == release.WorkersMissing {
