@@ -56,10 +56,13 @@ func (c *Clusters) Reach(ctx context.Context, key types.NamespacedName, cluster 
 	if time.Now().Before(r.until) {
 		return r.answer()
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	probe, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	_, r.err = cluster.Typed.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
-	if r.err == nil {
+	_, err := cluster.Typed.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(probe)
+	if err != nil && ctx.Err() != nil { // who asked went away: that says nothing of the cluster
+		return ctx.Err()
+	}
+	if r.err = err; err == nil {
 		r.down, r.until = 0, time.Now().Add(trustTime)
 		return nil
 	}

@@ -191,3 +191,31 @@ func TestSilentClusterIsAskedOnce(t *testing.T) {
 		t.Errorf("asked %d times", n)
 	}
 }
+
+// Who goes away while a cluster is asked leaves the next one to ask it again.
+func TestAProbeThatIsCancelledSaysNothing(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			cancel()
+			<-r.Context().Done()
+			return
+		}
+		w.Write([]byte("{}")) //nolint:errcheck // a test's answer
+	}))
+	t.Cleanup(server.Close)
+	cluster, err := New(&rest.Config{Host: server.URL}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clusters, key := NewClusters(time.Minute, 1, 1), types.NamespacedName{Name: "c"}
+	var unreachable *UnreachableError
+	if err := clusters.Reach(ctx, key, cluster); !errors.Is(err, context.Canceled) || errors.As(err, &unreachable) {
+		t.Errorf("got %v", err)
+	}
+	if err := clusters.Reach(t.Context(), key, cluster); err != nil || asked.Load() != 2 {
+		t.Errorf("asked %d times: %v", asked.Load(), err)
+	}
+}
