@@ -2,15 +2,19 @@ package openstackcluster
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/internal/bundle/bundletest"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
@@ -41,6 +45,47 @@ func TestServerGroupsOfRoles(t *testing.T) {
 		}
 	}
 	refuse(t, `controlPlane: {serverGroup: {policy: far-apart}}`, "controlPlane/serverGroup/policy", "soft-anti-affinity")
+}
+
+// TestThePolicyOfAServerGroupStays: the groups are those that the chart renders, and values that
+// would change the policy of one that is there are refused.
+func TestThePolicyOfAServerGroupStays(t *testing.T) {
+	t.Parallel()
+	const plane = "controlPlane: {serverGroup: {policy: anti-affinity}}"
+	const defaults = "{nodeGroupDefaults: {serverGroup: {policy: soft-anti-affinity}}, nodeGroups: [{name: one, machineCount: 1}, {name: two, machineCount: 1, serverGroup: {policy: affinity}}]}"
+	for name, c := range map[string]struct{ was, now, refused string }{
+		"the same":                {plane, plane, ""},
+		"another":                 {plane, "controlPlane: {serverGroup: {policy: soft-anti-affinity}}", "controlPlane.serverGroup.policy"},
+		"none any more":           {plane, "", ""},
+		"one by name instead":     {plane, "controlPlane: {serverGroup: {policy: null, name: mine}}", ""},
+		"one by ID instead":       {plane, "controlPlane: {serverGroupId: 4f8d3f9e-8f63-4a69-8c6e-7d4c2f0b7d11, serverGroup: {policy: affinity}}", ""},
+		"another of the defaults": {defaults, strings.Replace(defaults, "soft-anti-affinity", "anti-affinity", 1), "nodeGroups[one].serverGroup.policy"},
+		"another of one group":    {defaults, strings.Replace(defaults, "policy: affinity", "policy: soft-affinity", 1), "nodeGroups[two].serverGroup.policy"},
+		"not of one group":        {defaults, strings.Replace(defaults, "{policy: affinity}", "null", 1), ""},
+		"of the only group":       {"nodeGroupDefaults: {serverGroup: {policy: affinity}}", "nodeGroupDefaults: {serverGroup: {policy: soft-affinity}}", "nodeGroups[md-0].serverGroup.policy"},
+	} {
+		var there []*unstructured.Unstructured
+		for _, o := range render(t, c.was) {
+			if o.GetKind() == "ServerGroup" {
+				there = append(there, o)
+			}
+		}
+		made, _, err := ServerGroups(Release{Name: "c1", Values: values(t, minimal, c.was)})
+		if err != nil || !maps.Equal(made, Policies(there)) {
+			t.Errorf("%s: groups %v, rendered %v: %v", name, made, Policies(there), err)
+		}
+		err = CheckServerGroups(Release{Name: "c1", Values: values(t, minimal, c.now)}, Policies(there), "below.")
+		if c.refused == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		var f *fault.Fault
+		if all := fault.All(err); len(all) != 1 || !errors.As(all[0], &f) || f.Object != "below."+c.refused || f.Remedy == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // groupsOfThree are three roles, of which the cloud refuses the last one's policy.

@@ -14,6 +14,22 @@ import (
 // groupPause is the time between two checks of deleted server groups.
 const groupPause = time.Second
 
+// ServerGroups reads the server groups of a cluster.
+func ServerGroups(ctx context.Context, client dynamic.Interface, namespace, name string) ([]*unstructured.Unstructured, error) {
+	list, err := client.Resource(serverGroups).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: Label + "=" + name})
+	if apierrors.IsNotFound(err) { // their controller is not installed
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing server groups: %w", err)
+	}
+	var groups []*unstructured.Unstructured
+	for i := range list.Items {
+		groups = append(groups, &list.Items[i])
+	}
+	return groups, nil
+}
+
 // AwaitServerGroups waits until a cluster's server groups, which are deleted with its
 // release, are also gone from OpenStack. Until then their controller and its
 // credential are needed. It ends early if the cloud refuses the credential.

@@ -12,6 +12,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
+	"github.com/slipway-sh/slipway/addons/openstackcluster"
 	"github.com/slipway-sh/slipway/internal/certs"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -110,6 +111,9 @@ func (c *workloadCluster) Diff(ctx context.Context, r infer.DiffRequest[ClusterI
 		return infer.DiffResponse{}, fault.Usage("spec.tags", fmt.Errorf("they would change on cluster %s from %q to %q, and Cluster API's OpenStack provider refuses that", r.State.Name, was, now),
 			"set spec.tags as they were")
 	}
+	if err := sameGroups(r.State.ClusterInputs, r.Inputs); err != nil {
+		return infer.DiffResponse{}, err
+	}
 	response, err := c.controller.Diff(ctx, r)
 	if err == nil && certs.ClusterKubeconfigDue(r.State.AdminKubeconfig, time.Now()) {
 		outdated(&response, "adminKubeconfig")
@@ -137,6 +141,22 @@ func tagsIn(values string) []string {
 		return nil
 	}
 	return known.Tags
+}
+
+// sameGroups refuses another policy of server groups that are there.
+func sameGroups(was, now ClusterInputs) error {
+	if json.Valid([]byte(now.Chart)) { // another chart makes none by these values
+		return nil
+	}
+	var from, to map[string]any
+	if json.Unmarshal([]byte(was.Values), &from) != nil || json.Unmarshal([]byte(now.Values), &to) != nil {
+		return nil // not known yet
+	}
+	has, _, err := openstackcluster.ServerGroups(openstackcluster.Release{Name: was.Name, Namespace: was.Namespace, Values: from})
+	if err != nil {
+		return err
+	}
+	return openstackcluster.CheckServerGroups(openstackcluster.Release{Name: now.Name, Namespace: now.Namespace, Values: to}, has, "spec.managementCluster.values.")
 }
 
 type clusterKind struct {

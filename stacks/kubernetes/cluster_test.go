@@ -12,7 +12,7 @@ import (
 // What Kubernetes cannot do is refused in the plan, before anything is changed.
 func TestVersionsThatAClusterCannotGoTo(t *testing.T) {
 	t.Parallel()
-	const has = `{"kubernetesVersion": "1.34.4"}`
+	const has = `{"kubernetesVersion": "1.34.4", "controlPlane": {"serverGroup": {"policy": "anti-affinity"}}}`
 	for name, test := range map[string]struct {
 		to, version, refused string
 		changes              bool
@@ -27,6 +27,7 @@ func TestVersionsThatAClusterCannotGoTo(t *testing.T) {
 		"one too far":           {"", "1.36.0", "cannot skip", false},
 		"a newer image's older": {"", "1.33.9", "cannot be downgraded", false},
 		"other tags":            {`{"kubernetesVersion": "1.34.4", "tags": ["team=a"]}`, "", "OpenStack provider refuses", false},
+		"another policy":        {strings.Replace(has, "anti", "soft-anti", 1), "", "has the policy anti-affinity", false},
 		"of somebody's values":  {`{"version": "1.36.0"}`, "", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {

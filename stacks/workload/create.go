@@ -194,6 +194,9 @@ func (m *Management) mayCreate(ctx context.Context, w Wanted, key Key, there kno
 			return err
 		}
 	}
+	if err := m.checkServerGroups(ctx, key, values); err != nil {
+		return err
+	}
 	reports, err := clusterapi.Read(ctx, m.Kube.Dynamic, key.Namespace)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -120,6 +121,15 @@ func checkNetworkPlugin(running, values map[string]any) error {
 		return fault.Usage("addons.cni.enabled", fmt.Errorf("%s would be removed, and the cluster's pods would have no network", was), "leave it enabled, or create another cluster; nothing was changed")
 	}
 	return fault.Usage("addons.cni.type", fmt.Errorf("the cluster has %s; a running cluster cannot change to %s", was, wanted), fmt.Sprintf(remedy, was))
+}
+
+// checkServerGroups refuses another policy of server groups that are there.
+func (m *Management) checkServerGroups(ctx context.Context, key Key, values map[string]any) error {
+	there, err := clusterapi.ServerGroups(ctx, m.Kube.Dynamic, key.Namespace, key.Name)
+	if err != nil {
+		return err
+	}
+	return openstackcluster.CheckServerGroups(openstackcluster.Release{Name: key.Name, Namespace: key.Namespace, Values: values}, openstackcluster.Policies(there), "")
 }
 
 // networkPlugin is the network plugin that the chart installs; "" if it installs none.

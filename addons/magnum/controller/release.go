@@ -18,6 +18,7 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/magnum/driver"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+	"github.com/slipway-sh/slipway/addons/openstackcluster"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/helm"
 	"github.com/slipway-sh/slipway/internal/kubeversion"
@@ -52,6 +53,9 @@ func (p *pass) bringInLine(ctx context.Context) error {
 	if known != nil && !p.upgrading && p.state.Exists && known.Digest == digest(out.Values, known.Chart, known.Foreign) {
 		return nil
 	}
+	if err := p.groupsStay(out.Values); err != nil || p.trouble != nil {
+		return err
+	}
 	if secret, err := p.secret(ctx); err != nil || secret == nil {
 		return err
 	}
@@ -79,6 +83,18 @@ func (p *pass) upgradeAllowed() bool {
 		return false
 	}
 	return true
+}
+
+// groupsStay refuses another policy of server groups that are there, which no cloud changes.
+func (p *pass) groupsStay(values map[string]any) error {
+	is := openstackcluster.Release{Name: p.cluster.Stack(), Namespace: p.key.Namespace, Values: values}
+	err := openstackcluster.CheckServerGroups(is, openstackcluster.Policies(p.objects.ServerGroups), "")
+	if fault.Remedy(err) == "" {
+		return err
+	}
+	p.stay(fault.New("cluster "+p.cluster.Title(), err, "choose labels, or a template, with the policy in server_group_policies that the cluster has; nothing was changed"), true)
+	p.upgrading = false
+	return nil
 }
 
 // hold keeps worker groups on their version while the control plane is upgraded

@@ -246,6 +246,27 @@ func TestUpgradeRefused(t *testing.T) {
 	}
 }
 
+// TestThePolicyOfAServerGroupStays: no cloud changes it, so the release is left as it is.
+func TestThePolicyOfAServerGroupStays(t *testing.T) {
+	t.Parallel()
+	labelled := func(policy string) func(*v1alpha1.Cluster) {
+		return func(c *v1alpha1.Cluster) { c.Spec.Labels = map[string]string{"server_group_policies": policy} }
+	}
+	h := ready(t, labelled("anti-affinity"))
+	h.create(made(serverGroup(), namespace, stack+"-control-plane", map[string]any{
+		"resource": map[string]any{"name": "k8s-" + namespace + "-" + stack + "-control-plane", "policy": "anti-affinity"}}))
+	ensured := h.releases.ensured
+	h.edit(labelled("soft-anti-affinity"))
+	h.pass()
+	h.phases(v1alpha1.UpdateFailed)
+	if reason := h.cluster().Status.StatusReason; h.releases.ensured != ensured || !strings.Contains(reason, "has the policy anti-affinity") || !strings.Contains(reason, "nothing was changed") {
+		t.Errorf("reason %q, the release was touched %d times", reason, h.releases.ensured-ensured)
+	}
+	h.edit(labelled("anti-affinity"))
+	h.pass()
+	h.phases(v1alpha1.UpdateComplete)
+}
+
 func newGroup(name string) *v1alpha1.NodeGroup {
 	g := &v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: stack + "-" + name, Namespace: namespace, Generation: 1, Finalizers: []string{v1alpha1.FinalizerNodeGroup}}}
 	g.Spec.Name, g.Spec.ProjectID, g.Spec.ClusterName, g.Spec.Role, g.Spec.NodeCount = name, "p1", stack, v1alpha1.RoleWorker, 1
