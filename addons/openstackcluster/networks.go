@@ -23,9 +23,11 @@ func checkNetworks(values map[string]any, findings map[string]error) {
 	if ofPods != ofServices && ofPods != "" && ofServices != "" {
 		note(services, "give both the same families in the same order", "pods have %s, but Services have %s", ofPods, ofServices)
 	}
-	existing, _, _ := unstructured.NestedFieldNoCopy(values, "clusterNetworking", "internalNetwork", "networkFilter")
-	if filter, _ := existing.(map[string]any); len(filter) > 0 {
-		return
+	for _, key := range []string{"networkFilter", "subnetFilter"} { // either names a network that is there
+		existing, _, _ := unstructured.NestedFieldNoCopy(values, "clusterNetworking", "internalNetwork", key)
+		if filter, _ := existing.(map[string]any); len(filter) > 0 {
+			return
+		}
 	}
 	cidr, _, _ := unstructured.NestedString(values, "clusterNetworking", "internalNetwork", "nodeCidr")
 	prefix, err := netip.ParsePrefix(cidr)

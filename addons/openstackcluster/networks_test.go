@@ -20,6 +20,7 @@ func TestFamiliesOfNetworks(t *testing.T) {
 		"dual stack":                 {own + "kubeNetwork: {pods: {cidrBlocks: [10.1.0.0/16, 'fd00:1::/48']}, services: {cidrBlocks: [10.2.0.0/16, 'fd00:2::/108']}}", "", ""},
 		"IPv6 first":                 {own + "kubeNetwork: {pods: {cidrBlocks: ['fd00:1::/48', 10.1.0.0/16]}, services: {cidrBlocks: ['fd00:2::/108', 10.2.0.0/16]}}", "", ""},
 		"IPv6 only":                  {own + "kubeNetwork: {pods: {cidrBlocks: ['fd00:1::/48']}, services: {cidrBlocks: ['fd00:2::/108']}}", "", ""},
+		"by a subnet alone":          {"clusterNetworking: {internalNetwork: {subnetFilter: {name: six}}}\nkubeNetwork: {pods: {cidrBlocks: [10.1.0.0/16, 'fd00:1::/48']}, services: {cidrBlocks: [10.2.0.0/16, 'fd00:2::/108']}}", "", ""},
 		"on a network that is made":  {"kubeNetwork: {pods: {cidrBlocks: [10.1.0.0/16, 'fd00:1::/48']}, services: {cidrBlocks: [10.2.0.0/16, 'fd00:2::/108']}}", "kubeNetwork.pods.cidrBlocks", "nodes with IPv6"},
 		"nodes of IPv6":              {"clusterNetworking: {internalNetwork: {nodeCidr: 'fd00:3::/64'}}", "clusterNetworking.internalNetwork.nodeCidr", "IPv4 only"},
 		"nodes of nothing":           {"clusterNetworking: {internalNetwork: {nodeCidr: 192.168.3.0}}", "clusterNetworking.internalNetwork.nodeCidr", "not a network"},
