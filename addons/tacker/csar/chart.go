@@ -40,8 +40,13 @@ func (p *Package) chart(values map[string]any) error {
 			continue
 		}
 		files[folder+"_"+name] = t.Data
-		files[t.Name] = fmt.Appendf(nil, `{{- include "%s/%s_%s" (dict "Values" (include "package.values" . | mustFromJson) "Release" .Release "Chart" .Chart "Capabilities" .Capabilities "Template" .Template) }}`+"\n",
+		files[t.Name] = fmt.Appendf(nil, `{{- include "%s/%s_%s" (dict "Values" (include "package.values" . | mustFromJson) "Files" .Files "Release" .Release "Chart" .Chart "Capabilities" .Capabilities "Template" .Template) }}`+"\n",
 			from.Name(), folder, name)
+	}
+	for _, f := range from.Files {
+		if strings.HasPrefix(f.Name, "files/") { // templates read them
+			files[f.Name] = f.Data
+		}
 	}
 	counts := map[string]int{}
 	for _, u := range p.VNFD.Units {

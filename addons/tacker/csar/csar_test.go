@@ -210,8 +210,11 @@ func byName(t *testing.T, text string) map[string]string {
 func TestPackagedChart(t *testing.T) {
 	t.Parallel()
 	const release = "vnf6a1d8c1e6f4b4f0c9d0e2b7a5c3d1e0f"
-	p, _ := workload(t, Helm)
-	text, err := openstackcluster.Render(openstackcluster.Release{Name: release, Namespace: "shop", Values: shop(t).Values})
+	snapshots := func(s *Spec) { // their definitions are a file of the chart
+		s.Values["addons"] = map[string]any{"openstack": map[string]any{"csiCinder": map[string]any{"snapshots": map[string]any{"enabled": true}}}}
+	}
+	p, _ := workload(t, Helm, snapshots)
+	text, err := openstackcluster.Render(openstackcluster.Release{Name: release, Namespace: "shop", Values: shop(t, snapshots).Values})
 	if err != nil {
 		t.Fatal(err)
 	}
