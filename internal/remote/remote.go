@@ -192,14 +192,14 @@ func (m *Machine) Close() error {
 // was lost meanwhile and again is syscall.ECONNRESET, so that callers who retry while a
 // server restarts recognise them.
 func (m *Machine) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	connection, err := m.dial(ctx, network, address)
-	if cutOff(err) {
-		connection, err = m.dial(ctx, network, address)
+	connection, lost, err := m.dial(ctx, network, address)
+	if lost {
+		connection, lost, err = m.dial(ctx, network, address)
 	}
 	switch {
 	case refusedByTarget(err):
 		err = syscall.ECONNREFUSED
-	case cutOff(err):
+	case lost:
 		err = fmt.Errorf("%w: %w", syscall.ECONNRESET, err)
 	}
 	if err != nil {
@@ -208,16 +208,18 @@ func (m *Machine) DialContext(ctx context.Context, network, address string) (net
 	return connection, nil
 }
 
-func (m *Machine) dial(ctx context.Context, network, address string) (net.Conn, error) {
+// dial opens a channel to an address. lost says that the connection ended before, which Close
+// does not count as: after that none is made again.
+func (m *Machine) dial(ctx context.Context, network, address string) (connection net.Conn, lost bool, err error) {
 	client, err := m.connected(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	connection, err := client.DialContext(ctx, network, address)
-	if cutOff(err) {
+	connection, err = client.DialContext(ctx, network, address)
+	if lost = cutOff(err); lost {
 		m.leave(client)
 	}
-	return connection, err
+	return connection, lost, err
 }
 
 // leave ends a connection that is lost, so that the next one is made at once.
@@ -230,11 +232,20 @@ func (m *Machine) leave(client *ssh.Client) {
 	}
 }
 
-// cutOff tells whether the connection ended while a channel was being opened. The library
-// has no error for it: it names the type of the answer, and there was none (mux.go,
-// OpenChannel, of golang.org/x/crypto/ssh).
+// cutOff tells whether the connection ended before a channel was open, so that nothing has been
+// done through it. If it ended while that was asked for, the library has no error for it: it
+// names the type of the answer, and there was none (mux.go, OpenChannel, of
+// golang.org/x/crypto/ssh). If it had ended just before, the error is the transport's.
 func cutOff(err error) bool {
-	return err != nil && strings.HasSuffix(err.Error(), "in response to channel open: <nil>")
+	if err == nil {
+		return false
+	}
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return strings.HasSuffix(err.Error(), "in response to channel open: <nil>")
 }
 
 // refusedByTarget tells whether sshd reached the target's host, which refused. The reason

@@ -72,9 +72,10 @@ const (
 	refusedWait = 100 * time.Millisecond
 )
 
-// session opens a session for what is being done; leave ends it.
+// session opens a session for what is being done; leave ends it. If the connection has just
+// been lost, it is made again once: nothing was done in the session yet.
 func (m *Machine) session(ctx context.Context, doing string) (session *ssh.Session, leave func(), err error) {
-	for refused := 0; ; {
+	for refused, lost := 0, false; ; {
 		client, err := m.connected(ctx)
 		if err != nil {
 			return nil, nil, err
@@ -87,6 +88,11 @@ func (m *Machine) session(ctx context.Context, doing string) (session *ssh.Sessi
 			return session, sync.OnceFunc(func() { session.Close(); m.turns.give(false) }), nil
 		}
 		others := m.turns.give(tooMany(err))
+		if cutOff(err) && !lost && ctx.Err() == nil {
+			lost = true
+			m.leave(client)
+			continue
+		}
 		if !others {
 			refused++
 		}

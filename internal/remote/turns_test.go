@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -80,5 +82,39 @@ func TestARefusedSessionIsAnError(t *testing.T) {
 	began := time.Now()
 	if _, err := open(t, m).Run(t.Context(), "true"); !tooMany(err) || time.Since(began) > 20*time.Second {
 		t.Errorf("after %s: %v", time.Since(began), err)
+	}
+}
+
+// A connection that ended just before it is asked for something, which nobody has noticed yet,
+// is made again, but not one that was closed.
+func TestAConnectionThatHasJustEnded(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, func(string, io.Reader, io.Writer, io.Writer) uint32 { return 0 })
+	for name, ask := range map[string]func(*Machine) error{
+		"a program": func(c *Machine) error {
+			_, err := c.Run(t.Context(), "true")
+			return err
+		},
+		"a way": func(c *Machine) error {
+			way, err := c.DialContext(t.Context(), "tcp", "127.0.0.1:6443")
+			if err == nil {
+				way.Close()
+			}
+			return err
+		},
+	} {
+		c := open(t, m)
+		before := c.client
+		before.Close()
+		<-c.lost
+		_, _, _ = before.SendRequest("keepalive@openssh.com", false, nil) // from here on the library says that it has ended
+		c.lost = make(chan struct{})
+		if err := ask(c); err != nil || c.client == before {
+			t.Errorf("%s: %v", name, err)
+		}
+		c.Close()
+		if err := ask(c); !errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%s after Close: %v", name, err)
+		}
 	}
 }
