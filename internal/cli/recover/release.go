@@ -36,16 +36,17 @@ func (r *rebuild) controllers() (map[string]string, error) {
 
 // unpause revokes the former credentials, starts the stopped controllers and releases
 // the clusters in waves. Those controllers know no pause, so the waves need not wait for
-// them; if one cannot start while the waves go on, all clusters are paused again.
+// them; if one cannot start while the waves go on, all clusters are paused again. What is of
+// several clusters follows them.
 func (r *rebuild) unpause(ctx context.Context, on *kube.Cluster, seen *site.Site, step *event.Step) (string, error) {
-	group, ctx := errgroup.WithContext(ctx)
+	group, working := errgroup.WithContext(ctx)
 	var released atomic.Bool
 	if r.cluster == "" {
 		if err := r.revoke(ctx, step); err != nil {
 			return "", err
 		}
 		group.Go(func() error {
-			return restore.StartControllers(ctx, on, func(what string) {
+			return restore.StartControllers(working, on, func(what string) {
 				if released.Load() {
 					step.Wait(what)
 				}
@@ -61,14 +62,27 @@ func (r *rebuild) unpause(ctx context.Context, on *kube.Cluster, seen *site.Site
 	u := recovery.Unpause{Gate: gate{restore.NewSight(on, r.plan), on, r.plan.Holdable()}, Waves: waves, Look: seen.Running, Before: cloud.Inventory, Expected: recovery.Expect(r.plan, cloud),
 		Watch: r.watch, Every: recovery.UsualEvery, Patience: recovery.UsualPatience, Progress: step.Wait}
 	group.Go(func() error {
-		err := u.Run(ctx)
+		err := u.Run(working)
 		released.Store(true)
 		return err
 	})
 	if err := group.Wait(); err != nil {
 		return "", err
 	}
+	if err := r.releaseLoose(ctx, on, r.leave); err != nil {
+		return "", err
+	}
 	return fmt.Sprintf("%d clusters in %d waves; nothing changed in the cloud", total, len(waves)), nil
+}
+
+// releaseLoose releases what is of no cluster alone, except beside those that are left paused.
+func (r *rebuild) releaseLoose(ctx context.Context, on *kube.Cluster, left []string) error {
+	for _, o := range r.plan.Loose(left) {
+		if err := restore.Release(ctx, on, o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // gate releases and holds what belongs to a cluster.

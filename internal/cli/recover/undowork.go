@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/internal/event"
@@ -67,16 +68,21 @@ func (r *reversal) pause(ctx context.Context, step *event.Step) (string, error) 
 	held := r.plan.Holdable()
 	for n, name := range r.result.Clusters {
 		step.Count(int64(n), int64(len(r.result.Clusters)), "clusters")
-		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(pausing)
-		for _, o := range held[name] {
-			group.Go(func() error { return restore.Pause(ctx, r.on, o) })
-		}
-		if err := group.Wait(); err != nil {
+		if err := r.hold(ctx, held[name]); err != nil {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("%d clusters are paused", len(r.result.Clusters)), nil
+	return fmt.Sprintf("%d clusters are paused", len(r.result.Clusters)), r.hold(ctx, r.plan.Loose(nil))
+}
+
+// hold pauses objects, some at once.
+func (r *reversal) hold(ctx context.Context, objects []*unstructured.Unstructured) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(pausing)
+	for _, o := range objects {
+		group.Go(func() error { return restore.Pause(ctx, r.on, o) })
+	}
+	return group.Wait()
 }
 
 // replace takes the controllers back, and looks whether they are what they were.
@@ -151,7 +157,7 @@ func (r *reversal) letGo(ctx context.Context, seen *site.Site, step *event.Step)
 			return "", err
 		}
 	}
-	return said, nil
+	return said, r.releaseLoose(ctx, r.on, r.leave)
 }
 
 // note writes the former versions and settings into the state: what slipway up compares with.

@@ -257,7 +257,8 @@ func (r *rebuild) prove(ctx context.Context, on *kube.Cluster, step *event.Step)
 	if err != nil {
 		return nil, "", err
 	}
-	plan := r.plan.Without(recovery.Released(r.plan, live)) // a former run has unpaused these
+	plan := r.plan.WithoutReleased(live)
+	plan = plan.Without(recovery.Released(plan, live)) // a former run has unpaused these
 	logins := recovery.Logins(plan, live)
 	seen, err := site.Open(ctx, logins, environment.UserAgent(), func(n, total int) { step.Count(int64(n), int64(total), "clusters") })
 	if err != nil {

@@ -69,6 +69,15 @@ func (g *Graph) Drop(kind, name string) {
 	g.Snapshot.Objects = slices.DeleteFunc(g.Snapshot.Objects, func(o *unstructured.Unstructured) bool { return o == gone })
 }
 
+// ResourceSet is a ClusterResourceSet, which is of no cluster alone: of those in a namespace
+// that have a label. It brings a Secret of the cluster that has the namespace's name.
+func ResourceSet(namespace string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "addons.cluster.x-k8s.io/v1beta2", "kind": "ClusterResourceSet",
+		"metadata": map[string]any{"namespace": namespace, "name": "set", "uid": "set-of-" + namespace},
+		"spec": map[string]any{"clusterSelector": map[string]any{"matchLabels": map[string]any{"set": "yes"}},
+			"resources": []any{map[string]any{"kind": "Secret", "name": namespace + "-files"}}}}}
+}
+
 // add adds an object. Owners are "Kind/name" in the annotation "owners" of the text,
 // which is taken out.
 func (g *Graph) add(text string) {
