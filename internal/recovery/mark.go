@@ -56,7 +56,7 @@ type held struct {
 // that belongs to them; Deployments by no replicas; addons by the annotation. It
 // returns false for kinds that nothing acts on, or whose Cluster is held.
 func Hold(o *unstructured.Unstructured) bool {
-	if _, already := o.GetAnnotations()[AnnotationHeld]; already {
+	if Held(o) {
 		return true
 	}
 	var was held
@@ -102,7 +102,9 @@ func Release(o *unstructured.Unstructured) bool {
 			unstructured.RemoveNestedField(o.Object, "spec", "paused")
 		}
 	case was.Replicas != nil:
-		setField(o, *was.Replicas, "spec", "replicas")
+		if !started(o) {
+			setField(o, *was.Replicas, "spec", "replicas")
+		}
 	case !was.Paused:
 		unannotate(o, AnnotationPaused)
 	}
@@ -113,7 +115,14 @@ func Release(o *unstructured.Unstructured) bool {
 // Held reports whether an object waits for the proofs.
 func Held(o *unstructured.Unstructured) bool {
 	_, there := o.GetAnnotations()[AnnotationHeld]
-	return there
+	return there && !started(o)
+}
+
+// started reports whether an object is a Deployment with replicas. One that has the annotation
+// was started by somebody else, as slipway up does, so that what it had before counts no more.
+func started(o *unstructured.Unstructured) bool {
+	replicas, found, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
+	return is(o, groupApps, "Deployment") && (!found || replicas > 0)
 }
 
 // Condition is the condition of a type that an object has, if it has one.

@@ -38,6 +38,8 @@ func (r *reversal) do(ctx context.Context) error {
 		if err := r.part(ctx, "restore", "restoring clusters that are gone, paused", r.restoreLost); err != nil {
 			return err
 		}
+	} else if err := restore.Revive(ctx, r.on); err != nil {
+		return err
 	}
 	var seen *site.Site
 	defer func() {
@@ -113,19 +115,17 @@ func (r *reversal) replace(ctx context.Context, step *event.Step) (string, error
 
 // restoreLost restores clusters that are gone, beside those that are there.
 func (r *reversal) restoreLost(ctx context.Context, step *event.Step) (string, error) {
-	if _, err := restore.StopControllers(ctx, r.on, step.Wait); err != nil {
-		return "", err
-	}
 	var all restore.Result
-	var err error
-	for _, plan := range r.lost {
-		did, failed := restore.Restorer{To: r.on, Progress: func(what string, n, total int) { step.Count(int64(n), int64(total), what) }}.Run(ctx, plan)
-		all.Created, all.Kept, all.Statuses = all.Created+did.Created, all.Kept+did.Kept, all.Statuses+did.Statuses
-		err = errors.Join(err, failed)
-		// They are proved and released with the others.
-		r.plan.Steps = append(r.plan.Steps, plan.Steps...)
-	}
-	err = errors.Join(err, restore.StartControllers(ctx, r.on, step.Wait))
+	err := restore.WithoutControllers(ctx, r.on, step.Wait, func(ctx context.Context) (err error) {
+		for _, plan := range r.lost {
+			did, failed := restore.Restorer{To: r.on, Progress: func(what string, n, total int) { step.Count(int64(n), int64(total), what) }}.Run(ctx, plan)
+			all.Created, all.Kept, all.Statuses = all.Created+did.Created, all.Kept+did.Kept, all.Statuses+did.Statuses
+			err = errors.Join(err, failed)
+			// They are proved and released with the others.
+			r.plan.Steps = append(r.plan.Steps, plan.Steps...)
+		}
+		return err
+	})
 	return fmt.Sprintf("%d objects created, %d were there, %d statuses", all.Created, all.Kept, all.Statuses), err
 }
 

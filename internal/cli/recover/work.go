@@ -42,7 +42,7 @@ func (r *rebuild) work(ctx context.Context) error {
 	}
 	if r.cluster != "" {
 		if err := r.part(ctx, "servers", "looking for the cluster's servers", r.alive); err != nil {
-			return err
+			return errors.Join(err, restore.Revive(ctx, on))
 		}
 	}
 	if r.cluster == "" {
@@ -228,19 +228,22 @@ func (r *rebuild) restore(ctx context.Context, on *kube.Cluster, step *event.Ste
 			return "it was restored before", err
 		}
 	}
-	if _, err := restore.StopControllers(ctx, on, step.Wait); err != nil {
-		return "", err
-	}
 	definitions, err := controllers.Definitions()
 	if err != nil {
 		return "", err
 	}
-	if err := on.Define(ctx, definitions); err != nil {
-		return "", fmt.Errorf("defining the kinds of Slipway's controllers: %w", err)
+	var did restore.Result
+	write := func(ctx context.Context) (err error) {
+		if err := on.Define(ctx, definitions); err != nil {
+			return fmt.Errorf("defining the kinds of Slipway's controllers: %w", err)
+		}
+		did, err = restore.Restorer{To: on, Progress: func(what string, n, total int) { step.Count(int64(n), int64(total), what) }}.Run(ctx, r.plan)
+		return err
 	}
-	did, err := restore.Restorer{To: on, Progress: func(what string, n, total int) { step.Count(int64(n), int64(total), what) }}.Run(ctx, r.plan)
 	if r.cluster != "" { // the other clusters need them
-		err = errors.Join(err, restore.StartControllers(ctx, on, step.Wait))
+		err = restore.WithoutControllers(ctx, on, step.Wait, write)
+	} else if _, err = restore.StopControllers(ctx, on, step.Wait); err == nil {
+		err = write(ctx)
 	}
 	if err != nil {
 		return "", err

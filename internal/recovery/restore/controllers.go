@@ -24,11 +24,45 @@ func namespaces() []string {
 	return []string{"orc-system", "capi-addon-system", "capi-janitor-system", "slipway-system"}
 }
 
-// stopTime and startTime bound how long controllers may take to end and to begin.
+// stopTime and startTime bound how long controllers may take to end and to begin, reviveTime
+// how long it may take to want them again: who interrupts the program waits for it.
 const (
-	stopTime  = 3 * time.Minute
-	startTime = 5 * time.Minute
+	stopTime   = 3 * time.Minute
+	startTime  = 5 * time.Minute
+	reviveTime = time.Minute
 )
+
+// WithoutControllers does something while the controllers without a pause do not run. They are
+// wanted again whatever becomes of it, also after an interrupt: clusters that are at work need
+// them. Those that a run which was killed has stopped are, too.
+func WithoutControllers(ctx context.Context, on *kube.Cluster, progress func(string), do func(context.Context) error) error {
+	_, err := StopControllers(ctx, on, progress)
+	if err == nil {
+		err = do(ctx)
+	}
+	progress("starting the controllers again")
+	names, failed := revive(ctx, on)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil || failed != nil {
+		return errors.Join(err, failed)
+	}
+	return available(ctx, on, names, progress)
+}
+
+// Revive wants those controllers again that a run which was killed has stopped, and does not
+// wait for them. An interrupt does not end it.
+func Revive(ctx context.Context, on *kube.Cluster) error {
+	_, err := revive(ctx, on)
+	return err
+}
+
+func revive(ctx context.Context, on *kube.Cluster) ([]types.NamespacedName, error) {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), reviveTime, errors.New("the API server did not answer in time"))
+	defer cancel()
+	return scaleBack(ctx, on)
+}
 
 // StopControllers scales the controllers without a pause to zero, and waits until
 // their last pod is gone. It returns how many Deployments it found.
@@ -55,20 +89,32 @@ func StopControllers(ctx context.Context, on *kube.Cluster, progress func(string
 
 // StartControllers scales them back, and waits until they are available.
 func StartControllers(ctx context.Context, on *kube.Cluster, progress func(string)) error {
-	found, err := deployments(ctx, on)
+	names, err := scaleBack(ctx, on)
 	if err != nil {
 		return err
 	}
-	var wait []types.NamespacedName
-	for _, d := range found {
-		if err := Release(ctx, on, d); err != nil {
-			return err
-		}
-		wait = append(wait, types.NamespacedName{Namespace: d.GetNamespace(), Name: d.GetName()})
+	return available(ctx, on, names, progress)
+}
+
+// scaleBack gives the controllers the replicas that they had. One that cannot be written does
+// not keep it from the others.
+func scaleBack(ctx context.Context, on *kube.Cluster) (names []types.NamespacedName, err error) {
+	found, err := deployments(ctx, on)
+	if err != nil {
+		return nil, err
 	}
+	var wrong []error
+	for _, d := range found {
+		wrong = append(wrong, Release(ctx, on, d))
+		names = append(names, types.NamespacedName{Namespace: d.GetNamespace(), Name: d.GetName()})
+	}
+	return names, errors.Join(wrong...)
+}
+
+func available(ctx context.Context, on *kube.Cluster, names []types.NamespacedName, progress func(string)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, errors.New("they were not available in time"))
 	defer cancel()
-	return on.WaitAvailable(ctx, wait, progress)
+	return on.WaitAvailable(ctx, names, progress)
 }
 
 func deployments(ctx context.Context, on *kube.Cluster) (all []*unstructured.Unstructured, err error) {
