@@ -23,5 +23,10 @@ func identitySecrets(objects []*unstructured.Unstructured) map[string]bool {
 
 // secretOf is the Secret of an identity.
 func secretOf(identity *unstructured.Unstructured) string {
-	return str(identity, "spec", "secretRef", "namespace") + "/" + str(identity, "spec", "secretRef", "name")
+	r := secretReference(identity)
+	return r.Namespace + "/" + r.Name
+}
+
+func secretReference(identity *unstructured.Unstructured) Reference {
+	return Reference{Kind: kindSecret, Namespace: str(identity, "spec", "secretRef", "namespace"), Name: str(identity, "spec", "secretRef", "name")}
 }

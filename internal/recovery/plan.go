@@ -22,6 +22,9 @@ type Plan struct {
 	Steps [][]*unstructured.Unstructured
 	// Skipped are the objects of the snapshot that are left out.
 	Skipped []Skipped
+	// Needed are objects of others by which the one cluster of the plan lives. What of them is
+	// there stays as it is, also if it is not that of the snapshot; Bring adds the rest.
+	Needed []*unstructured.Unstructured
 	// Dangling are objects with an owner that neither the snapshot nor up has. They
 	// are restored without that reference, or Kubernetes would collect them.
 	Dangling []Finding
@@ -70,6 +73,9 @@ func NewPlan(s *snapshot.Snapshot, scope Scope) (*Plan, error) {
 	depths, err := p.depths(wanted, here)
 	if err != nil {
 		return nil, err
+	}
+	if scope.Cluster != "" {
+		p.Needed = needed(s.Objects, here)
 	}
 	place := func(o *unstructured.Unstructured) int { return depths[o.GetUID()]*ranks + rank(o) }
 	slices.SortStableFunc(wanted, func(a, b *unstructured.Unstructured) int {

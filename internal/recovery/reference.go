@@ -70,7 +70,7 @@ func seek(value any, found func(Reference)) {
 				}
 			}
 			if m != nil && key == "templateRef" && m["kind"] == nil {
-				found(Reference{groupMagnum, "ClusterTemplate", text(m, "namespace"), text(m, "name")})
+				found(Reference{groupMagnum, kindTemplate, text(m, "namespace"), text(m, "name")})
 				continue
 			}
 			seek(below, found)
@@ -92,6 +92,7 @@ func named(field string) string {
 const (
 	kindSecret    = "Secret"
 	kindConfigMap = "ConfigMap"
+	kindTemplate  = "ClusterTemplate"
 )
 
 // nameIn is the name of a field that is one, or has one and no kind.

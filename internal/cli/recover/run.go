@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/slipway-sh/slipway/internal/backup/snapshot"
 	"github.com/slipway-sh/slipway/internal/cause/look"
 	"github.com/slipway-sh/slipway/internal/cli/target"
@@ -61,7 +63,9 @@ type rebuild struct {
 	// datastore is nil if no backup has a copy of the seed's.
 	datastore *Datastore
 	plan      *recovery.Plan
-	result    result
+	// found are live objects of others, among them those that the cluster of --cluster needs.
+	found  []*unstructured.Unstructured
+	result result
 	// clouds are asked why machines do not come.
 	clouds *look.Cache
 	// running are the versions of the controllers, where they are not those of the bundle.

@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/recovery"
+	"github.com/slipway-sh/slipway/internal/recovery/restore"
 	"github.com/slipway-sh/slipway/internal/recovery/site"
 	"github.com/slipway-sh/slipway/internal/recovery/undo"
 )
@@ -218,7 +219,11 @@ func (r *reversal) gone(ctx context.Context, name string, step *event.Step) erro
 		return err
 	}
 	step.Run("looking for the servers of " + name)
-	seen, err := site.Open(ctx, recovery.Logins(plan, slices.Concat(plan.Steps...)), environment.UserAgent(), func(int, int) {})
+	found, err := restore.Find(ctx, r.on, plan)
+	if err != nil {
+		return err
+	}
+	seen, err := site.Open(ctx, recovery.Logins(plan, slices.Concat(slices.Concat(plan.Steps...), found)), environment.UserAgent(), func(int, int) {})
 	if err != nil {
 		return err
 	}

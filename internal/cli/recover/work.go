@@ -41,7 +41,13 @@ func (r *rebuild) work(ctx context.Context) error {
 		return err
 	}
 	if r.cluster != "" {
-		if err := r.part(ctx, "servers", "looking for the cluster's servers", r.alive); err != nil {
+		if err := r.part(ctx, "servers", "looking for the cluster's servers", func(ctx context.Context, step *event.Step) (said string, err error) {
+			if r.found, err = restore.Find(ctx, on, r.plan); err != nil {
+				return "", err
+			}
+			r.result.Objects = r.plan.Objects()
+			return r.alive(ctx, step)
+		}); err != nil {
 			return errors.Join(err, restore.Revive(ctx, on))
 		}
 	}
@@ -160,7 +166,7 @@ func (r *rebuild) complete(ctx context.Context, _ *event.Step) (string, error) {
 // alive refuses clusters whose servers are gone, before anything is written: their
 // controllers would make others.
 func (r *rebuild) alive(ctx context.Context, step *event.Step) (string, error) {
-	objects := slices.Concat(r.plan.Steps...)
+	objects := slices.Concat(slices.Concat(r.plan.Steps...), r.found)
 	seen, err := site.Open(ctx, recovery.Logins(r.plan, objects), environment.UserAgent(), func(n, total int) { step.Count(int64(n), int64(total), "clusters") })
 	if err != nil {
 		return "", err

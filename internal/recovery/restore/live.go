@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,13 +17,12 @@ import (
 // page is how many objects one request lists.
 const page = 500
 
-// Live are all objects of the cluster that are of a plan's kinds, of all namespaces.
+// Live are all objects of the cluster that are of the kinds of a plan and of what it needs, of
+// all namespaces.
 func Live(ctx context.Context, on *kube.Cluster, plan *recovery.Plan) ([]*unstructured.Unstructured, error) {
 	kinds := map[schema.GroupVersionKind]bool{}
-	for _, step := range plan.Steps {
-		for _, o := range step {
-			kinds[o.GroupVersionKind()] = true
-		}
+	for _, o := range slices.Concat(slices.Concat(plan.Steps...), plan.Needed) {
+		kinds[o.GroupVersionKind()] = true
 	}
 	found := make([][]*unstructured.Unstructured, len(kinds))
 	group, ctx := errgroup.WithContext(ctx)
@@ -44,6 +44,17 @@ func Live(ctx context.Context, on *kube.Cluster, plan *recovery.Plan) ([]*unstru
 		all = append(all, some...)
 	}
 	return all, nil
+}
+
+// Find looks for what the one cluster of a plan needs of others, and makes what is not there a
+// part of the plan. It returns all objects of these kinds, and changes nothing on the cluster.
+func Find(ctx context.Context, on *kube.Cluster, plan *recovery.Plan) ([]*unstructured.Unstructured, error) {
+	live, err := Live(ctx, on, &recovery.Plan{Needed: plan.Needed})
+	if err != nil {
+		return nil, err
+	}
+	plan.Bring(live)
+	return live, nil
 }
 
 // everyOf lists the objects of a kind.
