@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,7 +139,8 @@ func projects(plan *recovery.Plan, s *snapshot.Snapshot) map[string]string {
 }
 
 // define makes the kinds of the plan from the definitions of the backup, without the
-// webhooks that would convert: everything is restored in the version it was stored in.
+// webhooks that would convert: everything is restored in the version it was stored in. It makes
+// the namespaces, too, that slipway up makes on a management cluster.
 func (d Drill) define(ctx context.Context, on *kube.Cluster, plan *recovery.Plan) error {
 	wanted := map[schema.GroupKind]*unstructured.Unstructured{}
 	for _, step := range plan.Steps {
@@ -150,10 +152,29 @@ func (d Drill) define(ctx context.Context, on *kube.Cluster, plan *recovery.Plan
 	if err != nil {
 		return err
 	}
-	if err := on.ApplyObjects(ctx, all); err != nil {
+	if err := on.ApplyObjects(ctx, append(places(plan), all...)); err != nil {
 		return fmt.Errorf("defining the kinds of the backup: %w", err)
 	}
 	return served(ctx, on, plan)
+}
+
+// places are the namespaces of objects that the plan does not bring itself, such as that of the
+// controllers in which the Secret of an OpenStackClusterIdentity is.
+func places(plan *recovery.Plan) (all []*unstructured.Unstructured) {
+	known := map[string]bool{"": true}
+	objects := slices.Concat(plan.Steps...)
+	for _, o := range objects {
+		if o.GetKind() == "Namespace" {
+			known[o.GetName()] = true
+		}
+	}
+	for _, o := range objects {
+		if name := o.GetNamespace(); !known[name] {
+			known[name] = true
+			all = append(all, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}})
+		}
+	}
+	return all
 }
 
 // definitions are those of the wanted kinds, each given with one of its objects. It is an
