@@ -53,6 +53,10 @@ type Inventory struct {
 	Missing []string `json:"missing,omitempty"`
 }
 
+// MissingOfCluster begins what is Missing of the project of a workload cluster, whose
+// "namespace/name" and cause follow.
+const MissingOfCluster = "the project of cluster "
+
 // Resource is one resource in the cloud.
 type Resource struct {
 	ID, Name, Project, Status string

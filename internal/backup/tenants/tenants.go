@@ -93,7 +93,7 @@ func (l *Logins) all() (logins []recovery.Login, missing []string) {
 		}
 		s, ok := l.secrets[at]
 		if !ok {
-			missing = append(missing, fmt.Sprintf("the project of cluster %s: its Secret %s is not there", c.name, at))
+			missing = append(missing, fmt.Sprintf(snapshot.MissingOfCluster+"%s: its Secret %s is not there", c.name, at))
 			continue
 		}
 		if key := c.entry + "\n" + c.region + "\n" + string(s.clouds) + string(s.ca); !seen[key] {
@@ -119,7 +119,7 @@ func (l *Logins) Add(ctx context.Context, to *snapshot.Inventory, userAgent stri
 	defer seen.Close()
 	found := seen.Cloud()
 	for _, name := range slices.Sorted(maps.Keys(found.Unread)) {
-		to.Missing = append(to.Missing, fmt.Sprintf("the project of cluster %s: %s", name, found.Unread[name]))
+		to.Missing = append(to.Missing, fmt.Sprintf(snapshot.MissingOfCluster+"%s: %s", name, found.Unread[name]))
 	}
 	merge(&to.Servers, found.Servers)
 	merge(&to.Volumes, found.Volumes)

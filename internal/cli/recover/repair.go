@@ -51,7 +51,7 @@ func (r *rebuild) repair(ctx context.Context) error {
 // seedAgain lets up make what is gone of the seed.
 func (r *rebuild) seedAgain(ctx context.Context, step *event.Step) (string, error) {
 	if r.result.Diagnosis.Repair == diagnosis.Datastore {
-		if err := r.admitDatastore(ctx); err != nil {
+		if _, err := r.admitDatastore(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -84,18 +84,48 @@ func (r *rebuild) putDatastore(ctx context.Context, seed *remote.Machine) error 
 		return fault.New("seed", errors.New("its data volume does not have the objects of the management cluster, and no backup with its datastore was read"),
 			"run the same command with --identity, and --at if another backup has the datastore: slipway backup show says so")
 	}
-	if err := r.admitDatastore(ctx); err != nil {
+	unknown, err := r.admitDatastore(ctx)
+	if err != nil {
 		return err
+	}
+	for _, one := range unknown {
+		r.progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: "the backup does not know " + one + ". This repair does not need it"})
 	}
 	return datastore.Put(ctx, seed, datastore.Folder, r.datastore.Backup, r.datastore.Archive)
 }
 
-func (r *rebuild) admitDatastore(ctx context.Context) error {
+// admitDatastore refuses a datastore of another time. unknown is what the backup does not know
+// of the projects of workload clusters.
+func (r *rebuild) admitDatastore(ctx context.Context) (unknown []string, err error) {
 	things, err := r.t.Inventory.List(ctx, r.t.Name())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return moved(r.machineNames(), r.datastore.Cloud, things)
+	token, err := r.t.Cloud.Token()
+	if err != nil {
+		return nil, err
+	}
+	own, unknown := ofProject(r.datastore.Cloud, token.ProjectID)
+	return unknown, moved(r.machineNames(), own, things)
+}
+
+// ofProject is the part of an inventory that is of the environment's own project, with servers
+// whose project is not known, and what is missing of others. Tenants name their servers as they
+// like, and may lose their logins: neither is about the management cluster.
+func ofProject(all snapshot.Inventory, project string) (own snapshot.Inventory, missing []string) {
+	for _, s := range all.Servers {
+		if project == "" || s.Project == "" || s.Project == project {
+			own.Servers = append(own.Servers, s)
+		}
+	}
+	for _, one := range all.Missing {
+		if strings.HasPrefix(one, snapshot.MissingOfCluster) {
+			missing = append(missing, one)
+		} else {
+			own.Missing = append(own.Missing, one)
+		}
+	}
+	return own, missing
 }
 
 // machineNames are what the names of the management cluster's servers begin with.

@@ -67,6 +67,38 @@ func TestAnOldDatastoreIsRefused(t *testing.T) {
 	}
 }
 
+// TestTenantsDoNotStopTheRepairOfTheSeed by servers that have the names of the management
+// cluster's, in projects of their own, nor by logins that do not work.
+func TestTenantsDoNotStopTheRepairOfTheSeed(t *testing.T) {
+	t.Parallel()
+	names, mine := []string{"demo-control-plane-"}, openstack.Resource{Type: "server", ID: "a", Name: "demo-control-plane-a", Step: "management-cluster"}
+	all := snapshot.Inventory{Servers: []snapshot.Resource{{ID: "a", Name: mine.Name, Project: "own"}, {ID: "t", Name: "demo-control-plane-t", Project: "theirs"}},
+		Missing: []string{snapshot.MissingOfCluster + "shop/shop: 401"}}
+	own, unknown := ofProject(all, "own")
+	if err := moved(names, own, []openstack.Resource{mine}); err != nil || !slices.Equal(unknown, all.Missing) {
+		t.Errorf("%v, unknown %q", err, unknown)
+	}
+	for name, test := range map[string]struct {
+		change func(*snapshot.Inventory)
+		cause  string
+	}{
+		"a list of its own is missing": {func(i *snapshot.Inventory) { i.Missing = append(slices.Clone(i.Missing), "servers: 503") }, "servers: 503"},
+		"a server of its own is gone": {func(i *snapshot.Inventory) {
+			i.Servers = []snapshot.Resource{{ID: "x", Name: "demo-control-plane-x", Project: "own"}, i.Servers[0]}
+		}, "has it (x)"},
+		"one of a project that is lost": {func(i *snapshot.Inventory) {
+			i.Servers = []snapshot.Resource{{ID: "y", Name: "demo-control-plane-y"}, i.Servers[0]}
+		}, "has it (y)"},
+	} {
+		changed := all
+		test.change(&changed)
+		own, _ := ofProject(changed, "own")
+		if err := moved(names, own, []openstack.Resource{mine}); err == nil || !strings.Contains(err.Error(), test.cause) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestTheDiagnosisIsPrinted(t *testing.T) {
 	t.Parallel()
 	r := result{Diagnosis: diagnosis.Verdict{Repair: diagnosis.Quorum, Found: []string{"the seed answers"}, Will: []string{"stop etcd"}}, Absent: []string{"shop/shop"}}
