@@ -16,15 +16,16 @@ const ConditionType = "OpenStackResourcesCleaned"
 
 // The reasons of the condition; all but ReasonCleaned are with status False.
 const (
-	ReasonCleaned           = "Cleaned"
-	ReasonDeleting          = "Deleting"
-	ReasonDryRun            = "DryRun"
-	ReasonPaused            = "Paused"
-	ReasonClusterNotDeleted = "ClusterNotDeleted"
-	ReasonCredentialMissing = "CredentialMissing"
-	ReasonCloudUnreachable  = "CloudUnreachable"
-	ReasonCleanupFailed     = "CleanupFailed"
-	ReasonNameConflict      = "NameConflict"
+	ReasonCleaned            = "Cleaned"
+	ReasonDeleting           = "Deleting"
+	ReasonDryRun             = "DryRun"
+	ReasonPaused             = "Paused"
+	ReasonClusterNotDeleted  = "ClusterNotDeleted"
+	ReasonMachinesNotDeleted = "MachinesNotDeleted"
+	ReasonCredentialMissing  = "CredentialMissing"
+	ReasonCloudUnreachable   = "CloudUnreachable"
+	ReasonCleanupFailed      = "CleanupFailed"
+	ReasonNameConflict       = "NameConflict"
 )
 
 // The reasons of events besides those of the condition.
@@ -38,7 +39,7 @@ const (
 // severity is how bad a reason is, in Cluster API's words.
 func severity(reason string) string {
 	switch reason {
-	case ReasonDeleting, ReasonDryRun, ReasonPaused:
+	case ReasonDeleting, ReasonDryRun, ReasonPaused, ReasonMachinesNotDeleted:
 		return "Info"
 	case ReasonCredentialMissing, ReasonNameConflict, ReasonClusterNotDeleted:
 		return "Error"

@@ -5,35 +5,58 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// hold says why a deleted OpenStackCluster must not be cleaned up yet, "" when
-// it may. While its Cluster lives, machines do, and what they use; and a Cluster
+// hold says why a deleted OpenStackCluster must not be cleaned up yet; without a reason it
+// may. While its Cluster or its machines live, so does what they use; and a Cluster
 // that is paused may be on its way to another management cluster.
-func (r *reconciler) hold(ctx context.Context, t target) (reason, message string, err error) {
-	const paused = "the cluster is paused"
+func (r *reconciler) hold(ctx context.Context, t target) (outcome, error) {
+	paused := outcome{reason: ReasonPaused, message: "the cluster is paused"}
 	if _, ok := t.object.GetAnnotations()[pausedAnnotation]; ok {
-		return ReasonPaused, paused, nil
+		return paused, nil
 	}
 	reference := t.owner()
 	if reference == nil {
-		return "", "", nil
+		return outcome{}, nil
 	}
 	owner, err := r.ownerOf(ctx, t.object.GetNamespace(), reference.Name)
 	if err != nil || owner == nil || owner.GetUID() != reference.UID {
-		return "", "", err
+		return outcome{}, err
 	}
 	if stopped, _, _ := unstructured.NestedBool(owner.Object, "spec", "paused"); stopped {
-		return ReasonPaused, paused, nil
+		return paused, nil
 	}
 	if owner.GetDeletionTimestamp() == nil {
-		return ReasonClusterNotDeleted, fmt.Sprintf("Cluster %s is not being deleted and would lose its volumes: delete the Cluster, or annotate with %s=true to clean up nothing",
-			owner.GetName(), ReleaseAnnotation), nil
+		return outcome{reason: ReasonClusterNotDeleted, message: fmt.Sprintf("Cluster %s is not being deleted and would lose its volumes: delete the Cluster, or annotate with %s=true to clean up nothing",
+			owner.GetName(), ReleaseAnnotation)}, nil
 	}
-	return "", "", nil
+	return r.machines(ctx, owner)
+}
+
+// machines waits for those of a Cluster that is being deleted, as CAPO does. Cluster API deletes
+// them before the OpenStackCluster, but not if somebody deletes that together with the Cluster.
+func (r *reconciler) machines(ctx context.Context, owner *unstructured.Unstructured) (outcome, error) {
+	for _, kind := range []schema.GroupVersionKind{owner.GroupVersionKind().GroupVersion().WithKind("Machine"), clusterKind().GroupVersion().WithKind("OpenStackMachine")} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		err := r.reader.List(ctx, list, client.InNamespace(owner.GetNamespace()), client.MatchingLabels{clusterNameLabel: owner.GetName()})
+		if err != nil && !meta.IsNoMatchError(err) {
+			return outcome{}, fmt.Errorf("listing %ss of Cluster %s: %w", kind.Kind, owner.GetName(), err)
+		}
+		var left []Resource
+		for i := range list.Items {
+			left = append(left, Resource{Kind: kind.Kind, ID: list.Items[i].GetName()})
+		}
+		if len(left) > 0 {
+			return outcome{reason: ReasonMachinesNotDeleted, left: len(left), message: fmt.Sprintf("%d left: %s", len(left), names(left))}, nil
+		}
+	}
+	return outcome{}, nil
 }
 
 // ownerOf reads a Cluster in whatever version is served; nil when there is none.

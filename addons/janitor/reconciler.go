@@ -114,12 +114,12 @@ func (r *reconciler) deleted(ctx context.Context, t target) (reconcile.Result, e
 		r.events.Event(t.object, corev1.EventTypeWarning, EventReleased, "released without cleaning up, as requested: resources may be left in OpenStack")
 		return r.finish(ctx, t, "released")
 	}
-	reason, message, err := r.hold(ctx, t)
+	held, err := r.hold(ctx, t)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if reason != "" {
-		return r.again(ctx, t, outcome{reason: reason, message: message})
+	if held.reason != "" {
+		return r.again(ctx, t, held)
 	}
 	result, err := r.visit(ctx, t)
 	switch {

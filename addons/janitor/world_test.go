@@ -68,7 +68,7 @@ func fakeKube(t *testing.T) client.Client {
 	}
 	owner := schema.GroupVersionKind{Group: ownerKind().Group, Version: "v1beta2", Kind: ownerKind().Kind}
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{owner.GroupVersion()})
-	for _, kind := range []schema.GroupVersionKind{clusterKind(), identityKind(), owner} {
+	for _, kind := range []schema.GroupVersionKind{clusterKind(), identityKind(), owner, owner.GroupVersion().WithKind("Machine"), clusterKind().GroupVersion().WithKind("OpenStackMachine")} {
 		scheme.AddKnownTypeWithName(kind, &unstructured.Unstructured{})
 		scheme.AddKnownTypeWithName(kind.GroupVersion().WithKind(kind.Kind+"List"), &unstructured.UnstructuredList{})
 		scope := meta.RESTScopeNamespace
