@@ -17,7 +17,7 @@ type outcome struct {
 // attempt looks at the project once and asks for the deletion of what is to go.
 // It never waits: what is still there is found by the next attempt.
 func (r *reconciler) attempt(ctx context.Context, t target, opened *cloud.Cloud, token cloud.Token) (outcome, error) {
-	rivals, err := r.rivals(ctx, &t, token.ProjectID)
+	rivals, err := r.rivals(ctx, &t, placeOf(opened, token))
 	if err != nil {
 		return outcome{}, err
 	}

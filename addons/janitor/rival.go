@@ -9,12 +9,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
 )
 
-// rivals are the clusters with the target's name that may share its project:
+// place is where the resources of a cluster are; without a region it is any region's.
+type place struct{ project, region string }
+
+func placeOf(opened *cloud.Cloud, token cloud.Token) place {
+	return place{token.ProjectID, opened.Endpoint.Region}
+}
+
+// shares tells whether two clusters may have their resources in one place: a project that
+// Keystone knows is one of its own in each region.
+func (p place) shares(other place) bool {
+	return p.project == other.project && (p.region == other.region || p.region == "" || other.region == "")
+}
+
+// rivals are the clusters with the target's name that may share its place:
 // OCCM and Cinder CSI mark what they make for either with the same words. What
 // a rival's status names as its own is taken out of the target's.
-func (r *reconciler) rivals(ctx context.Context, t *target, project string) ([]string, error) {
+func (r *reconciler) rivals(ctx context.Context, t *target, here place) ([]string, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(clusterKind())
 	if err := r.client.List(ctx, list); err != nil {
@@ -27,7 +42,7 @@ func (r *reconciler) rivals(ctx context.Context, t *target, project string) ([]s
 		if key == t.key() || clusterName(other) != t.name {
 			continue
 		}
-		why, err := r.rival(ctx, t, key, project)
+		why, err := r.rival(ctx, t, key, here)
 		if err != nil {
 			return nil, err
 		}
@@ -39,15 +54,15 @@ func (r *reconciler) rivals(ctx context.Context, t *target, project string) ([]s
 }
 
 // rival says why a cluster of the same name has to be minded, "" when not.
-func (r *reconciler) rival(ctx context.Context, t *target, key types.NamespacedName, project string) (string, error) {
+func (r *reconciler) rival(ctx context.Context, t *target, key types.NamespacedName, here place) (string, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(clusterKind())
 	if err := r.reader.Get(ctx, key, object); err != nil {
 		return "", client.IgnoreNotFound(err)
 	}
 	other := read(object)
-	if other.neverProvisioned() || object.GetDeletionTimestamp() != nil && other.deletesVolumes(r.options) {
-		return "", nil // it has nothing, or all of it is to go anyway
+	if ends, err := r.ends(ctx, other); err != nil || ends || other.neverProvisioned() {
+		return "", err // it has nothing, or all of it is to go anyway
 	}
 	credential, err := r.credential(ctx, other)
 	if errors.Is(err, errNoCredential) {
@@ -63,8 +78,9 @@ func (r *reconciler) rival(ctx context.Context, t *target, key types.NamespacedN
 	if err != nil {
 		return "", err
 	}
+	there := placeOf(opened, token)
 	opened.Close()
-	if token.ProjectID != project {
+	if !here.shares(there) {
 		return "", nil
 	}
 	for _, pair := range [][2]set{{t.networks, other.networks}, {t.subnets, other.subnets}, {t.routers, other.routers}} {
@@ -73,4 +89,16 @@ func (r *reconciler) rival(ctx context.Context, t *target, key types.NamespacedN
 		}
 	}
 	return "is in the same project", nil
+}
+
+// ends tells whether all that another cluster has is to go anyway. It is not if that cluster is
+// deleted here because it lives on elsewhere, or if somebody holds it: an operator, or a
+// rebuild that has not proved yet what is to become of it.
+func (r *reconciler) ends(ctx context.Context, other target) (bool, error) {
+	if other.object.GetDeletionTimestamp() == nil || moved(other.object) || !other.deletesVolumes(r.options) ||
+		other.annotation(ReleaseAnnotation) == yes || other.annotation(DryRunAnnotation) == yes {
+		return false, nil
+	}
+	held, err := r.hold(ctx, other)
+	return err == nil && (held.reason == "" || held.reason == ReasonMachinesNotDeleted), err
 }

@@ -70,6 +70,67 @@ func TestTheSameNameInAnotherProjectIsNoRival(t *testing.T) {
 	present(t, "the other project's volume", volumes.Get(t.Context(), w.cloud.Admin.BlockStorage(t), other.ID).Err)
 }
 
+// TestTheSameNameInAnotherRegionIsNoRival: Keystone knows the project in all regions, and
+// what is in one of them is in no other.
+//
+// proves: F151
+func TestTheSameNameInAnotherRegionIsNoRival(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		region string
+		rival  bool
+	}{
+		"another":             {"region_name: RegionTwo", false},
+		"the same":            {"region_name: RegionOne", true},
+		"one that is unknown": {"", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			one := w.cluster("team-a", "prod")
+			w.cluster("team-b", "prod")
+			w.secret("team-b", "prod-cloud-credentials", strings.ReplaceAll(w.clouds(w.credential(false)), "region_name: RegionOne", test.region), nil)
+			volume := one.volume(nil)
+			one.delete()
+			if test.rival {
+				one.held(ReasonNameConflict, "team-b/prod", volume)
+				return
+			}
+			one.settle()
+			absent(t, "its volume", w.getVolume(volume))
+		})
+	}
+}
+
+// TestADeletedRivalThatIsHeldKeepsWhatItHas: deleted is not yet given up.
+//
+// proves: F151
+func TestADeletedRivalThatIsHeldKeepsWhatItHas(t *testing.T) {
+	t.Parallel()
+	for name, hold := range map[string]func(*world, *site){
+		"moved to another management cluster": func(_ *world, s *site) { s.annotate(movedAnnotation, "") },
+		"paused":                              func(_ *world, s *site) { s.annotate(pausedAnnotation, "true") },
+		"paused by a rebuild": func(w *world, s *site) {
+			w.ownedBy(s, func(o *unstructured.Unstructured) { _ = unstructured.SetNestedField(o.Object, true, "spec", "paused") })
+		},
+		"while its Cluster lives":   func(w *world, s *site) { w.ownedBy(s, func(*unstructured.Unstructured) {}) },
+		"released without clean-up": func(_ *world, s *site) { s.annotate(ReleaseAnnotation, "true") },
+		"a dry run":                 func(_ *world, s *site) { s.annotate(DryRunAnnotation, "true") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			one, two := w.cluster("team-a", "prod"), w.cluster("team-b", "prod", finalized(Finalizer, capoFinalizer))
+			hold(w, two)
+			volume := two.volume(nil)
+			two.delete()
+			one.delete()
+			one.held(ReasonNameConflict, "team-b/prod", volume)
+			present(t, "the volume of either", w.getVolume(volume))
+		})
+	}
+}
+
 // A rival of another management cluster shows itself in the cloud: by a load
 // balancer of the name on a network that is not the cluster's.
 //
