@@ -70,6 +70,10 @@ func (c clients) LoadBalancer() (*gophercloud.ServiceClient, error) {
 	return openstack.NewLoadBalancerV2(c.provider, c.region)
 }
 
+func (c clients) Region() string { return c.region.Region }
+
+func (clients) OtherRegions() bool { return false }
+
 // calls are the requests that were sent. answered is called when one was, with
 // how many there were, and how many of them change something.
 type calls struct {

@@ -106,13 +106,17 @@ type credentialKind struct {
 
 func (credentialKind) word() string { return "application credential" }
 
-// name ends in a hash of the inputs and of the project, because names are unique among all of a
-// user's credentials: those of an environment of this name in another project stay apart. With a lifetime it includes which third of one it is
+// name ends in a hash of the inputs, of the project and of the region, because names are unique
+// among all of a user's credentials: those of an environment of this name in another project or
+// region stay apart. With a lifetime it includes which third of one it is
 // made in: the next credential, which is made two thirds later at the earliest, gets another
 // name, and a run that goes on after a killed one the same.
-func (in ApplicationCredentialInputs) name(project string) string {
+func (in ApplicationCredentialInputs) name(project, region string) string {
 	text, _ := json.Marshal(in) // plain fields: it cannot fail
 	text = append(text, project...)
+	if region != "" {
+		text = append(text, "/"+region...)
+	}
 	if in.Lifetime > 0 {
 		third := time.Duration(in.Lifetime) * time.Second / 3
 		text = time.Now().UTC().Truncate(third).AppendFormat(text, time.RFC3339Nano)
@@ -128,7 +132,7 @@ func (k credentialKind) find(ctx context.Context, in ApplicationCredentialInputs
 	if err != nil {
 		return "", err
 	}
-	name := in.name(projectOf(client))
+	name := in.name(projectOf(client), k.Region())
 	pages, err := applicationcredentials.List(client, k.userID, applicationcredentials.ListOpts{Name: name}).AllPages(ctx)
 	if err != nil {
 		return "", err
@@ -164,7 +168,7 @@ func (c *applicationCredential) Create(ctx context.Context, r infer.CreateReques
 	if err != nil {
 		return response, c.explain("creating", r.Inputs, err)
 	}
-	response.Output.Name = r.Inputs.name(projectOf(client))
+	response.Output.Name = r.Inputs.name(projectOf(client), k.Region())
 	if r.DryRun {
 		return response, nil
 	}
@@ -187,7 +191,7 @@ func (k credentialKind) create(ctx context.Context, in ApplicationCredentialInpu
 	if err != nil {
 		return nil, err
 	}
-	options := applicationcredentials.CreateOpts{Name: in.name(projectOf(client)), Description: in.mark().Description(), Unrestricted: in.Unrestricted}
+	options := applicationcredentials.CreateOpts{Name: in.name(projectOf(client), k.Region()), Description: in.mark().DescriptionIn(k.Region()), Unrestricted: in.Unrestricted}
 	for _, role := range in.Roles {
 		options.Roles = append(options.Roles, applicationcredentials.Role{Name: role})
 	}

@@ -21,6 +21,10 @@ type Clients interface {
 	Volume() (*gophercloud.ServiceClient, error)
 	Identity() (*gophercloud.ServiceClient, error)
 	LoadBalancer() (*gophercloud.ServiceClient, error)
+	// Region is the region of the services; "" if the login names none.
+	Region() string
+	// OtherRegions reports whether the cloud has, or may have, others.
+	OtherRegions() bool
 }
 
 // Resources are the resources of this package, for the engine. userID is the user of the

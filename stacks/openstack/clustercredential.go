@@ -26,6 +26,9 @@ type ClusterCredential struct {
 	AccessRules []AccessRule
 	// Variant makes the name differ from those of the cluster's other credentials.
 	Variant string
+	// Known are IDs of credentials that are the cluster's for sure: those whose ownership tag
+	// names no region are revoked in a cloud with several too.
+	Known []string
 }
 
 func (c ClusterCredential) inputs() ApplicationCredentialInputs {
@@ -56,7 +59,7 @@ func (c ClusterCredential) Delete(ctx context.Context, id string) error {
 }
 
 // Revoke deletes all credentials with the ownership tag but those to keep, and returns their
-// IDs. It does not see those of other users, and leaves those for other projects.
+// IDs. It does not see those of other users, and leaves those for other projects and regions.
 func (c ClusterCredential) Revoke(ctx context.Context, keep ...string) (ids []string, err error) {
 	err = again(ctx, func() error {
 		client, err := c.Clients.Identity()
@@ -75,7 +78,7 @@ func (c ClusterCredential) Revoke(ctx context.Context, keep ...string) (ids []st
 			return err
 		}
 		for _, one := range list {
-			if elsewhere(client, one) {
+			if at := Belongs(c.Clients, one.Description); elsewhere(client, one) || at == Away || at == Unclear && !slices.Contains(c.Known, one.ID) {
 				continue
 			}
 			if mark, ok := ownership.FromDescription(one.Description); !ok || mark != c.mark() || slices.Contains(keep, one.ID) {

@@ -178,7 +178,21 @@ func (i Inventory) images(ctx context.Context, environment string) (list []Resou
 	return list, err
 }
 
-func (i Inventory) credentials(ctx context.Context, environment string) (list []Resource, err error) {
+func (i Inventory) credentials(ctx context.Context, environment string) ([]Resource, error) {
+	return i.credentialsAt(ctx, environment, Here)
+}
+
+// UnclearCredentials lists application credentials of an environment of the name, of which
+// nobody can tell in which region it is.
+func (i Inventory) UnclearCredentials(ctx context.Context, environment string) (list []Resource, err error) {
+	err = again(ctx, func() error { list, err = i.credentialsAt(ctx, environment, Unclear); return err })
+	if err != nil {
+		return nil, explain("application credentials of "+environment, err)
+	}
+	return list, nil
+}
+
+func (i Inventory) credentialsAt(ctx context.Context, environment string, at Belonging) (list []Resource, err error) {
 	client, err := i.Identity()
 	if err != nil {
 		return nil, err
@@ -192,7 +206,7 @@ func (i Inventory) credentials(ctx context.Context, environment string) (list []
 	}
 	all, err := applicationcredentials.ExtractApplicationCredentials(pages)
 	for _, c := range all {
-		if elsewhere(client, c) {
+		if elsewhere(client, c) || Belongs(i, c.Description) != at {
 			continue
 		}
 		list = appendOwned(list, environment, TypeCredential, c.ID, c.Name, "present", nil, nil, c.Description)

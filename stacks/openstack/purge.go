@@ -28,7 +28,8 @@ import (
 // S-78). It leaves out what a project cannot be without (its default security group), images
 // that somebody has protected, what goes with others (ports of servers, routers and DHCP),
 // what belongs to a user and not to the project (key pairs), application credentials of other
-// users, which only they can delete, and the one with the ID login.
+// users, which only they can delete, those of environments in other regions, and the one with
+// the ID login.
 func (i Inventory) Everything(ctx context.Context, project, login string) ([]Resource, error) {
 	listers := i.wholeLists(project, login)
 	found := make([][]Resource, len(listers))
@@ -83,7 +84,7 @@ func (i Inventory) wholeLists(project, login string) []wholeList {
 		})
 	}}, wholeList{i.Identity, func(ctx context.Context, c *gophercloud.ServiceClient) ([]Resource, error) {
 		return every(ctx, applicationcredentials.List(c, i.UserID, nil), applicationcredentials.ExtractApplicationCredentials, func(a applicationcredentials.ApplicationCredential) Resource {
-			if a.ProjectID != project || a.ID == login {
+			if a.ProjectID != project || a.ID == login || Belongs(i, a.Description) == Away {
 				return Resource{}
 			}
 			return Resource{Type: TypeCredential, ID: a.ID, Name: a.Name, State: "present"}

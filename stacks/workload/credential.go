@@ -100,7 +100,9 @@ func (m *Management) ensureCredential(ctx context.Context, c Cloud, key Key) (ch
 			return false, err
 		}
 	}
-	if _, err := m.credential(c, key).Revoke(ctx); err != nil { // their secrets are lost
+	lost := m.credential(c, key)
+	lost.Known = knownIn(secret)
+	if _, err := lost.Revoke(ctx); err != nil { // their secrets are lost
 		return false, err
 	}
 	data, err := m.issue(ctx, c, key)
@@ -226,7 +228,11 @@ func (m *Management) revoke(ctx context.Context, c Cloud, key Key, progress func
 		return nil, fmt.Errorf("reading the credential's Secret: %w", err)
 	}
 	there := err == nil && secret.Labels[LabelCluster] == key.Name
-	if _, err := m.credential(c, key).Revoke(ctx); err != nil {
+	left := m.credential(c, key)
+	if there {
+		left.Known = knownIn(secret)
+	}
+	if _, err := left.Revoke(ctx); err != nil {
 		return nil, err
 	}
 	stays, err := m.leave(ctx, c, key, progress)
@@ -259,6 +265,19 @@ func idsIn(secret *corev1.Secret) []string {
 		if id := idIn(secret.Data[key]); id != "" {
 			ids = append(ids, id)
 		}
+	}
+	return ids
+}
+
+// knownIn returns the IDs of all credentials that a Secret tells of, also of those that a
+// rotation replaced; none if there is no Secret.
+func knownIn(secret *corev1.Secret) []string {
+	if secret == nil {
+		return nil
+	}
+	ids, old := idsIn(secret), formerOf(secret)
+	for _, one := range append([]former{old}, old.Earlier...) {
+		ids = append(ids, one.IDs...)
 	}
 	return ids
 }

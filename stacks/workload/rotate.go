@@ -125,7 +125,9 @@ func (m *Management) revokeFormer(ctx context.Context, c Cloud, key Key, rotated
 	if now == nil || now.Annotations[annotationFormer] != rotated.Annotations[annotationFormer] || !slices.Equal(idsIn(now), idsIn(rotated)) {
 		return nil, fault.New(object(key), errors.New("another run has written its credential meanwhile"), "see that no other run is under way, then run the same command again")
 	}
-	if revoked, err = m.credential(c, key).Revoke(ctx, idsIn(now)...); err != nil {
+	replaced := m.credential(c, key)
+	replaced.Known = knownIn(now)
+	if revoked, err = replaced.Revoke(ctx, idsIn(now)...); err != nil {
 		return revoked, err
 	}
 	done := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, annotationFormer)

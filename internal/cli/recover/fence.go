@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
@@ -63,6 +64,14 @@ func (r *rebuild) revoke(ctx context.Context, step *event.Step) error {
 	things, err := r.t.Inventory.List(ctx, r.t.Name())
 	if err != nil {
 		return err
+	}
+	unclear, err := r.t.Inventory.UnclearCredentials(ctx, r.t.Name())
+	if err != nil {
+		return err
+	}
+	for _, thing := range former(unclear, ours) {
+		r.progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: fmt.Sprintf("application credential %s names no region, and the cloud has several: "+
+			"if it is of the former management cluster, revoke it with openstack application credential delete %s", thing.Name, thing.ID)})
 	}
 	identity, err := r.t.Cloud.Identity()
 	if err != nil {
