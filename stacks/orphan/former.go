@@ -23,7 +23,7 @@ type former struct {
 	credentials []applicationcredentials.ApplicationCredential
 	// disputed says why what only bears the name may be another's.
 	disputed string
-	// runs says why the cluster is not gone after all.
+	// runs says why the cluster is not gone after all, or may not be.
 	runs string
 
 	networks, routers, groups, vips map[string]bool

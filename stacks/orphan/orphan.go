@@ -96,7 +96,8 @@ func (s Survey) judge(l lists, alive Alive, now time.Time) []Orphan {
 }
 
 // gone are the clusters of the environment that a credential is left of, and that do not
-// exist any more.
+// exist any more. Those of an environment of the same name in another region are not asked for
+// here, and nothing of them is in this region.
 func (s Survey) gone(credentials []applicationcredentials.ApplicationCredential, alive Alive) []*former {
 	living, names := map[string]bool{}, map[string]bool{}
 	for _, key := range alive.Clusters {
@@ -109,7 +110,8 @@ func (s Survey) gone(credentials []applicationcredentials.ApplicationCredential,
 	for _, c := range credentials {
 		mark, ok := ownership.FromDescription(c.Description)
 		name, hash := nameIn(mark.Step)
-		if !ok || name == "" || c.ProjectID != "" && s.Project != "" && c.ProjectID != s.Project {
+		at := openstack.Belongs(s.Inventory, c.Description)
+		if !ok || name == "" || at == openstack.Away || c.ProjectID != "" && s.Project != "" && c.ProjectID != s.Project {
 			continue
 		}
 		if rivals[name] == nil {
@@ -124,6 +126,9 @@ func (s Survey) gone(credentials []applicationcredentials.ApplicationCredential,
 			list = append(list, known[mark.Step])
 		}
 		known[mark.Step].credentials = append(known[mark.Step].credentials, c)
+		if at == openstack.Unclear {
+			known[mark.Step].runs = "its credential names no region, and the cloud has several: the cluster may be in another"
+		}
 	}
 	for _, g := range list {
 		switch {

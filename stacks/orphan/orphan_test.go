@@ -234,3 +234,43 @@ func TestSweepGoesOnAfterAFailure(t *testing.T) {
 		t.Errorf("the next time: %v, %v", told(left), err) // the volume that is kept, and the proof for it
 	}
 }
+
+// TestAClusterOfAnotherRegion that an environment of the same name has there: its credential is
+// in the same list, and it says nothing of this region. What names no region decides nothing
+// while the cloud has several.
+func TestAClusterOfAnotherRegion(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		region string
+		others bool
+		want   []string
+	}{
+		"the region of the sweep":     {region: "RegionOne", others: true, want: []string{"network k8s-clusterapi-cluster-team-books", "subnet k8s-clusterapi-cluster-team-books", "credential stays"}},
+		"another region":              {region: "RegionTwo", others: true},
+		"no region in a cloud of two": {others: true, want: []string{"network k8s-clusterapi-cluster-team-books stays", "subnet k8s-clusterapi-cluster-team-books stays", "credential stays"}},
+		"no region in a cloud of one": {want: []string{"network k8s-clusterapi-cluster-team-books", "subnet k8s-clusterapi-cluster-team-books", "credential stays"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			inside := w.survey.Inventory.Clients
+			w.survey.Inventory.Clients = placed{inside, test.region, true}
+			w.credential("prod", "team", "books")
+			w.survey.Inventory.Clients = placed{inside, "RegionOne", test.others}
+			w.net("team-books", madeBy+"team-books")
+			found := w.find()
+			for i := range found {
+				if found[i].Type == openstack.TypeCredential {
+					found[i].Type, found[i].Name = "credential", ""
+				}
+			}
+			got := told(found)
+			for i := range got {
+				got[i] = strings.Join(strings.Fields(got[i]), " ")
+			}
+			if want := slices.Sorted(slices.Values(test.want)); !slices.Equal(got, want) {
+				t.Errorf("found %q, want %q", got, want)
+			}
+		})
+	}
+}

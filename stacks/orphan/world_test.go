@@ -35,6 +35,17 @@ type world struct {
 	alive  orphan.Alive
 }
 
+// placed are clients of a region.
+type placed struct {
+	openstack.Clients
+	region string
+	others bool
+}
+
+func (p placed) Region() string { return p.region }
+
+func (p placed) OtherRegions() bool { return p.others }
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, box: sandboxtest.Start(t)}
