@@ -92,7 +92,7 @@ func ends(said *cloud.Snapshot, environment string) (own string, found map[strin
 	}
 	for _, c := range said.Credentials {
 		step := ""
-		if c.Owner != nil && c.Owner.Environment == environment && !strings.HasPrefix(c.Owner.Step, ownership.ClusterPrefix) {
+		if c.Owner != nil && c.Owner.Environment == environment && !strings.HasPrefix(c.Owner.Step, ownership.ClusterPrefix) && !away(said, c) {
 			step = c.Owner.Step
 		}
 		at, known := found[step]
@@ -118,9 +118,15 @@ func orphans(said *cloud.Snapshot, environment string, all []clusterapi.Brief) i
 		if c.Owner == nil || c.Owner.Environment != environment || !strings.HasPrefix(c.Owner.Step, ownership.ClusterPrefix) || living[c.Owner.Step] {
 			continue
 		}
-		if here := c.ProjectID == "" || c.ProjectID == said.Token.ProjectID; here && strings.HasPrefix(c.Name, c.Owner.Name()+"-") {
+		if here := c.ProjectID == "" || c.ProjectID == said.Token.ProjectID; here && !away(said, c) && strings.HasPrefix(c.Name, c.Owner.Name()+"-") {
 			gone[c.Owner.Step] = true
 		}
 	}
 	return len(gone)
+}
+
+// away reports whether a credential is of an environment of the same name in another region:
+// Keystone lists them together.
+func away(said *cloud.Snapshot, c cloud.CredentialInfo) bool {
+	return said.Region != "" && c.Region != "" && c.Region != said.Region
 }

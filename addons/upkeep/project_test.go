@@ -176,6 +176,30 @@ func TestOrphansAreCounted(t *testing.T) {
 	}
 }
 
+// TestOnlyCredentialsOfTheRegionCount: an environment of the same name in another region has
+// its credentials in the same list.
+func TestOnlyCredentialsOfTheRegionCount(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for region, counts := range map[string]bool{"RegionOne": true, "": true, "RegionTwo": false} {
+		said := &cloud.Snapshot{Region: "RegionOne"}
+		for _, step := range []string{"backup-login", ownership.ClusterStep("prod", "shop")} {
+			owner := ownership.New("prod", step)
+			said.Credentials = append(said.Credentials, cloud.CredentialInfo{Resource: cloud.Resource{ID: step, Name: owner.Name() + "-1", Owner: &owner}, Region: region, ExpiresAt: at})
+		}
+		want := 0
+		if counts {
+			want = 1
+		}
+		if got := orphans(said, "prod", nil); got != want {
+			t.Errorf("region %q: %d clusters that are gone, want %d", region, got, want)
+		}
+		if _, found := ends(said, "prod"); found["backup-login"].Equal(at) != counts {
+			t.Errorf("region %q: logins end %v", region, found)
+		}
+	}
+}
+
 // TestThereAreFewSeries: of many clusters, those whose logins end first, and always the
 // environment.
 func TestThereAreFewSeries(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/providers"
 	balancerquotas "github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/quotas"
 	"github.com/gophercloud/gophercloud/v2/pagination"
+
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // The names of the listings, for Snapshot.Known.
@@ -123,7 +125,8 @@ func (c *Cloud) Token() (Token, error) {
 func listCredentials(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.Credentials, err = every(ctx, applicationcredentials.List(client, s.Token.UserID, nil), applicationcredentials.ExtractApplicationCredentials,
 		func(a applicationcredentials.ApplicationCredential) CredentialInfo {
-			return CredentialInfo{Resource: resource("application credential", a.ID, a.Name, nil, nil, a.Description), ProjectID: a.ProjectID, Unrestricted: a.Unrestricted, ExpiresAt: a.ExpiresAt}
+			return CredentialInfo{Resource: resource("application credential", a.ID, a.Name, nil, nil, a.Description), ProjectID: a.ProjectID,
+				Region: ownership.RegionIn(a.Description), Unrestricted: a.Unrestricted, ExpiresAt: a.ExpiresAt}
 		})
 	return err
 }

@@ -167,7 +167,9 @@ type ImageInfo struct {
 // CredentialInfo is an application credential of the user.
 type CredentialInfo struct {
 	Resource
-	ProjectID    string    `json:"projectID,omitempty"`
+	ProjectID string `json:"projectID,omitempty"`
+	// Region is that of the environment whose ownership tag the credential has.
+	Region       string    `json:"region,omitempty"`
 	Unrestricted bool      `json:"unrestricted"`
 	ExpiresAt    time.Time `json:"expiresAt,omitzero"`
 }
