@@ -21,25 +21,30 @@ import (
 // parallel is how many projects are read at once.
 const parallel = 8
 
-// Site is the cloud of the restored clusters: one login for each project.
+// Site is the cloud of the restored clusters: one login for each project and region.
 type Site struct {
-	// clouds are the logins by project.
-	clouds map[string]*cloud.Cloud
+	clouds map[place]*cloud.Cloud
+	// places are those of the clusters whose login works.
+	places map[string]place
 	seen   recovery.Cloud
 }
 
-// Open logs in with every login and lists each project once, whatever the number of
+// place is where a cluster is: Keystone knows a project in all regions, and each region has
+// things of its own in it.
+type place struct{ project, region string }
+
+// Open logs in with every login and lists each project once per region, whatever the number of
 // clusters in it. A cluster whose project cannot be listed completely is noted in
 // Cloud().Unread; only the end of ctx is an error.
 func Open(ctx context.Context, logins []recovery.Login, userAgent string, progress func(done, total int)) (*Site, error) {
-	s := &Site{clouds: map[string]*cloud.Cloud{}, seen: recovery.Cloud{Projects: map[string]string{}, Unread: map[string]string{}}}
+	s := &Site{clouds: map[place]*cloud.Cloud{}, places: map[string]place{}, seen: recovery.Cloud{Projects: map[string]string{}, Unread: map[string]string{}}}
 	var mu sync.Mutex
 	done := 0
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for _, l := range logins {
 		group.Go(func() error {
-			opened, project, err := enter(ctx, l, userAgent)
+			opened, at, err := enter(ctx, l, userAgent)
 			mu.Lock()
 			defer mu.Unlock()
 			done++
@@ -48,12 +53,12 @@ func Open(ctx context.Context, logins []recovery.Login, userAgent string, progre
 				s.seen.Unread[l.Cluster] = err.Error()
 				return nil
 			}
-			s.seen.Projects[l.Cluster] = project
-			if s.clouds[project] != nil {
+			s.seen.Projects[l.Cluster], s.places[l.Cluster] = at.project, at
+			if s.clouds[at] != nil {
 				opened.Close()
 				return nil
 			}
-			s.clouds[project] = opened
+			s.clouds[at] = opened
 			return nil
 		})
 	}
@@ -64,21 +69,21 @@ func Open(ctx context.Context, logins []recovery.Login, userAgent string, progre
 	return s, s.read(ctx)
 }
 
-// enter logs in and returns the project.
-func enter(ctx context.Context, l recovery.Login, userAgent string) (*cloud.Cloud, string, error) {
+// enter logs in and returns the project and the region.
+func enter(ctx context.Context, l recovery.Login, userAgent string) (*cloud.Cloud, place, error) {
 	if l.Err != nil {
-		return nil, "", l.Err
+		return nil, place{}, l.Err
 	}
 	o := cloud.Options{Cloud: l.Entry, Region: l.Region, CloudsYAML: l.CloudsYAML, CABundle: l.CA, UserAgent: userAgent}
 	c, err := cloud.Open(ctx, o.Portable())
 	if err != nil {
-		return nil, "", err
+		return nil, place{}, err
 	}
 	token, err := c.Token()
 	if err == nil && token.ProjectID == "" {
 		err = errors.New("its login has no project")
 	}
-	return c, token.ProjectID, err
+	return c, place{token.ProjectID, c.Where()}, err
 }
 
 // Cloud is what was listed.
@@ -97,8 +102,8 @@ func (s *Site) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for cluster, project := range s.seen.Projects {
-		if cause := failed[project]; cause != nil {
+	for cluster, at := range s.places {
+		if cause := failed[at]; cause != nil {
 			s.seen.Unread[cluster] = cause.Error()
 		}
 	}
@@ -145,8 +150,8 @@ func (s *Site) Running(ctx context.Context) (snapshot.Inventory, error) {
 	if err != nil {
 		return now, err
 	}
-	for project, cause := range failed {
-		return now, fmt.Errorf("project %s: %w", project, cause)
+	for at, cause := range failed {
+		return now, fmt.Errorf("project %s in region %q: %w", at.project, at.region, cause)
 	}
 	for _, one := range seen {
 		running(&now, one)
@@ -167,20 +172,20 @@ func named(r cloud.Resource, project, status string) snapshot.Resource {
 	return snapshot.Resource{ID: r.ID, Name: r.Name, Project: project, Status: status}
 }
 
-// each takes a snapshot of every project. failed are the causes by project where a
+// each takes a snapshot of every project in its regions. failed are the causes where a
 // listing is missing. A cloud without load balancers has none to list.
-func (s *Site) each(ctx context.Context, take func(*cloud.Cloud, context.Context) (*cloud.Snapshot, error), wanted []string) (all []*cloud.Snapshot, failed map[string]error, err error) {
-	failed = map[string]error{}
+func (s *Site) each(ctx context.Context, take func(*cloud.Cloud, context.Context) (*cloud.Snapshot, error), wanted []string) (all []*cloud.Snapshot, failed map[place]error, err error) {
+	failed = map[place]error{}
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	for project, c := range s.clouds {
+	for at, c := range s.clouds {
 		group.Go(func() error {
 			one, err := take(c, ctx)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				failed[project] = err
+				failed[at] = err
 				return nil
 			}
 			var missing []string
@@ -192,9 +197,9 @@ func (s *Site) each(ctx context.Context, take func(*cloud.Cloud, context.Context
 				}
 			}
 			if len(missing) > 0 {
-				failed[project] = errors.New(strings.Join(missing, "; "))
+				failed[at] = errors.New(strings.Join(missing, "; "))
 				if refused {
-					failed[project] = vain.Final(failed[project])
+					failed[at] = vain.Final(failed[at])
 				}
 			}
 			all = append(all, one)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 
 	"github.com/slipway-sh/slipway/internal/recovery"
@@ -65,6 +67,57 @@ func TestEveryProjectIsReadOnceByItsClustersLogins(t *testing.T) {
 	}
 	if _, err := s.Running(t.Context()); err != nil {
 		t.Errorf("looking again: %v", err)
+	}
+}
+
+// TestAProjectIsReadInEachRegion that a cluster is in: what is listed in one says nothing of
+// the other.
+func TestAProjectIsReadInEachRegion(t *testing.T) {
+	t.Parallel()
+	box := sandboxtest.Start(t)
+	regionWithoutCompute(t, box)
+	one := logins(t, box)[0]
+	two, three := one, one
+	two.Cluster, two.Region, three.Cluster = "b/b", "RegionTwo", "c/c"
+	for _, all := range [][]recovery.Login{{one, two, three}, {two, three, one}} {
+		s, err := site.Open(t.Context(), all, "slipway/test", func(int, int) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		seen := s.Cloud()
+		if len(seen.Projects) != 3 || len(seen.Unread) != 1 || seen.Unread["b/b"] == "" {
+			t.Errorf("projects %v, unread %v", seen.Projects, seen.Unread)
+		}
+	}
+}
+
+// regionWithoutCompute adds a region to the catalog, in which the cloud lacks Nova.
+func regionWithoutCompute(t *testing.T, box *sandboxtest.Cloud) {
+	t.Helper()
+	admin := box.Admin.Identity(t)
+	pages, err := services.List(admin, services.ListOpts{ServiceType: "compute"}).AllPages(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	compute, err := services.ExtractServices(pages)
+	if err != nil || len(compute) != 1 {
+		t.Fatalf("%d services, %v", len(compute), err)
+	}
+	if pages, err = endpoints.List(admin, endpoints.ListOpts{}).AllPages(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all, err := endpoints.ExtractEndpoints(pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		if e.ServiceID == compute[0].ID {
+			continue
+		}
+		if err := endpoints.Create(t.Context(), admin, endpoints.CreateOpts{Availability: e.Availability, Region: "RegionTwo", URL: e.URL, ServiceID: e.ServiceID}).Err; err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
