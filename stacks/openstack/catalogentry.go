@@ -189,6 +189,9 @@ func (k catalogKind) remove(ctx context.Context, id string, state CatalogEntrySt
 	if state.Borrowed {
 		return nil
 	}
+	if _, rest, err := k.endpoints(ctx, id, ""); err != nil || len(rest) > 0 {
+		return err // they would go with it: those of an environment of this name in another region, too
+	}
 	return gone(services.Delete(ctx, client, id).ExtractErr())
 }
 

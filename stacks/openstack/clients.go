@@ -44,8 +44,8 @@ func Resources(clients Clients, userID, keys string, administrator Administrator
 		infer.Resource(&floatingIP{controller[FloatingIPInputs, FloatingIPState]{floatingKind{clients}}}),
 		infer.Resource(&image{controller[ImageInputs, ImageState]{imageKind{clients}}}),
 		infer.Resource(&applicationCredential{controller[ApplicationCredentialInputs, ApplicationCredentialState]{credentialKind{clients, userID}}}),
-		infer.Resource(&serviceProject{controller[ServiceProjectInputs, ServiceProjectState]{serviceProjectKind{administrator}}}),
-		infer.Resource(&serviceUser{controller[ServiceUserInputs, ServiceUserState]{serviceUserKind{administrator}}}),
+		infer.Resource(&serviceProject{controller[ServiceProjectInputs, ServiceProjectState]{serviceProjectKind{administrator, clients}}}),
+		infer.Resource(&serviceUser{controller[ServiceUserInputs, ServiceUserState]{serviceUserKind{administrator, clients}}}),
 		infer.Resource(&catalogEntry{controller[CatalogEntryInputs, CatalogEntryState]{catalogKind{administrator}}}),
 	}
 }

@@ -42,7 +42,10 @@ type serviceProject struct {
 // Annotate names the resource's type.
 func (*serviceProject) Annotate(a infer.Annotator) { a.SetToken("openstack", "ServiceProject") }
 
-type serviceProjectKind struct{ administrator Administrator }
+type serviceProjectKind struct {
+	administrator Administrator
+	clients       Clients
+}
 
 func (serviceProjectKind) word() string { return "project" }
 
@@ -67,7 +70,7 @@ func (k serviceProjectKind) make(ctx context.Context, in ServiceProjectInputs) (
 	if err != nil {
 		return "", err
 	}
-	made, err := projects.Create(ctx, client, projects.CreateOpts{Name: in.Name, DomainID: domain, Description: in.mark().Description()}).Extract()
+	made, err := projects.Create(ctx, client, projects.CreateOpts{Name: in.Name, DomainID: domain, Description: in.mark().DescriptionIn(k.clients.Region())}).Extract()
 	if err != nil {
 		return "", err
 	}
@@ -89,7 +92,7 @@ func (k serviceProjectKind) read(ctx context.Context, id string, in ServiceProje
 	}
 	mark, ours := ownership.FromDescription(found.Description)
 	in.Name = found.Name
-	return ServiceProjectState{in, !ours || mark != in.mark()}, nil
+	return ServiceProjectState{in, !ours || mark != in.mark() || Belongs(k.clients, found.Description) != Here}, nil
 }
 
 func (k serviceProjectKind) remove(ctx context.Context, id string, state ServiceProjectState) error {

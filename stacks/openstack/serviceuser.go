@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/roles"
@@ -63,27 +64,48 @@ func (u *serviceUser) Read(ctx context.Context, r infer.ReadRequest[ServiceUserI
 	return response, err
 }
 
-type serviceUserKind struct{ administrator Administrator }
+type serviceUserKind struct {
+	administrator Administrator
+	clients       Clients
+}
 
 func (serviceUserKind) word() string { return "user" }
+
+// names are those that the user can have. All regions of a cloud have the same users: the
+// second environment of a name appends its region.
+func (k serviceUserKind) names(in ServiceUserInputs) []string {
+	name := in.mark().Name()
+	if region := k.clients.Region(); region != "" {
+		return []string{name, name + "-" + region}
+	}
+	return []string{name}
+}
 
 func (k serviceUserKind) find(ctx context.Context, in ServiceUserInputs) (string, error) {
 	client, domain, err := k.administrator(ctx)
 	if err != nil {
 		return "", err
 	}
-	pages, err := users.List(client, users.ListOpts{Name: in.mark().Name(), DomainID: domain}).AllPages(ctx)
-	if err != nil {
-		return "", err
+	for _, name := range k.names(in) {
+		pages, err := users.List(client, users.ListOpts{Name: name, DomainID: domain}).AllPages(ctx)
+		if err != nil {
+			return "", err
+		}
+		list, err := users.ExtractUsers(pages)
+		if err != nil {
+			return "", err
+		}
+		if len(list) == 0 {
+			continue
+		}
+		if mark, ok := ownership.FromDescription(list[0].Description); !ok || mark != in.mark() {
+			return "", foreign(k.word(), list[0].Name, list[0].ID)
+		}
+		if Belongs(k.clients, list[0].Description) == Here { // settle would end the password of another's
+			return list[0].ID, nil
+		}
 	}
-	list, err := users.ExtractUsers(pages)
-	if err != nil || len(list) == 0 {
-		return "", err
-	}
-	if mark, ok := ownership.FromDescription(list[0].Description); !ok || mark != in.mark() {
-		return "", foreign(k.word(), list[0].Name, list[0].ID)
-	}
-	return list[0].ID, nil
+	return "", nil
 }
 
 // make creates the user without a password; settle sets it.
@@ -92,7 +114,13 @@ func (k serviceUserKind) make(ctx context.Context, in ServiceUserInputs) (string
 	if err != nil {
 		return "", err
 	}
-	made, err := users.Create(ctx, client, users.CreateOpts{Name: in.mark().Name(), DomainID: domain, Description: in.mark().Description(), Password: rand.Text()}).Extract()
+	var made *users.User
+	for _, name := range k.names(in) {
+		made, err = users.Create(ctx, client, users.CreateOpts{Name: name, DomainID: domain, Description: in.mark().DescriptionIn(k.clients.Region()), Password: rand.Text()}).Extract()
+		if !gophercloud.ResponseCodeIs(err, http.StatusConflict) { // find has seen that it is of another region
+			break
+		}
+	}
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,99 @@
+package openstack
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
+
+	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
+)
+
+// boss is an administrator of Keystone, which all regions share.
+func boss(t *testing.T) (Administrator, *gophercloud.ServiceClient) {
+	t.Helper()
+	client := sandboxtest.Start(t).Admin.Identity(t)
+	return func(context.Context) (*gophercloud.ServiceClient, string, error) { return client, "default", nil }, client
+}
+
+// TestServiceUsersOfAnotherRegionStay: to take one would set a new password.
+func TestServiceUsersOfAnotherRegionStay(t *testing.T) {
+	t.Parallel()
+	administrator, _ := boss(t)
+	in, stage := ServiceUserInputs{Ownership: Ownership{Environment: "prod", Step: "magnum-user"}}, ServiceUserInputs{Ownership: Ownership{Environment: "stage", Step: "magnum-user"}}
+	made := map[string]bool{}
+	for _, region := range []string{"RegionOne", "RegionTwo"} {
+		kind := serviceUserKind{administrator, placed{region: region, others: true}}
+		if id, err := kind.find(t.Context(), in); err != nil || id != "" {
+			t.Errorf("%s finds %q, %v", region, id, err)
+		}
+		id, err := kind.make(t.Context(), in)
+		if err != nil || made[id] {
+			t.Fatalf("%s made %q, %v", region, id, err)
+		}
+		made[id] = true
+		if again, err := kind.find(t.Context(), in); err != nil || again != id {
+			t.Errorf("%s made %s, and finds %q, %v", region, id, again, err)
+		}
+	}
+	former, err := serviceUserKind{administrator, placed{}}.make(t.Context(), stage) // without a region
+	if err != nil {
+		t.Fatal(err)
+	}
+	for others, want := range map[bool]string{false: former, true: ""} {
+		kind := serviceUserKind{administrator, placed{region: "RegionOne", others: others}}
+		if id, err := kind.find(t.Context(), stage); err != nil || id != want {
+			t.Errorf("with other regions %t: %q, %v; want %q", others, id, err, want)
+		}
+	}
+}
+
+// TestAProjectThatAnotherRegionMadeIsBorrowed, so that it stays.
+func TestAProjectThatAnotherRegionMadeIsBorrowed(t *testing.T) {
+	t.Parallel()
+	administrator, _ := boss(t)
+	in := ServiceProjectInputs{Ownership: Ownership{Environment: "prod", Step: "magnum-project"}, Name: "services"}
+	id, err := serviceProjectKind{administrator, placed{region: "RegionOne", others: true}}.make(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for region, borrowed := range map[string]bool{"RegionOne": false, "RegionTwo": true} {
+		state, err := serviceProjectKind{administrator, placed{region: region, others: true}}.read(t.Context(), id, in)
+		if err != nil || state.Borrowed != borrowed {
+			t.Errorf("%s: borrowed %t, %v", region, state.Borrowed, err)
+		}
+	}
+}
+
+// TestAServiceStaysWhileAnotherRegionHasEndpoints of it.
+func TestAServiceStaysWhileAnotherRegionHasEndpoints(t *testing.T) {
+	t.Parallel()
+	administrator, client := boss(t)
+	kind := catalogKind{administrator}
+	in := func(region string) CatalogEntryInputs {
+		return CatalogEntryInputs{Ownership: Ownership{Environment: "prod", Step: "magnum-catalog"}, Type: "container-infra", Name: "magnum", Region: region, URL: "https://" + region + ":9511/v1"}
+	}
+	id, err := kind.make(t.Context(), in("RegionOne"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := map[string]CatalogEntryState{}
+	for _, region := range []string{"RegionOne", "RegionTwo"} {
+		if states[region], err = kind.settle(t.Context(), id, in(region)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := kind.remove(t.Context(), id, states["RegionOne"]); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := kind.read(t.Context(), id, in("RegionTwo")); err != nil || now.URL == "" {
+		t.Errorf("the endpoints of the second region: %+v, %v", now, err)
+	}
+	if err := kind.remove(t.Context(), id, states["RegionTwo"]); err != nil {
+		t.Fatal(err)
+	}
+	if err := services.Get(t.Context(), client, id).Err; !gophercloud.ResponseCodeIs(err, 404) {
+		t.Errorf("the service is left: %v", err)
+	}
+}
