@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -104,24 +105,45 @@ func (all Clusters) Scene(namespace, name string) cause.Objects {
 func warnings(ctx context.Context, client dynamic.Interface, namespace string, into map[string]objects) {
 	ctx, cancel := context.WithTimeout(ctx, eventTime)
 	defer cancel()
-	failed := map[string]bool{}
+	wanted := func(item *unstructured.Unstructured) bool { return len(into[item.GetNamespace()][clusters]) > 0 }
 	keep := func(item *unstructured.Unstructured) {
-		if o := into[item.GetNamespace()]; o != nil && len(o[clusters]) > 0 {
-			o[eventKind] = append(o[eventKind], item)
-			if what, ok := strings.CutPrefix(text(item, "reason"), "Failed"); ok {
-				failed[what] = true
-			}
-		}
+		into[item.GetNamespace()][eventKind] = append(into[item.GetNamespace()][eventKind], item)
 	}
-	if list(ctx, client, eventKind, namespace, "type=Warning", keep) != nil {
-		return
-	}
-	for _, what := range slices.Sorted(maps.Keys(failed)) { // what succeeded later takes a failure back
-		if list(ctx, client, eventKind, namespace, "reason=Successful"+what, keep) != nil {
+	failed := map[string]bool{}
+	err := list(ctx, client, eventKind, namespace, "type=Warning", func(item *unstructured.Unstructured) {
+		if !wanted(item) {
 			return
 		}
+		keep(item)
+		if what, ok := strings.CutPrefix(text(item, "reason"), "Failed"); ok {
+			failed[what] = true
+		}
+	})
+	if err != nil {
+		return
+	}
+	reasons := slices.Sorted(maps.Keys(failed)) // what succeeded later takes a failure back
+	back := make([][]*unstructured.Unstructured, len(reasons))
+	var group errgroup.Group
+	group.SetLimit(listsAtOnce)
+	for i, what := range reasons {
+		group.Go(func() error {
+			return list(ctx, client, eventKind, namespace, "reason=Successful"+what, func(item *unstructured.Unstructured) {
+				if wanted(item) {
+					back[i] = append(back[i], item)
+				}
+			})
+		})
+	}
+	_ = group.Wait() // what could be read counts
+	for _, item := range slices.Concat(back...) {
+		keep(item)
 	}
 }
+
+// listsAtOnce is how many lists of one cluster are read at the same time: on a slow way, or a
+// slow machine, each takes a second, and each is held while it is read.
+const listsAtOnce = 6
 
 // page is how many objects are read at a time: a whole list of a large kind is held more than
 // once while it is read.

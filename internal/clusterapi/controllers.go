@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,26 +33,35 @@ func controllerNamespaces() []string {
 func Controllers(ctx context.Context, client dynamic.Interface) []cause.Controller {
 	ctx, cancel := context.WithTimeout(ctx, eventTime)
 	defer cancel()
-	var all []cause.Controller
-	for _, namespace := range controllerNamespaces() {
-		list, err := client.Resource(deployments).Namespace(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			continue
+	in := controllerNamespaces()
+	found := make([][]cause.Controller, len(in))
+	var group sync.WaitGroup
+	for i, namespace := range in {
+		group.Go(func() { found[i] = controllersIn(ctx, client, namespace) })
+	}
+	group.Wait()
+	return slices.Concat(found...)
+}
+
+// controllersIn are those in one namespace.
+func controllersIn(ctx context.Context, client dynamic.Interface, namespace string) (all []cause.Controller) {
+	list, err := client.Resource(deployments).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	for i := range list.Items {
+		d := &list.Items[i]
+		one := cause.Controller{Namespace: namespace, Name: d.GetName(), Wanted: 1, Ready: int(number(d, "status", "readyReplicas")), Since: d.GetCreationTimestamp().Time}
+		if wanted, set, _ := unstructured.NestedInt64(d.Object, "spec", "replicas"); set {
+			one.Wanted = int(wanted)
 		}
-		for i := range list.Items {
-			d := &list.Items[i]
-			one := cause.Controller{Namespace: namespace, Name: d.GetName(), Wanted: 1, Ready: int(number(d, "status", "readyReplicas")), Since: d.GetCreationTimestamp().Time}
-			if wanted, set, _ := unstructured.NestedInt64(d.Object, "spec", "replicas"); set {
-				one.Wanted = int(wanted)
-			}
-			if available := find(conditions(d), "Available"); available.Since.After(one.Since) {
-				one.Since = available.Since
-			}
-			if one.Ready == 0 && one.Wanted > 0 {
-				one.Words = podWords(ctx, client, d)
-			}
-			all = append(all, one)
+		if available := find(conditions(d), "Available"); available.Since.After(one.Since) {
+			one.Since = available.Since
 		}
+		if one.Ready == 0 && one.Wanted > 0 {
+			one.Words = podWords(ctx, client, d)
+		}
+		all = append(all, one)
 	}
 	return all
 }

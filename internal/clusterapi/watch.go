@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,25 +46,46 @@ func ReadAsking(ctx context.Context, client dynamic.Interface, namespace string,
 }
 
 // ReadAll reads the clusters of a namespace, or of all with metav1.NamespaceAll. Kinds
-// that are not defined are left out.
+// that are not defined are left out. The Clusters come first, alone: what else there is counts
+// only with one, and the other kinds, side by side, have a connection then.
 func ReadAll(ctx context.Context, client dynamic.Interface, namespace string) (Clusters, error) {
-	byNamespace := map[string]objects{}
-	for _, kind := range resources() {
-		err := list(ctx, client, kind, namespace, "", func(item *unstructured.Unstructured) {
-			if byNamespace[item.GetNamespace()] == nil {
-				byNamespace[item.GetNamespace()] = objects{}
-			}
-			byNamespace[item.GetNamespace()][kind] = append(byNamespace[item.GetNamespace()][kind], item)
-		})
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-			continue
-		}
-		if err != nil {
-			return Clusters{}, fmt.Errorf("listing %s: %w", kind.Resource, err)
+	of := resources()
+	found, failed := make([][]*unstructured.Unstructured, len(of)), make([]error, len(of))
+	read := func(i int) {
+		err := list(ctx, client, of[i], namespace, "", func(item *unstructured.Unstructured) { found[i] = append(found[i], item) })
+		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+			failed[i] = fmt.Errorf("listing %s: %w", of[i].Resource, err)
 		}
 	}
-	warnings(ctx, client, namespace, byNamespace)
-	return gather(byNamespace), nil
+	if read(0); failed[0] != nil || len(found[0]) == 0 {
+		return gather(nil), failed[0]
+	}
+	told := map[string]objects{}
+	sortInto(told, clusters, found[0])
+	var group errgroup.Group
+	group.SetLimit(listsAtOnce)
+	group.Go(func() error { warnings(ctx, client, namespace, told); return nil })
+	for i := 1; i < len(of); i++ {
+		group.Go(func() error { read(i); return nil })
+	}
+	_ = group.Wait() // the errors are in failed, in the order of the kinds
+	if err := cmp.Or(failed...); err != nil {
+		return Clusters{}, err
+	}
+	for i := 1; i < len(of); i++ {
+		sortInto(told, of[i], found[i])
+	}
+	return gather(told), nil
+}
+
+// sortInto puts objects of a kind to those of their namespaces.
+func sortInto(into map[string]objects, kind schema.GroupVersionResource, items []*unstructured.Unstructured) {
+	for _, item := range items {
+		if into[item.GetNamespace()] == nil {
+			into[item.GetNamespace()] = objects{}
+		}
+		into[item.GetNamespace()][kind] = append(into[item.GetNamespace()][kind], item)
+	}
 }
 
 // Exists reports whether a Cluster with the name exists; false if Cluster API is not
