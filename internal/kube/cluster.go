@@ -31,11 +31,17 @@ func New(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = FieldManager
 	config.QPS, config.Burst = -1, -1 // priority and fairness of the server decides
-	typed, err := kubernetes.NewForConfig(config)
+	// Each client would else have a connection of its own if the way leads through another
+	// machine, and on a slow one a TLS handshake takes seconds.
+	calls, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a Kubernetes client: %w", err)
 	}
-	resources, err := dynamic.NewForConfig(config)
+	typed, err := kubernetes.NewForConfigAndClient(config, calls)
+	if err != nil {
+		return nil, fmt.Errorf("making a Kubernetes client: %w", err)
+	}
+	resources, err := dynamic.NewForConfigAndClient(config, calls)
 	if err != nil {
 		return nil, fmt.Errorf("making a Kubernetes client: %w", err)
 	}
