@@ -30,6 +30,9 @@ func clusters(ctx context.Context, c *kube.Cluster, on string, way within.Way) (
 	if err != nil {
 		return nil, fmt.Errorf("reading the clusters on the %s cluster: %w", on, err)
 	}
+	if len(all.Outline()) == 0 {
+		return nil, nil
+	}
 	asking, cancel := context.WithTimeoutCause(ctx, askTime, fmt.Errorf("status asks for %s at most; slipway why asks for longer", askTime))
 	defer cancel()
 	var (

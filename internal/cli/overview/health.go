@@ -1,10 +1,13 @@
 package overview
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/backup/record"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
+	"github.com/slipway-sh/slipway/internal/clusterapi/within"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 )
@@ -62,13 +66,7 @@ type Cluster struct {
 // health lists what runs on the seed, and the clusters of Cluster API on the seed
 // and on the management cluster. If the seed is shelved, the management cluster is
 // asked directly.
-func health(ctx context.Context, t *target.Target, shelved bool) (facts, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, healthTime, fmt.Errorf("no answer in %s", healthTime))
-	defer cancel()
-	seed, err := t.Seed(ctx)
-	if err != nil {
-		return facts{}, err
-	}
+func health(ctx context.Context, t *target.Target, seed *target.Seed, shelved bool) (facts, error) {
 	f := facts{access: seed.Access(t.Loaded), services: seed.Services}
 	if seed.Local != "" {
 		f.note = target.NoSeed
@@ -90,30 +88,81 @@ func health(ctx context.Context, t *target.Target, shelved bool) (facts, error) 
 		return f, err
 	}
 	defer machine.Close()
-	on, err := kubernetes.Reach(machine, seed.Kubeconfig)
-	if err != nil {
-		return f, err
+	reach := func(kubeconfig string, ask func(on *kube.Cluster, way within.Way) part) func() part {
+		return func() part {
+			on, err := kubernetes.Reach(machine, kubeconfig)
+			if err != nil {
+				return part{err: err}
+			}
+			return ask(on, target.Way(on, machine))
+		}
 	}
-	if f.seed, err = components(ctx, on); err != nil {
-		return f, err
+	var management func() part
+	if seed.Management != "" {
+		management = reach(seed.Management, func(on *kube.Cluster, way within.Way) part { return askManagement(ctx, on, way) })
 	}
-	if f.clusters, err = clusters(ctx, on, "seed", target.Way(on, machine)); err != nil || seed.Management == "" {
-		return f, err
-	}
-	own, err := record.Load(ctx, on.Typed)
-	if err != nil {
-		return f, err
-	}
-	if on, err = kubernetes.Reach(machine, seed.Management); err != nil {
-		return f, err
-	}
-	more, err := clusters(ctx, on, "management", target.Way(on, machine))
-	f.clusters = append(f.clusters, more...)
-	if err == nil {
-		f.backups, err = record.Load(ctx, on.Typed)
-	}
-	f.backups.Seed = own.Schedule
+	err = f.places(reach(seed.Kubeconfig, func(on *kube.Cluster, way within.Way) part { return askSeed(ctx, on, way, management != nil) }), management)
 	return f, err
+}
+
+// part is what one of the environment's clusters says.
+type part struct {
+	components []Component
+	clusters   []Cluster
+	backups    record.State
+	err        error
+}
+
+// places asks the seed and the management cluster, nil if there is none, at the same time.
+func (f *facts) places(seed, management func() part) error {
+	var own, other part
+	var group sync.WaitGroup
+	group.Go(func() { own = seed() })
+	if management != nil {
+		group.Go(func() { other = management() })
+	}
+	group.Wait()
+	f.seed, f.clusters = own.components, slices.Concat(own.clusters, other.clusters)
+	f.backups = other.backups
+	f.backups.Seed = own.backups.Schedule
+	if own.err != nil && other.err != nil {
+		return fmt.Errorf("%w; %w", own.err, other.err)
+	}
+	return cmp.Or(own.err, other.err)
+}
+
+// askSeed asks for the nodes first, alone: what is asked side by side then has a connection.
+func askSeed(ctx context.Context, on *kube.Cluster, way within.Way, managing bool) (p part) {
+	nodes, err := seedNodes(ctx, on)
+	if err != nil {
+		return part{err: err}
+	}
+	var (
+		group    sync.WaitGroup
+		deployed []Component
+		failed   [3]error
+	)
+	group.Go(func() { deployed, failed[0] = deployments(ctx, on) })
+	group.Go(func() { p.clusters, failed[1] = clusters(ctx, on, "seed", way) })
+	if managing {
+		group.Go(func() { p.backups, failed[2] = record.Load(ctx, on.Typed) })
+	}
+	group.Wait()
+	if failed[0] == nil {
+		p.components = slices.Concat(nodes, deployed)
+	}
+	p.err = cmp.Or(failed[:]...)
+	return p
+}
+
+// askManagement asks for the small record first, for the same reason.
+func askManagement(ctx context.Context, on *kube.Cluster, way within.Way) (p part) {
+	backups, lost := record.Load(ctx, on.Typed)
+	p.backups = backups
+	if p.clusters, p.err = clusters(ctx, on, "management", way); p.err == nil {
+		p.err = lost
+	}
+	return p
 }
 
 // itself asks a management cluster that has no seed.
@@ -141,13 +190,12 @@ func (f *facts) direct(ctx context.Context, t *target.Target, seed *target.Seed)
 	if err != nil {
 		return err
 	}
-	if f.clusters, err = clusters(ctx, on, "management", target.Way(on, nil)); err == nil {
-		f.backups, err = record.Load(ctx, on.Typed)
-	}
-	return errors.Join(errShelved, err)
+	p := askManagement(ctx, on, target.Way(on, nil))
+	f.clusters, f.backups = p.clusters, p.backups
+	return errors.Join(errShelved, p.err)
 }
 
-func components(ctx context.Context, c *kube.Cluster) ([]Component, error) {
+func seedNodes(ctx context.Context, c *kube.Cluster) ([]Component, error) {
 	nodes, err := c.Typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
@@ -156,11 +204,15 @@ func components(ctx context.Context, c *kube.Cluster) ([]Component, error) {
 	for _, n := range nodes.Items {
 		list = append(list, Component{kindNode, n.Name, nodeState(n), n.Status.NodeInfo.KubeletVersion, n.CreationTimestamp.Time, nodeState(n) == nodeReady})
 	}
-	deployments, err := c.Typed.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	return list, nil
+}
+
+func deployments(ctx context.Context, c *kube.Cluster) (list []Component, err error) {
+	found, err := c.Typed.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing Deployments: %w", err)
 	}
-	for _, d := range deployments.Items {
+	for _, d := range found.Items {
 		state := fmt.Sprintf("%d/%d available", d.Status.AvailableReplicas, d.Status.Replicas)
 		version := ""
 		if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {

@@ -50,22 +50,26 @@ func Read(ctx context.Context, from environment.Flags, drift bool) (Overview, er
 		return Overview{}, err
 	}
 	r := Overview{Environment: t.Name(), Cloud: t.Cloud.Name, Resources: []openstack.Resource{}}
-	things, err := t.Inventory.List(ctx, t.Name())
+	all := sources{
+		list: func(ctx context.Context) ([]openstack.Resource, error) { return t.Inventory.List(ctx, t.Name()) },
+		seed: t.Seed,
+		ask: func(ctx context.Context, seed *target.Seed, shelved bool) (facts, error) {
+			return health(ctx, t, seed, shelved)
+		},
+	}
+	things, known, unwell, err := all.survey(ctx)
 	if err != nil {
 		return r, err
 	}
 	r.Resources = append(r.Resources, things...)
-	if len(things) > 0 {
-		known, err := health(ctx, t, target.ShelvedSeed(things))
-		r.Seed, r.Clusters, r.SSH, r.Note = known.seed, known.clusters, known.access, known.note
-		r.Magnum, r.Console = known.services.Magnum.URL, known.services.Console.URL
-		if r.Backups = known.backups; t.Environment.Spec.Backup == nil || t.Environment.Spec.Backup.Schedule == nil {
-			r.Backups.Schedule, r.Backups.Seed = nil, nil // of a schedule that is no more
-		}
-		if err != nil {
-			r.Unreachable = err.Error()
-			r.shelved = r.Unreachable == errShelved.Error()
-		}
+	r.Seed, r.Clusters, r.SSH, r.Note = known.seed, known.clusters, known.access, known.note
+	r.Magnum, r.Console = known.services.Magnum.URL, known.services.Console.URL
+	if r.Backups = known.backups; t.Environment.Spec.Backup == nil || t.Environment.Spec.Backup.Schedule == nil {
+		r.Backups.Schedule, r.Backups.Seed = nil, nil // of a schedule that is no more
+	}
+	if unwell != nil {
+		r.Unreachable = unwell.Error()
+		r.shelved = r.Unreachable == errShelved.Error()
 	}
 	if drift {
 		found, err := t.Engine.Refresh(ctx, false)
