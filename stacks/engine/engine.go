@@ -68,6 +68,7 @@ type Engine struct {
 	local string
 	// server has the state; nil if that is elsewhere.
 	server *httpstate.Client
+	memory memory
 }
 
 // New returns the engine of an environment. It writes nothing: folders and passphrase are
@@ -112,6 +113,7 @@ func New(options Options) (*Engine, error) {
 // Up creates the resources that are in the program but not in the state, changes those
 // that differ, and deletes those that left the program.
 func (e *Engine) Up(ctx context.Context, program pulumi.RunFunc) (Report, error) {
+	defer e.memory.forget()
 	return e.run(ctx, program, true, func(ctx context.Context, stack auto.Stack, events chan<- events.EngineEvent) error {
 		_, err := stack.Up(ctx, optup.EventStreams(events), optup.Parallel(parallel), optup.SuppressOutputs())
 		return err
@@ -140,6 +142,7 @@ func (e *Engine) Preview(ctx context.Context, program pulumi.RunFunc) (Plan, err
 
 // Destroy deletes everything in the state. If there is no state it does nothing.
 func (e *Engine) Destroy(ctx context.Context) (Report, error) {
+	defer e.memory.forget()
 	report, err := e.run(ctx, nothing, false, func(ctx context.Context, stack auto.Stack, events chan<- events.EngineEvent) error {
 		_, err := stack.Destroy(ctx, optdestroy.EventStreams(events), optdestroy.Parallel(parallel), optdestroy.SuppressOutputs())
 		return err
@@ -165,6 +168,9 @@ func (e *Engine) PreviewDestroy(ctx context.Context) (Plan, error) {
 // Refresh reads everything in the state from the cloud and returns the drift; with
 // write, it updates the state.
 func (e *Engine) Refresh(ctx context.Context, write bool) (Plan, error) {
+	if write {
+		defer e.memory.forget()
+	}
 	report, err := e.run(ctx, nothing, false, func(ctx context.Context, stack auto.Stack, events chan<- events.EngineEvent) error {
 		var err error
 		if write {

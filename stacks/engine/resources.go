@@ -22,8 +22,22 @@ func (r Resource) Text(property string) string {
 }
 
 // Resources lists what the state has, also after an Up that failed half-way; it
-// is empty when there is no state.
+// is empty when there is no state. Who asks again soon gets the same answer, unless this
+// engine has changed the state.
 func (e *Engine) Resources(ctx context.Context) ([]Resource, error) {
+	known, ok, changes := e.memory.recall()
+	if ok {
+		return known, nil
+	}
+	list, err := e.read(ctx)
+	if err == nil {
+		e.memory.keep(list, changes)
+	}
+	return list, err
+}
+
+// read reads the state.
+func (e *Engine) read(ctx context.Context) ([]Resource, error) {
 	text, err := e.pulumi(ctx, nil, "stack", "export", "--show-secrets", "--stack", e.options.Environment)
 	if errors.Is(err, errNoStack) {
 		return nil, nil

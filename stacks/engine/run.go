@@ -94,6 +94,9 @@ func (e *Engine) create(ctx context.Context) error {
 // pulumi runs one command of the engine's command line on a state that exists, and
 // returns its output.
 func (e *Engine) pulumi(ctx context.Context, stdin []byte, args ...string) (string, error) {
+	if args[0] != "stack" || args[1] != "export" && args[1] != "output" {
+		defer e.memory.forget()
+	}
 	where, err := e.enter(ctx)
 	if err != nil {
 		return "", err

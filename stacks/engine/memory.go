@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// fresh is how long a state that was read serves again. A reading is a process of the engine:
+// a third of a second on a quick machine, ten seconds on a slow one, and a command wants to
+// know the state up to nine times. What this process changes is read anew at once; this is
+// about what another changes meanwhile, which an operation compares with itself.
+const fresh = 2 * time.Minute
+
+// memory is the state as it was read last, until this process changes it.
+type memory struct {
+	mu   sync.Mutex
+	list []Resource
+	at   time.Time
+	// changes counts them: what was read before one is not kept after it.
+	changes int
+}
+
+// recall returns what was read, if it is known, and the number of changes until now.
+func (m *memory) recall() (list []Resource, known bool, changes int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known = m.list != nil && time.Since(m.at) < fresh
+	return slices.Clone(m.list), known, m.changes
+}
+
+// keep keeps what was read, unless the state changed since its reading began.
+func (m *memory) keep(list []Resource, changes int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.changes == changes {
+		m.list, m.at = slices.Clone(list), time.Now()
+	}
+}
+
+// forget is called after each change.
+func (m *memory) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list = nil
+	m.changes++
+}
