@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/slipway-sh/slipway/internal/process"
 )
 
@@ -82,6 +84,8 @@ const (
 	silent = 2 * time.Minute
 	// kept is how many runs are kept, keptEvents of how many the events.
 	kept, keptEvents = 500, 50
+	// readAtOnce is how many are read at the same time: in a bucket each is a request.
+	readAtOnce = 16
 )
 
 // Now is how the run ended, as far as can be told: one that says nothing any more, or
@@ -115,19 +119,27 @@ func List(ctx context.Context, store Store, environment string, most int) ([]Rec
 	if most > 0 {
 		names = names[:min(most, len(names))]
 	}
+	found, failed := make([]Record, len(names)), make([]error, len(names))
+	var group errgroup.Group
+	group.SetLimit(readAtOnce)
+	for i, name := range names {
+		group.Go(func() error {
+			text, err := store.Get(ctx, path.Join(folder(environment), path.Base(name)))
+			if err == nil {
+				err = json.Unmarshal(text, &found[i])
+			}
+			if err != nil {
+				failed[i] = fmt.Errorf("reading run %s: %w", strings.TrimSuffix(path.Base(name), ".json"), err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in failed, in the order of the runs
 	records := []Record{}
-	var failed []error
-	for _, name := range names {
-		text, err := store.Get(ctx, path.Join(folder(environment), path.Base(name)))
-		var r Record
-		if err == nil {
-			err = json.Unmarshal(text, &r)
+	for i, r := range found {
+		if failed[i] == nil {
+			records = append(records, r)
 		}
-		if err != nil {
-			failed = append(failed, fmt.Errorf("reading run %s: %w", strings.TrimSuffix(path.Base(name), ".json"), err))
-			continue
-		}
-		records = append(records, r)
 	}
 	return records, errors.Join(failed...)
 }

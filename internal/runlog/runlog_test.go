@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,6 +93,50 @@ func TestARunIsRecorded(t *testing.T) {
 				t.Errorf("of another environment: %v, %v", all, err)
 			}
 		})
+	}
+}
+
+// together is a store that answers when as many are read at the same time as may be.
+type together struct {
+	Store
+	here atomic.Int32
+	met  chan struct{}
+}
+
+func (s *together) Get(ctx context.Context, name string) ([]byte, error) {
+	if s.here.Add(1) == readAtOnce {
+		close(s.met)
+	}
+	select {
+	case <-s.met:
+		return s.Store.Get(ctx, name)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestRunsAreReadSideBySide, and stay in their order; of those that cannot be read each is told.
+func TestRunsAreReadSideBySide(t *testing.T) {
+	t.Parallel()
+	inside := Folder(t.TempDir())
+	for i := range readAtOnce + 4 {
+		id := fmt.Sprintf("20260102T0304%02d", i)
+		text := fmt.Sprintf(`{"id": %q}`, id)
+		if i == 3 || i == 7 {
+			text = "no record"
+		}
+		if err := inside.Put(t.Context(), recordName("prod", id), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	all, err := List(ctx, &together{Store: inside, met: make(chan struct{})}, "prod", 0)
+	if err == nil || len(all) != readAtOnce+2 || !slices.IsSortedFunc(all, func(a, b Record) int { return strings.Compare(b.ID, a.ID) }) {
+		t.Fatalf("read %+v, %v", all, err)
+	}
+	if lines := strings.Split(err.Error(), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], "reading run 20260102T030407: ") || !strings.HasPrefix(lines[1], "reading run 20260102T030403: ") {
+		t.Errorf("told %v", err)
 	}
 }
 
