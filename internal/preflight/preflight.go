@@ -119,11 +119,13 @@ type Result struct {
 	Quota []Need `json:"quota"`
 	// Capacity is what the quotas leave for growth.
 	Capacity Capacity `json:"capacity"`
+	// Snapshot is what was checked, so that nobody lists it again.
+	Snapshot *cloud.Snapshot `json:"-"`
 }
 
 // Run runs all checks.
 func Run(in Input) Result {
-	r := &run{Input: in, spec: &in.Environment.Spec, seed: &in.Environment.Spec.Seed}
+	r := &run{Input: in, spec: &in.Environment.Spec, seed: &in.Environment.Spec.Seed, result: Result{Snapshot: in.Snapshot}}
 	for _, check := range Checks() {
 		r.id = check.ID
 		check.run(r)

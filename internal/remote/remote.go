@@ -44,6 +44,8 @@ type Machine struct {
 	// lost is closed when the connection has ended.
 	lost   <-chan struct{}
 	closed bool
+	// shared is how many close it besides who opened it.
+	shared int
 }
 
 const (
@@ -173,11 +175,23 @@ func keepAlive(client *ssh.Client, lost chan<- struct{}) {
 	}
 }
 
-// Close ends the connection for good.
+// Share returns the machine for another who will close it.
+func (m *Machine) Share() *Machine {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.shared++
+	return m
+}
+
+// Close ends the connection for good, once all who share it have closed it.
 func (m *Machine) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
+		return nil
+	}
+	if m.shared > 0 {
+		m.shared--
 		return nil
 	}
 	m.closed = true

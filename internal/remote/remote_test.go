@@ -159,6 +159,27 @@ func open(t *testing.T, m *machine) *Machine {
 	return c
 }
 
+// TestAMachineThatIsSharedEndsWithItsLastUser, whoever that is.
+func TestAMachineThatIsSharedEndsWithItsLastUser(t *testing.T) {
+	t.Parallel()
+	c := open(t, newMachine(t, func(_ string, _ io.Reader, out, _ io.Writer) uint32 {
+		_, _ = io.WriteString(out, "said")
+		return 0
+	}))
+	users := []*Machine{c, c.Share(), c.Share()}
+	for i, user := range users {
+		if said, err := user.Run(t.Context(), "true"); err != nil || said != "said" {
+			t.Errorf("user %d: %q, %v", i, said, err)
+		}
+		if err := user.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := c.Run(t.Context(), "true"); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("after the last: %v", err)
+	}
+}
+
 func TestRunPassesArgumentsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, func(command string, _ io.Reader, out, _ io.Writer) uint32 {

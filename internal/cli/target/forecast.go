@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/slipway-sh/slipway/internal/forecast"
 	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/internal/runlog"
@@ -22,8 +24,12 @@ import (
 // each: a plan must not wait for what does not answer.
 const lookTime = 30 * time.Second
 
-// formerRuns is how many runs of the log are looked at for how long things take.
-const formerRuns = 50
+// formerRuns is how many runs of the log are looked at for how long things take, readAtOnce
+// of how many the events are read at the same time.
+const (
+	formerRuns = 50
+	readAtOnce = 16
+)
 
 // foreseer makes one forecast.
 type foreseer struct {
@@ -41,6 +47,7 @@ func (t *Target) Forecast(ctx context.Context, program stacks.Environment, plan 
 	if plan.Empty() || program.Config.Spec.ManagementCluster == nil {
 		return nil, nil
 	}
+	defer t.KeepSeed()()
 	list, err := t.Engine.Resources(ctx)
 	if err != nil {
 		return nil, err
@@ -55,15 +62,19 @@ func (t *Target) Forecast(ctx context.Context, program stacks.Environment, plan 
 	}
 	f.seedServer()
 	f.controllers()
+	var former []forecast.Run
+	read, stop := beside(ctx, func(ctx context.Context) error { former = f.runs(ctx); return nil })
+	defer stop()
 	if err := f.clusters(ctx); err != nil {
 		return nil, err
 	}
+	_ = read() // without a log there are none
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	f.surge(quota)
 	own, tenants := f.Replaced()
-	f.Duration = forecast.Take(own+tenants, f.runs(ctx), stacks.StepManagementCluster, stacks.StepManagementReady)
+	f.Duration = forecast.Take(own+tenants, former, stacks.StepManagementCluster, stacks.StepManagementReady)
 	return &f.Forecast, nil
 }
 
@@ -171,9 +182,15 @@ func (f *foreseer) runs(ctx context.Context) (all []forecast.Run) {
 	}
 	for _, r := range records {
 		if strings.HasPrefix(r.Command, "slipway up") && r.Outcome == runlog.Succeeded {
-			all = append(all, forecast.Run{ID: r.ID, Events: runlog.Events(ctx, store, f.t.Name(), r.ID)})
+			all = append(all, forecast.Run{ID: r.ID})
 		}
 	}
+	var group errgroup.Group
+	group.SetLimit(readAtOnce)
+	for i := range all {
+		group.Go(func() error { all[i].Events = runlog.Events(ctx, store, f.t.Name(), all[i].ID); return nil })
+	}
+	_ = group.Wait() // events that cannot be read are none
 	return all
 }
 

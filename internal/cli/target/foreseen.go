@@ -23,6 +23,9 @@ import (
 
 // clusters asks the management cluster and its parent.
 func (f *foreseer) clusters(ctx context.Context) error {
+	var workload []forecast.Cluster
+	asked, stop := beside(ctx, func(ctx context.Context) (err error) { workload, err = f.workload(ctx); return err })
+	defer stop()
 	there, release, err := f.own(ctx)
 	if err != nil {
 		f.Unknown = append(f.Unknown, "how many machines the management cluster has: "+err.Error())
@@ -32,8 +35,7 @@ func (f *foreseer) clusters(ctx context.Context) error {
 		return err
 	}
 	f.Clusters = append(f.Clusters, own)
-	workload, err := f.workload(ctx)
-	if err != nil {
+	if err := asked(); err != nil {
 		f.Unknown = append(f.Unknown, "which workload clusters there are: "+err.Error())
 	}
 	f.Clusters = append(f.Clusters, workload...)
@@ -61,6 +63,9 @@ func (f *foreseer) own(ctx context.Context) (map[string]int, []*unstructured.Uns
 	if err != nil {
 		return nil, nil, err
 	}
+	var objects []*unstructured.Unstructured
+	released, stop := beside(ctx, func(context.Context) (err error) { objects, err = f.release(config); return err })
+	defer stop()
 	reports, err := clusterapi.Read(ctx, on.Dynamic, stacks.ManagementNamespace)
 	if err != nil {
 		return nil, nil, err
@@ -74,12 +79,14 @@ func (f *foreseer) own(ctx context.Context) (map[string]int, []*unstructured.Uns
 			there[cmp.Or(strings.TrimPrefix(m.Group, f.t.Name()+"-"), forecast.ControlPlane)]++
 		}
 	}
-	objects, err := f.release(config)
+	err = released()
 	return there, objects, err
 }
 
 // release are the objects that Helm applied last.
 func (f *foreseer) release(config *rest.Config) ([]*unstructured.Unstructured, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = lookTime // Helm's library asks without a context
 	client, err := helm.New(config, stacks.ManagementNamespace, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func (t *Target) Outlook(ctx context.Context, skip []string) (Outlook, error) {
 	if o.Plan, err = t.Engine.Preview(ctx, program.Program); err != nil {
 		return o, err
 	}
-	shelved, err := t.Shelved(ctx)
+	shelved, err := t.Asleep(ctx, checked)
 	if err != nil {
 		return o, err
 	}

@@ -40,6 +40,8 @@ type Seed struct {
 	keyName string
 	// credential is the recorded state of the environment's application credential.
 	credential map[string]any
+	// kept is a connection that is shared; nil opens one for each login.
+	kept *connection
 }
 
 // OpenSeed reads the state. It does not contact the cloud, so it works from any
@@ -58,7 +60,13 @@ func OpenSeed(ctx context.Context, from environment.Flags) (*Seed, *config.Loade
 }
 
 // Seed returns the seed that is recorded in the state.
-func (t *Target) Seed(ctx context.Context) (*Seed, error) { return SeedIn(ctx, t.Engine, t.Loaded) }
+func (t *Target) Seed(ctx context.Context) (*Seed, error) {
+	s, err := SeedIn(ctx, t.Engine, t.Loaded)
+	if err == nil {
+		s.kept = t.kept
+	}
+	return s, err
+}
 
 // SeedIn returns the seed that the state of an engine has.
 func SeedIn(ctx context.Context, engine *engine.Engine, loaded *config.Loaded) (*Seed, error) {
@@ -113,6 +121,10 @@ func (s *Seed) Login(ctx context.Context) (*remote.Machine, error) {
 	if s.Local != "" {
 		return nil, ErrNoSeed()
 	}
+	return s.kept.login(func() (*remote.Machine, error) { return s.open(ctx) })
+}
+
+func (s *Seed) open(ctx context.Context) (*remote.Machine, error) {
 	m, err := remote.Open(ctx, remote.Target{Address: net.JoinHostPort(s.Address, "22"), User: s.user, HostKey: s.hostKey, Key: s.privateKey})
 	if err != nil {
 		return nil, fault.New("seed "+s.Name, err, "see with slipway status whether it is running, and its console log with slipway logs --console")

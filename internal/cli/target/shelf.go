@@ -10,8 +10,11 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 
+	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ownership"
+	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/internal/vain"
 	"github.com/slipway-sh/slipway/stacks"
@@ -42,6 +45,18 @@ func ShelvedSeed(things []openstack.Resource) bool {
 func (t *Target) Shelved(ctx context.Context) (bool, error) {
 	things, err := t.Inventory.List(ctx, t.Name())
 	return ShelvedSeed(things), err
+}
+
+// Asleep is Shelved by what preflight saw. It asks the cloud again only if the servers could
+// not be listed then.
+func (t *Target) Asleep(ctx context.Context, checked preflight.Result) (bool, error) {
+	seen := checked.Snapshot
+	if seen == nil || !seen.Known(cloud.Compute, cloud.ListServers) {
+		return t.Shelved(ctx)
+	}
+	return slices.ContainsFunc(seen.Servers, func(s cloud.ServerInfo) bool {
+		return s.Owner != nil && *s.Owner == ownership.New(t.Name(), stacks.StepSeed) && IsShelved(s.Status)
+	}), nil
 }
 
 // ErrShelved is the error of commands that need the seed while it is shelved.

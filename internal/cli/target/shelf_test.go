@@ -14,8 +14,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ownership"
+	"github.com/slipway-sh/slipway/internal/preflight"
+	"github.com/slipway-sh/slipway/stacks"
+	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
 // soon is how long a wait may last once it is known to be in vain.
@@ -48,6 +53,12 @@ func (n *nova) RoundTrip(r *http.Request) (*http.Response, error) {
 		Header: http.Header{"Content-Type": {"application/json"}, "X-Subject-Token": {"t"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
+// novaLogin logs in to that cloud.
+func novaLogin(n *nova) cloud.Options {
+	return cloud.Options{Cloud: "c", CloudsYAML: []byte("clouds: {c: {region_name: R, auth: {auth_url: 'http://cloud.example/identity', username: u, password: x, project_name: p, user_domain_name: d, project_domain_name: d}}}"),
+		Wrap: func(http.RoundTripper) http.RoundTripper { return n }}
+}
+
 // TestAShelfEndsWithItsCause: a server in ERROR, and one whose shelving Nova dropped without a
 // word, end the wait; one that works is waited for, to its end or to the limit.
 func TestAShelfEndsWithItsCause(t *testing.T) {
@@ -75,8 +86,7 @@ func TestAShelfEndsWithItsCause(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				n := &nova{state: test.state, fault: test.fault, begun: time.Now()}
-				c, err := cloud.Open(t.Context(), cloud.Options{Cloud: "c", CloudsYAML: []byte("clouds: {c: {region_name: R, auth: {auth_url: 'http://cloud.example/identity', username: u, password: x, project_name: p, user_domain_name: d, project_domain_name: d}}}"),
-					Wrap: func(http.RoundTripper) http.RoundTripper { return n }})
+				c, err := cloud.Open(t.Context(), novaLogin(n))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -91,6 +101,45 @@ func TestAShelfEndsWithItsCause(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestASnapshotSaysWhetherTheSeedIsShelved, and the cloud is asked again only if the snapshot
+// does not know.
+func TestASnapshotSaysWhetherTheSeedIsShelved(t *testing.T) {
+	t.Parallel()
+	server := func(environment, step, status string) cloud.ServerInfo {
+		owner := ownership.New(environment, step)
+		return cloud.ServerInfo{Resource: cloud.Resource{Owner: &owner}, Status: status}
+	}
+	target := &Target{Loaded: &config.Loaded{Environment: &config.Environment{Metadata: config.Metadata{Name: "demo"}}}}
+	for name, test := range map[string]struct {
+		servers []cloud.ServerInfo
+		want    bool
+	}{
+		"no seed":             {[]cloud.ServerInfo{{Status: "SHELVED"}}, false},
+		"one that runs":       {[]cloud.ServerInfo{server("demo", stacks.StepSeed, "ACTIVE")}, false},
+		"one that is off":     {[]cloud.ServerInfo{server("demo", stacks.StepSeed, "SHUTOFF")}, false},
+		"shelved":             {[]cloud.ServerInfo{server("demo", stacks.StepManagementCluster, "ACTIVE"), server("demo", stacks.StepSeed, "SHELVED_OFFLOADED")}, true},
+		"that of another":     {[]cloud.ServerInfo{server("other", stacks.StepSeed, "SHELVED")}, false},
+		"another that sleeps": {[]cloud.ServerInfo{server("demo", stacks.StepManagementCluster, "SHELVED")}, false},
+	} {
+		got, err := target.Asleep(t.Context(), preflight.Result{Snapshot: &cloud.Snapshot{Servers: test.servers}})
+		if err != nil || got != test.want {
+			t.Errorf("%s: %t, %v", name, got, err)
+		}
+	}
+	n := &nova{state: func(time.Duration) (string, string) { return "ACTIVE", "" }, begun: time.Now()}
+	c, err := cloud.Open(t.Context(), novaLogin(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	target.Inventory = openstack.Inventory{Clients: c}
+	for name, seen := range map[string]*cloud.Snapshot{"no snapshot": nil, "no list": {Missing: []cloud.Missing{{Service: cloud.Compute, What: cloud.ListServers}}}} {
+		if _, err := target.Asleep(t.Context(), preflight.Result{Snapshot: seen}); err == nil { // it has no network
+			t.Errorf("%s: the cloud is not asked", name)
+		}
 	}
 }
 

@@ -40,6 +40,8 @@ type Target struct {
 	Seeds *kubernetes.LocalSeeds
 
 	administrator administrator
+	// kept is the connection to the seed that is kept; nil if none is.
+	kept *connection
 
 	// Datastore is put on a seed before anything is made there; nil puts none. It is set
 	// before the engine runs.
@@ -94,6 +96,12 @@ func keys(loaded *config.Loaded) string { return filepath.Join(loaded.SecretsDir
 
 // Program runs preflight on the environment and returns its program.
 func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment, preflight.Result, error) {
+	questions := []func(context.Context) error{t.sameProvider}
+	if t.Environment.Spec.Magnum != nil {
+		questions = slices.Insert(questions, 0, t.administrator.check)
+	}
+	allowed, stop := beside(ctx, questions...)
+	defer stop()
 	result, err := environment.Check(ctx, t.Cloud, t.Loaded, stacks.Steps(), skip)
 	if err != nil {
 		return stacks.Environment{}, result, err
@@ -127,12 +135,7 @@ func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment
 	if program.Equipment, err = t.equipment(project, result.Choices.BringPayload); err != nil {
 		return program, result, err
 	}
-	if t.Environment.Spec.Magnum != nil {
-		if err := t.administrator.check(ctx); err != nil {
-			return program, result, err
-		}
-	}
-	if err := t.sameProvider(ctx); err != nil {
+	if err := allowed(); err != nil {
 		return program, result, err
 	}
 	return program, result, program.CheckValues()

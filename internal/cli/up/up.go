@@ -112,7 +112,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err := settled(ctx, t); err != nil {
 		return err
 	}
-	plan, err := o.preview(ctx, t, program)
+	plan, err := o.preview(ctx, t, program, checked)
 	if err != nil {
 		return err
 	}
@@ -132,6 +132,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	r.Report, err = t.Engine.Up(ctx, program.Program)
+	defer t.KeepSeed()() // what follows asks the management cluster up to three times
 	if err == nil {
 		err = complete(ctx, t)
 	}
@@ -207,8 +208,8 @@ func warn(streams ui.Streams, checked preflight.Result) {
 // wake it: somebody shelved it on purpose, and the cloud may have no capacity for it now.
 // Where nothing is to be asked, nothing could be replaced and nothing is shelved, nobody
 // needs it, and it is empty.
-func (o options) preview(ctx context.Context, t *target.Target, program stacks.Environment) (engine.Plan, error) {
-	shelved, err := t.Shelved(ctx)
+func (o options) preview(ctx context.Context, t *target.Target, program stacks.Environment, checked preflight.Result) (engine.Plan, error) {
+	shelved, err := t.Asleep(ctx, checked)
 	if err != nil {
 		return engine.Plan{}, err
 	}
