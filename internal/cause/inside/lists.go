@@ -1,13 +1,16 @@
 package inside
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -37,26 +40,30 @@ func (a *asked) nodes(ctx context.Context) error {
 
 // leases are those of the leaders, and of the nodes.
 func (a *asked) leases(ctx context.Context) error {
-	leaders, err := a.client.CoordinationV1().Leases(metav1.NamespaceSystem).List(ctx, page())
-	if err != nil {
+	in := []string{metav1.NamespaceSystem, corev1.NamespaceNodeLease}
+	found := make([]*coordinationv1.LeaseList, len(in))
+	failed := each(len(in), func(i int) (err error) {
+		found[i], err = a.client.CoordinationV1().Leases(in[i]).List(ctx, page())
 		return err
+	})
+	if failed[0] != nil {
+		return failed[0]
 	}
-	for _, l := range leaders.Items {
+	for _, l := range found[0].Items {
 		if strings.HasPrefix(l.Name, "kube-") && l.Spec.RenewTime != nil {
 			a.Leaders = append(a.Leaders, cause.Lease{Name: l.Name, Renewed: l.Spec.RenewTime.Time})
 		}
 	}
-	kubelets, err := a.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, page())
-	if err != nil {
-		return err
+	if failed[1] != nil {
+		return failed[1]
 	}
-	for _, l := range kubelets.Items {
+	for _, l := range found[1].Items {
 		i := slices.IndexFunc(a.Nodes, func(n cause.Node) bool { return n.Name == l.Name })
 		if i >= 0 && l.Spec.RenewTime != nil {
 			a.Nodes[i].Renewed = l.Spec.RenewTime.Time
 		}
 	}
-	return cut(kubelets.Continue)
+	return cut(found[1].Continue)
 }
 
 // warnings are those about the system and its addons, about nodes, and about volumes and
@@ -125,12 +132,21 @@ func (a *asked) attachments(ctx context.Context) error {
 
 // hooks are the webhooks that services in the cluster answer.
 func (a *asked) hooks(ctx context.Context) error {
-	validating, err := a.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, page())
-	if err != nil {
-		return err
+	var (
+		validating *admissionv1.ValidatingWebhookConfigurationList
+		mutating   *admissionv1.MutatingWebhookConfigurationList
+	)
+	read := []func() error{
+		func() (err error) {
+			validating, err = a.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, page())
+			return err
+		},
+		func() (err error) {
+			mutating, err = a.client.AdmissionregistrationV1().MutatingWebhookConfigurations().List(ctx, page())
+			return err
+		},
 	}
-	mutating, err := a.client.AdmissionregistrationV1().MutatingWebhookConfigurations().List(ctx, page())
-	if err != nil {
+	if err := cmp.Or(each(len(read), func(i int) error { return read[i]() })...); err != nil {
 		return err
 	}
 	for _, c := range validating.Items {
@@ -156,31 +172,55 @@ func (a *asked) hook(name, configuration string, service *admissionv1.ServiceRef
 // endpoints counts the ready endpoints of the webhooks' services. A webhook whose service
 // cannot be read is left out.
 func (a *asked) endpoints(ctx context.Context) error {
-	ready := map[string]int{}
-	var missing error
+	var services []string
 	for _, h := range a.Hooks {
-		if _, known := ready[h.Service]; known {
-			continue
+		if !slices.Contains(services, h.Service) {
+			services = append(services, h.Service)
 		}
-		namespace, name, _ := strings.Cut(h.Service, "/")
-		list, err := a.client.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + name})
-		if err != nil {
-			missing = errors.Join(missing, err)
-			ready[h.Service] = -1
-			continue
+	}
+	ready := make([]int, len(services))
+	failed := each(len(services), func(i int) (err error) {
+		ready[i], err = a.answering(ctx, services[i])
+		return err
+	})
+	for i := range a.Hooks {
+		at := slices.Index(services, a.Hooks[i].Service)
+		if a.Hooks[i].Ready = ready[at]; failed[at] != nil {
+			a.Hooks[i].Ready = -1
 		}
-		ready[h.Service] = 0
-		for _, slice := range list.Items {
-			for _, e := range slice.Endpoints {
-				if e.Conditions.Ready == nil || *e.Conditions.Ready {
-					ready[h.Service] += len(e.Addresses)
-				}
+	}
+	a.Hooks = slices.DeleteFunc(a.Hooks, func(h cause.Hook) bool { return h.Ready < 0 })
+	return errors.Join(failed...)
+}
+
+// answering counts the ready endpoints of a service, namespace/name.
+func (a *asked) answering(ctx context.Context, service string) (ready int, err error) {
+	namespace, name, _ := strings.Cut(service, "/")
+	list, err := a.client.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + name})
+	if err != nil {
+		return 0, err
+	}
+	for _, slice := range list.Items {
+		for _, e := range slice.Endpoints {
+			if e.Conditions.Ready == nil || *e.Conditions.Ready {
+				ready += len(e.Addresses)
 			}
 		}
 	}
-	for i := range a.Hooks {
-		a.Hooks[i].Ready = ready[a.Hooks[i].Service]
+	return ready, nil
+}
+
+// atOnce bounds the questions of one kind to one cluster at the same time.
+const atOnce = 8
+
+// each asks a number of questions side by side, and returns the error of each.
+func each(questions int, ask func(i int) error) []error {
+	failed := make([]error, questions)
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i := range questions {
+		group.Go(func() error { failed[i] = ask(i); return nil })
 	}
-	a.Hooks = slices.DeleteFunc(a.Hooks, func(h cause.Hook) bool { return h.Ready < 0 })
-	return missing
+	_ = group.Wait() // the errors are in failed
+	return failed
 }

@@ -28,13 +28,20 @@ func (a *asked) sick(ctx context.Context) error {
 		return err
 	}
 	more := cut(namespaces.Continue)
+	var in []string
 	for _, n := range namespaces.Items {
-		if !cause.System(n.Name) {
-			continue
+		if cause.System(n.Name) {
+			in = append(in, n.Name)
 		}
-		list, err := a.client.CoreV1().Pods(n.Name).List(ctx, page())
-		if err != nil {
-			return err
+	}
+	found := make([]*corev1.PodList, len(in))
+	failed := each(len(in), func(i int) (err error) {
+		found[i], err = a.client.CoreV1().Pods(in[i]).List(ctx, page())
+		return err
+	})
+	for i, list := range found {
+		if failed[i] != nil {
+			continue
 		}
 		for _, p := range list.Items {
 			a.Seen++
@@ -46,7 +53,7 @@ func (a *asked) sick(ctx context.Context) error {
 			more = cut(list.Continue)
 		}
 	}
-	return more
+	return cmp.Or(cmp.Or(failed...), more)
 }
 
 // well reports whether a pod runs and is ready, or is done.
@@ -115,23 +122,26 @@ func owner(p corev1.Pod) cause.Ref {
 // words reads the last lines of containers that end again and again. The kubelet gives
 // them, so they are left out where it does not answer.
 func (a *asked) words(ctx context.Context) {
-	read := 0
+	var read []func() error
 	for i := range a.Pods {
 		p := &a.Pods[i]
 		for j := range p.Containers {
 			c := &p.Containers[j]
-			if c.Reason != "CrashLoopBackOff" || read == wordsOf {
+			if c.Reason != "CrashLoopBackOff" || len(read) == wordsOf {
 				continue
 			}
-			read++
-			lines, bytes := lastLines, lastBytes
-			stream, err := a.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: c.Name, Previous: true, TailLines: &lines, LimitBytes: &bytes}).Stream(ctx)
-			if err != nil {
-				continue
-			}
-			text, _ := io.ReadAll(io.LimitReader(stream, lastBytes)) // what came is told
-			stream.Close()
-			c.Words = strings.TrimSpace(string(text))
+			read = append(read, func() error {
+				lines, bytes := lastLines, lastBytes
+				stream, err := a.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: c.Name, Previous: true, TailLines: &lines, LimitBytes: &bytes}).Stream(ctx)
+				if err != nil {
+					return err
+				}
+				defer stream.Close()
+				text, _ := io.ReadAll(io.LimitReader(stream, lastBytes)) // what came is told
+				c.Words = strings.TrimSpace(string(text))
+				return nil
+			})
 		}
 	}
+	_ = each(len(read), func(i int) error { return read[i]() }) // causes are found without them too
 }
