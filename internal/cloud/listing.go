@@ -12,6 +12,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/providers"
 	balancerquotas "github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/quotas"
 	"github.com/gophercloud/gophercloud/v2/pagination"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
@@ -139,20 +140,19 @@ func listImages(ctx context.Context, client *gophercloud.ServiceClient, s *Snaps
 // listEveryImage adds those that Glance lists only when asked for: of the community, shared and
 // not accepted yet, and hidden. Machines are made of them by their ID.
 func listEveryImage(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
-	if err := listImages(ctx, client, s); err != nil {
+	lists := []images.ListOpts{{Limit: 500}, {Limit: 500, Visibility: "all", MemberStatus: images.ImageMemberStatusAll}, {Limit: 500, Visibility: "all", MemberStatus: images.ImageMemberStatusAll, Hidden: true}}
+	found := make([][]ImageInfo, len(lists))
+	group, ctx := errgroup.WithContext(ctx)
+	for n, o := range lists {
+		group.Go(func() (err error) { found[n], err = imagesBy(ctx, client, o); return err })
+	}
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	known := map[string]bool{}
-	for _, i := range s.Images {
-		known[i.ID] = true
-	}
-	for _, hidden := range []bool{false, true} {
-		more, err := imagesBy(ctx, client, images.ListOpts{Limit: 500, Visibility: "all", MemberStatus: images.ImageMemberStatusAll, Hidden: hidden})
-		if err != nil {
-			return err
-		}
-		for _, i := range more {
-			if i.Unlisted = true; !known[i.ID] {
+	for n, list := range found {
+		for _, i := range list {
+			if i.Unlisted = n > 0; !known[i.ID] {
 				known[i.ID] = true
 				s.Images = append(s.Images, i)
 			}
