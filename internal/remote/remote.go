@@ -52,10 +52,13 @@ const (
 	// handshakeTime bounds the SSH handshake: a booting machine accepts connections before
 	// sshd answers, and an emulated one that starts k3s was seen to take more than 10 s.
 	handshakeTime = 45 * time.Second
-	// aliveEvery is how often an open connection is checked, and aliveTime how long the
-	// answer may take.
+	// aliveEvery is how often an open connection is checked, and aliveTime how long sshd may
+	// take to answer. An emulated machine that had large definitions to read took more than a
+	// minute; one that is gone acknowledges nothing, and silentTime ends that earlier.
 	aliveEvery = 15 * time.Second
-	aliveTime  = time.Minute
+	aliveTime  = 5 * time.Minute
+	// silentTime is how long the machine's kernel may take to acknowledge what is sent.
+	silentTime = time.Minute
 )
 
 // Host is the machine's address without the port.
@@ -112,6 +115,10 @@ func (t Target) login(ctx context.Context) (*ssh.Client, error) {
 	}
 	connection, err := dial(ctx, "tcp", t.Address)
 	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", t.Address, err)
+	}
+	if err := endWhenSilent(connection); err != nil {
+		connection.Close()
 		return nil, fmt.Errorf("connecting to %s: %w", t.Address, err)
 	}
 	stop := context.AfterFunc(ctx, func() { connection.Close() })

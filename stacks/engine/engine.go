@@ -113,7 +113,7 @@ func New(options Options) (*Engine, error) {
 // Up creates the resources that are in the program but not in the state, changes those
 // that differ, and deletes those that left the program.
 func (e *Engine) Up(ctx context.Context, program pulumi.RunFunc) (Report, error) {
-	defer e.memory.forget()
+	defer e.memory.change()()
 	return e.run(ctx, program, true, func(ctx context.Context, stack auto.Stack, events chan<- events.EngineEvent) error {
 		_, err := stack.Up(ctx, optup.EventStreams(events), optup.Parallel(parallel), optup.SuppressOutputs())
 		return err
@@ -142,7 +142,7 @@ func (e *Engine) Preview(ctx context.Context, program pulumi.RunFunc) (Plan, err
 
 // Destroy deletes everything in the state. If there is no state it does nothing.
 func (e *Engine) Destroy(ctx context.Context) (Report, error) {
-	defer e.memory.forget()
+	defer e.memory.change()()
 	report, err := e.run(ctx, nothing, false, func(ctx context.Context, stack auto.Stack, events chan<- events.EngineEvent) error {
 		_, err := stack.Destroy(ctx, optdestroy.EventStreams(events), optdestroy.Parallel(parallel), optdestroy.SuppressOutputs())
 		return err
@@ -169,7 +169,7 @@ func (e *Engine) PreviewDestroy(ctx context.Context) (Plan, error) {
 // write, it updates the state.
 func (e *Engine) Refresh(ctx context.Context, write bool) (Plan, error) {
 	if write {
-		defer e.memory.forget()
+		defer e.memory.change()()
 	}
 	report, err := e.run(ctx, nothing, false, func(ctx context.Context, stack auto.Stack, events chan<- events.EngineEvent) error {
 		var err error

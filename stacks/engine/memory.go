@@ -17,8 +17,10 @@ type memory struct {
 	mu   sync.Mutex
 	list []Resource
 	at   time.Time
-	// changes counts them: what was read before one is not kept after it.
+	// changes counts their beginnings and ends: what was read before one is not kept after it.
 	changes int
+	// changing is how many have not ended.
+	changing int
 }
 
 // recall returns what was read, if it is known, and the number of changes until now.
@@ -29,19 +31,25 @@ func (m *memory) recall() (list []Resource, known bool, changes int) {
 	return slices.Clone(m.list), known, m.changes
 }
 
-// keep keeps what was read, unless the state changed since its reading began.
+// keep keeps what was read, unless the state changed since its reading began, or changes now.
 func (m *memory) keep(list []Resource, changes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.changes == changes {
+	if m.changes == changes && m.changing == 0 {
 		m.list, m.at = slices.Clone(list), time.Now()
 	}
 }
 
-// forget is called after each change.
-func (m *memory) forget() {
+// change is called before each change, and what it returns after it.
+func (m *memory) change() (ended func()) {
+	m.forget(1)
+	return func() { m.forget(-1) }
+}
+
+func (m *memory) forget(begun int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.list = nil
 	m.changes++
+	m.changing += begun
 }

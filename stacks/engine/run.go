@@ -95,7 +95,7 @@ func (e *Engine) create(ctx context.Context) error {
 // returns its output.
 func (e *Engine) pulumi(ctx context.Context, stdin []byte, args ...string) (string, error) {
 	if args[0] != "stack" || args[1] != "export" && args[1] != "output" {
-		defer e.memory.forget()
+		defer e.memory.change()()
 	}
 	where, err := e.enter(ctx)
 	if err != nil {
