@@ -53,8 +53,8 @@ type Wanted struct {
 	Timeout time.Duration
 	// History is how many revisions are kept; 0 means 10, as in Helm's command.
 	History int
-	// Resume continues an interrupted change instead of undoing it, for releases
-	// whose objects must not be deleted or rolled back in between.
+	// Resume continues an interrupted change instead of undoing it, and keeps what a failed
+	// one made, for releases whose objects must not be deleted or rolled back in between.
 	Resume bool
 }
 
@@ -153,7 +153,7 @@ func (c *Client) install(ctx context.Context, w Wanted) (*release.Release, error
 
 func (c *Client) upgrade(ctx context.Context, w Wanted) (*release.Release, error) {
 	upgrade := action.NewUpgrade(c.config)
-	upgrade.Namespace, upgrade.ResetValues, upgrade.CleanupOnFail = c.namespace, true, true
+	upgrade.Namespace, upgrade.ResetValues, upgrade.CleanupOnFail = c.namespace, true, !w.Resume
 	upgrade.Wait, upgrade.WaitForJobs, upgrade.Timeout, upgrade.Labels = w.Wait, w.Wait, w.timeout(), w.Labels
 	upgrade.MaxHistory = w.History
 	if upgrade.MaxHistory == 0 {

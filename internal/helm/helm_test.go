@@ -1,11 +1,13 @@
 package helm
 
 import (
+	"fmt"
 	"log/slog"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/release"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -93,6 +95,41 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	ensure("d", 1, true)
+}
+
+// TestWhatAFailedUpgradeMadeStays if the next one continues it: objects that were changed before
+// the failure refer to it by then.
+func TestWhatAFailedUpgradeMadeStays(t *testing.T) {
+	t.Parallel()
+	server := kubetest.Start(t)
+	client, err := New(server.Config, "ours", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	typed, err := kubernetes.NewForConfig(server.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const object, refused = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}-%s}\n", "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}_refused}\n"
+	one, two := fmt.Sprintf(object, "one"), fmt.Sprintf(object, "two")
+	for name, resume := range map[string]bool{"undone": false, "resumed": true} {
+		wanted := Wanted{Name: name, Chart: testChart(one), Resume: resume}
+		if _, _, err := client.Ensure(t.Context(), wanted); err != nil {
+			t.Fatal(err)
+		}
+		wanted.Chart = testChart(one + two + refused)
+		if _, _, err := client.Ensure(t.Context(), wanted); err == nil {
+			t.Fatalf("%s: an object without a valid name was made", name)
+		}
+		_, err := typed.CoreV1().ConfigMaps("ours").Get(t.Context(), name+"-two", metav1.GetOptions{})
+		if stays := err == nil; stays != resume || err != nil && !apierrors.IsNotFound(err) {
+			t.Errorf("%s: what the failed upgrade made stays: %t, %v", name, stays, err)
+		}
+		wanted.Chart = testChart(one + two)
+		if r, _, err := client.Ensure(t.Context(), wanted); err != nil || r.Info.Status != release.StatusDeployed {
+			t.Errorf("%s: the next upgrade: %v", name, err)
+		}
+	}
 }
 
 // TestResume: what an interrupted change made stays as it is until the next one.
