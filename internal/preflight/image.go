@@ -5,6 +5,9 @@ import (
 	"errors"
 	"strings"
 
+	"golang.org/x/mod/semver"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/slipway-sh/slipway/images"
 	"github.com/slipway-sh/slipway/images/manifest"
 	"github.com/slipway-sh/slipway/internal/cloud"
@@ -45,6 +48,26 @@ func (r *run) nodeImage(m *config.ManagementCluster, chosen *ManagementChoices) 
 		r.find(Warning, "image "+image.Name+": "+manifest.PropertyKubeVersion, "if the image has this version, run openstack image set --property "+manifest.PropertyKubeVersion+"="+
 			manifest.WithV(want.KubernetesVersion)+" "+cmp.Or(image.ID, image.Name), "it is not set, so Slipway cannot tell whether the image has Kubernetes %s", manifest.WithV(want.KubernetesVersion))
 	}
+}
+
+// bundleImage compares the version that the environment file names with that of the bundle's node
+// image, which is used if no other is named. kubeadm refuses a kubelet that is newer than the
+// control plane, and a version that is newer than its own: no new machine would join.
+func (r *run) bundleImage(m *config.ManagementCluster) {
+	values, _, _ := unstructured.NestedString(m.Values, "kubernetesVersion")
+	wanted, has := manifest.WithV(cmp.Or(values, m.KubernetesVersion)), manifest.WithV(r.Bundle.Kubernetes)
+	_, byID := m.Values["machineImageId"]
+	_, byName := m.Values["machineImage"]
+	if wanted == "" || has == "" || wanted == has || byID || byName {
+		return
+	}
+	const key = "spec.managementCluster.kubernetesVersion"
+	remedy := "leave it out or set it to " + has + ", or name a node image with Kubernetes " + wanted + " in spec.managementCluster.image"
+	if semver.MajorMinor(wanted) != semver.MajorMinor(has) {
+		r.find(Error, key, remedy, "it is %s, but the bundle's node image has Kubernetes %s: its machines could not join", wanted, has)
+		return
+	}
+	r.find(Warning, key, remedy, "it is %s, but the bundle's node image has Kubernetes %s: machines pull the images of the control plane", wanted, has)
 }
 
 // seedImage refuses an image that a seed cannot use: one of another architecture,

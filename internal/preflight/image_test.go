@@ -59,6 +59,33 @@ func TestImagesWhosePropertiesDisagreeAreRefused(t *testing.T) {
 	}
 }
 
+// TestAPinnedVersionFitsTheBundlesImage, unless another image is named.
+func TestAPinnedVersionFitsTheBundlesImage(t *testing.T) {
+	t.Parallel()
+	const object = "management-cluster spec.managementCluster.kubernetesVersion: it is "
+	for name, c := range map[string]struct {
+		cluster string
+		level   Level
+		want    string
+	}{
+		"none":              {"{}", "", ""},
+		"the same":          {"{kubernetesVersion: v1.34.4}", "", ""},
+		"one before":        {"{kubernetesVersion: v1.33.5}", Error, object + "v1.33.5, but the bundle's node image has Kubernetes v1.34.4"},
+		"one after":         {"{kubernetesVersion: v1.35.0}", Error, object + "v1.35.0"},
+		"another patch":     {"{kubernetesVersion: v1.34.2}", Warning, object + "v1.34.2"},
+		"by values":         {"{values: {kubernetesVersion: 1.33.5}}", Error, object + "v1.33.5"},
+		"an image by value": {"{kubernetesVersion: v1.33.5, values: {machineImageId: i1}}", "", ""},
+	} {
+		s := healthy()
+		described(nil, 0)(s)
+		r := Run(Input{Environment: environment(t, "managementCluster: "+c.cluster), Snapshot: s, Steps: []string{"seed"}, Now: now, Bundle: Bundle{Kubernetes: "v1.34.4"}})
+		problems := append(told(r, Error), told(r, Warning)...)
+		if c.want == "" && len(problems) > 0 || c.want != "" && (len(problems) != 1 || len(told(r, c.level)) != 1 || !strings.Contains(problems[0], c.want)) {
+			t.Errorf("%s: found %q, want %q", name, problems, c.want)
+		}
+	}
+}
+
 // An image that the environment itself brings needs not be in the cloud yet.
 func TestImagesOfTheListAreChosen(t *testing.T) {
 	t.Parallel()

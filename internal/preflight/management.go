@@ -49,6 +49,8 @@ func checkManagement(r *run) {
 	}
 	if m.Image != "" {
 		r.nodeImage(m, chosen)
+	} else {
+		r.bundleImage(m)
 	}
 	if provider := m.APIServer.LoadBalancerProvider; provider != "" && r.Snapshot.Known(cloud.LoadBalancer, cloud.ListProviders) {
 		if !slices.Contains(r.Snapshot.Providers, provider) {
