@@ -234,6 +234,45 @@ func TestARepairThatIsHeldBackEndsTheWait(t *testing.T) {
 	}
 }
 
+// TestAPausedClusterEndsTheWait also where all of it is well, as before an upgrade; one part that
+// is paused does not, because others go on.
+func TestAPausedClusterEndsTheWait(t *testing.T) {
+	t.Parallel()
+	upgraded := strings.Replace(sound, "generation: 2", "generation: 3", 1) // nobody has seen what is wanted
+	for name, test := range map[string]struct {
+		text  string
+		early bool
+	}{
+		"the cluster": {strings.Replace(upgraded, "spec: {infrastructureRef", "spec: {paused: true, infrastructureRef", 1), true},
+		"a machine":   {strings.Replace(upgraded, "metadata: {name: c-1, labels", `metadata: {name: c-1, annotations: {cluster.x-k8s.io/paused: ""}, labels`, 1), false},
+		"none":        {upgraded, false},
+	} {
+		for what, wait := range map[string]func(context.Context, *fake.FakeDynamicClient) error{
+			"all": func(ctx context.Context, client *fake.FakeDynamicClient) error {
+				_, err := Await(ctx, client, in, "c", Report.Ready, func(Report) {})
+				return err
+			},
+			"control plane": func(ctx context.Context, client *fake.FakeDynamicClient) error {
+				_, err := AwaitControlPlane(ctx, client, in, "c", func(Report) {})
+				return err
+			},
+		} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+					defer cancel()
+					begun := time.Now()
+					err := wait(ctx, parent(t, test.text))
+					if took := time.Since(begun); err == nil || (took <= soon) != test.early || test.early && (!strings.Contains(err.Error(), "Cluster c: spec.paused is set") || !strings.Contains(fault.Remedy(err), "kubectl patch cluster")) {
+						t.Errorf("after %s: %v (%s)", took, err, fault.Remedy(err))
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestAControllerThatCannotRunEndsTheWait of a creation and of a deletion, with its own cause;
 // one that only starts does not, nor does one without which certificates serve on.
 func TestAControllerThatCannotRunEndsTheWait(t *testing.T) {

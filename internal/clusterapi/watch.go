@@ -114,13 +114,13 @@ const resync = 10 * time.Hour
 // last events. progress receives every report in which the part that is waited for,
 // or the number of ready machines and addons, changed.
 func Await(ctx context.Context, client dynamic.Interface, namespace, name string, done func(Report) bool, progress func(Report)) (Report, error) {
-	return await(ctx, client, namespace, name, goal{done: done, ends: func(p Part) bool { return p.Hopeless }, also: []string{heldBack}}, progress)
+	return await(ctx, client, namespace, name, goal{done: done, ends: func(p Part) bool { return p.Hopeless }, also: []string{heldBack, paused}}, progress)
 }
 
 // AwaitControlPlane is Await for the control plane alone: it ignores workers that
 // cannot become ready.
 func AwaitControlPlane(ctx context.Context, client dynamic.Interface, namespace, name string, progress func(Report)) (Report, error) {
-	return await(ctx, client, namespace, name, goal{done: Report.ControlPlaneReady, of: Report.OnlyControlPlane, ends: func(p Part) bool { return p.Hopeless }}, progress)
+	return await(ctx, client, namespace, name, goal{done: Report.ControlPlaneReady, of: Report.OnlyControlPlane, ends: func(p Part) bool { return p.Hopeless }, also: []string{paused}}, progress)
 }
 
 // goal is what is waited for.
@@ -143,7 +143,7 @@ func (g goal) vain(r Report, waiting Part) (Part, bool) {
 		return waiting, true
 	}
 	for _, f := range r.Findings {
-		if (slices.Contains(blocks(), f.Reason) || slices.Contains(g.also, f.Reason)) && f.Ending != cause.Passing {
+		if (slices.Contains(blocks(), f.Reason) || slices.Contains(g.also, f.Reason)) && f.Ending != cause.Passing && !apart(f) {
 			return Part{Kind: f.Object.Kind, Name: f.Object.Name, Cause: f.Cause, Hopeless: true, fix: f.Fix}, true
 		}
 	}
@@ -153,6 +153,13 @@ func (g goal) vain(r Report, waiting Part) (Part, bool) {
 // heldBack is the reason of a health check that may replace no machine: those that it would
 // have replaced stay as they are, and no part says so.
 const heldBack = "repair-held-back"
+
+// paused is the reason of a cluster that no controller acts on. What was well stays so, and no
+// part says that it waits.
+const paused = "paused"
+
+// apart reports whether a finding is of a part that somebody paused by itself: the others go on.
+func apart(f cause.Finding) bool { return f.Reason == paused && f.Object.Kind != "Cluster" }
 
 // blocks are the reasons for which nothing of a cluster can be created or deleted, and
 // which do not end by themselves. A Keystone that is down comes back.
