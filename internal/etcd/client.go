@@ -154,6 +154,25 @@ func (c *Client) MoveLeader(ctx context.Context, from, to Member) error {
 	})
 }
 
+// ClearSpaceAlarms implements [Cluster]. Alarms of corruption stay.
+func (c *Client) ClearSpaceAlarms(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.call)
+	defer cancel()
+	alarms, err := c.api.AlarmList(ctx)
+	if err != nil {
+		return err
+	}
+	for _, alarm := range alarms.Alarms {
+		if alarm.Alarm != etcdserverpb.AlarmType_NOSPACE {
+			continue
+		}
+		if _, err := c.api.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Snapshot implements [Copier]. The stream ends with the digest that etcdutl checks.
 func (c *Client) Snapshot(ctx context.Context, m Member, to io.Writer) (int64, error) {
 	api, err := c.connect(m.Endpoint)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/slipway-sh/slipway/internal/bundle/bundletest"
@@ -44,9 +45,28 @@ func TestThreeMembers(t *testing.T) {
 	if kept, err := c.api.Get(t.Context(), "kept"); err != nil || len(kept.Kvs) != 1 {
 		t.Errorf("kept: %v, %v", kept, err)
 	}
+	cleared(t, c, results[0].ID)
 	stop(0)
 	if results, err := Defragment(t.Context(), c, Options{}); err == nil || len(results) > 0 || !strings.Contains(err.Error(), "etcd member m0: ") {
 		t.Errorf("with a member that is down: %+v, %v", results, err)
+	}
+}
+
+// cleared checks that the alarm of a member that was full is, and that nothing is written before.
+func cleared(t *testing.T, c *Client, id uint64) {
+	t.Helper()
+	raise := &etcdserverpb.AlarmRequest{Action: etcdserverpb.AlarmRequest_ACTIVATE, MemberID: id, Alarm: etcdserverpb.AlarmType_NOSPACE}
+	if _, err := etcdserverpb.NewMaintenanceClient(c.api.ActiveConnection()).Alarm(t.Context(), raise); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.api.Put(t.Context(), "full", "v"); err == nil {
+		t.Error("a cluster with an alarm of space takes writes")
+	}
+	if _, err := Defragment(t.Context(), c, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.api.Put(t.Context(), "full", "v"); err != nil {
+		t.Errorf("afterwards: %v", err)
 	}
 }
 

@@ -41,6 +41,9 @@ type Cluster interface {
 	Defragment(ctx context.Context, m Member) error
 	// MoveLeader has another member lead.
 	MoveLeader(ctx context.Context, from, to Member) error
+	// ClearSpaceAlarms ends the alarms by which a cluster that was full takes no
+	// writes. etcd raises them again if it still is.
+	ClearSpaceAlarms(ctx context.Context) error
 }
 
 // Result is what a member won.
@@ -65,8 +68,8 @@ type Options struct {
 // Defragment defragments all members one after the other, the leader last, after
 // it gave the lead to one that is done (rows F105 and S-53). Nothing is begun
 // unless every member is healthy and follows the same leader; before each further
-// one that must be so again. Results are of the members that are done, also with
-// an error.
+// one that must be so again. Alarms of space are cleared when all are done. Results
+// are of the members that are done, also with an error.
 func Defragment(ctx context.Context, c Cluster, o Options) ([]Result, error) {
 	o.Patience, o.Pause = cmp.Or(o.Patience, time.Minute), cmp.Or(o.Pause, time.Second)
 	var results []Result
@@ -74,6 +77,9 @@ func Defragment(ctx context.Context, c Cluster, o Options) ([]Result, error) {
 	for err == nil {
 		m, found := next(members, results)
 		if !found {
+			if err := c.ClearSpaceAlarms(ctx); err != nil {
+				return results, fmt.Errorf("clearing the alarms of space: %w", err)
+			}
 			return results, nil
 		}
 		var result Result

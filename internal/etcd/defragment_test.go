@@ -18,7 +18,9 @@ type fake struct {
 	did []string
 	// after is what happens once a member was defragmented.
 	after func(f *fake, m Member)
-	err   error
+	// cleared is how often alarms of space were.
+	cleared int
+	err     error
 }
 
 func newFake(count int, leader uint64) *fake {
@@ -56,7 +58,13 @@ func (f *fake) MoveLeader(_ context.Context, from, to Member) error {
 	return nil
 }
 
-// TestTheLeaderIsLast, whoever leads at the end, and only while all are healthy.
+func (f *fake) ClearSpaceAlarms(context.Context) error {
+	f.cleared++
+	return nil
+}
+
+// TestTheLeaderIsLast, whoever leads at the end, and only while all are healthy. A cluster that
+// was full takes writes again once all are done, and not before.
 //
 // proves: F105
 func TestTheLeaderIsLast(t *testing.T) {
@@ -92,6 +100,9 @@ func TestTheLeaderIsLast(t *testing.T) {
 		}
 		if test.want == "" && (err != nil || len(results) != len(test.f.members) || results[0].After != 40) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: %+v, %v", name, results, err)
+		}
+		if want := map[bool]int{true: 1}[test.want == ""]; test.f.cleared != want {
+			t.Errorf("%s: alarms were cleared %d times", name, test.f.cleared)
 		}
 	}
 }

@@ -49,7 +49,8 @@ func newDefrag(streams ui.Streams) *cobra.Command {
 		Long: `Defragments all members of an etcd cluster, one after the other, to free the space of
 deleted keys. It starts only if all members are healthy and follow the same leader, and
 waits for that again before each member. Before its own turn the leader transfers the
-leadership to a member that is done.
+leadership to a member that is done. At the end it clears the alarm by which an etcd that
+was full takes no writes.
 
 A member does not answer while it is defragmented. The openstack-cluster chart runs this
 every night on a control plane (addons.etcdDefrag).`,
