@@ -77,9 +77,9 @@ func (h host) settle(ctx context.Context, in K3sInputs, files []seed.File, folde
 	return h.active(ctx)
 }
 
-// restartDue is there from before a file is changed that k3s reads only when it starts until k3s
-// is started again, so that a run that ends between does not leave k3s with its former settings.
-// A boot, which starts k3s too, removes it.
+// restartDue is there from before a file is changed that k3s reads only when it starts, or from when
+// a program or an archive was brought, until k3s is started again: a run that ends between does not
+// leave k3s as it was. A boot, which starts k3s too, removes it.
 const restartDue = "/run/slipway-restart-k3s"
 
 func (h host) restarted(ctx context.Context) error {

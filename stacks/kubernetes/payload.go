@@ -49,6 +49,11 @@ func (h host) equip(ctx context.Context, folder *bundle.Folder, networks []strin
 		if err != nil {
 			return facts, false, err
 		}
+		if sent && !brought {
+			if _, err := h.Run(ctx, "touch", restartDue); err != nil {
+				return facts, false, fmt.Errorf("writing %s: %w", restartDue, err)
+			}
+		}
 		brought = brought || sent
 	}
 	if brings.BringsIptables() {

@@ -121,6 +121,14 @@ find /usr -name '*.part*' -o -name '*.writer'`
 	if calls := settle(""); strings.Contains(calls, "stop k3s.service") {
 		t.Errorf("and once more:\n%s", calls)
 	}
+	// So does one that ends after it brought a program.
+	h.ask(t, "echo damaged >>/usr/local/bin/kustomize")
+	if _, brought, err := h.equip(t.Context(), folder, in.Networks); err != nil || !brought {
+		t.Fatalf("a damaged file: brought %t, %v", brought, err)
+	}
+	if calls := settle(""); !strings.Contains(calls, "stop k3s.service") {
+		t.Errorf("after a run that ended when all was brought: it called\n%s", calls)
+	}
 	// A setting that is left out takes its file with it.
 	with := []seed.File{{Path: "/etc/rancher/k3s/registries.yaml", Mode: "0600", Content: "configs: {}\n", Restarts: true},
 		{Path: seed.OptionalFiles, Mode: "0644", Content: "/etc/rancher/k3s/registries.yaml\n"}}
