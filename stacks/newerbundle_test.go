@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 
@@ -160,25 +161,36 @@ func TestTheOlderImageStaysWhileItIsUsed(t *testing.T) {
 	t.Parallel()
 	t.Run("by a server", func(t *testing.T) {
 		t.Parallel()
-		olderImageStays(t, func(o *servers.CreateOpts, image string) { o.ImageRef = image })
+		olderImageStays(t, func(o *servers.CreateOpts, image string) { o.ImageRef = image }, false)
+	})
+	t.Run("by a server, after it was deactivated", func(t *testing.T) {
+		t.Parallel()
+		olderImageStays(t, func(o *servers.CreateOpts, image string) { o.ImageRef = image }, true)
 	})
 	t.Run("by a volume", func(t *testing.T) {
 		t.Parallel()
 		olderImageStays(t, func(o *servers.CreateOpts, image string) {
 			o.BlockDevice = []servers.BlockDevice{{SourceType: servers.SourceImage, DestinationType: servers.DestinationVolume, UUID: image, VolumeSize: 20}}
-		})
+		}, false)
 	})
 }
 
-func olderImageStays(t *testing.T, boot func(*servers.CreateOpts, string)) {
+func olderImageStays(t *testing.T, boot func(*servers.CreateOpts, string), deactivated bool) {
 	t.Helper()
 	w := newWorld(t, sandboxtest.Start(t), plain)
 	w.up(t)
 	client, _ := w.clients.Compute()
 	options := servers.CreateOpts{Name: "tenant", FlavorRef: w.env.Choices.FlavorID, Networks: []servers.Network{{UUID: w.only(t, stacks.StepNetwork).ID}}}
-	boot(&options, w.only(t, stacks.StepImage).ID)
+	older := w.only(t, stacks.StepImage).ID
+	boot(&options, older)
 	if _, err := servers.Create(t.Context(), client, options, nil).Extract(); err != nil {
 		t.Fatal(err)
+	}
+	if deactivated {
+		glance, _ := w.clients.Image()
+		if _, err := glance.Post(t.Context(), glance.ServiceURL("images", older, "actions", "deactivate"), nil, nil, &gophercloud.RequestOpts{OkCodes: []int{204}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := w.newer(newerBundle); err != nil {
 		t.Fatal(err)

@@ -67,8 +67,9 @@ func (imageKind) word() string { return "image" }
 func (imageKind) beside() {}
 
 // find returns our image, or another one with the same content that belongs to no
-// environment (F21). It deletes an interrupted upload; one with other content or in another
-// format is of an older bundle or setting, and the engine deletes it at the end.
+// environment (F21). It deletes an interrupted upload, which one that somebody deactivated is not;
+// one with other content or in another format is of an older bundle or setting, and the engine
+// deletes it at the end.
 func (k imageKind) find(ctx context.Context, in ImageInputs) (string, error) {
 	client, err := k.Image()
 	if err != nil {
@@ -91,9 +92,10 @@ func (k imageKind) find(ctx context.Context, in ImageInputs) (string, error) {
 		}
 		properties := texts(i.Properties)
 		mark, owned := ownership.Find(i.Tags, properties, "")
+		whole := i.Status == images.ImageStatusActive || i.Status == images.ImageStatusDeactivated
 		switch {
-		case owned && mark == in.mark() && i.Status == images.ImageStatusActive && (properties[HashProperty] != in.SHA256 || i.DiskFormat != in.Format):
-		case owned && mark == in.mark() && i.Status != images.ImageStatusActive:
+		case owned && mark == in.mark() && whole && (properties[HashProperty] != in.SHA256 || i.DiskFormat != in.Format):
+		case owned && mark == in.mark() && !whole:
 			if err := k.remove(ctx, i.ID, ImageState{}); err != nil {
 				return "", fmt.Errorf("deleting an interrupted upload: %w", err)
 			}
@@ -134,7 +136,9 @@ func (k imageKind) settle(ctx context.Context, id string, in ImageInputs) (Image
 		switch images.ImageStatus(state.Status) {
 		case images.ImageStatusActive:
 			return "", true, nil
-		case images.ImageStatusKilled, images.ImageStatusDeleted, images.ImageStatusDeactivated:
+		case images.ImageStatusDeactivated:
+			return "", false, failed(state.Status, "somebody deactivated it", "ask the cloud's operator why, or run openstack image set --activate "+id+"; then run the same command again")
+		case images.ImageStatusKilled, images.ImageStatusDeleted:
 			return "", false, failed(state.Status, "the cloud did not accept the image", "ask the cloud's operator for Glance's log, then run the same command again")
 		}
 		return "image is " + state.Status, false, nil
