@@ -31,8 +31,8 @@ type ReadyClusterInputs struct {
 type ReadyClusterState struct{ ReadyClusterInputs }
 
 // ReadyCluster is a complete cluster. It counts as created when all nodes and addons are
-// ready. It is a separate resource because resources that need only one node are installed
-// while the other control planes still join.
+// ready, and what runs on it has its credential. It is a separate resource because resources
+// that need only one node are installed while the other control planes still join.
 type ReadyCluster struct{ pulumi.CustomResourceState }
 
 // NewReadyCluster adds the wait for a cluster, created with refs, to the program.
@@ -82,5 +82,14 @@ func (k readyClusterKind) settle(ctx context.Context, in ReadyClusterInputs) (Re
 	if err != nil {
 		return k.blank(in), err
 	}
-	return k.blank(in), await(ctx, at.Kube, cluster, k.console, clusterapi.Report.Ready)
+	give, err := handOutOf(ctx, machine, at, in)
+	if err != nil {
+		return k.blank(in), err
+	}
+	// Nodes may not become ready before.
+	whole := func(r clusterapi.Report) bool { return give.done(ctx) && r.Ready() }
+	if err := await(ctx, at.Kube, cluster, k.console, whole); err != nil {
+		return k.blank(in), give.explain(err)
+	}
+	return k.blank(in), give.end(ctx)
 }

@@ -85,10 +85,13 @@ func release(ctx context.Context, on *kube.Cluster, config *rest.Config, in Clus
 		if err != nil {
 			return err
 		}
-		if !there { // the record would claim that all is there
-			if _, err := client.Repair(to, last); err != nil {
-				return err
-			}
+		if there {
+			err = noteCredential(ctx, on, in, last.Config, values)
+		} else { // the record would claim that all is there
+			_, err = client.Repair(to, last)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	_, _, err = client.Ensure(ctx, to)

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/cloudconfig"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ownership"
@@ -283,16 +283,4 @@ func knownIn(secret *corev1.Secret) []string {
 }
 
 // idIn returns the ID of the application credential in a clouds.yaml.
-func idIn(clouds []byte) string {
-	var document struct {
-		Clouds map[string]struct {
-			Auth struct {
-				ID string `json:"application_credential_id"`
-			} `json:"auth"`
-		} `json:"clouds"`
-	}
-	if yaml.Unmarshal(clouds, &document) != nil { // its error could quote the secret
-		return ""
-	}
-	return strings.TrimSpace(document.Clouds["openstack"].Auth.ID)
-}
+func idIn(clouds []byte) string { return cloudconfig.ID(clouds) }

@@ -7,27 +7,24 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-sh/slipway/internal/cloudconfig"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
 const (
-	// cloudConfig is the Secret on a cluster that the chart writes for the cloud controller
-	// manager and the CSI drivers, which read it once, at their start.
-	cloudConfig = "cloud-config"
-	// annotationCredential is on their pods: the credential that they were restarted for.
-	annotationCredential = "slipway.sh/credential"
+	// cloudConfig is the Secret on a cluster, annotationCredential on the pods that read it.
+	cloudConfig          = cloudconfig.Secret
+	annotationCredential = cloudconfig.Annotation
 	// lookPause is between two looks at a cluster.
 	lookPause = 2 * time.Second
 )
@@ -80,7 +77,7 @@ func cloudNamespace(there known) string {
 			return name
 		}
 	}
-	return "openstack-system"
+	return cloudconfig.Namespace
 }
 
 // inside is a cluster that gets a credential.
@@ -178,97 +175,8 @@ func (in inside) awaitRestart(ctx context.Context, progress func(string)) (resta
 	err = in.until(ctx, "restarting what reads the credential", progress, func(ctx context.Context) (bool, string, error) {
 		var missing string
 		var err error
-		restarted, missing, err = in.restart(ctx)
+		restarted, missing, err = cloudconfig.Restart(ctx, in.client, in.namespace, in.id)
 		return missing == "", missing + " is not up again", err
 	})
 	return restarted, err
-}
-
-// restart sees to it that all readers were restarted for the credential. missing names the
-// first that is not up again.
-func (in inside) restart(ctx context.Context) (restarted []string, missing string, err error) {
-	readers, err := in.readers(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, annotationCredential, in.id)
-	for _, r := range readers {
-		restarted = append(restarted, r.String())
-		if r.template.Annotations[annotationCredential] != in.id {
-			if err := r.patch(ctx, r.name, patch); err != nil {
-				return restarted, "", fmt.Errorf("restarting %s: %w", r, err)
-			}
-			missing = r.String()
-		}
-		if missing == "" && !r.up {
-			missing = r.String()
-		}
-	}
-	return restarted, missing, nil
-}
-
-// reader is what runs pods that read the credential. up says that all of them are of its
-// present template.
-type reader struct {
-	kind, name string
-	template   corev1.PodTemplateSpec
-	up         bool
-	patch      func(ctx context.Context, name string, patch []byte) error
-}
-
-func (r reader) String() string { return r.kind + " " + r.name }
-
-func (in inside) readers(ctx context.Context) (all []reader, err error) {
-	apps := in.client.AppsV1()
-	deployments, err := apps.Deployments(in.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("listing Deployments: %w", err)
-	}
-	for _, d := range deployments.Items {
-		all = append(all, reader{"Deployment", d.Name, d.Spec.Template, deploymentUp(&d), func(ctx context.Context, name string, patch []byte) error {
-			_, err := apps.Deployments(in.namespace).Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-			return err
-		}})
-	}
-	sets, err := apps.DaemonSets(in.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("listing DaemonSets: %w", err)
-	}
-	for _, d := range sets.Items {
-		s := d.Status
-		up := s.ObservedGeneration >= d.Generation && s.UpdatedNumberScheduled == s.DesiredNumberScheduled && s.NumberAvailable == s.DesiredNumberScheduled
-		all = append(all, reader{"DaemonSet", d.Name, d.Spec.Template, up, func(ctx context.Context, name string, patch []byte) error {
-			_, err := apps.DaemonSets(in.namespace).Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-			return err
-		}})
-	}
-	return onlyReaders(all), nil
-}
-
-// deploymentUp reports whether no pod of a former template is ready, and all of the present
-// one are. One without a ready pod, as on a cluster without workers, has nothing to wait for:
-// a pod that starts later reads what is there then.
-func deploymentUp(d *appsv1.Deployment) bool {
-	wanted := int32(1)
-	if d.Spec.Replicas != nil {
-		wanted = *d.Spec.Replicas
-	}
-	s := d.Status
-	if s.ObservedGeneration < d.Generation {
-		return false
-	}
-	return s.ReadyReplicas == 0 || s.UpdatedReplicas == wanted && s.Replicas == wanted && s.AvailableReplicas == wanted
-}
-
-// onlyReaders keeps those whose pods mount the Secret.
-func onlyReaders(all []reader) (readers []reader) {
-	for _, r := range all {
-		for _, volume := range r.template.Spec.Volumes {
-			if volume.Secret != nil && volume.Secret.SecretName == cloudConfig {
-				readers = append(readers, r)
-				break
-			}
-		}
-	}
-	return readers
 }
