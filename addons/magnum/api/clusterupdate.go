@@ -115,6 +115,12 @@ func (c *call) changeSpec(v *inventory.View, after document, changed []string, r
 	if err := c.adoptCredential(v); err != nil {
 		return err
 	}
+	if slices.Contains(changed, "labels") {
+		// First, because a patch that is sent again after the cluster has its labels changes nothing.
+		if err := c.followLabels(v); err != nil {
+			return err
+		}
+	}
 	_, err := update(c, v.Cluster, func(cluster *v1alpha1.Cluster) error {
 		if slices.Contains(changed, "name") {
 			cluster.Spec.Name = after.text("name")
@@ -122,6 +128,7 @@ func (c *call) changeSpec(v *inventory.View, after document, changed []string, r
 		if slices.Contains(changed, "labels") {
 			c.warnLabels(after.labels("labels"))
 			cluster.Spec.Labels, cluster.Spec.MergeLabels = after.labels("labels"), false
+			cluster.Spec.NoLabels = len(cluster.Spec.Labels) == 0
 		}
 		cluster.Spec.Rollback = rollback
 		return nil
@@ -134,6 +141,24 @@ func (c *call) changeSpec(v *inventory.View, after document, changed []string, r
 			continue
 		}
 		if err := c.resize(v.Default(master), int32(after.number(name, 1)), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// followLabels takes from the default groups their copies of the cluster's labels, which earlier
+// releases and Magnum made: groups without labels have the cluster's, as they are now.
+func (c *call) followLabels(v *inventory.View) error {
+	for _, g := range v.Groups {
+		if !g.Spec.IsDefault || g.Spec.MergeLabels || g.ResourceVersion == "" {
+			continue
+		}
+		_, err := update(c, g, func(g *v1alpha1.NodeGroup) error {
+			g.Spec.Labels = nil
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}

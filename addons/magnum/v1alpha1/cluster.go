@@ -86,6 +86,10 @@ type ClusterSpec struct {
 	// MergeLabels lays Labels over the template's labels instead.
 	// +optional
 	MergeLabels bool `json:"mergeLabels,omitempty"`
+	// NoLabels says that the cluster has no labels: empty Labels are then not the
+	// template's.
+	// +optional
+	NoLabels bool `json:"noLabels,omitempty"`
 	// FixedNetwork is the name or id of an existing tenant network.
 	// +optional
 	FixedNetwork string `json:"fixedNetwork,omitempty"`

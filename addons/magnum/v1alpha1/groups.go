@@ -1,7 +1,6 @@
 package v1alpha1
 
 import (
-	"maps"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -13,24 +12,24 @@ import (
 // can be shown before that, and two makers make the same objects. The cluster
 // must have been created: its uid goes into the owner reference.
 func DefaultGroups(c *Cluster) []*NodeGroup {
-	labels := c.EffectiveLabels()
-	master := newDefault(c, DefaultMaster, RoleMaster, max(c.Spec.MasterCount, 1), c.Spec.MasterFlavorID, labels)
+	master := newDefault(c, DefaultMaster, RoleMaster, max(c.Spec.MasterCount, 1), c.Spec.MasterFlavorID)
 	nodes := int32(1)
 	if c.Spec.NodeCount != nil {
 		nodes = *c.Spec.NodeCount
 	}
-	worker := newDefault(c, DefaultWorker, RoleWorker, nodes, c.Spec.FlavorID, labels)
-	if least, err := strconv.ParseInt(labels["min_node_count"], 10, 32); err == nil && least > 0 {
+	worker := newDefault(c, DefaultWorker, RoleWorker, nodes, c.Spec.FlavorID)
+	if least, err := strconv.ParseInt(c.EffectiveLabels()["min_node_count"], 10, 32); err == nil && least > 0 {
 		worker.Spec.MinNodeCount = min(int32(least), nodes)
 	}
 	return []*NodeGroup{master, worker}
 }
 
-func newDefault(c *Cluster, name, role string, count int32, flavor string, labels map[string]string) *NodeGroup {
+// newDefault leaves labels to the cluster: a copy would stay behind when they change.
+func newDefault(c *Cluster, name, role string, count int32, flavor string) *NodeGroup {
 	g := NewNodeGroup(c, name)
 	g.Spec.UUID = GroupUUID(c, name)
 	g.Spec.Role, g.Spec.IsDefault, g.Spec.NodeCount, g.Spec.FlavorID = role, true, count, flavor
-	g.Spec.Labels, g.Spec.DockerVolumeSize = maps.Clone(labels), c.Spec.DockerVolumeSize
+	g.Spec.DockerVolumeSize = c.Spec.DockerVolumeSize
 	if c.Spec.Template != nil {
 		g.Spec.ImageID = c.Spec.Template.ImageID
 	}

@@ -17,6 +17,9 @@ func TestDefaultGroups(t *testing.T) {
 	if worker.Spec.NodeCount != 1 || worker.Spec.MinNodeCount != 1 || worker.Spec.FlavorID != "m1" || worker.Spec.ImageID != "ubuntu" || worker.Spec.ClusterName != "shop-abc" {
 		t.Errorf("%+v", worker)
 	}
+	if master.Spec.Labels != nil || worker.Spec.Labels != nil || worker.EffectiveLabels(c)["min_node_count"] != "1" {
+		t.Errorf("labels %v and %v, want the cluster's without a copy", master.Spec.Labels, worker.Spec.Labels)
+	}
 	if again := DefaultGroups(c)[0]; again.Spec.UUID != master.Spec.UUID || again.Spec.UUID == worker.Spec.UUID || len(again.Spec.UUID) != 36 {
 		t.Errorf("uuids %s %s %s", again.Spec.UUID, master.Spec.UUID, worker.Spec.UUID)
 	}

@@ -159,11 +159,11 @@ func (c *Cluster) TemplateNamespace() string {
 	return c.Namespace
 }
 
-// EffectiveLabels are the labels in force: the template's where the cluster has
-// none, both with MergeLabels, else the cluster's.
+// EffectiveLabels are the labels in force: the template's where the cluster says
+// nothing of its own, both with MergeLabels, else the cluster's.
 func (c *Cluster) EffectiveLabels() map[string]string {
 	var under map[string]string
-	if c.Spec.Template != nil {
+	if c.Spec.Template != nil && (!c.Spec.NoLabels || len(c.Spec.Labels) > 0) {
 		under = c.Spec.Template.Labels
 	}
 	return overlay(under, c.Spec.Labels, c.Spec.MergeLabels)

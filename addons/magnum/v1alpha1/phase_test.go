@@ -112,4 +112,12 @@ func TestEffectiveLabels(t *testing.T) {
 	if got := g.EffectiveLabels(c); len(got) != 2 {
 		t.Errorf("a group without: %v", got)
 	}
+	c.Spec.NoLabels = true
+	if got := c.EffectiveLabels(); len(got) != 2 {
+		t.Errorf("labels all the same: %v", got)
+	}
+	c.Spec.Labels = nil
+	if got := g.EffectiveLabels(c); len(got) != 0 {
+		t.Errorf("none, also not the template's: %v", got)
+	}
 }
