@@ -178,15 +178,28 @@ func (c *call) nodeImage(ref string, labels map[string]string) (v1alpha1.Resolve
 // storeCluster makes the credential and then the cluster, which could not be
 // built without one. The default groups follow from the cluster: the
 // controllers write them, and until then the inventory shows what they will be.
+// A cluster that was made after all keeps its credential.
 func (c *call) storeCluster(cluster *v1alpha1.Cluster) error {
 	c.object = "cluster " + cluster.UUID()
 	undo, err := c.giveCredential(cluster)
 	if err != nil {
 		return err
 	}
-	if err := c.create(cluster, c.caller.ProjectID); err != nil {
+	return c.withoutClient(func() error {
+		err := c.create(cluster, c.caller.ProjectID)
+		if err == nil {
+			return nil
+		}
+		there := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: cluster.Name}}
+		stands, unknown := c.stands(there)
+		switch {
+		case unknown != nil:
+			return err
+		case stands && there.UUID() == cluster.UUID():
+			c.s.see(c.ctx(), there, false)
+			return nil
+		}
 		undo()
 		return err
-	}
-	return nil
+	})
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -105,8 +106,7 @@ func (c *call) replaceCredential(v *inventory.View, owner bool) error {
 		c.drop(credential)
 		return err
 	}
-	if err := c.putSecret(secret); err != nil {
-		c.drop(credential)
+	if err := c.putSecret(secret); err != nil && !c.kept(secret, credential) {
 		return err
 	}
 	_, err = update(c, cluster, func(cluster *v1alpha1.Cluster) error {
@@ -144,6 +144,20 @@ func (c *call) putSecret(secret *corev1.Secret) error {
 		}
 	}
 	return conflict("Somebody else changes the credential at the same time. Try again.")
+}
+
+// kept says whether a Secret has its credential although writing it seemed to fail. If it is
+// known not to, the credential is dropped.
+func (c *call) kept(secret *corev1.Secret, credential openstack.Credential) bool {
+	there := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name}}
+	stands, unknown := c.stands(there)
+	if stands && bytes.Equal(there.Data["clouds.yaml"], secret.Data["clouds.yaml"]) {
+		return true
+	}
+	if unknown == nil {
+		c.drop(credential)
+	}
+	return false
 }
 
 // supersede notes a new credential and the former one, and forgets those that

@@ -77,6 +77,34 @@ func (c *call) store(o client.Object) error {
 	}
 }
 
+// withoutClient does what must not end half-way because the client goes. The time of the
+// request still holds.
+func (c *call) withoutClient(do func() error) error {
+	r, ctx, cancel := c.r, context.WithoutCancel(c.ctx()), context.CancelFunc(func() {})
+	if end, ok := r.Context().Deadline(); ok {
+		ctx, cancel = context.WithDeadline(ctx, end)
+	}
+	defer func() {
+		cancel()
+		c.r = r
+	}()
+	c.r = r.WithContext(ctx)
+	return do()
+}
+
+// stands reads an object whose writing seemed to fail: the answer may have been lost, and the
+// client or the request's time may be gone. An error says that nobody knows.
+func (c *call) stands(o client.Object) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx()), undoTime)
+	defer cancel()
+	err := c.s.o.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+	if err != nil && !apierrors.IsNotFound(err) {
+		c.s.o.Log.WarnContext(ctx, "an application credential may be left over", "request_id", c.requestID, "object", client.ObjectKeyFromObject(o).String(), "error", err.Error())
+		return false, err
+	}
+	return err == nil, nil
+}
+
 func (c *call) makeNamespace(project string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.Namespace(project),
 		Labels: map[string]string{v1alpha1.LabelProject: v1alpha1.LabelValue(project)}}}
