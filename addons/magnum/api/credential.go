@@ -201,13 +201,14 @@ func (c *call) restoreCredential(v *inventory.View) {
 // one is another user's: whoever changed the cluster last answers for it, and
 // the cluster of a removed user works again. A caller who cannot make one, or
 // who lacks the cluster's key pair, leaves the present one alone: Nova looks for
-// the key among those of the credential's user.
+// the key among those of the credential's user. So does one who lacks a role that
+// the present one has: without it, the next thing that the cluster needs is refused.
 func (c *call) adoptCredential(v *inventory.View) error {
 	present := v.Cluster.Spec.Credential
 	if present.ApplicationCredentialID == "" || present.UserID == c.caller.UserID || v.Cluster.Spec.ProjectID != c.caller.ProjectID {
 		return nil
 	}
-	if c.lacksKeypair(v.Cluster) {
+	if c.lacksKeypair(v.Cluster) || c.narrows(v.Cluster) {
 		return nil
 	}
 	err := c.replaceCredential(v, false)
@@ -224,6 +225,21 @@ func (c *call) adoptCredential(v *inventory.View) error {
 func (c *call) lacksKeypair(cluster *v1alpha1.Cluster) bool {
 	name := cluster.Spec.Keypair
 	return name != "" && errors.Is(c.s.o.Cloud.Keypair(c.ctx(), c.token, name), openstack.ErrNotFound)
+}
+
+// narrows says whether the cluster's credential works and has a role that one of the caller would
+// not have. If Keystone does not tell, the present one stays.
+func (c *call) narrows(cluster *v1alpha1.Cluster) bool {
+	secret := &corev1.Secret{}
+	err := c.s.o.Client.Get(c.ctx(), client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.CredentialSecret()}, secret)
+	if err != nil {
+		return !apierrors.IsNotFound(err)
+	}
+	roles, err := c.s.o.Cloud.CredentialRoles(c.ctx(), c.token, secret.Data)
+	if err != nil {
+		return errors.Is(err, openstack.ErrUnavailable) || errors.Is(err, context.Canceled)
+	}
+	return c.s.o.Credentials.Lacks(c.token, roles)
 }
 
 // rotateCredential answers PATCH /credentials/{cluster} (facts 2.6, 5.1.9): the

@@ -38,6 +38,7 @@ type Lookup interface {
 	Network(ctx context.Context, t *keystone.Token, ref string, external bool) (string, error)
 	Subnet(ctx context.Context, t *keystone.Token, ref, networkID string) (string, error)
 	MakeCredential(ctx context.Context, t *keystone.Token, o openstack.CredentialOptions, name, description string) (openstack.Credential, error)
+	CredentialRoles(ctx context.Context, t *keystone.Token, data map[string][]byte) ([]string, error)
 	DropCredential(ctx context.Context, t *keystone.Token, credential openstack.Credential) error
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
@@ -70,6 +71,14 @@ func (o CredentialOptions) roles(t *keystone.Token) []applicationcredentials.Rol
 	return roles
 }
 
+// Lacks says whether a credential of the caller would lack one of roles that a cluster needs.
+func (o CredentialOptions) Lacks(t *keystone.Token, roles []string) bool {
+	return slices.ContainsFunc(roles, func(name string) bool {
+		needed := len(o.Roles) == 0 || slices.ContainsFunc(o.Roles, func(r string) bool { return strings.EqualFold(r, name) })
+		return needed && !t.HasRole(name)
+	})
+}
+
 // MakeCredential makes an application credential of the caller on the caller's
 // project: restricted, without an end.
 func (c *Cloud) MakeCredential(ctx context.Context, t *keystone.Token, o CredentialOptions, name, description string) (Credential, error) {
@@ -129,4 +138,38 @@ func (o CredentialOptions) SecretData(t *keystone.Token, credential Credential) 
 		data["cacert"] = o.CACert
 	}
 	return data, nil
+}
+
+// CredentialRoles logs in with the credential in a cluster's Secret and returns the names of its
+// roles. It asks the Keystone of the caller.
+func (c *Cloud) CredentialRoles(ctx context.Context, t *keystone.Token, data map[string][]byte) ([]string, error) {
+	const object = "the cluster's application credential"
+	client, err := c.identity(t, object)
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		Clouds map[string]struct {
+			Auth struct {
+				ID     string `yaml:"application_credential_id"`
+				Secret string `yaml:"application_credential_secret"`
+			} `yaml:"auth"`
+		} `yaml:"clouds"`
+	}
+	err = yaml.Unmarshal(data["clouds.yaml"], &document)
+	login := document.Clouds["openstack"].Auth
+	if err != nil || login.ID == "" || login.Secret == "" { // the parser's words would quote secrets
+		return nil, &Error{Object: object, Reason: ErrRefused, Detail: "its clouds.yaml cannot be read"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	roles, err := tokens.Create(ctx, client, &tokens.AuthOptions{ApplicationCredentialID: login.ID, ApplicationCredentialSecret: login.Secret}).ExtractRoles()
+	if err != nil {
+		return nil, failed(object, err)
+	}
+	var names []string
+	for _, role := range roles {
+		names = append(names, role.Name)
+	}
+	return names, nil
 }
