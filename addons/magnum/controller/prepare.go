@@ -192,7 +192,7 @@ func (p *pass) unresolved() (want Names, needed bool) {
 	return want, needed
 }
 
-// combine keeps what was known and adds what was found.
+// combine keeps what was known and adds what was found, of volume types as many as fit.
 func combine(have, found v1alpha1.ResolvedNames) *v1alpha1.ResolvedNames {
 	if have.Image.ID == "" {
 		have.Image = found.Image
@@ -207,7 +207,7 @@ func combine(have, found v1alpha1.ResolvedNames) *v1alpha1.ResolvedNames {
 		have.FixedNetworkMTU = found.FixedNetworkMTU
 	}
 	if len(have.VolumeTypes) == 0 {
-		have.VolumeTypes = found.VolumeTypes
+		have.VolumeTypes = found.VolumeTypes[:min(len(found.VolumeTypes), v1alpha1.MaxVolumeTypes)]
 	}
 	return &have
 }

@@ -63,6 +63,9 @@ func (b *builder) storageClasses() {
 		b.set("addons.openstack.csiCinder.defaultStorageClass", class(""))
 		return
 	}
+	if len(types) >= v1alpha1.MaxVolumeTypes {
+		b.warn("storage classes", "a cluster gets one for at most %d volume types, the default one and the first by name; create those of other types in the cluster", v1alpha1.MaxVolumeTypes)
+	}
 	b.set("addons.openstack.csiCinder.defaultStorageClass", class(types[0]))
 	if len(types) > 1 {
 		more := []any{}

@@ -177,6 +177,9 @@ type ResolvedNames struct {
 	VolumeTypes []string `json:"volumeTypes,omitempty"`
 }
 
+// MaxVolumeTypes is how many volume types ResolvedNames may have.
+const MaxVolumeTypes = 64
+
 // ResolvedImage is an image and what its properties say.
 type ResolvedImage struct {
 	// ID in Glance.
