@@ -81,12 +81,26 @@ func (c *checker) check(values map[string]any) error {
 	} else if err != nil {
 		return fmt.Errorf("checking values: %w", err)
 	}
+	checkGroups(instance, findings)
 	checkNetworks(values, findings)
 	var all []error
 	for _, path := range slices.Sorted(maps.Keys(findings)) {
 		all = append(all, findings[path])
 	}
 	return errors.Join(all...)
+}
+
+// checkGroups says in words why the schema refuses the name of a node group: its health check
+// would be that of the control plane, which would have none.
+func checkGroups(instance any, findings map[string]error) {
+	values, _ := instance.(map[string]any)
+	groups, _ := values["nodeGroups"].([]any)
+	for i, given := range groups {
+		if group, _ := given.(map[string]any); group["name"] == "control-plane" {
+			path := fmt.Sprintf("nodeGroups[%d].name", i)
+			findings[path] = fault.Usage(path, errors.New("this name is reserved for the control plane"), "choose another one")
+		}
+	}
 }
 
 // collect gathers the mistakes below an error, one for each path.

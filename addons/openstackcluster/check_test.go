@@ -100,3 +100,14 @@ func TestHelmRefusesToo(t *testing.T) {
 	t.Parallel()
 	refuse(t, `controlPlane: {machineFlavour: m1.small}`, "machineFlavour", "/controlPlane")
 }
+
+// A node group with the control plane's name would take its health check.
+func TestReservedGroup(t *testing.T) {
+	t.Parallel()
+	err := Check(values(t, minimal, `nodeGroups: [{name: control-planes, machineCount: 1}, {name: control-plane, machineCount: 2}]`))
+	told := faults(t, err)
+	if len(told) != 1 || told[0].Object != "nodeGroups[1].name" || !strings.Contains(told[0].Err.Error(), "reserved for the control plane") {
+		t.Errorf("%v", err)
+	}
+	refuse(t, `nodeGroups: [{name: control-plane, machineCount: 1}]`, "/nodeGroups/0/name")
+}

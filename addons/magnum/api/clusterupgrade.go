@@ -64,6 +64,9 @@ func (c *call) upgradeGroup(v *inventory.View, g *v1alpha1.NodeGroup) error {
 
 // upgradeTo moves a cluster to another template.
 func (c *call) upgradeTo(v *inventory.View, t *v1alpha1.ClusterTemplate, batch int32) error {
+	if err := groupNamesAllowed(v); err != nil {
+		return err
+	}
 	image, err := c.nodeImage(t.Spec.ImageID, t.Spec.Labels)
 	if err != nil {
 		return err
@@ -100,6 +103,17 @@ func (c *call) upgradeTo(v *inventory.View, t *v1alpha1.ClusterTemplate, batch i
 		return nil
 	})
 	return err
+}
+
+// groupNamesAllowed refuses what the chart that the upgrade brings would refuse half-way. Until
+// then the cluster keeps a chart that takes the name.
+func groupNamesAllowed(v *inventory.View) error {
+	for _, g := range v.Groups {
+		if g.DeletionTimestamp == nil && v1alpha1.ReservedGroup(g.Title()) {
+			return conflict("The name of the nodegroup %s is reserved for the control plane: create a nodegroup of another name, delete this one, and upgrade then.", g.Title())
+		}
+	}
+	return nil
 }
 
 // sameNetwork refuses a template with another network driver: pods would lose their network

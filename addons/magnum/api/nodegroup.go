@@ -134,6 +134,9 @@ func checkGroup(g *v1alpha1.NodeGroup) error {
 		}
 		return badRequest("Nodegroups with the role master cannot be added: resize default-master.")
 	}
+	if v1alpha1.ReservedGroup(g.Title()) {
+		return badRequest("The name %q is reserved for the control plane: choose another one.", g.Title())
+	}
 	if !chartName.MatchString(v1alpha1.Sanitise(g.Title())) || len(g.Name) > maxObjectName {
 		return badRequest("The name %q cannot be used: in Kubernetes it must begin with a letter and have between 3 and %d letters, digits and dashes.", g.Title(),
 			maxObjectName-len(g.Name)+len(v1alpha1.Sanitise(g.Title())))

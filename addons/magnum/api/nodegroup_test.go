@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
 const groupKeys = `id uuid name cluster_id project_id role is_default flavor_id image_id docker_volume_size node_count min_node_count max_node_count node_addresses
@@ -107,6 +109,7 @@ func TestGroupRefused(t *testing.T) {
 		`Image \"huge\": not found`:   good.over("image_id", "huge"),
 		`The name \"g1\" cannot`:      good.over("name", "g1"),
 		`The name \"1gpu\" cannot`:    good.over("name", "1gpu"),
+		"reserved for the control pl": good.over("name", "Control_Plane"),
 		"cannot be used: in Kubernet": good.over("name", strings.Repeat("x", 60)),
 		"node_count: it must be":      good.over("node_count", -1),
 		"node_labels: it must be an":  good.over("node_labels", []string{"x"}),
@@ -204,4 +207,27 @@ func TestGroupDelete(t *testing.T) {
 		}
 	}
 	b.await(func() bool { return b.do(member, http.MethodGet, path+"/by-admin", nil).status == 404 })
+}
+
+// A group of the control plane's name that earlier releases took can be changed and deleted; only
+// an upgrade, which brings a chart that refuses the name, waits for that.
+func TestStandingGroupOfReservedName(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	_, uuid := b.ready()
+	newer := b.template("name", "135", "image_id", "ubuntu-1.35")
+	g := v1alpha1.NewNodeGroup(b.view(uuid).Cluster, "control-plane")
+	g.Spec.UUID, g.Spec.Role, g.Spec.NodeCount, g.Spec.FlavorID, g.Spec.ImageID = unknown(), v1alpha1.RoleWorker, 1, "m1.large", "ubuntu-1.34"
+	b.must(b.kube.Create(t.Context(), g))
+	b.await(func() bool { return len(b.view(uuid).Groups) == 3 })
+	one := clusters + "/" + uuid
+	b.settle(uuid)
+	b.do(member, http.MethodPatch, one+"/nodegroups/control-plane", []object{patchOp("replace", "/max_node_count", 5)}).want(202)
+	b.settle(uuid)
+	b.do(member, http.MethodPost, one+"/actions/resize", object{"node_count": 2, "nodegroup": "control-plane"}).want(202)
+	b.settle(uuid)
+	b.do(member, http.MethodPost, one+"/actions/upgrade", object{"cluster_template": newer}).want(409).says("delete this one")
+	b.do(member, http.MethodDelete, one+"/nodegroups/control-plane", nil).want(204)
+	b.settle(uuid)
+	b.do(member, http.MethodPost, one+"/actions/upgrade", object{"cluster_template": newer}).want(202)
 }
