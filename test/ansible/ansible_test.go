@@ -234,6 +234,26 @@ func testAnsibleInstall(t *testing.T, s *site) {
 	if names := failed(s.play(byURL)); len(names) > 0 {
 		t.Errorf("by URL: %q", names)
 	}
+	// Newer bundles, packed in both ways, take the place of those before.
+	for name, pack := range map[string][]string{
+		"saved":  {s.path("host/slipway"), "bundle", "save", s.path("download/saved.tar"), "--dir", s.path("saved"), "--unsigned"},
+		"folder": {"tar", "-C", s.path("folder"), "-cf", s.path("download/folder.tar"), "."},
+	} {
+		s.bundleOf(name, "k3s of "+name)
+		if out, err := s.run(pack[0], pack[1:]...); err != nil {
+			t.Fatal(out, err)
+		}
+		if archive, err = os.ReadFile(s.path("download/" + name + ".tar")); err != nil {
+			t.Fatal(err)
+		}
+		sum = sha256.Sum256(archive)
+		if names := failed(s.play(role(digest, "slipway_program_src: "+s.path("download/slipway"), "slipway_bundle_src: "+s.path("download/"+name+".tar")))); len(names) > 0 {
+			t.Errorf("%s: %q", name, names)
+		}
+		if text, err := os.ReadFile(s.path("host/bundle/bin/k3s")); err != nil || string(text) != "k3s of "+name {
+			t.Errorf("%s: %q (%v)", name, text, err)
+		}
+	}
 }
 
 // documented reads the documentation of plugins as Ansible does. The options that all share

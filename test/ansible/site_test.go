@@ -196,11 +196,16 @@ func (s *site) program(name string) string {
 // smallBundle is a bundle with nothing but a k3s that nobody can run.
 func (s *site) smallBundle(name string) {
 	s.t.Helper()
+	s.bundleOf(name, "k3s")
+}
+
+func (s *site) bundleOf(name, k3s string) {
+	s.t.Helper()
 	folder, err := bundle.Create(s.path(name), "linux/amd64")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	digest, err := folder.Put(s.t.Context(), strings.NewReader("k3s"))
+	digest, err := folder.Put(s.t.Context(), strings.NewReader(k3s))
 	if err == nil {
 		err = folder.Record(bundle.Item{Name: "k3s", Kind: bundle.Binary, Version: "v1.34.1+k3s1", SHA256: digest.SHA256, Size: digest.Size, Path: "bin/k3s", Source: "test", License: "Apache-2.0"})
 	}
