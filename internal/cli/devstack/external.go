@@ -100,9 +100,9 @@ func define(ctx context.Context, on *kube.Cluster, text []byte) error {
 // withdrawTime bounds how long what the plugin brought may take to be deleted.
 const withdrawTime = 2 * time.Minute
 
-// withdraw takes from a cluster of somebody else what the plugin brought there: definitions,
-// the namespaces of projects, and the Secret of a credential that is revoked. Clusters are
-// gone by then.
+// withdraw takes from a cluster what the plugin brought there: the namespaces of projects, the
+// Secret of a credential that is revoked, and the definitions that define marked on a cluster of
+// somebody else. Clusters are gone by then.
 func withdraw(ctx context.Context, s devstack.Settings) error {
 	if _, err := os.Stat(s.Kubeconfig); errors.Is(err, os.ErrNotExist) {
 		return nil // its plugin has deleted the cluster

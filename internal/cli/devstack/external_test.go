@@ -2,9 +2,15 @@ package devstack
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +25,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/stacks/devstack"
 )
 
 // TestOnlyPodsOfThisHostAreLetIn has a cluster of two nodes, one of which is this host.
@@ -101,5 +108,38 @@ func TestWhatStaysOfThePluginIsNamed(t *testing.T) {
 	})
 	if err := removeBrought(t.Context(), refused, time.Millisecond); err == nil || !strings.Contains(err.Error(), "deleting Secret default/slipway-devstack-cloud") {
 		t.Errorf("a Secret that may not be deleted: %v", err)
+	}
+}
+
+// TestK3sKeepsNothingOfProjects over unstack.sh: the next stack.sh makes others.
+func TestK3sKeepsNothingOfProjects(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var deleted []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		items := []any{}
+		if r.Method == http.MethodDelete {
+			deleted = append(deleted, r.URL.Path)
+		} else if r.URL.Path == "/api/v1/namespaces" && len(deleted) == 0 {
+			items = append(items, object("Namespace", "v1", "", "magnum-former", "slipway", map[string]string{"magnum.openstack.org/project-id": "former"}).Object)
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{}, "items": items})
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	text := "apiVersion: v1\nkind: Config\nclusters: [{name: k3s, cluster: {server: '" + server.URL + "'}}]\ncontexts: [{name: k3s, context: {cluster: k3s}}]\ncurrent-context: k3s\n"
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := takeBack(t.Context(), devstack.Settings{Mode: devstack.K3s, Kubeconfig: kubeconfig}, nil); err != nil {
+		t.Error(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"/api/v1/namespaces/magnum-former"}; !slices.Equal(deleted, want) {
+		t.Errorf("deleted %q, want %q", deleted, want)
 	}
 }

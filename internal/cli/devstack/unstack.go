@@ -39,21 +39,26 @@ func newUnstack(streams ui.Streams) *cobra.Command {
 they are gone. What is left after --timeout is listed, with exit code 5. Then the VIM of the
 management cluster and the packages are taken out of Tacker, if one answers, and its token and
 the application credential are revoked. When no clusters are left, the cluster of mode kind is
-deleted, and a cluster of mode external loses what the plugin brought to it.`, "  slipway devstack unstack --timeout 20m",
+deleted. In other modes the namespaces of projects go from the management cluster, with their
+templates, and in mode external what else the plugin brought to it.`, "  slipway devstack unstack --timeout 20m",
 		func(ctx context.Context, s devstack.Settings) error {
 			if err := errors.Join(unstack(ctx, streams, s, limit), leaveTacker(ctx, streams, s), forget(ctx, s)); err != nil {
 				return err
 			}
-			switch s.Mode {
-			case devstack.Kind:
-				return removeKind(ctx, s.Dir, environment.LocalSeeds)
-			case devstack.External:
-				return withdraw(ctx, s)
-			}
-			return nil
+			return takeBack(ctx, s, environment.LocalSeeds)
 		})
 	cmd.Flags().DurationVar(&limit, "timeout", limit, "how long to wait for clusters to be deleted")
 	return cmd
+}
+
+// takeBack takes from the management cluster what is left there, or deletes it. k3s keeps its data
+// until clean.sh, but the next stack.sh makes projects anew: public templates of the former ones
+// would have the names of the new ones, and a name that two have is refused.
+func takeBack(ctx context.Context, s devstack.Settings, open runtimes) error {
+	if s.Mode == devstack.Kind {
+		return removeKind(ctx, s.Dir, open)
+	}
+	return withdraw(ctx, s)
 }
 
 func unstack(ctx context.Context, streams ui.Streams, s devstack.Settings, limit time.Duration) error {
