@@ -69,9 +69,13 @@ func (s Settings) findFlavor(ctx context.Context, compute *gophercloud.ServiceCl
 	return nil, nil
 }
 
-// CredentialName is the name of the application credential for clusters that are created
+// CredentialName begins the name of the application credential for clusters that are created
 // with kubectl.
 const CredentialName = "slipway-devstack"
+
+// credentialName is that of the region: regions can share a Keystone, where the names of a
+// user's credentials are unique, and each has a plugin of its own.
+func (s Settings) credentialName() string { return CredentialName + "-" + s.Region }
 
 // CredentialFile is the clouds.yaml of the application credential; its entry is
 // "openstack", as Cluster API's documents have it.
@@ -82,7 +86,7 @@ func (s Settings) CredentialFile() string { return s.path("credential/clouds.yam
 // that it is new.
 func (s Settings) EnsureCredential(ctx context.Context, identity *gophercloud.ServiceClient, userID string) (made bool, err error) {
 	kept := s.credentialID()
-	old, err := credentials(ctx, identity, userID)
+	old, err := s.credentials(ctx, identity, userID)
 	if err != nil {
 		return false, err
 	}
@@ -94,9 +98,9 @@ func (s Settings) EnsureCredential(ctx context.Context, identity *gophercloud.Se
 	if err := revoke(ctx, identity, userID, old); err != nil {
 		return false, err
 	}
-	c, err := applicationcredentials.Create(ctx, identity, userID, applicationcredentials.CreateOpts{Name: CredentialName, Description: "Slipway's devstack plugin: clusters created with kubectl"}).Extract()
+	c, err := applicationcredentials.Create(ctx, identity, userID, applicationcredentials.CreateOpts{Name: s.credentialName(), Description: "Slipway's devstack plugin: clusters created with kubectl"}).Extract()
 	if err != nil {
-		return false, fmt.Errorf("creating application credential %s: %w", CredentialName, err)
+		return false, fmt.Errorf("creating application credential %s: %w", s.credentialName(), err)
 	}
 	entry := map[string]any{"region_name": s.Region, "auth_type": "v3applicationcredential",
 		"auth": map[string]any{"auth_url": s.AuthURL, "application_credential_id": c.ID, "application_credential_secret": c.Secret}}
@@ -132,7 +136,7 @@ func (s Settings) credentialID() string {
 
 // RevokeCredential revokes the application credential and removes its file.
 func (s Settings) RevokeCredential(ctx context.Context, identity *gophercloud.ServiceClient, userID string) error {
-	old, err := credentials(ctx, identity, userID)
+	old, err := s.credentials(ctx, identity, userID)
 	if err != nil {
 		return err
 	}
@@ -145,9 +149,11 @@ func (s Settings) RevokeCredential(ctx context.Context, identity *gophercloud.Se
 	return nil
 }
 
-// credentials are those of the plugin.
-func credentials(ctx context.Context, identity *gophercloud.ServiceClient, userID string) ([]applicationcredentials.ApplicationCredential, error) {
-	pages, err := applicationcredentials.List(identity, userID, applicationcredentials.ListOpts{Name: CredentialName}).AllPages(ctx)
+// credentials are those of the plugin in its region, with that of the file, to which an earlier
+// plugin gave the name without the region.
+func (s Settings) credentials(ctx context.Context, identity *gophercloud.ServiceClient, userID string) ([]applicationcredentials.ApplicationCredential, error) {
+	kept := s.credentialID()
+	pages, err := applicationcredentials.List(identity, userID, nil).AllPages(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing application credentials: %w", err)
 	}
@@ -157,7 +163,7 @@ func credentials(ctx context.Context, identity *gophercloud.ServiceClient, userI
 	}
 	var own []applicationcredentials.ApplicationCredential
 	for _, c := range all {
-		if strings.EqualFold(c.Name, CredentialName) {
+		if c.ID == kept || strings.EqualFold(c.Name, s.credentialName()) {
 			own = append(own, c)
 		}
 	}

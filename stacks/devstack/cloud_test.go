@@ -66,21 +66,27 @@ func TestTheFlavorIsThereOnce(t *testing.T) {
 	}
 }
 
-// TestTheCredentialLogsIn keeps it over runs, makes another when the secret is lost, and
-// revokes it. What the file says is tried at Keystone.
-func TestTheCredentialLogsIn(t *testing.T) {
-	t.Parallel()
-	cloud := sandboxtest.Start(t)
-	identity := cloud.Member.Identity(t)
+// memberOf is a client of Keystone of the sandbox's user, and the user.
+func memberOf(t *testing.T, cloud *sandboxtest.Cloud) (*gophercloud.ServiceClient, *tokens.User) {
+	t.Helper()
 	result, ok := cloud.Member.Provider.GetAuthResult().(tokens.CreateResult)
 	if !ok {
 		t.Fatal("no token")
 	}
 	user, err := result.ExtractUser()
 	must(t, err)
+	return cloud.Member.Identity(t), user
+}
+
+// TestTheCredentialLogsIn keeps it over runs, makes another when the secret is lost, and
+// revokes it. What the file says is tried at Keystone.
+func TestTheCredentialLogsIn(t *testing.T) {
+	t.Parallel()
+	cloud := sandboxtest.Start(t)
+	identity, user := memberOf(t, cloud)
 	s := read(t, map[string]string{"KEYSTONE_SERVICE_URI": cloud.URL() + "/identity"})
 	count := func() int {
-		list, err := credentials(t.Context(), identity, user.ID)
+		list, err := s.credentials(t.Context(), identity, user.ID)
 		must(t, err)
 		return len(list)
 	}
@@ -114,7 +120,7 @@ func TestTheCredentialLogsIn(t *testing.T) {
 	ensure(true)
 	must(t, os.WriteFile(s.CredentialFile(), []byte("clouds: {openstack: {auth: {application_credential_id: "+s.credentialID()+"}}}"), 0o600))
 	ensure(true)
-	must(t, revokeAll(t, identity, user.ID)) // Keystone lost it, as stack.sh does
+	revokeAll(t, identity, user.ID) // Keystone lost it, as stack.sh does
 	ensure(true)
 	if secrets[0] != secrets[1] || len(slices.Compact(slices.Sorted(slices.Values(secrets)))) != 4 {
 		t.Errorf("%d secrets differ", len(secrets))
@@ -129,13 +135,61 @@ func TestTheCredentialLogsIn(t *testing.T) {
 	}
 }
 
-func revokeAll(t *testing.T, identity *gophercloud.ServiceClient, user string) error {
-	list, err := credentials(t.Context(), identity, user)
-	must(t, err)
-	for _, c := range list {
+// revokeAll revokes all credentials of a user.
+func revokeAll(t *testing.T, identity *gophercloud.ServiceClient, user string) {
+	t.Helper()
+	for _, c := range allCredentials(t, identity, user) {
 		must(t, applicationcredentials.Delete(t.Context(), identity, user, c.ID).ExtractErr())
 	}
-	return nil
+}
+
+func allCredentials(t *testing.T, identity *gophercloud.ServiceClient, user string) []applicationcredentials.ApplicationCredential {
+	t.Helper()
+	pages, err := applicationcredentials.List(identity, user, nil).AllPages(t.Context())
+	must(t, err)
+	list, err := applicationcredentials.ExtractApplicationCredentials(pages)
+	must(t, err)
+	return list
+}
+
+// TestRegionsOfOneKeystone each have a credential of the user, and leave those of others alone.
+func TestRegionsOfOneKeystone(t *testing.T) {
+	t.Parallel()
+	cloud := sandboxtest.Start(t)
+	identity, user := memberOf(t, cloud)
+	names := func() (names []string) {
+		for _, c := range allCredentials(t, identity, user.ID) {
+			names = append(names, c.Name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	one, two := read(t, nil), read(t, map[string]string{"REGION_NAME": "RegionTwo"})
+	for _, want := range []bool{true, false} {
+		for _, s := range []Settings{one, two} {
+			if made, err := s.EnsureCredential(t.Context(), identity, user.ID); err != nil || made != want {
+				t.Errorf("%s: made %v (%v)", s.Region, made, err)
+			}
+		}
+	}
+	if got, want := names(), []string{"slipway-devstack-RegionOne", "slipway-devstack-RegionTwo"}; !slices.Equal(got, want) {
+		t.Errorf("credentials %q, want %q", got, want)
+	}
+	must(t, two.RevokeCredential(t.Context(), identity, user.ID))
+	if got, want := names(), []string{"slipway-devstack-RegionOne"}; !slices.Equal(got, want) {
+		t.Errorf("after unstack.sh of the second: %q, want %q", got, want)
+	}
+	// An earlier plugin gave the name without the region.
+	former, err := applicationcredentials.Create(t.Context(), identity, user.ID, applicationcredentials.CreateOpts{Name: CredentialName}).Extract()
+	must(t, err)
+	must(t, two.Write("credential/clouds.yaml", "clouds: {openstack: {auth: {application_credential_id: '"+former.ID+"', application_credential_secret: '"+former.Secret+"'}}}"))
+	if made, err := two.EnsureCredential(t.Context(), identity, user.ID); err != nil || made {
+		t.Errorf("one that is there: made %v (%v)", made, err)
+	}
+	must(t, two.RevokeCredential(t.Context(), identity, user.ID))
+	if got, want := names(), []string{"slipway-devstack-RegionOne"}; !slices.Equal(got, want) {
+		t.Errorf("after unstack.sh of an earlier plugin: %q, want %q", got, want)
+	}
 }
 
 // proves: D-21
