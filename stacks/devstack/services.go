@@ -62,7 +62,7 @@ func (s Settings) command(line []string, variables map[string]string) Command {
 
 func (s Settings) api() []string {
 	line := []string{s.Program, "serve", "magnum", "--kubeconfig", s.Kubeconfig, "--os-cloud", ServiceUser, "--region", s.Region, "--install-crds",
-		"--listen", fmt.Sprintf("%s:%d", listenAt(s.HostIP.String()), s.APIPort), "--public-endpoint", s.Endpoint(),
+		"--listen", s.listen(), "--public-endpoint", s.Endpoint(),
 		"--metrics-address", apiMetrics, "--log-format", "text", "--auth-url", s.AuthURL}
 	if s.CA != "" {
 		line = append(line, "--cloud-ca", s.CA)
@@ -71,6 +71,15 @@ func (s Settings) api() []string {
 		line = append(line, "--tls-cert", s.Certificate, "--tls-key", s.Certificate)
 	}
 	return line
+}
+
+// listen is where the API listens: at the host's address, or at all of them where SERVICE_HOST is
+// something else, such as a name, an address of another network, or one of IPv6.
+func (s Settings) listen() string {
+	if strings.Trim(s.ServiceHost, "[]") != s.HostIP.String() {
+		return fmt.Sprintf(":%d", s.APIPort)
+	}
+	return fmt.Sprintf("%s:%d", listenAt(s.HostIP.String()), s.APIPort)
 }
 
 // listenAt writes IPv6 addresses in brackets.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -170,10 +171,24 @@ func (s Settings) check(r *reader) {
 	if s.Protocol == "https" && (s.Certificate == "" || s.CA == "") {
 		r.refuse("SERVICE_PROTOCOL", errors.New("it is https, and there is no certificate or no authority: DEVSTACK_CERT or SSL_BUNDLE_FILE is empty"), "enable the service tls-proxy, which makes both")
 	}
+	if keystone := addressOf(s.AuthURL); (s.Mode == K3s || s.Mode == Kind) && keystone.Is6() && s.Pods.Addr().Is4() {
+		r.refuse("KEYSTONE_SERVICE_URI", fmt.Errorf("%s is an IPv6 address, and pods of the management cluster have only IPv4", keystone),
+			"set SERVICE_IP_VERSION=4, or SLIPWAY_MODE=external with a cluster whose pods have IPv6")
+	}
 	if i := s.Image; i.URL != "" && (i.SHA256 == "" || i.KubernetesVersion == "") {
 		r.refuse("SLIPWAY_NODE_IMAGE_URL", errors.New("the image has no digest or no version"), "set SLIPWAY_NODE_IMAGE_SHA256 and SLIPWAY_NODE_IMAGE_KUBERNETES_VERSION too")
 	}
 	s.apart(r)
+}
+
+// addressOf is the address in a URL, the zero one if it has a name.
+func addressOf(text string) netip.Addr {
+	u, err := url.Parse(text)
+	if err != nil {
+		return netip.Addr{}
+	}
+	address, _ := netip.ParseAddr(u.Hostname()) // a name is none
+	return address
 }
 
 // apart refuses networks that overlap: packets would then go to the wrong one.

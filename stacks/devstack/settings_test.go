@@ -59,6 +59,7 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 		"overlap": {map[string]string{"SLIPWAY_POD_CIDR": "172.24.0.0/16", "SLIPWAY_SERVICE_CIDR": "10.0.1.0/24"},
 			[]string{"SLIPWAY_POD_CIDR: 172.24.0.0/16 overlaps FLOATING_RANGE", "SLIPWAY_SERVICE_CIDR: 10.0.1.0/24 overlaps FIXED_RANGE"}},
 		"same": {map[string]string{"SLIPWAY_POD_CIDR": "10.43.0.0/17"}, []string{"overlaps SLIPWAY_SERVICE_CIDR"}},
+		"ipv6": {map[string]string{"KEYSTONE_SERVICE_URI": "http://[2001:db8::7]/identity"}, []string{"KEYSTONE_SERVICE_URI: 2001:db8::7 is an IPv6 address"}},
 		"own":  {map[string]string{"SLIPWAY_POD_CIDR": "192.0.2.0/24"}, []string{"overlaps HOST_IP"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,6 +179,20 @@ func TestCommands(t *testing.T) {
 	}
 	if got := listenAt("2001:db8::1"); got != "[2001:db8::1]" {
 		t.Error(got)
+	}
+}
+
+// TestTheAPIListensWhereItsEndpointLeads also where that is not the host's address.
+func TestTheAPIListensWhereItsEndpointLeads(t *testing.T) {
+	t.Parallel()
+	external := map[string]string{"SLIPWAY_MODE": "external", "SLIPWAY_KUBECONFIG": "x"}
+	for host, want := range map[string]string{"192.0.2.7": " --listen 192.0.2.7:9511 ", "198.51.100.7": " --listen :9511 ", "[2001:db8::7]": " --listen :9511 ", "stack.example.org": " --listen :9511 "} {
+		more := maps.Clone(external)
+		more["SERVICE_HOST"], more["KEYSTONE_SERVICE_URI"] = host, "http://"+host+"/identity"
+		s := read(t, more)
+		if c, err := s.Command(ServiceAPI); err != nil || !strings.Contains(c.Line, want) || !strings.Contains(c.Line, "--public-endpoint http://"+host+":9511/v1") {
+			t.Errorf("%s: %s (%v)", host, c.Line, err)
+		}
 	}
 }
 
