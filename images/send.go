@@ -111,6 +111,9 @@ func (s *Syncer) byWeb(ctx context.Context, i manifest.Image, leftover *Record, 
 	err = imageimport.Create(ctx, s.Glance.client, r.ID, imageimport.CreateOpts{Name: imageimport.WebDownloadMethod, URI: i.URL}).ExtractErr()
 	done := r
 	if err == nil {
+		err = s.awaitBegun(ctx, r, step)
+	}
+	if err == nil {
 		done, err = s.awaitActive(ctx, r, step)
 	}
 	if err != nil {
@@ -148,6 +151,27 @@ func checkFetched(i manifest.Image, r Record) error {
 	return fault.New("image "+i.Name+" from "+redacted(i.URL), fmt.Errorf("%w: Glance fetched %s:%s", errDigest, r.HashAlgo, abbreviated(r.HashValue)), digestRemedy)
 }
 
+// beginTime is how long Glance may take to begin an import that it accepted.
+const beginTime = 15 * time.Second
+
+// awaitBegun waits until Glance has begun to fetch an image, at most beginTime. Glance answers
+// first and begins in the background: until then the image is in the queue, as it is again when
+// the import has failed, but then one of its tasks has, too.
+func (s *Syncer) awaitBegun(ctx context.Context, r Record, step *event.Step) error {
+	since, wait := time.Now(), s.Poll
+	for {
+		now, err := s.Glance.Get(ctx, r.ID)
+		if err != nil || now.Status != string(images.ImageStatusQueued) || time.Since(since) > min(beginTime, s.ImportWait) || s.failedTask(ctx, r) != "" {
+			return err
+		}
+		step.Wait("Glance has it as " + now.Status)
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+		wait = min(wait*3/2, time.Second)
+	}
+}
+
 // awaitActive waits until Glance has the image, at most ImportWait. An import
 // that failed puts the image back in the queue.
 func (s *Syncer) awaitActive(ctx context.Context, r Record, step *event.Step) (Record, error) {
@@ -174,6 +198,14 @@ func (s *Syncer) awaitActive(ctx context.Context, r Record, step *event.Step) (R
 
 // taskError is what the image's last task says.
 func (s *Syncer) taskError(ctx context.Context, r Record, status string) error {
+	if message := s.failedTask(ctx, r); message != "" {
+		return errors.New(message)
+	}
+	return fmt.Errorf("Glance did not accept the image: its status is %s", status)
+}
+
+// failedTask is what a failed task of the image says, "" if none has failed.
+func (s *Syncer) failedTask(ctx context.Context, r Record) string {
 	var answer struct {
 		Tasks []struct {
 			Status  string `json:"status"`
@@ -187,8 +219,8 @@ func (s *Syncer) taskError(ctx context.Context, r Record, status string) error {
 	}
 	for _, task := range answer.Tasks {
 		if task.Status == "failure" && task.Message != "" {
-			return errors.New(task.Message)
+			return task.Message
 		}
 	}
-	return fmt.Errorf("Glance did not accept the image: its status is %s", status)
+	return ""
 }

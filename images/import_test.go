@@ -1,0 +1,64 @@
+package images
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"path"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/slipway-sh/slipway/images/manifest"
+)
+
+// shown shows an image in another status than it has, where status names one.
+type shown struct {
+	http.RoundTripper
+	status func(*http.Request) string
+}
+
+func (s *shown) RoundTrip(r *http.Request) (*http.Response, error) {
+	status := s.status(r)
+	response, err := s.RoundTripper.RoundTrip(r)
+	if err != nil || status == "" {
+		return response, err
+	}
+	text, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	text = regexp.MustCompile(`"status":\s*"[a-z_]+"`).ReplaceAll(text, []byte(`"status": "`+status+`"`))
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	return response, err
+}
+
+// isImport says that a call asks for an import, isLook that it reads one image.
+func isImport(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/import")
+}
+
+func isLook(r *http.Request) bool {
+	return r.Method == http.MethodGet && path.Base(path.Dir(r.URL.Path)) == "images"
+}
+
+// Glance answers before it begins: the image is in the queue for a moment.
+func TestAnImportBeginsALittleLater(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	data := qcow2(1)
+	i := f.node(t, "node", data)
+	i.Method, i.URL, i.File = manifest.MethodWebDownload, web(t, "node.qcow2", data), ""
+	var queued atomic.Int32
+	f.calls.next = &shown{f.calls.next, func(r *http.Request) string {
+		switch {
+		case isImport(r):
+			queued.Store(3)
+		case isLook(r) && queued.Add(-1) >= 0:
+			return "queued"
+		}
+		return ""
+	}}
+	if result := f.sync(t, i); result.Bytes > 0 || !bytes.Equal(f.bytes(t, result.ID), data) || queued.Load() >= 0 {
+		t.Errorf("result %+v, images %+v", result, f.all(t))
+	}
+}
