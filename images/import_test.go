@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/slipway-sh/slipway/images/manifest"
 )
@@ -59,6 +60,30 @@ func TestAnImportBeginsALittleLater(t *testing.T) {
 		return ""
 	}}
 	if result := f.sync(t, i); result.Bytes > 0 || !bytes.Equal(f.bytes(t, result.ID), data) || queued.Load() >= 0 {
+		t.Errorf("result %+v, images %+v", result, f.all(t))
+	}
+}
+
+// Others leave the image alone while Glance imports the bytes that it was sent.
+func TestTheLeaseIsKeptDuringAnImport(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	i := f.node(t, "node", qcow2(1))
+	i.Method = manifest.MethodGlanceDirect
+	f.Lease, f.ImportWait = 60*time.Millisecond, 10*time.Second
+	var importing, renewed atomic.Bool
+	f.calls.next = &shown{f.calls.next, func(r *http.Request) string {
+		switch {
+		case isImport(r):
+			importing.Store(true)
+		case importing.Load() && r.Method == http.MethodPatch:
+			renewed.Store(true) // the description follows when the image is active
+		case importing.Load() && isLook(r) && !renewed.Load():
+			return "importing"
+		}
+		return ""
+	}}
+	if result := f.sync(t, i); result.Bytes == 0 || len(f.all(t)) != 1 {
 		t.Errorf("result %+v, images %+v", result, f.all(t))
 	}
 }

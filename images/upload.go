@@ -55,8 +55,8 @@ func (s *Syncer) bring(ctx context.Context, i manifest.Image, choice Choice, ste
 // fill sends the bytes and looks at what Glance made of them.
 func (s *Syncer) fill(ctx context.Context, c *content, r Record, step *event.Step) (Record, error) {
 	alive := s.keepLease(ctx, r)
+	defer alive.end() // Glance may still import the bytes, which can take longer than the lease
 	err := s.send(ctx, c, r, step)
-	alive.end()
 	if own := c.Err(); own != nil { // the connection only says that it broke
 		return r, c.fault(own, digestRemedy)
 	}
