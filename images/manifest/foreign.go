@@ -58,7 +58,9 @@ func readAzimuth(source config.Source) (*Manifest, error) {
 
 // osismImage is an entry of a list of OSISM's openstack-image-manager.
 type osismImage struct {
-	Name       string         `json:"name"`
+	Name string `json:"name"`
+	// Enable false leaves the image out.
+	Enable     *bool          `json:"enable"`
 	Format     string         `json:"format"`
 	Login      string         `json:"login"`
 	MinDisk    int            `json:"min_disk"`
@@ -72,12 +74,18 @@ type osismImage struct {
 	Versions   []osismVersion `json:"versions"`
 }
 
+// osismVersion is one version of an image; what it says goes before what the image says.
 type osismVersion struct {
-	Version   json.RawMessage `json:"version"`
-	URL       string          `json:"url"`
-	Checksum  string          `json:"checksum"`
-	BuildDate string          `json:"build_date"`
-	Hidden    bool            `json:"hidden"`
+	Version json.RawMessage `json:"version"`
+	URL     string          `json:"url"`
+	// MirrorURL is where the file is fetched from, while URL is told as its source.
+	MirrorURL  string          `json:"mirror_url"`
+	Checksum   string          `json:"checksum"`
+	BuildDate  string          `json:"build_date"`
+	Visibility string          `json:"visibility"`
+	Hidden     bool            `json:"hidden"`
+	OSVersion  json.RawMessage `json:"os_version"`
+	Meta       map[string]any  `json:"meta"`
 }
 
 func readOSISM(source config.Source) (*Manifest, error) {
@@ -89,6 +97,9 @@ func readOSISM(source config.Source) (*Manifest, error) {
 	}
 	m := blank()
 	for _, in := range list.Images {
+		if in.Enable != nil && !*in.Enable {
+			continue
+		}
 		if len(in.Versions) == 0 {
 			return nil, fault.Usage(source.Name+": image "+in.Name, errors.New("it has no versions"), "give it versions, each with a url and a checksum")
 		}
@@ -100,8 +111,11 @@ func readOSISM(source config.Source) (*Manifest, error) {
 	return m.finish(source.Name)
 }
 
-// text is the version, which lists write with and without quotes.
-func (v osismVersion) text() string { return strings.Trim(string(v.Version), `"`) }
+// text is the version.
+func (v osismVersion) text() string { return unquoted(v.Version) }
+
+// unquoted is a version, which lists write with and without quotes.
+func unquoted(raw json.RawMessage) string { return strings.Trim(string(raw), `"`) }
 
 // compareVersions orders semantic versions as such, and all others, dates
 // above all, as text.
@@ -113,7 +127,7 @@ func compareVersions(a, b string) int {
 }
 
 // image is one version. With `multi` the newest has the plain name and the
-// others the version in brackets; without, all have it behind the separator.
+// others the version in brackets behind the separator; without, all have it there.
 func (in osismImage) image(v osismVersion, newest bool) Image {
 	separator := " "
 	if in.Separator != nil {
@@ -121,25 +135,30 @@ func (in osismImage) image(v osismVersion, newest bool) Image {
 	}
 	name := in.Name + separator + v.text()
 	if in.Multi {
-		name = fmt.Sprintf("%s (%s)", in.Name, v.text())
+		name = fmt.Sprintf("%s%s(%s)", in.Name, separator, v.text())
 		if newest {
 			name = in.Name
 		}
 	}
-	out := Image{Name: name, URL: v.URL, Format: cmp.Or(in.Format, FormatQcow2), SHA256: digestOf(v.Checksum, "sha256"), SHA512: digestOf(v.Checksum, "sha512"),
-		MinDisk: in.MinDisk, MinRAM: in.MinRAM, Visibility: in.Visibility, Hidden: in.Hidden || v.Hidden, Tags: in.Tags,
+	out := Image{Name: name, URL: cmp.Or(v.MirrorURL, v.URL), Format: cmp.Or(in.Format, FormatQcow2), SHA256: digestOf(v.Checksum, "sha256"), SHA512: digestOf(v.Checksum, "sha512"),
+		MinDisk: in.MinDisk, MinRAM: in.MinRAM, Visibility: cmp.Or(v.Visibility, in.Visibility), Hidden: in.Hidden || v.Hidden, Tags: in.Tags,
 		OS: OS{Type: "linux", AdminUser: in.Login}, Properties: map[string]string{}}
 	if date, err := time.Parse(time.DateOnly, strings.SplitN(v.BuildDate, "T", 2)[0]); err == nil {
 		out.BuildDate = date.Format(time.DateOnly)
 	}
-	for key, value := range in.Meta {
-		out.Properties[key] = fmt.Sprint(value)
+	if v.MirrorURL != "" && v.URL != "" {
+		out.Properties["image_source"] = v.URL
 	}
-	out.OS.Distro, out.OS.Version = take(out.Properties, "os_distro"), take(out.Properties, "os_version")
+	for _, meta := range []map[string]any{in.Meta, v.Meta} {
+		for key, value := range meta {
+			out.Properties[key] = fmt.Sprint(value)
+		}
+	}
+	out.OS.Distro, out.OS.Version = take(out.Properties, "os_distro"), cmp.Or(unquoted(v.OSVersion), take(out.Properties, "os_version"))
 	out.Architecture = take(out.Properties, "architecture")
 	out.KubernetesVersion = cmp.Or(take(out.Properties, "kubernetes_version"), out.Properties["kube_version"])
 	delete(out.Properties, "kube_version")
-	if out.KubernetesVersion == "" && strings.Contains(in.Name, "capi") && semver.IsValid(v.text()) {
+	if out.KubernetesVersion == "" && strings.Contains(strings.ToLower(in.Name), "capi") && completeVersion(v.text()) {
 		out.KubernetesVersion = v.text() // the lists of k8s-capi-images say it nowhere else
 	}
 	return out

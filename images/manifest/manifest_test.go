@@ -160,6 +160,49 @@ images:
 	}
 }
 
+// A version's own settings go before the image's, a mirror before the source that is told, and
+// disabled images are left out.
+func TestOSISMVersions(t *testing.T) {
+	t.Parallel()
+	m, err := parse(t, `
+images:
+  - name: Kubernetes CAPI
+    enable: true
+    multi: false
+    visibility: public
+    meta: {os_distro: ubuntu, uuid_validity: notice, hw_disk_bus: virtio}
+    versions:
+      - {version: '1.29.0', url: https://example.org/129.qcow2, checksum: "sha256:`+digest[:64]+`", os_version: '22.04'}
+  - name: Ubuntu
+    multi: true
+    separator: "_"
+    visibility: public
+    meta: {os_distro: ubuntu, os_version: '22.04', hw_disk_bus: scsi}
+    versions:
+      - {version: '1', url: https://example.org/1.img, checksum: "sha256:`+digest[:64]+`", visibility: community, meta: {hw_disk_bus: virtio}}
+      - {version: '2', url: https://example.org/2.img, mirror_url: https://mirror.example.org/2.img, checksum: "sha256:`+digest[:64]+`"}
+  - name: Old
+    enable: false
+    versions: []
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, i := range m.Spec.Images {
+		p := i.GlanceProperties()
+		got[i.Name] = []string{i.KubernetesVersion, i.OS.Version, i.Visibility, p["hw_disk_bus"], i.URL, p["image_source"]}
+	}
+	want := map[string][]string{
+		"Kubernetes CAPI 1.29.0": {"v1.29.0", "22.04", "public", "virtio", "https://example.org/129.qcow2", "https://example.org/129.qcow2"},
+		"Ubuntu_(1)":             {"", "22.04", "community", "virtio", "https://example.org/1.img", "https://example.org/1.img"},
+		"Ubuntu":                 {"", "22.04", "public", "scsi", "https://mirror.example.org/2.img", "https://example.org/2.img"},
+	}
+	if !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // What `slipway image manifest` prints of another tool's list can be read.
 func TestAManifestReadsBack(t *testing.T) {
 	t.Parallel()

@@ -107,7 +107,7 @@ func known() map[string]check {
 		"os_require_quiesce":        yesNo,
 		"os_secure_boot":            oneOf("required", "optional", "disabled"),
 		"replace_frequency":         oneOf("yearly", "quarterly", "monthly", "weekly", "daily", "critical_bug", "never"),
-		"uuid_validity":             matching(`none|forever|last-\d+|`+datePattern, "write none, forever, last-N or a date"),
+		"uuid_validity":             matching(`none|notice|forever|last-\d+|`+datePattern, "write none, notice, forever, last-N or a date"),
 		"provided_until":            matching(`none|notice|`+datePattern, "write none, notice or a date"),
 		"image_build_date":          matching(datePattern+`([ T]\d{2}:\d{2}(:\d{2})?)?`, "write a date such as 2026-01-31"),
 		"image_source":              matching(`https?://.+|private`, "write the URL, or private"),
