@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
@@ -18,6 +19,9 @@ import (
 // HashProperty is the property with the SHA-256 of an image's content: Glance computes its
 // own hash with an algorithm of its choice.
 const HashProperty = "slipway_sha256"
+
+// sizeProperty is the property with the number of bytes that were to be uploaded.
+const sizeProperty = "slipway_size"
 
 // ImageInputs are the inputs of an image.
 type ImageInputs struct {
@@ -95,8 +99,8 @@ func (k imageKind) find(ctx context.Context, in ImageInputs) (string, error) {
 		whole := i.Status == images.ImageStatusActive || i.Status == images.ImageStatusDeactivated
 		switch {
 		case owned && mark == in.mark() && whole && (properties[HashProperty] != in.SHA256 || i.DiskFormat != in.Format):
-		case owned && mark == in.mark() && !whole:
-			if err := k.remove(ctx, i.ID, ImageState{}); err != nil {
+		case owned && mark == in.mark() && (!whole || truncated(i, properties)):
+			if err := k.remove(ctx, i.ID, ImageState{ImageInputs: in}); err != nil {
 				return "", fmt.Errorf("deleting an interrupted upload: %w", err)
 			}
 		case owned && mark == in.mark(), i.Name == in.mark().Name() && i.Visibility == images.ImageVisibilityPrivate:
@@ -110,6 +114,13 @@ func (k imageKind) find(ctx context.Context, in ImageInputs) (string, error) {
 		id = same
 	}
 	return id, err
+}
+
+// truncated reports whether an image has another size than what was uploaded as it: some servers
+// take an upload that broke off, as that of a killed run does, for a whole one.
+func truncated(i images.Image, properties map[string]string) bool {
+	want := properties[sizeProperty]
+	return want != "" && want != strconv.FormatInt(i.SizeBytes, 10)
 }
 
 func sameBytes(properties map[string]string, sha256 string) bool {

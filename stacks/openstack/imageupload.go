@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/imagedata"
@@ -33,7 +34,7 @@ func (k imageKind) make(ctx context.Context, in ImageInputs) (string, error) {
 		properties = map[string]string{}
 	}
 	maps.Copy(properties, in.mark().Metadata())
-	properties[HashProperty] = in.SHA256
+	properties[HashProperty], properties[sizeProperty] = in.SHA256, strconv.FormatInt(size, 10)
 	private := images.ImageVisibilityPrivate
 	i, err := images.Create(ctx, client, images.CreateOpts{Name: in.mark().Name(), Tags: in.mark().Tags(), Visibility: &private,
 		ContainerFormat: "bare", DiskFormat: in.Format, Properties: properties}).Extract()
