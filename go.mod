@@ -177,7 +177,6 @@ require (
 	github.com/deckarep/golang-set/v2 v2.5.0 // indirect
 	github.com/distribution/reference v0.6.0 // indirect
 	github.com/djherbis/times v1.5.0 // indirect
-	github.com/dlclark/regexp2 v1.11.0 // indirect
 	github.com/docker/cli v28.2.2+incompatible // indirect
 	github.com/docker/distribution v2.8.3+incompatible // indirect
 	github.com/docker/docker-credential-helpers v0.9.3 // indirect
@@ -410,3 +409,7 @@ require (
 replace github.com/nbutton23/zxcvbn-go => ./stacks/engine/zxcvbn/nbutton23
 
 replace github.com/ccojocar/zxcvbn-go => ./stacks/engine/zxcvbn/ccojocar
+
+replace github.com/alecthomas/chroma/v2 => ./stacks/engine/chroma
+
+replace github.com/gobuffalo/flect => ./addons/clusterctl/flect

@@ -1,0 +1,3 @@
+module github.com/gobuffalo/flect
+
+go 1.22
