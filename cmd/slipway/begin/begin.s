@@ -1,0 +1,1 @@
+// This file lets begin.go declare a function without a body.
