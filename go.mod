@@ -413,3 +413,5 @@ replace github.com/ccojocar/zxcvbn-go => ./stacks/engine/zxcvbn/ccojocar
 replace github.com/alecthomas/chroma/v2 => ./stacks/engine/chroma
 
 replace github.com/gobuffalo/flect => ./addons/clusterctl/flect
+
+replace github.com/santhosh-tekuri/jsonschema/v5 => ./stacks/engine/jsonschema
