@@ -1,0 +1,3 @@
+module github.com/charmbracelet/glamour
+
+go 1.22

@@ -1,0 +1,3 @@
+module gocloud.dev/secrets/hashivault
+
+go 1.22

@@ -1,0 +1,10 @@
+// Package inflector replaces the inflection library by which Pulumi names variables of loops in
+// the code that "pulumi convert" writes, which Slipway does not have. The original compiles its
+// rules of English when the program starts.
+package inflector
+
+// Singularize leaves a word as it is.
+func Singularize(word string) string { return word }
+
+// Pluralize leaves a word as it is.
+func Pluralize(word string) string { return word }
