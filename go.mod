@@ -407,3 +407,5 @@ replace gocloud.dev/secrets/hashivault => ./stacks/engine/hashivault
 replace github.com/GoogleCloudPlatform/opentelemetry-operations-go/exporter/metric => ./stacks/engine/cloudmetrics
 
 replace github.com/asaskevich/govalidator => ./internal/helm/govalidator
+
+replace github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs => ./stacks/engine/cloudwatchlogs
