@@ -1,5 +1,5 @@
-// Command size reports what makes a program large: the bytes of code and data of
-// each module, from the symbol table of an unstripped build of the same packages.
+// Command size reports what makes a program large: who brings its bytes, and the code and data
+// of each module, from the symbol table of an unstripped build of the same packages.
 package main
 
 import (
@@ -32,7 +32,7 @@ func report(program string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.Stat(program)
+	content, err := readContent(program)
 	if err != nil {
 		return err
 	}
@@ -47,24 +47,29 @@ func report(program string, w io.Writer) error {
 	if err != nil && !strings.Contains(said.String(), "no symbol") {
 		return fmt.Errorf("reading symbols: %w: %s", err, strings.TrimSpace(said.String()))
 	}
-	sizes := sum(strings.NewReader(string(symbols)), modules)
+	sizes := sum(strings.NewReader(string(symbols)), modules, content.empty)
 	if len(sizes) == 0 {
 		return fmt.Errorf("%s has no symbols: build it without -ldflags -s", program)
 	}
-	print(w, sizes, file.Size())
+	printOwners(w, sizes, content.size)
+	print(w, sizes, content.size)
 	return nil
 }
 
 // sum adds the sizes of symbols up by module. Symbols of no package are "(other)",
-// those of the standard library "std".
-func sum(symbols io.Reader, modules []string) map[string]int64 {
+// those of the standard library "std". Memory that begins empty takes no room in the file.
+func sum(symbols io.Reader, modules []string, empty func(address uint64) bool) map[string]int64 {
 	sizes := map[string]int64{}
 	lines := bufio.NewScanner(symbols)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text()) // address, size, kind, name
 		if len(fields) < 4 || strings.EqualFold(fields[2], "b") {
-			continue // bss takes no room in the file
+			continue
+		}
+		address, err := strconv.ParseUint(fields[0], 16, 64)
+		if err != nil || empty(address) {
+			continue
 		}
 		if size, err := strconv.ParseInt(fields[1], 10, 64); err == nil {
 			sizes[owner(fields[3], modules)] += size
@@ -99,7 +104,7 @@ func owner(symbol string, modules []string) string {
 	return "std"
 }
 
-func print(w io.Writer, sizes map[string]int64, file int64) {
+func print(w io.Writer, sizes map[string]int64, program int64) {
 	names := make([]string, 0, len(sizes))
 	total := int64(0)
 	for name, size := range sizes {
@@ -113,5 +118,5 @@ func print(w io.Writer, sizes map[string]int64, file int64) {
 			fmt.Fprintf(w, "%10d  %4.1f%%  %s\n", sizes[name]>>10, 100*share, name)
 		}
 	}
-	fmt.Fprintf(w, "%10d         all symbols of %d modules; the file has %d KiB, the rest is tables for traces and reflection\n", total>>10, len(names), file>>10)
+	fmt.Fprintf(w, "%10d         all symbols of %d modules; the program has %d KiB, the rest is tables for traces and reflection\n", total>>10, len(names), program>>10)
 }

@@ -27,7 +27,8 @@ func TestSymbolsHaveOwners(t *testing.T) {
 			t.Errorf("%s: %s, want %s", symbol, got, want)
 		}
 	}
-	sizes := sum(strings.NewReader("  401000  100 T fmt.Println\n  402000  50 B fmt.buffer\n  403000  30 T k8s.io/api/core/v1.X\n  404000  12 R go:string.*\nbroken\n"), modules)
+	sizes := sum(strings.NewReader("  401000  100 T fmt.Println\n  402000  50 B fmt.buffer\n  403000  30 T k8s.io/api/core/v1.X\n  404000  12 R go:string.*\n  500000  70 D fmt.empty\nbroken\n"), modules,
+		func(address uint64) bool { return address == 0x500000 })
 	if sizes["std"] != 100 || sizes["k8s.io/api"] != 30 || len(sizes) != 3 {
 		t.Errorf("%v", sizes)
 	}
@@ -56,7 +57,7 @@ func TestTheReportOfAProgram(t *testing.T) {
 			}
 			continue
 		}
-		if said := out.String(); err != nil || !strings.Contains(said, "%  std\n") || !strings.Contains(said, "the file has ") {
+		if said := out.String(); err != nil || !strings.Contains(said, "%  std\n") || !strings.Contains(said, "%  Go's standard library\n") || !strings.Contains(said, "the program has ") {
 			t.Errorf("%v\n%s", err, said)
 		}
 	}
