@@ -4,15 +4,18 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 )
@@ -94,10 +97,12 @@ func (c *Cluster) addon(o *unstructured.Unstructured, by *checker) {
 	c.Items = append(c.Items, item)
 }
 
-// checker says what a definition would refuse of an object, or drop.
+// checker says what a definition would refuse of an object, or drop. It asks the validator that
+// the API server asks, without the server's package around it: that one brings CEL, feature gates
+// and metrics into every command, and rules in CEL are not checked here.
 type checker struct {
 	structural *schema.Structural
-	validator  validation.SchemaValidator
+	validator  *validate.SchemaValidator
 }
 
 func newChecker(definition *unstructured.Unstructured) (*checker, error) {
@@ -113,11 +118,24 @@ func newChecker(definition *unstructured.Unstructured) (*checker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the schema of %s: %w", describe(definition), err)
 	}
-	validator, _, err := validation.NewSchemaValidator(internal.OpenAPIV3Schema)
-	if err != nil {
-		return nil, fmt.Errorf("reading the schema of %s: %w", describe(definition), err)
+	return &checker{structural, validate.NewSchemaValidator(typed(structural.ToKubeOpenAPI()), nil, "", strfmt.Default)}, nil
+}
+
+// typed gives a schema the types of what is a number or a string.
+func typed(s *spec.Schema) *spec.Schema {
+	if yes, _ := s.Extensions.GetBool("x-kubernetes-int-or-string"); yes {
+		s.Type = spec.StringOrArray{"integer", "string"}
 	}
-	return &checker{structural, validator}, nil
+	for name, property := range s.Properties {
+		s.Properties[name] = *typed(&property)
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		typed(s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		typed(s.AdditionalProperties.Schema)
+	}
+	return s
 }
 
 func (k *checker) check(o *unstructured.Unstructured) []string {
@@ -126,8 +144,8 @@ func (k *checker) check(o *unstructured.Unstructured) []string {
 	for _, path := range pruning.PruneWithOptions(bare, k.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
 		all = append(all, path+" is not known")
 	}
-	for _, err := range validation.ValidateCustomResource(nil, o.Object, k.validator) {
-		all = append(all, err.Error())
+	for _, err := range k.validator.Validate(o.Object).Errors {
+		all = append(all, strings.TrimPrefix(err.Error(), "."))
 	}
 	return all
 }
