@@ -11,6 +11,7 @@ import (
 	"crypto/subtle"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -76,9 +77,9 @@ func New(o Options) *Guard {
 		g.now = time.Now
 	}
 	for _, host := range []string{"127.0.0.1", "localhost", "::1"} {
-		g.hosts = append(g.hosts, net.JoinHostPort(host, port))
+		g.hosts = append(g.hosts, hostOf("http", net.JoinHostPort(host, port)))
 	}
-	if own := o.Address.String(); !slices.Contains(g.hosts, own) {
+	if own := hostOf("http", o.Address.String()); !slices.Contains(g.hosts, own) {
 		g.hosts = append(g.hosts, own)
 	}
 	return g
@@ -113,7 +114,7 @@ func (g *Guard) CSRF() string {
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	harden(w.Header())
 	switch {
-	case !slices.Contains(g.hosts, r.Host):
+	case !slices.Contains(g.hosts, hostOf("http", r.Host)):
 		g.refuse(w, r, http.StatusMisdirectedRequest, words.T("This address is not the console's. Use the one that slipway console serve printed."))
 	case foreign(r, "http://"+r.Host):
 		g.refuse(w, r, http.StatusForbidden, words.T("The request came from another site."))
@@ -190,6 +191,16 @@ func (g *Guard) own(w http.ResponseWriter, r *http.Request) bool {
 }
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 && b != "" }
+
+// hostOf is a host as browsers name it: in lower case, and without the port that its scheme has
+// anyway. Settings and proxies write that port too.
+func hostOf(scheme, host string) string {
+	port := map[string]string{"http": ":80", "https": ":443"}[scheme]
+	return strings.ToLower(strings.TrimSuffix(host, port))
+}
+
+// Origin is the origin of an address as browsers send it.
+func Origin(u *url.URL) string { return u.Scheme + "://" + hostOf(u.Scheme, u.Host) }
 
 // foreign reports whether the browser says that another site sent the request. A link from
 // elsewhere is none: it carries no cookie. own is the origin of our pages.

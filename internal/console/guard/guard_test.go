@@ -61,6 +61,19 @@ func enter(t *testing.T, g *Guard) string {
 	return cookies[0].Name + "=" + cookies[0].Value
 }
 
+// TestThePortOfHTTPIsNotInTheHost that browsers send.
+func TestThePortOfHTTPIsNotInTheHost(t *testing.T) {
+	t.Parallel()
+	g := New(Options{Address: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}, Refuse: func(w http.ResponseWriter, _ *http.Request, status int, why words.Text) {
+		http.Error(w, why.String(), status)
+	}})
+	for asked, want := range map[string]int{"127.0.0.1": 401, "localhost": 401, "127.0.0.1:80": 401, "[::1]": 401, "127.0.0.1:81": 421, "evil.example": 421} {
+		if w := ask(g, "GET", "/", "Host", asked); w.Code != want {
+			t.Errorf("%s: %d, want %d", asked, w.Code, want)
+		}
+	}
+}
+
 func TestTheTokenWorksOnce(t *testing.T) {
 	t.Parallel()
 	g, _ := door(t)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -91,7 +90,7 @@ type inCookie struct {
 func NewSessions[T any](o SessionOptions[T]) *Sessions[T] {
 	s := &Sessions[T]{o: o, secure: o.TLS, byID: map[string]*Session[T]{}, ended: map[string]time.Time{}}
 	if o.Public != nil {
-		s.secure, s.host = o.Public.Scheme == "https", o.Public.Host
+		s.secure, s.host = o.Public.Scheme == "https", hostOf(o.Public.Scheme, o.Public.Host)
 	}
 	if s.secure {
 		s.o.Cookie = "__Host-" + o.Cookie // browsers take it from HTTPS only, and from no other host
@@ -300,14 +299,15 @@ func (one *Session[T]) Own(r *http.Request) bool { return same(r.PostFormValue(c
 func (s *Sessions[T]) Keep(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		harden(w.Header())
-		scheme := "http://"
+		scheme := "http"
 		if s.secure {
-			scheme = "https://"
+			scheme = "https"
 			w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, largestForm)
+		host := hostOf(scheme, r.Host)
 		switch {
-		case s.host != "" && !strings.EqualFold(r.Host, s.host):
+		case s.host != "" && host != s.host:
 			s.o.Refuse(w, r, http.StatusMisdirectedRequest, words.T("This address is not the console's. Use %s or what your cloud says.", "https://"+s.host+"/"))
 		case r.Method == http.MethodPost && s.o.Callback != "" && r.URL.Path == s.o.Callback:
 			if r.Header.Get("Origin") != s.o.CallbackOrigin {
@@ -315,7 +315,7 @@ func (s *Sessions[T]) Keep(next http.Handler) http.Handler {
 				return
 			}
 			next.ServeHTTP(w, r)
-		case foreign(r, scheme+r.Host):
+		case foreign(r, scheme+"://"+host):
 			s.o.Refuse(w, r, http.StatusForbidden, words.T("The request came from another site."))
 		case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost}, r.Method):
 			w.Header().Set("Allow", "GET, HEAD, POST")

@@ -69,6 +69,34 @@ func TestSessionsEndByTime(t *testing.T) {
 	}
 }
 
+// TestThePortOfTheSchemeIsNoOtherHost: browsers leave it out, settings and proxies need not.
+func TestThePortOfTheSchemeIsNoOtherHost(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		public, entrance, host, path, origin string
+		want                                 int
+	}{
+		{"https://clusters.example:443", "https://keystone.example", "clusters.example", "/", "https://clusters.example", 200},
+		{"https://Clusters.example:443", "https://keystone.example", "clusters.example", "/", "https://clusters.example", 200},
+		{"https://clusters.example", "https://keystone.example", "clusters.example:443", "/", "https://clusters.example", 200},
+		{"https://clusters.example", "https://Keystone.example:443/v3", "clusters.example", "/in", "https://keystone.example", 200},
+		{"https://clusters.example", "https://keystone.example:5000", "clusters.example", "/in", "https://keystone.example:5000", 200},
+		{"https://clusters.example", "https://keystone.example:5000", "clusters.example", "/in", "https://keystone.example", 403},
+		{"https://clusters.example:8443", "https://keystone.example", "clusters.example", "/", "https://clusters.example:8443", 421},
+		{"https://clusters.example", "https://keystone.example", "clusters.example:80", "/", "https://clusters.example", 421},
+		{"http://clusters.example:80", "https://keystone.example", "clusters.example", "/", "http://clusters.example", 200},
+	} {
+		s := NewSessions(SessionOptions[string]{Cookie: "c", Public: public(t, test.public), Callback: "/in", CallbackOrigin: Origin(public(t, test.entrance)),
+			Refuse: func(w http.ResponseWriter, _ *http.Request, status int, why words.Text) {
+				http.Error(w, why.String(), status)
+			}})
+		handler, w := s.Keep(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})), httptest.NewRecorder()
+		if handler.ServeHTTP(w, visit("POST", "http://"+test.host+test.path, nil, "Origin", test.origin)); w.Code != test.want {
+			t.Errorf("%+v: %d", test, w.Code)
+		}
+	}
+}
+
 // TestSessionsBehindTLS have a cookie for HTTPS alone, and one origin.
 func TestSessionsBehindTLS(t *testing.T) {
 	t.Parallel()

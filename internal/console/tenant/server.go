@@ -76,7 +76,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	session := guard.SessionOptions[*visitor]{Cookie: "slipway-tenant", Keys: o.Keys, Restore: s.restore, Public: o.Public, TLS: o.TLS, Refuse: s.site.Refuse, Now: o.Now}
 	if len(o.Ways) > 0 {
-		session.Callback, session.CallbackOrigin = arrivalPath, o.Entrance.Scheme+"://"+o.Entrance.Host
+		session.Callback, session.CallbackOrigin = arrivalPath, guard.Origin(o.Entrance)
 	}
 	s.sessions = guard.NewSessions(session)
 	s.mux = s.routes()
