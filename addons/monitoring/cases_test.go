@@ -50,6 +50,9 @@ func cases() []oneCase {
 			"slipway_backup_interval_seconds": "3600x300", "slipway_backup_last_success_timestamp_seconds": "0x239 14400x60"}},
 		{alert: "SlipwayBackupFailing", severity: "warning", fires: []int{70}, quiet: []int{50, 200}, series: map[string]string{
 			"slipway_backup_failures_total": "0x60 1+1x5 6x200"}},
+		// Another replica becomes the leader, and tells what it read.
+		{alert: "SlipwayBackupFailing", severity: "warning", quiet: []int{50, 70, 120}, series: map[string]string{
+			`slipway_backup_failures_total{pod="a"}`: "6x60", `slipway_backup_failures_total{pod="b"}`: "_x60 6x100"}},
 		{alert: "SlipwayBackupUnproved", severity: "warning", fires: []int{30}, quiet: []int{5, 20, 60}, series: map[string]string{
 			"slipway_backup_drill_overdue": "0x9 1x39 0x30"}},
 		{alert: "SlipwayDrillFailed", severity: "critical", fires: []int{20}, quiet: []int{5, 12, 60}, series: map[string]string{

@@ -141,6 +141,17 @@ type gauges struct {
 	err      error
 }
 
+// later is add for a gauge that is not there before it is set.
+func (g *gauges) later(name, help string) *prometheus.GaugeVec {
+	made := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, nil)
+	err := g.registry.Register(made)
+	if already := (prometheus.AlreadyRegisteredError{}); errors.As(err, &already) {
+		return already.ExistingCollector.(*prometheus.GaugeVec)
+	}
+	g.err = errors.Join(g.err, err)
+	return made
+}
+
 func (g *gauges) add(name, help string) prometheus.Gauge {
 	made := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	err := g.registry.Register(made)

@@ -62,7 +62,7 @@ func Setup(mgr manager.Manager, o Options) error {
 			return restore.Complete(ctx, client)
 		},
 		tell: func(s record.Schedule, err error) {
-			measured.show(s)
+			measured.tell(s)
 			if err != nil {
 				log.Error(err, "no backup", "failures", s.Failures, "remedy", fault.Remedy(err))
 				events.Event(about, corev1.EventTypeWarning, "BackupFailed", shortened(err))
@@ -80,7 +80,12 @@ func shortened(err error) string {
 	return string(text[:min(len(text), 1000)])
 }
 
-type meters struct{ last, duration, failures, every prometheus.Gauge }
+type meters struct {
+	last, duration, every prometheus.Gauge
+	// failures has no value before the record is known. Else it would be 0 in each replica that
+	// is not the leader, and all failures there ever were would look new when one becomes it.
+	failures *prometheus.GaugeVec
+}
 
 // newMeters registers the metrics. The count of failures is kept in the record, so that
 // it outlives the process: a gauge shows it.
@@ -89,18 +94,28 @@ func newMeters(registry prometheus.Registerer) (meters, error) {
 	m := meters{
 		last:     g.add("slipway_backup_last_success_timestamp_seconds", "When the last scheduled backup was made; 0 if none was."),
 		duration: g.add("slipway_backup_last_duration_seconds", "How long the last scheduled backup took."),
-		failures: g.add("slipway_backup_failures_total", "Attempts of scheduled backups that failed."),
+		failures: g.later("slipway_backup_failures_total", "Attempts of scheduled backups that failed."),
 		every:    g.add("slipway_backup_interval_seconds", "Longest time between two scheduled backups."),
 	}
 	return m, g.err
 }
 
+// show shows a record that was read.
 func (m meters) show(s record.Schedule) {
+	m.tell(s)
+	m.failures.WithLabelValues().Set(float64(s.Failures))
+}
+
+// tell shows how an attempt ended. A record without any attempt may be one that was not read: it
+// does not know what failed before.
+func (m meters) tell(s record.Schedule) {
 	m.last.Set(0)
 	if !s.LastSuccess.IsZero() {
 		m.last.Set(float64(s.LastSuccess.UnixNano()) / 1e9)
 	}
 	m.duration.Set(s.Duration)
-	m.failures.Set(float64(s.Failures))
 	m.every.Set(s.Every)
+	if !s.LastAttempt.IsZero() {
+		m.failures.WithLabelValues().Set(float64(s.Failures))
+	}
 }
