@@ -41,8 +41,10 @@ var patterns = sync.OnceValue(func() []form {
 	}
 })
 
-// harmless are values that stand beside such names and are no secrets: they tell of them.
-var harmless = regexp.MustCompile(`^(?i:true|false|null|none|nil|yes|no|\d{1,5}|<[\w-]+>|\[removed.*|invalid|expired|missing|required|unknown|not|is|was|has|the|a|an|of|in|for|cannot|could|does|failed|unable|error:?|opaque|[\w.-]+/[\w.-]+)[.,:)]?$`)
+// harmless are values that stand beside such names and are no secrets: they tell of them. The last
+// one is an object by its namespace and name, which have no capitals: passwords of random bytes in
+// base64 have a slash as well.
+var harmless = regexp.MustCompile(`^(?:(?i:true|false|null|none|nil|yes|no|\d{1,5}|<[\w-]+>|\[removed.*|invalid|expired|missing|required|unknown|not|is|was|has|the|a|an|of|in|for|cannot|could|does|failed|unable|error:?|opaque)|[a-z0-9.-]+/[a-z0-9.-]+)[.,:)]?$`)
 
 // plain are the words of names: a value of lower case words is the name of a Secret.
 var plain = regexp.MustCompile(`^[a-z]+(?:[-.][a-z0-9]+)*$`)

@@ -78,6 +78,9 @@ func TestFormsOfSecretsGo(t *testing.T) {
 		"argument, equals":       "run --password=secretword",
 		"cloud-config in base64": base64.StdEncoding.EncodeToString([]byte("#cloud-config\nwrite_files: [{content: secretsecretsecretsecret}]")),
 		"certificate key":        "--certificate-key " + strings.Repeat("5ec4e7", 11),
+		"password with a slash":  "password=SecretWord/9x",
+		"the same in JSON":       `{"password": "SecretWord/9x"}`,
+		"the same in quotes":     `msg="login" password="SecretWord/9x"`,
 		"token of GitHub":        "ghp_secretsecretsecretsecret",
 	} {
 		clean := string((&Known{}).Scrub([]byte(text)))
@@ -95,6 +98,10 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 	for _, text := range []string{
 		"reconciling Secret prod/shop-cloud-credentials: not found",
 		`secretName: shop-tls`, "{\n \"dataSecretName\": \"shop-w1-abcde\",\n \"secretRef\": {\n  \"name\": \"values\"\n }\n}\n",
+		"token of secret: prod/shop-cloud-credentials.", `{
+ "secret": "prod/shop-cloud-credentials"
+}
+`,
 		"token expired", "the token is invalid", `"Failed to watch" err="unauthorized: invalid token"`,
 		"quay.io/calico/node@sha256:2b36b7e5ac5d5ee8d1a4e5f3bd2b0a0fd4ee30ddfdc4e6bd9c0e6bf3d1f0a7c5",
 		"server 5a1f9c1d-7d0c-4bd2-bd3f-5f2f1d0a7c11 is ERROR: No valid host was found.",
