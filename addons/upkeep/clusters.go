@@ -92,8 +92,12 @@ func (v *visit) ask(ctx context.Context, w *watch, b clusterapi.Brief) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %s", patience))
 	defer cancel()
 	login, ok, err := b.Login(ctx, w.client)
-	if err != nil || !ok {
+	if err != nil {
 		return err
+	}
+	if !ok { // it may have had one, whose end is nobody's now
+		v.ends, v.images = time.Time{}, nil
+		return nil
 	}
 	opened, err := cloud.Open(ctx, login)
 	if refused(err) {

@@ -51,6 +51,27 @@ func TestTheEndOfAClustersLogin(t *testing.T) {
 	}
 }
 
+// TestALoginThatIsTakenAway ends alerts about it: its end, and what could be seen by it.
+func TestALoginThatIsTakenAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	image := w.image("node-1")
+	w.activate(image, "deactivate")
+	w.cluster("prod", "shop", "{id: "+image+"}", "{id: "+image+"}")
+	w.secret("prod", "shop", w.login(w.credential("a", time.Now().Add(24*time.Hour))))
+	ends := func(all map[string]float64) bool {
+		_, has := of(all, "credential_expiry_timestamp_seconds")["name=prod/shop,of=cluster"]
+		return has
+	}
+	if all := w.look(); !ends(all) || len(of(all, "retired_image_users")) != 1 {
+		t.Fatalf("with the login: %v", all)
+	}
+	w.delete("secrets", "v1", "prod", "shop-login")
+	if all := w.look(); ends(all) || len(of(all, "retired_image_users")) > 0 {
+		t.Errorf("without it: %v", all)
+	}
+}
+
 // TestTheEndOfASharedLogin is served for each cluster that logs in by it.
 func TestTheEndOfASharedLogin(t *testing.T) {
 	t.Parallel()
