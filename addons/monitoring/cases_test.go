@@ -14,6 +14,7 @@ type oneCase struct {
 func cases() []oneCase {
 	const deployment = `{namespace="capo-system", deployment="capo-controller-manager"}`
 	const second = `{namespace="capi-addon-system", deployment="cluster-api-addon-provider"}`
+	const console = `{namespace="slipway-console", deployment="slipway-console"}`
 	const expiry = `kube_customresource_capi_machine_certificate_expiry_timestamp{namespace="default", name="m"}`
 	const login = `{of="environment", name="credential"}`
 	const disk = `{node="a", mountpoint="/"}`
@@ -98,6 +99,8 @@ func cases() []oneCase {
 			`certmanager_certificate_renewal_timestamp_seconds{name="serving", exported_namespace="capi-system"}`: "3600x2820 9999999x200"}},
 		{alert: "SlipwayControllerDown", severity: "critical", labels: `namespace="capo-system"`, fires: []int{30}, quiet: []int{5, 15, 60}, series: map[string]string{
 			"kube_deployment_status_replicas_available" + deployment: "1x9 0x39 1x30", "kube_deployment_spec_replicas" + deployment: "1x80"}},
+		{alert: "SlipwayControllerDown", severity: "critical", labels: `namespace="slipway-console"`, fires: []int{30}, quiet: []int{5, 15, 60}, series: map[string]string{
+			"kube_deployment_status_replicas_available" + console: "2x9 0x39 2x30", "kube_deployment_spec_replicas" + console: "2x80"}},
 		// Who scaled it to none wants it so.
 		{alert: "SlipwayControllerDown", severity: "critical", quiet: []int{30, 60}, series: map[string]string{
 			"kube_deployment_status_replicas_available" + deployment: "0x80", "kube_deployment_spec_replicas" + deployment: "0x80"}},
@@ -110,6 +113,8 @@ func cases() []oneCase {
 		{alert: "EtcdQuorumAtRisk", severity: "critical", quiet: []int{5, 40}, series: controlPlane(1, "1x9 0x49 1x30")},
 		{alert: "ControllerHasOneReplica", severity: "warning", fires: []int{50}, quiet: []int{5, 35, 80}, series: map[string]string{
 			"kube_deployment_status_replicas_available" + second: "2x9 1x59 2x30", "kube_deployment_spec_replicas" + second: "2x100"}},
+		{alert: "ControllerHasOneReplica", severity: "warning", labels: `namespace="slipway-console"`, fires: []int{50}, quiet: []int{5, 35, 80}, series: map[string]string{
+			"kube_deployment_status_replicas_available" + console: "2x9 1x59 2x30", "kube_deployment_spec_replicas" + console: "2x100"}},
 	}
 }
 
