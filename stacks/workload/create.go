@@ -177,11 +177,9 @@ func (m *Management) mayCreate(ctx context.Context, w Wanted, key Key, there kno
 		return fault.Usage(object(key), errors.New("it exists already, but slipway cluster create did not create it"), "choose another name or --namespace, or take it over with slipway adopt cluster")
 	case there.asItIs && there.exists:
 		return fault.Usage(object(key), errors.New("it was adopted as it is, without values"), "change it where its objects are declared")
-	case there.namespace != nil && there.namespace.DeletionTimestamp != nil:
-		return fault.New("namespace "+key.Namespace, errors.New("it is being deleted"), "run the same command again when it is gone")
-	case there.namespace != nil && w.Namespace == "" && !there.owns(key) && there.origin != Ours:
-		return fault.Usage("namespace "+key.Namespace, errors.New("it exists already, but does not belong to this cluster"),
-			"give --namespace "+key.Namespace+" to use it anyway, or choose another name or --namespace")
+	}
+	if err := m.mayUse(ctx, w, key, there); err != nil {
+		return err
 	}
 	if err := m.userSecret(ctx, key, values); err != nil {
 		return err

@@ -23,6 +23,32 @@ import (
 // collectTime bounds the wait for the garbage collection of the cluster's dependents.
 const collectTime = 30 * time.Second
 
+// mayUse refuses a namespace that the cluster cannot be in, and, where none was given, to make a
+// second cluster of a name beside the one in another namespace that is meant.
+func (m *Management) mayUse(ctx context.Context, w Wanted, key Key, there known) error {
+	place := "namespace " + key.Namespace
+	switch {
+	case there.namespace != nil && there.namespace.DeletionTimestamp != nil:
+		return fault.New(place, errors.New("it is being deleted"), "run the same command again when it is gone")
+	case there.namespace != nil && w.Namespace == "" && !there.owns(key) && there.origin != Ours:
+		return fault.Usage(place, errors.New("it exists already, but does not belong to this cluster"),
+			"give --namespace "+key.Namespace+" to use it anyway, or choose another name or --namespace")
+	case w.Namespace != "" || there.exists || there.release != nil:
+		return nil
+	}
+	all, err := m.named(ctx, key.Name, metav1.NamespaceAll)
+	if err != nil {
+		return fmt.Errorf("looking for clusters of this name: %w", err)
+	}
+	for _, one := range all {
+		if one.Namespace != key.Namespace {
+			return fault.Usage(object(key), fmt.Errorf("a cluster of this name is in namespace %s", one.Namespace),
+				fmt.Sprintf("give --namespace %s to change that one, or choose another name; --namespace %s makes a second one, which belongs in another project", one.Namespace, key.Namespace))
+		}
+	}
+	return nil
+}
+
 // deleteNamespace deletes the namespace and waits until it is gone. It keeps a namespace
 // that does not belong to the cluster or contains something else, and the note says what.
 func (m *Management) deleteNamespace(ctx context.Context, key Key, progress func(string)) (note string, err error) {

@@ -36,6 +36,7 @@ func TestManagement(t *testing.T) {
 		"killed anywhere":             killedAnywhere,
 		"interrupted releases":        interrupted,
 		"what is others'":             foreign,
+		"a name in another namespace": twins,
 		"what tenants call theirs":    titled,
 		"what the user brings":        brought,
 		"a namespace with more in it": shared,
