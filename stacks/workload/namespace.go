@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 
+	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/vain"
@@ -30,6 +31,8 @@ func (m *Management) mayUse(ctx context.Context, w Wanted, key Key, there known)
 	switch {
 	case there.namespace != nil && there.namespace.DeletionTimestamp != nil:
 		return fault.New(place, errors.New("it is being deleted"), "run the same command again when it is gone")
+	case there.namespace != nil && there.namespace.Labels[v1alpha1.LabelProject] != "": // whose cluster it is would be read from the label
+		return fault.Usage(place, errors.New("it belongs to a project of the Magnum API, and no other clusters are managed in it"), "choose another --namespace")
 	case there.namespace != nil && w.Namespace == "" && !there.owns(key) && there.origin != Ours:
 		return fault.Usage(place, errors.New("it exists already, but does not belong to this cluster"),
 			"give --namespace "+key.Namespace+" to use it anyway, or choose another name or --namespace")

@@ -420,6 +420,7 @@ func foreign(w *world) {
 	}
 	for name, test := range map[string]struct{ cluster, namespace, create, delete string }{
 		"Magnum's":               {"shop-x1", "magnum-p1", "the Magnum API created it", "openstack coe cluster delete"},
+		"in Magnum's namespace":  {"guesting", "magnum-p1", "it belongs to a project of the Magnum API", ""},
 		"made by hand":           {"byhand", "theirs", "slipway cluster create did not create it", "slipway cluster create did not create it"},
 		"the management cluster": {"prod", "default", "it is the management cluster itself", "slipway down"},
 		"its name":               {"prod", "elsewhere", "the management cluster has this name", "slipway down"},
