@@ -74,7 +74,7 @@ spec:
             - --node-group-auto-discovery=clusterapi:namespace={{ .Release.Namespace }},clusterName={{ include "cluster.name" . }}
             {{- range $key, $value := $autoscaler.extraArgs }}
             {{- if not (kindIs "invalid" $value) }}
-            - {{ printf "--%s=%v" $key $value | quote }}
+            - {{ printf "--%s=%s" $key (include "structure.text" $value) | quote }}
             {{- end }}
             {{- end }}
           {{- with $autoscaler.resources }}

@@ -33,10 +33,10 @@ then makes v1beta2 of it, which is what users may write as well.
 {{- range $name, $value := . -}}
   {{- if kindIs "slice" $value -}}
     {{- range $value -}}
-      {{- $list = append $list (dict "name" $name "value" (toString .)) -}}
+      {{- $list = append $list (dict "name" $name "value" (include "structure.text" .)) -}}
     {{- end -}}
   {{- else if not (kindIs "invalid" $value) -}}
-    {{- $list = append $list (dict "name" $name "value" (toString $value)) -}}
+    {{- $list = append $list (dict "name" $name "value" (include "structure.text" $value)) -}}
   {{- end -}}
 {{- end -}}
 {{- mustToJson $list -}}
@@ -100,7 +100,7 @@ then makes v1beta2 of it, which is what users may write as well.
 {{- $pairs := list -}}
 {{- range $key, $value := . -}}
   {{- if not (kindIs "invalid" $value) -}}
-    {{- $pairs = append $pairs (printf "%s=%v" $key $value) -}}
+    {{- $pairs = append $pairs (printf "%s=%s" $key (include "structure.text" $value)) -}}
   {{- end -}}
 {{- end -}}
 {{- join "," $pairs -}}

@@ -62,7 +62,7 @@ capacity.cluster-autoscaler.kubernetes.io/taints: {{ join "," . | quote }}
 {{- $names := dict "cpu" "cpu" "memory" "memory" "ephemeralDisk" "ephemeral-disk" "maxPods" "maxPods" "gpuType" "gpu-type" "gpuCount" "gpu-count" }}
 {{- range $key, $value := $group.capacity }}
 {{- if not (kindIs "invalid" $value) }}
-capacity.cluster-autoscaler.kubernetes.io/{{ get $names $key | default $key }}: {{ toString $value | quote }}
+capacity.cluster-autoscaler.kubernetes.io/{{ get $names $key | default $key }}: {{ include "structure.text" $value | quote }}
 {{- end }}
 {{- end }}
 {{- end -}}

@@ -145,7 +145,7 @@ of v1beta1: an id, or a filter. Gives back JSON of a v1beta1 parameter.
 {{- $pairs := list -}}
 {{- range $key, $value := $metadata -}}
   {{- if not (kindIs "invalid" $value) -}}
-    {{- $pairs = append $pairs (dict "key" $key "value" (toString $value)) -}}
+    {{- $pairs = append $pairs (dict "key" $key "value" (include "structure.text" $value)) -}}
   {{- end -}}
 {{- end -}}
 {{- $_ := set $spec "serverMetadata" $pairs -}}

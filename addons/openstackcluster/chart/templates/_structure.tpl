@@ -60,6 +60,15 @@ An empty list of taints is kept: it means none, where no list means the defaults
 {{- mustToJson . | sha256sum | trunc 8 -}}
 {{- end -}}
 
+{{/* A value as text. Numbers in values are floating-point ones, of which templates make 1e+06. */}}
+{{- define "structure.text" -}}
+{{- if and (kindIs "float64" .) (eq (floor .) .) -}}
+  {{- int64 . -}}
+{{- else -}}
+  {{- toString . -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The seconds of a duration such as 5m0s; a number is seconds already. */}}
 {{- define "structure.seconds" -}}
 {{- if kindIs "string" . -}}

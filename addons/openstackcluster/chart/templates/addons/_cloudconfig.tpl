@@ -57,7 +57,7 @@ stringData:
 {{- define "cloudconfig.section" -}}
 {{- range $key, $value := . }}
 {{- if not (kindIs "invalid" $value) }}
-    {{ $key }}={{ include "addon.protect" (toString $value) }}
+    {{ $key }}={{ include "addon.protect" (include "structure.text" $value) }}
 {{- end }}
 {{- end }}
 {{- end -}}

@@ -100,7 +100,7 @@ deletionPolicy: {{ default "Delete" $class.deletionPolicy }}
 {{- with $class.parameters }}
 parameters:
   {{- range $key, $value := . }}
-  {{ $key }}: {{ include "addon.protect" (toString $value) | quote }}
+  {{ $key }}: {{ include "addon.protect" (include "structure.text" $value) | quote }}
   {{- end }}
 {{- end }}
 {{- end }}
