@@ -233,6 +233,9 @@ func (m *Management) ensureNamespace(ctx context.Context, key Key, there known) 
 		return false, nil
 	}
 	_, err := m.Kube.Typed.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: key.Namespace, Labels: labels(key)}}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) { // it was not there a moment ago
+		return false, outrun("namespace " + key.Namespace)
+	}
 	return true, err
 }
 

@@ -100,26 +100,42 @@ func (m *Management) ensureCredential(ctx context.Context, c Cloud, key Key) (ch
 			return false, err
 		}
 	}
-	lost := m.credential(c, key)
-	lost.Known = knownIn(secret)
-	if _, err := lost.Revoke(ctx); err != nil { // their secrets are lost
-		return false, err
-	}
+	known := knownIn(secret)
 	data, err := m.issue(ctx, c, key)
 	if err != nil {
 		return false, err
 	}
+	made := c.secret(key, data)
+	secrets := m.Kube.Typed.CoreV1().Secrets(key.Namespace)
 	if secret == nil {
-		_, err = m.Kube.Typed.CoreV1().Secrets(key.Namespace).Create(ctx, c.secret(key, data), metav1.CreateOptions{})
+		_, err = secrets.Create(ctx, made, metav1.CreateOptions{})
 	} else {
-		fresh := c.secret(key, data)
-		secret.Data, secret.Annotations = fresh.Data, fresh.Annotations
-		_, err = m.Kube.Typed.CoreV1().Secrets(key.Namespace).Update(ctx, secret, metav1.UpdateOptions{})
+		secret.Data, secret.Annotations = made.Data, made.Annotations
+		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
+	}
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return false, errors.Join(outrun(object(key)), m.withdraw(ctx, c, key, idsIn(made)))
 	}
 	if err != nil {
 		return false, fmt.Errorf("writing the credential's Secret: %w", err)
 	}
-	return true, nil
+	lost := m.credential(c, key) // only now: another run's may be in the Secret until then
+	lost.Known = known
+	_, err = lost.Revoke(ctx, idsIn(made)...) // nobody has their secrets
+	return true, err
+}
+
+// outrun is the error of a run that another one is ahead of.
+func outrun(what string) error {
+	return fault.New(what, errors.New("another run makes it at the same time"), "wait for that run, then run the same command again")
+}
+
+// withdraw deletes credentials that came into no Secret.
+func (m *Management) withdraw(ctx context.Context, c Cloud, key Key, ids []string) (err error) {
+	for _, id := range ids {
+		err = errors.Join(err, m.credential(c, key).Delete(ctx, id))
+	}
+	return err
 }
 
 // credentialSecret returns the Secret with the cluster's credential, nil if there is none. It
@@ -168,10 +184,7 @@ func (m *Management) issue(ctx context.Context, c Cloud, key Key) (map[string][]
 	if refused == nil {
 		return data, nil
 	}
-	for _, id := range made {
-		refused = errors.Join(refused, m.credential(c, key).Delete(ctx, id))
-	}
-	return nil, refused
+	return nil, errors.Join(refused, m.withdraw(ctx, c, key, made))
 }
 
 func (c Cloud) secret(key Key, data map[string][]byte) *corev1.Secret {

@@ -8,8 +8,11 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/ownership"
 	"github.com/slipway-sh/slipway/stacks/openstack"
@@ -66,6 +69,37 @@ func TestTheCredentialIsInItsSecretAndFoundAgain(t *testing.T) {
 	}
 	if all := credentialsOf(t, box, c, "c1"); len(all) != 1 {
 		t.Errorf("credentials %v", all)
+	}
+}
+
+// TestOfTwoRunsOneMakesTheCredential: the other one, which finds the Secret written meanwhile,
+// takes its own back and leaves that in the Secret alone.
+func TestOfTwoRunsOneMakesTheCredential(t *testing.T) {
+	t.Parallel()
+	box, c := openCloud(t)
+	client := fake.NewClientset()
+	m := &Management{Environment: "prod", Kube: &kube.Cluster{Typed: client}}
+	key := Key{Namespace: "c1", Name: "c1"}
+	data, err := m.issue(t.Context(), c, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := c.secret(key, data)
+	client.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return false, nil, client.Tracker().Create(corev1.SchemeGroupVersion.WithResource("secrets"), first, key.Namespace)
+	})
+	_, err = m.ensureCredential(t.Context(), c, key)
+	if err == nil || !strings.Contains(err.Error(), "another run makes it at the same time") || !strings.Contains(fault.Remedy(err), "run the same command again") {
+		t.Errorf("the second run: %v (%s)", err, fault.Remedy(err))
+	}
+	if works, err := c.works(t.Context(), first); err != nil || !works {
+		t.Errorf("the first run's credential logs in: %t, %v", works, err)
+	}
+	if ids := credentialsOf(t, box, c, "c1"); !slices.Equal(ids, idsIn(first)) {
+		t.Errorf("credentials %v, in the Secret %v", ids, idsIn(first))
+	}
+	if changed, err := m.ensureCredential(t.Context(), c, key); err != nil || changed {
+		t.Errorf("the second run again: %t, %v", changed, err)
 	}
 }
 
