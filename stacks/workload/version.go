@@ -52,6 +52,9 @@ func (w *Wanted) resolveVersion(nodeImages func() ([]NodeImage, error)) error {
 	text, _ := w.Values["kubernetesVersion"].(string)
 	if number, isNumber := w.Values["kubernetesVersion"].(float64); isNumber { // 1.34 without quotation marks
 		text = fmt.Sprint(number)
+		if _, minor, _ := strings.Cut(text, "."); len(minor) == 1 { // 1.30, as Cluster API makes no 1.3
+			text += "0"
+		}
 	}
 	if kubeversion.IsPreview(text) && !w.Preview {
 		return fault.Usage("kubernetesVersion", fmt.Errorf("%s is a preview", text), "choose a version that is released, or add --preview")

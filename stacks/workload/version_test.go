@@ -15,7 +15,7 @@ import (
 func TestAVersionWithoutAPatch(t *testing.T) {
 	t.Parallel()
 	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
-	there := []NodeImage{{"old", "v1.33.7", day(1)}, {"rebuilt", "v1.33.7", day(3)}, {"older", "v1.33.6", day(4)}, {"soon", "v1.35.0-rc.1", day(5)}}
+	there := []NodeImage{{"old", "v1.33.7", day(1)}, {"rebuilt", "v1.33.7", day(3)}, {"older", "v1.33.6", day(4)}, {"soon", "v1.35.0-rc.1", day(5)}, {"round", "v1.30.14", day(2)}}
 	for name, c := range map[string]struct {
 		user           string
 		preview        bool
@@ -24,6 +24,7 @@ func TestAVersionWithoutAPatch(t *testing.T) {
 	}{
 		"the environment's":       {"kubernetesVersion: v1.34", false, "1.34.4", "", ""},
 		"a number":                {"kubernetesVersion: 1.34", false, "1.34.4", "", ""},
+		"one that ends in zero":   {"kubernetesVersion: 1.30", false, "1.30.14", "round", ""},
 		"the newest patch":        {"kubernetesVersion: '1.33'", false, "1.33.7", "rebuilt", ""},
 		"a full version":          {"kubernetesVersion: 1.33.6", false, "1.33.6", "", ""},
 		"none":                    {"", false, "", "", ""},
