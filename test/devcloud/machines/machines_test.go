@@ -12,9 +12,9 @@ import (
 	"github.com/slipway-sh/slipway/test/devcloud/operator"
 )
 
-// An emulated seed boots in two minutes, starts k3s in as many, and Cluster API in
-// ten; three times that on a machine that has other things to do.
-const upTime = 75 * time.Minute
+// An emulated seed on two processors boots in two minutes, starts k3s in four, Cluster API in
+// 40 to 60 and the controllers in six to twelve; other machines are half as fast.
+const upTime = 110 * time.Minute
 
 // run is an operator who looks at the clock.
 type run struct{ *operator.Operator }
