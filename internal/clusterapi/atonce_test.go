@@ -93,7 +93,7 @@ func TestFailuresAreTakenBackSideBySide(t *testing.T) {
 		return http.StatusOK, of(event("s-"+strings.ToLower(what), "Successful"+what))
 	}
 	ctx, client := through(t, m)
-	into := map[string]objects{"shop": {clusters: namespace(t, cluster)[clusters]}}
+	into := map[string]objects{"shop": {clusters: namespace(t, strings.TrimSuffix(cluster, "---\n"))[clusters]}}
 	warnings(ctx, client, metav1.NamespaceAll, into)
 	var names []string
 	for _, e := range into["shop"][eventKind] {
