@@ -46,6 +46,8 @@ func (p *Plan) Empty() bool { return len(p.Back) == 0 && len(p.Removed) == 0 }
 // in versions that the former controllers do not know: then nothing can be undone.
 func NewPlan(former, now Applied, definitions []*unstructured.Unstructured) (*Plan, error) {
 	p := &Plan{Versions: []Version{}, Back: []string{}, Removed: []string{}, Kept: []recovery.Skipped{}, changed: map[string]bool{}}
+	others := ofAddons(former, now)
+	former, now = former.without(others), now.without(others)
 	was, is := byKey(former), byKey(now)
 	for _, o := range former {
 		live := is[key(o)]
