@@ -172,12 +172,15 @@ func (r recipients) encrypt(plain []byte) ([]byte, error) {
 	return sealed.Bytes(), nil
 }
 
+// errStranger is the cause of what is encrypted to others.
+var errStranger = errors.New("it is of none of the recipients of this backup")
+
 // decrypt decrypts for identities; to are the recipients, for the message.
 func decrypt(sealed []byte, to []string, identities []age.Identity) ([]byte, error) {
 	plain, err := age.Decrypt(bytes.NewReader(sealed), identities...)
 	var none *age.NoIdentityMatchError
 	if errors.As(err, &none) {
-		return nil, fault.Usage("identity", errors.New("it is of none of the recipients of this backup"), "give the age key file of one of "+strings.Join(to, ", "))
+		return nil, fault.Usage("identity", errStranger, "give the age key file of one of "+strings.Join(to, ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decrypting: %w", err)
