@@ -21,9 +21,20 @@ type Passphrase func(ctx context.Context, generate bool) ([]byte, error)
 // errNoPassphrase is the error for a passphrase that was never generated, or is lost.
 var errNoPassphrase = errors.New("the passphrase of the state is missing")
 
-// PassphraseText is a known passphrase, for example from an environment variable.
+// PassphraseText is a known passphrase.
 func PassphraseText(text string) Passphrase {
 	return func(context.Context, bool) ([]byte, error) { return []byte(text), nil }
+}
+
+// PassphraseVariable is a passphrase from an environment variable. The engine takes an empty one
+// as well, with which everybody can read the secrets: no new state is encrypted with it.
+func PassphraseVariable(name, value string) Passphrase {
+	return func(_ context.Context, generate bool) ([]byte, error) {
+		if generate && strings.TrimSpace(value) == "" {
+			return nil, fault.Usage("environment variable "+name, errors.New("it is empty, and would be the passphrase of the state"), "set it to the passphrase; spec.state.passphraseEnv names it")
+		}
+		return []byte(value), nil
+	}
 }
 
 // PassphraseFile is a passphrase in a file. Generated it has mode 0600 and 256 random

@@ -41,6 +41,22 @@ func TestPassphraseIsMadeOnceForOneselfAlone(t *testing.T) {
 	}
 }
 
+// TestAnEmptyVariableIsNoPassphrase: a state that was encrypted with it can be read, and no new
+// one is made.
+func TestAnEmptyVariableIsNoPassphrase(t *testing.T) {
+	t.Parallel()
+	for value, refused := range map[string]bool{"": true, " \n": true, "the phrase": false} {
+		phrase := engine.PassphraseVariable("SLIPWAY_PASSPHRASE", value)
+		if text, err := phrase(t.Context(), false); err != nil || string(text) != value {
+			t.Errorf("reading with %q: %q, %v", value, text, err)
+		}
+		text, err := phrase(t.Context(), true)
+		if refused != (err != nil) || refused && fault.ExitCode(err) != fault.ExitUsage || !refused && string(text) != value {
+			t.Errorf("a new state with %q: %q, %v", value, text, err)
+		}
+	}
+}
+
 func TestPassphraseUnderAge(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -146,7 +146,7 @@ func Passphrase(loaded *config.Loaded) engine.Passphrase {
 	state := loaded.Environment.Spec.State
 	switch {
 	case state.PassphraseEnv != "":
-		return engine.PassphraseText(os.Getenv(state.PassphraseEnv))
+		return engine.PassphraseVariable(state.PassphraseEnv, os.Getenv(state.PassphraseEnv))
 	case state.AgeIdentityFile != "":
 		return engine.PassphraseAge(string(state.PassphraseFile), string(state.AgeIdentityFile))
 	case state.PassphraseFile != "":
