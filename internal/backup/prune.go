@@ -95,7 +95,10 @@ func (r *Repository) Prune(ctx context.Context, keep Keep, dry bool) (Pruned, er
 	}
 	result := Pruned{Kept: []string{}, Removed: []string{}}
 	stay, leave := keep.choose(all, r.options.Now())
-	named := map[string]bool{}
+	named, known := map[string]bool{}, map[string]bool{}
+	for _, b := range all {
+		known[b.ID] = true
+	}
 	for _, b := range stay {
 		result.Kept = append(result.Kept, b.ID)
 		if b.Damage != "" {
@@ -122,12 +125,13 @@ func (r *Repository) Prune(ctx context.Context, keep Keep, dry bool) (Pruned, er
 			named[packFolder+p.SHA256] = true
 		}
 	}
-	return result, r.sweep(ctx, named, &result, dry)
+	return result, r.sweep(ctx, named, known, &result, dry)
 }
 
 // sweep removes what is not named and is old. A writer that began before the backups
-// were removed may rely on their packs, so that they stay while one is at work.
-func (r *Repository) sweep(ctx context.Context, named map[string]bool, result *Pruned, dry bool) error {
+// were removed may rely on their packs, so that they stay while one is at work, and when one
+// has just ended: what its backup needs is not among what is named.
+func (r *Repository) sweep(ctx context.Context, named, known map[string]bool, result *Pruned, dry bool) error {
 	entries, err := r.target.List(ctx, "")
 	if err != nil {
 		return fmt.Errorf("pruning: %w", err)
@@ -141,6 +145,9 @@ func (r *Repository) sweep(ctx context.Context, named map[string]bool, result *P
 		}
 		if id, ok := strings.CutPrefix(e.Name, backupFolder); ok {
 			finished[id] = true
+			if !known[id] {
+				result.Waiting = "backup " + id + " was made meanwhile"
+			}
 		}
 	}
 	for _, e := range entries {

@@ -116,6 +116,40 @@ func TestPruneWhileABackupIsWritten(t *testing.T) {
 	sameSnapshot(t, must(w.open(t).Read(t.Context(), b.ID, w.first)), s)
 }
 
+// TestPruneWhileABackupEnds: one that is listed after prune has looked keeps what it has of a
+// backup that goes.
+func TestPruneWhileABackupEnds(t *testing.T) {
+	t.Parallel()
+	w, s := newWorld(t), backuptest.Snapshot(3, begin)
+	w.write(t, s)
+	w.pass(72 * time.Hour)
+	writer := must(w.open(t).Begin(t.Context()))
+	for _, o := range s.Objects {
+		if err := writer.Add(t.Context(), backup.Object{Group: o.GroupVersionKind().Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), JSON: must(o.MarshalJSON())}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := *w // another machine of the environment, whose writer has a key of its own
+	second.options.Key = must(backup.NewKey())
+	w.pass(time.Hour)
+	second.write(t, backuptest.Snapshot(3, w.now))
+	var ended backup.Backup
+	w.memory.Fault = func(ctx context.Context, verb, name string) error {
+		if verb != "list" || name != "" {
+			return nil
+		}
+		w.memory.Fault = nil
+		var err error
+		ended, err = writer.Commit(ctx, s)
+		return err
+	}
+	result := must(second.open(t).Prune(t.Context(), backup.Keep{Last: 1}, false))
+	if len(result.Removed) != 1 || result.Objects != 0 || !strings.Contains(result.Waiting, ended.ID) {
+		t.Errorf("%+v", result)
+	}
+	sameSnapshot(t, must(w.open(t).Read(t.Context(), ended.ID, w.first)), s)
+}
+
 // TestAPackThatVanishes: a writer does not list a backup whose packs are not there.
 func TestAPackThatVanishes(t *testing.T) {
 	t.Parallel()
