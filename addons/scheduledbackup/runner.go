@@ -49,6 +49,9 @@ func (r *runner) Start(ctx context.Context) error {
 	delay := time.Duration(0)
 	for {
 		due := r.due.Next(s.LastSuccess)
+		if next := r.due.Next(time.Now()); due.After(next) { // the clock was ahead when the last one was made
+			due = next
+		}
 		if delay > 0 {
 			due = time.Now().Add(delay)
 		}

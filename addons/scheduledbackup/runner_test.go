@@ -86,6 +86,30 @@ func TestBackupsAreMadeInTime(t *testing.T) {
 	})
 }
 
+// TestAClockThatWasAhead: a record of the future does not keep backups from being made until then.
+func TestAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	daily, err := rhythm.Cron("0 3 * * *")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, due := range map[string]rhythm.Rhythm{"interval": rhythm.Every(24 * time.Hour), "calendar": daily} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{state: record.State{Schedule: &record.Schedule{LastSuccess: time.Now().AddDate(1, 0, 0)}}}
+			one := w.runner(time.Hour)
+			one.due = due
+			ctx, cancel := context.WithTimeout(t.Context(), 49*time.Hour)
+			defer cancel()
+			if err := one.Start(ctx); err != nil || len(w.made) != 2 {
+				t.Errorf("%s: %d backups in two days, %v", name, len(w.made), err)
+			}
+			if w.state.Schedule.LastSuccess.After(time.Now()) {
+				t.Errorf("%s: the record is still of the future", name)
+			}
+		})
+	}
+}
+
 // TestFailuresAreCountedAndTriedAgain: after a minute, then ever later, and the count
 // outlives the process.
 func TestFailuresAreCountedAndTriedAgain(t *testing.T) {
