@@ -156,13 +156,13 @@ func TestARunningClusterKeepsItsNetworkPlugin(t *testing.T) {
 func TestARunningClusterKeepsThePoliciesOfItsServerGroups(t *testing.T) {
 	t.Parallel()
 	kind := schema.GroupVersionResource{Group: "openstack.k-orc.cloud", Version: "v1alpha1", Resource: "servergroups"}
-	there := &unstructured.Unstructured{Object: parse(t, "{apiVersion: openstack.k-orc.cloud/v1alpha1, kind: ServerGroup, metadata: {namespace: n, name: c1-control-plane, labels: {cluster.x-k8s.io/cluster-name: c1}}, "+
-		"spec: {resource: {name: k8s-n-c1-control-plane, policy: anti-affinity}}}")}
+	there := &unstructured.Unstructured{Object: parse(t, "{apiVersion: openstack.k-orc.cloud/v1alpha1, kind: ServerGroup, metadata: {namespace: shops, name: c1-control-plane, labels: {cluster.x-k8s.io/cluster-name: c1}}, "+
+		"spec: {resource: {name: k8s-shops-c1-control-plane, policy: anti-affinity}}}")}
 	m := &Management{Kube: &kube.Cluster{Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{kind: "ServerGroupList"}, there)}}
 	for policy, refused := range map[string]bool{"anti-affinity": false, "soft-anti-affinity": true, "null": false} {
-		err := m.checkServerGroups(t.Context(), Key{Namespace: "n", Name: "c1"}, parse(t, "controlPlane: {serverGroup: {policy: "+policy+"}}"))
-		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "controlPlane.serverGroup.policy: server group k8s-n-c1-control-plane has") {
+		err := m.checkServerGroups(t.Context(), Key{Namespace: "shops", Name: "c1"}, parse(t, "controlPlane: {serverGroup: {policy: "+policy+"}}"))
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "controlPlane.serverGroup.policy: server group k8s-shops-c1-control-plane has") {
 			t.Errorf("%s: %v", policy, err)
 		}
 	}
