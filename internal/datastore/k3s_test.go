@@ -29,10 +29,11 @@ type machine struct {
 }
 
 // inNetwork gives k3s an /etc of its own, as it writes to /etc/rancher whatever it is told,
-// makes the interface that it wants, and becomes k3s without a kubelet.
+// makes the interface that it wants, and runs k3s without a kubelet. It goes with the test, and
+// takes all of its PID namespace with it.
 const inNetwork = `(cd "$0" && mount -t overlay overlay -o lowerdir=/etc,upperdir=etc,workdir=work /etc) &&
 ip link set lo up && ip link add d0 type veth peer name d1 && ip link set d1 up && ip addr add 10.77.0.1/24 dev d0 && ip link set d0 up &&
-ip route add default via 10.77.0.254 dev d0 && exec "$@"`
+ip route add default via 10.77.0.254 dev d0 && "$@"; exit`
 
 func newMachine(t *testing.T, name string) *machine {
 	t.Helper()
@@ -68,7 +69,7 @@ func (m *machine) start() {
 			return
 		}
 	}
-	cmd := exec.Command("unshare", "--net", "--mount", "sh", "-c", inNetwork, etc, filepath.Join(m.bundle, "bin", "k3s"), "server", "--disable-agent", "--data-dir", m.folder,
+	cmd := exec.Command("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", inNetwork, etc, filepath.Join(m.bundle, "bin", "k3s"), "server", "--disable-agent", "--data-dir", m.folder,
 		"--write-kubeconfig", m.folder+".yaml", "--disable", "coredns,servicelb,traefik,local-storage,metrics-server", "--secrets-encryption", "--egress-selector-mode", "disabled",
 		"--flannel-backend", "none", "--disable-helm-controller", "--disable-cloud-controller", "--disable-network-policy")
 	cmd.Stdout, cmd.Stderr = log, log

@@ -13,7 +13,9 @@ import (
 // withOwnEtc makes the command of k3s, which writes to /etc/rancher whatever it is
 // told: it sees an /etc of its own, so that nothing is left on the host. Where such a
 // mount is not permitted, as in a container, root runs without. The server goes with
-// this process, also when that is killed.
+// this process, also when that is killed: the shell, which is told of that, is the first
+// process of a PID namespace. k3s itself would not be told: it executes itself anew from any
+// thread, and the signal of a parent's death belongs to the thread that had it (prctl(2)).
 func withOwnEtc(k3s, data string, arguments []string) (*exec.Cmd, error) {
 	if os.Geteuid() != 0 {
 		return asOwnRoot(k3s, data, arguments)
@@ -25,10 +27,10 @@ func withOwnEtc(k3s, data string, arguments []string) (*exec.Cmd, error) {
 		}
 	}
 	// Names without a folder: a comma or a colon in its path would end an option.
-	mount := `(cd "$0" && mount -t overlay overlay -o lowerdir=/etc,upperdir=etc,workdir=etc-work /etc); exec "$@"`
+	mount := `(cd "$0" && mount -t overlay overlay -o lowerdir=/etc,upperdir=etc,workdir=etc-work /etc); "$@"; exit`
 	command := exec.Command("/bin/sh", append([]string{"-c", mount, data, k3s}, arguments...)...)
 	command.SysProcAttr = process.Bound(true)
-	command.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
+	command.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID
 	return command, nil
 }
 
@@ -48,9 +50,9 @@ func asOwnRoot(k3s, data string, arguments []string) (*exec.Cmd, error) {
 			return nil, fmt.Errorf("folder of k3s: %w", err)
 		}
 	}
-	command := exec.Command("/bin/sh", append([]string{"-c", `mount --bind "$0" /etc && exec "$@"`, etc, k3s}, arguments...)...)
+	command := exec.Command("/bin/sh", append([]string{"-c", `mount --bind "$0" /etc && "$@"; exit`, etc, k3s}, arguments...)...)
 	command.SysProcAttr = process.Bound(true)
-	command.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER
+	command.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUSER
 	command.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
 	command.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
 	return command, nil
