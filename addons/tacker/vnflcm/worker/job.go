@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -130,7 +129,7 @@ func (j *job) open(ctx context.Context) error {
 // several connections, Tacker uses the first.
 func (j *job) token(ctx context.Context) (string, error) {
 	name := j.instance.Status.VIMSecret
-	if j.op.Spec.Operation == v1alpha1.Instantiate || j.op.Spec.Secret != "" {
+	if j.op.Spec.Operation == v1alpha1.Instantiate {
 		name = j.op.Spec.Secret
 	}
 	if name == "" {
@@ -145,18 +144,6 @@ func (j *job) token(ctx context.Context) (string, error) {
 		return "", refuse(http.StatusUnprocessableEntity, "vimConnectionInfo: accessInfo has secrets and no bearer_token")
 	}
 	return token, nil
-}
-
-// admitted says whether the management cluster takes the token of vimConnectionInfo, which may
-// have ended since the instantiation. What it may not do shows with the objects.
-func (j *job) admitted(ctx context.Context) error {
-	if j.kube == j.o.Kube {
-		return nil
-	}
-	if err := j.kube.Typed.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error(); apierrors.IsUnauthorized(err) {
-		return refuse(http.StatusUnauthorized, "vimConnectionInfo: the management cluster refuses the bearer_token, which may have ended: PATCH the instance with another one")
-	}
-	return nil
 }
 
 // own remembers objects before they are applied, so that they are found again.
