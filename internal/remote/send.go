@@ -9,6 +9,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -58,9 +59,10 @@ var errPart = errors.New("the part of the file on the machine has changed")
 // The file appears in its place whole and right or not at all. Nothing is kept in memory,
 // and the machine needs no more than a POSIX shell, coreutils and sudo.
 func (m *Machine) Send(ctx context.Context, u Upload, how Sending) (sent bool, err error) {
-	answered := time.Now()
+	begun := time.Now()
+	var answered atomic.Int64 // since begun; SSH may read the file for a moment after its session has ended
 	for restarted := false; ; {
-		sent, err = m.sendOnce(ctx, u, how, func() { answered = time.Now() })
+		sent, err = m.sendOnce(ctx, u, how, func() { answered.Store(int64(time.Since(begun))) })
 		failure := (*Failure)(nil)
 		known := (*fault.Fault)(nil)
 		switch {
@@ -73,7 +75,7 @@ func (m *Machine) Send(ctx context.Context, u Upload, how Sending) (sent bool, e
 			continue
 		case errors.As(err, &failure):
 			return sent, m.explainSend(u, failure)
-		case time.Since(answered) >= how.Lost:
+		case time.Since(begun)-time.Duration(answered.Load()) >= how.Lost:
 			return sent, fault.New("sending "+u.Path+" to "+m.name, err, "run the same command again: what arrived is kept")
 		}
 		if how.Again != nil {

@@ -7,11 +7,11 @@ import (
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/addons/magnum/driver"
 	"github.com/slipway-sh/slipway/addons/magnum/moving/database"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+	"github.com/slipway-sh/slipway/internal/cloudconfig"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -157,17 +157,7 @@ func (c *Cluster) credential() string {
 	if secret == nil {
 		return ""
 	}
-	var document struct {
-		Clouds map[string]struct {
-			Auth struct {
-				ID string `json:"application_credential_id"`
-			} `json:"auth"`
-		} `json:"clouds"`
-	}
-	if yaml.Unmarshal(secret.Data["clouds.yaml"], &document) != nil {
-		return "" // the parser's words would quote secrets
-	}
-	return document.Clouds["openstack"].Auth.ID
+	return cloudconfig.ID(secret.Data[cloudconfig.Clouds])
 }
 
 // values notes what the next upgrade would set otherwise, and what the driver
