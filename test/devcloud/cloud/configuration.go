@@ -57,6 +57,9 @@ func (c *Cloud) configure(folder string, s settings) error {
 	if err := c.writeComputeHosts(folder); err != nil {
 		return err
 	}
+	if err := c.writeEmulator(folder); err != nil {
+		return err
+	}
 	return writeFile(filepath.Join(folder, "etc/devcloud/supervisord.conf"), c.supervisor())
 }
 
