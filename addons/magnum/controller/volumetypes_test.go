@@ -32,7 +32,7 @@ func TestManyVolumeTypes(t *testing.T) {
 			t.Errorf("%d types: the cluster has %v", count, types)
 		}
 		told := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionSettings)
-		if told == nil || (told.Status == "True") != all || !all && !strings.Contains(told.Message, "at most 64 volume types") {
+		if told == nil || (told.Status == "True") != all || !all && !strings.Contains(told.Message, fmt.Sprintf("at most %d volume types", v1alpha1.MaxVolumeTypes)) {
 			t.Errorf("%d types: %+v", count, told)
 		}
 	}

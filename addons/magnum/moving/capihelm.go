@@ -44,6 +44,9 @@ func (j *judge) capiHelm(c *Cluster, t database.Template) error {
 	c.secrets(j.db)
 	c.copies = c.copy(t)
 	c.values(j.site.Defaults)
+	if n := len(c.look.volumeTypes()); n > v1alpha1.MaxVolumeTypes {
+		c.Notes = append(c.Notes, fmt.Sprintf("it has storage classes for %d volume types; after its next upgrade to another template it has them for %d, the default one first", n, v1alpha1.MaxVolumeTypes))
+	}
 	return nil
 }
 

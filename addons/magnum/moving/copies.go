@@ -139,7 +139,7 @@ func (c *Cluster) continued(o *v1alpha1.Cluster) {
 		ExternalNetworkID: l.text("clusterNetworking", "externalNetworkId"),
 		FixedNetworkID:    l.text("clusterNetworking", "internalNetwork", "networkFilter", "id"),
 		FixedSubnetID:     l.text("clusterNetworking", "internalNetwork", "subnetFilter", "id"),
-		VolumeTypes:       l.volumeTypes(),
+		VolumeTypes:       fitting(l.volumeTypes()),
 	}
 	o.Spec.Credential = v1alpha1.Credential{SecretName: c.StackID + "-cloud-credentials", ApplicationCredentialID: c.credential(), UserID: c.row.UserID}
 	o.Status.CredentialID = o.Spec.Credential.ApplicationCredentialID
@@ -148,6 +148,9 @@ func (c *Cluster) continued(o *v1alpha1.Cluster) {
 			TemplateUUID: o.Spec.Template.UUID, Foreign: true}
 	}
 }
+
+// fitting are as many volume types as a Cluster may have.
+func fitting(types []string) []string { return types[:min(len(types), v1alpha1.MaxVolumeTypes)] }
 
 // volumeTypes are those of the storage classes, the default one first.
 func (l *look) volumeTypes() []string {

@@ -173,12 +173,13 @@ type ResolvedNames struct {
 	// VolumeTypes are Cinder's public volume types, the default one first; each
 	// becomes a storage class.
 	// +optional
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=256
 	VolumeTypes []string `json:"volumeTypes,omitempty"`
 }
 
-// MaxVolumeTypes is how many volume types ResolvedNames may have.
-const MaxVolumeTypes = 64
+// MaxVolumeTypes is how many volume types ResolvedNames may have: names of 255 characters,
+// which Cinder allows, then leave enough room in the object.
+const MaxVolumeTypes = 256
 
 // ResolvedImage is an image and what its properties say.
 type ResolvedImage struct {
