@@ -17,22 +17,22 @@ import (
 // Adopt gives what was imported to Slipway's controllers. A cluster is theirs
 // with one write, the last of its own: what Magnum had of it is recorded first, for a
 // hand-back, and the groups come before it, and are nobody's
-// as long as their cluster is held.
+// as long as their cluster is held. What could not be copied is left out.
 func (p *Plan) Adopt(ctx context.Context, site Site, done func(what string, changed bool)) error {
 	w := &writer{ctx: ctx, client: site.Client, done: done}
 	var errs []error
 	for i := range p.Clusters {
-		if c := &p.Clusters[i]; c.Verdict == Adopt {
+		if c := &p.Clusters[i]; c.Verdict == Adopt && !c.uncopied {
 			errs = append(errs, w.adopt(c))
 		}
 	}
 	for i, item := range p.Templates {
-		if item.Verdict == Adopt {
+		if item.Verdict == Adopt && !item.uncopied {
 			errs = append(errs, w.release("template "+item.Name, templateKey(p.db.Templates[i]), record{Template: &p.db.Templates[i]}))
 		}
 	}
 	for i, item := range p.Quotas {
-		if item.Verdict == Adopt {
+		if item.Verdict == Adopt && !item.uncopied {
 			errs = append(errs, w.release("quota of project "+item.ProjectID, quotaKey(p.db.Quotas[i]), record{Quota: &p.db.Quotas[i]}))
 		}
 	}

@@ -84,6 +84,15 @@ type Item struct {
 	Verdict   Verdict   `json:"verdict"`
 	Problems  []Problem `json:"problems,omitempty"`
 	Notes     []string  `json:"notes,omitempty"`
+
+	// uncopied says that its copy could not be written: there is nothing to adopt.
+	uncopied bool
+}
+
+// copying notes whether a copy could be written.
+func (i *Item) copying(err error) error {
+	i.uncopied = err != nil
+	return err
 }
 
 func (i *Item) problem(what, remedy string) {

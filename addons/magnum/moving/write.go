@@ -25,17 +25,17 @@ func (p *Plan) Import(ctx context.Context, site Site, done func(what string, cha
 	var errs []error
 	for i, item := range p.Templates {
 		if item.Verdict == Adopt {
-			errs = append(errs, w.keep("template "+item.Name, copyTemplate(p.db.Templates[i])))
+			errs = append(errs, p.Templates[i].copying(w.keep("template "+item.Name, copyTemplate(p.db.Templates[i]))))
 		}
 	}
 	for i, item := range p.Quotas {
 		if item.Verdict == Adopt {
-			errs = append(errs, w.keep("quota of project "+item.ProjectID, copyQuota(p.db.Quotas[i])))
+			errs = append(errs, p.Quotas[i].copying(w.keep("quota of project "+item.ProjectID, copyQuota(p.db.Quotas[i]))))
 		}
 	}
 	for i := range p.Clusters {
 		if c := &p.Clusters[i]; c.Verdict == Adopt || c.Verdict == Show {
-			errs = append(errs, w.cluster(c))
+			errs = append(errs, c.copying(w.cluster(c)))
 		}
 	}
 	for _, key := range p.Gone {

@@ -226,8 +226,8 @@ func (o *options) run(ctx context.Context, streams ui.Streams) error {
 		})
 	default:
 		err = work("import", "copying what Magnum has", "copied", func(done func(string, bool)) error { return plan.Import(ctx, site, done) })
-		if err == nil && o.adopt {
-			err = work("adopt", "giving clusters to Slipway's controllers", "adopted", func(done func(string, bool)) error { return plan.Adopt(ctx, site, done) })
+		if o.adopt && ctx.Err() == nil { // one that cannot be copied does not keep the others with Magnum, which is stopped
+			err = errors.Join(err, work("adopt", "giving clusters to Slipway's controllers", "adopted", func(done func(string, bool)) error { return plan.Adopt(ctx, site, done) }))
 		}
 	}
 	if err != nil {
