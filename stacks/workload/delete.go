@@ -105,7 +105,11 @@ func (m *Management) deleteCluster(ctx context.Context, key Key, volumes string,
 	if err != nil {
 		return err
 	}
-	if _, err := client.Uninstall(key.Name, 0); err != nil {
+	last, err := client.Last(key.Name)
+	if err == nil && last != nil { // without one, the name may be one that Helm refuses
+		_, err = client.Uninstall(key.Name, 0)
+	}
+	if err != nil {
 		return err
 	}
 	if err := clusterapi.AwaitServerGroups(ctx, m.Kube.Dynamic, key.Namespace, key.Name); err != nil {

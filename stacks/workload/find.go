@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
@@ -84,10 +85,11 @@ func choose(name string, named []Key, tenants map[Key]Tenant) (Key, error) {
 	return Key{}, fault.Usage("cluster "+name, errors.New("several clusters have this name: "+strings.Join(words, ", ")), remedy)
 }
 
-// named returns the clusters, and what is left of them, whose objects have the name.
-// An empty namespace means all.
+// named returns the clusters, and what is left of them, whose objects have the name. It may
+// be one that Cluster API takes and Slipway does not give, of a cluster that was adopted as it
+// is. An empty namespace means all.
 func (m *Management) named(ctx context.Context, name, namespace string) ([]Key, error) {
-	if CheckName(name) != nil {
+	if name == "" || len(validation.IsValidLabelValue(name)) > 0 { // Cluster API labels objects with it
 		return nil, nil
 	}
 	reports, err := clusterapi.Read(ctx, m.Kube.Dynamic, namespace)

@@ -95,6 +95,7 @@ func titled(w *world) {
 	if found, err := w.Find(w.Context(), "starting", "elsewhere"); err != nil || found != (Key{Namespace: "elsewhere", Name: "starting"}) {
 		w.Errorf("in another namespace: %s, %v", found, err)
 	}
+	w.oddlyNamed()
 	if _, err := w.MayDelete(w.Context(), front); fault.ExitCode(err) != fault.ExitUsage || fault.Remedy(err) != "delete it with openstack coe cluster delete "+firstUUID {
 		w.Errorf("deleting it: %v (%s)", err, fault.Remedy(err))
 	}
@@ -105,5 +106,28 @@ func titled(w *world) {
 	}
 	if d, err := w.Describe(w.Context(), front); err != nil || d.Tenant == nil || d.Tenant.UUID != firstUUID {
 		w.Errorf("described: %+v, %v", d, err)
+	}
+}
+
+// oddlyNamed finds clusters with names that Slipway gives to none: they are others', and may
+// have been adopted as they are.
+func (w *world) oddlyNamed() {
+	w.Helper()
+	long := strings.Repeat("x", longestName+1)
+	for _, name := range []string{"1st.shop", long} {
+		objects := `
+{apiVersion: v1, kind: Namespace, metadata: {name: oddly-named}}
+---
+{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: ` + name + `, namespace: oddly-named}, spec: {infrastructureRef: {apiGroup: a.b, kind: C, name: c}}}
+`
+		if err := w.Kube.Apply(w.Context(), []byte(objects)); err != nil {
+			w.Fatal(err)
+		}
+		if found, err := w.Find(w.Context(), name, ""); err != nil || found != (Key{Namespace: "oddly-named", Name: name}) {
+			w.Errorf("%s is found as %s (%v)", name, found, err)
+		}
+	}
+	if found, err := w.Find(w.Context(), "", ""); err == nil {
+		w.Errorf("no name finds %s", found)
 	}
 }
