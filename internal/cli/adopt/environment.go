@@ -134,13 +134,17 @@ func (o *environmentOptions) sites(ctx context.Context) ([]takeover.Site, error)
 }
 
 // convert makes the environment file, and refuses to overwrite another one before anything
-// is done.
+// is done. If nobody asked for the file, one that cannot be made keeps nothing from being adopted.
 func (o *environmentOptions) convert(r *environmentReport) error {
 	values, err := r.Plan.Values()
 	if err != nil || values == nil {
 		return err
 	}
 	result, err := migrate.Release(r.Plan.Environment, values)
+	if err != nil && o.files == "" {
+		r.unconverted = err
+		return nil
+	}
 	if err != nil {
 		return fault.New("environment file", err, "run the command without --output-dir, and write the file by hand")
 	}

@@ -19,6 +19,8 @@ type environmentReport struct {
 	Files    []string       `json:"files,omitempty"`
 	Settings []migrate.Note `json:"settings,omitempty"`
 	files    map[string]string
+	// unconverted is why there is no environment file, which nobody asked for.
+	unconverted error
 }
 
 func (o *environmentOptions) show(streams ui.Streams, r *environmentReport, last string) error {
@@ -45,6 +47,9 @@ func (o *environmentOptions) show(streams ui.Streams, r *environmentReport, last
 			counts[note.Level]++
 		}
 		t.Footer = append(t.Footer, fmt.Sprintf("environment file: %d values converted, %d to check, %d secret (-o json lists them)", counts[migrate.Converted], counts[migrate.Changed], counts[migrate.Secret]))
+	}
+	if r.unconverted != nil {
+		t.Footer = append(t.Footer, "environment file: it cannot be made: "+r.unconverted.Error())
 	}
 	for _, file := range r.Files {
 		t.Footer = append(t.Footer, "environment file: "+file)
