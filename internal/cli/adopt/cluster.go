@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -109,7 +110,8 @@ func (o *clusterOptions) handBack(ctx context.Context, streams ui.Streams, site 
 	return ui.Output(streams.Out, o.format, handedBack{key.Namespace, key.Name}, ui.Table{Header: []string{"cluster " + key.String() + ": handed back"}})
 }
 
-// write writes the values of adopted releases, one file for each.
+// write writes the values of adopted releases, one file for each. Of those that were adopted
+// before it writes what is not there, for a run that did not come so far.
 func (o *clusterOptions) write(plan *adopt.Plan) error {
 	if o.values == "" {
 		return nil
@@ -119,16 +121,20 @@ func (o *clusterOptions) write(plan *adopt.Plan) error {
 	}
 	for i := range plan.Clusters {
 		c := &plan.Clusters[i]
-		if c.Verdict != adopt.Adopt {
+		values, path := c.Values(), filepath.Join(o.values, c.Name+".yaml")
+		if c.Verdict == adopt.Ours && len(values) > 0 {
+			if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+		} else if c.Verdict != adopt.Adopt {
 			continue
 		}
-		values := c.Values()
 		delete(values, "clouds") // the release has it
 		text, err := yaml.Marshal(values)
 		if err != nil {
 			return fmt.Errorf("writing the values of cluster %s: %w", c.Name, err)
 		}
-		if err := os.WriteFile(filepath.Join(o.values, c.Name+".yaml"), text, 0o600); err != nil {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
 			return fault.Usage("--values-out", err, "name a folder that can be written; the clusters are adopted")
 		}
 	}

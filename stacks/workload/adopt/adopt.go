@@ -107,7 +107,8 @@ func (c *Cluster) roll(machines int, what, remedy string) {
 	c.problem(what, remedy)
 }
 
-// Values are those of the release to be written, without the objects that are kept.
+// Values are those of the release to be written, or of one that was adopted before, without
+// the objects that are kept. Others have none.
 func (c *Cluster) Values() map[string]any {
 	plain := map[string]any{}
 	for key, value := range c.values {

@@ -33,6 +33,9 @@ func (s Site) managed(ctx context.Context, c *Cluster, f found) (bool, error) {
 	}
 	if f.release != nil && f.release.Labels[workload.LabelCluster] == c.Name {
 		c.MadeBy, c.Verdict, c.unsettled = "slipway", Ours, f.release
+		if f.release.Config[valueAdopted] != nil {
+			c.values = f.release.Config
+		}
 		return true, nil
 	}
 	if f.release != nil && ownChart(f.release.Chart.Metadata) {
