@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -250,6 +251,13 @@ func (w *world) renewal(plane *unstructured.Unstructured) {
 	}
 	if _, err := (&Renewal{On: w.Cluster, Namespace: "shop", Name: "none"}).Ask(w.Context(), time.Now()); err == nil {
 		w.Error("a cluster that does not exist is renewed")
+	}
+	pause := []byte(`{"metadata":{"annotations":{"cluster.x-k8s.io/paused":""}}}`)
+	if _, err := w.Dynamic.Resource(resource("kubeadmcontrolplanes")).Namespace("shop").Patch(w.Context(), plane.GetName(), types.MergePatchType, pause, metav1.PatchOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	if _, err := (&Renewal{On: w.Cluster, Namespace: "shop", Name: "shop"}).Ask(w.Context(), time.Now()); err == nil || !strings.Contains(err.Error(), "it is paused") {
+		w.Errorf("a control plane that is paused: %v", err)
 	}
 }
 

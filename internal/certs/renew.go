@@ -17,6 +17,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
+// pausedAnnotation pauses one object of a cluster, whose other objects go on.
+const pausedAnnotation = "cluster.x-k8s.io/paused"
+
 func controlPlanes() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Resource: "kubeadmcontrolplanes"}
 }
@@ -48,6 +51,9 @@ func (r *Renewal) Ask(ctx context.Context, now time.Time) (resumed bool, err err
 		return false, fault.New("cluster "+r.Namespace+"/"+r.Name, errors.New("it is paused: Cluster API would replace nothing"), "continue it: set spec.paused of its Cluster to false")
 	}
 	r.plane = planes[0].GetName()
+	if _, paused := planes[0].GetAnnotations()[pausedAnnotation]; paused {
+		return false, fault.New("KubeadmControlPlane "+r.Namespace+"/"+r.plane, errors.New("it is paused: Cluster API would replace nothing"), "find out who paused it, and remove its annotation "+pausedAnnotation)
+	}
 	if after, asked := rolloutAfter(planes[0]); asked && !after.After(now) && r.older(objects["Machine"], after) {
 		r.After = after
 		return true, nil
