@@ -102,7 +102,7 @@ func (m *Management) endRotation(ctx context.Context, c Cloud, key Key, there kn
 	}
 	old := formerOf(secret)
 	progress("waiting until Cluster API has done what it began with the former credential")
-	if err := pause(ctx, time.Until(old.Since.Add(overlap))); err != nil {
+	if err := pause(ctx, remaining(old.Since, overlap, time.Now())); err != nil {
 		return r, err
 	}
 	progress("revoking the former credential")
@@ -208,6 +208,12 @@ func (m *Management) replaceCredential(ctx context.Context, c Cloud, key Key) (*
 		return nil, fmt.Errorf("writing the credential's Secret: %w", err)
 	}
 	return fresh, nil
+}
+
+// remaining is what is left of an overlap: never more than all of it, also if it was begun on a
+// machine whose clock is ahead.
+func remaining(since time.Time, overlap time.Duration, now time.Time) time.Duration {
+	return min(overlap, since.Add(overlap).Sub(now))
 }
 
 // pause waits.

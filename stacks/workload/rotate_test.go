@@ -229,3 +229,17 @@ func may(t *testing.T, clouds []byte, want map[string]bool) {
 		}
 	}
 }
+
+// TestOverlap: what is left of one is not more than all of it, whatever the clock was.
+func TestOverlap(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for since, want := range map[time.Time]time.Duration{now: time.Minute, now.Add(-40 * time.Second): 20 * time.Second, now.Add(24 * time.Hour): time.Minute} {
+		if got := remaining(since, time.Minute, now); got != want {
+			t.Errorf("begun at %s: %s, want %s", since, got, want)
+		}
+	}
+	if got := remaining(time.Time{}, time.Minute, now); got > 0 {
+		t.Errorf("of none: %s", got)
+	}
+}
