@@ -86,12 +86,40 @@ func azimuthLayers(dir string) ([]string, error) {
 	return layers, errors.Join(missing...)
 }
 
+// variableFiles are the files at a path: itself, or those of a folder and of the folders in it,
+// by name. As for Ansible, names that begin with a dot do not count, nor folders with an ending.
+func variableFiles(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), ".") || entry.IsDir() && filepath.Ext(entry.Name()) != "" {
+			continue
+		}
+		below, err := variableFiles(filepath.Join(path, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, below...)
+	}
+	return files, nil
+}
+
 // readLayer reads the variables of group all, in Ansible's order: all.yml, then the files
 // of the folder all by name.
 func (d *draft) readLayer(layer string, settings map[string]setting) error {
 	var files []string
-	for _, pattern := range []string{"group_vars/all.yml", "group_vars/all.yaml", "group_vars/all/*"} {
-		found, err := filepath.Glob(filepath.Join(layer, pattern))
+	for _, name := range []string{"all.yml", "all.yaml", "all"} {
+		found, err := variableFiles(filepath.Join(layer, "group_vars", name))
 		if err != nil {
 			return fmt.Errorf("listing variables: %w", err)
 		}

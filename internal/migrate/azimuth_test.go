@@ -195,3 +195,18 @@ func TestAzimuthWithOneNodeOrBrokenFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestFoldersOfVariables are read as Ansible reads them, wherever the repository is.
+func TestFoldersOfVariables(t *testing.T) {
+	t.Parallel()
+	const all = "[prod]/inventory/group_vars/all/"
+	dir := folder(t, map[string]string{all + "10-seed/flavor.yml": "infra_flavor_id: 12345678\ninfra_network_mtu: 1300\n", all + "20.yml": "install_mode: singlenode\ninfra_network_mtu: 1400\n",
+		all + ".hidden.yml": "a: [1\n", all + "old.d/v.yml": "a: [1\n"})
+	r, err := Azimuth(filepath.Join(dir, "[prod]"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := load(t, r); e.Metadata.Name != "prod" || e.Spec.Seed.Flavor != "12345678" || e.Spec.Seed.Network.MTU != 1400 {
+		t.Errorf("%s", r.Files["slipway.yaml"])
+	}
+}

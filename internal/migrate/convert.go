@@ -13,7 +13,9 @@ func text(value any) (any, bool, error) {
 	switch v := value.(type) {
 	case string:
 		return v, v != "", nil
-	case bool, int, int64, float64:
+	case float64: // all numbers of YAML; an ID is not 1e+06
+		return strconv.FormatFloat(v, 'f', -1, 64), true, nil
+	case bool, int, int64:
 		return fmt.Sprint(v), true, nil
 	}
 	return nil, false, fmt.Errorf("%v is not a text", value)
