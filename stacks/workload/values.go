@@ -41,6 +41,9 @@ func (w Wanted) values(key Key) (values map[string]any, own bool, err error) {
 	if err := openstackcluster.Check(values); err != nil {
 		return nil, own, err
 	}
+	if err := checkSkew(values); err != nil {
+		return nil, own, err
+	}
 	if _, err := openstackcluster.Render(openstackcluster.Release{Name: key.Name, Namespace: key.Namespace, Values: values}); err != nil {
 		return nil, own, fault.Usage("values of "+object(key), reason(err), "see docs/guides/openstack-cluster-chart.md for the values")
 	}
@@ -143,12 +146,36 @@ func networkPlugin(values map[string]any) string {
 	return cmp.Or(name, "calico")
 }
 
+// planeVersion is the Kubernetes version of the control plane in the values, without its v.
+func planeVersion(values map[string]any) string {
+	plane, _ := values["controlPlane"].(map[string]any)
+	return cmp.Or(version(plane), version(values))
+}
+
+// checkSkew refuses versions of node groups that do not fit the control plane's: Cluster API
+// makes no machines of them.
+func checkSkew(values map[string]any) error {
+	plane := planeVersion(values)
+	defaults, _ := values["nodeGroupDefaults"].(map[string]any)
+	groups, _ := values["nodeGroups"].([]any)
+	var wrong []error
+	for i, one := range groups {
+		group, _ := one.(map[string]any)
+		has := cmp.Or(version(group), version(defaults), version(values))
+		if plane == "" || has == "" {
+			continue
+		}
+		if err := kubeversion.CheckSkew(plane, has); err != nil {
+			wrong = append(wrong, fault.Usage(fmt.Sprintf("nodeGroups[%d].kubernetesVersion", i), err,
+				"choose the control plane's minor version, or one that is at most three before it; nothing was changed"))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
 // checkUpgrade refuses versions that a running cluster cannot be upgraded to.
 func checkUpgrade(running clusterapi.Report, values map[string]any) error {
-	wanted := version(values)
-	if plane, _ := values["controlPlane"].(map[string]any); version(plane) != "" {
-		wanted = version(plane)
-	}
+	wanted := planeVersion(values)
 	if running.Version == "" || wanted == "" {
 		return nil
 	}

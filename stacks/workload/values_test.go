@@ -94,7 +94,9 @@ func TestMistakesInValuesAreToldAllAtOnce(t *testing.T) {
 		"keys and types":      {"controlPlane: {machineCuont: 3}\nnodeGroups: [{name: md-0, machineCount: many}]\nfoo: 1", []string{"controlPlane.machineCuont", "foo", "nodeGroups[0].machineCount"}, "unknown key"},
 		"what the chart says": {"nodeGroups: [{name: md-0, machineCount: 1}, {name: md-0, machineCount: 1}]", []string{"values of cluster c1/c1"}, `nodeGroups: "md-0" is there twice`},
 		"no flavor":           {"controlPlane: {machineFlavor: null}", []string{"values of cluster c1/c1"}, "controlPlane.machineFlavor is required"},
-		"another version":     {"kubernetesVersion: 1.33.1", []string{"kubernetesVersion"}, "it is 1.33.1, but the environment's node image has 1.34.4"},
+		"versions of groups": {"controlPlane: {kubernetesVersion: 1.34.1}\nnodeGroups: [{name: new, machineCount: 1, kubernetesVersion: v1.35.0}, {name: like, machineCount: 1}, {name: former, machineCount: 1, kubernetesVersion: 1.31.9}, {name: old, machineCount: 1, kubernetesVersion: 1.30.9}]",
+			[]string{"nodeGroups[0].kubernetesVersion", "nodeGroups[3].kubernetesVersion"}, "nodes of version 1.35.0 do not fit a control plane of version 1.34.1"},
+		"another version": {"kubernetesVersion: 1.33.1", []string{"kubernetesVersion"}, "it is 1.33.1, but the environment's node image has 1.34.4"},
 	} {
 		_, _, err := wanted(t, "c1", test.user).values(Key{Namespace: "c1", Name: "c1"})
 		var objects []string
