@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -95,20 +92,4 @@ func (w *writer) let(o client.Object, finalizer string) error {
 		controllerutil.AddFinalizer(o, finalizer)
 	}
 	return w.client.Patch(w.ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-}
-
-// gone removes the copy of a cluster that Magnum has no more; its groups go with it.
-func (w *writer) gone(key string) error {
-	namespace, name, _ := strings.Cut(key, "/")
-	o := &v1alpha1.Cluster{}
-	err := w.client.Get(w.ctx, types.NamespacedName{Namespace: namespace, Name: name}, o)
-	if err == nil && v1alpha1.Held(o) != "" && !slices.Contains(o.Finalizers, v1alpha1.FinalizerCluster) {
-		uid := o.UID
-		err = w.client.Delete(w.ctx, o, client.Preconditions{UID: &uid})
-	}
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("removing the copy of cluster %s: %w", key, err)
-	}
-	w.done("copy of cluster "+key+", which Magnum has no more", true)
-	return nil
 }

@@ -202,19 +202,3 @@ func (j *judge) rows(c *Cluster) *database.Template {
 	}
 	return &t
 }
-
-// gone are held copies whose cluster Magnum has no more.
-func (j *judge) gone() ([]string, error) {
-	list := &v1alpha1.ClusterList{}
-	if err := j.site.Client.List(j.ctx, list); err != nil {
-		return nil, noKind(v1alpha1.GroupVersion().WithKind("Cluster"), err)
-	}
-	var all []string
-	for i := range list.Items {
-		c := &list.Items[i]
-		if held := v1alpha1.Held(c); held != "" && held != v1alpha1.HeldByHandBack && !slices.ContainsFunc(j.db.Clusters, func(row database.Cluster) bool { return row.UUID == c.UUID() }) {
-			all = append(all, c.Namespace+"/"+c.Name)
-		}
-	}
-	return all, nil
-}

@@ -7,7 +7,6 @@ package moving
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
@@ -137,8 +136,11 @@ type Plan struct {
 	Templates []Item    `json:"templates"`
 	Quotas    []Item    `json:"quotas"`
 	Clusters  []Cluster `json:"clusters"`
-	// Gone are copies of clusters that Magnum has no more; they are removed.
-	Gone []string `json:"gone,omitempty"`
+	// Gone are copies of clusters that Magnum has no more, GoneTemplates and GoneQuotas those of
+	// templates and quotas; they are removed.
+	Gone          []string `json:"gone,omitempty"`
+	GoneTemplates []string `json:"goneTemplates,omitempty"`
+	GoneQuotas    []string `json:"goneQuotas,omitempty"`
 
 	db *database.Database
 }
@@ -230,7 +232,5 @@ func New(ctx context.Context, db *database.Database, site Site) (*Plan, error) {
 		}
 		p.Clusters = append(p.Clusters, *c)
 	}
-	p.Gone, err = j.gone()
-	slices.Sort(p.Gone)
-	return p, err
+	return p, j.gone(p)
 }

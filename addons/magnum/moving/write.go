@@ -38,10 +38,7 @@ func (p *Plan) Import(ctx context.Context, site Site, done func(what string, cha
 			errs = append(errs, c.copying(w.cluster(c)))
 		}
 	}
-	for _, key := range p.Gone {
-		errs = append(errs, w.gone(key))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, w.gone(p)...)...)
 }
 
 // ImportOne writes one cluster with its template.
@@ -167,7 +164,7 @@ func (w *writer) prune(owner *v1alpha1.Cluster, wanted map[string]bool) (removed
 		if g.Spec.ClusterName != owner.Name || wanted[g.Name] {
 			continue
 		}
-		if err := w.client.Delete(w.ctx, g); client.IgnoreNotFound(err) != nil {
+		if err := w.client.Delete(w.ctx, g, asRead(g)); client.IgnoreNotFound(err) != nil {
 			return false, fmt.Errorf("removing the copy of node group %s: %w", g.Name, err)
 		}
 		removed = true

@@ -234,7 +234,8 @@ func (o *options) run(ctx context.Context, streams ui.Streams) error {
 		return &fault.Fault{Exit: fault.ExitPartial, Err: err, Remedy: "correct the cause and run the command again: what is copied is not copied twice, and copies change nothing"}
 	}
 	if canary != nil {
-		plan.Templates, plan.Quotas, plan.Clusters, plan.Gone = []moving.Item{}, []moving.Item{}, []moving.Cluster{*canary}, nil
+		plan.Templates, plan.Quotas, plan.Clusters = []moving.Item{}, []moving.Item{}, []moving.Cluster{*canary}
+		plan.Gone, plan.GoneTemplates, plan.GoneQuotas = nil, nil, nil
 	}
 	return o.show(streams, plan, o.next(written))
 }

@@ -47,9 +47,14 @@ func (o *options) show(streams ui.Streams, plan *moving.Plan, last string) error
 			t.Footer = append(t.Footer, fmt.Sprintf("cluster %s: its next upgrade to another template changes %d values of its release (-o json lists them)", c.Name, n))
 		}
 	}
-	for _, key := range plan.Gone {
-		t.Footer = append(t.Footer, "cluster "+key+": Magnum has it no more; its copy is removed")
+	gone := func(kind string, keys []string) {
+		for _, key := range keys {
+			t.Footer = append(t.Footer, kind+" "+key+": Magnum has it no more; its copy is removed")
+		}
 	}
+	gone("cluster", plan.Gone)
+	gone("template", plan.GoneTemplates)
+	gone("quota", plan.GoneQuotas)
 	t.Footer = append(t.Footer, fmt.Sprintf("Magnum %s: %d to adopt, %d to show, %d ours, %d refused", plan.Magnum, counts[moving.Adopt], counts[moving.Show], counts[moving.Ours], counts[moving.Refuse]))
 	if o.api != "" {
 		t.Footer = append(t.Footer, "Magnum's API shows no trusts and no certificate authorities: neither was compared with the clusters.")
