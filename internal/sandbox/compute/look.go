@@ -40,6 +40,13 @@ func runs(state string) bool {
 	return false
 }
 
+// powered reports whether the machine of a server is to run: one that was off when its
+// server was resized is off until that is confirmed.
+func powered(v model.Server) bool {
+	off := v.VMState == model.ServerResized && v.Before != nil && v.Before.VMState == model.ServerStopped
+	return runs(v.VMState) && !off
+}
+
 // look cares for a server without a task: its machine comes back after the
 // process was away, cards and disks come and go, and a guest that shut itself
 // down is told.
@@ -58,8 +65,8 @@ func (s *service) look(ctx context.Context, v model.Server) (time.Duration, erro
 			return 0, err // the change brings the server here again
 		}
 	}
-	if !runs(v.VMState) {
-		return 0, nil
+	if v.VMState != model.ServerActive && v.VMState != model.ServerPaused {
+		return 0, nil // as Nova, which leaves the others to what their owner decides next
 	}
 	return pollEvery, s.notice(ctx, v)
 }
@@ -91,9 +98,9 @@ func (s *service) revive(ctx context.Context, v model.Server) error {
 		state = machine.Running
 	}
 	switch {
-	case runs(v.VMState) && state == machine.Stopped:
+	case powered(v) && state == machine.Stopped:
 		err = s.machines().Start(ctx, v.ID)
-	case !runs(v.VMState) && state == machine.Running:
+	case !powered(v) && state == machine.Running:
 		err = s.machines().Stop(ctx, v.ID)
 	}
 	if err == nil && (v.VMState == model.ServerPaused || v.VMState == model.ServerSuspended) {

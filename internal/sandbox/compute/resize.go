@@ -50,8 +50,12 @@ func (s *service) resizeMigrate(ctx context.Context, v model.Server) (time.Durat
 	})
 }
 
-// withSize lets a stopped machine run with the size that the server has.
+// withSize lets a machine run with the size that the server has, unless the server was
+// off. It is stopped first: a process that ended here may have started it already.
 func (s *service) withSize(ctx context.Context, v model.Server) error {
+	if err := s.machines().Stop(ctx, v.ID); err != nil {
+		return err
+	}
 	if r, ok := s.machines().(machine.Resizer); ok {
 		var spec machine.Spec
 		if err := s.env.Store.View(func(r store.Reader) error { spec = s.spec(r, v); return nil }); err != nil {
@@ -61,6 +65,9 @@ func (s *service) withSize(ctx context.Context, v model.Server) error {
 			return err
 		}
 	}
+	if v.Before.VMState == model.ServerStopped {
+		return nil
+	}
 	return s.createMachine(ctx, v)
 }
 
@@ -68,11 +75,6 @@ func (s *service) withSize(ctx context.Context, v model.Server) error {
 func (s *service) resizeFinish(ctx context.Context, v model.Server) (time.Duration, error) {
 	if err := s.withSize(ctx, v); err != nil {
 		return 0, s.broken(ctx, v, err)
-	}
-	if v.Before.VMState == model.ServerStopped {
-		if err := s.machines().Stop(ctx, v.ID); err != nil {
-			return 0, s.broken(ctx, v, err)
-		}
 	}
 	return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
 		n.Zone = s.zone(tx, n.Host)
@@ -86,14 +88,7 @@ func (s *service) resizeFinish(ctx context.Context, v model.Server) (time.Durati
 func (s *service) resizeRevert(ctx context.Context, v model.Server) (time.Duration, error) {
 	old := v
 	old.Flavor, old.Host = *v.Before.Flavor, v.Before.Host
-	err := s.machines().Stop(ctx, v.ID)
-	if err == nil {
-		err = s.withSize(ctx, old)
-	}
-	if err == nil && v.Before.VMState == model.ServerStopped {
-		err = s.machines().Stop(ctx, v.ID)
-	}
-	if err != nil {
+	if err := s.withSize(ctx, old); err != nil {
 		return 0, s.broken(ctx, v, err)
 	}
 	return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
