@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -45,8 +46,8 @@ func (s *service) createImage(c *api.Call, in json.RawMessage) error {
 }
 
 func (s *service) imageOf(tx *store.Tx, c *api.Call, v model.Server, name string, extra map[string]string) model.Image {
-	base, _ := s.env.Model.Image.Images.Get(tx, v.ImageID)
-	made := model.Image{Name: name, ProjectID: v.ProjectID, DiskFormat: base.DiskFormat, ContainerFormat: base.ContainerFormat,
+	base, _ := s.env.Model.Image.Images.Get(tx, v.ImageID) // it may have been deleted since
+	made := model.Image{Name: name, ProjectID: v.ProjectID, DiskFormat: base.DiskFormat, ContainerFormat: cmp.Or(base.ContainerFormat, "bare"),
 		MinRAM: base.MinRAM, MinDisk: max(base.MinDisk, v.Flavor.Disk), Properties: map[string]string{}}
 	maps.Copy(made.Properties, base.Properties)
 	maps.Copy(made.Properties, map[string]string{"image_type": "snapshot", "instance_uuid": v.ID, "base_image_ref": v.ImageID,

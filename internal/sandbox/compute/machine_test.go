@@ -3,6 +3,7 @@ package compute_test
 import (
 	"encoding/base64"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/volumeattach"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/imagedata"
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
@@ -177,6 +179,38 @@ func TestDriverPausesAndReadsDisks(t *testing.T) {
 	text := make([]byte, 16)
 	if n, _ := body.Read(text); string(text[:n]) != "a disk" || !d.did("pause") {
 		t.Errorf("image %q, paused %t", text[:n], d.did("pause"))
+	}
+}
+
+// The image of a server's disk is raw, whatever the image was that the server came from,
+// and also when that is gone.
+func TestImageOfADiskIsRaw(t *testing.T) {
+	t.Parallel()
+	cloud := start(t, newDriver())
+	client, glance := compute(t, cloud.Member), cloud.Member.Image(t)
+	base, err := images.Create(t.Context(), glance, images.CreateOpts{Name: "base", ContainerFormat: "bare", DiskFormat: "qcow2"}).Extract()
+	if err == nil {
+		err = imagedata.Upload(t.Context(), glance, base.ID, strings.NewReader("boot me")).ExtractErr()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := await(t, client, boot(t, client, "a", base.ID).ID, "ACTIVE")
+	for _, gone := range []bool{false, true} {
+		if gone {
+			if err := images.Delete(t.Context(), glance, base.ID).ExtractErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		id, err := servers.CreateImage(t.Context(), client, s.ID, servers.CreateImageOpts{Name: "disk"}).ExtractImageID()
+		if err != nil {
+			t.Fatal(err)
+		}
+		await(t, client, s.ID, "ACTIVE")
+		made, err := images.Get(t.Context(), glance, id).Extract()
+		if err != nil || made.DiskFormat != "raw" || made.Status != images.ImageStatusActive || made.VirtualSize != int64(len("a disk")) {
+			t.Errorf("base gone: %t: %+v, %v", gone, made, err)
+		}
 	}
 }
 

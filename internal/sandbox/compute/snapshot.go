@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -24,9 +25,15 @@ func (s *service) snapshot(_ context.Context, v model.Server) (time.Duration, er
 // upload writes the disk of a server to the image that was begun for it. When
 // it cannot, the image is deleted, as Nova does.
 func (s *service) upload(ctx context.Context, v model.Server) (time.Duration, error) {
-	disk, err := s.disk(ctx, v)
+	disk, format, err := s.disk(ctx, v)
 	if err == nil {
-		err = image.Write(ctx, s.env, v.SnapshotID, disk)
+		err = s.env.Store.Update(func(tx *store.Tx) error {
+			s.env.Model.Image.Images.Change(tx, v.SnapshotID, func(i *model.Image) { i.DiskFormat = cmp.Or(format, i.DiskFormat) })
+			return nil
+		})
+		if err == nil {
+			err = image.Write(ctx, s.env, v.SnapshotID, disk)
+		}
 		_ = disk.Close()
 	}
 	if ctx.Err() != nil {
@@ -44,14 +51,15 @@ func (s *service) upload(ctx context.Context, v model.Server) (time.Duration, er
 	})
 }
 
-// disk reads the disk of a server. A driver that keeps none gives the image
-// that the server came from, which its disk has never differed from.
-func (s *service) disk(ctx context.Context, v model.Server) (io.ReadCloser, error) {
+// disk reads the disk of a server, which is raw. A driver that keeps none gives the image
+// that the server came from, which its disk has never differed from; its format is empty.
+func (s *service) disk(ctx context.Context, v model.Server) (io.ReadCloser, string, error) {
 	if reader, ok := s.machines().(machine.Snapshotter); ok {
 		disk, err := reader.Snapshot(ctx, v.ID)
 		if !errors.Is(err, machine.ErrNoDisk) {
-			return disk, err
+			return disk, "raw", err
 		}
 	}
-	return os.Open(image.File(s.env, v.ImageID))
+	disk, err := os.Open(image.File(s.env, v.ImageID))
+	return disk, "", err
 }
