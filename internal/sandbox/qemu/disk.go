@@ -116,10 +116,10 @@ func (s *server) snapshot(ctx context.Context) (*os.File, error) {
 		defer goOn()
 	}
 	file := s.path("snapshot.raw")
+	defer os.Remove(file) // its bytes stay for as long as it is open; half a disk, as of a full host, does not
 	if err := h.tools.Flatten(ctx, s.path("root.qcow2"), file); err != nil {
 		return nil, err
 	}
-	defer os.Remove(file) // its bytes stay for as long as it is open
 	return os.Open(file)
 }
 
