@@ -116,6 +116,7 @@ func (s *server) snapshot(ctx context.Context) (*os.File, error) {
 		defer goOn()
 	}
 	file := s.path("snapshot.raw")
+	_ = os.Remove(file)   // one to which a qemu-img still writes whose process was killed
 	defer os.Remove(file) // its bytes stay for as long as it is open; half a disk, as of a full host, does not
 	if err := h.tools.Flatten(ctx, s.path("root.qcow2"), file); err != nil {
 		return nil, err
@@ -124,24 +125,30 @@ func (s *server) snapshot(ctx context.Context) (*os.File, error) {
 }
 
 // halt lets a machine stand still, with all that it has written in its files, until
-// the returned function is called. One that is paused stays so.
+// the returned function is called. One that its owner has paused stays so; one that a
+// process halted which was killed meanwhile does not.
 func (s *server) halt(ctx context.Context) (goOn func(), err error) {
 	m, err := s.monitor(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var status struct{ Running bool }
-	if err = m.Query(ctx, "query-status", &status); err == nil && status.Running {
-		err = m.Run(ctx, "stop", nil)
-	}
-	if err != nil {
-		m.Close()
-		return nil, err
-	}
-	return func() {
-		if status.Running {
-			_ = m.Run(context.WithoutCancel(ctx), "cont", nil) // one that has ended meanwhile is found out by State
+	goOn = func() {
+		if s.Halted && m.Run(context.WithoutCancel(ctx), "cont", nil) == nil { // one that has ended meanwhile is found out by State
+			s.Halted = false
+			_ = s.save() // else it is told to continue once more, after the next snapshot
 		}
 		m.Close()
-	}, nil
+	}
+	var status struct{ Running bool }
+	if err = m.Query(ctx, "query-status", &status); err == nil && status.Running {
+		s.Halted = true
+		if err = s.save(); err == nil {
+			err = m.Run(ctx, "stop", nil)
+		}
+	}
+	if err != nil {
+		goOn()
+		return nil, err
+	}
+	return goOn, nil
 }

@@ -33,7 +33,11 @@ func (d *Driver) tell(ctx context.Context, doing, id, command string) error {
 			return err
 		}
 		defer m.Close()
-		return m.Run(ctx, command, nil)
+		if err := m.Run(ctx, command, nil); err != nil {
+			return err
+		}
+		s.Halted = false // its owner's wish counts now
+		return s.save()
 	})
 }
 

@@ -27,6 +27,8 @@ type server struct {
 	// Slots are the volumes by the letter of their device: 0 is /dev/vda.
 	Slots   machine.Slots
 	Process process.ID
+	// Halted says that the machine stands still for as long as its disk is read.
+	Halted bool
 }
 
 // rootSlot stands for the disk made of an image.

@@ -186,7 +186,7 @@ func (s *server) launch(h host, args []string, taps []*os.File) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting QEMU: %w", err)
 	}
-	s.Process = process.Of(cmd.Process.Pid)
+	s.Process, s.Halted = process.Of(cmd.Process.Pid), false
 	s.driver.reaped.Go(func() { s.reap(cmd) })
 	return nil
 }
