@@ -34,14 +34,15 @@ func Base(name, accelerator string, vcpus, memoryMiB int) []string {
 func Escape(text string) string { return strings.ReplaceAll(text, ",", ",,") }
 
 // Firmware are the arguments for UEFI. The machine's variables are the file
-// variables, which is made if it is not there.
+// variables, which is made if it is not there, or has another size than the firmware
+// wants: a disk was full, or a process killed, while it was made.
 func (t Tools) Firmware(variables string) ([]string, error) {
-	if !exists(variables) {
-		text, err := os.ReadFile(t.Variables)
-		if err == nil {
-			err = os.WriteFile(variables, text, 0o600)
-		}
-		if err != nil {
+	text, err := os.ReadFile(t.Variables)
+	if err != nil {
+		return nil, fmt.Errorf("reading UEFI's variables: %w", err)
+	}
+	if have, err := os.Stat(variables); err != nil || have.Size() != int64(len(text)) {
+		if err := os.WriteFile(variables, text, 0o600); err != nil {
 			return nil, fmt.Errorf("copying UEFI's variables: %w", err)
 		}
 	}

@@ -85,6 +85,29 @@ func TestBaseArguments(t *testing.T) {
 	}
 }
 
+// What UEFI remembers is kept; what a full disk has left half of it is not.
+func TestVariablesOfUEFI(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tools := Tools{Variables: filepath.Join(dir, "template")}
+	file := filepath.Join(dir, "variables.fd")
+	if _, err := tools.Firmware(file); err == nil {
+		t.Error("variables without a template")
+	}
+	if err := os.WriteFile(tools.Variables, []byte("begin"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ have, want string }{{"", "begin"}, {"beg", "begin"}, {"later", "later"}} {
+		if err := os.WriteFile(file, []byte(c.have), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args, err := tools.Firmware(file)
+		if text, _ := os.ReadFile(file); err != nil || len(args) != 4 || string(text) != c.want {
+			t.Errorf("%q becomes %q: %v", c.have, text, err)
+		}
+	}
+}
+
 func TestToolsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	tools, lacks := Find()
