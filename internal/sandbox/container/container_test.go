@@ -53,6 +53,29 @@ func TestHostname(t *testing.T) {
 	}
 }
 
+// An image goes with its last machine, also when that has not run since the start of the
+// sandbox, so that the image is not mounted.
+func TestImagesThatAreNotMountedAreDropped(t *testing.T) {
+	t.Parallel()
+	d := offline(t)
+	file := filepath.Join(t.TempDir(), "image")
+	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	name, err := d.images.Keep(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, used := range []bool{true, false} {
+		if err := d.DropImages(map[string]bool{name: used}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(d.images.File(name)); (err == nil) != used {
+			t.Errorf("used: %t: %v", used, err)
+		}
+	}
+}
+
 func TestConsoleOutlivesItsUsers(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "log")

@@ -108,7 +108,7 @@ func New(place *site.Site, runcPath string) (*Driver, error) {
 		Site: place, Folder: folder, Record: "server.json",
 		New:        func(id string) *server { return &server{driver: d, Spec: machine.Spec{ID: id}} },
 		Discard:    d.discard,
-		DropImages: func(used map[string]bool) error { return d.images.release(used, true) },
+		DropImages: d.images.drop,
 	}
 	return d, nil
 }

@@ -114,6 +114,12 @@ func (i *images) release(keep map[string]bool, files bool) error {
 	return err
 }
 
+// drop removes the images that no machine needs, also those that no machine has mounted
+// since the sandbox was started.
+func (i *images) drop(used map[string]bool) error {
+	return errors.Join(i.release(used, true), i.Drop(used))
+}
+
 // mounted tells whether something is mounted on a folder: its device differs
 // from that of its parent.
 func mounted(folder string) bool {

@@ -66,7 +66,7 @@ func (s *Store) Keep(ctx context.Context, path string) (string, error) {
 	if plain && os.Link(real, file) == nil {
 		return name, nil
 	}
-	part := file + ".part"
+	part := file + partSuffix
 	_ = os.Remove(part)
 	if err := blockdev.Unpack(ctx, real, part); err != nil {
 		return "", err
@@ -74,12 +74,17 @@ func (s *Store) Keep(ctx context.Context, path string) (string, error) {
 	return name, os.Rename(part, file)
 }
 
-const suffix = ".raw"
+// An image that is being unpacked has both.
+const (
+	suffix     = ".raw"
+	partSuffix = ".part"
+)
 
 // File is where the bytes of a kept image are, as a raw disk.
 func (s *Store) File(name string) string { return filepath.Join(s.dir, name+suffix) }
 
-// Drop removes the images that keep does not name.
+// Drop removes the images that keep does not name, and what a process left that was
+// killed while it unpacked one.
 func (s *Store) Drop(keep map[string]bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +93,8 @@ func (s *Store) Drop(keep map[string]bool) error {
 		return nil
 	}
 	for _, e := range entries {
-		name, isImage := strings.CutSuffix(e.Name(), suffix)
-		if isImage && !e.IsDir() && !keep[name] {
+		name, isImage := strings.CutSuffix(strings.TrimSuffix(e.Name(), partSuffix), suffix)
+		if isImage && !e.IsDir() && (!keep[name] || strings.HasSuffix(e.Name(), partSuffix)) {
 			err = errors.Join(err, os.Remove(filepath.Join(s.dir, e.Name())))
 		}
 	}
