@@ -66,6 +66,9 @@ func (s *server) stop(ctx context.Context, patience time.Duration) error {
 	if s.adopt(); s.Process.Runs() {
 		if patience > 0 && !s.trouble(faultinject.NoBoot) {
 			s.order(ctx, "system_powerdown", patience)
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return context.Cause(ctx) // the end of the sandbox, which gives the guest its time itself
+			}
 		}
 		s.order(ctx, "quit", quitTime)
 		s.Process.Kill()
