@@ -175,14 +175,14 @@ func (f *Fabric) applyUplink(n machine.Network) error {
 	if err != nil {
 		return err
 	}
+	var gateways []netip.Prefix
 	for _, s := range n.Subnets {
-		if !s.Gateway.IsValid() {
-			continue
+		if s.Gateway.IsValid() {
+			gateways = append(gateways, netip.PrefixFrom(s.Gateway, s.Prefix.Bits()))
 		}
-		address := &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(s.Gateway, s.Prefix.Bits())), Flags: nodad(s.Gateway)}
-		if err := host.AddrReplace(link, address); err != nil {
-			return fmt.Errorf("giving the host address %s: %w", s.Gateway, err)
-		}
+	}
+	if err := ensureAddresses(host, link, gateways); err != nil {
+		return fmt.Errorf("giving the host the network's gateways: %w", err)
 	}
 	return host.LinkSetUp(link)
 }

@@ -130,13 +130,12 @@ func (f *Fabric) address(h *netlink.Handle, p Plug) error {
 	return ensureRoutes(h, link, hostRoutes(p, link.Attrs().Index))
 }
 
+// ensureAddresses takes unwanted addresses away first: where the kernel does not promote
+// secondary ones (promote_secondaries), all of a subnet end with the first of it.
 func ensureAddresses(h *netlink.Handle, link netlink.Link, want []netip.Prefix) error {
 	keep := map[string]bool{}
 	for _, a := range want {
 		keep[a.String()] = true
-		if err := h.AddrReplace(link, &netlink.Addr{IPNet: ipNet(a), Flags: nodad(a.Addr())}); err != nil {
-			return fmt.Errorf("adding address %s: %w", a, err)
-		}
 	}
 	have, err := h.AddrList(link, netlink.FAMILY_ALL)
 	if err != nil {
@@ -148,6 +147,11 @@ func ensureAddresses(h *netlink.Handle, link netlink.Link, want []netip.Prefix) 
 		}
 		if err := h.AddrDel(link, &a); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
 			return fmt.Errorf("removing address %s: %w", a.IPNet, err)
+		}
+	}
+	for _, a := range want {
+		if err := h.AddrReplace(link, &netlink.Addr{IPNet: ipNet(a), Flags: nodad(a.Addr())}); err != nil {
+			return fmt.Errorf("adding address %s: %w", a, err)
 		}
 	}
 	return nil
