@@ -15,10 +15,14 @@ import (
 // taken for one and deleted.
 const marker = "sandbox.lock"
 
-// Prepare makes the folder of a sandbox, mode 0700. It refuses one that has
-// other things in it.
+// Prepare makes the folder of a sandbox, mode 0700, in folders that others may pass
+// through. It refuses one that has other things in it.
 func Prepare(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	err := os.MkdirAll(filepath.Dir(dir), 0o755)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
 		return fmt.Errorf("making the sandbox's folder: %w", err)
 	}
 	if Exists(dir) {
@@ -40,7 +44,8 @@ func Exists(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Erase deletes the folder of a sandbox that does not run, with all in it.
+// Erase deletes the folder of a sandbox that does not run, with all in it. The marker goes
+// last, so that what is left when this is killed is still known as a sandbox's.
 func Erase(dir string) error {
 	if !Exists(dir) {
 		return nil
@@ -49,7 +54,16 @@ func Erase(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.RemoveAll(dir), claim.Release())
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Name() != marker {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	if err == nil {
+		err = os.RemoveAll(dir)
+	}
+	return errors.Join(err, claim.Release())
 }
 
 // Process is the process that has a sandbox's folder.

@@ -52,5 +52,9 @@ func handOver(dir, cloudsYAML string) error {
 	if err != nil {
 		gid = -1
 	}
-	return errors.Join(os.Chmod(dir, 0o711), os.Lchown(cloudsYAML, uid, gid))
+	err = errors.Join(os.Chmod(dir, 0o711), os.Lchown(cloudsYAML, uid, gid))
+	if dir == systemDir { // former versions let nobody through
+		err = errors.Join(err, os.Chmod(filepath.Dir(dir), 0o755))
+	}
+	return err
 }
