@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -76,6 +77,24 @@ func (f *Fabric) space(kind, id string) string { return filepath.Join(f.Dir, kin
 
 // Space is the name of a network's namespace.
 func (f *Fabric) Space(networkID string) string { return f.space(netSpace, networkID) }
+
+// networkTime is how long a port waits for its network: machines and load balancers can be
+// faster than it, after a start of the sandbox and right after it was made.
+const networkTime = 10 * time.Second
+
+// await returns when a network is there.
+func (f *Fabric) await(ctx context.Context, networkID string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, networkTime, fmt.Errorf("network %s is not there yet", networkID))
+	defer cancel()
+	for !namespace.Exists(f.Space(networkID)) {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
+}
 
 // Listen opens a listener inside a network.
 func (f *Fabric) Listen(ctx context.Context, networkID, network, address string) (net.Listener, error) {

@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -261,8 +262,28 @@ func TestShutdownLeavesNothing(t *testing.T) {
 func TestPlugNeedsItsNetwork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if err := w.Plug(t.Context(), fabric.Plug{Space: w.host, Name: "eth0", Port: port("p", "none", macA, "10.0.0.2/24", "")}); err == nil {
+	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := w.Plug(soon, fabric.Plug{Space: w.host, Name: "eth0", Port: port("p", "none", macA, "10.0.0.2/24", "")}); err == nil {
 		t.Error("a port of a network that is not there is plugged")
 	}
 	w.must(w.Unplug(t.Context(), port("p", "none", macA, "10.0.0.2/24", "")))
+}
+
+// After a start of the sandbox a machine can be made before its network.
+func TestPlugWaitsForItsNetwork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	space := w.space("machine")
+	plugged := make(chan error, 1)
+	go func() {
+		plugged <- w.Plug(t.Context(), fabric.Plug{Space: space, Name: "eth0", Port: port("aaaaaaaa-aaa", "late", macA, "10.0.0.2/24", "")})
+	}()
+	select {
+	case err := <-plugged:
+		t.Fatalf("plugged without a network: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	w.must(w.ApplyNetwork(t.Context(), network("late", "10.0.0.0/24", false, "10.0.0.1")))
+	w.must(<-plugged)
 }

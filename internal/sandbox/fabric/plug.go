@@ -32,11 +32,15 @@ type Plug struct {
 }
 
 // Plug connects a namespace to a network: a link with the port's MAC, MTU,
-// addresses and routes. The network must have been applied.
-func (f *Fabric) Plug(_ context.Context, p Plug) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.plug(p); err != nil {
+// addresses and routes. It waits for the network.
+func (f *Fabric) Plug(ctx context.Context, p Plug) error {
+	err := f.await(ctx, p.Port.NetworkID)
+	if err == nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		err = f.plug(p)
+	}
+	if err != nil {
 		return fmt.Errorf("plugging port %s: %w", p.Port.ID, err)
 	}
 	return nil

@@ -17,8 +17,11 @@ import (
 
 // Tap makes the network's end of a port a tap device, for a virtual machine that has
 // the returned file as its card's other end. The device ends when the last process
-// closes the file. The network must have been applied.
-func (f *Fabric) Tap(_ context.Context, p machine.Port) (*os.File, error) {
+// closes the file. It waits for the network.
+func (f *Fabric) Tap(ctx context.Context, p machine.Port) (*os.File, error) {
+	if err := f.await(ctx, p.NetworkID); err != nil {
+		return nil, fmt.Errorf("making a tap device for port %s: %w", p.ID, err)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	file, err := f.tap(p)

@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"slices"
@@ -118,7 +119,9 @@ func TestTapDevices(t *testing.T) {
 			t.Fatalf("%s outlives its machine", tapName)
 		}
 	}
-	if _, err := w.Tap(t.Context(), port("p", "no-such", "fa:16:3e:00:00:13", "10.1.0.13/24", "")); err == nil {
+	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := w.Tap(soon, port("p", "no-such", "fa:16:3e:00:00:13", "10.1.0.13/24", "")); err == nil {
 		t.Error("a tap device in a network that is not there")
 	}
 }

@@ -21,6 +21,7 @@ type driver struct {
 	*machine.None
 	mu      sync.Mutex
 	refuse  bool
+	begun   chan struct{} // closed by the first that is applied, which does not end by itself
 	applied map[string]machine.Balancer
 	deleted []string
 	health  map[string]bool
@@ -28,9 +29,17 @@ type driver struct {
 
 func (d *driver) Balancers() machine.Balancers { return d }
 
-func (d *driver) ApplyBalancer(_ context.Context, b machine.Balancer) error {
+func (d *driver) ApplyBalancer(ctx context.Context, b machine.Balancer) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.begun != nil {
+		close(d.begun)
+		d.begun = nil
+		d.mu.Unlock()
+		<-ctx.Done()
+		d.mu.Lock()
+		return context.Cause(ctx)
+	}
 	if d.refuse {
 		return errors.New("no room for a load balancer")
 	}
@@ -160,4 +169,16 @@ func TestRestartAppliesAgain(t *testing.T) {
 	d.set(func() { delete(d.applied, lb.ID) })
 	cloud.Restart(t)
 	eventually(t, "driver given the balancer anew", func() bool { return len(d.spec(lb.ID).Listeners) == 1 })
+}
+
+// A load balancer that is being made when the sandbox ends is made by the next process.
+func TestTheEndOfTheSandboxIsNoError(t *testing.T) {
+	t.Parallel()
+	d, cloud := withDriver(t)
+	begun := make(chan struct{})
+	d.set(func() { d.begun = begun })
+	lb := whole(t, cloud.Member.LoadBalancer(t), "interrupted", newSubnet(t, cloud, "10.7.0.0/24").ID)
+	<-begun
+	cloud.Restart(t)
+	waitFor(t, cloud.Member.LoadBalancer(t), lb.ID, "ACTIVE")
 }

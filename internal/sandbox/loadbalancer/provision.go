@@ -45,6 +45,9 @@ func (s *service) work(ctx context.Context, id string) (time.Duration, error) {
 	if ok {
 		ok = s.apply(ctx, lb)
 	}
+	if !ok && ctx.Err() != nil {
+		return 0, ctx.Err() // done again by the next process
+	}
 	return 0, s.end(lb, func(tx *store.Tx) error {
 		s.finish(tx, lb, ok)
 		if ok {
