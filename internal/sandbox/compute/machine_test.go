@@ -20,7 +20,9 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/sandbox"
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
+	"github.com/slipway-sh/slipway/internal/sandbox/model"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
+	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
 // network makes a network with a subnet.
@@ -211,6 +213,26 @@ func TestImageOfADiskIsRaw(t *testing.T) {
 		if err != nil || made.DiskFormat != "raw" || made.Status != images.ImageStatusActive || made.VirtualSize != int64(len("a disk")) {
 			t.Errorf("base gone: %t: %+v, %v", gone, made, err)
 		}
+	}
+}
+
+// An image of a disk that was complete when the sandbox ended is kept by the next process,
+// which finds the server still at it.
+func TestImageThatWasCompleteIsKept(t *testing.T) {
+	t.Parallel()
+	cloud := start(t, newDriver())
+	client := compute(t, cloud.Member)
+	s := await(t, client, boot(t, client, "a", makeImage(t, cloud)).ID, "ACTIVE")
+	complete := makeImage(t, cloud)
+	if err := cloud.Env.Store.Update(func(tx *store.Tx) error {
+		cloud.Env.Model.Compute.Servers.Change(tx, s.ID, func(v *model.Server) { v.TaskState, v.SnapshotID = "image_uploading", complete })
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, client, s.ID, "ACTIVE")
+	if made, err := images.Get(t.Context(), cloud.Member.Image(t), complete).Extract(); err != nil || made.Status != images.ImageStatusActive {
+		t.Errorf("%+v, %v", made, err)
 	}
 }
 

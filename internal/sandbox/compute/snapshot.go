@@ -25,17 +25,7 @@ func (s *service) snapshot(_ context.Context, v model.Server) (time.Duration, er
 // upload writes the disk of a server to the image that was begun for it. When
 // it cannot, the image is deleted, as Nova does.
 func (s *service) upload(ctx context.Context, v model.Server) (time.Duration, error) {
-	disk, format, err := s.disk(ctx, v)
-	if err == nil {
-		err = s.env.Store.Update(func(tx *store.Tx) error {
-			s.env.Model.Image.Images.Change(tx, v.SnapshotID, func(i *model.Image) { i.DiskFormat = cmp.Or(format, i.DiskFormat) })
-			return nil
-		})
-		if err == nil {
-			err = image.Write(ctx, s.env, v.SnapshotID, disk)
-		}
-		_ = disk.Close()
-	}
+	err := s.write(ctx, v)
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
 	}
@@ -49,6 +39,32 @@ func (s *service) upload(ctx context.Context, v model.Server) (time.Duration, er
 		s.idle(tx, n, problem)
 		return nil
 	})
+}
+
+// write gives the image of a server's disk its bytes, unless a process has which was ended
+// before it wrote that down.
+func (s *service) write(ctx context.Context, v model.Server) error {
+	var made model.Image
+	_ = s.env.Store.View(func(r store.Reader) error { // never fails
+		made, _ = s.env.Model.Image.Images.Get(r, v.SnapshotID)
+		return nil
+	})
+	if made.Status == model.ImageActive {
+		return nil
+	}
+	disk, format, err := s.disk(ctx, v)
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	err = s.env.Store.Update(func(tx *store.Tx) error {
+		s.env.Model.Image.Images.Change(tx, v.SnapshotID, func(i *model.Image) { i.DiskFormat = cmp.Or(format, i.DiskFormat) })
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return image.Write(ctx, s.env, v.SnapshotID, disk)
 }
 
 // disk reads the disk of a server, which is raw. A driver that keeps none gives the image
