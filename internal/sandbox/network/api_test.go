@@ -196,6 +196,20 @@ func TestPortForwarding(t *testing.T) {
 	call(t, client, http.MethodDelete, "floatingips/"+floating, "", http.StatusNoContent)
 }
 
+// A change that is refused changes nothing, also what was said before the mistake.
+func TestRefusedChangeOfARouter(t *testing.T) {
+	t.Parallel()
+	client := sandboxtest.Start(t).Admin.Network(t)
+	externals, _ := call(t, client, http.MethodGet, "networks?name=public", "", 200)["networks"].([]any)
+	public := fmt.Sprint(externals[0].(map[string]any)["id"])
+	router := id(t, client, "routers", "router", `{"external_gateway_info": {"network_id": "`+public+`"}}`)
+	call(t, client, http.MethodPut, "routers/"+router, `{"router": {"external_gateway_info": {"network_id": "`+public+`", "enable_snat": false},
+		"routes": [{"destination": "198.51.100.0/24", "nexthop": "203.0.113.9"}]}}`, http.StatusBadRequest)
+	if snat := get(call(t, client, http.MethodGet, "routers/"+router, "", 200), "router", "external_gateway_info", "enable_snat"); snat != true {
+		t.Errorf("enable_snat is %v", snat)
+	}
+}
+
 func TestWhatOnlyAdministratorsSee(t *testing.T) {
 	t.Parallel()
 	cloud := sandboxtest.Start(t)

@@ -37,7 +37,9 @@ func (n *Core) setGateway(tx *store.Tx, p *api.Principal, v *model.Router, in ga
 		}
 	}
 	if in.SNAT != nil {
-		v.Gateway.SNAT = *in.SNAT
+		gateway := *v.Gateway // that of the record stays as it is if the change is refused
+		gateway.SNAT = *in.SNAT
+		v.Gateway = &gateway
 	}
 	return nil
 }
