@@ -82,8 +82,11 @@ func (d *Driver) prepare(ctx context.Context) (host, error) {
 		return host{}, &machine.Refusal{Reason: fmt.Sprintf("The host of virtual machines lacks %s; install it (Debian's package %s).", l.Tool, l.Package)}
 	}
 	accelerator, err := tools.Accelerator(ctx, d.wanted)
-	if err != nil {
-		return host{}, err
+	switch {
+	case ctx.Err() != nil:
+		return host{}, context.Cause(ctx)
+	case err != nil:
+		return host{}, &machine.Refusal{Reason: fmt.Sprintf("The sandbox was started with --accel %s, but %v; start it with --accel auto.", d.wanted, err)}
 	}
 	d.found = &host{tools, accelerator}
 	message := "Virtual machines run with " + accelerator + "."

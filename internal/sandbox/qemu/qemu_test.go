@@ -116,6 +116,25 @@ func TestImagesThatDoNotBootAreRefused(t *testing.T) {
 	}
 }
 
+// Whoever asks for KVM where there is none is told so with the first machine.
+func TestKVMThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	tools, lacks := qemu.Find()
+	if len(lacks) > 0 {
+		t.Skipf("%v: run make deps", lacks)
+	}
+	if _, err := tools.Accelerator(t.Context(), qemu.KVM); err == nil {
+		t.Skip("KVM works here")
+	}
+	d := offline(t)
+	d.wanted = qemu.KVM
+	_, err := d.prepare(t.Context())
+	var refused *machine.Refusal
+	if !errors.As(err, &refused) || !strings.Contains(refused.Reason, "KVM does not work") || !strings.Contains(refused.Reason, "--accel auto") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	d := offline(t)
