@@ -130,7 +130,8 @@ func set[T any](ctx context.Context, done, want map[string]T, apply func(context
 		if have, ok := done[id]; ok && reflect.DeepEqual(have, want[id]) {
 			continue
 		}
-		delete(done, id)
+		var partly T // what an error leaves is not as wanted, but must go when that is not wanted any more
+		done[id] = partly
 		if e := apply(ctx, want[id]); e != nil {
 			err = errors.Join(err, e)
 			continue

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -173,6 +174,8 @@ type recorder struct {
 	calls []string
 	swept bool
 	fail  bool
+	// broken is how the calls begin that always fail.
+	broken string
 }
 
 func (r *recorder) add(what string) error {
@@ -183,6 +186,9 @@ func (r *recorder) add(what string) error {
 		return errors.New("not now")
 	}
 	r.calls = append(r.calls, what)
+	if r.broken != "" && strings.HasPrefix(what, r.broken) {
+		return errors.New("never")
+	}
 	return nil
 }
 
