@@ -97,6 +97,7 @@ func TestSchemas(t *testing.T) {
 		Scale:       {`{}`, `{"type": "UP", "aspectId": "a"}`, `{"type": "SCALE_OUT", "aspectId": "a", "numberOfSteps": 0}`},
 		Change:      {`{"vnfdId": "x"}`, `{"vnfdId": "x", "additionalParams": {"upgrade_type": "BlueGreen", "vdu_params": []}}`},
 		Terminate:   {`{}`, `{"terminationType": "KILL"}`, `{"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 0}`},
+		Modify:      {`{}`, `{"vimConnectionInfo": {}}`, `{"vimConnectionInfo": {"v": {"accessInfo": {"bearer_token": "t", "password": "p"}}}}`, `{"vimConnectionInfo": {"v": {"vimType": "kubernetes", "accessInfo": {"bearer_token": "t"}}}}`},
 		"other":     {`{}`},
 	} {
 		for _, body := range bodies {
@@ -104,5 +105,8 @@ func TestSchemas(t *testing.T) {
 				t.Errorf("%s: %s is valid", operation, body)
 			}
 		}
+	}
+	if err := Validate(Modify, []byte(`{"vimConnectionInfo": {"v": {"accessInfo": {"bearer_token": "t"}}}}`)); err != nil {
+		t.Errorf("another token: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -29,7 +30,7 @@ func (c *call) accept(i *v1alpha1.VNFInstance, kind v1alpha1.OperationType, text
 	} else if busy {
 		return c.occupied(i)
 	}
-	if kind == v1alpha1.Instantiate && len(secrets) > 0 {
+	if (kind == v1alpha1.Instantiate || kind == v1alpha1.ModifyInfo) && len(secrets) > 0 {
 		if op.Spec.Secret, err = c.keep(i, secrets); err != nil {
 			return err
 		}
@@ -195,9 +196,35 @@ func changePackage(c *call) error {
 	return c.accept(i, v1alpha1.ChangePackage, text, nil)
 }
 
+// renewable looks whether a connection of a request is the one that the instance uses: only
+// its token can be another one.
+func renewable(i *v1alpha1.VNFInstance, vims map[string]any) error {
+	if len(vims) == 0 {
+		return nil
+	}
+	if i.Status.State != v1alpha1.Instantiated {
+		return refuse(http.StatusBadRequest, "vimConnectionInfo: VNF instance %s is %s; give the token when you instantiate it.", i.Name, i.Status.State)
+	}
+	var known map[string]any
+	if i.Status.VIM != nil {
+		if err := json.Unmarshal(i.Status.VIM.Raw, &known); err != nil {
+			return fmt.Errorf("reading vimConnectionInfo of the instance: %w", err)
+		}
+	}
+	if i.Status.VIMSecret == "" || len(known) == 0 {
+		return refuse(http.StatusConflict, "vimConnectionInfo: VNF instance %s was not instantiated with a bearer_token.", i.Name)
+	}
+	used := slices.Sorted(maps.Keys(known))[0]
+	if _, there := vims[used]; !there || len(vims) > 1 {
+		return refuse(http.StatusBadRequest, "vimConnectionInfo: VNF instance %s uses %s alone.", i.Name, used)
+	}
+	return nil
+}
+
 func modifyInstance(c *call) error {
 	var body struct {
-		VNFDID string `json:"vnfdId"`
+		VNFDID string         `json:"vnfdId"`
+		VIM    map[string]any `json:"vimConnectionInfo"`
 	}
 	text, err := c.body(request.Modify, &body)
 	if err != nil {
@@ -205,6 +232,9 @@ func modifyInstance(c *call) error {
 	}
 	i, err := c.instance()
 	if err != nil {
+		return err
+	}
+	if err := renewable(i, body.VIM); err != nil {
 		return err
 	}
 	if body.VNFDID != "" && body.VNFDID != i.Status.VNFDID {

@@ -39,9 +39,9 @@ func (j *job) End(ctx context.Context, state v1alpha1.OperationState, problem *v
 // unused is the Secret of a connection that nothing uses after the end.
 func (j *job) unused(state v1alpha1.OperationState) string {
 	switch {
-	case j.op.Spec.Operation == v1alpha1.Instantiate && state != v1alpha1.Completed:
+	case state != v1alpha1.Completed:
 		return j.op.Spec.Secret
-	case j.op.Spec.Operation == v1alpha1.Terminate && state == v1alpha1.Completed:
+	case j.op.Spec.Operation == v1alpha1.Terminate, j.op.Spec.Operation == v1alpha1.ModifyInfo && j.op.Spec.Secret != "":
 		return j.instance.Status.VIMSecret
 	}
 	return ""

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -129,7 +130,7 @@ func (j *job) open(ctx context.Context) error {
 // several connections, Tacker uses the first.
 func (j *job) token(ctx context.Context) (string, error) {
 	name := j.instance.Status.VIMSecret
-	if j.op.Spec.Operation == v1alpha1.Instantiate {
+	if j.op.Spec.Operation == v1alpha1.Instantiate || j.op.Spec.Secret != "" {
 		name = j.op.Spec.Secret
 	}
 	if name == "" {
@@ -144,6 +145,23 @@ func (j *job) token(ctx context.Context) (string, error) {
 		return "", refuse(http.StatusUnprocessableEntity, "vimConnectionInfo: accessInfo has secrets and no bearer_token")
 	}
 	return token, nil
+}
+
+// admitted asks the management cluster whether it takes the token of vimConnectionInfo, which may
+// have ended since the instantiation. Any other doubt is an error, too: a token is used for as
+// long as the instance lives. What it may not do shows with the objects.
+func (j *job) admitted(ctx context.Context) error {
+	if j.kube == j.o.Kube {
+		return nil
+	}
+	err := j.kube.Typed.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+	switch {
+	case err == nil, apierrors.IsForbidden(err): // it knows who asks
+		return nil
+	case apierrors.IsUnauthorized(err):
+		return refuse(http.StatusUnauthorized, "vimConnectionInfo: the management cluster refuses the bearer_token, which may have ended: PATCH the instance with another one")
+	}
+	return fmt.Errorf("trying the bearer_token of vimConnectionInfo: %w", err)
 }
 
 // own remembers objects before they are applied, so that they are found again.

@@ -11,12 +11,20 @@ import (
 	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/catalog"
 )
 
-// modify changes what an instance is called. Nothing happens to its machines.
+// modify changes what an instance is called, and the token of its connection. Nothing happens
+// to its machines.
 type modify struct{}
 
 func (modify) start(context.Context, *job) error { return nil }
 
-func (modify) process(context.Context, *job) (string, error) { return "", nil }
+// process tries another token before the instance gets it. The operation begins here, not with
+// start, as SOL003 has it.
+func (modify) process(ctx context.Context, j *job) (string, error) {
+	if j.op.Spec.Secret == "" {
+		return "", nil
+	}
+	return "", j.admitted(ctx)
+}
 
 func (modify) undo(context.Context, *job) (string, error) { return "", nil }
 
@@ -37,6 +45,9 @@ func (modify) finish(ctx context.Context, j *job, completed bool) error {
 	}
 	if body.Description != nil {
 		s.Description = *body.Description
+	}
+	if j.op.Spec.Secret != "" {
+		s.VIMSecret = j.op.Spec.Secret
 	}
 	for name, into := range map[string]**runtime.RawExtension{"metadata": &s.Metadata, "extensions": &s.Extensions, "vnfConfigurableProperties": &s.Properties} {
 		if err := merge(into, member(j.op.Spec.Params, name)); err != nil {
