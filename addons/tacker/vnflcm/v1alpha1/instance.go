@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // VNFInstance is a VNF instance. Its name is its id.
@@ -148,6 +149,12 @@ type ObjectRef struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
+}
+
+// Same says whether two names are of one object: it is served in several versions of its kind.
+func (r ObjectRef) Same(other ObjectRef) bool {
+	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind() == schema.FromAPIVersionAndKind(other.APIVersion, other.Kind).GroupKind() &&
+		r.Namespace == other.Namespace && r.Name == other.Name
 }
 
 // Target is the object that makes the machines of a unit (VDU).

@@ -55,7 +55,7 @@ func (a change) start(ctx context.Context, j *job) error {
 		return err
 	}
 	for _, old := range j.instance.Status.Objects {
-		if machine.IsCluster(old) && !slices.Contains(p.refs(), old) {
+		if machine.IsCluster(old) && !slices.ContainsFunc(p.refs(), old.Same) {
 			return refuse(http.StatusUnprocessableEntity, "the new package does not have %s: a change never deletes a cluster", kube.Describe(object(old)))
 		}
 	}
@@ -80,7 +80,9 @@ func (j *job) replace(ctx context.Context, p *plan) (string, error) {
 		return waiting, err
 	}
 	keep := p.refs()
-	rest := slices.DeleteFunc(slices.Clone(j.instance.Status.Objects), func(ref v1alpha1.ObjectRef) bool { return slices.Contains(keep, ref) || machine.IsCluster(ref) })
+	rest := slices.DeleteFunc(slices.Clone(j.instance.Status.Objects), func(ref v1alpha1.ObjectRef) bool {
+		return slices.ContainsFunc(keep, ref.Same) || machine.IsCluster(ref)
+	})
 	return j.removeAll(ctx, rest, func(v1alpha1.ObjectRef) bool { return false })
 }
 

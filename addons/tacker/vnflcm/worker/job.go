@@ -164,15 +164,19 @@ func (j *job) admitted(ctx context.Context) error {
 	return fmt.Errorf("trying the bearer_token of vimConnectionInfo: %w", err)
 }
 
-// own remembers objects before they are applied, so that they are found again.
+// own remembers objects before they are applied, so that they are found again: each one once,
+// in the version in which it is applied.
 func (j *job) own(ctx context.Context, refs []v1alpha1.ObjectRef) error {
-	known := len(j.instance.Status.Objects)
+	s, changed := &j.instance.Status, false
 	for _, ref := range refs {
-		if !slices.Contains(j.instance.Status.Objects, ref) {
-			j.instance.Status.Objects = append(j.instance.Status.Objects, ref)
+		switch i := slices.IndexFunc(s.Objects, ref.Same); {
+		case i < 0:
+			s.Objects, changed = append(s.Objects, ref), true
+		case s.Objects[i] != ref:
+			s.Objects[i], changed = ref, true
 		}
 	}
-	if len(j.instance.Status.Objects) == known {
+	if !changed {
 		return nil
 	}
 	if err := j.o.Client.Status().Update(ctx, j.instance); err != nil {
