@@ -71,14 +71,24 @@ func (j *job) restart(ctx context.Context) error {
 		if there == nil {
 			return refuse(http.StatusConflict, "%s does not exist", kube.Describe(object(t.ObjectRef)))
 		}
-		if now, _, _ := unstructured.NestedString(there.Object, "spec", "rollout", "after"); now == after {
+		path, body := rollout(there.GetAPIVersion(), after)
+		if now, _, _ := unstructured.NestedString(there.Object, path...); now == after {
 			continue
 		}
-		if err := j.patch(ctx, there, fmt.Sprintf(`{"spec":{"rollout":{"after":%q}}}`, after)); err != nil {
+		if err := j.patch(ctx, there, body); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// rollout is where a version of Cluster API has the time before which machines are replaced, and
+// the patch that sets it. One in another version's place is dropped, and nothing happens.
+func rollout(apiVersion, after string) (path []string, patch string) {
+	if strings.HasSuffix(apiVersion, "/v1beta1") {
+		return []string{"spec", "rolloutAfter"}, fmt.Sprintf(`{"spec":{"rolloutAfter":%q}}`, after)
+	}
+	return []string{"spec", "rollout", "after"}, fmt.Sprintf(`{"spec":{"rollout":{"after":%q}}}`, after)
 }
 
 // replaceMachine deletes a machine, one after the other: etcd keeps its quorum.

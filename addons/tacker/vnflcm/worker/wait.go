@@ -69,11 +69,15 @@ func counts(t v1alpha1.Target, o *unstructured.Unstructured, want int64) string 
 	return ""
 }
 
+// condition is one of an object. Cluster API's v1beta1 has the conditions of today below
+// status.v1beta2, and others, by other rules, in their place.
 func condition(o *unstructured.Unstructured, kind string) map[string]any {
-	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, one := range list {
-		if c, ok := one.(map[string]any); ok && c["type"] == kind {
-			return c
+	for _, path := range [][]string{{"status", "v1beta2", "conditions"}, {"status", "conditions"}} {
+		list, _, _ := unstructured.NestedSlice(o.Object, path...)
+		for _, one := range list {
+			if c, ok := one.(map[string]any); ok && c["type"] == kind {
+				return c
+			}
 		}
 	}
 	return nil
