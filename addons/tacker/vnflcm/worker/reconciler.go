@@ -152,7 +152,7 @@ func (r *Reconciler) turn(ctx context.Context, j *job, waiting string, err error
 			final = v1alpha1.RolledBack
 		}
 		err = j.End(ctx, final, j.cause(final))
-		if err == nil || apierrors.IsConflict(err) {
+		if err == nil || apierrors.IsConflict(err) || passing(err) { // its result may be written: the next look finds out
 			return reconcile.Result{}, err
 		}
 	}

@@ -1,0 +1,40 @@
+package lifecycle
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/api"
+	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/v1alpha1"
+	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/worker"
+)
+
+// lostAnswers: an operation whose result is written, though the answer to that was lost, has not
+// failed in between.
+func lostAnswers(t *testing.T, w *world) {
+	plain, err := client.NewWithWatch(w.server.Config, client.Options{Scheme: scheme(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lost atomic.Bool
+	lossy := interceptor.NewClient(plain, interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+		err := c.SubResource(sub).Update(ctx, o, opts...)
+		if i, ok := o.(*v1alpha1.VNFInstance); ok && err == nil && i.Status.Ended == v1alpha1.Completed && lost.CompareAndSwap(false, true) {
+			return apierrors.NewTimeoutError("the answer is lost", 0)
+		}
+		return err
+	}})
+	d := w.open(t, "90909090", func(o *worker.Options, _ *api.Options) { o.Client = lossy })
+	p := w.onboard(t, build(t, "lost", "1.34.4"))
+	op := d.start(d.create(p.ID), "instantiate", d.instantiation(p.Deploy))
+	d.reach(op, v1alpha1.Completed)
+	o := &v1alpha1.VNFOperation{}
+	if err := w.client.Get(t.Context(), named(d.namespace, op), o); err != nil || !lost.Load() || o.Status.Failure != nil {
+		t.Errorf("lost %v, it failed by %v: %v", lost.Load(), o.Status.Failure, err)
+	}
+}
