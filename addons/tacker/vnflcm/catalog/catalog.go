@@ -19,8 +19,8 @@ import (
 // ErrUnusable says why a package cannot be used; its text is for clients.
 var ErrUnusable = errors.New("the package cannot be used")
 
-// Load opens a package that a project may use. A disabled one still serves the instances
-// that have it.
+// Load opens a package; a fresh use needs one that is not disabled, and that is offered to the
+// project. Others still serve the instances that have them, and what has begun.
 func Load(ctx context.Context, c client.Reader, id, project string, fresh bool) (*csar.Content, error) {
 	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
 		return nil, fmt.Errorf("%w: there is no package %q", ErrUnusable, id)
@@ -28,7 +28,7 @@ func Load(ctx context.Context, c client.Reader, id, project string, fresh bool) 
 	var p v1alpha1.VNFPackage
 	err := c.Get(ctx, types.NamespacedName{Name: id}, &p)
 	switch {
-	case apierrors.IsNotFound(err), err == nil && len(p.Spec.Projects) > 0 && !slices.Contains(p.Spec.Projects, project):
+	case apierrors.IsNotFound(err), err == nil && fresh && len(p.Spec.Projects) > 0 && !slices.Contains(p.Spec.Projects, project):
 		return nil, fmt.Errorf("%w: there is no package %q", ErrUnusable, id)
 	case err != nil:
 		return nil, fmt.Errorf("reading package %s: %w", id, err)

@@ -66,7 +66,7 @@ func (a change) start(ctx context.Context, j *job) error {
 }
 
 func (a change) process(ctx context.Context, j *job) (string, error) {
-	p, err := a.plan(ctx, j, j.params.VNFDID, j.changed(), true)
+	p, err := a.plan(ctx, j, j.params.VNFDID, j.changed(), false)
 	if err != nil {
 		return "", err
 	}

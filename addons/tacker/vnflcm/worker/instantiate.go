@@ -24,9 +24,10 @@ func (j *job) vimTypes() []string {
 	return []string{"ETSINFV.KUBERNETES.V_1", "kubernetes"}
 }
 
-func (instantiate) plan(ctx context.Context, j *job) (*plan, map[string]int32, error) {
+// plan reads the package; fresh is that of catalog.Load.
+func (instantiate) plan(ctx context.Context, j *job, fresh bool) (*plan, map[string]int32, error) {
 	from := source{files: j.params.files(), namespace: j.params.More.Namespace, release: j.release(), level: j.params.Level}
-	p, err := j.plan(ctx, j.instance.Status.VNFDID, from, true)
+	p, err := j.plan(ctx, j.instance.Status.VNFDID, from, fresh)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +54,7 @@ func (a instantiate) start(ctx context.Context, j *job) error {
 			return refuse(http.StatusUnprocessableEntity, "vimConnectionInfo.%s.interfaceInfo.endpoint: clusters are made on the management cluster of this endpoint; leave it out", name)
 		}
 	}
-	p, _, err := a.plan(ctx, j)
+	p, _, err := a.plan(ctx, j, true)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (a instantiate) start(ctx context.Context, j *job) error {
 }
 
 func (a instantiate) process(ctx context.Context, j *job) (string, error) {
-	p, levels, err := a.plan(ctx, j)
+	p, levels, err := a.plan(ctx, j, false)
 	if err != nil {
 		return "", err
 	}
@@ -93,7 +94,7 @@ func (a instantiate) finish(ctx context.Context, j *job, completed bool) error {
 		s.Objects = nil
 		return nil
 	}
-	p, levels, err := a.plan(ctx, j)
+	p, levels, err := a.plan(ctx, j, false)
 	if err != nil {
 		return err
 	}
