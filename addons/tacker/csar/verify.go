@@ -17,8 +17,12 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// maxFile is how large a file of a package may be when it is unpacked.
-const maxFile = 64 << 20
+// maxFile is how large a file of a package may be when it is unpacked, maxAll all of them: an
+// archive of a few kilobytes can name the same bytes thousands of times.
+const (
+	maxFile = 64 << 20
+	maxAll  = 256 << 20
+)
 
 // Content is an opened package.
 type Content struct {
@@ -49,7 +53,9 @@ func Verify(text []byte) (*Content, error) {
 	return c, d.check(c)
 }
 
-func unpack(text []byte) (map[string][]byte, error) {
+func unpack(text []byte) (map[string][]byte, error) { return unpackWithin(text, maxFile, maxAll) }
+
+func unpackWithin(text []byte, most, left int64) (map[string][]byte, error) {
 	archive, err := zip.NewReader(bytes.NewReader(text), int64(len(text)))
 	if err != nil {
 		return nil, fmt.Errorf("opening the archive: %w", err)
@@ -66,10 +72,16 @@ func unpack(text []byte) (map[string][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", f.Name, err)
 		}
-		content, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+		content, err := io.ReadAll(io.LimitReader(in, min(most, left)+1))
 		in.Close()
-		if err != nil || len(content) > maxFile {
-			return nil, fmt.Errorf("reading %s, at most %d bytes: %w", f.Name, maxFile, err)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", f.Name, err)
+		}
+		if int64(len(content)) > most {
+			return nil, fmt.Errorf("file %s: it has more than %d bytes when it is unpacked", f.Name, most)
+		}
+		if left -= int64(len(content)); left < 0 {
+			return nil, fmt.Errorf("file %s: up to it the package has more bytes than are unpacked of one", f.Name)
 		}
 		files[f.Name] = content
 	}
