@@ -69,7 +69,10 @@ func wantsToken(loaded *config.Loaded) *config.TokenKubeconfig {
 func writeToken(ctx context.Context, cluster *kube.Cluster, administrator, path string, wanted *config.TokenKubeconfig, rotate bool) error {
 	account := kube.Account{Namespace: accountNamespace, Name: accountName}
 	if wanted == nil {
-		return errors.Join(cluster.RevokeTokens(ctx, account, ""), os.Remove(path))
+		if err := cluster.RevokeTokens(ctx, account, ""); err != nil {
+			return err // the file stays: without it the next run would revoke nothing
+		}
+		return os.Remove(path)
 	}
 	account.ClusterRole, account.Lifetime = wanted.ClusterRole, time.Duration(wanted.Lifetime)
 	old := ""

@@ -1,6 +1,8 @@
 package target
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-sh/slipway/internal/config"
@@ -63,6 +66,28 @@ users: [{name: admin, user: {client-certificate-data: Q0VSVA==, client-key-data:
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil || tokenIn(path) != "a.b.c" || tokenIn(path+"x") != "" {
 		t.Errorf("%v; read again: %q", err, tokenIn(path))
+	}
+}
+
+// TestATokenThatIsNotRevokedKeepsItsFile: the file is how the next run knows that there is a
+// token to revoke.
+func TestATokenThatIsNotRevokedKeepsItsFile(t *testing.T) {
+	t.Parallel()
+	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+	defer away.Close()
+	cluster, err := kube.New(&rest.Config{Host: away.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "token.kubeconfig")
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeToken(t.Context(), cluster, "", path, nil, false); err == nil {
+		t.Error("a token that is not revoked is no error")
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the file: %v", err)
 	}
 }
 
