@@ -148,6 +148,13 @@ func (h *Herald) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	case !i.DeletionTimestamp.IsZero() || i.Status.Announced:
 		return reconcile.Result{}, nil
 	}
+	if kind == callback.Deleted {
+		if untold, err := h.untold(ctx, i); err != nil {
+			return reconcile.Result{}, err
+		} else if untold {
+			return reconcile.Result{RequeueAfter: h.O.Poll}, nil
+		}
+	}
 	if err := h.announce(ctx, i, kind, at); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -157,6 +164,16 @@ func (h *Herald) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	}
 	i.Status.Announced = true
 	return reconcile.Result{}, client.IgnoreNotFound(h.O.Client.Status().Update(ctx, i))
+}
+
+// untold says whether subscribers do not know all of an instance's operations yet: of one that
+// has gone they are told nothing more.
+func (h *Herald) untold(ctx context.Context, i *v1alpha1.VNFInstance) (bool, error) {
+	var all v1alpha1.VNFOperationList
+	if err := h.O.Client.List(ctx, &all, client.InNamespace(i.Namespace)); err != nil {
+		return false, fmt.Errorf("listing operations: %w", err)
+	}
+	return slices.ContainsFunc(all.Items, func(o v1alpha1.VNFOperation) bool { return o.Spec.InstanceID == i.Name && len(o.Status.Outbox) > 0 }), nil
 }
 
 // announce tries a few times; an instance does not stay because a subscriber is away.
