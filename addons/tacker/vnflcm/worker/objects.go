@@ -206,5 +206,5 @@ func statusOf(err error) int32 {
 // passing says whether an error is expected to go away by itself.
 func passing(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
-		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || retry.Helps(err)
+		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || kube.WebhookAway(err) || retry.Helps(err)
 }
