@@ -31,7 +31,7 @@ print(json.dumps(sorted(names)))
 // library are the modules of the standard library that the scripts may have. All are in
 // Python 3.10 to 3.13: none is of those that PEP 594 and PEP 632 took away.
 func library() []string {
-	return []string{"base64", "json", "os", "pickle", "re", "ssl", "sys", "tempfile", "time", "urllib.error", "urllib.parse", "urllib.request"}
+	return []string{"base64", "http.client", "json", "os", "pickle", "re", "ssl", "sys", "tempfile", "time", "urllib.error", "urllib.parse", "urllib.request"}
 }
 
 // TestGrammarOfTheShim reads the scripts with the grammar of Python 3.10, and holds what

@@ -4,6 +4,7 @@ A VNF manager runs the script with its own Python, which may have no other modul
 """
 
 import base64
+import http.client
 import json
 import os
 import re
@@ -61,8 +62,8 @@ def call(method, url, tls, headers, body=None, timeout=30):
         with opener.open(request, timeout=timeout) as answer:
             text = answer.read()
     except urllib.error.HTTPError as error:
-        raise ApiError(error.code, f"{method} {url}: {error.code} {message(error.read())}") from None
-    except (OSError, urllib.error.URLError) as error:
+        raise ApiError(error.code, f"{method} {url}: {error.code} {message(error)}") from None
+    except (OSError, http.client.HTTPException) as error:  # the latter: an answer that was cut
         cause = getattr(error, "reason", error)
         if isinstance(cause, ssl.SSLCertVerificationError):
             raise Failure(f"{method} {url}: certificate is not trusted: {cause.verify_message}") from None
@@ -80,11 +81,11 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def message(text):
+def message(answer):
     """What an error's body says."""
     try:
-        return str(json.loads(text).get("message", ""))[:500]
-    except (ValueError, AttributeError):
+        return str(json.loads(answer.read()).get("message", ""))[:500]
+    except (OSError, http.client.HTTPException, ValueError, AttributeError):
         return ""
 
 
