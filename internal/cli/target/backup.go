@@ -73,7 +73,7 @@ func scheduled(loaded *config.Loaded, authorities string) (*scheduledbackup.Sett
 	if err != nil {
 		return nil, err
 	}
-	s.CA = authorities + own
+	s.CA = pems(authorities, own)
 	if spec.Schedule.S3CredentialsFile != "" {
 		s.S3, err = s3Login(string(spec.Schedule.S3CredentialsFile))
 	}

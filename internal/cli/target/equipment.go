@@ -172,6 +172,15 @@ func registry(r config.Registry) (seed.Registry, error) {
 	return out, err
 }
 
+// pems is one text of two with certificates, either of which may be empty. Readers find neither
+// in a line that the first leaves open.
+func pems(first, second string) string {
+	if first != "" && second != "" && !strings.HasSuffix(first, "\n") {
+		first += "\n"
+	}
+	return first + second
+}
+
 // read returns the content of a file that the environment may name.
 func read(path config.File) (string, error) {
 	if path == "" {

@@ -71,7 +71,7 @@ func (t *Target) WriteServices(ctx context.Context) (Services, error) {
 			return s, err
 		}
 		s.Magnum.CAFile = t.MagnumCA()
-		if err := WriteSecret(s.Magnum.CAFile, s.Magnum.authority+cloudCA); err != nil {
+		if err := WriteSecret(s.Magnum.CAFile, pems(s.Magnum.authority, cloudCA)); err != nil {
 			return s, err
 		}
 	}
