@@ -175,6 +175,25 @@ func TestAClusterOfAnotherAddress(t *testing.T) {
 	}
 }
 
+// TestVIMsOfOthers: an administrator's list has the VIMs of all projects. One of the same name in
+// another is neither changed nor deleted.
+func TestVIMsOfOthers(t *testing.T) {
+	t.Parallel()
+	k := &tacker{vims: []map[string]any{{"id": "theirs", "name": "shop", "tenant_id": "theirs", "auth_url": "https://192.0.2.9:6443", "auth_cred": "theirs"}}}
+	front := httptest.NewServer(k)
+	t.Cleanup(front.Close)
+	registry := &Tacker{Client: &gophercloud.ServiceClient{ProviderClient: &gophercloud.ProviderClient{}, Endpoint: front.URL + "/"}, Project: "ours"}
+	if err := registry.Register(t.Context(), VIM{Name: "shop", Endpoint: "https://192.0.2.2:6443", BearerToken: "hidden", Authority: "PEM"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(k.vims) != 2 || k.vims[0]["auth_cred"] != "theirs" || k.vims[1]["auth_url"] != "https://192.0.2.2:6443" {
+		t.Errorf("registered: %v after %v", k.vims, k.asked)
+	}
+	if err := registry.Remove(t.Context(), "shop"); err != nil || len(k.vims) != 1 || k.vims[0]["id"] != "theirs" {
+		t.Errorf("removed: %v, %v after %v", err, k.vims, k.asked)
+	}
+}
+
 // TestMistakes: a wrong message is answered with all that is wrong, and Tacker's refusal
 // in a way that the script sends it again.
 func TestMistakes(t *testing.T) {

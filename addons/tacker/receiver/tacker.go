@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
 
 // Tacker registers VIMs with its API v1, which its API v2 reads too.
@@ -17,6 +18,9 @@ type Tacker struct {
 	Client *gophercloud.ServiceClient
 	// Helm lets Tacker install charts on the clusters.
 	Helm bool
+	// Project is that of the login; "" is not known. An administrator sees the VIMs of all, of
+	// which some may have the same name.
+	Project string
 }
 
 // ServiceType is that of Tacker in Keystone's catalog.
@@ -29,16 +33,25 @@ func NewTacker(provider *gophercloud.ProviderClient, endpoints gophercloud.Endpo
 	if err != nil {
 		return nil, fmt.Errorf("finding Tacker (%s) in the catalog: %w", ServiceType, err)
 	}
-	return &Tacker{Client: &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: gophercloud.NormalizeURL(strings.TrimSuffix(strings.TrimSuffix(at, "/"), "/v1.0")), Type: ServiceType}, Helm: helm}, nil
+	t := &Tacker{Client: &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: gophercloud.NormalizeURL(strings.TrimSuffix(strings.TrimSuffix(at, "/"), "/v1.0")), Type: ServiceType}, Helm: helm}
+	if granted, ok := provider.GetAuthResult().(interface {
+		ExtractProject() (*tokens.Project, error)
+	}); ok {
+		if project, err := granted.ExtractProject(); err == nil && project != nil {
+			t.Project = project.ID
+		}
+	}
+	return t, nil
 }
 
 type vim struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	URL  string `json:"auth_url"`
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Project string `json:"tenant_id"`
+	URL     string `json:"auth_url"`
 }
 
-// find returns the VIMs of a name.
+// find returns the project's VIMs of a name.
 func (t *Tacker) find(ctx context.Context, name string) ([]vim, error) {
 	var list struct {
 		VIMs []vim `json:"vims"`
@@ -46,7 +59,9 @@ func (t *Tacker) find(ctx context.Context, name string) ([]vim, error) {
 	if _, err := t.Client.Get(ctx, t.Client.ServiceURL("v1.0", "vims")+"?name="+url.QueryEscape(name), &list, nil); err != nil {
 		return nil, fmt.Errorf("listing VIMs: %w", err)
 	}
-	return slices.DeleteFunc(list.VIMs, func(v vim) bool { return v.Name != name }), nil
+	return slices.DeleteFunc(list.VIMs, func(v vim) bool {
+		return v.Name != name || t.Project != "" && v.Project != "" && v.Project != t.Project
+	}), nil
 }
 
 // Register makes the VIM, or gives it a new credential. Tacker keeps the address of a VIM for
