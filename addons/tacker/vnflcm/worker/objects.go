@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -106,9 +107,14 @@ func object(ref v1alpha1.ObjectRef) *unstructured.Unstructured {
 	return o
 }
 
-// find reads an object; nil if it, or its kind, is not there.
+// find reads an object; nil if it, or its kind, is not there. An API server that starts does not
+// name the kinds of definitions yet; who asks for an object of one is answered 503 until it does.
 func (j *job) find(ctx context.Context, ref v1alpha1.ObjectRef) (*unstructured.Unstructured, error) {
 	client, err := j.kube.Resource(object(ref))
+	if meta.IsNoMatchError(err) {
+		resource, _ := meta.UnsafeGuessKindToResource(object(ref).GroupVersionKind())
+		client, err = j.kube.Dynamic.Resource(resource).Namespace(ref.Namespace), nil
+	}
 	if err == nil {
 		var found *unstructured.Unstructured
 		if found, err = client.Get(ctx, ref.Name, metav1.GetOptions{}); err == nil {
