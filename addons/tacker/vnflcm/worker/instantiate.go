@@ -54,7 +54,8 @@ func (a instantiate) start(ctx context.Context, j *job) error {
 			return refuse(http.StatusUnprocessableEntity, "vimConnectionInfo.%s.interfaceInfo.endpoint: clusters are made on the management cluster of this endpoint; leave it out", name)
 		}
 	}
-	p, _, err := a.plan(ctx, j, true)
+	// What a former attempt has left goes by way of another one, also when the package is disabled.
+	p, _, err := a.plan(ctx, j, len(j.instance.Status.Objects) == 0)
 	if err != nil {
 		return err
 	}
