@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -36,7 +37,9 @@ func (c *call) accept(i *v1alpha1.VNFInstance, kind v1alpha1.OperationType, text
 		}
 	}
 	err = c.s.o.Worker.Client.Create(c.ctx(), op)
-	if err != nil && op.Spec.Secret != "" {
+	// Without an answer it may be there, and need its Secret.
+	var status apierrors.APIStatus
+	if op.Spec.Secret != "" && errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: i.Namespace, Name: op.Spec.Secret}}
 		_ = c.s.o.Worker.Client.Delete(c.ctx(), secret) // it goes with the instance at the latest
 	}

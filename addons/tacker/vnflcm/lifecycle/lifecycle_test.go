@@ -22,7 +22,7 @@ func TestEndpoint(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *world){
 		"life cycle": lifeCycle, "chart": charts, "rights": rights, "headers": headers, "lists": lists, "states": states, "scale in": scaleIn, "concurrency": concurrency, "kill": kill,
 		"unknown kind": unknownKind, "namespaces": namespaces, "owners": owners, "change back": changeBack, "subscriptions": subscriptions, "secrets": secrets, "projects": walls, "conflicts": conflicts,
-		"versions": versions, "last words": lastWords, "renewal": renewal, "lost answers": lostAnswers, "withdrawn": withdrawn, "leftovers": leftovers,
+		"versions": versions, "last words": lastWords, "renewal": renewal, "lost answers": lostAnswers, "lost creation": lostCreation, "withdrawn": withdrawn, "leftovers": leftovers,
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, w) })
 	}

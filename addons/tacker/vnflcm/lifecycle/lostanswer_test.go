@@ -38,3 +38,33 @@ func lostAnswers(t *testing.T, w *world) {
 		t.Errorf("lost %v, it failed by %v: %v", lost.Load(), o.Status.Failure, err)
 	}
 }
+
+// lostCreation: an operation that was made, though the answer to that was lost, keeps the secrets
+// that it needs.
+func lostCreation(t *testing.T, w *world) {
+	plain, err := client.NewWithWatch(w.server.Config, client.Options{Scheme: scheme(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lost atomic.Bool
+	lossy := interceptor.NewClient(plain, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+		err := c.Create(ctx, o, opts...)
+		if _, ok := o.(*v1alpha1.VNFOperation); ok && err == nil && lost.CompareAndSwap(false, true) {
+			return apierrors.NewTimeoutError("the answer is lost", 0)
+		}
+		return err
+	}})
+	d := w.open(t, "91919191", func(o *worker.Options, _ *api.Options) { o.Client = lossy })
+	p := w.onboard(t, build(t, "unanswered", "1.34.4"))
+	id := d.create(p.ID)
+	body := d.instantiation(p.Deploy)
+	body["vimConnectionInfo"] = object{"vim1": object{"vimType": "ETSINFV.KUBERNETES.V_1", "accessInfo": object{"bearer_token": d.account("cluster-admin")}}}
+	d.do("POST", "vnf_instances/"+id+"/instantiate", body).want(503)
+	all := d.do("GET", "vnf_lcm_op_occs", nil).want(200).documents()
+	if len(all) != 1 {
+		t.Fatalf("operations %v", all)
+	}
+	op, _ := all[0]["id"].(string)
+	d.reach(op, v1alpha1.Completed)
+	d.gone(1)
+}
