@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -66,13 +67,14 @@ func Value(v any) string {
 	}
 	text := strings.TrimSpace(fmt.Sprint(v))
 	first, _, more := strings.Cut(text, "\n") // a certificate, a document
+	letters := []rune(text)
 	switch {
 	case v == nil || text == "":
 		return "(none)"
-	case more && len(first) <= 57:
+	case more && utf8.RuneCountInString(first) <= 57:
 		return first + "..."
-	case len(text) > 60:
-		return text[:57] + "..."
+	case len(letters) > 60:
+		return string(letters[:57]) + "..."
 	}
 	return text
 }
