@@ -18,7 +18,8 @@ import (
 const parallelReads = 8
 
 // List returns the backups, newest first. A damaged or forged one is among them,
-// with its Damage and its ID alone: it hides no other.
+// with its Damage and its ID alone: it hides no other. One whose time is still to come
+// (Backup.Dated) is where it was stored.
 func (r *Repository) List(ctx context.Context) ([]Backup, error) {
 	entries, err := r.target.List(ctx, backupFolder)
 	if err != nil {
@@ -29,7 +30,7 @@ func (r *Repository) List(ctx context.Context) ([]Backup, error) {
 	group.SetLimit(parallelReads)
 	for i, e := range entries {
 		group.Go(func() (err error) {
-			all[i], err = r.look(ctx, strings.TrimPrefix(e.Name, backupFolder))
+			all[i], err = r.look(ctx, e)
 			return err
 		})
 	}
@@ -37,13 +38,14 @@ func (r *Repository) List(ctx context.Context) ([]Backup, error) {
 		return nil, fmt.Errorf("listing the backups: %w", err)
 	}
 	all = slices.DeleteFunc(all, func(b Backup) bool { return b.ID == "" }) // pruned meanwhile
-	slices.SortFunc(all, func(x, y Backup) int { return strings.Compare(y.ID, x.ID) })
+	slices.SortFunc(all, func(x, y Backup) int { return strings.Compare(y.order(), x.order()) })
 	return all, nil
 }
 
 // look reads one backup. What is wrong with its content is in Damage; the error is
 // of the target.
-func (r *Repository) look(ctx context.Context, id string) (Backup, error) {
+func (r *Repository) look(ctx context.Context, e target.Entry) (Backup, error) {
+	id := strings.TrimPrefix(e.Name, backupFolder)
 	text, err := r.get(ctx, backupFolder+id, maxSmall)
 	if errors.Is(err, target.ErrAbsent) {
 		return Backup{}, nil
@@ -58,7 +60,7 @@ func (r *Repository) look(ctx context.Context, id string) (Backup, error) {
 	if err != nil {
 		return Backup{ID: id, Damage: err.Error()}, nil
 	}
-	return b, nil
+	return b.dated(e.Modified, r.options.Now()), nil
 }
 
 // Find returns the backup of an ID, or of the only one that begins with it; "" and

@@ -49,6 +49,31 @@ type Backup struct {
 	Packs []Part `json:"packs"`
 	// Damage is why the backup cannot be used; empty if it can.
 	Damage string `json:"damage,omitempty"`
+	// Dated is when the backup says that it was taken, if that is still to come: the clock of
+	// the machine that made it was ahead. Taken is then when it was stored. It is not signed.
+	Dated time.Time `json:"dated,omitzero"`
+}
+
+// clockTolerance is how far clocks may be apart.
+const clockTolerance = time.Minute
+
+// dated is a backup with the time that it was stored if its own is still to come, by the
+// target's clock and by that of who reads.
+func (b Backup) dated(stored, now time.Time) Backup {
+	b.Dated = time.Time{}
+	if b.Taken.Sub(now) > clockTolerance && b.Taken.Sub(stored) > clockTolerance {
+		b.Dated, b.Taken = b.Taken, stored.UTC()
+	}
+	return b
+}
+
+// order sorts backups by the time with which IDs begin, or by when one was stored whose own
+// is still to come.
+func (b Backup) order() string {
+	if b.Dated.IsZero() {
+		return b.ID
+	}
+	return b.Taken.Format(idTime) + "-" + b.ID
 }
 
 // Part is an object of a backup.
@@ -61,7 +86,7 @@ type Part struct {
 
 // encode is a line of JSON and a line with the signature of it.
 func (b Backup) encode(key ed25519.PrivateKey) ([]byte, error) {
-	b.Damage = ""
+	b.Damage, b.Dated = "", time.Time{}
 	line, err := json.Marshal(b)
 	if err != nil {
 		return nil, err

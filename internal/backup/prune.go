@@ -13,7 +13,8 @@ import (
 
 // Keep is which backups stay: the last so many, and the newest one of each of the
 // last so many days, weeks and months that have one (UTC). The newest always stays, and
-// so does one until its KeepUntil.
+// so does one until its KeepUntil. One whose time is still to come stays until then, and
+// takes the place of no other.
 type Keep struct {
 	Last, Daily, Weekly, Monthly int
 }
@@ -49,6 +50,10 @@ func (k Keep) choose(all []Backup, now time.Time) (stay, leave []Backup) {
 			leave = append(leave, b)
 			continue
 		}
+		if !b.Dated.IsZero() {
+			stay = append(stay, b)
+			continue
+		}
 		wanted := good < max(k.Last, 1) || b.KeepUntil.After(now)
 		good++
 		for i, period := range periods {
@@ -71,10 +76,15 @@ func (k Keep) choose(all []Backup, now time.Time) (stay, leave []Backup) {
 // keepYoungDamaged keeps the damaged backups that are younger than the oldest one
 // that stays: somebody may want to look at them.
 func keepYoungDamaged(stay, leave []Backup) (all, rest []Backup) {
-	if len(stay) == 0 {
-		return leave, nil // nothing is good: nothing goes
+	oldest := ""
+	for _, b := range stay {
+		if b.Dated.IsZero() {
+			oldest = b.ID
+		}
 	}
-	oldest := stay[len(stay)-1].ID
+	if oldest == "" {
+		return slices.Concat(stay, leave), nil // nothing is good: nothing goes
+	}
 	for _, b := range leave {
 		if b.Damage != "" && strings.Compare(b.ID, oldest) > 0 {
 			stay = append(stay, b)

@@ -244,3 +244,42 @@ func TestTheWayBackIsKept(t *testing.T) {
 		t.Errorf("removed %v", result.Removed)
 	}
 }
+
+// TestAClockThatWasAhead makes no backup the newest one that is not: it counts as of when it was
+// stored, and costs no other its place.
+func TestAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.write(t, backuptest.Snapshot(1, w.now))
+	w.pass(time.Hour)
+	fast := *w // another machine of the environment
+	fast.options.Now = func() time.Time { return w.now.AddDate(1, 0, 0) }
+	wrong := fast.write(t, backuptest.Snapshot(1, fast.options.Now()))
+	stored := w.now
+	latest := func(at time.Time, want backup.Backup) backup.Backup {
+		t.Helper()
+		got := must(w.open(t).Latest(t.Context(), at))
+		if got.ID != want.ID {
+			t.Errorf("the newest is %s of %s, not %s", got.ID, got.Taken, want.ID)
+		}
+		return got
+	}
+	if got := latest(time.Time{}, wrong); !got.Taken.Equal(stored) || !got.Dated.Equal(wrong.Taken) {
+		t.Errorf("it is of %s, and says %s", got.Taken, got.Dated)
+	}
+	w.pass(time.Hour)
+	second := w.write(t, backuptest.Snapshot(1, w.now))
+	latest(time.Time{}, second)
+	latest(stored.Add(time.Minute), wrong)
+	latest(stored.Add(-time.Minute), first)
+	var ids []string
+	for _, b := range must(w.open(t).List(t.Context())) {
+		ids = append(ids, b.ID)
+	}
+	if want := []string{second.ID, wrong.ID, first.ID}; !slices.Equal(ids, want) {
+		t.Errorf("listed %v, not %v", ids, want)
+	}
+	if result := must(w.open(t).Prune(t.Context(), backup.Keep{Last: 1, Daily: 1}, false)); !slices.Equal(result.Kept, []string{second.ID, wrong.ID}) {
+		t.Errorf("kept %v", result.Kept)
+	}
+}

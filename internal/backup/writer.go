@@ -23,6 +23,9 @@ const parallelPacks = 2
 // chunkSize ends a chunk, in bytes; a chunk of one large object is longer.
 const chunkSize = 512 << 10
 
+// idTime is the form of the time with which IDs begin: when the backup was begun.
+const idTime = "20060102t150405z"
+
 // Object is one object of a cluster, to be written.
 type Object struct {
 	Group, Kind, Namespace, Name string
@@ -79,7 +82,7 @@ func (r *Repository) Begin(ctx context.Context) (*Writer, error) {
 	if _, err := rand.Read(suffix[:]); err != nil {
 		return nil, err
 	}
-	w.id = w.begun.UTC().Format("20060102t150405z") + "-" + hex.EncodeToString(suffix[:])
+	w.id = w.begun.UTC().Format(idTime) + "-" + hex.EncodeToString(suffix[:])
 	if w.encoder, err = newEncoder(); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/cli/vault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -61,12 +62,21 @@ func listTable(all []listed) ui.Table {
 			t.Rows = append(t.Rows, []string{b.ID, b.Of, "", "", "", "", "", "", b.Damage})
 			continue
 		}
-		t.Rows = append(t.Rows, []string{b.ID, b.Of, b.Taken.Local().Format(time.DateTime), b.Slipway, b.Kubernetes, strconv.Itoa(b.Objects), strconv.Itoa(b.Cloud["servers"]), mib(b.Written), "ok"})
+		state := "ok"
+		if !b.Dated.IsZero() {
+			state = "ok; " + ahead(b.Backup)
+		}
+		t.Rows = append(t.Rows, []string{b.ID, b.Of, b.Taken.Local().Format(time.DateTime), b.Slipway, b.Kubernetes, strconv.Itoa(b.Objects), strconv.Itoa(b.Cloud["servers"]), mib(b.Written), state})
 	}
 	if len(all) == 0 {
 		t.Footer = []string{"there are no backups; make one with: slipway backup create"}
 	}
 	return t
+}
+
+// ahead tells of a backup whose time is still to come.
+func ahead(b backup.Backup) string {
+	return "it is dated " + b.Dated.Local().Format(time.DateTime) + ", and this is when it was stored: a clock was ahead"
 }
 
 func mib(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }

@@ -17,6 +17,9 @@ func showTable(b backup.Backup) ui.Table {
 	}
 	rows := [][]string{{"id", b.ID}, {"environment", b.Environment}, {"rebuilds", strconv.Itoa(b.Generation)}, {"taken", b.Taken.Local().Format(time.DateTime)},
 		{"revision", b.Revision}, {"slipway", b.Slipway}, {"kubernetes", b.Kubernetes}}
+	if !b.Dated.IsZero() {
+		rows = append(rows, []string{"dated", ahead(b)})
+	}
 	for _, name := range slices.Sorted(maps.Keys(b.Controllers)) {
 		rows = append(rows, []string{name, b.Controllers[name]})
 	}

@@ -3,6 +3,8 @@ package recover
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/backup"
@@ -19,7 +21,8 @@ type Found struct {
 	Snapshot *snapshot.Snapshot
 	// Datastore is the newest copy of the seed's datastore; nil if there is none.
 	Datastore *Datastore
-	// Note is why there may be a newer copy that could not be read.
+	// Note is why there may be a newer copy that could not be read, and that the time of the
+	// backup is not its own.
 	Note string
 }
 
@@ -50,6 +53,11 @@ func Vault(ctx context.Context, loaded *config.Loaded, w Wanted) (Found, error) 
 	if found.Snapshot, err = repository.Read(ctx, latest.ID, w.Identities...); err != nil {
 		return found, err
 	}
+	if !latest.Dated.IsZero() {
+		found.Snapshot.Taken = latest.Taken
+		found.Note = fmt.Sprintf("backup %s is dated %s, which is still to come: the clock of the machine that made it was ahead. It counts as of %s, when it was stored",
+			latest.ID, latest.Dated.Format(time.RFC3339), latest.Taken.Format(time.RFC3339))
+	}
 	found.Datastore = copyIn(latest, found.Snapshot)
 	var newer *Datastore
 	seed, err := vault.OpenSeed(ctx, loaded, w.From)
@@ -63,7 +71,8 @@ func Vault(ctx context.Context, loaded *config.Loaded, w Wanted) (Found, error) 
 		return found, context.Cause(ctx)
 	}
 	if err != nil { // the repair at hand may need none, or the older one may do
-		found.Note = "if the seed made a newer copy of its datastore, it cannot be read: " + err.Error()
+		unread := "if the seed made a newer copy of its datastore, it cannot be read: " + err.Error()
+		found.Note = strings.TrimPrefix(found.Note+"; "+unread, "; ")
 	}
 	return found, nil
 }

@@ -108,3 +108,22 @@ func TestTheNewestDatastoreIsUsed(t *testing.T) {
 		t.Errorf("%s is gone: %+v, %q", six, found.Datastore, found.Note)
 	}
 }
+
+// TestABackupThatIsStillToCome counts as of when it was stored, and the operator is told: its
+// clock was ahead, and the proof of clocks would refuse it until then.
+func TestABackupThatIsStillToCome(t *testing.T) {
+	t.Parallel()
+	s := shelf{T: t, folder: t.TempDir()}
+	var err error
+	if s.reader, err = age.GenerateX25519Identity(); err != nil {
+		t.Fatal(err)
+	}
+	if s.key, err = backup.NewKey(); err != nil {
+		t.Fatal(err)
+	}
+	s.write("", backuptest.Snapshot(1, time.Now().Add(-time.Hour)))
+	id := s.write("", backuptest.Snapshot(1, time.Now().Add(24*time.Hour)))
+	if found := s.find(time.Time{}); found.ID != id || time.Until(found.Snapshot.Taken) > time.Minute || !strings.Contains(found.Note, "was ahead") {
+		t.Errorf("%s of %s: %q", found.ID, found.Snapshot.Taken, found.Note)
+	}
+}
