@@ -6,6 +6,7 @@
 //	packs/SHA256   contents, encrypted to the recipients
 //	tables/SHA256  where each content of a backup is, sealed with the writer's key
 //	backups/ID     a backup: readable by all, signed, written last
+//	pins/ID        slipway undo is using this backup, until pins/ID.done is there
 package backup
 
 import (
@@ -62,6 +63,7 @@ const (
 	tableFolder   = "tables/"
 	backupFolder  = "backups/"
 	writersFolder = "writers/"
+	pinFolder     = "pins/"
 )
 
 // maxSmall bounds objects that are read whole, besides packs and tables, in bytes.

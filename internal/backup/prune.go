@@ -13,8 +13,8 @@ import (
 
 // Keep is which backups stay: the last so many, and the newest one of each of the
 // last so many days, weeks and months that have one (UTC). The newest always stays, and
-// so does one until its KeepUntil. One whose time is still to come stays until then, and
-// takes the place of no other.
+// so does one until its KeepUntil, and one that is pinned. One whose time is still to come
+// stays until then, and takes the place of no other.
 type Keep struct {
 	Last, Daily, Weekly, Monthly int
 }
@@ -23,6 +23,8 @@ type Keep struct {
 type Pruned struct {
 	Kept    []string `json:"kept"`
 	Removed []string `json:"removed"`
+	// Pinned are those that are kept for an undo that is half done.
+	Pinned []string `json:"pinned,omitempty"`
 	// Objects and Bytes count what was removed besides.
 	Objects int   `json:"objects"`
 	Bytes   int64 `json:"bytes"`
@@ -34,7 +36,7 @@ type Pruned struct {
 
 // choose parts the backups, newest first, into those that stay and those that go.
 // A damaged one goes when it is older than all that stay: its time is in its ID.
-func (k Keep) choose(all []Backup, now time.Time) (stay, leave []Backup) {
+func (k Keep) choose(all []Backup, pinned map[string]bool, now time.Time) (stay, leave []Backup) {
 	periods := []struct {
 		most int
 		of   func(time.Time) string
@@ -54,7 +56,7 @@ func (k Keep) choose(all []Backup, now time.Time) (stay, leave []Backup) {
 			stay = append(stay, b)
 			continue
 		}
-		wanted := good < max(k.Last, 1) || b.KeepUntil.After(now)
+		wanted := good < max(k.Last, 1) || b.KeepUntil.After(now) || pinned[b.ID]
 		good++
 		for i, period := range periods {
 			if seen[i] == nil {
@@ -99,18 +101,26 @@ func keepYoungDamaged(stay, leave []Backup) (all, rest []Backup) {
 // and no writer relies on. Only Prune removes anything. With dry it only says what
 // it would remove.
 func (r *Repository) Prune(ctx context.Context, keep Keep, dry bool) (Pruned, error) {
+	now := r.options.Now() // before the pins are listed: who pins does it before KeepUntil is over
+	pinned, err := r.pins(ctx)
+	if err != nil {
+		return Pruned{}, err
+	}
 	all, err := r.List(ctx)
 	if err != nil {
 		return Pruned{}, err
 	}
 	result := Pruned{Kept: []string{}, Removed: []string{}}
-	stay, leave := keep.choose(all, r.options.Now())
+	stay, leave := keep.choose(all, pinned.hold, now)
 	named, known := map[string]bool{}, map[string]bool{}
 	for _, b := range all {
 		known[b.ID] = true
 	}
 	for _, b := range stay {
 		result.Kept = append(result.Kept, b.ID)
+		if pinned.hold[b.ID] {
+			result.Pinned = append(result.Pinned, b.ID)
+		}
 		if b.Damage != "" {
 			result.Waiting = "damaged backup " + b.ID + " is younger than others that stay, and nobody knows what it needs"
 		}
@@ -134,6 +144,9 @@ func (r *Repository) Prune(ctx context.Context, keep Keep, dry bool) (Pruned, er
 		for _, p := range b.Packs {
 			named[packFolder+p.SHA256] = true
 		}
+	}
+	if err := r.removePins(ctx, pinned, known, dry); err != nil {
+		return result, err
 	}
 	return result, r.sweep(ctx, named, known, &result, dry)
 }

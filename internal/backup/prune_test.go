@@ -245,6 +245,49 @@ func TestTheWayBackIsKept(t *testing.T) {
 	}
 }
 
+// TestAPinnedBackupStays past its time, until the pin is over: an undo is in the middle of going
+// back to it. Pins that are over go, also where a lock keeps the first half of one for a while.
+func TestAPinnedBackupStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ids := w.backups(t, 3, 24*time.Hour)
+	back := ids[1]
+	for range 2 { // an undo that goes on pins again
+		if err := w.open(t).Pin(t.Context(), back); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prune := func(kept ...string) backup.Pruned {
+		t.Helper()
+		result := must(w.open(t).Prune(t.Context(), backup.Keep{Last: 1}, false))
+		if !slices.Equal(result.Kept, kept) {
+			t.Errorf("kept %v, not %v", result.Kept, kept)
+		}
+		return result
+	}
+	if result := prune(ids[0], back); !slices.Equal(result.Pinned, []string{back}) {
+		t.Errorf("pinned are %v", result.Pinned)
+	}
+	if err := w.open(t).Unpin(t.Context(), back); err != nil {
+		t.Fatal(err)
+	}
+	w.memory.Fault = func(_ context.Context, verb, name string) error {
+		if verb == "delete" && name == "pins/"+back {
+			return fmt.Errorf("retention: %w", target.ErrDenied)
+		}
+		return nil
+	}
+	prune(ids[0])
+	if left := names(w, "pins/"); len(left) != 2 {
+		t.Errorf("under a lock are left: %v", left)
+	}
+	w.memory.Fault = nil
+	prune(ids[0])
+	if left := names(w, "pins/"); len(left) > 0 {
+		t.Errorf("left are %v", left)
+	}
+}
+
 // TestAClockThatWasAhead makes no backup the newest one that is not: it counts as of when it was
 // stored, and costs no other its place.
 func TestAClockThatWasAhead(t *testing.T) {

@@ -182,6 +182,7 @@ func TestAnUpgradeIsUndone(t *testing.T) {
 	if got.Undone.IsZero() || len(got.Parts) == 0 || w.image() != "registry.k8s.io/capi:v1.12.2" {
 		t.Errorf("undone: %+v; the controller is %s", got, w.image())
 	}
+	w.pinned(false)
 	if _, err := w.on.Typed.CoreV1().ConfigMaps("capi-system").Get(t.Context(), "brought", metav1.GetOptions{}); !kube.Absent(err) {
 		t.Errorf("what came with the upgrade: %v", err)
 	}
@@ -260,5 +261,17 @@ func (w undoWorld) endsInTheMiddle() {
 	}
 	if p, err := undo.ReadPoint(w.Context(), w.on); err != nil || p.Undoing.IsZero() || !p.Undone.IsZero() {
 		w.Errorf("the record is %+v, %v", p, err)
+	}
+	w.pinned(true)
+}
+
+// pinned wants the backup to be kept from prune, or not any more.
+func (w undoWorld) pinned(want bool) {
+	w.Helper()
+	pin := filepath.Join(filepath.Dir(w.file), "backups", "pins", w.id)
+	_, err := os.Stat(pin)
+	_, over := os.Stat(pin + ".done")
+	if err != nil || (over != nil) != want {
+		w.Errorf("the pin: %v, its end: %v", err, over)
 	}
 }

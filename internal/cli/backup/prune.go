@@ -72,6 +72,9 @@ func pruneTable(result backup.Pruned, dry bool) ui.Table {
 		t.Rows = append(t.Rows, []string{id, action})
 	}
 	t.Footer = []string{fmt.Sprintf("%d stored contents (%s) %s", result.Objects, mib(result.Bytes), action)}
+	for _, id := range result.Pinned {
+		t.Footer = append(t.Footer, "backup "+id+" stays until slipway undo, which uses it, has come to its end")
+	}
 	if result.Locked > 0 {
 		t.Footer = append(t.Footer, fmt.Sprintf("%d objects stay: the target refuses to delete them, as under a retention lock", result.Locked))
 	}

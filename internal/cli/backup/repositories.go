@@ -90,6 +90,7 @@ func (r repositories) prune(ctx context.Context, keep backup.Keep, dry bool) (ba
 	}
 	more, err := r.seed.Prune(ctx, keep, dry)
 	all.Kept, all.Removed = append(all.Kept, more.Kept...), append(all.Removed, more.Removed...)
+	all.Pinned = append(all.Pinned, more.Pinned...)
 	all.Objects, all.Bytes, all.Locked = all.Objects+more.Objects, all.Bytes+more.Bytes, all.Locked+more.Locked
 	all.Waiting = cmp.Or(all.Waiting, more.Waiting)
 	return all, err

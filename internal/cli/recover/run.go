@@ -62,7 +62,9 @@ type rebuild struct {
 	snapshot *snapshot.Snapshot
 	// datastore is nil if no backup has a copy of the seed's.
 	datastore *Datastore
-	plan      *recovery.Plan
+	// pin and unpin are of the backup.
+	pin, unpin func(context.Context) error
+	plan       *recovery.Plan
 	// found are live objects of others, among them those that the cluster of --cluster needs.
 	found  []*unstructured.Unstructured
 	result result
@@ -180,7 +182,7 @@ func (r *rebuild) read(ctx context.Context, source Source, wanted Wanted, now ti
 		err = fault.Usage("backup "+id, fmt.Errorf("it is of environment %s, not of %s", s.Environment, r.t.Name()), "name the right target with --from, or the right environment file with -f")
 	}
 	if err == nil {
-		r.snapshot, r.datastore = s, found.Datastore
+		r.snapshot, r.datastore, r.pin, r.unpin = s, found.Datastore, found.Pin, found.Unpin
 		r.plan, err = recovery.NewPlan(s, recovery.Scope{Own: stacks.ManagementNamespace + "/" + r.t.Name(), Cluster: r.cluster})
 		if err != nil && r.cluster != "" && fault.Remedy(err) == "" {
 			err = fault.Usage("--cluster "+r.cluster, err, "see what a backup has with slipway backup show")

@@ -24,6 +24,8 @@ type Found struct {
 	// Note is why there may be a newer copy that could not be read, and that the time of the
 	// backup is not its own.
 	Note string
+	// Pin keeps the backup whatever slipway backup prune removes, Unpin ends that.
+	Pin, Unpin func(context.Context) error
 }
 
 // Datastore is a copy of the seed's datastore.
@@ -49,7 +51,8 @@ func Vault(ctx context.Context, loaded *config.Loaded, w Wanted) (Found, error) 
 	if err != nil {
 		return Found{}, err
 	}
-	found := Found{ID: latest.ID}
+	found := Found{ID: latest.ID, Pin: func(ctx context.Context) error { return repository.Pin(ctx, latest.ID) },
+		Unpin: func(ctx context.Context) error { return repository.Unpin(ctx, latest.ID) }}
 	if found.Snapshot, err = repository.Read(ctx, latest.ID, w.Identities...); err != nil {
 		return found, err
 	}

@@ -26,6 +26,12 @@ const pausing = 16
 // do does all parts. What a former run has done is not done again: the record on the
 // management cluster says how far it came.
 func (r *reversal) do(ctx context.Context) error {
+	if err := r.pin(ctx); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r.tell(fmt.Sprintf("finish this by %s: after that slipway backup prune may remove backup %s, which could not be pinned: %v", r.point.Until.UTC().Format(time.RFC3339), r.point.Backup, err))
+	}
 	if r.point.Replaced.IsZero() || !r.back.Empty() { // up may have begun again in between
 		if err := r.part(ctx, "pause", "pausing all clusters", r.pause); err != nil {
 			return err
@@ -172,5 +178,18 @@ func (r *reversal) note(ctx context.Context, _ *event.Step) (string, error) {
 	if len(r.leave) == 0 { // else a further run unpauses what was left
 		r.point.Undone = time.Now().UTC()
 	}
-	return fmt.Sprintf("%d resources have their former versions and settings: slipway up with this Slipway and this file changes them again", n), undo.WritePoint(ctx, r.on, r.point)
+	if err := undo.WritePoint(ctx, r.on, r.point); err != nil {
+		return "", err
+	}
+	if !r.point.Undone.IsZero() {
+		if err := r.unpin(ctx); err != nil { // nothing else depends on it
+			r.tell("slipway backup prune will keep backup " + r.point.Backup + ": " + err.Error())
+		}
+	}
+	return fmt.Sprintf("%d resources have their former versions and settings: slipway up with this Slipway and this file changes them again", n), nil
+}
+
+// tell tells what stops nothing.
+func (r *reversal) tell(text string) {
+	r.progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: text})
 }
