@@ -16,6 +16,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/certs"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/kube/retry"
 	"github.com/slipway-sh/slipway/internal/kubeversion"
 )
 
@@ -159,9 +161,14 @@ func sameGroups(was, now ClusterInputs) error {
 	return openstackcluster.CheckServerGroups(openstackcluster.Release{Name: now.Name, Namespace: now.Namespace, Values: to}, has, "spec.managementCluster.values.")
 }
 
+// Answered is told of a cluster whose API answers, before its kubeconfig is in the state: before
+// anybody else goes there. nil tells nobody.
+type Answered func(ctx context.Context, on *kube.Cluster) error
+
 type clusterKind struct {
-	console Console
-	seeds   *LocalSeeds
+	console  Console
+	seeds    *LocalSeeds
+	answered Answered
 }
 
 func (clusterKind) object(in ClusterInputs) string { return "cluster " + in.Name }
@@ -202,6 +209,30 @@ func (k clusterKind) update(ctx context.Context, old ClusterState, in ClusterInp
 	if err := await(ctx, at.Kube, in, k.console, clusterapi.Report.Usable); err != nil {
 		return state, err
 	}
-	state.AdminKubeconfig, err = clusterapi.Kubeconfig(ctx, at.Kube.Typed, in.Namespace, in.Name)
-	return state, err
+	kubeconfig, err := clusterapi.Kubeconfig(ctx, at.Kube.Typed, in.Namespace, in.Name)
+	if err == nil {
+		err = k.tell(ctx, machine, kubeconfig)
+	}
+	if err != nil {
+		return state, err
+	}
+	state.AdminKubeconfig = kubeconfig
+	return state, nil
+}
+
+// tellTime bounds the time for what is told of a new cluster, whose control planes may still
+// join.
+const tellTime = 5 * time.Minute
+
+func (k clusterKind) tell(ctx context.Context, machine Way, kubeconfig string) error {
+	if k.answered == nil {
+		return nil
+	}
+	on, err := Reach(machine, kubeconfig)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, tellTime, fmt.Errorf("its API did not answer within %s", tellTime))
+	defer cancel()
+	return kube.Insist(ctx, retry.Helps, func(err error) { status(ctx, "retrying: "+err.Error()) }, func(ctx context.Context) error { return k.answered(ctx, on) })
 }

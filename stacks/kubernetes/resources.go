@@ -12,7 +12,7 @@ import (
 
 // Resources are the resources of this package, for the engine. The bundle may be nil if
 // nothing is created, as in down; seeds are the local ones.
-func Resources(folder *bundle.Folder, watch Watch, console Console, datastore Datastore, seeds *LocalSeeds) []infer.InferredResource {
+func Resources(folder *bundle.Folder, watch Watch, console Console, datastore Datastore, answered Answered, seeds *LocalSeeds) []infer.InferredResource {
 	return []infer.InferredResource{
 		infer.Resource(&k3s{controller[K3sInputs, K3sState]{k3sKind{watch, console, folder, datastore}}}),
 		infer.Resource(&clusterAPI{controller[ClusterAPIInputs, ClusterAPIState]{clusterAPIKind{folder}}}),
@@ -21,7 +21,7 @@ func Resources(folder *bundle.Folder, watch Watch, console Console, datastore Da
 		infer.Resource(&monitoringAddon{controller[MonitoringInputs, MonitoringState]{monitoringKind{}}}),
 		infer.Resource(&magnum{controller[MagnumInputs, MagnumState]{magnumKind{}}}),
 		infer.Resource(&tenantConsole{controller[TenantConsoleInputs, TenantConsoleState]{tenantConsoleKind{}}}),
-		infer.Resource(&workloadCluster{controller[ClusterInputs, ClusterState]{clusterKind{console, seeds}}}),
+		infer.Resource(&workloadCluster{controller[ClusterInputs, ClusterState]{clusterKind{console, seeds, answered}}}),
 		infer.Resource(&readyCluster{controller[ReadyClusterInputs, ReadyClusterState]{readyClusterKind{console, seeds}}}),
 		infer.Resource(&localSeed{controller[LocalSeedInputs, LocalSeedState]{localSeedKind{seeds}}}),
 		infer.Resource(&managementMove{controller[ManagementMoveInputs, ManagementMoveState]{managementMoveKind{seeds}}}),

@@ -8,6 +8,8 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/kube"
@@ -16,6 +18,30 @@ import (
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
+
+// begin notes on a management cluster that it is being rebuilt, so that nobody makes a backup of
+// what is there so far. One that is that of the backup is not: the rebuild will be refused.
+func (r *rebuild) begin(ctx context.Context, on *kube.Cluster) error {
+	if same, _, err := original(ctx, on, r.snapshot.Objects); err != nil || same {
+		return err
+	}
+	return restore.Begin(ctx, on, time.Now())
+}
+
+// original reports whether a cluster is that of a backup, by the namespace that Kubernetes makes
+// first; known is false if the backup does not have it.
+func original(ctx context.Context, on *kube.Cluster, objects []*unstructured.Unstructured) (same, known bool, err error) {
+	for _, o := range objects {
+		if o.GetKind() == "Namespace" && o.GetName() == metav1.NamespaceSystem {
+			live, err := on.Typed.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+			if err != nil {
+				return false, true, fmt.Errorf("asking whether the management cluster is that of the backup: %w", err)
+			}
+			return live.UID == o.GetUID(), true, nil
+		}
+	}
+	return false, false, nil
+}
 
 // fence takes the next generation in the cloud, and notes it on the new management
 // cluster. A run that goes on keeps its generation.

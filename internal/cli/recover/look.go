@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/event"
@@ -291,11 +289,8 @@ func (r *rebuild) rebuilt(ctx context.Context, seen diagnosis.Seen) (bool, error
 		return false, err
 	}
 	defer leave()
-	for _, o := range r.snapshot.Objects {
-		if o.GetKind() == "Namespace" && o.GetName() == metav1.NamespaceSystem {
-			live, err := on.Typed.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-			return err == nil && live.UID != o.GetUID(), err
-		}
+	if same, known, err := original(ctx, on, r.snapshot.Objects); err != nil || known {
+		return err == nil && !same, err
 	}
 	generation, err := restore.Generation(ctx, on)
 	return generation > 0, err

@@ -52,6 +52,9 @@ func (r *rebuild) work(ctx context.Context) error {
 		}
 	}
 	if r.cluster == "" {
+		if err := r.begin(ctx, on); err != nil { // also for a run that goes on: up had nothing to do with the cluster
+			return err
+		}
 		if err := r.part(ctx, "fence", "taking the next generation", func(ctx context.Context, _ *event.Step) (string, error) { return r.fence(ctx, on) }); err != nil {
 			return err
 		}
@@ -130,6 +133,7 @@ func (r *rebuild) up(ctx context.Context, _ *event.Step) (string, error) {
 		program.Config = &without
 		program.Early = !known[stacks.StepManagementReady] && !known[stacks.StepManagementControllers]
 	}
+	r.t.Answered = r.begin
 	if _, err := r.t.Engine.Up(ctx, program.Program); err != nil {
 		return "", err
 	}
@@ -152,6 +156,9 @@ func (r *rebuild) complete(ctx context.Context, _ *event.Step) (string, error) {
 	file, err := target.EnvironmentFile(r.environment.Files, r.environment.Name != "", r.t.Loaded)
 	if err == nil {
 		err = r.t.StoreEnvironment(ctx, file)
+	}
+	if err == nil {
+		err = r.t.OnManagement(ctx, func(on *kube.Cluster) error { return restore.End(ctx, on) })
 	}
 	if err != nil {
 		return "", err

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/internal/stateurl"
@@ -46,6 +47,16 @@ type Target struct {
 	// Datastore is put on a seed before anything is made there; nil puts none. It is set
 	// before the engine runs.
 	Datastore kubernetes.Datastore
+	// Answered is told of the management cluster before anybody else goes there; nil tells
+	// nobody. It is set before the engine runs.
+	Answered kubernetes.Answered
+}
+
+func (t *Target) answered(ctx context.Context, on *kube.Cluster) error {
+	if t.Answered == nil {
+		return nil
+	}
+	return t.Answered(ctx, on)
 }
 
 func (t *Target) putDatastore(ctx context.Context, seed *remote.Machine) error {
@@ -74,7 +85,7 @@ func Open(ctx context.Context, from environment.Flags, events event.Sink) (*Targ
 	folder, _ := bundle.Open(string(loaded.Environment.Spec.Bundle)) // preflight reports one that is needed and missing
 	t.Seeds = &kubernetes.LocalSeeds{Provider: environment.LocalSeeds, Dir: loaded.SecretsDir(), Bundle: folder}
 	t.Engine, err = Engine(loaded, events, func() []infer.InferredResource {
-		return slices.Concat(openstack.Resources(c, user, t.Keys(), openstack.Administrator(t.administrator)), kubernetes.Resources(folder, kubernetes.WatchServer(c.Compute), kubernetes.ReadConsole(c.Compute), t.putDatastore, t.Seeds),
+		return slices.Concat(openstack.Resources(c, user, t.Keys(), openstack.Administrator(t.administrator)), kubernetes.Resources(folder, kubernetes.WatchServer(c.Compute), kubernetes.ReadConsole(c.Compute), t.putDatastore, t.answered, t.Seeds),
 			catalog.Resources(catalog.Options{Cloud: c, Source: source.Opener{Bundle: string(loaded.Environment.Spec.Bundle)}, MemberLogin: environment.MemberLogin}))
 	})
 	return t, err

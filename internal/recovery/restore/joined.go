@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,9 +67,13 @@ func Current(ctx context.Context, on kubernetes.Interface) (int, error) {
 // ErrIncomplete is that a rebuild of this management cluster is not complete.
 var ErrIncomplete = errors.New("the rebuild of this management cluster is not complete")
 
-// Complete is nil unless a rebuild of this management cluster is not complete: it has
-// taken a generation, and has not restored everything. A backup of that would be the
-// newest one, and lack most clusters. The fault wraps ErrIncomplete.
+// abandoned is how long a rebuild counts as under way that no run goes on with.
+const abandoned = 24 * time.Hour
+
+// Complete is nil unless a rebuild of this management cluster is not complete: it has begun
+// and not come to its end, or has taken a generation and not restored everything. A backup of
+// that would be the newest one, and lack most clusters; and a rebuild that goes on would take
+// it for the one to restore. The fault wraps ErrIncomplete.
 func Complete(ctx context.Context, on kubernetes.Interface) error {
 	record, err := on.CoreV1().ConfigMaps(recordNamespace).Get(ctx, recordName, metav1.GetOptions{})
 	if kube.Absent(err) {
@@ -77,8 +82,16 @@ func Complete(ctx context.Context, on kubernetes.Interface) error {
 	if err != nil {
 		return fmt.Errorf("reading the record of recovery: %w", err)
 	}
-	if record.Data[recordGeneration] != "" && record.Data[recordBackup] == "" {
-		return fault.New("ConfigMap "+recordNamespace+"/"+recordName, ErrIncomplete, "finish it with slipway recover, which goes on where it ended; a backup of now would lack what is not restored yet")
+	const finish = "finish it with slipway recover, which goes on where it ended; a backup of now would lack what is not restored yet"
+	half := record.Data[recordGeneration] != "" && record.Data[recordBackup] == ""
+	begun, err := time.Parse(time.RFC3339, record.Data[recordBegun])
+	underWay := err == nil && time.Since(begun).Abs() < abandoned // none, or one of a clock that was wrong, stops nobody
+	switch {
+	case half:
+		return fault.New("ConfigMap "+recordNamespace+"/"+recordName, ErrIncomplete, finish)
+	case underWay:
+		return fault.New("ConfigMap "+recordNamespace+"/"+recordName, fmt.Errorf("%w: a run began at %s", ErrIncomplete, begun.Format(time.RFC3339)),
+			finish+". If nobody does, backups are made again from "+begun.Add(abandoned).Format(time.RFC3339)+" on")
 	}
 	return nil
 }

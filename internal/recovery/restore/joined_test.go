@@ -3,6 +3,7 @@ package restore
 import (
 	"errors"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,14 +48,22 @@ func TestAClusterJoinsOnceAndForGood(t *testing.T) {
 
 func TestARebuildThatIsNotCompleteIsSeen(t *testing.T) {
 	t.Parallel()
+	begun := func(ago time.Duration) string { return time.Now().Add(-ago).UTC().Format(time.RFC3339) }
 	for name, test := range map[string]struct {
 		data map[string]string
 		want bool
 	}{
-		"never rebuilt":  {map[string]string{"joined": "0"}, true},
-		"in the middle":  {map[string]string{"joined": "0", "generation": "1"}, false},
-		"complete":       {map[string]string{"generation": "1", "restored": "b"}, true},
-		"without a name": {nil, true},
+		"before its fence":          {map[string]string{"begun": begun(time.Minute)}, false},
+		"restored, and paused":      {map[string]string{"begun": begun(time.Hour), "generation": "1", "restored": "b"}, false},
+		"at its end":                {map[string]string{"begun": "", "generation": "1", "restored": "b"}, true},
+		"given up before its fence": {map[string]string{"begun": begun(25 * time.Hour)}, true},
+		"given up after its fence":  {map[string]string{"begun": begun(25 * time.Hour), "generation": "1"}, false},
+		"by a clock that was ahead": {map[string]string{"begun": begun(-48 * time.Hour)}, true},
+		"no time":                   {map[string]string{"begun": "x"}, true},
+		"never rebuilt":             {map[string]string{"joined": "0"}, true},
+		"in the middle":             {map[string]string{"joined": "0", "generation": "1"}, false},
+		"complete":                  {map[string]string{"generation": "1", "restored": "b"}, true},
+		"without a name":            {nil, true},
 	} {
 		on := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: recordNamespace, Name: recordName}, Data: test.data})
 		if err := Complete(t.Context(), on); (err == nil) != test.want || !test.want && (!errors.Is(err, ErrIncomplete) || fault.Remedy(err) == "") {

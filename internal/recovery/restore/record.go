@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +22,18 @@ const (
 	recordName       = "slipway-recovery"
 	recordBackup     = "restored"
 	recordGeneration = "generation"
+	// recordBegun is when the run began that is rebuilding this management cluster.
+	recordBegun = "begun"
 )
+
+// Begin notes that a rebuild of this management cluster is under way: Complete says so until
+// End, or until it was given up for a day.
+func Begin(ctx context.Context, on *kube.Cluster, now time.Time) error {
+	return note(ctx, on, recordBegun, now.UTC().Format(time.RFC3339))
+}
+
+// End notes that a rebuild has come to its end.
+func End(ctx context.Context, on *kube.Cluster) error { return note(ctx, on, recordBegun, "") }
 
 // Restored is the backup, by what Record was given, that was restored completely;
 // "" is none.
