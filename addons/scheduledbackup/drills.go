@@ -100,13 +100,14 @@ func (d *drillWatch) look(ctx context.Context, now time.Time) error {
 }
 
 // wanted is what the record must say of when drills are due. The time from which they are
-// watched stays: a process that starts again must not forget that one is late.
+// watched stays, unless it is still to come: a process that starts again must not forget that
+// one is late.
 func (d *drillWatch) wanted(there *record.Watch, now time.Time) *record.Watch {
 	if d.due == nil {
 		return nil
 	}
 	w := &record.Watch{Every: d.due.Longest(now).Seconds(), Cron: d.due.Calendar(), Since: now.UTC().Truncate(time.Second)}
-	if there != nil {
+	if there != nil && !there.Since.After(now) {
 		w.Since = there.Since
 	}
 	return w

@@ -66,6 +66,18 @@ type Drill struct {
 	LastPassed time.Time `json:"lastPassed,omitzero"`
 }
 
+// mostAhead is how far ahead the clock may be of a machine that makes drills.
+const mostAhead = time.Hour
+
+// PassedBy is when a drill passed last, by a time; zero if none did. One that passed when it is
+// still to come is none: nobody knows when that was.
+func (d Drill) PassedBy(now time.Time) time.Time {
+	if d.LastPassed.Sub(now) > mostAhead {
+		return time.Time{}
+	}
+	return d.LastPassed
+}
+
 // Watch is when drills are due.
 type Watch struct {
 	// Every is the longest time between two, in seconds; Cron are the times, if they are of
@@ -91,7 +103,7 @@ func (s State) DrillLate(now time.Time) bool {
 		return false
 	}
 	since, every := s.Watch.Since, time.Duration(s.Watch.Every*float64(time.Second))
-	if s.Drill != nil && s.Drill.LastPassed.After(since) {
+	if s.Drill != nil && s.Drill.PassedBy(now).After(since) {
 		since = s.Drill.LastPassed
 	}
 	return now.Sub(since) > every+min(every, mostDrillDelay)

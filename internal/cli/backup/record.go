@@ -67,7 +67,7 @@ func dueAfter(loaded *config.Loaded, last record.Drill, now time.Time) time.Time
 	if b := loaded.Environment.Spec.Backup; b != nil && b.Drill != nil {
 		wanted = *b.Drill
 	}
-	if next := wanted.Rhythm().Next(last.LastPassed); last.Passed && next.After(now) {
+	if next := wanted.Rhythm().Next(last.PassedBy(now)); last.Passed && next.After(now) {
 		return next
 	}
 	return time.Time{}

@@ -29,6 +29,7 @@ func TestWhenADrillIsDue(t *testing.T) {
 		"on Mondays":          {&config.BackupDrill{Cron: "0 4 * * 1"}, passed(24 * time.Hour), 16 * time.Hour},
 		"on Sundays, at noon": {&config.BackupDrill{Cron: "0 12 * * 0"}, passed(24 * time.Hour), 0},
 		"it failed":           {nil, failed, 0},
+		"its clock was ahead": {nil, passed(-365 * 24 * time.Hour), 0},
 	} {
 		loaded := &config.Loaded{Environment: &config.Environment{}}
 		loaded.Environment.Spec.Backup = &config.Backup{Drill: test.drill}
