@@ -25,7 +25,7 @@ func (r *rebuild) begin(ctx context.Context, on *kube.Cluster) error {
 	if same, _, err := original(ctx, on, r.snapshot.Objects); err != nil || same {
 		return err
 	}
-	return restore.Begin(ctx, on, time.Now())
+	return restore.Begin(ctx, on, r.result.Backup, time.Now())
 }
 
 // original reports whether a cluster is that of a backup, by the namespace that Kubernetes makes

@@ -25,7 +25,7 @@ func TestNoBackupOfAClusterThatIsBeingRebuilt(t *testing.T) {
 		want bool
 	}{"a new one": {"new", true}, "that of the backup": {"old", false}} {
 		on := &kube.Cluster{Typed: fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: test.uid}})}
-		r := &rebuild{snapshot: &snapshot.Snapshot{Objects: []*unstructured.Unstructured{former}}}
+		r := &rebuild{result: result{Backup: "b"}, snapshot: &snapshot.Snapshot{Objects: []*unstructured.Unstructured{former}}}
 		for range 2 { // up tells of it, and then the run itself
 			if err := r.begin(t.Context(), on); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -33,6 +33,9 @@ func TestNoBackupOfAClusterThatIsBeingRebuilt(t *testing.T) {
 		}
 		if err := restore.Complete(t.Context(), on.Typed); errors.Is(err, restore.ErrIncomplete) != test.want || err != nil && !test.want {
 			t.Errorf("%s, in the middle: %v", name, err)
+		}
+		if from, err := restore.Begun(t.Context(), on); err != nil || (from == "b") != test.want {
+			t.Errorf("%s: the backup is %q, %v", name, from, err)
 		}
 		if err := errors.Join(restore.End(t.Context(), on), restore.Complete(t.Context(), on.Typed)); err != nil {
 			t.Errorf("%s, at its end: %v", name, err)

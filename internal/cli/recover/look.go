@@ -275,7 +275,8 @@ func deadIn(machines []clusterapi.Machine, things []openstack.Resource) (dead []
 }
 
 // rebuilt reports whether the management cluster is not the one of the backup, but one that
-// a former run made and has not completed.
+// a former run made and has not completed. It may be that of the backup all the same, if that
+// was made in the middle of the rebuild: then r.halfway is the one to go on with.
 func (r *rebuild) rebuilt(ctx context.Context, seen diagnosis.Seen) (bool, error) {
 	if r.snapshot == nil || seen.ManagementProblem != "" || seen.Seed == nil && !seen.Local {
 		return false, nil
@@ -289,8 +290,13 @@ func (r *rebuild) rebuilt(ctx context.Context, seen diagnosis.Seen) (bool, error
 		return false, err
 	}
 	defer leave()
-	if same, known, err := original(ctx, on, r.snapshot.Objects); err != nil || known {
-		return err == nil && !same, err
+	same, known, err := original(ctx, on, r.snapshot.Objects)
+	if err != nil || known && !same {
+		return err == nil, err
+	}
+	if known {
+		r.halfway, err = restore.Begun(ctx, on)
+		return r.halfway != "", err
 	}
 	generation, err := restore.Generation(ctx, on)
 	return generation > 0, err

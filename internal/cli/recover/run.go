@@ -68,6 +68,9 @@ type rebuild struct {
 	// found are live objects of others, among them those that the cluster of --cluster needs.
 	found  []*unstructured.Unstructured
 	result result
+	// halfway is the backup of a rebuild that is half done, if one was read that was made in the
+	// middle of it.
+	halfway string
 	// clouds are asked why machines do not come.
 	clouds *look.Cache
 	// running are the versions of the controllers, where they are not those of the bundle.
@@ -150,6 +153,11 @@ func (r *rebuild) decide(ctx context.Context, source Source, wanted Wanted, now 
 	}
 	verdict, err := r.diagnose(ctx)
 	r.result.Diagnosis = verdict
+	if err == nil && r.halfway != "" {
+		if noBackup = r.goOn(ctx, source, wanted, now); noBackup == nil {
+			r.result.Diagnosis = verdict
+		}
+	}
 	switch verdict.Repair {
 	case diagnosis.Rebuild, diagnosis.Datastore, diagnosis.Snapshot:
 		return errors.Join(err, noBackup)
@@ -159,6 +167,17 @@ func (r *rebuild) decide(ctx context.Context, source Source, wanted Wanted, now 
 		}
 	}
 	return err
+}
+
+// goOn reads the backup from which a former run began the rebuild, instead of one that was made
+// in the middle of it.
+func (r *rebuild) goOn(ctx context.Context, source Source, wanted Wanted, now time.Time) error {
+	if !wanted.At.IsZero() {
+		return fault.Usage("--at "+r.at, fmt.Errorf("backup %s was made in the middle of the rebuild from backup %s", r.result.Backup, r.halfway), "leave the flag out: the rebuild continues")
+	}
+	r.progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: fmt.Sprintf("backup %s was made in the middle of the rebuild from backup %s, which continues", r.result.Backup, r.halfway)})
+	wanted.ID = r.halfway
+	return r.read(ctx, source, wanted, now)
 }
 
 // partial reports whether the repair is not the rebuild, nor of one cluster.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,7 +85,8 @@ func Complete(ctx context.Context, on kubernetes.Interface) error {
 	}
 	const finish = "finish it with slipway recover, which goes on where it ended; a backup of now would lack what is not restored yet"
 	half := record.Data[recordGeneration] != "" && record.Data[recordBackup] == ""
-	begun, err := time.Parse(time.RFC3339, record.Data[recordBegun])
+	since, _, _ := strings.Cut(record.Data[recordBegun], " ")
+	begun, err := time.Parse(time.RFC3339, since)
 	underWay := err == nil && time.Since(begun).Abs() < abandoned // none, or one of a clock that was wrong, stops nobody
 	switch {
 	case half:

@@ -48,7 +48,7 @@ func TestAClusterJoinsOnceAndForGood(t *testing.T) {
 
 func TestARebuildThatIsNotCompleteIsSeen(t *testing.T) {
 	t.Parallel()
-	begun := func(ago time.Duration) string { return time.Now().Add(-ago).UTC().Format(time.RFC3339) }
+	begun := func(ago time.Duration) string { return time.Now().Add(-ago).UTC().Format(time.RFC3339) + " b" }
 	for name, test := range map[string]struct {
 		data map[string]string
 		want bool

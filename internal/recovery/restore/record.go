@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,14 +23,23 @@ const (
 	recordName       = "slipway-recovery"
 	recordBackup     = "restored"
 	recordGeneration = "generation"
-	// recordBegun is when the run began that is rebuilding this management cluster.
+	// recordBegun is when the run began that is rebuilding this management cluster, and from
+	// which backup: "2026-03-01T04:00:00Z ID".
 	recordBegun = "begun"
 )
 
-// Begin notes that a rebuild of this management cluster is under way: Complete says so until
-// End, or until it was given up for a day.
-func Begin(ctx context.Context, on *kube.Cluster, now time.Time) error {
-	return note(ctx, on, recordBegun, now.UTC().Format(time.RFC3339))
+// Begin notes that a rebuild of this management cluster from a backup is under way: Complete
+// says so until End, or until it was given up for a day.
+func Begin(ctx context.Context, on *kube.Cluster, backup string, now time.Time) error {
+	return note(ctx, on, recordBegun, now.UTC().Format(time.RFC3339)+" "+backup)
+}
+
+// Begun is the backup of the rebuild that has begun and not come to its end, however long ago;
+// "" is none.
+func Begun(ctx context.Context, on *kube.Cluster) (backup string, err error) {
+	text, err := recorded(ctx, on, recordBegun)
+	_, backup, _ = strings.Cut(text, " ")
+	return backup, err
 }
 
 // End notes that a rebuild has come to its end.
