@@ -32,6 +32,8 @@ type maker struct {
 	wrap      func(http.RoundTripper) http.RoundTripper
 	// folder is where k3s keeps its data, on a seed.
 	folder string
+	// allowed, if set, is why no backup may be made now.
+	allowed func(context.Context) error
 }
 
 // open opens the cloud and the repository. The cloud may be away if the backups are in
@@ -88,6 +90,9 @@ func (m maker) make(ctx context.Context) (backup.Backup, error) {
 		fill = m.fillSeed
 	}
 	s, err := fill(ctx, w, c, away)
+	if err == nil && m.allowed != nil { // another management cluster may have taken over meanwhile
+		err = m.allowed(ctx)
+	}
 	if err != nil {
 		w.Abort()
 		return backup.Backup{}, err

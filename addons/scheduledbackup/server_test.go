@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/backup/target"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/internal/recovery/fence"
 	"github.com/slipway-sh/slipway/internal/recovery/restore"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 )
@@ -42,6 +44,8 @@ type cluster struct {
 	settings Settings
 	reader   *age.X25519Identity
 	volume   string
+	// allowed is that of the options.
+	allowed func(context.Context) error
 }
 
 func clouds(box *sandboxtest.Cloud, name, password string) string {
@@ -163,7 +167,7 @@ func (c *cluster) start(cut func(*http.Request) error) (stop func()) {
 	if err != nil {
 		c.Fatal(err)
 	}
-	o := Options{Settings: c.settings, UserAgent: "test"}
+	o := Options{Settings: c.settings, UserAgent: "test", Allowed: c.allowed}
 	if cut != nil {
 		o.Wrap = func(below http.RoundTripper) http.RoundTripper { return cutter{below, cut} }
 	}
@@ -271,6 +275,30 @@ func TestTheManagementClusterMakesItsBackups(t *testing.T) {
 		return err
 	})
 	c.judge()
+}
+
+// TestAManagementClusterThatIsReplacedMeanwhile lists no backup: it would be the newest one beside
+// those of the new management cluster.
+func TestAManagementClusterThatIsReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	var asked atomic.Int32
+	c.allowed = func(context.Context) error {
+		if asked.Add(1) == 1 {
+			return nil
+		}
+		return fence.ErrFenced
+	}
+	defer c.start(nil)()
+	c.until("it notes why", func() error {
+		if s := c.schedule(); !strings.Contains(s.Error, fence.ErrFenced.Error()) || asked.Load() < 2 {
+			return fmt.Errorf("record %+v", s)
+		}
+		return nil
+	})
+	if all, err := c.repository().List(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("listed are %v, %v", all, err)
+	}
 }
 
 // judge reads the newest backup with the recipient's key.

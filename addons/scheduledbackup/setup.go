@@ -39,7 +39,18 @@ func Setup(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	m := maker{settings: o.Settings, config: mgr.GetConfig(), client: client, userAgent: o.UserAgent, wrap: o.Wrap, folder: datastore.Folder}
+	allowed := func(ctx context.Context) error {
+		if o.Allowed != nil {
+			if err := o.Allowed(ctx); err != nil {
+				return err
+			}
+		}
+		if o.Settings.Machine != "" { // nothing is restored into a seed but its whole datastore
+			return nil
+		}
+		return restore.Complete(ctx, client)
+	}
+	m := maker{settings: o.Settings, config: mgr.GetConfig(), client: client, userAgent: o.UserAgent, wrap: o.Wrap, folder: datastore.Folder, allowed: allowed}
 	events, log := mgr.GetEventRecorderFor("slipway-backup"), mgr.GetLogger()
 	about := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.Name}}
 	if err := watchDrills(mgr, o.Settings, client); err != nil {
@@ -48,19 +59,9 @@ func Setup(mgr manager.Manager, o Options) error {
 	return mgr.Add(&runner{
 		show: measured.show,
 		due:  o.Settings.rhythm(), make: m.make, prune: m.prune,
-		load: func(ctx context.Context) (record.State, error) { return record.Load(ctx, client) },
-		save: func(ctx context.Context, s record.Schedule) error { return record.SaveSchedule(ctx, client, s) },
-		allowed: func(ctx context.Context) error {
-			if o.Allowed != nil {
-				if err := o.Allowed(ctx); err != nil {
-					return err
-				}
-			}
-			if o.Settings.Machine != "" { // nothing is restored into a seed but its whole datastore
-				return nil
-			}
-			return restore.Complete(ctx, client)
-		},
+		load:    func(ctx context.Context) (record.State, error) { return record.Load(ctx, client) },
+		save:    func(ctx context.Context, s record.Schedule) error { return record.SaveSchedule(ctx, client, s) },
+		allowed: allowed,
 		tell: func(s record.Schedule, err error) {
 			measured.tell(s)
 			if err != nil {
