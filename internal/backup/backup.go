@@ -173,7 +173,20 @@ func (r *Repository) put(ctx context.Context, name string, content []byte) error
 	return nil
 }
 
+// damage marks that something is not what was written, in contrast to a target that does not
+// answer or a key that does not fit.
+type damage struct{ error }
+
+// Unwrap returns the cause.
+func (d damage) Unwrap() error { return d.error }
+
+// IsDamaged reports whether an error says that a backup is not what was written.
+func IsDamaged(err error) bool {
+	var found damage
+	return errors.As(err, &found)
+}
+
 // damaged is the fault of an object that is not what was written.
 func (r *Repository) damaged(name string, cause error) error {
-	return fault.New(r.target.String()+"/"+name, cause, "use another backup (slipway backup list), or a copy of this object if the target keeps versions")
+	return fault.New(r.target.String()+"/"+name, damage{cause}, "use another backup (slipway backup list), or a copy of this object if the target keeps versions")
 }

@@ -52,8 +52,8 @@ func damaged(t *testing.T, w *world, id, name string, content []byte) {
 	t.Helper()
 	w.memory.Forge(name, content)
 	r := w.open(t)
-	if _, err := r.Read(t.Context(), id, w.first); err == nil {
-		t.Fatalf("%s is read although it is not what was written", name)
+	if _, err := r.Read(t.Context(), id, w.first); !backup.IsDamaged(err) {
+		t.Fatalf("%s is not what was written, and reading says: %v", name, err)
 	}
 	all, err := r.List(t.Context())
 	if err != nil || len(all) != 1 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/backup/record"
 	"github.com/slipway-sh/slipway/internal/backup/snapshot"
 	"github.com/slipway-sh/slipway/internal/cli/vault"
@@ -115,6 +116,10 @@ func (o drillOptions) run(ctx context.Context, streams ui.Streams, args []string
 	d := drilled{}
 	began := time.Now()
 	s, err := o.read(ctx, loaded, paths, argument(args), &d, progress)
+	if backup.IsDamaged(err) && o.record { // it cannot be restored, which is what a drill is to find
+		d.Error = err.Error()
+		note(ctx, loaded, d, progress)
+	}
 	if err != nil {
 		return err
 	}
