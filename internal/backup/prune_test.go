@@ -173,6 +173,22 @@ func TestAPackThatVanishes(t *testing.T) {
 	}
 }
 
+// TestABackupThatIsPrunedWhileItIsVerified is no damaged one.
+func TestABackupThatIsPrunedWhileItIsVerified(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ids := w.backups(t, 2, 96*time.Hour)
+	all := must(w.open(t).List(t.Context()))
+	must(w.open(t).Prune(t.Context(), backup.Keep{Last: 1}, false))
+	if v := must(w.open(t).Verify(t.Context(), all[1])); all[1].ID != ids[1] || !v.Pruned || len(v.Problems) > 0 {
+		t.Errorf("%+v", v)
+	}
+	w.memory.Forge("tables/"+all[0].Table.SHA256, nil)
+	if v := must(w.open(t).Verify(t.Context(), all[0])); v.Pruned || len(v.Problems) != 1 {
+		t.Errorf("one that is listed: %+v", v)
+	}
+}
+
 // TestPruneUnderALock: what a retention lock keeps stays, with all that it needs.
 func TestPruneUnderALock(t *testing.T) {
 	t.Parallel()

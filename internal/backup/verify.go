@@ -24,6 +24,8 @@ type Verified struct {
 	Decrypted bool `json:"decrypted"`
 	// Problems are empty if the backup is whole.
 	Problems []string `json:"problems"`
+	// Pruned says that the backup was removed while it was read; it has no problems then.
+	Pruned bool `json:"pruned,omitempty"`
 }
 
 // Verify checks the signature of a backup, and that all its objects are there with
@@ -52,7 +54,10 @@ func (r *Repository) Verify(ctx context.Context, b Backup, identities ...age.Ide
 		}
 		v.Checked, v.CheckedBytes = v.Checked+1, v.CheckedBytes+p.Size
 	}
-	if len(identities) == 0 || len(v.Problems) > 0 {
+	if len(v.Problems) > 0 {
+		return r.unlessPruned(ctx, v)
+	}
+	if len(identities) == 0 {
 		return v, nil
 	}
 	if _, err := r.Read(ctx, b.ID, identities...); err != nil {
@@ -60,6 +65,17 @@ func (r *Repository) Verify(ctx context.Context, b Backup, identities ...age.Ide
 	}
 	v.Decrypted = true
 	return v, nil
+}
+
+// unlessPruned is what was found of a backup that is listed still. One that a schedule has removed
+// since it was listed lacks what nobody needs any more.
+func (r *Repository) unlessPruned(ctx context.Context, v Verified) (Verified, error) {
+	_, err := r.get(ctx, backupFolder+v.ID, maxSmall)
+	if errors.Is(err, target.ErrAbsent) {
+		v.Pruned, v.Problems = true, []string{}
+		return v, nil
+	}
+	return v, err
 }
 
 // errBroken marks what is wrong with an object, in contrast to its target.

@@ -89,7 +89,10 @@ func verifyTable(results []backup.Verified) ui.Table {
 	t := ui.Table{Header: []string{"ID", "OBJECTS READ", "SIZE", "DECRYPTED", "STATE"}}
 	for _, v := range results {
 		state := "whole"
-		if len(v.Problems) > 0 {
+		switch {
+		case v.Pruned:
+			state = "pruned meanwhile"
+		case len(v.Problems) > 0:
 			state = strings.Join(v.Problems, "; ")
 		}
 		t.Rows = append(t.Rows, []string{v.ID, strconv.Itoa(v.Checked), mib(v.CheckedBytes), map[bool]string{true: "yes", false: "no"}[v.Decrypted], state})
