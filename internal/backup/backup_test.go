@@ -260,6 +260,9 @@ func TestANewerSlipway(t *testing.T) {
 	if latest, err := w.open(t).Latest(t.Context(), time.Time{}); err != nil || latest.ID != b.ID {
 		t.Errorf("the newest is %s, %v", latest.ID, err)
 	}
+	if _, err := w.open(t).Latest(t.Context(), begin.Add(-time.Hour)); fault.ExitCode(err) != fault.ExitUsage || !strings.Contains(err.Error(), "the oldest backup is of "+begin.Format(time.RFC3339)) {
+		t.Errorf("before the one that can be used: %v", err)
+	}
 }
 
 // names of the objects in a folder.

@@ -92,22 +92,25 @@ func (r *Repository) Latest(ctx context.Context, at time.Time) (Backup, error) {
 	if err != nil {
 		return Backup{}, err
 	}
-	newest, found, damaged := Backup{}, false, 0
+	newest, found, oldest := Backup{}, false, time.Time{} // of those that can be used
 	for _, b := range all {
-		switch {
-		case b.Damage != "":
-			damaged++
-		case (at.IsZero() || !b.Taken.After(at)) && (!found || b.Taken.After(newest.Taken)):
+		if b.Damage != "" {
+			continue
+		}
+		if (at.IsZero() || !b.Taken.After(at)) && (!found || b.Taken.After(newest.Taken)) {
 			newest, found = b, true
+		}
+		if oldest.IsZero() || b.Taken.Before(oldest) {
+			oldest = b.Taken
 		}
 	}
 	switch {
 	case found:
 		return newest, nil
-	case damaged > 0:
-		return newest, fault.New(r.target.String(), fmt.Errorf("none of the %d backups can be used", len(all)), "see why with slipway backup list")
+	case !oldest.IsZero():
+		return newest, fault.Usage(r.target.String(), fmt.Errorf("the oldest backup is of %s, after %s", oldest.Format(time.RFC3339), at.Format(time.RFC3339)), "name a later time")
 	case len(all) > 0:
-		return newest, fault.Usage(r.target.String(), fmt.Errorf("the oldest backup is of %s, after %s", all[len(all)-1].Taken.Format(time.RFC3339), at.Format(time.RFC3339)), "name a later time")
+		return newest, fault.New(r.target.String(), fmt.Errorf("none of the %d backups can be used", len(all)), "see why with slipway backup list")
 	}
 	return newest, fault.New(r.target.String(), errors.New("there are no backups"), "make one with slipway backup create, or name another target")
 }
