@@ -515,6 +515,20 @@ func TestClusterUpgrade(t *testing.T) {
 	b.do(admin, http.MethodPost, path, object{"cluster_template": newest}).want(202)
 }
 
+// TestUpgradeKeepsTheExternalNetwork: CAPO takes no other one for a cluster that runs.
+func TestUpgradeKeepsTheExternalNetwork(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	_, uuid := b.ready()
+	had := b.view(uuid).Cluster.Spec.Resolved.ExternalNetworkID
+	other := b.template("name", "135", "image_id", "ubuntu-1.35", "external_network_id", nil)
+	b.do(member, http.MethodPost, clusters+"/"+uuid+"/actions/upgrade", object{"cluster_template": other}).want(202)
+	now := b.view(uuid).Cluster.Spec
+	if had == "" || now.Resolved.ExternalNetworkID != had || now.Resolved.Image.KubernetesVersion != "1.35.1" || now.Template.ExternalNetworkID != "" {
+		t.Errorf("had %q, now %+v of template %+v", had, now.Resolved, now.Template)
+	}
+}
+
 // proves: M-X20
 func TestCredentialRotation(t *testing.T) {
 	t.Parallel()

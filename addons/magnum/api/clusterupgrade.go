@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"net/http"
 
 	"github.com/slipway-sh/slipway/addons/magnum/inventory"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
@@ -77,12 +76,6 @@ func (c *call) upgradeTo(v *inventory.View, t *v1alpha1.ClusterTemplate, batch i
 	if err := sameNetwork(v.Cluster.Spec.Template, t); err != nil {
 		return err
 	}
-	external := ""
-	if name := t.Spec.ExternalNetworkID; name != "" {
-		if external, err = c.s.o.Cloud.Network(c.ctx(), c.token, name, true); err != nil {
-			return looked(err, http.StatusBadRequest)
-		}
-	}
 	if err := c.adoptCredential(v); err != nil {
 		return err
 	}
@@ -92,10 +85,11 @@ func (c *call) upgradeTo(v *inventory.View, t *v1alpha1.ClusterTemplate, batch i
 			return conflict("Somebody else upgrades the cluster at the same time.")
 		}
 		cluster.Spec.TemplateRef, cluster.Spec.Template = v1alpha1.TemplateRef{Namespace: t.Namespace, Name: t.Name}, snapshot(t)
-		if cluster.Spec.Resolved == nil {
-			cluster.Spec.Resolved = &v1alpha1.ResolvedNames{}
+		// Of what was resolved, only the image changes: a cluster keeps its networks, of which
+		// CAPO refuses others. Where nothing was, the controllers look it up.
+		if cluster.Spec.Resolved != nil {
+			cluster.Spec.Resolved.Image = image
 		}
-		cluster.Spec.Resolved.Image, cluster.Spec.Resolved.ExternalNetworkID = image, external
 		cluster.Spec.Upgrade = nil
 		if batch > 0 {
 			cluster.Spec.Upgrade = &v1alpha1.UpgradeOptions{MaxBatchSize: batch}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -156,6 +157,25 @@ func (p *pass) resolve(ctx context.Context) error {
 	return p.writeSpec(ctx, "resolving names", func(spec *v1alpha1.ClusterSpec) { spec.Resolved = combine(p.resolved(), *found) })
 }
 
+// keepNetwork holds a cluster to the external network that CAPO has for it, also where an upgrade
+// by an earlier release noted that of another template. A release of another program is left as it
+// is until it is upgraded.
+func (p *pass) keepNetwork(ctx context.Context) error {
+	known := p.cluster.Status.Release
+	if p.trouble != nil || p.objects.Infrastructure == nil || known != nil && known.Foreign && known.TemplateUUID == p.cluster.Spec.Template.UUID {
+		return nil
+	}
+	id, _, _ := unstructured.NestedString(p.objects.Infrastructure.Object, "spec", "externalNetwork", "id")
+	if id == "" || id == p.resolved().ExternalNetworkID {
+		return nil
+	}
+	return p.writeSpec(ctx, "the cluster's external network", func(spec *v1alpha1.ClusterSpec) {
+		now := p.resolved()
+		now.ExternalNetworkID = id
+		spec.Resolved = &now
+	})
+}
+
 func (p *pass) resolved() v1alpha1.ResolvedNames {
 	return ptr.Deref(p.cluster.Spec.Resolved, v1alpha1.ResolvedNames{})
 }
@@ -176,9 +196,12 @@ func (p *pass) unresolved() (want Names, needed bool) {
 		return name
 	}
 	want.Image = open(have.Image.ID, spec.Template.ImageID)
-	want.ExternalNetwork = open(have.ExternalNetworkID, spec.Template.ExternalNetworkID)
-	want.FixedNetwork = open(have.FixedNetworkID, spec.FixedNetwork, spec.Template.FixedNetwork)
-	want.FixedSubnet = open(have.FixedSubnetID, spec.FixedSubnet, spec.Template.FixedSubnet)
+	// A cluster that runs has its networks: CAPO refuses those that the template of an upgrade adds.
+	if p.cluster.Status.Release == nil || spec.Resolved == nil {
+		want.ExternalNetwork = open(have.ExternalNetworkID, spec.Template.ExternalNetworkID)
+		want.FixedNetwork = open(have.FixedNetworkID, spec.FixedNetwork, spec.Template.FixedNetwork)
+		want.FixedSubnet = open(have.FixedSubnetID, spec.FixedSubnet, spec.Template.FixedSubnet)
+	}
 	// The endpoint looks the network up and not its MTU. A cluster that runs keeps
 	// what its nodes found out (S-60).
 	if p.cluster.Status.Release == nil && have.FixedNetworkMTU == 0 {

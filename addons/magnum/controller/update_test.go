@@ -9,6 +9,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -215,6 +216,65 @@ func TestUpgradeKeepsOwnImage(t *testing.T) {
 	h.phases(v1alpha1.UpdateComplete, "gpu", "UPDATE_COMPLETE")
 	if h.version("gpu") != "v1.34.1" || h.version("default-worker") != "v1.35.0" {
 		t.Errorf("gpu is of %s, default of %s", h.version("gpu"), h.version("default-worker"))
+	}
+}
+
+// askedResolver tells what it was asked for.
+type askedResolver struct {
+	fakeResolver
+	asked *[]Names
+}
+
+func (a askedResolver) Resolve(ctx context.Context, secret *corev1.Secret, want Names) (*v1alpha1.ResolvedNames, map[string]v1alpha1.ResolvedImage, error) {
+	*a.asked = append(*a.asked, want)
+	return a.fakeResolver.Resolve(ctx, secret, want)
+}
+
+// TestUpgradeKeepsNetworks: CAPO takes no other networks for a cluster that runs, whatever the
+// template of an upgrade says, or an upgrade by an earlier release noted.
+func TestUpgradeKeepsNetworks(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ noted, runs, want string }{
+		"its own":                        {"net-1", "net-1", "net-1"},
+		"none":                           {"", "", ""},
+		"another was noted":              {"net-2", "net-1", "net-1"},
+		"one that was found by its name": {"net-1", "", "net-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := ready(t, func(c *v1alpha1.Cluster) { c.Spec.Resolved.ExternalNetworkID = test.noted })
+			newer := &v1alpha1.ClusterTemplate{}
+			if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "t35"}, newer); err != nil {
+				t.Fatal(err)
+			}
+			newer.Spec.ExternalNetworkID, newer.Spec.FixedNetwork, newer.Spec.FixedSubnet = "other", "tenant", "tenant"
+			h.update(newer)
+			if test.runs != "" {
+				runs := h.object(infrastructure(), stack)
+				runs.Object["spec"] = map[string]any{"externalNetwork": map[string]any{"id": test.runs}}
+				h.update(runs)
+			}
+			var asked []Names
+			h.r.Resolver = askedResolver{fakeResolver{*resolved("image-35", "1.35.0")}, &asked}
+			h.edit(func(c *v1alpha1.Cluster) { c.Spec.TemplateRef.Name = "t35" })
+			h.pass()
+			have := h.cluster().Spec.Resolved
+			if have.Image.ID != "image-35" || have.ExternalNetworkID != test.want || have.FixedNetworkID+have.FixedSubnetID != "" {
+				t.Errorf("%+v", have)
+			}
+			for _, want := range asked {
+				if want.ExternalNetwork+want.FixedNetwork+want.FixedSubnet != "" {
+					t.Errorf("networks are looked up: %+v", want)
+				}
+			}
+			if len(asked) == 0 || h.releases.last.Version != 2 {
+				t.Errorf("asked %d times, revision %d", len(asked), h.releases.last.Version)
+			}
+			network, _ := h.releases.last.Config["clusterNetworking"].(map[string]any)
+			if id, _ := network["externalNetworkId"].(string); id != test.want {
+				t.Errorf("the release has the external network %q", id)
+			}
+		})
 	}
 }
 
