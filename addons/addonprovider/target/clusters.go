@@ -29,7 +29,7 @@ type entry struct {
 	places  *gate
 	sum     [sha256.Size]byte
 	cluster *Cluster
-	reach   reach
+	reach   *reach
 }
 
 // NewClusters returns none yet. timeout is of a single request, perCluster and
@@ -65,7 +65,7 @@ func (c *Clusters) entry(key types.NamespacedName) *entry {
 	defer c.mu.Unlock()
 	e, ok := c.entries[key]
 	if !ok {
-		e = &entry{places: newGate(c.perCluster), reach: reach{probing: make(chan struct{}, 1)}}
+		e = &entry{places: newGate(c.perCluster), reach: newReach()}
 		c.entries[key] = e
 	}
 	return e
@@ -88,8 +88,16 @@ func (c *Clusters) Connect(key types.NamespacedName, kubeconfig []byte) (*Cluste
 		e.cluster.Close()
 	}
 	e.cluster, e.sum = cluster, sum
-	e.reach = reach{probing: make(chan struct{}, 1)}
+	e.reach = newReach()
 	return cluster, nil
+}
+
+// reachOf is what is known of whether a cluster answers with its present kubeconfig.
+func (c *Clusters) reachOf(key types.NamespacedName) *reach {
+	e := c.entry(key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return e.reach
 }
 
 // Drop forgets a cluster.

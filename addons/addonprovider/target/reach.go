@@ -27,6 +27,8 @@ type reach struct {
 	down    time.Duration
 }
 
+func newReach() *reach { return &reach{probing: make(chan struct{}, 1)} }
+
 // UnreachableError is a cluster that does not answer.
 type UnreachableError struct {
 	Err error
@@ -45,14 +47,13 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 // Reach makes sure that a cluster answers, before work takes a place. A cluster
 // that does not costs one request now and then, however much work there is.
 func (c *Clusters) Reach(ctx context.Context, key types.NamespacedName, cluster *Cluster) error {
-	e := c.entry(key)
+	r := c.reachOf(key) // a new kubeconfig brings another one meanwhile
 	select {
-	case e.reach.probing <- struct{}{}:
-		defer func() { <-e.reach.probing }()
+	case r.probing <- struct{}{}:
+		defer func() { <-r.probing }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	r := &e.reach
 	if time.Now().Before(r.until) {
 		return r.answer()
 	}

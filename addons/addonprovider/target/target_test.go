@@ -219,3 +219,29 @@ func TestAProbeThatIsCancelledSaysNothing(t *testing.T) {
 		t.Errorf("asked %d times: %v", asked.Load(), err)
 	}
 }
+
+// A kubeconfig that changes while a cluster is asked leaves nobody behind who waits for ever.
+func TestAKubeconfigThatChangesDuringAProbe(t *testing.T) {
+	t.Parallel()
+	clusters, key := NewClusters(time.Minute, 2, 2), types.NamespacedName{Name: "c"}
+	var changing error
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, changing = clusters.Connect(key, kubeconfig("{token: b}"))
+		w.Write([]byte("{}")) //nolint:errcheck // a test's answer
+	}))
+	t.Cleanup(server.Close)
+	cluster, err := New(&rest.Config{Host: server.URL}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- clusters.Reach(t.Context(), key, cluster) }()
+	select {
+	case err := <-ended:
+		if err := errors.Join(err, changing); err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("whoever asked waits for ever")
+	}
+}
