@@ -64,23 +64,12 @@ func (r *reconciler) rival(ctx context.Context, t *target, key types.NamespacedN
 	if ends, err := r.ends(ctx, other); err != nil || ends || other.neverProvisioned() {
 		return "", err // it has nothing, or all of it is to go anyway
 	}
-	credential, err := r.credential(ctx, other)
-	if errors.Is(err, errNoCredential) {
-		return "may be in the same project: " + err.Error(), nil
-	}
-	if err != nil {
+	where, err := r.placeOfRival(ctx, other)
+	unknown := errors.Is(err, errNoCredential)
+	switch {
+	case err != nil && !unknown:
 		return "", err
-	}
-	opened, token, err := credential.open(ctx)
-	if errors.Is(err, errNoCredential) {
-		return "may be in the same project: " + err.Error(), nil
-	}
-	if err != nil {
-		return "", err
-	}
-	there := placeOf(opened, token)
-	opened.Close()
-	if !here.shares(there) {
+	case !unknown && !here.shares(where):
 		return "", nil
 	}
 	for _, pair := range [][2]set{{t.networks, other.networks}, {t.subnets, other.subnets}, {t.routers, other.routers}} {
@@ -88,7 +77,25 @@ func (r *reconciler) rival(ctx context.Context, t *target, key types.NamespacedN
 			delete(pair[0], id)
 		}
 	}
+	if unknown {
+		return "may be in the same project: " + err.Error(), nil
+	}
 	return "is in the same project", nil
+}
+
+// placeOfRival logs in to find out where another cluster is. Without a usable credential it is
+// errNoCredential.
+func (r *reconciler) placeOfRival(ctx context.Context, other target) (place, error) {
+	credential, err := r.credential(ctx, other)
+	if err != nil {
+		return place{}, err
+	}
+	opened, token, err := credential.open(ctx)
+	if err != nil {
+		return place{}, err
+	}
+	defer opened.Close()
+	return placeOf(opened, token), nil
 }
 
 // ends tells whether all that another cluster has is to go anyway. It is not if that cluster is

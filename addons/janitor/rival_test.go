@@ -8,6 +8,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -50,6 +51,27 @@ func TestARivalThatKeepsItsVolumesHoldsThem(t *testing.T) {
 	one.delete()
 	one.held(ReasonNameConflict, volume)
 	present(t, "the volume that is to be kept", w.getVolume(volume))
+}
+
+// TestARivalOnTheSameNetworkWithoutACredential: what is on a network that both name is either's,
+// also where nobody can log in to ask for the rival's project.
+//
+// proves: F151
+func TestARivalOnTheSameNetworkWithoutACredential(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one := w.cluster("team-a", "prod")
+	w.cluster("team-b", "prod", func(o *unstructured.Unstructured) { o.Object["status"] = one.object().Object["status"] })
+	either := one.service("web")
+	lost := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team-b", Name: "prod-cloud-credentials"}}
+	if err := w.kube.Delete(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	one.delete()
+	one.held(ReasonNameConflict, "team-b/prod may be in the same project", either.balancer)
+	present(t, "the load balancer of either", w.getBalancer(either.balancer))
+	present(t, "the floating IP of either", w.getAddress(either.address))
+	present(t, "the security group of either", w.getGroup(either.group))
 }
 
 // proves: F151
