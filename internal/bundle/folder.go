@@ -234,7 +234,7 @@ func (f *Folder) link(item Item) error {
 	if old, err := os.Readlink(path); err == nil && old == target {
 		return nil
 	}
-	tmp := f.work("tmp", "link-"+item.Name)
+	tmp := f.work("tmp", "link-"+item.SHA256) // a name could lead out of the folder
 	_ = os.Remove(tmp)
 	if err := os.Symlink(target, tmp); err != nil {
 		return full(f.dir, err)

@@ -291,6 +291,28 @@ func TestCleanRemovesWhatItemsStoodForBefore(t *testing.T) {
 	}
 }
 
+// TestANameLeadsNowhere: the name of an item is whoever's who made the bundle.
+func TestANameLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	beside := filepath.Join(parent, "beside")
+	if err := os.WriteFile(beside, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	folder := create(t, filepath.Join(parent, "bundle"))
+	item := putFile(t, folder, "good", "good")
+	item.Name, item.Path = "/../../../../beside", "manifests/bad.yaml"
+	if err := folder.Record(item); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(beside); err != nil || string(text) != "mine" {
+		t.Errorf("a file beside the bundle is %q (%v)", text, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(folder.Dir(), item.Path)); err != nil || string(text) != "good" {
+		t.Errorf("the item is %q (%v)", text, err)
+	}
+}
+
 func TestRemoveDamagedMakesAnItemIncomplete(t *testing.T) {
 	t.Parallel()
 	folder := create(t, t.TempDir())
