@@ -291,6 +291,30 @@ func TestCleanRemovesWhatItemsStoodForBefore(t *testing.T) {
 	}
 }
 
+// TestCleanLeavesWhatIsNotTheBundles: links of others that lead nowhere, and a folder such as
+// lost+found that only root may read.
+func TestCleanLeavesWhatIsNotTheBundles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	folder := create(t, dir)
+	item := putFile(t, folder, "good", "good")
+	theirs, closed := filepath.Join(dir, "manifests", "theirs"), filepath.Join(dir, "lost+found")
+	if err := errors.Join(os.Symlink("nowhere", theirs), os.Mkdir(closed, 0)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(closed, 0o700) })
+	remove(t, folder.Blob(item.SHA256))
+	if _, err := folder.Clean(); err != nil {
+		t.Errorf("cleaning: %v", err)
+	}
+	if _, err := os.Lstat(theirs); err != nil {
+		t.Errorf("a link that is not the bundle's: %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, item.Path)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the link to a blob that is gone is there: %v", err)
+	}
+}
+
 // TestANameLeadsNowhere: the name of an item is whoever's who made the bundle.
 func TestANameLeadsNowhere(t *testing.T) {
 	t.Parallel()

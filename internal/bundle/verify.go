@@ -200,10 +200,15 @@ func (f *Folder) Clean() (freed int64, err error) {
 	return freed, f.cleanLinks()
 }
 
-// cleanLinks removes links that lead nowhere any more, such as those of an
-// item that was renamed.
+// cleanLinks removes links to blobs that are gone, such as those of an item that
+// was renamed. What is not the bundle's stays: the folder may be a file system of
+// its own, with a lost+found, or have other things in it.
 func (f *Folder) cleanLinks() error {
+	blobs := filepath.Join(f.dir, blobDir)
 	return filepath.WalkDir(f.dir, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrPermission) && path != f.dir {
+			return fs.SkipDir
+		}
 		if err != nil {
 			return err
 		}
@@ -212,6 +217,10 @@ func (f *Folder) cleanLinks() error {
 		}
 		if entry.Type()&fs.ModeSymlink == 0 {
 			return nil
+		}
+		target, err := os.Readlink(path)
+		if err != nil || filepath.Dir(filepath.Join(filepath.Dir(path), target)) != blobs {
+			return nil //nolint:nilerr // somebody else's link, or gone
 		}
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return os.Remove(path)
