@@ -46,6 +46,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if apierrors.IsNotFound(err) {
 			r.memory.forget(request.NamespacedName)
 			r.writes.forget(request.NamespacedName)
+			if j := r.work.take(request.NamespacedName); j != nil {
+				j.cancel() // somebody took its finalizer: it may be looked after elsewhere by now
+			}
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}

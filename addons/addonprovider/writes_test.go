@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -88,5 +89,39 @@ func TestACacheThatLagsDoesNotMixSteps(t *testing.T) {
 	}
 	if reads != 1 {
 		t.Errorf("%d live reads although the cache is current", reads)
+	}
+}
+
+// The work on an addon that is gone ends, and is forgotten: `clusterctl move` takes finalizers, and
+// from then on another provider changes the release.
+func TestTheWorkOnAnAddonThatIsGoneEnds(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.Builder().AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	empty, key := fake.NewClientBuilder().WithScheme(scheme).Build(), types.NamespacedName{Namespace: "n", Name: "a"}
+	ended := make(chan types.NamespacedName, 1)
+	r := &reconciler{newAddon: func() addon { return &v1alpha1.HelmRelease{} }, client: empty, live: empty,
+		work: newWork(func(key types.NamespacedName) { ended <- key }), memory: newMemory(time.Second), writes: newWrites()}
+	r.work.begin(key, "d", false, func(ctx context.Context, _ *reporter) outcome {
+		<-ctx.Done()
+		return outcome{err: ctx.Err()}
+	})
+	again := func() {
+		t.Helper()
+		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again()
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the work goes on")
+	}
+	again()
+	if r.work.take(key) != nil {
+		t.Error("what became of the work is kept")
 	}
 }
