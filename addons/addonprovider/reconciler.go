@@ -262,5 +262,9 @@ func (r *reconciler) release(ctx context.Context, object addon) error {
 		return fmt.Errorf("unexpected type %T", object)
 	}
 	controllerutil.RemoveFinalizer(object, v1alpha1.Finalizer)
-	return r.patchMetadata(ctx, before, object)
+	if err := r.patchMetadata(ctx, before, object); err != nil {
+		return err
+	}
+	r.memory.forget(keyOf(object)) // another may have its name before this one is seen to be gone
+	return nil
 }

@@ -125,3 +125,26 @@ func TestTheWorkOnAnAddonThatIsGoneEnds(t *testing.T) {
 		t.Error("what became of the work is kept")
 	}
 }
+
+// What is known of an addon goes with it: one that has its name at once, as with kubectl replace
+// --force, is not taken for one whose release is uninstalled.
+func TestAnAddonThatIsLetGoIsForgotten(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.Builder().AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	first := &v1alpha1.HelmRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", Finalizers: []string{v1alpha1.Finalizer}}}
+	live := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(first).WithObjects(first).Build()
+	if err := live.Get(t.Context(), keyOf(first), first); err != nil {
+		t.Fatal(err)
+	}
+	r := &reconciler{client: live, memory: newMemory(time.Second)}
+	r.memory.gone(keyOf(first))
+	if err := r.release(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if r.memory.uninstalled(keyOf(first)) {
+		t.Error("the next addon of the name counts as uninstalled")
+	}
+}
