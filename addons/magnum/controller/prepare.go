@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,22 +158,34 @@ func (p *pass) resolve(ctx context.Context) error {
 	return p.writeSpec(ctx, "resolving names", func(spec *v1alpha1.ClusterSpec) { spec.Resolved = combine(p.resolved(), *found) })
 }
 
-// keepNetwork holds a cluster to the external network that CAPO has for it, also where an upgrade
-// by an earlier release noted that of another template. A release of another program is left as it
-// is until it is upgraded.
-func (p *pass) keepNetwork(ctx context.Context) error {
+// defaultPort is that of API servers where a template names none.
+const defaultPort = 6443
+
+// keepFixed holds a cluster to the external network and the port that CAPO has for it, also where
+// the template of an upgrade, or what an earlier release noted of it, has others. A release of
+// another program is left as it is until it is upgraded.
+func (p *pass) keepFixed(ctx context.Context) error {
 	known := p.cluster.Status.Release
 	if p.trouble != nil || p.objects.Infrastructure == nil || known != nil && known.Foreign && known.TemplateUUID == p.cluster.Spec.Template.UUID {
 		return nil
 	}
-	id, _, _ := unstructured.NestedString(p.objects.Infrastructure.Object, "spec", "externalNetwork", "id")
-	if id == "" || id == p.resolved().ExternalNetworkID {
+	has := p.objects.Infrastructure.Object
+	network, _, _ := unstructured.NestedString(has, "spec", "externalNetwork", "id")
+	port, _, _ := unstructured.NestedInt64(has, "spec", "apiServerPort")
+	otherNetwork := network != "" && network != p.resolved().ExternalNetworkID
+	otherPort := port != 0 && port != int64(cmp.Or(p.cluster.Spec.Template.APIServerPort, defaultPort))
+	if !otherNetwork && !otherPort {
 		return nil
 	}
-	return p.writeSpec(ctx, "the cluster's external network", func(spec *v1alpha1.ClusterSpec) {
-		now := p.resolved()
-		now.ExternalNetworkID = id
-		spec.Resolved = &now
+	return p.writeSpec(ctx, "what the cluster keeps", func(spec *v1alpha1.ClusterSpec) {
+		if otherNetwork {
+			now := p.resolved()
+			now.ExternalNetworkID = network
+			spec.Resolved = &now
+		}
+		if otherPort {
+			spec.Template.APIServerPort = int32(port)
+		}
 	})
 }
 

@@ -278,6 +278,47 @@ func TestUpgradeKeepsNetworks(t *testing.T) {
 	}
 }
 
+// TestUpgradeKeepsThePort: nor does CAPO take another port of the API server.
+func TestUpgradeKeepsThePort(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		has      int64
+		asks     int32
+		port     any
+		snapshot int32
+	}{
+		"the usual one":               {6443, 8443, 6443.0, 6443},
+		"its own":                     {8443, 0, 8443.0, 8443},
+		"the same":                    {8443, 8443, 8443.0, 8443},
+		"the usual one in no words":   {6443, 0, nil, 0},
+		"one that is not known":       {0, 8443, 8443.0, 8443},
+		"the usual one by its number": {6443, 6443, 6443.0, 6443},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := ready(t)
+			newer := &v1alpha1.ClusterTemplate{}
+			if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "t35"}, newer); err != nil {
+				t.Fatal(err)
+			}
+			newer.Spec.APIServerPort = test.asks
+			h.update(newer)
+			if test.has != 0 {
+				runs := h.object(infrastructure(), stack)
+				runs.Object["spec"] = map[string]any{"apiServerPort": test.has}
+				h.update(runs)
+			}
+			h.r.Resolver = fakeResolver{*resolved("image-35", "1.35.0")}
+			h.edit(func(c *v1alpha1.Cluster) { c.Spec.TemplateRef.Name = "t35" })
+			h.pass()
+			api, _ := h.releases.last.Config["apiServer"].(map[string]any)
+			if have := h.cluster().Spec.Template; api["port"] != test.port || have.APIServerPort != test.snapshot || h.releases.last.Version != 2 {
+				t.Errorf("revision %d has port %v, the copy of the template %d", h.releases.last.Version, api["port"], have.APIServerPort)
+			}
+		})
+	}
+}
+
 func TestUpgradeRefused(t *testing.T) {
 	t.Parallel()
 	for name, version := range map[string]string{"two minor versions": "1.36.0", "back": "1.33.9"} {
