@@ -301,6 +301,50 @@ func TestProperties(t *testing.T) {
 	}
 }
 
+// TestNamesOfVolumeTypes: no name of a volume type keeps a cluster from being made.
+func TestNamesOfVolumeTypes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		types    []string
+		standard any
+		more     []any
+		warnings int
+	}{
+		"one for each":            {[]string{"SSD_fast", "hdd"}, "ssd-fast", []any{"hdd"}, 0},
+		"the same but for a dash": {[]string{"ssd", "SSD", "fast_ssd", "fast-ssd"}, "ssd", []any{"fast-ssd"}, 2},
+		"none in ASCII":           {[]string{"ssd", "高速"}, "ssd", nil, 1},
+		"the default in another":  {[]string{"高速", "ssd", "csi-cinder"}, nil, []any{"ssd"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := input()
+			in.Cluster.Spec.Resolved.VolumeTypes = test.types
+			out, err := Values(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const csi = "addons.openstack.csiCinder."
+			if got := at(t, out.Values, csi+"defaultStorageClass.name"); got != test.standard {
+				t.Errorf("the default class is %v", got)
+			}
+			if got := at(t, out.Values, csi+"defaultStorageClass.volumeType"); got != test.types[0] {
+				t.Errorf("the default type is %v", got)
+			}
+			var more []any
+			list, _ := at(t, out.Values, csi+"additionalStorageClasses").([]any)
+			for _, class := range list {
+				more = append(more, class.(map[string]any)["name"])
+			}
+			if diff := cmp.Diff(test.more, more); diff != "" {
+				t.Error(diff)
+			}
+			if len(out.Warnings) != test.warnings {
+				t.Errorf("warnings: %v", out.Warnings)
+			}
+		})
+	}
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	no := false

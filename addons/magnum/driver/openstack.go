@@ -39,7 +39,12 @@ func (b *builder) restarted() {
 	}
 }
 
-// storageClasses are one for each type of volume, the default type's first.
+// chartsClass is the name of the chart's default storage class.
+const chartsClass = "csi-cinder"
+
+// storageClasses are one for each type of volume, the default type's first. Types
+// without a name that Kubernetes takes, or with one that another has, have none: a
+// cloud's administrators name types as they like, and no cluster could be made.
 func (b *builder) storageClasses() {
 	class := func(kind string) map[string]any {
 		values := map[string]any{
@@ -54,7 +59,10 @@ func (b *builder) storageClasses() {
 			values["allowedTopologies"] = b.Defaults.AllowedTopologies
 		}
 		if kind != "" {
-			values["name"], values["volumeType"] = v1alpha1.Sanitise(kind), kind
+			values["volumeType"] = kind
+		}
+		if name := v1alpha1.Sanitise(kind); name != "" { // else it is the chart's
+			values["name"] = name
 		}
 		return values
 	}
@@ -67,11 +75,17 @@ func (b *builder) storageClasses() {
 		b.warn("storage classes", "a cluster gets one for at most %d volume types, the default one and the first by name; create those of other types in the cluster", v1alpha1.MaxVolumeTypes)
 	}
 	b.set("addons.openstack.csiCinder.defaultStorageClass", class(types[0]))
-	if len(types) > 1 {
-		more := []any{}
-		for _, kind := range types[1:] {
-			more = append(more, class(kind))
+	more, taken := []any{}, map[string]bool{first(v1alpha1.Sanitise(types[0]), chartsClass): true}
+	for _, kind := range types[1:] {
+		name := v1alpha1.Sanitise(kind)
+		if name == "" || taken[name] {
+			b.warn("storage classes", "the volume type %s has none, because its name in Kubernetes would be %q: that is empty, or another one's; create one in the cluster", kind, name)
+			continue
 		}
+		taken[name] = true
+		more = append(more, class(kind))
+	}
+	if len(more) > 0 {
 		b.set("addons.openstack.csiCinder.additionalStorageClasses", more)
 	}
 }
