@@ -8,8 +8,9 @@ package observe
 
 import (
 	"cmp"
-	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -159,7 +160,7 @@ func endpoint(cluster *unstructured.Unstructured) string {
 	if host == "" || port == 0 {
 		return ""
 	}
-	return fmt.Sprintf("https://%s:%d", host, port)
+	return "https://" + net.JoinHostPort(host, strconv.FormatInt(port, 10))
 }
 
 // addons is the gate of addons. The driver takes any other phase than Deployed

@@ -99,6 +99,21 @@ func ready(t *testing.T) Objects {
 		Addons:      []*unstructured.Unstructured{object(t, addon)}}
 }
 
+// TestEndpoint: an address of IPv6 is in brackets, or no client could use it.
+func TestEndpoint(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]string{"203.0.113.20": "https://203.0.113.20:6443", "api.example.org": "https://api.example.org:6443",
+		"2001:db8::20": "https://[2001:db8::20]:6443", "": ""} {
+		cluster := object(t, readyCluster)
+		if err := unstructured.SetNestedField(cluster.Object, host, "spec", "controlPlaneEndpoint", "host"); err != nil {
+			t.Fatal(err)
+		}
+		if s := Of(Objects{Cluster: cluster}); s.Endpoint != want {
+			t.Errorf("host %q: endpoint %q, want %q", host, s.Endpoint, want)
+		}
+	}
+}
+
 func TestReady(t *testing.T) {
 	t.Parallel()
 	s := Of(ready(t))
