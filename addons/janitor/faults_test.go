@@ -181,6 +181,41 @@ func TestRefusalsForNowAreNoFailures(t *testing.T) {
 	absent(t, "volume", w.getVolume(volume))
 }
 
+// TestAnAttemptWhoseTimeIsOver goes on with the next one, and is no failure: a cluster may have
+// more volumes than a slow cloud deletes in an attempt. One that achieved nothing says so once.
+func TestAnAttemptWhoseTimeIsOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.cluster("default", "prod")
+	var all []Resource
+	for range 3 * parallelDeletes {
+		all = append(all, Resource{Kind: kindVolume, ID: s.volume(nil)})
+	}
+	for _, one := range all {
+		if err := volumes.WaitForStatus(t.Context(), w.cloud.Member.BlockStorage(t), one.ID, "available"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	credential, err := w.r.credential(t.Context(), read(s.object()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, _, err := credential.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if err := purge(ctx, opened, all, func(Resource) { cancel() }); err != nil {
+		t.Errorf("after a deletion: %v", err)
+	}
+	nothing := func(resource Resource) { t.Errorf("%s was deleted", resource) }
+	if err := purge(ctx, opened, all, nothing); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "context canceled") {
+		t.Errorf("without a deletion: %v", err)
+	}
+}
+
 func TestOneRefusedDeletionStopsNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -20,11 +20,13 @@ import (
 const parallelDeletes = 4
 
 // purge asks the cloud to delete resources, kind after kind. What it refuses for
-// now is left to the next attempt; other errors are joined, and stop nothing
-// else. asked is told of every resource whose deletion was accepted.
+// now is left to the next attempt, as is what there is no time for, unless there was
+// time for nothing; other errors are joined, and stop nothing else. asked is told of
+// every resource whose deletion was accepted.
 func purge(ctx context.Context, c *cloud.Cloud, resources []Resource, asked func(Resource)) error {
 	var mu sync.Mutex
 	var failed []error
+	accepted, late := 0, 0
 	for _, kind := range kinds() {
 		group := errgroup.Group{}
 		group.SetLimit(parallelDeletes)
@@ -38,8 +40,11 @@ func purge(ctx context.Context, c *cloud.Cloud, resources []Resource, asked func
 				defer mu.Unlock()
 				switch {
 				case err == nil:
+					accepted++
 					asked(resource)
 				case gone(err), later(err):
+				case ctx.Err() != nil:
+					late++
 				default:
 					failed = append(failed, c.Fault("deleting "+resource.String(), err))
 				}
@@ -47,6 +52,9 @@ func purge(ctx context.Context, c *cloud.Cloud, resources []Resource, asked func
 			})
 		}
 		_ = group.Wait() // errors are in failed
+	}
+	if late > 0 && accepted == 0 {
+		failed = append(failed, fmt.Errorf("asking for %d deletions: %w", late, context.Cause(ctx)))
 	}
 	return errors.Join(failed...)
 }

@@ -130,7 +130,7 @@ func (r *reconciler) deleted(ctx context.Context, t target) (reconcile.Result, e
 	case err != nil:
 		return r.failed(ctx, t, err)
 	case !result.done:
-		return r.again(ctx, t, result)
+		return r.again(context.WithoutCancel(ctx), t, result) // its time may be over
 	}
 	r.events.Event(t.object, corev1.EventTypeNormal, EventSucceeded, result.message)
 	return r.finish(ctx, t, "success")
