@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -113,6 +114,10 @@ func upload(ctx context.Context, ref name.Reference, layers []v1.Layer, o PushOp
 func pushFault(ctx context.Context, object string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	var address *url.Error
+	if errors.As(err, &address) { // that of an upload has a token in it
+		err = address.Err
 	}
 	var answer *transport.Error
 	if !errors.As(err, &answer) {
