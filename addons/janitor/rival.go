@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,7 +66,8 @@ func (r *reconciler) rival(ctx context.Context, t *target, key types.NamespacedN
 		return "", err // it has nothing, or all of it is to go anyway
 	}
 	where, err := r.placeOfRival(ctx, other)
-	unknown := errors.Is(err, errNoCredential)
+	var login *loginError
+	unknown := errors.Is(err, errNoCredential) || errors.As(err, &login)
 	switch {
 	case err != nil && !unknown:
 		return "", err
@@ -83,16 +85,21 @@ func (r *reconciler) rival(ctx context.Context, t *target, key types.NamespacedN
 	return "is in the same project", nil
 }
 
-// placeOfRival logs in to find out where another cluster is. Without a usable credential it is
-// errNoCredential.
+// rivalTime is how long the cloud of another cluster may take to say which project that is in.
+const rivalTime = 15 * time.Second
+
+// placeOfRival logs in to find out where another cluster is. Where nobody can, it is
+// errNoCredential or a loginError: a cluster must not wait for a cloud that may not be its own.
 func (r *reconciler) placeOfRival(ctx context.Context, other target) (place, error) {
 	credential, err := r.credential(ctx, other)
 	if err != nil {
 		return place{}, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, rivalTime)
+	defer cancel()
 	opened, token, err := credential.open(ctx)
 	if err != nil {
-		return place{}, err
+		return place{}, &loginError{err}
 	}
 	defer opened.Close()
 	return placeOf(opened, token), nil

@@ -74,6 +74,28 @@ func TestARivalOnTheSameNetworkWithoutACredential(t *testing.T) {
 	present(t, "the security group of either", w.getGroup(either.group))
 }
 
+// TestARivalWhoseCloudDoesNotAnswer: what is the cluster's for sure goes, whatever the other is. Only
+// what bears no more than the name waits until somebody knows.
+//
+// proves: F151
+func TestARivalWhoseCloudDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one := w.cluster("team-a", "prod")
+	w.cluster("team-b", "prod")
+	clouds := w.clouds(w.credential(false))
+	w.secret("team-b", "prod-cloud-credentials", strings.ReplaceAll(clouds, w.cloud.URL(), "http://127.0.0.1:1"), nil)
+	mine, volume := one.service("web"), one.volume(nil)
+	one.delete()
+	one.held(ReasonNameConflict, "team-b/prod may be in the same project", volume)
+	absent(t, "its load balancer", w.getBalancer(mine.balancer))
+	absent(t, "its floating IP", w.getAddress(mine.address))
+	present(t, "the volume of either", w.getVolume(volume))
+	w.secret("team-b", "prod-cloud-credentials", strings.ReplaceAll(clouds, "region_name: RegionOne", "region_name: RegionTwo"), nil)
+	one.settle()
+	absent(t, "its volume", w.getVolume(volume))
+}
+
 // proves: F151
 func TestTheSameNameInAnotherProjectIsNoRival(t *testing.T) {
 	t.Parallel()
