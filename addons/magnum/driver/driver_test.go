@@ -154,6 +154,9 @@ func TestLabels(t *testing.T) {
 		{"control_plane_availability_zones", "az1", "controlPlane.omitFailureDomain", false},
 		{"server_group_policies", "soft-anti-affinity", "controlPlane.serverGroup.policy", "soft-anti-affinity"},
 		{"server_group_policies", "anti-affinity", "nodeGroupDefaults.serverGroup.policy", "anti-affinity"},
+		{"server_group_policies", "soft-anti-affinity,anti-affinity", "nodeGroupDefaults.serverGroup.policy", "soft-anti-affinity"},
+		{"server_group_policies", "['soft-anti-affinity', 'anti-affinity']", "controlPlane.serverGroup.policy", "soft-anti-affinity"},
+		{"server_group_policies", "[]", "controlPlane.serverGroup", nil},
 		{"csi_cinder_fstype", "e;xt4", class + "fstype", "ext4"},
 	}
 	for _, test := range tests {
@@ -415,6 +418,23 @@ func TestNodeGroups(t *testing.T) {
 	}
 	if first := at(t, out.Values, "nodeGroups.0.name"); first != "default-worker" {
 		t.Errorf("first group %v", first)
+	}
+}
+
+// TestPoliciesOfANodeGroup: what is no policy is none, and ends nothing.
+func TestPoliciesOfANodeGroup(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]any{"anti-affinity": "anti-affinity", "affinity, anti-affinity": "affinity", "[]": nil, ",": nil, "": nil} {
+		in := input()
+		in.Cluster.Spec.Labels = map[string]string{"server_group_policies": "soft-anti-affinity"}
+		in.Groups[1].Spec.Labels = map[string]string{"server_group_policies": given}
+		out, err := Values(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := at(t, out.Values, "nodeGroups.0.serverGroup.policy"); got != want {
+			t.Errorf("%q: %v, want %v", given, got, want)
+		}
 	}
 }
 

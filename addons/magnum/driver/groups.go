@@ -215,8 +215,8 @@ func (b *builder) groupLabels(values tree, g *v1alpha1.NodeGroup) {
 	if l.differs(b.labels, "availability_zone") {
 		values.set("failureDomain", first(l.text("", "availability_zone")))
 	}
-	if l.differs(b.labels, "server_group_policies") && l.has("server_group_policies") {
-		values.set("serverGroup.policy", fields(l.text("", "server_group_policies"))[0])
+	if policy := l.policy(); policy != "" && l.differs(b.labels, "server_group_policies") {
+		values.set("serverGroup.policy", policy)
 	}
 	b.warnings = append(b.warnings, l.warnings...)
 	for name := range g.Spec.Labels {

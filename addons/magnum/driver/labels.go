@@ -77,6 +77,16 @@ func (l *labels) list(name string) []string {
 	return strings.FieldsFunc(l.free(name), func(r rune) bool { return r == ',' || r == ' ' || r == ';' })
 }
 
+// policy is the first of the list of policies of server groups, "" if there is none.
+func (l *labels) policy() string {
+	const name = "server_group_policies"
+	list := l.list(name)
+	if len(list) == 0 {
+		return ""
+	}
+	return l.clean(strange, list[0], name)
+}
+
 // cidrs is a list of networks.
 func (l *labels) cidrs(name string) []string {
 	value, _ := l.raw(name)

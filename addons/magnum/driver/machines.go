@@ -43,8 +43,8 @@ func (b *builder) machine(l *labels, containers int32) tree {
 	machine := tree{}
 	machine.set("healthCheck.enabled", l.boolean(true, "auto_healing_enabled"))
 	rootVolume(machine, l)
-	if policy := l.text("", "server_group_policies"); policy != "" {
-		machine.set("serverGroup.policy", fields(policy)[0])
+	if policy := l.policy(); policy != "" {
+		machine.set("serverGroup.policy", policy)
 	}
 	if containers > 0 {
 		containerVolume(machine, int64(containers), l.text("", "docker_volume_type"))
