@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -73,6 +75,9 @@ func makeRelease(ctx context.Context, o options) (err error) {
 	if r.out == "" {
 		r.out = filepath.Join(r.root, "dist")
 	}
+	if err := replaceable(r.out); err != nil {
+		return err
+	}
 	if r.source, err = readSource(ctx, r.root, o.dirty); err != nil {
 		return err
 	}
@@ -99,6 +104,20 @@ func makeRelease(ctx context.Context, o options) (err error) {
 		return err
 	}
 	r.say("%s is in %s", r.version, final)
+	return nil
+}
+
+// replaceable refuses a folder that has something else in it than a release: it would be
+// removed as a whole, and it may be somebody's home.
+func replaceable(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	ofRelease := func(entry fs.DirEntry) bool { return entry.Name() == sumsFile }
+	if len(entries) > 0 && !slices.ContainsFunc(entries, ofRelease) {
+		return fmt.Errorf("-out: %s would be replaced, but it is no release: it has no %s; name another folder, or empty it", dir, sumsFile)
+	}
 	return nil
 }
 

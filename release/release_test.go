@@ -358,20 +358,50 @@ func TestAFailedReleaseLeavesTheOneBefore(t *testing.T) {
 			if err := os.MkdirAll(o.out, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(o.out, "before"), nil, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(o.out, sumsFile), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
 			err := makeRelease(t.Context(), o)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v", err)
 			}
-			if _, err := os.Stat(filepath.Join(o.out, "before")); err != nil {
+			if _, err := os.Stat(filepath.Join(o.out, sumsFile)); err != nil {
 				t.Error(err)
 			}
 			if _, err := os.Stat(o.out + ".new"); err == nil {
 				t.Error("a part of the failed release is left")
 			}
 		})
+	}
+}
+
+// TestOnlyAReleaseIsReplaced: what else is in a folder stays, whatever was meant by it.
+func TestOnlyAReleaseIsReplaced(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		files []string
+		ok    bool
+	}{
+		"an empty folder": {nil, true}, "a release": {[]string{sumsFile, "slipway_0.1.0_notes.md"}, true}, "another folder": {[]string{"go.mod", "main.go"}, false},
+	} {
+		dir := t.TempDir()
+		for _, file := range c.files {
+			write(t, filepath.Join(dir, file), "")
+		}
+		if err := replaceable(dir); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := replaceable(filepath.Join(t.TempDir(), "none")); err != nil {
+		t.Errorf("no folder: %v", err)
+	}
+	o, _ := testOptions(t)
+	o.out = o.root
+	if err := makeRelease(t.Context(), o); err == nil || !strings.Contains(err.Error(), "is no release") {
+		t.Errorf("the repository itself: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(o.root, "LICENSE")); err != nil {
+		t.Error(err)
 	}
 }
 
