@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
@@ -95,5 +96,45 @@ func TestAServiceStaysWhileAnotherRegionHasEndpoints(t *testing.T) {
 	}
 	if err := services.Get(t.Context(), client, id).Err; !gophercloud.ResponseCodeIs(err, 404) {
 		t.Errorf("the service is left: %v", err)
+	}
+}
+
+// TestAProjectStaysWhileAnotherRegionHasUsersInIt: they would lose their role with it.
+func TestAProjectStaysWhileAnotherRegionHasUsersInIt(t *testing.T) {
+	t.Parallel()
+	administrator, client := boss(t)
+	in := ServiceProjectInputs{Ownership: Ownership{Environment: "prod", Step: "magnum-project"}, Name: "services"}
+	kind := serviceProjectKind{administrator, placed{region: "RegionOne", others: true}}
+	id, err := kind.make(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := kind.settle(t.Context(), id, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := ServiceUserInputs{Ownership: Ownership{Environment: "prod", Step: "magnum-user"}, ProjectID: id, Role: "service"}
+	second := serviceUserKind{administrator, placed{region: "RegionTwo", others: true}}
+	who, err := second.make(t.Context(), user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.settle(t.Context(), who, user); err != nil {
+		t.Fatal(err)
+	}
+	if err := kind.remove(t.Context(), id, state); err != nil {
+		t.Fatal(err)
+	}
+	if err := projects.Get(t.Context(), client, id).Err; err != nil {
+		t.Errorf("the project of the user in the second region: %v", err)
+	}
+	if err := second.remove(t.Context(), who, ServiceUserState{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := kind.remove(t.Context(), id, state); err != nil {
+		t.Fatal(err)
+	}
+	if err := projects.Get(t.Context(), client, id).Err; !gophercloud.ResponseCodeIs(err, 404) {
+		t.Errorf("the project is left: %v", err)
 	}
 }

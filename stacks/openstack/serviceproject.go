@@ -2,8 +2,11 @@ package openstack
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/roles"
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
@@ -14,7 +17,7 @@ import (
 type ServiceProjectInputs struct {
 	Ownership
 	// Name is usually "service". An existing project is borrowed: it stays when the
-	// environment is deleted.
+	// environment is deleted. So does one that we made if others have roles in it by then.
 	Name string `pulumi:"name" diff:"replace"`
 }
 
@@ -103,5 +106,19 @@ func (k serviceProjectKind) remove(ctx context.Context, id string, state Service
 	if err != nil {
 		return err
 	}
+	if used, err := inUse(ctx, client, id); err != nil || used {
+		return err
+	}
 	return gone(projects.Delete(ctx, client, id).ExtractErr())
+}
+
+// inUse reports whether anybody has a role in the project. Our own users are gone by then: who is
+// left is of others, such as the environment of this name in another region, which borrows it.
+func inUse(ctx context.Context, client *gophercloud.ServiceClient, id string) (bool, error) {
+	pages, err := roles.ListAssignments(client, roles.ListAssignmentsOpts{ScopeProjectID: id}).AllPages(ctx)
+	if err != nil {
+		return false, fmt.Errorf("listing who has a role in it: %w", err)
+	}
+	list, err := roles.ExtractRoleAssignments(pages)
+	return len(list) > 0, err
 }

@@ -86,6 +86,8 @@ type result struct {
 	// Project is everything in the project, with --purge-project: what would be deleted or,
 	// in the end, what is left.
 	Project []openstack.Resource `json:"project,omitempty"`
+	// Unclear are credentials that stay because they name no region, and the cloud has several.
+	Unclear []openstack.Resource `json:"unclear,omitempty"`
 	// Quota is what the project uses, before and after.
 	Before openstack.Usage `json:"usedBefore"`
 	After  openstack.Usage `json:"usedAfter"`
@@ -133,6 +135,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	purged := o.purgeRest(ctx, t, &r, progress)
 	var kept error
 	r.Images, kept = o.leaveImages(ctx, t.Cloud, t.Name(), progress)
+	kept = errors.Join(kept, r.listUnclear(ctx, t))
 	finish()
 	if len(r.Left) == 0 {
 		failed = t.RemoveKubeconfigs() // the sweep deleted what the engine could not
@@ -222,7 +225,7 @@ func (r result) table(word string) ui.Table {
 	if len(r.Project) > 0 {
 		table.Footer = append(table.Footer, "in the whole project: "+counts(r.Project))
 	}
-	table.Footer = append(append(append(table.Footer, r.volumeLines()...), r.imageLines()...), fmt.Sprintf("%d resources of %s %s", len(r.Deleted), r.Environment, word))
+	table.Footer = append(append(append(append(table.Footer, r.volumeLines()...), r.imageLines()...), r.unclearLines()...), fmt.Sprintf("%d resources of %s %s", len(r.Deleted), r.Environment, word))
 	if word != "deleted" {
 		return table
 	}
