@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/localseed"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
@@ -32,6 +34,8 @@ type options struct {
 	keys                                    []string
 	unsigned, own, down, yes                bool
 	controlPlanes                           int
+	// seeds opens the runtime of this machine.
+	seeds func(context.Context) (localseed.Provider, error)
 }
 
 // run starts a command of slipway in a folder and waits for it.
@@ -39,7 +43,7 @@ type run func(ctx context.Context, dir string, args ...string) error
 
 // New returns the command.
 func New(streams ui.Streams) *cobra.Command {
-	o := options{driver: driverContainer, seed: seedOpenStack}
+	o := options{driver: driverContainer, seed: seedOpenStack, seeds: environment.LocalSeeds}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Create a whole environment on this machine: a sandbox, and Slipway on it",

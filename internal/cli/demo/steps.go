@@ -173,7 +173,7 @@ func (o options) next(streams ui.Streams) {
 	fmt.Fprintf(streams.Out, "Delete all of it:\n  slipway demo --down --dir %s\n", o.dir)
 }
 
-// remove deletes the sandbox with all its machines, and the folder.
+// remove deletes the seed of an interrupted run, the sandbox with all its machines, and the folder.
 func (o options) remove(ctx context.Context, streams ui.Streams, do run) error {
 	if _, err := os.Stat(o.dir); errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(streams.Out, "There is no demo in %s.\n", o.dir)
@@ -186,6 +186,9 @@ func (o options) remove(ctx context.Context, streams ui.Streams, do run) error {
 		if err := confirm(streams, "delete the demo in "+o.dir+"?"); err != nil {
 			return err
 		}
+	}
+	if err := o.removeSeed(ctx, streams); err != nil {
+		return err
 	}
 	if err := o.do(ctx, streams, do, step{"", []string{"sandbox", "reset", "--dir", o.cloud()}}); err != nil {
 		return err
