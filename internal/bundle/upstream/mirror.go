@@ -31,8 +31,8 @@ func parseMirrors(given map[string]string) (mirrors, error) {
 			m.urls = append(m.urls, one)
 		} else {
 			err = errors.Join(checkRegistry(one.from), checkRegistry(one.to))
-			if one.from == "docker.io" {
-				one.from = name.DefaultRegistry // what references call it
+			if rest, ok := strings.CutPrefix(one.from, "docker.io"); ok && (rest == "" || rest[0] == '/') {
+				one.from = name.DefaultRegistry + rest // what references call it
 			}
 			m.registries = append(m.registries, one)
 		}
@@ -76,7 +76,7 @@ func (m mirrors) image(repository string) string { return replace(m.registries, 
 
 func replace(list []mirror, what string) string {
 	for _, one := range list {
-		if rest, ok := strings.CutPrefix(what, one.from); ok && strings.HasPrefix(rest, "/") {
+		if rest, ok := strings.CutPrefix(what, one.from); ok && (rest == "" || rest[0] == '/') {
 			return one.to + rest
 		}
 	}
