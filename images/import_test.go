@@ -2,6 +2,7 @@ package images
 
 import (
 	"bytes"
+	"compress/gzip"
 	"io"
 	"net/http"
 	"path"
@@ -84,6 +85,32 @@ func TestTheLeaseIsKeptDuringAnImport(t *testing.T) {
 		return ""
 	}}
 	if result := f.sync(t, i); result.Bytes == 0 || len(f.all(t)) != 1 {
+		t.Errorf("result %+v, images %+v", result, f.all(t))
+	}
+}
+
+// The name of a download need not tell that it is compressed: Glance would keep it so.
+func TestACompressedImageIsNotLeftToGlance(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	data := qcow2(1)
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	i := f.node(t, "node", packed.Bytes())
+	i.Method, i.URL, i.File = manifest.MethodWebDownload, web(t, "download", packed.Bytes()), ""
+	lease := f.Lease
+	f.Lease = -time.Minute
+	if _, err := f.claim(t.Context(), i, nil); err != nil { // of a run that was killed
+		t.Fatal(err)
+	}
+	f.Lease = lease
+	if result := f.sync(t, i); result.Bytes == 0 || !bytes.Equal(f.bytes(t, result.ID), data) || len(f.all(t)) != 1 {
 		t.Errorf("result %+v, images %+v", result, f.all(t))
 	}
 }

@@ -20,6 +20,9 @@ import (
 // another way.
 var errImport = errors.New("Glance did not fetch the image")
 
+// errUnasked is an errImport before Glance was asked: what an earlier run left is still there.
+var errUnasked = fmt.Errorf("%w itself", errImport)
+
 // send sends the bytes the way that the image wants, or the plain one.
 func (s *Syncer) send(ctx context.Context, c *content, r Record, step *event.Step) error {
 	if c.image.Method == manifest.MethodGlanceDirect {
@@ -96,7 +99,7 @@ func notByWeb(i manifest.Image) string {
 func (s *Syncer) byWeb(ctx context.Context, i manifest.Image, leftover *Record, step *event.Step) (Record, error) {
 	methods, err := s.importMethods(ctx)
 	if err != nil || !slices.Contains(methods, manifest.MethodWebDownload) {
-		return Record{}, fmt.Errorf("%w: the cloud has no web-download", errImport)
+		return Record{}, fmt.Errorf("%w: the cloud has no web-download", errUnasked)
 	}
 	if err := s.checkHead(ctx, i, step); err != nil {
 		return Record{}, err
@@ -133,7 +136,8 @@ func (s *Syncer) byWeb(ctx context.Context, i manifest.Image, leftover *Record, 
 }
 
 // checkHead reads the beginning of the image here: what is dangerous or no
-// image is not left to Glance.
+// image is not left to Glance, nor what is compressed under a name that does not
+// tell, which Glance would keep so.
 func (s *Syncer) checkHead(ctx context.Context, i manifest.Image, step *event.Step) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -141,7 +145,10 @@ func (s *Syncer) checkHead(ctx context.Context, i manifest.Image, step *event.St
 	if err != nil {
 		return err
 	}
-	return c.Close()
+	if err := c.Close(); err != nil || !c.packed {
+		return err
+	}
+	return fmt.Errorf("%w: it is compressed", errUnasked)
 }
 
 func checkFetched(i manifest.Image, r Record) error {

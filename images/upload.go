@@ -32,7 +32,9 @@ func (s *Syncer) bring(ctx context.Context, i manifest.Image, choice Choice, ste
 			return r, 0, err
 		} else {
 			step.Run(fmt.Sprintf("%v; uploading instead", err))
-			choice.Record = nil
+			if !errors.Is(err, errUnasked) {
+				choice.Record = nil
+			}
 		}
 	}
 	c, err := s.prepare(ctx, i, step)
