@@ -28,6 +28,7 @@ type command struct {
 	executable string
 	environ    []string
 	passphrase []byte
+	notes      notes
 }
 
 // Version is the version of the engine that is linked in.
@@ -72,7 +73,11 @@ func (c command) run(ctx context.Context, dir string, stdin io.Reader, outputs, 
 	cmd.SysProcAttr = process.Bound(true)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = cancelDelay
-	err = runOnOneThread(cmd)
+	changes := slices.Contains([]string{"up", "destroy"}, args[0])
+	err = runOnOneThread(cmd, func(pid int) { c.notes.begin(pid, changes) })
+	if cmd.ProcessState != nil && cmd.ProcessState.Exited() {
+		c.notes.end(cmd.ProcessState.Pid(), changes && err == nil)
+	}
 	code := 0
 	if err != nil {
 		code = -1
@@ -86,13 +91,18 @@ func (c command) run(ctx context.Context, dir string, stdin io.Reader, outputs, 
 
 // runOnOneThread runs a command whose parent-death signal must be sent when this process
 // ends: Linux sends it when the thread that started the child ends
-// (golang.org/issue/27505).
-func runOnOneThread(cmd *exec.Cmd) error {
+// (golang.org/issue/27505). began is called when it has started.
+func runOnOneThread(cmd *exec.Cmd, began func(pid int)) error {
 	ended := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		ended <- cmd.Run()
+		if err := cmd.Start(); err != nil {
+			ended <- err
+			return
+		}
+		began(cmd.Process.Pid)
+		ended <- cmd.Wait()
 	}()
 	return <-ended
 }

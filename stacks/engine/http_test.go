@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -138,6 +142,35 @@ func TestAKilledRunOnAServerIsTakenOver(t *testing.T) {
 	}
 	if report := up(t, onServer(t, options(c, folder, nil), server.URL), "a", "b"); len(report.Changes) != 0 || server.Locked() {
 		t.Errorf("not converged: %v (locked: %v)", report.Changes, server.Locked())
+	}
+}
+
+// TestALockOfAMachineOfTheSameNameStays: of a process that was not started from here nobody can
+// tell whether it has ended.
+func TestALockOfAMachineOfTheSameNameStays(t *testing.T) {
+	t.Parallel()
+	server, c, folder := statetest.Start(t, true), newCloud(), t.TempDir()
+	e := onServer(t, options(c, folder, nil), server.URL)
+	up(t, e, "a")
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := time.Now().Add(-time.Hour)
+	server.Hold(map[string]any{"ID": fmt.Sprintf("slipway/bob/%s/4194303/%d/5A1D", url.PathEscape(host), since.Unix()), "Who": "bob@" + host, "Created": since.Format(time.RFC3339)})
+	var locked *engine.Locked
+	if _, err := e.Up(t.Context(), program("a")); !errors.As(err, &locked) || fault.Remedy(err) == "" || !server.Locked() {
+		t.Errorf("up: %v (locked: %v)", err, server.Locked())
+	}
+	if err := e.CheckLock(t.Context()); !errors.As(err, &locked) || !server.Locked() {
+		t.Errorf("asked: %v (locked: %v)", err, server.Locked())
+	}
+	if err := e.Unlock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	up(t, e, "a")
+	if left, err := filepath.Glob(filepath.Join(folder, "engine", "running-*")); err != nil || len(left) > 0 {
+		t.Errorf("notes of processes that have ended: %v, %v", left, err)
 	}
 }
 

@@ -57,14 +57,15 @@ func parseLock(text string) error {
 	return fault.New("state", locked, "wait until that process has ended; if it is certainly gone, run slipway state unlock")
 }
 
-// stale reports whether all holders are processes of this host that have ended.
-func (l *Locked) stale() bool {
+// stale reports whether all holders are processes of this host that have ended. In a remote
+// state the name of the host is not enough.
+func (e *Engine) stale(l *Locked) bool {
 	host, err := os.Hostname()
 	if err != nil {
 		return false
 	}
 	for _, h := range l.Holders {
-		if h.PID == 0 || h.Host != host || process.Alive(h.PID, h.Since) {
+		if h.PID == 0 || h.Host != host || process.Alive(h.PID, h.Since) || e.local == "" && !e.notes().has(h.PID) {
 			return false
 		}
 	}
@@ -80,7 +81,7 @@ func (e *Engine) CheckLock(ctx context.Context) error {
 		_, err := e.pulumi(ctx, nil, "stack", "rename", e.options.Environment, "--stack", e.options.Environment)
 		var locked *Locked
 		switch {
-		case attempt < 3 && errors.As(err, &locked) && locked.stale():
+		case attempt < 3 && errors.As(err, &locked) && e.stale(locked):
 			if err := e.unlock(ctx, locked); err != nil {
 				return err
 			}
@@ -99,7 +100,7 @@ func (e *Engine) unlock(ctx context.Context, locked *Locked) error {
 			Message: fmt.Sprintf("removed the lock of process %d, which ended without releasing it (locked since %s)", h.PID, h.Since.Local().Format(time.DateTime))})
 	}
 	if e.server != nil {
-		return e.unlockServer(ctx, (*Locked).stale)
+		return e.unlockServer(ctx, e.stale)
 	}
 	return e.Unlock(ctx)
 }

@@ -121,7 +121,7 @@ func (e *Engine) in(home string, passphrase []byte, environ []string) (place, er
 	if err := writeProject(workdir); err != nil {
 		return place{}, fmt.Errorf("writing the project: %w", err)
 	}
-	return place{workdir: workdir, command: command{executable: e.options.Executable, passphrase: passphrase, environ: slices.Concat([]string{
+	return place{workdir: workdir, command: command{executable: e.options.Executable, passphrase: passphrase, notes: e.notes(), environ: slices.Concat([]string{
 		"HOME=" + home,
 		"PULUMI_HOME=" + home,
 		"PULUMI_BACKEND_URL=" + e.options.Backend,

@@ -27,7 +27,7 @@ func (e *Engine) run(ctx context.Context, program pulumi.RunFunc, create bool, d
 		report, err := e.once(ctx, program, do)
 		var locked *Locked
 		switch {
-		case attempt < 3 && errors.As(err, &locked) && locked.stale():
+		case attempt < 3 && errors.As(err, &locked) && e.stale(locked):
 			if err := e.unlock(ctx, locked); err != nil {
 				return report, err
 			}

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/process"
+)
+
+// notes is a folder with a file for each process of the engine that was started from it, until
+// that has ended by itself; empty keeps none. A host name and a PID do not tell whose a lock in
+// a remote state is: machines that were made from one image can have both in common.
+type notes string
+
+func (n notes) path(pid int) string {
+	return filepath.Join(string(n), "running-"+strconv.Itoa(pid))
+}
+
+// begin notes a process. One that changes the state makes the folder for that. Without a note
+// nothing else is lost than that a lock is not removed by itself.
+func (n notes) begin(pid int, changes bool) {
+	if n == "" {
+		return
+	}
+	if changes {
+		_ = os.MkdirAll(string(n), 0o700)
+	}
+	_ = os.WriteFile(n.path(pid), nil, 0o600)
+}
+
+// end forgets a process that gave back its lock, and, after one that had the lock, all that have
+// ended: no lock is theirs.
+func (n notes) end(pid int, had bool) {
+	if n == "" {
+		return
+	}
+	_ = os.Remove(n.path(pid))
+	if !had {
+		return
+	}
+	files, _ := filepath.Glob(filepath.Join(string(n), "running-*")) // the pattern is right
+	for _, file := range files {
+		_, text, _ := strings.Cut(filepath.Base(file), "-")
+		if former, err := strconv.Atoi(text); err == nil && !process.Alive(former, time.Now()) {
+			_ = os.Remove(file)
+		}
+	}
+}
+
+// has reports whether a process of the engine was started from here.
+func (n notes) has(pid int) bool {
+	_, err := os.Stat(n.path(pid))
+	return err == nil
+}
+
+// notes are those of the engine: who reaches a state in a folder is on its machine.
+func (e *Engine) notes() notes {
+	if e.local != "" {
+		return ""
+	}
+	return notes(filepath.Join(e.options.Folder, "engine"))
+}
