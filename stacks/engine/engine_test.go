@@ -263,6 +263,15 @@ func TestStateCanBeMovedAndNeedsItsPassphrase(t *testing.T) {
 		t.Fatalf("exported with secrets in plain text, or %v", err)
 	}
 	wrong := newEngine(t, c, other, nil)
+	if err := wrong.Import(t.Context(), state); fault.ExitCode(err) != fault.ExitUsage || !strings.Contains(fault.Remedy(err), "copy the passphrase") {
+		t.Errorf("without a passphrase: %v", err)
+	}
+	if left, err := os.ReadDir(other); err != nil || len(left) > 0 {
+		t.Errorf("without a passphrase it left %v, %v", left, err)
+	}
+	if err := os.WriteFile(filepath.Join(other, "passphrase"), []byte("another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := wrong.Import(t.Context(), state); err == nil {
 		_, err = wrong.Up(t.Context(), program("a"))
 		if err == nil {

@@ -28,8 +28,13 @@ func (e *Engine) Export(ctx context.Context) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// Import replaces the state with one from Export.
+// Import replaces the state with one from Export. One that is encrypted is refused without its
+// passphrase: a new one would decrypt nothing.
 func (e *Engine) Import(ctx context.Context, state []byte) error {
+	if _, err := e.options.Passphrase(ctx, false); errors.Is(err, errNoPassphrase) && encrypted(state) {
+		return fault.Usage("state", fmt.Errorf("it is encrypted, and its passphrase is not here: %w", err),
+			"copy the passphrase from where the state was exported, by default the file .slipway/passphrase of that project folder, to where this environment reads it; see docs/operations/state.md")
+	}
 	if err := e.create(ctx); err != nil {
 		return err
 	}
@@ -37,6 +42,19 @@ func (e *Engine) Import(ctx context.Context, state []byte) error {
 		return fmt.Errorf("importing the state: %w", err)
 	}
 	return nil
+}
+
+// encrypted reports whether a state names what its secrets are encrypted with. What is no state
+// the engine refuses.
+func encrypted(state []byte) bool {
+	var of struct {
+		Deployment struct {
+			Secrets struct {
+				Type string `json:"type"`
+			} `json:"secrets_providers"`
+		} `json:"deployment"`
+	}
+	return json.Unmarshal(state, &of) == nil && of.Deployment.Secrets.Type != ""
 }
 
 // Remove removes an empty state; it is no error if there is none.
