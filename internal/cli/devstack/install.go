@@ -40,7 +40,12 @@ func newInstall(streams ui.Streams) *cobra.Command {
 		`Installs cert-manager, Cluster API, its providers and ORC from the bundle, with the
 definitions of addons, and waits until all controllers are available. On an external
 cluster that has Cluster API already, nothing but the definitions is installed.`, "  slipway devstack install",
-		install)
+		func(ctx context.Context, s devstack.Settings, sink event.Sink) error {
+			if err := install(ctx, s, sink); err != nil {
+				return err
+			}
+			return forgetFormer(ctx, s)
+		})
 }
 
 // reach returns the management cluster when its API answers.
