@@ -26,6 +26,12 @@ func number(value any) (any, bool, error) {
 	return n, err == nil && n != 0, err
 }
 
+// count is a number that may be none.
+func count(value any) (any, bool, error) {
+	n, err := integer(value)
+	return n, err == nil, err
+}
+
 func integer(value any) (int64, error) {
 	switch v := value.(type) {
 	case int:

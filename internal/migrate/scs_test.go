@@ -97,3 +97,18 @@ func TestSCSWithBadFiles(t *testing.T) {
 		t.Errorf("%+v", r.Notes)
 	}
 }
+
+// TestAClusterWithoutWorkersHasNone: a group without a count has the chart's default.
+func TestAClusterWithoutWorkersHasNone(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{"a.tfvars": "worker_count = 0\n", "b.yaml": "WORKER_MACHINE_COUNT: \"0\"\n"} {
+		dir := folder(t, map[string]string{name: content})
+		r, err := SCS([]string{filepath.Join(dir, name)}, "mine")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := r.Files["testcluster.yaml"]; !strings.Contains(text, "- machineCount: 0\n  name: workers\n") || notes(r)["worker_count"].Level != Converted {
+			t.Errorf("%s: %+v\n%s", name, r.Notes, text)
+		}
+	}
+}

@@ -64,7 +64,7 @@ func scsClusterRules() map[string]rule {
 		"controller_flavor":    {to: "controlPlane.machineFlavor", convert: text},
 		"controller_count":     {to: "controlPlane.machineCount", convert: number},
 		"worker_flavor":        {to: "workers.machineFlavor", convert: text},
-		"worker_count":         {to: "workers.machineCount", convert: number},
+		"worker_count":         {to: "workers.machineCount", convert: count},
 		"restrict_kubeapi":     {to: "apiServer.allowedCIDRs", convert: apiRanges},
 		"use_cilium":           {to: "addons.cni.type", convert: cni, text: "the bundle has flannel; calico and cilium are fetched from their repositories"},
 		"deploy_metrics":       {to: "addons.metricsServer.enabled", convert: truth},
