@@ -3,6 +3,7 @@ package stack
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,5 +72,41 @@ func TestHowLongIsKept(t *testing.T) {
 	}
 	if len(want)+len(sizes) > 0 {
 		t.Errorf("not looked at: %v, %v", want, sizes)
+	}
+}
+
+// TestDisksOfNodesAreNotVolumesOfPods: the kubelet mounts a volume twice, and tells of it itself.
+func TestDisksOfNodesAreNotVolumesOfPods(t *testing.T) {
+	t.Parallel()
+	all, err := Objects(Settings{Retention: "15d", VolumeGiB: 20, AlertRetention: "120h", AlertVolumeGiB: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left *regexp.Regexp
+	for _, o := range all {
+		if o.GetKind() != "DaemonSet" {
+			continue
+		}
+		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+		args, _, _ := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+		for _, arg := range args {
+			if pattern, ok := strings.CutPrefix(arg, "--collector.filesystem.mount-points-exclude="); ok {
+				left = regexp.MustCompile(pattern)
+			}
+		}
+	}
+	if left == nil {
+		t.Fatal("nothing is left out")
+	}
+	for path, want := range map[string]bool{
+		"/": false, "/var": false, "/var/lib/etcd": false, "/var/lib/kubelet": false, "/var/lib/rancher/k3s": false, "/var/lib/kubelet/plugins-of-mine": false,
+		"/var/lib/kubelet/pods/6f1c/volumes/kubernetes.io~csi/pvc-1/mount":                     true,
+		"/var/lib/kubelet/plugins/kubernetes.io/csi/cinder.csi.openstack.org/4c1d/globalmount": true,
+		"/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/publish/pvc-2/6f1c":          true,
+		"/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/1/fs":            true, "/run/containerd": true,
+	} {
+		if left.MatchString(path) != want {
+			t.Errorf("%s is left out: %t", path, !want)
+		}
 	}
 }
