@@ -72,24 +72,55 @@ func (o alertOptions) run(ctx context.Context, streams ui.Streams) error {
 	return o.look(ctx, streams, management.Kube.Typed, loaded.Environment.Metadata.Name)
 }
 
-// lookAgain is the time between two looks.
-const lookAgain = 5 * time.Second
+// lookAgain is the time between two looks, answerTime how long one may take.
+const (
+	lookAgain  = 5 * time.Second
+	answerTime = time.Minute
+)
 
-// look looks until nothing fires, or the time is over, and shows the last look.
+// errSilent is a look that took too long.
+var errSilent = errors.New("no answer in time")
+
+// look looks until nothing fires, or the time is over, and shows the last look that was answered.
 func (o alertOptions) look(ctx context.Context, streams ui.Streams, client kubernetes.Interface, name string) error {
 	begun := time.Now().UTC()
-	for end := begun.Add(o.timeout); ; {
-		found, err := alerts.Look(ctx, client)
+	end := begun.Add(o.timeout)
+	var found []alerts.Alert
+	var problem error
+	for first := true; ; first = false {
+		now, err := o.once(ctx, client, end)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		over := !time.Now().Before(end)
+		if first || !over || !errors.Is(err, errSilent) {
+			found, problem = now, err
+		}
 		bad := o.counted(found)
-		if errors.Is(err, alerts.ErrAbsent) || time.Now().After(end) || err == nil && len(bad) == 0 {
-			return o.tell(streams, name, begun, found, bad, err)
+		if over || errors.Is(problem, alerts.ErrAbsent) || problem == nil && len(bad) == 0 {
+			return o.tell(streams, name, begun, found, bad, problem)
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(lookAgain):
+		case <-time.After(min(lookAgain, time.Until(end))):
 		}
 	}
+}
+
+// once looks once, and no longer than --timeout allows.
+func (o alertOptions) once(ctx context.Context, client kubernetes.Interface, end time.Time) ([]alerts.Alert, error) {
+	limit := time.Now().Add(answerTime)
+	if o.timeout > 0 && end.Before(limit) {
+		limit = end
+	}
+	ctx, cancel := context.WithDeadline(ctx, limit)
+	defer cancel()
+	found, err := alerts.Look(ctx, client)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", errSilent, err)
+	}
+	return found, err
 }
 
 // counted are the alerts that the check fails by.

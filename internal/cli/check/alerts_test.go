@@ -2,6 +2,8 @@ package check
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -120,5 +122,30 @@ func TestAlertsAsATable(t *testing.T) {
 	}
 	if got := strings.Join(order, ", "); got != "ALERT STATE SEVERITY, Disk firing critical, Slow firing warning, Watchdog firing none, Soon pending critical" {
 		t.Errorf("%s\n%s", got, out)
+	}
+}
+
+// TestAPrometheusThatHangsIsWaitedForNoLonger than --timeout says.
+func TestAPrometheusThatHangsIsWaitedForNoLonger(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/proxy/") {
+			<-r.Context().Done()
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind": "Service", "apiVersion": "v1", "metadata": {"name": "x"}}`)
+	}))
+	t.Cleanup(server.Close)
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	out := &bytes.Buffer{}
+	err = alertOptions{timeout: 100 * time.Millisecond, format: "json"}.look(ctx, ui.Streams{Out: out, Err: out}, client, "demo")
+	if ctx.Err() != nil || !errors.Is(err, errSilent) || fault.Remedy(err) == "" {
+		t.Errorf("%v (%v)", err, ctx.Err())
 	}
 }
