@@ -31,7 +31,8 @@ type Recorder struct {
 	events bytes.Buffer
 	heard  int // how many events there were
 	known  redact.Known
-	stop   func()
+	// stop ends the beat and waits until it writes nothing any more.
+	stop func()
 }
 
 // Begin writes the record of a run that begins. An error means that the run is not
@@ -43,11 +44,15 @@ func (r *Recorder) Begin(ctx context.Context, store Store, record Record) error 
 	if err := put(ctx, store, record, nil); err != nil {
 		return err
 	}
-	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
+	beating, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
 	r.mu.Lock()
-	r.store, r.record, r.stop = store, record, stop
+	r.store, r.record, r.stop = store, record, func() { cancel(); <-ended }
 	r.mu.Unlock()
-	go r.beat(beating)
+	go func() {
+		defer close(ended)
+		r.beat(beating)
+	}()
 	return nil
 }
 
@@ -75,7 +80,7 @@ func (r *Recorder) beat(ctx context.Context) {
 			store, record, events := r.store, r.record, bytes.Clone(r.events.Bytes())
 			r.mu.Unlock()
 			if ctx.Err() == nil {
-				_ = put(ctx, store, record, events) // the next one tells it
+				_ = put(context.WithoutCancel(ctx), store, record, events) // the next one tells it
 			}
 		}
 	}
@@ -112,12 +117,15 @@ func (r *Recorder) Emit(e event.Event) {
 // End writes how the run ended. interrupted is set if somebody ended it.
 func (r *Recorder) End(ctx context.Context, exit int, failure error, interrupted bool) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.stop == nil {
+	stop := r.stop
+	r.stop = nil
+	r.mu.Unlock()
+	if stop == nil {
 		return nil
 	}
-	r.stop()
-	r.stop = nil
+	stop() // and wait: what a beat is writing must not come after the end
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	now := time.Now()
 	r.record.Ended, r.record.Beat, r.record.Exit, r.record.Outcome = now, now, exit, Succeeded
 	switch {

@@ -96,6 +96,37 @@ func TestARunIsRecorded(t *testing.T) {
 	}
 }
 
+// slow is a store that takes a second for what the first beat writes.
+type slow struct {
+	Store
+	puts atomic.Int32
+}
+
+func (s *slow) Put(ctx context.Context, name string, text []byte) error {
+	if s.puts.Add(1) == 2 {
+		time.Sleep(time.Second)
+	}
+	return s.Store.Put(ctx, name, text)
+}
+
+// TestTheEndIsTheLast: a beat that is being written when the run ends does not come after it.
+func TestTheEndIsTheLast(t *testing.T) {
+	t.Parallel()
+	dir := Folder(t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		store, r := &slow{Store: dir}, &Recorder{}
+		begin(t, store, r, "slipway up")
+		time.Sleep(beatEvery + time.Millisecond)
+		if err := r.End(t.Context(), 0, nil, false); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if all, err := List(t.Context(), store, "prod", 0); err != nil || len(all) != 1 || all[0].Outcome != Succeeded || store.puts.Load() != 3 {
+			t.Errorf("%+v, %v after %d writings", all, err, store.puts.Load())
+		}
+	})
+}
+
 // together is a store that answers when as many are read at the same time as may be.
 type together struct {
 	Store
