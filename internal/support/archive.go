@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -64,7 +65,7 @@ type Written struct {
 // secrets and for what has the form of one.
 func Write(to Target, m Manifest, c Collected, known *redact.Known, limits Limits) (Written, error) {
 	if _, err := os.Lstat(to.Path); err == nil {
-		return Written{}, fault.Usage(to.Path, errors.New("it exists"), "choose another name with --out")
+		return Written{}, exists(to.Path)
 	}
 	temporary, err := os.CreateTemp(filepath.Dir(to.Path), ".slipway-support-") // mode 0600
 	if err != nil {
@@ -77,17 +78,41 @@ func Write(to Target, m Manifest, c Collected, known *redact.Known, limits Limit
 	if err != nil {
 		return Written{}, fault.New(to.Path, fmt.Errorf("writing the archive: %w", err), "free space, or choose another folder with --out")
 	}
-	// A link never replaces a file that came in the meantime.
-	if err := os.Link(temporary.Name(), to.Path); err != nil {
-		if err = os.Rename(temporary.Name(), to.Path); err != nil { // a file system without links
-			return Written{}, fault.New(to.Path, fmt.Errorf("writing the archive: %w", err), "choose another name with --out")
-		}
+	if err := place(temporary.Name(), to.Path); err != nil {
+		return Written{}, err
 	}
 	info, err := os.Stat(to.Path)
 	if err != nil {
 		return Written{}, fmt.Errorf("reading %s: %w", to.Path, err)
 	}
 	return Written{Path: to.Path, Bytes: info.Size(), Files: w.files, Encrypted: len(to.Recipients) > 0, Missing: w.missing}, nil
+}
+
+func exists(path string) error {
+	return fault.Usage(path, errors.New("it exists"), "choose another name with --out")
+}
+
+// place gives a file its name. It never replaces one that came in the meantime.
+func place(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, fs.ErrExist) { // a file system without links: take the name first
+		var name *os.File
+		if name, err = os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			if err = errors.Join(name.Close(), os.Rename(from, to)); err != nil {
+				_ = os.Remove(to)
+			}
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return exists(to)
+	case err != nil:
+		return fault.New(to, fmt.Errorf("writing the archive: %w", err), "choose another name with --out")
+	}
+	return nil
 }
 
 // writer writes the files, without secrets.

@@ -237,6 +237,22 @@ func TestTheFileIsForItsOwnerAndRecipient(t *testing.T) {
 	}
 }
 
+// TestAFileThatCameMeanwhileStays: two runs can have one name.
+func TestAFileThatCameMeanwhileStays(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "new"), filepath.Join(dir, "x")
+	if err := errors.Join(os.WriteFile(from, []byte("new"), 0o600), os.WriteFile(to, []byte("theirs"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := place(from, to); err == nil || !strings.Contains(err.Error(), "it exists") {
+		t.Errorf("over another file: %v", err)
+	}
+	if text, err := os.ReadFile(to); err != nil || string(text) != "theirs" {
+		t.Errorf("it is %q now, %v", text, err)
+	}
+}
+
 // TestAnArchiveAnswersAsTheClusterDid: the same causes from the snapshot's JSON, with
 // whole numbers, times and shared clouds, and without what holds secrets.
 func TestAnArchiveAnswersAsTheClusterDid(t *testing.T) {
