@@ -128,7 +128,11 @@ func (c *checker) collect(e *jsonschema.ValidationError, instance any, findings 
 		return
 	}
 	path := pathOf(e.InstanceLocation, instance)
-	findings[path] = fault.Usage(path, errors.New(e.ErrorKind.LocalizedString(c.printer)), "see docs/guides/openstack-cluster-chart.md for the valid keys")
+	remedy := "see docs/guides/openstack-cluster-chart.md for the valid keys"
+	if wrong, ok := e.ErrorKind.(*kind.Type); ok && slices.Contains(wrong.Want, "string") && (wrong.Got == "number" || wrong.Got == "boolean") {
+		remedy = "put it in quotation marks"
+	}
+	findings[path] = fault.Usage(path, errors.New(e.ErrorKind.LocalizedString(c.printer)), remedy)
 }
 
 // wrongType reports whether one of several forms does not fit at all, because

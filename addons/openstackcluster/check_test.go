@@ -22,6 +22,8 @@ registryMirrors: {docker.io: {mirror: [https://example.com]}}
 addons: {certmanager: {enabled: true}, openstack: {csiCinder: {defaultStorageClass: {volumetype: ssd}}}}
 etcd: {encryption: {provider: none}}
 apiServer: {loadBalancer: {monitor: {delays: 5, maxRetries: 11}}}
+clusterAnnotations: {example.com/ticket: 42, example.com/live: true, example.com/text: "42"}
+autoscaler: {nodeSelector: {gpu: true}}
 `))
 	want := map[string][2]string{
 		"kubernetesVersions":                                        {"unknown key", "did you mean kubernetesVersion?"},
@@ -36,6 +38,9 @@ apiServer: {loadBalancer: {monitor: {delays: 5, maxRetries: 11}}}
 		"etcd.encryption.provider":                                  {"value must be one of", "docs/"},
 		"apiServer.loadBalancer.monitor.delays":                     {"unknown key", "did you mean delay?"},
 		"apiServer.loadBalancer.monitor.maxRetries":                 {"maximum", "docs/"},
+		"clusterAnnotations.example.com/ticket":                     {"got number, want null or string", "quotation marks"},
+		"clusterAnnotations.example.com/live":                       {"got boolean, want null or string", "quotation marks"},
+		"autoscaler.nodeSelector.gpu":                               {"got boolean, want null or string", "quotation marks"},
 	}
 	got := map[string]bool{}
 	for _, one := range faults(t, err) {
