@@ -40,9 +40,13 @@ func TestCredentialsThatStayAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	identity, err := c.Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
 	mark, ids := ownership.New("prod", "credential"), map[string]string{}
 	for name, described := range map[string]string{"former": mark.Description(), "theirs": mark.DescriptionIn("RegionTwo"), "other": ownership.New("stage", "credential").Description()} {
-		made, err := applicationcredentials.Create(t.Context(), sandbox.Member.Identity(t), grant.UserID, applicationcredentials.CreateOpts{Name: name, Description: described}).Extract()
+		made, err := applicationcredentials.Create(t.Context(), identity, grant.UserID, applicationcredentials.CreateOpts{Name: name, Description: described}).Extract()
 		if err != nil {
 			t.Fatal(err)
 		}
