@@ -24,6 +24,8 @@ type ensureOptions struct {
 	own bool
 	// probe is an address that answers if there is internet access.
 	probe string
+	// build builds items from source.
+	build func(ctx context.Context, streams ui.Streams, items []string) error
 }
 
 // reachTime is how long the internet may take to answer.
@@ -41,7 +43,10 @@ rest are built from source. It prints which way it takes.`,
   slipway bundle ensure --dir /srv/bundle
   slipway bundle ensure --own   # after another slipway was built from source`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), streams) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.build = o.fromSource
+			return o.run(cmd.Context(), streams)
+		},
 	}
 	dirFlag(cmd, &o.dir)
 	cmd.Flags().BoolVar(&o.own, "own", false, "rebuild the items that contain the controllers of another slipway binary")
@@ -58,15 +63,20 @@ func (o ensureOptions) run(ctx context.Context, streams ui.Streams) error {
 		fmt.Fprintf(streams.Out, "bundle %s: complete, all %d items are present\n", o.dir, len(component.All()))
 		return o.others(ctx, streams)
 	}
-	if missing, err = o.pull(ctx, streams, missing); err != nil || len(missing) == 0 {
+	if missing, err = o.pull(ctx, streams, missing); err != nil {
 		return err
 	}
-	cpus := runtime.NumCPU()
-	fmt.Fprintf(streams.Out, "bundle %s: building %d items from source, in about %.0f minutes on %d processors\n", o.dir, len(missing), source.Duration(missing, cpus).Minutes(), cpus)
-	return o.build(ctx, streams, missing)
+	if len(missing) > 0 {
+		cpus := runtime.NumCPU()
+		fmt.Fprintf(streams.Out, "bundle %s: building %d items from source, in about %.0f minutes on %d processors\n", o.dir, len(missing), source.Duration(missing, cpus).Minutes(), cpus)
+		if err := o.build(ctx, streams, missing); err != nil {
+			return err
+		}
+	}
+	return o.others(ctx, streams)
 }
 
-func (o ensureOptions) build(ctx context.Context, streams ui.Streams, items []string) error {
+func (o ensureOptions) fromSource(ctx context.Context, streams ui.Streams, items []string) error {
 	build := buildOptions{dir: o.dir, from: "source", progress: o.progress, format: "table",
 		Options: source.Options{Only: items, DebianSuite: source.DefaultSuite}}
 	return build.run(ctx, streams)
