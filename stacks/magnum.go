@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/controllers"
 	"github.com/slipway-sh/slipway/images/template"
 	"github.com/slipway-sh/slipway/internal/component"
+	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/stacks/catalog"
 	"github.com/slipway-sh/slipway/stacks/kubernetes"
 	"github.com/slipway-sh/slipway/stacks/openstack"
@@ -69,10 +70,9 @@ func (e Environment) magnum(ctx *pulumi.Context, on management) (*magnumAPI, err
 		return nil, err
 	}
 	url := address.PublicAddress.ApplyT(func(address string) string {
-		return fmt.Sprintf("https://%s:%d/v1", cmp.Or(conf.Hostname, address), magnumPort)
+		return magnumURL(conf, address)
 	}).(pulumi.StringOutput)
-	if _, err := openstack.NewCatalogEntry(ctx, openstack.CatalogEntryInputs{Ownership: e.ownership(StepMagnumCatalog), Type: magnumType, Name: magnumName,
-		Region: e.Equipment.Cloud.Region}, url, pulumi.DependsOn([]pulumi.Resource{api})); err != nil {
+	if _, err := openstack.NewCatalogEntry(ctx, e.registered().Catalog, url, pulumi.DependsOn([]pulumi.Resource{api})); err != nil {
 		return nil, err
 	}
 	if _, err := catalog.NewClusterTemplates(ctx, StepMagnumTemplates, catalog.ClusterTemplatesRefs{Endpoint: url, Authority: api.Authority,
@@ -82,6 +82,41 @@ func (e Environment) magnum(ctx *pulumi.Context, on management) (*magnumAPI, err
 	ctx.Export(OutputMagnumURL, url)
 	ctx.Export(OutputMagnumAuthority, api.Authority)
 	return &magnumAPI{url, api.Authority, api}, nil
+}
+
+// registered is what the API has in Keystone, but for what only resources know.
+func (e Environment) registered() openstack.Registered {
+	return openstack.Registered{
+		Catalog: openstack.CatalogEntryInputs{Ownership: e.ownership(StepMagnumCatalog), Type: magnumType, Name: magnumName, Region: e.Equipment.Cloud.Region},
+		Users: []openstack.ServiceUserInputs{{Ownership: e.ownership(StepMagnumUser), Role: roleService},
+			{Ownership: e.ownership(StepMagnumAdministrator), Role: roleAdministrator}},
+		Project: openstack.ServiceProjectInputs{Ownership: e.ownership(StepMagnumProject), Name: e.Config.Spec.Magnum.ServiceProject},
+	}
+}
+
+func magnumURL(conf *config.Magnum, address string) string {
+	return fmt.Sprintf("https://%s:%d/v1", cmp.Or(conf.Hostname, address), magnumPort)
+}
+
+// Registered is what an environment has in Keystone, for who has no state. It is known only by the
+// address of its Magnum API, which is in the project: an environment in another project can have
+// the name.
+func Registered(conf *config.Environment, region string, things []openstack.Resource) (r openstack.Registered, known bool) {
+	if conf.Spec.Magnum == nil {
+		return r, false
+	}
+	address := conf.Spec.Magnum.FloatingIP
+	for _, thing := range things {
+		if thing.Type == openstack.TypeFloatingIP && thing.Step == StepMagnumAddress {
+			address, _ = netip.ParseAddr(thing.Name)
+		}
+	}
+	if !address.IsValid() {
+		return r, false
+	}
+	r = Environment{Config: conf, Equipment: Equipment{Cloud: Cloud{Region: region}}}.registered()
+	r.Catalog.URL = magnumURL(conf.Spec.Magnum, address.String())
+	return r, true
 }
 
 // reserve is a floating IP for a load balancer. It is no part of that, so that a new one,
@@ -97,15 +132,16 @@ func (e Environment) reserve(ctx *pulumi.Context, step string, wanted netip.Addr
 // magnumSettings makes the service users and puts together what the API is
 // given, as JSON.
 func (e Environment) magnumSettings(ctx *pulumi.Context, address *openstack.FloatingIP) (pulumi.StringOutput, error) {
-	project, err := openstack.NewServiceProject(ctx, openstack.ServiceProjectInputs{Ownership: e.ownership(StepMagnumProject), Name: e.Config.Spec.Magnum.ServiceProject})
+	in := e.registered()
+	project, err := openstack.NewServiceProject(ctx, in.Project)
 	if err != nil {
 		return pulumi.StringOutput{}, err
 	}
-	user, err := openstack.NewServiceUser(ctx, openstack.ServiceUserInputs{Ownership: e.ownership(StepMagnumUser), Role: roleService}, project.ID())
+	user, err := openstack.NewServiceUser(ctx, in.Users[0], project.ID())
 	if err != nil {
 		return pulumi.StringOutput{}, err
 	}
-	administrator, err := openstack.NewServiceUser(ctx, openstack.ServiceUserInputs{Ownership: e.ownership(StepMagnumAdministrator), Role: roleAdministrator}, project.ID())
+	administrator, err := openstack.NewServiceUser(ctx, in.Users[1], project.ID())
 	if err != nil {
 		return pulumi.StringOutput{}, err
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -12,7 +14,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
@@ -56,6 +60,24 @@ func (a administrator) check(ctx context.Context) error {
 		return fault.Usage("spec.magnum.adminCloud", err, "name an entry of clouds.yaml that may create users and services, or leave out spec.magnum")
 	}
 	return err
+}
+
+// Unregister deletes what the environment registered in Keystone for its Magnum API, by its
+// ownership tags: with a lost state nothing else knows it. things are what the project has of the
+// environment.
+func (t *Target) Unregister(ctx context.Context, things []openstack.Resource, progress event.Sink) error {
+	registered, known := stacks.Registered(t.Environment, region(t.Cloud), things)
+	if !known {
+		return nil
+	}
+	step := event.Start(progress, stacks.StepMagnumCatalog, "deleting what Keystone has of the Magnum API")
+	err := openstack.RemoveRegistered(ctx, openstack.Administrator(t.administrator), t.Cloud, registered)
+	step.End("nothing is left in Keystone", err)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return fault.New("environment "+t.Name(), fmt.Errorf("deleting what its Magnum API has in Keystone: %w", err),
+		strings.TrimPrefix(fault.Remedy(err)+"; or leave out spec.magnum to go on: it then stays in Keystone", "; "))
 }
 
 // domainID is the domain of the login's project, else of its user.
