@@ -14,7 +14,7 @@ import (
 func TestWhatIsRegisteredIsKnownByItsAddress(t *testing.T) {
 	t.Parallel()
 	own := []openstack.Resource{{Type: openstack.TypeFloatingIP, Name: "198.51.100.7", Step: stacks.StepMagnumAddress}}
-	other := []openstack.Resource{{Type: openstack.TypeFloatingIP, Name: "198.51.100.8", Step: stacks.StepFloatingIP}}
+	other := []openstack.Resource{{Type: openstack.TypeFloatingIP, Name: "198.51.100.8", Step: stacks.StepAddress}}
 	for name, test := range map[string]struct {
 		magnum *config.Magnum
 		things []openstack.Resource
