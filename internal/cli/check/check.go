@@ -25,6 +25,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
+	"github.com/slipway-sh/slipway/stacks"
 )
 
 // New returns the command with its sub-commands.
@@ -136,7 +137,7 @@ func (o options) run(ctx context.Context, streams ui.Streams, name string) error
 	}
 	defer away()
 	shown := loaded.Environment.Metadata.Name
-	if name != "" && name != shown {
+	if o.workload(name, shown) {
 		key, err := management.Find(ctx, name, o.namespace)
 		if err != nil {
 			return err
@@ -150,6 +151,12 @@ func (o options) run(ctx context.Context, streams ui.Streams, name string) error
 		o.egress = keystone(ctx, loaded)
 	}
 	return o.check(ctx, streams, config, shown)
+}
+
+// workload reports whether a workload cluster is meant. One in another namespace may have the
+// management cluster's name, which is the environment's.
+func (o options) workload(name, environment string) bool {
+	return name != "" && (name != environment || o.namespace != "" && o.namespace != stacks.ManagementNamespace)
 }
 
 func (o options) check(ctx context.Context, streams ui.Streams, config *rest.Config, cluster string) error {

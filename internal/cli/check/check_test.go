@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/stacks"
 )
 
 // TestTheImageIsOneThatNodesHave, with the registry that the cluster knows.
@@ -94,5 +95,18 @@ func TestVerdict(t *testing.T) {
 	r.Passed = true
 	if err := verdict(r); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAClusterOfTheEnvironmentsNameIsCheckedInItsNamespace, not the management cluster instead.
+func TestAClusterOfTheEnvironmentsNameIsCheckedInItsNamespace(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, namespace string
+		workload        bool
+	}{{"", "", false}, {"", "team", false}, {"prod", "", false}, {"prod", stacks.ManagementNamespace, false}, {"prod", "team", true}, {"shop", "", true}, {"shop", "team", true}} {
+		if got := (options{namespace: c.namespace}).workload(c.name, "prod"); got != c.workload {
+			t.Errorf("%q in %q is a workload cluster: %t", c.name, c.namespace, got)
+		}
 	}
 }
