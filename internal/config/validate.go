@@ -32,7 +32,7 @@ func Validate(e *Environment, given func(path string) bool) []Problem {
 	v.role(e)
 	v.localSeed(e)
 	for host, registry := range e.Spec.Registries {
-		v.registry(field.NewPath("spec", "registries").Key(host), registry)
+		v.registry(field.NewPath("spec", "registries").Key(host), host, registry)
 	}
 	return v.problems
 }

@@ -56,6 +56,8 @@ func TestSettingsThatContradict(t *testing.T) {
 		"role twice":              {"credential: {roles: [member, member]}", "roles[1]: role member is repeated"},
 		"rules of nothing":        {"credential: {cloudProviderAccessRules: [{service: compute, method: GET, path: /**}]}", "cloudProviderAccessRules: there is no second credential"},
 		"negative expiry":         {"credential: {expiresAfter: -1h}", "a duration must not be negative"},
+		"path of a registry":      {"registries: {docker.io/grafana: {mirrors: ['https://mirror.example']}}", "registries[docker.io/grafana]: \"docker.io/grafana\" is no host"},
+		"URL of a registry":       {"registries: {'https://quay.io': {mirrors: ['https://mirror.example']}}", "registries[https://quay.io]: \"https://quay.io\" is no host"},
 		"rewrite without mirrors": {"registries: {docker.io: {rewrite: {a: b}}}", "registries[docker.io].rewrite: names are rewritten for mirrors"},
 		"small root":              {"seed: {rootVolume: {sizeGiB: 5}}", "rootVolume.sizeGiB: 5 is not between 20 and 16384"},
 		"nowhere to move to":      {"seed: {role: pivot}", "seed.role: there is no management cluster to pivot to"},

@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -144,7 +145,10 @@ func (v *validator) state(s *State) {
 	}
 }
 
-func (v *validator) registry(at *field.Path, r Registry) {
+func (v *validator) registry(at *field.Path, host string, r Registry) {
+	if host == "" || strings.ContainsAny(host, "/ ") {
+		v.add(at, "write the host alone, with the port if there is one, such as docker.io; rewrite leads single paths elsewhere", "%q is no host, and no image would match it", host)
+	}
 	if (r.Username == "") != (r.PasswordFile == "") {
 		v.add(at, "give both or neither", "%s", "username and passwordFile go together")
 	}
