@@ -47,3 +47,20 @@ func TestTheFixOfACredentialIsTheCommandForItsCluster(t *testing.T) {
 		}
 	}
 }
+
+// TestFixesAreWhatWorks: commands and settings that are refused, or that are about something else,
+// are no fix.
+func TestFixesAreWhatWorks(t *testing.T) {
+	t.Parallel()
+	fixes := map[string]string{}
+	for _, r := range All() {
+		fixes[r.ID] = r.Fix
+	}
+	for id, want := range map[string]string{
+		"server-group-refused": "serverGroup.name of the machines instead of serverGroup.policy",
+	} {
+		if !strings.Contains(fixes[id], want) {
+			t.Errorf("the fix of %s does not say %q: %s", id, want, fixes[id])
+		}
+	}
+}

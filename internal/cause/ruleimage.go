@@ -33,7 +33,7 @@ func imageRules() []Rule {
 			Fix:   "create it with openstack keypair create, as the user of the cluster's credential, or leave it out" + fix,
 			words: regexp.MustCompile(`(?i)invalid key_?name|key ?pair .*not (be )?found`), find: missingKeyPair},
 		{ID: "server-group-refused", Layer: "Nova", Ending: Outside, Meaning: "The cloud refuses the server group of the machines.", kind: "ServerGroup",
-			Fix:   "choose another policy for the server group; its controller asks again when the group changes",
+			Fix:   "if the cloud does not have the policy, or no host that keeps it, make a server group with another one in the cluster's project, openstack --os-compute-api-version 2.15 server group create --policy POLICY GROUP, and give GROUP in serverGroup.name of the machines instead of serverGroup.policy, which replaces them; the policy of a group that is there cannot be changed",
 			fault: regexp.MustCompile(`(?i)affinity .*(policy|group).* (was )?violated|server group .*(could not be found|not found)`),
 			words: regexp.MustCompile(`(?i)server group .*(could not be found|not found)|no server group with name (?P<object>\S+) could be found|anti-affinity .*(violat|not)`)},
 	}
