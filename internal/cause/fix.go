@@ -2,13 +2,14 @@ package cause
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
 // blanks are the words in capitals that fixes name objects by, with the kind of object
 // in a finding's chain that fills them.
 func blanks() [][2]string {
-	return [][2]string{{"machine NAME", "Machine"}, {"why MACHINE", "Machine"}, {"cluster NAME", "Cluster"}, {"kubeadmcontrolplane/NAME", "KubeadmControlPlane"},
+	return [][2]string{{"machine NAME", "Machine"}, {"why MACHINE", "Machine"}, {"cluster NAME", "Cluster"}, {"certs renew CLUSTER", "Cluster"},
 		{" SERVER", "server"}, {" LOAD-BALANCER", "load balancer"}, {" ROUTER", "router"}, {" GROUP", "security group"}, {" ADDRESS", "floating IP"},
 		{" SUBNET", "subnet"}, {" NETWORK", "network"}, {" PORT", "port"}, {" VOLUME", "volume"}}
 }
@@ -25,10 +26,8 @@ func (f Finding) fill(namespace string) string {
 		}
 		at := strings.LastIndexAny(words, " /")
 		filled := words[:at+1] + name
-		if strings.HasPrefix(words, "machine") || strings.HasPrefix(words, "cluster") {
-			if namespace != "" {
-				filled += " --namespace " + namespace
-			}
+		if namespace != "" && slices.Contains([]string{"machine NAME", "cluster NAME", "certs renew CLUSTER"}, words) {
+			filled += " --namespace " + namespace
 		}
 		fix = replaceWord(fix, words, filled)
 	}

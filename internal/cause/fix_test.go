@@ -13,6 +13,7 @@ func TestFixesNameTheObjects(t *testing.T) {
 		"console log show SERVER: kubeadm writes there":                                  "console log show shop-w1-s: kubeadm writes there",
 		"slipway why MACHINE, kubectl patch cluster NAME --type merge":                   "slipway why shop-w1, kubectl patch cluster shop --namespace prod --type merge",
 		"openstack floating ip set --port PORT ADDRESS; curl https://ADDRESS:PORT":       "openstack floating ip set --port PORT 203.0.113.7; curl https://ADDRESS:PORT",
+		"run slipway certs renew CLUSTER; then slipway certs renew CLUSTER":              "run slipway certs renew shop --namespace prod; then slipway certs renew shop --namespace prod",
 		"set --external-gateway NETWORK ROUTER, on SERVERS":                              "set --external-gateway NETWORK ROUTER, on SERVERS",
 	} {
 		if got := (Finding{Fix: fix, Chain: chain}).fill("prod"); got != want {
@@ -58,6 +59,11 @@ func TestFixesAreWhatWorks(t *testing.T) {
 	}
 	for id, want := range map[string]string{
 		"server-group-refused": "serverGroup.name of the machines instead of serverGroup.policy",
+		"not-ready":            "kubectl logs --namespace capo-system deployment/capo-controller-manager",
+		"controller-says":      "kubectl logs --namespace capo-system deployment/capo-controller-manager",
+		"etcd-no-space":        "slipway etcd defrag as root on a control plane",
+		"writes-stall":         "slipway etcd defrag as root on a control plane",
+		"certificate-expired":  "kubeadm certs renew all",
 	} {
 		if !strings.Contains(fixes[id], want) {
 			t.Errorf("the fix of %s does not say %q: %s", id, want, fixes[id])

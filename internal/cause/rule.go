@@ -149,7 +149,7 @@ func (v *scene) hear(found []Finding) []Finding {
 // onlyWaits is the rule for when there is no error at all.
 func onlyWaits() Rule {
 	return Rule{ID: "not-ready", Layer: "Cluster API", Ending: Passing, Meaning: "A part of the cluster is not ready for long, and neither its controllers nor the cloud report an error; the words say what it waits for.",
-		Fix: "see what it waits for with kubectl describe, and the log of its controller with slipway logs"}
+		Fix: "see what it waits for with kubectl describe, and the log of its controller with kubectl logs, such as kubectl logs --namespace capo-system deployment/capo-controller-manager"}
 }
 
 // withoutWorkers is the reason of an addon that needs workers where there are to be none.
@@ -265,7 +265,7 @@ func Lasting(words string) bool {
 // controllerSays is the rule of last resort.
 func controllerSays() Rule {
 	return Rule{ID: "controller-says", Layer: "Cluster API", Meaning: "A controller reports an error that has no rule of its own; its words are the cause.", Ending: Passing,
-		Fix: "read the words of the controller, fix what they name, and see the controller's log with slipway logs"}
+		Fix: "read the words of the controller, fix what they name, and see the controller's log with kubectl logs, such as kubectl logs --namespace capo-system deployment/capo-controller-manager"}
 }
 
 // speaker is who writes the status of a kind.

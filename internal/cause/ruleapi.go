@@ -33,7 +33,7 @@ func apiRules() []Rule {
 		{ID: "api-not-ready", Layer: k, Ending: Outside, Meaning: "The Kubernetes API answers, but one of its own checks fails.",
 			Fix: "see the log of kube-apiserver on the control planes for the check", find: notReady},
 		{ID: "writes-stall", Layer: "etcd", Ending: Outside, Meaning: "The cluster takes no writes: no component of it can renew its lease.",
-			Fix: "see etcd: it is out of space, or has lost its majority; slipway etcd defrag clears the former, control planes that come back end the latter", find: stalled},
+			Fix: "see etcd: it is out of space, or has lost its majority; slipway etcd defrag as root on a control plane clears the former, control planes that come back end the latter", find: stalled},
 	}
 }
 
