@@ -137,3 +137,26 @@ func TestOnlyClustersThatWereUpAreAsked(t *testing.T) {
 		}
 	}
 }
+
+// TestAWebhookOfAClusterIsNotTheManagementClusters: what cannot be installed on a cluster is refused
+// by a webhook of that cluster, which is none of the operator's, and may be about to answer.
+func TestAWebhookOfAClusterIsNotTheManagementClusters(t *testing.T) {
+	t.Parallel()
+	const words = `Internal error occurred: failed calling webhook "validate.example.com": failed to call webhook: Post "https://hook.example.svc:443/": connect: connection refused`
+	for phase, ending := range map[string]Ending{"Upgrading": Passing, "Failed": Final} {
+		a := Explain(Snapshot{Objects: read(t, connected+"---\nkind: HelmRelease\nmetadata: {name: c-cni, namespace: prod}\nstatus: {phase: "+phase+", failureMessage: '"+words+"', "+
+			"conditions: [{type: Ready, status: \"False\", reason: ReleaseFailed, message: '"+words+"', lastTransitionTime: \"2026-01-02T09:59:00Z\"}]}\n"), Now: now})
+		if reasons(a) != "cluster-webhook-down webhook validate.example.com" || a.Findings[0].Ending != ending {
+			t.Errorf("%s: %q, %+v", phase, reasons(a), a.Findings)
+			continue
+		}
+		if object, _ := a.Findings[0].ForTenant(nil); object != "webhook validate.example.com" {
+			t.Errorf("a tenant is told of %s", object)
+		}
+	}
+	plane := strings.Replace(words, "validate.example.com", "default.machine.cluster.x-k8s.io", 1)
+	a := Explain(Snapshot{Objects: read(t, connected+"---\nkind: KubeadmControlPlane\nmetadata: {name: p, namespace: prod}\nstatus: {conditions: [{type: Available, status: \"False\", reason: X, message: '"+plane+"'}]}\n"), Now: now})
+	if reasons(a) != "webhook-down webhook default.machine.cluster.x-k8s.io" {
+		t.Errorf("of the management cluster: %q", reasons(a))
+	}
+}

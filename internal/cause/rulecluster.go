@@ -10,6 +10,9 @@ import (
 // whose pod cannot run is told at once, as controller-down.
 const outage = 10 * time.Minute
 
+// noHook is how an API server says that it could not ask a webhook.
+const noHook = `failed calling webhook "(?P<object>[^"]+)"`
+
 // clusterRules are about the cluster as a whole and its control plane.
 func clusterRules() []Rule {
 	const k = "Kubernetes"
@@ -22,9 +25,13 @@ func clusterRules() []Rule {
 				}
 				return []hit{{object: refOf(v.cluster), cause: "spec.paused is set", evidence: []string{"Cluster " + v.cluster.GetName() + ": spec.paused is true"}}}
 			}},
+		// What is installed on a cluster is refused by a webhook of that cluster, which may be its tenant's.
+		{ID: "cluster-webhook-down", Layer: k, Ending: Outside, lasts: outage, Meaning: "A webhook of the cluster does not answer, so its API server refuses what the webhook is to check.", kind: "webhook",
+			Fix:  "start the pods of its service again; if what it belongs to is gone, delete its configuration: kubectl delete validatingwebhookconfiguration or mutatingwebhookconfiguration",
+			find: deadHooks, kinds: []string{"HelmRelease", "Manifests"}, words: regexp.MustCompile(noHook)},
 		{ID: "webhook-down", Layer: k, Ending: Outside, lasts: outage, Operator: true, Meaning: "A webhook of the management cluster does not answer.", kind: "webhook",
 			Fix:   "see why with kubectl get pods of the namespace that the webhook's service is in",
-			words: regexp.MustCompile(`failed calling webhook "(?P<object>[^"]+)"`)},
+			words: regexp.MustCompile(noHook)},
 		{ID: "clock-skew", Layer: k, Ending: Outside, Meaning: "A machine's clock is wrong: a certificate is from its future.",
 			Fix: "give the machines a time server that they reach (NTP)" + again, find: wrongClocks, words: regexp.MustCompile(`x509: certificate has expired or is not yet valid: current time \S+ is before`)},
 		{ID: "certificate-expired", Layer: k, Ending: Outside, Meaning: "A certificate has expired.",

@@ -36,8 +36,6 @@ func podRules() []Rule {
 			Fix: "add machines to a node group, choose a larger flavor, or correct the pod's node selector and tolerations", find: unplaced},
 		{ID: "pods-refused", Layer: k, Ending: Outside, Meaning: "The cluster's API server refuses the pods of its system or addons: a quota, or a rule of pod security.",
 			Fix: "read the words: raise the ResourceQuota of the namespace, or label the namespace with the pod security level that the addon needs", find: refusedPods},
-		{ID: "cluster-webhook-down", Layer: k, Ending: Outside, Meaning: "A webhook of the cluster does not answer, so its API server refuses what the webhook is to check.",
-			Fix: "start the pods of its service again; if what it belongs to is gone, delete its configuration: kubectl delete validatingwebhookconfiguration or mutatingwebhookconfiguration", find: deadHooks},
 		{ID: "volume-attach-limit", Layer: "Cinder CSI", Ending: Outside, Meaning: "A node has as many volumes as it can have, and another is to be attached.",
 			Fix: "add machines to the node group, or spread the pods with volumes over more nodes; the limit of a node is in kubectl get csinode NODE -o yaml", find: attachLimit},
 		{ID: "volume-attach-failed", Layer: "Cinder CSI", Ending: Outside, Meaning: "A volume cannot be attached to a node.",
