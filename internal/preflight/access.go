@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -85,7 +86,7 @@ func checkServices(r *run) {
 			r.find(Error, object, "check region and interface in clouds.yaml, or ask the cloud's operator", "the cloud has no such service")
 		case m.Absent:
 			// The checks that need it report the consequences.
-		case essential(m):
+		case r.essential(m):
 			r.find(Error, object, "ask for a role that may list them, or try again", "%s cannot be listed: %s", m.What, m.Cause)
 		default:
 			r.find(Warning, object, "ask for a role that may list them, or try again", "%s cannot be listed, so they are not checked: %s", m.What, m.Cause)
@@ -93,9 +94,24 @@ func checkServices(r *run) {
 	}
 }
 
-// essential are the lists that choices depend on.
-func essential(m cloud.Missing) bool {
-	return slices.Contains([]string{cloud.ListNetworks, cloud.ListFlavors, cloud.ListImages}, m.What)
+// essential reports whether choices depend on a list. Without what there is, another flavor,
+// address or provider would be chosen than the environment has, and what it has be replaced. A 404
+// of an optional part of the cloud is the same in every run.
+func (r *run) essential(m cloud.Missing) bool {
+	there := m.Status != http.StatusNotFound
+	switch m.What {
+	case cloud.ListNetworks, cloud.ListFlavors, cloud.ListImages, cloud.ListServers:
+		return true
+	case cloud.ListSubnets:
+		return !r.seed.MakesNetwork()
+	case cloud.ListRouters:
+		return there && r.spec.ExternalNetwork == "" && (r.seed.MakesNetwork() || r.seed.WantsFloatingIP())
+	case cloud.ListFloatingIPs:
+		return r.seed.WantsFloatingIP() && r.seed.FloatingIP.Address.IsValid()
+	case cloud.ListBalancers, cloud.ListProviders:
+		return there && r.spec.ManagementCluster != nil
+	}
+	return false
 }
 
 func checkClock(r *run) {

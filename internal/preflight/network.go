@@ -207,7 +207,10 @@ func checkZones(r *run) {
 	if len(hints) == 0 {
 		return
 	}
-	if extensions := r.Snapshot.Extensions; !slices.Contains(extensions, "network_availability_zone") || !slices.Contains(extensions, "router_availability_zone") {
+	// Hints that were sent once stay, also while nobody knows the extensions: without them the
+	// network and the router would be replaced.
+	known, extensions := r.Snapshot.Known(cloud.Network, cloud.ListExtensions), r.Snapshot.Extensions
+	if known && (!slices.Contains(extensions, "network_availability_zone") || !slices.Contains(extensions, "router_availability_zone")) {
 		r.find(Warning, "availability zone hints", "remove spec.seed.network.availabilityZoneHints", "Neutron has no availability zones here, so the hints are not sent")
 		return
 	}

@@ -182,6 +182,42 @@ func missing(service cloud.Service, what string) []cloud.Missing {
 	return []cloud.Missing{{Service: service, What: what, Cause: "refused (403)"}}
 }
 
+// TestListsThatChoicesNeed: while one is not known, nothing is chosen anew; what a cloud never has,
+// and what the environment does not choose by, stops nobody.
+func TestListsThatChoicesNeed(t *testing.T) {
+	t.Parallel()
+	const given, address = "externalNetwork: public, seed: {network: {existing: internal}}", "seed: {floatingIP: {address: 172.24.4.9}}"
+	const cluster = "managementCluster: {controlPlane: {flavor: large}}"
+	for name, c := range map[string]struct {
+		spec    string
+		service cloud.Service
+		what    string
+		status  int
+		refused bool
+	}{
+		"servers, of which the flavor is kept":        {"", cloud.Compute, cloud.ListServers, 503, true},
+		"routers, of which the network is kept":       {"", cloud.Network, cloud.ListRouters, 403, true},
+		"routers of a cloud that has none":            {"", cloud.Network, cloud.ListRouters, 404, false},
+		"routers, and the network is named":           {"externalNetwork: public", cloud.Network, cloud.ListRouters, 403, false},
+		"subnets of a network that is there":          {given, cloud.Network, cloud.ListSubnets, 503, true},
+		"subnets of others":                           {"", cloud.Network, cloud.ListSubnets, 503, false},
+		"floating IPs, of which one is named":         {address, cloud.Network, cloud.ListFloatingIPs, 503, true},
+		"floating IPs, and the seed gets a new one":   {"", cloud.Network, cloud.ListFloatingIPs, 503, false},
+		"load balancers of the management cluster":    {cluster, cloud.LoadBalancer, cloud.ListBalancers, 403, true},
+		"load balancers without a management cluster": {"", cloud.LoadBalancer, cloud.ListBalancers, 403, false},
+		"providers of the management cluster":         {cluster, cloud.LoadBalancer, cloud.ListProviders, 403, true},
+		"providers of an Octavia that lists none":     {cluster, cloud.LoadBalancer, cloud.ListProviders, 404, false},
+	} {
+		r := check(t, c.spec, func(s *cloud.Snapshot) {
+			s.Quotas, s.Missing = nil, []cloud.Missing{{Service: c.service, What: c.what, Status: c.status, Cause: "no"}}
+		})
+		text := strings.Join(told(r, map[bool]Level{true: Error, false: Warning}[c.refused]), "; ")
+		if r.Refused() != c.refused || !strings.Contains(text, "services service "+string(c.service)+": "+c.what+" cannot be listed") {
+			t.Errorf("%s: refused %t, told %q", name, r.Refused(), text)
+		}
+	}
+}
+
 func absent(service cloud.Service) []cloud.Missing {
 	return []cloud.Missing{{Service: service, What: "anything", Absent: true, Cause: "no endpoint"}}
 }
@@ -221,16 +257,20 @@ func TestNetworksAndAddresses(t *testing.T) {
 func TestAvailabilityZones(t *testing.T) {
 	t.Parallel()
 	without := func(s *cloud.Snapshot) { s.Extensions, s.Zones = nil, map[string][]string{} }
+	unknown := func(s *cloud.Snapshot) { s.Extensions, s.Missing = nil, missing(cloud.Network, cloud.ListExtensions) }
 	runCases(t, map[string]one{
-		"known":               {"seed: {availabilityZone: az1, dataVolume: {availabilityZone: vz1}, network: {availabilityZoneHints: [nz1]}}", nil, Error, ""},
-		"compute":             {"seed: {availabilityZone: az9}", nil, Error, "availability zone az9: there is no available compute zone with this name"},
-		"volume":              {"seed: {dataVolume: {availabilityZone: az1}}", nil, Error, "availability zone az1"},
-		"root volume":         {"seed: {rootVolume: {availabilityZone: az1}}", nil, Error, "availability zone az1"},
-		"hints, no extension": {"seed: {network: {availabilityZoneHints: [nz1]}}", without, Warning, "the hints are not sent"},
-		"hints, none given":   {"", without, Error, ""},
+		"known":                     {"seed: {availabilityZone: az1, dataVolume: {availabilityZone: vz1}, network: {availabilityZoneHints: [nz1]}}", nil, Error, ""},
+		"compute":                   {"seed: {availabilityZone: az9}", nil, Error, "availability zone az9: there is no available compute zone with this name"},
+		"volume":                    {"seed: {dataVolume: {availabilityZone: az1}}", nil, Error, "availability zone az1"},
+		"root volume":               {"seed: {rootVolume: {availabilityZone: az1}}", nil, Error, "availability zone az1"},
+		"hints, no extension":       {"seed: {network: {availabilityZoneHints: [nz1]}}", without, Warning, "the hints are not sent"},
+		"hints, none given":         {"", without, Error, ""},
+		"hints, extensions unknown": {"seed: {network: {availabilityZoneHints: [nz1]}}", unknown, Warning, "services service network: extensions cannot be listed, so they are not checked"},
 	})
-	if r := check(t, "seed: {network: {availabilityZoneHints: [nz1]}}", nil); !slices.Equal(r.Choices.AvailabilityZoneHints, []string{"nz1"}) {
-		t.Errorf("hints %v", r.Choices.AvailabilityZoneHints)
+	for _, change := range []func(*cloud.Snapshot){nil, unknown} {
+		if r := check(t, "seed: {network: {availabilityZoneHints: [nz1]}}", change); !slices.Equal(r.Choices.AvailabilityZoneHints, []string{"nz1"}) {
+			t.Errorf("hints %v", r.Choices.AvailabilityZoneHints)
+		}
 	}
 	if r := check(t, "seed: {network: {availabilityZoneHints: [nz1]}}", without); len(r.Choices.AvailabilityZoneHints) > 0 {
 		t.Errorf("hints %v for a cloud without zones", r.Choices.AvailabilityZoneHints)
