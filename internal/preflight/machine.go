@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/config"
 )
 
 // The minimum for k3s with Cluster API and its providers (F22).
@@ -177,18 +178,50 @@ func loginOf(text string) string {
 }
 
 func checkVolumeTypes(r *run) {
-	if r.seed.IsLocal() || !r.Snapshot.Known(cloud.Volume, cloud.ListVolumeTypes) {
+	if !r.Snapshot.Known(cloud.Volume, cloud.ListVolumeTypes) {
 		return
 	}
-	wanted := map[string]string{"spec.seed.dataVolume.type": r.seed.DataVolume.Type}
-	if r.seed.RootVolume != nil {
-		wanted["spec.seed.rootVolume.type"] = r.seed.RootVolume.Type
-	}
-	for _, key := range []string{"spec.seed.dataVolume.type", "spec.seed.rootVolume.type"} {
-		if name := wanted[key]; name != "" && !slices.Contains(r.Snapshot.VolumeTypes, name) {
-			r.find(Error, "volume type "+name, "choose "+choices(r.Snapshot.VolumeTypes)+" in "+key, "there is none of this name")
+	for _, v := range r.volumes() {
+		if v.kind != "" && !slices.Contains(r.Snapshot.VolumeTypes, v.kind) && (v.ofSeed || !isID(v.kind)) {
+			r.find(Error, "volume type "+v.kind, "choose "+choices(r.Snapshot.VolumeTypes)+" in "+v.key+".type", "there is none of this name")
 		}
 	}
+}
+
+// isID reports whether a name has the form of an ID, by which Cinder takes a type, too.
+func isID(name string) bool { return len(name) == 36 && strings.Count(name, "-") == 4 }
+
+// volume is a volume of the environment file: the path, type and zone of its settings.
+type volume struct {
+	key, kind, zone string
+	// ofSeed is set if its type is compared with the name that Cinder tells.
+	ofSeed bool
+}
+
+// volumes are those of the seed and of the management cluster's machines.
+func (r *run) volumes() []volume {
+	var all []volume
+	root := func(of string, v *config.RootVolume) {
+		if v != nil {
+			all = append(all, volume{of + ".rootVolume", v.Type, v.AvailabilityZone, of == "spec.seed"})
+		}
+	}
+	if !r.seed.IsLocal() {
+		all = append(all, volume{"spec.seed.dataVolume", r.seed.DataVolume.Type, r.seed.DataVolume.AvailabilityZone, true})
+		root("spec.seed", r.seed.RootVolume)
+	}
+	m := r.spec.ManagementCluster
+	if m == nil {
+		return all
+	}
+	root("spec.managementCluster.controlPlane", m.ControlPlane.RootVolume)
+	if etcd := m.ControlPlane.EtcdVolume; etcd != nil {
+		all = append(all, volume{key: "spec.managementCluster.controlPlane.etcdVolume", kind: etcd.Type})
+	}
+	for i, group := range m.NodeGroups {
+		root(fmt.Sprintf("spec.managementCluster.nodeGroups[%d]", i), group.RootVolume)
+	}
+	return all
 }
 
 func checkKeyPair(r *run) {

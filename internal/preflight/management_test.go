@@ -41,6 +41,17 @@ func TestManagementClusterIsChosenFor(t *testing.T) {
 	}
 }
 
+// TestTypesOfVolumesThatExist: by their names, or by an ID, which only Cinder knows.
+func TestTypesOfVolumesThatExist(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"ssd", "4f8d3f9e-8f63-4a69-8c6e-7d4c2f0b7d11"} {
+		r := check(t, "managementCluster: {controlPlane: {rootVolume: {type: "+kind+", availabilityZone: vz1}, etcdVolume: {type: "+kind+"}}}", func(s *cloud.Snapshot) { s.Quotas = nil })
+		if r.Refused() {
+			t.Errorf("%s: %q", kind, told(r, Error))
+		}
+	}
+}
+
 // proves: S-35
 func TestAntiAffinityWantsHosts(t *testing.T) {
 	t.Parallel()
@@ -71,12 +82,16 @@ func TestManagementClusterRefusals(t *testing.T) {
 		change func(*cloud.Snapshot)
 		want   string
 	}{
-		"small":    {"managementCluster: {controlPlane: {flavor: small}}", nil, "flavor small: it is too small for a node"},
-		"unknown":  {"managementCluster: {controlPlane: {flavor: tiny}}", nil, "flavor tiny: nothing has this name or ID"},
-		"group":    {"managementCluster: {nodeGroups: [{name: md-0, flavor: tiny}]}", nil, "flavor tiny: nothing has this name or ID"},
-		"image":    {"managementCluster: {image: node}", nil, "image node: there is no image"},
-		"zone":     {"managementCluster: {controlPlane: {availabilityZones: [az9]}}", nil, "availability zone az9"},
-		"provider": {"managementCluster: {apiServer: {loadBalancerProvider: f5}}", nil, "load balancer provider f5"},
+		"small":                         {"managementCluster: {controlPlane: {flavor: small}}", nil, "flavor small: it is too small for a node"},
+		"unknown":                       {"managementCluster: {controlPlane: {flavor: tiny}}", nil, "flavor tiny: nothing has this name or ID"},
+		"group":                         {"managementCluster: {nodeGroups: [{name: md-0, flavor: tiny}]}", nil, "flavor tiny: nothing has this name or ID"},
+		"image":                         {"managementCluster: {image: node}", nil, "image node: there is no image"},
+		"zone":                          {"managementCluster: {controlPlane: {availabilityZones: [az9]}}", nil, "availability zone az9"},
+		"type of a root volume":         {"managementCluster: {controlPlane: {rootVolume: {type: nvme}}}", nil, "volume-type volume type nvme: there is none of this name"},
+		"type of etcd's volume":         {"managementCluster: {controlPlane: {etcdVolume: {type: nvme}}}", nil, "volume-type volume type nvme"},
+		"type of a group's root volume": {"managementCluster: {nodeGroups: [{name: md-0, rootVolume: {type: nvme}}]}", nil, "volume-type volume type nvme"},
+		"zone of a group's root volume": {"managementCluster: {nodeGroups: [{name: md-0, rootVolume: {availabilityZone: az1}}]}", nil, "availability-zone availability zone az1"},
+		"provider":                      {"managementCluster: {apiServer: {loadBalancerProvider: f5}}", nil, "load balancer provider f5"},
 		"another provider": {"managementCluster: {apiServer: {loadBalancerProvider: ovn}}", func(s *cloud.Snapshot) {
 			s.Balancers = []cloud.BalancerInfo{{Resource: cloud.Resource{Kind: "load balancer", Name: "k8s-clusterapi-cluster-default-prod-kubeapi"}, Provider: "amphora"}}
 		}, "load balancer provider ovn: the management cluster has a load balancer of provider amphora"},

@@ -201,7 +201,10 @@ func (r *run) fixedAddress(address string) {
 // the cloud does not have the extension (S-10).
 func checkZones(r *run) {
 	if !r.seed.IsLocal() {
-		r.seedZones()
+		r.zone("spec.seed.availabilityZone", cloud.Compute, cloud.ComputeZones, r.seed.AvailabilityZone)
+	}
+	for _, v := range r.volumes() {
+		r.zone(v.key+".availabilityZone", cloud.Volume, cloud.VolumeZones, v.zone)
 	}
 	hints := r.seed.Network.AvailabilityZoneHints
 	if len(hints) == 0 {
@@ -227,13 +230,4 @@ func (r *run) zone(key string, service cloud.Service, kind, name string) {
 		return
 	}
 	r.find(Error, "availability zone "+name, "choose "+choices(zones)+" in "+key, "there is no available %s zone with this name", kind)
-}
-
-// seedZones are those of the seed's server and volumes.
-func (r *run) seedZones() {
-	r.zone("spec.seed.availabilityZone", cloud.Compute, cloud.ComputeZones, r.seed.AvailabilityZone)
-	r.zone("spec.seed.dataVolume.availabilityZone", cloud.Volume, cloud.VolumeZones, r.seed.DataVolume.AvailabilityZone)
-	if root := r.seed.RootVolume; root != nil {
-		r.zone("spec.seed.rootVolume.availabilityZone", cloud.Volume, cloud.VolumeZones, root.AvailabilityZone)
-	}
 }
