@@ -33,6 +33,8 @@ type Rule struct {
 	// fault matches Nova's fault of a server in ERROR, console the lines that a server which
 	// is no node yet wrote to its console.
 	fault, console *regexp.Regexp
+	// over matches what a server writes only if what it wrote for console before has passed.
+	over *regexp.Regexp
 	// words matches what controllers say. A named group "object" is the name of the object
 	// at fault, which is of the kind in kind; without it the object is the one that says so.
 	words *regexp.Regexp
@@ -85,7 +87,7 @@ func (v *scene) look() []Finding {
 		if r.console != nil {
 			// What a machine prints later follows from what an earlier rule knows: a full disk
 			// or kubeadm's preflight makes kubeadm and cloud-init fail too.
-			for _, h := range printed(v, r.console) {
+			for _, h := range printed(v, *r) {
 				if !printedOf[h.object] {
 					hits = append(hits, h)
 				}

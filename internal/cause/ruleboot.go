@@ -22,7 +22,10 @@ func bootRules() []Rule {
 			console: lines(`.*[Yy]ou are in emergency mode.*|.*Entering emergency mode.*|.*Reached target.*Emergency Mode.*|grub rescue>.*|.*Gave up waiting for root.*|.*dracut.*Could not boot.*|.*ALERT!.*does not exist.*`)},
 		{ID: "metadata-unreachable", Layer: "machine", Ending: Outside, Meaning: "The machine cannot reach the cloud's metadata service, so it has no configuration.",
 			Fix:     "ask the cloud's operator about the metadata agent of the network, or use a config drive (machine setting configDrive)" + again,
-			console: lines(`.*169\.254\.169\.254.*(?:failed|refused|timed out|unreachable|giving up|No route).*|.*No (?:instance )?datasource found.*|.*Used fallback datasource.*`)},
+			console: lines(`.*169\.254\.169\.254.*(?:failed|refused|timed out|unreachable|giving up|No route).*|.*No (?:instance )?datasource found.*|.*Used fallback datasource.*`),
+			// The service may be later than a machine that boots, which asks again. What kubeadm and
+			// the script say that runs it came from there.
+			over: lines(`\[(?:preflight|init|certs|kubelet-start)\]|\[(?:ERROR|WARNING) [\w-]+\]: |error execution phase|scripts-user`)},
 		{ID: "disk-full", Layer: "machine", Ending: Outside, Meaning: "The disk of the machine is full.",
 			Fix: "choose a flavor or root volume with more disk, or free space on the node", find: fullDisks, console: lines(`.*No space left on device.*`), words: regexp.MustCompile(`(?i)no space left on device|Node\.DiskPressure: .*|kubelet has disk pressure`)},
 		{ID: "machine-dns", Layer: "machine", Ending: Outside, Meaning: "The machine cannot resolve the name of a registry that kubeadm needs.",
@@ -45,17 +48,28 @@ func bootRules() []Rule {
 
 func lines(pattern string) *regexp.Regexp { return regexp.MustCompile("(?m)" + pattern) }
 
-// printed is a hit for each server that is no node yet, whose console has certain lines.
-func printed(v *scene, pattern *regexp.Regexp) []hit {
+// prints are the first lines of a console that the rule knows; none if later ones show that it
+// is over.
+func (r Rule) prints(console string) []string {
+	all := r.console.FindAllStringIndex(console, -1)
+	if len(all) == 0 || r.over != nil && r.over.MatchString(console[all[len(all)-1][1]:]) {
+		return nil
+	}
+	var found []string
+	for _, at := range all[:min(len(all), 3)] {
+		found = append(found, strings.TrimSpace(console[at[0]:at[1]]))
+	}
+	return found
+}
+
+// printed is a hit for each server that is no node yet, whose console has lines of a rule.
+func printed(v *scene, r Rule) []hit {
 	var hits []hit
 	for _, m := range v.members {
 		if m.nova == nil || m.node() || m.leaving() {
 			continue
 		}
-		if found := pattern.FindAllString(m.nova.Console, 3); len(found) > 0 {
-			for i := range found {
-				found[i] = strings.TrimSpace(found[i])
-			}
+		if found := r.prints(m.nova.Console); len(found) > 0 {
 			hits = append(hits, hit{object: m.ref(), cause: oneLine(strings.Join(found, "; ")), since: m.nova.Created, source: "its console", evidence: found})
 		}
 	}
@@ -70,7 +84,7 @@ func Boot(console string) string {
 		if r.console == nil {
 			continue
 		}
-		for _, h := range printed(v, r.console) {
+		for _, h := range printed(v, r) {
 			return h.cause
 		}
 	}
@@ -84,7 +98,7 @@ func silent(v *scene) []hit {
 		if m.machine == nil || m.nova == nil || m.nova.Status != "ACTIVE" || m.node() || m.leaving() || v.Now.Sub(m.nova.Created) < boots || v.givenUpOn(m) {
 			continue
 		}
-		if slices.ContainsFunc(v.rules, func(r Rule) bool { return r.console != nil && r.console.MatchString(m.nova.Console) }) {
+		if slices.ContainsFunc(v.rules, func(r Rule) bool { return r.console != nil && len(r.prints(m.nova.Console)) > 0 }) {
 			continue
 		}
 		hits = append(hits, hit{object: m.ref(), cause: fmt.Sprintf("it runs for more than %s and is not a node", boots), since: m.nova.Created, source: "Nova and Cluster API",
