@@ -104,9 +104,23 @@ func checkRanges(r *run) {
 		if s.NetworkID == c.ExternalNetworkID || s.NetworkID == c.NetworkID || s.NetworkID == c.ProvisioningNetworkID || s.NetworkID == c.FloatingNetworkID {
 			level = Error
 		}
-		r.overlaps(level, inside, prefix, "subnet "+s.CIDR+" of network "+names[s.NetworkID])
+		what := "subnet " + s.CIDR + " of network " + names[s.NetworkID]
+		r.overlaps(level, inside, prefix, what)
+		if s.NetworkID == c.NetworkID {
+			r.overlaps(Error, r.ofNodes(), prefix, what)
+		}
 	}
 	r.routes(inside)
+}
+
+// ofNodes are the ranges that the nodes of the management cluster use beside those of an existing
+// network: a node would take others of that network for pods. Values of the chart may set others.
+func (r *run) ofNodes() []reach {
+	m := r.spec.ManagementCluster
+	if m == nil || m.Values["kubeNetwork"] != nil {
+		return nil
+	}
+	return []reach{{"spec.managementCluster.podCIDR", m.PodCIDR}, {"spec.managementCluster.serviceCIDR", m.ServiceCIDR}}
 }
 
 // routes compares with the static routes of routers on the same external network:

@@ -450,11 +450,14 @@ func TestRangesAround(t *testing.T) {
 		return func(s *cloud.Snapshot) { s.Subnets = append(s.Subnets, subnet("more", networkID, cidr)) }
 	}
 	runCases(t, map[string]one{
-		"another network":        {"", more("int", "192.168.0.0/16"), Warning, "cidr spec.seed.network.cidr: 192.168.100.0/24 overlaps subnet 192.168.0.0/16 of network internal"},
-		"external network":       {"", more("ext", "192.168.100.128/25"), Error, "overlaps subnet 192.168.100.128/25 of network public"},
-		"pods, another network":  {"", more("int", "10.42.0.0/24"), Error, ""},
-		"pods, our network":      {"seed: {network: {existing: int}}", more("int", "10.42.0.0/24"), Error, "cidr spec.seed.k3s.podCIDR: 10.42.0.0/16 overlaps"},
-		"services, provisioning": {"seed: {provisioningNetwork: int}", more("int", "10.43.1.0/24"), Error, "cidr spec.seed.k3s.serviceCIDR"},
+		"another network":       {"", more("int", "192.168.0.0/16"), Warning, "cidr spec.seed.network.cidr: 192.168.100.0/24 overlaps subnet 192.168.0.0/16 of network internal"},
+		"external network":      {"", more("ext", "192.168.100.128/25"), Error, "overlaps subnet 192.168.100.128/25 of network public"},
+		"pods, another network": {"", more("int", "10.42.0.0/24"), Error, ""},
+		"pods, our network":     {"seed: {network: {existing: int}}", more("int", "10.42.0.0/24"), Error, "cidr spec.seed.k3s.podCIDR: 10.42.0.0/16 overlaps"},
+		"pods of the management cluster, our network": {"seed: {network: {existing: int}}, managementCluster: {}", func(s *cloud.Snapshot) { more("int", "10.244.0.0/24")(s); s.Quotas = nil }, Error,
+			"cidr spec.managementCluster.podCIDR: 10.244.0.0/16 overlaps subnet 10.244.0.0/24 of network internal"},
+		"pods of the management cluster, another network": {"managementCluster: {}", func(s *cloud.Snapshot) { more("int", "10.244.0.0/24")(s); s.Quotas = nil }, Error, ""},
+		"services, provisioning":                          {"seed: {provisioningNetwork: int}", more("int", "10.43.1.0/24"), Error, "cidr spec.seed.k3s.serviceCIDR"},
 		"our own subnet": {"", func(s *cloud.Snapshot) {
 			mark := ownership.New("prod", "subnet")
 			n := subnet("own", "int", "192.168.100.0/24")
