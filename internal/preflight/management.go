@@ -122,7 +122,7 @@ func (r *run) nodeFlavors(m *config.ManagementCluster, chosen *ManagementChoices
 		if wanted == "" {
 			continue // the control plane's finding says it
 		}
-		prefix := r.Environment.Metadata.Name + "-" + group.Name + "-"
+		prefix := r.groupPrefix(group.Name)
 		if f, ok := r.nodeFlavor(fmt.Sprintf("spec.managementCluster.nodeGroups[%d]", i), wanted, prefix, group.RootVolume); ok {
 			chosen.NodeGroupFlavors[group.Name] = f.Name
 			nodes := r.machinesOf(group.Count, f, group.RootVolume, nil, prefix)
@@ -130,6 +130,25 @@ func (r *run) nodeFlavors(m *config.ManagementCluster, chosen *ManagementChoices
 			r.nodes = append(r.nodes, nodes)
 		}
 	}
+}
+
+// groupPrefix is the prefix of the names of a node group's servers.
+func (r *run) groupPrefix(group string) string {
+	return r.Environment.Metadata.Name + "-" + group + "-"
+}
+
+// serversOf are the servers whose names have a prefix of the control plane or of a group, and none
+// of another group whose name begins with this one's.
+func (r *run) serversOf(prefix string) []cloud.ServerInfo {
+	others := []string{r.controlPlanePrefix()}
+	for _, group := range r.spec.ManagementCluster.NodeGroups {
+		others = append(others, r.groupPrefix(group.Name))
+	}
+	return slices.DeleteFunc(slices.Clone(r.Snapshot.Servers), func(s cloud.ServerInfo) bool {
+		return !strings.HasPrefix(s.Name, prefix) || slices.ContainsFunc(others, func(other string) bool {
+			return len(other) > len(prefix) && strings.HasPrefix(s.Name, other)
+		})
+	})
 }
 
 // controlPlanePrefix is the prefix of the names of the control plane's servers.
@@ -151,10 +170,7 @@ func (r *run) nodeFlavor(key, wanted, prefix string, root *config.RootVolume) (c
 		}
 		return f, ok
 	}
-	for _, server := range r.Snapshot.Servers {
-		if !strings.HasPrefix(server.Name, prefix) {
-			continue
-		}
+	for _, server := range r.serversOf(prefix) {
 		if i := slices.IndexFunc(r.Snapshot.Flavors, func(f cloud.FlavorInfo) bool { return f.Name == server.Flavor }); i >= 0 {
 			return r.Snapshot.Flavors[i], true
 		}
@@ -173,13 +189,7 @@ func (r *run) nodeFlavor(key, wanted, prefix string, root *config.RootVolume) (c
 // machinesOf are the nodes of a group that do not exist yet, and the additional one
 // that exists while they are replaced.
 func (r *run) machinesOf(count int, f cloud.FlavorInfo, root *config.RootVolume, etcd *config.EtcdVolume, prefix string) machines {
-	there := 0
-	for _, server := range r.Snapshot.Servers {
-		if strings.HasPrefix(server.Name, prefix) {
-			there++
-		}
-	}
-	m := machines{count: max(0, count-there), surge: 1, flavor: f, ports: 1}
+	m := machines{count: max(0, count-len(r.serversOf(prefix))), surge: 1, flavor: f, ports: 1}
 	if count == 0 {
 		m.surge = 0
 	}

@@ -169,3 +169,17 @@ func TestAFullProjectStopsOnlyWhatReplacesMachines(t *testing.T) {
 		}
 	}
 }
+
+// TestServersOfAGroupWithALongerName are not this group's: what it needs would be too little.
+func TestServersOfAGroupWithALongerName(t *testing.T) {
+	t.Parallel()
+	r := check(t, "managementCluster: {controlPlane: {flavor: large, count: 1}, nodeGroups: [{name: gpu}, {name: gpu-big}, {name: control}]}", func(s *cloud.Snapshot) {
+		for _, name := range []string{"prod-gpu-big-a-b", "prod-control-plane-a"} {
+			s.Servers = append(s.Servers, cloud.ServerInfo{Resource: cloud.Resource{Kind: "server", Name: name, Owner: new(ownership.Owner)}, Flavor: "large"})
+		}
+	})
+	// The seed, one for gpu and one for control, and one more of each of the four while they are replaced.
+	if got := needOf(r, "instances").Need; got != 1+2+4 {
+		t.Errorf("%d instances are needed, want 7", got)
+	}
+}
