@@ -5,6 +5,7 @@ package inside
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -83,7 +84,7 @@ func (a *asked) all(ctx context.Context) {
 		cause.ListAttachments: a.attachments, cause.ListRequests: a.requests, cause.ListSettings: a.network} {
 		group.Go(func() { a.note(what, read(ctx)) })
 	}
-	group.Go(func() { a.version() })
+	group.Go(func() { a.version(ctx) })
 	group.Wait()
 	// The leases come last: they say when each node was there, with the nodes.
 	a.note(cause.ListLeases, a.leases(ctx))
@@ -104,8 +105,15 @@ func (a *asked) note(what string, err error) {
 	a.Missing = append(a.Missing, cause.Unseen{What: what, Why: err.Error()})
 }
 
-func (a *asked) version() {
-	if v, err := a.client.Discovery().ServerVersion(); err == nil {
+// version asks without the client of discovery, which looks at no context.
+func (a *asked) version(ctx context.Context) {
+	if a.raw == nil {
+		return
+	}
+	var v struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	if text, err := a.raw(ctx, "/version"); err == nil && json.Unmarshal(text, &v) == nil {
 		a.Version = v.GitVersion
 	}
 }

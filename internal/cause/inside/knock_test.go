@@ -134,3 +134,47 @@ func TestChecksClockAndCertificateAreRead(t *testing.T) {
 		t.Errorf("of a server that is well: failing %v, ahead %s", i.Failing, i.Ahead)
 	}
 }
+
+// TestAnAPIThatHangsLaterEndsInTime: one that says that it is ready, and nothing more.
+func TestAnAPIThatHangsLaterEndsInTime(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	config := server(t, time.Now().Add(24*time.Hour), func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" {
+			answer(200, "ok")(w, r)
+			return
+		}
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
+	})
+	t.Cleanup(func() { close(over) })
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, context.DeadlineExceeded)
+	defer cancel()
+	ended := make(chan *cause.Inside, 1)
+	go func() { ended <- Ask(ctx, config, "here") }()
+	select {
+	case i := <-ended:
+		if i.Unreachable != nil || len(i.Missing) == 0 || i.Version != "" {
+			t.Errorf("%+v", i)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("it waits for longer than it may")
+	}
+}
+
+// TestTheVersionIsRead of an API server that answers.
+func TestTheVersionIsRead(t *testing.T) {
+	t.Parallel()
+	config := server(t, time.Now().Add(24*time.Hour), func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/version" {
+			answer(200, `{"gitVersion": "v1.34.4", "minor": "34"}`)(w, r)
+			return
+		}
+		answer(200, "{}")(w, r)
+	})
+	if i := Ask(t.Context(), config, "here"); i.Version != "v1.34.4" {
+		t.Errorf("version %q of %+v", i.Version, i)
+	}
+}
