@@ -2,6 +2,7 @@ package look
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -64,6 +65,7 @@ func (c *Cache) Look(ctx context.Context, key string, o cloud.Options) (taken *c
 	defer c.mu.Unlock()
 	a := c.credentials[key]
 	if a == nil {
+		c.forget()
 		a = &answer{}
 		c.credentials[key] = a
 	}
@@ -78,6 +80,12 @@ func (c *Cache) Look(ctx context.Context, key string, o cloud.Options) (taken *c
 		a.taken = nil // what was so long ago is not said of now
 	}
 	return a.taken, 2 * time.Second
+}
+
+// forget drops what credentials were told that nobody looks at any more: each time that one is
+// replaced it has another key, and its answer is all that a project has.
+func (c *Cache) forget() {
+	maps.DeleteFunc(c.credentials, func(_ string, a *answer) bool { return !a.asking && c.now().Sub(a.at) > 3*c.fresh })
 }
 
 // ask fills an answer.

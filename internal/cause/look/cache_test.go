@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,6 +100,31 @@ func TestLookDoesNotWait(t *testing.T) {
 	o.CloudsYAML = []byte(strings.ReplaceAll(string(o.CloudsYAML), "password: ", "password: x"))
 	if taken := await("b", o); taken.Refused == nil || taken.Refused.Status != 401 {
 		t.Errorf("a wrong password: %+v", taken.Refused)
+	}
+}
+
+// TestCredentialsThatWereReplacedAreForgotten: their answers would stay as long as the program runs.
+func TestCredentialsThatWereReplacedAreForgotten(t *testing.T) {
+	t.Parallel()
+	var later atomic.Int64
+	begun := time.Now()
+	c := NewCache(func() time.Time { return begun.Add(time.Duration(later.Load())) })
+	o := cloud.Options{Cloud: "gone", CloudsYAML: []byte("clouds: {}")}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if taken, _ := c.Look(t.Context(), "secret@1", o); taken != nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("no answer")
+		}
+	}
+	c.Look(t.Context(), "secret@2", o)
+	later.Store(int64(4 * fresh))
+	c.Look(t.Context(), "secret@3", o)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, kept := c.credentials["secret@1"]; kept || c.credentials["secret@3"] == nil {
+		t.Errorf("it remembers %d credentials, and the replaced one: %t", len(c.credentials), kept)
 	}
 }
 
