@@ -138,6 +138,21 @@ func TestOnlyClustersThatWereUpAreAsked(t *testing.T) {
 	}
 }
 
+// TestWhoseCertificateHasExpired: what makes machines in the cloud tells of the cloud's, also where
+// Keystone has another one, or nobody asked it.
+func TestWhoseCertificateHasExpired(t *testing.T) {
+	t.Parallel()
+	const words = `Get "https://cloud.example.com:8774/v2.1/servers": tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-01-02T10:00:00Z is after 2026-01-01T00:00:00Z`
+	for kind, want := range map[string]string{"OpenStackCluster": "cloud-certificate-expired OpenStackCluster c", "KubeadmControlPlane": "certificate-expired KubeadmControlPlane c"} {
+		for _, asked := range []*Cloud{nil, {}} {
+			a := Explain(Snapshot{Objects: read(t, connected+"---\nkind: "+kind+"\nmetadata: {name: c, namespace: prod}\nstatus: {conditions: [{type: Ready, status: \"False\", severity: Error, reason: X, message: '"+words+"'}]}\n"), Cloud: asked, Now: now})
+			if reasons(a) != want {
+				t.Errorf("%s: %q", kind, reasons(a))
+			}
+		}
+	}
+}
+
 // TestAWebhookOfAClusterIsNotTheManagementClusters: what cannot be installed on a cluster is refused
 // by a webhook of that cluster, which is none of the operator's, and may be about to answer.
 func TestAWebhookOfAClusterIsNotTheManagementClusters(t *testing.T) {

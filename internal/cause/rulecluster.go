@@ -35,7 +35,9 @@ func clusterRules() []Rule {
 		{ID: "clock-skew", Layer: k, Ending: Outside, Meaning: "A machine's clock is wrong: a certificate is from its future.",
 			Fix: "give the machines a time server that they reach (NTP)" + again, find: wrongClocks, words: regexp.MustCompile(`x509: certificate has expired or is not yet valid: current time \S+ is before`)},
 		{ID: "certificate-expired", Layer: k, Ending: Outside, Meaning: "A certificate has expired.",
-			Fix: "if the Kubernetes API still answers, run slipway certs renew CLUSTER; else Cluster API cannot reach it either: as root on each control plane, run kubeadm certs renew all and restart the containers of etcd and of the Kubernetes control plane, and then run slipway certs renew CLUSTER", find: reached(WayExpired), words: regexp.MustCompile(`x509: certificate has expired`)},
+			Fix: "if the Kubernetes API still answers, run slipway certs renew CLUSTER; else Cluster API cannot reach it either: as root on each control plane, run kubeadm certs renew all and restart the containers of etcd and of the Kubernetes control plane, and then run slipway certs renew CLUSTER", find: reached(WayExpired),
+			kinds: []string{"Cluster", "KubeadmControlPlane", "MachineDeployment", "Machine", "MachineHealthCheck", "HelmRelease", "Manifests", "Node"}, // others ask the cloud
+			words: regexp.MustCompile(`x509: certificate has expired`)},
 		{ID: "etcd-no-space", Layer: "etcd", Ending: Outside, Meaning: "etcd is out of space and takes no writes.",
 			Fix: "run slipway etcd defrag as root on a control plane, which defragments it and clears the alarm; then delete what fills it", find: etcdFull, words: regexp.MustCompile(`(?i)etcd reports alarms: .*NOSPACE|database space exceeded`)},
 		{ID: "etcd-unhealthy", Layer: "etcd", Ending: Outside, Meaning: "A member of etcd is not healthy.",

@@ -62,8 +62,9 @@ func identityRules() []Rule {
 				return r.Status == 0 && !r.Malformed && has(r.Words, "x509", "certificate") && !has(r.Words, "certificate has expired")
 			})},
 		{ID: "cloud-certificate-expired", Layer: layerIdentity, Ending: Outside, Meaning: "The certificate of the cloud's API has expired, or the clock of who asks is wrong.",
-			Fix:  "ask the cloud's operator to renew it; everything resumes by itself then. See the clock with date, and the certificate with openssl s_client -connect HOST:PORT",
-			find: refused(func(r Refusal) bool { return r.Status == 0 && !r.Malformed && has(r.Words, "certificate has expired") })},
+			Fix:   "ask the cloud's operator to renew it; everything resumes by itself then. See the clock with date, and the certificate with openssl s_client -connect HOST:PORT",
+			find:  refused(func(r Refusal) bool { return r.Status == 0 && !r.Malformed && has(r.Words, "certificate has expired") }),
+			kinds: []string{"OpenStackCluster", "OpenStackMachine", "OpenStackServer", "ServerGroup", "Image"}, words: regexp.MustCompile(`x509: certificate has expired`)},
 		{ID: "cloud-dns", Layer: layerIdentity, Ending: Outside, Meaning: "The name of the cloud's API cannot be resolved.",
 			Fix:  "correct the name servers, or auth_url; test with getent hosts NAME",
 			find: refused(func(r Refusal) bool { return r.Status == 0 && has(r.Words, "no such host") })},
