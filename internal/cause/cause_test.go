@@ -90,6 +90,7 @@ lastTimestamp: "2026-01-02T%sZ"
 func TestConditionsAreJudged(t *testing.T) {
 	t.Parallel()
 	const refused = `{type: InstanceReady, status: "False", severity: Error, reason: InstanceCreateFailed, message: "Invalid key_name provided.", lastTransitionTime: "2026-01-02T%s"}`
+	cores := base + worker("w", "{}", `{conditions: [{type: InstanceReady, status: "False", severity: Error, reason: InstanceCreateFailed, message: "Quota exceeded for cores, ram: Requested 4, 8192, but already used 18, 49152 of 20, 51200 cores, ram"}]}`)
 	port := `[{type: InstanceReady, status: "False", severity: Error, reason: X, message: "creating ports: Quota exceeded for resources: ['port']."}]`
 	lb := base + `kind: OpenStackCluster
 metadata: {name: c, namespace: prod}
@@ -112,11 +113,14 @@ status: {conditions: [{type: Ready, status: "False", severity: Warning, reason: 
 		"a wait for what is there": {base + worker("w", `{conditions: [{type: InstanceReady, status: "False", severity: Error, reason: WaitingForBootstrapData}]}`, "{}"), nil, ""},
 		"a wait for what is not there": {base + strings.Replace(worker("w", `{conditions: [{type: InstanceReady, status: "False", severity: Error, reason: WaitingForBootstrapData}]}`, "{}"), "dataSecretName: x", "", 1),
 			nil, "controller-says OpenStackMachine w"},
-		"a quota that is full":   {base + worker("w", "{}", "{conditions: "+port+"}"), &Cloud{Missing: []Unseen{{What: ListServers}}, Quotas: []Quota{{"ports", 5, 5}}}, "quota-network quota ports"},
-		"a quota with room":      {base + worker("w", "{}", "{conditions: "+port+"}"), &Cloud{Missing: []Unseen{{What: ListServers}}, Quotas: []Quota{{"ports", 9, 5}}}, ""},
-		"a load balancer":        {lb, nil, "load-balancer-pending load balancer k8s-clusterapi-cluster-prod-c-kubeapi"},
-		"of a cluster that goes": {strings.Replace(base, "prod}", "prod, deletionTimestamp: \"2026-01-02T09:30:00Z\"}", 1), &Cloud{Balancers: []Balancer{{Name: "k8s-clusterapi-cluster-prod-c-kubeapi", Provisioning: "ERROR"}}}, ""},
-		"that is ACTIVE now":     {lb, &Cloud{Balancers: []Balancer{{Name: "k8s-clusterapi-cluster-prod-c-kubeapi", Provisioning: "ACTIVE"}}}, ""},
+		"a quota that is full":                       {base + worker("w", "{}", "{conditions: "+port+"}"), &Cloud{Missing: []Unseen{{What: ListServers}}, Quotas: []Quota{{"ports", 5, 5}}}, "quota-network quota ports"},
+		"a quota with room":                          {base + worker("w", "{}", "{conditions: "+port+"}"), &Cloud{Missing: []Unseen{{What: ListServers}}, Quotas: []Quota{{"ports", 9, 5}}}, ""},
+		"a quota with less room than a server needs": {cores, &Cloud{Missing: []Unseen{{What: ListServers}}, Quotas: []Quota{{"cores", 20, 18}, {"ram", 51200, 0}}}, "quota-compute quota cores"},
+		"a quota with room for a server":             {cores, &Cloud{Missing: []Unseen{{What: ListServers}}, Quotas: []Quota{{"cores", 20, 16}, {"ram", 51200, 43008}}}, ""},
+		"one of two quotas with room":                {cores, &Cloud{Missing: []Unseen{{What: ListServers}}, Quotas: []Quota{{"cores", 20, 0}, {"ram", 51200, 43009}}}, "quota-compute quota cores"},
+		"a load balancer":                            {lb, nil, "load-balancer-pending load balancer k8s-clusterapi-cluster-prod-c-kubeapi"},
+		"of a cluster that goes":                     {strings.Replace(base, "prod}", "prod, deletionTimestamp: \"2026-01-02T09:30:00Z\"}", 1), &Cloud{Balancers: []Balancer{{Name: "k8s-clusterapi-cluster-prod-c-kubeapi", Provisioning: "ERROR"}}}, ""},
+		"that is ACTIVE now":                         {lb, &Cloud{Balancers: []Balancer{{Name: "k8s-clusterapi-cluster-prod-c-kubeapi", Provisioning: "ACTIVE"}}}, ""},
 		// Octavia makes the port of amphora's address disabled.
 		"a disabled port of amphora's address": {lb, &Cloud{Balancers: []Balancer{{Name: "k8s-clusterapi-cluster-prod-c-kubeapi", Provisioning: "ACTIVE", Port: "vip", Provider: "amphora"}}, Ports: []Port{{ID: "vip"}}}, ""},
 		"a disabled port of ovn's address":     {lb, &Cloud{Balancers: []Balancer{{Name: "k8s-clusterapi-cluster-prod-c-kubeapi", Provisioning: "ACTIVE", Port: "vip", Provider: "ovn"}}, Ports: []Port{{ID: "vip"}}}, "port-disabled port vip"},

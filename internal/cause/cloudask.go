@@ -22,11 +22,11 @@ func (c *Cloud) balancer(id, name string) *Balancer {
 	return &c.Balancers[i]
 }
 
-// room reports whether a quota is known and has room.
-func (c *Cloud) room(resource string) bool {
+// room reports whether a quota is known and has room for so much.
+func (c *Cloud) room(resource string, amount int) bool {
 	if !c.knows(ListQuotas) {
 		return false
 	}
 	i := slices.IndexFunc(c.Quotas, func(q Quota) bool { return q.Resource == resource })
-	return i >= 0 && (c.Quotas[i].Limit < 0 || c.Quotas[i].Used < c.Quotas[i].Limit)
+	return i >= 0 && (c.Quotas[i].Limit < 0 || c.Quotas[i].Used+amount <= c.Quotas[i].Limit)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // quotaRules are about limits of the project. A quota leaves no trace in the cloud but
@@ -36,10 +38,27 @@ func groupQuota(_ *scene, c complaint) string {
 	return ""
 }
 
-// quotaHasRoom takes a complaint back if the cloud says now that the quota has room, and
-// the controller tries again by itself.
+// requested are the quotas of Nova that were exceeded, and how much of each a server needs.
+var requested = regexp.MustCompile(`Quota exceeded for ([\w, ]+): Requested ([\d, ]+), but`)
+
+// quotaHasRoom takes a complaint back if the cloud says now that the quota has room for what was
+// refused, and the controller tries again by itself.
 func quotaHasRoom(v *scene, c complaint, object string) bool {
-	return !c.final && v.Cloud.room(quotaName(object))
+	if c.final {
+		return false
+	}
+	found := requested.FindStringSubmatch(c.message)
+	if found == nil {
+		return v.Cloud.room(quotaName(object), 1)
+	}
+	amounts := strings.Split(found[2], ", ")
+	for i, name := range strings.Split(found[1], ", ") {
+		amount, err := strconv.Atoi(amounts[min(i, len(amounts)-1)])
+		if err != nil || !v.Cloud.room(name, amount) {
+			return false
+		}
+	}
+	return true
 }
 
 // quotaName is the name of a quota: Neutron's errors call them otherwise than its quotas.
@@ -56,7 +75,7 @@ func quotaName(object string) string {
 // CAPO writes no condition of a port that it cannot create.
 func noPortLeft(v *scene) []hit {
 	waiting := v.waiting()
-	if len(waiting) == 0 || !v.Cloud.knows(ListQuotas) || v.Cloud.room("ports") {
+	if len(waiting) == 0 || !v.Cloud.knows(ListQuotas) || v.Cloud.room("ports", 1) {
 		return nil
 	}
 	i := slices.IndexFunc(v.Cloud.Quotas, func(q Quota) bool { return q.Resource == "ports" })
