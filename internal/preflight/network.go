@@ -190,7 +190,9 @@ func (r *run) fixedAddress(address string) {
 		return
 	}
 	f := r.Snapshot.FloatingIPs[i]
-	if f.PortID != "" && !r.exists("server") {
+	// Once something of the environment exists, the port may be its own, also while the seed's
+	// server is gone; up refuses a foreign one.
+	if f.PortID != "" && !r.begun() {
 		r.find(Error, object, "disassociate it, or name another", "it is in use by port %s", f.PortID)
 		return
 	}

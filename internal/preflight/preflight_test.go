@@ -229,7 +229,13 @@ func TestNetworksAndAddresses(t *testing.T) {
 			s.FloatingIPs = []cloud.FloatingIPInfo{{Resource: cloud.Resource{Kind: "floating IP", ID: "f"}, Address: "172.24.4.9", NetworkID: "ext", PortID: port}}
 		}
 	}
+	mark := ownership.New("prod", "seed-data")
+	gone := func(s *cloud.Snapshot) {
+		addresses("port")(s)
+		s.Volumes = []cloud.VolumeInfo{{Resource: cloud.Resource{Kind: "volume", ID: "d", Name: mark.Name(), Owner: &mark}}}
+	}
 	runCases(t, map[string]one{
+		"fixed address of a seed without its server": {"seed: {floatingIP: {address: 172.24.4.9}}", gone, Error, ""},
 		"existing":                {"seed: {network: {existing: internal}}", nil, Error, ""},
 		"existing with subnet":    {"seed: {network: {existing: int, subnet: s-int}}", nil, Error, ""},
 		"existing, unknown":       {"seed: {network: {existing: other}}", nil, Error, "network network other: nothing has this name or ID"},
