@@ -105,7 +105,7 @@ func (r *run) essential(m cloud.Missing) bool {
 	case cloud.ListSubnets:
 		return !r.seed.MakesNetwork()
 	case cloud.ListRouters:
-		return there && r.spec.ExternalNetwork == "" && (r.seed.MakesNetwork() || r.seed.WantsFloatingIP())
+		return there && r.spec.ExternalNetwork == "" && r.seed.MakesNetwork()
 	case cloud.ListFloatingIPs:
 		return r.seed.WantsFloatingIP() && r.seed.FloatingIP.Address.IsValid()
 	case cloud.ListBalancers, cloud.ListProviders:

@@ -78,7 +78,7 @@ func checkExternalNetwork(r *run) {
 	}
 	switch len(all) {
 	case 0:
-		r.find(Error, "external network", "ask the cloud's operator for one, or use an existing network without a floating IP", "project %s sees none, so neither the router nor the seed could be reached", r.Snapshot.Token.ProjectName)
+		r.noExternal()
 	case 1:
 		c.ExternalNetworkID, c.ExternalNetworkName = all[0].ID, all[0].Name
 		r.find(Info, "external network "+all[0].Name, "", "chosen: it is the only external network")
@@ -89,6 +89,18 @@ func checkExternalNetwork(r *run) {
 		}
 		slices.Sort(names)
 		r.find(Error, "external network", "choose one in spec.externalNetwork", "there are %d: %s", len(all), strings.Join(names, ", "))
+	}
+}
+
+// noExternal refuses a project without an external network, unless nothing of the environment is to
+// be on one: a local seed has no address in the cloud.
+func (r *run) noExternal() {
+	m, project := r.spec.ManagementCluster, r.Snapshot.Token.ProjectName
+	switch {
+	case r.seed.MakesNetwork() || !r.seed.IsLocal():
+		r.find(Error, "external network", "ask the cloud's operator for one, or use an existing network without a floating IP", "project %s sees none, so neither the router nor the seed could be reached", project)
+	case m != nil && m.APIServer.FloatingIP:
+		r.find(Error, "external network", "ask the cloud's operator for one, or set spec.managementCluster.apiServer.floatingIP to false", "project %s sees none, so the API of the management cluster would get no floating IP", project)
 	}
 }
 

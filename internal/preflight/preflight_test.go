@@ -157,18 +157,21 @@ func TestExternalNetwork(t *testing.T) {
 	second := func(s *cloud.Snapshot) { s.Networks = append(s.Networks, network("ext2", "internet", true)) }
 	same := func(s *cloud.Snapshot) { s.Networks = append(s.Networks, network("ext2", "public", true)) }
 	none := func(s *cloud.Snapshot) { s.Networks, s.Subnets = s.Networks[1:], s.Subnets[1:] }
+	const local = "seed: {provider: kind, network: {existing: internal}}, managementCluster: {apiServer: "
 	runCases(t, map[string]one{
-		"one":                     {"", nil, Info, ""},
-		"none":                    {"", none, Error, "external-network external network: project demo sees none"},
-		"none needed":             {"seed: {network: {existing: internal}, floatingIP: {mode: none}}", none, Error, ""},
-		"none needed, of two":     {"seed: {network: {existing: internal}, floatingIP: {mode: none}}", second, Error, ""},
-		"none needed, unknown":    {"externalNetwork: other, seed: {network: {existing: internal}, floatingIP: {mode: none}}", nil, Error, "external network other: nothing has this name or ID"},
-		"two":                     {"", second, Error, "there are 2: internet (ext2), public (ext)"},
-		"two, by name":            {"externalNetwork: internet", second, Error, ""},
-		"two, by id":              {"externalNetwork: ext2", second, Error, ""},
-		"two of a name":           {"externalNetwork: public", same, Error, "2 have this name: ext, ext2"},
-		"named, not external":     {"externalNetwork: internal", nil, Error, "external network internal: nothing has this name or ID"},
-		"listing is not possible": {"", func(s *cloud.Snapshot) { s.Networks = nil; s.Missing = missing(cloud.Network, cloud.ListNetworks) }, Error, "services service network: networks cannot be listed"},
+		"one":                    {"", nil, Info, ""},
+		"none":                   {"", none, Error, "external-network external network: project demo sees none"},
+		"none needed":            {"seed: {network: {existing: internal}, floatingIP: {mode: none}}", none, Error, ""},
+		"none, and a local seed": {local + "{floatingIP: false}}", none, Error, ""},
+		"none, and a local seed whose cluster needs one": {local + "{floatingIP: true}}", none, Error, "external-network external network: project demo sees none, so the API of the management cluster"},
+		"none needed, of two":                            {"seed: {network: {existing: internal}, floatingIP: {mode: none}}", second, Error, ""},
+		"none needed, unknown":                           {"externalNetwork: other, seed: {network: {existing: internal}, floatingIP: {mode: none}}", nil, Error, "external network other: nothing has this name or ID"},
+		"two":                                            {"", second, Error, "there are 2: internet (ext2), public (ext)"},
+		"two, by name":                                   {"externalNetwork: internet", second, Error, ""},
+		"two, by id":                                     {"externalNetwork: ext2", second, Error, ""},
+		"two of a name":                                  {"externalNetwork: public", same, Error, "2 have this name: ext, ext2"},
+		"named, not external":                            {"externalNetwork: internal", nil, Error, "external network internal: nothing has this name or ID"},
+		"listing is not possible":                        {"", func(s *cloud.Snapshot) { s.Networks = nil; s.Missing = missing(cloud.Network, cloud.ListNetworks) }, Error, "services service network: networks cannot be listed"},
 	})
 	if r := check(t, "externalNetwork: internet", second); r.Choices.ExternalNetworkID != "ext2" || r.Choices.FloatingNetworkID != "ext2" {
 		t.Errorf("chosen %+v", r.Choices)
