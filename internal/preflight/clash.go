@@ -2,7 +2,10 @@ package preflight
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
+
+	"github.com/slipway-sh/slipway/internal/cloud"
 )
 
 // exists reports whether the environment already has a resource of this kind.
@@ -69,11 +72,19 @@ func (r *run) foreignCluster() {
 // begun reports whether any resource of the environment exists already.
 func (r *run) begun() bool {
 	for _, t := range r.Snapshot.Resources() {
-		if t.Owner != nil && t.Owner.Environment == r.Environment.Metadata.Name {
+		if t.Owner != nil && t.Owner.Environment == r.Environment.Metadata.Name && !r.away(t) {
 			return true
 		}
 	}
 	return false
+}
+
+// away reports whether a resource is of an environment of the same name in another region:
+// Keystone keeps the credentials of all regions in one list.
+func (r *run) away(t cloud.Resource) bool {
+	return r.Snapshot.Region != "" && slices.ContainsFunc(r.Snapshot.Credentials, func(c cloud.CredentialInfo) bool {
+		return c.Kind == t.Kind && c.ID == t.ID && c.Region != "" && c.Region != r.Snapshot.Region
+	})
 }
 
 // reach is an address range that machines must be able to reach.

@@ -438,6 +438,11 @@ func TestNamesOfOthers(t *testing.T) {
 		"another name":        {"", server("prod-seeds", nil), Error, ""},
 		"cluster of another tool": {"managementCluster: {}", server("prod-control-plane-x", nil), Error,
 			"name server prod-control-plane-x: it has the name of a control plane server of this environment, and nothing of the environment exists: another tool made it (ID v)"},
+		"cluster of another tool, and an environment of this name in another region": {"managementCluster: {}", func(s *cloud.Snapshot) {
+			server("prod-control-plane-x", nil)(s)
+			s.Region = "two"
+			s.Credentials = []cloud.CredentialInfo{{Resource: cloud.Resource{Kind: "application credential", ID: "a", Owner: &ours}, Region: "one"}}
+		}, Error, "another tool made it (ID v)"},
 		"key pair alone": {"", func(s *cloud.Snapshot) {
 			s.KeyPairs = []cloud.Resource{{Kind: "key pair", ID: "prod-key-pair", Name: "prod-key-pair"}}
 		}, Warning, "name key pair prod-key-pair"},
