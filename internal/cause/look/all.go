@@ -133,6 +133,10 @@ func (c *Cache) visit(ctx context.Context, v *visit, kept *open) {
 	kept.keep(v.taken, opened)
 }
 
+// loginTime is how long a login may take. It is shorter than the time of all questions, so that a
+// Keystone that hangs is told as one that does not answer.
+const loginTime = 15 * time.Second
+
 // login logs in. That Keystone does not answer is asked once, for all its credentials.
 func (c *Cache) login(ctx context.Context, o cloud.Options) (*cloud.Cloud, error) {
 	found, err := cloud.Find(o)
@@ -142,8 +146,12 @@ func (c *Cache) login(ctx context.Context, o cloud.Options) (*cloud.Cloud, error
 	if err := c.outages.now(found.AuthURL(), c.now()); err != nil {
 		return nil, err
 	}
-	opened, err := found.Open(ctx, o.UserAgent)
-	c.outages.note(found.AuthURL(), c.now(), err)
+	within, cancel := context.WithTimeout(ctx, c.loginTime)
+	defer cancel()
+	opened, err := found.Open(within, o.UserAgent)
+	if err == nil || ctx.Err() == nil { // who has no time left to ask knows nothing of Keystone
+		c.outages.note(found.AuthURL(), c.now(), err)
+	}
 	return opened, err
 }
 

@@ -3,6 +3,8 @@ package look
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -78,6 +80,32 @@ func TestAServiceThatHangsCostsItsOwnLists(t *testing.T) {
 	}
 	if len(taken.Flavors) == 0 || !slices.Contains(missing, cause.ListBalancers) || slices.Contains(missing, cause.ListServers) {
 		t.Errorf("missing %v of %+v", missing, taken)
+	}
+}
+
+// TestAKeystoneThatHangsDoesNotAnswer: that is the cause, and not that the questions took long.
+// Who has no time left has not found that out.
+func TestAKeystoneThatHangsDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(over) })
+	o := cloud.Options{Cloud: "c", CloudsYAML: []byte("clouds: {c: {auth: {auth_url: '" + server.URL + "/v3/', username: u, password: p, project_name: x, user_domain_id: default, project_domain_id: default}}}")}
+	c := NewCache(time.Now)
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if taken := c.Ask(short, o, nil); taken != nil || len(c.outages.by) > 0 {
+		t.Errorf("without time it found %+v, and remembers %v", taken, c.outages.by)
+	}
+	c.loginTime = 200 * time.Millisecond
+	if taken := c.Ask(t.Context(), o, nil); taken == nil || taken.Refused == nil || !taken.Refused.Silent() || len(c.outages.by) != 1 {
+		t.Errorf("%+v, and it remembers %v", taken, c.outages.by)
 	}
 }
 

@@ -24,6 +24,8 @@ type Cache struct {
 	now   func() time.Time
 	fresh time.Duration
 	room  chan struct{}
+	// loginTime bounds one login.
+	loginTime time.Duration
 	// outages are Keystones that do not answer, which all credentials share.
 	outages outages
 
@@ -47,7 +49,7 @@ type project struct {
 
 // NewCache returns an empty cache; now is the clock.
 func NewCache(now func() time.Time) *Cache {
-	return &Cache{now: now, fresh: fresh, room: make(chan struct{}, atOnce), credentials: map[string]*answer{}, projects: map[string]*project{}}
+	return &Cache{now: now, fresh: fresh, room: make(chan struct{}, atOnce), loginTime: loginTime, credentials: map[string]*answer{}, projects: map[string]*project{}}
 }
 
 // Every sets how long an answer serves, instead of a minute: for one cluster that
