@@ -99,7 +99,7 @@ func (s *Snapshots) UnmarshalJSON(text []byte) error {
 	}
 	*s = Snapshots{Environment: in.Environment, At: in.At, Unseen: in.Unseen}
 	for _, one := range in.Scenes {
-		scene := Scene{On: one.On, Namespace: one.Namespace, Cluster: one.Cluster, Title: one.Title, UUID: one.UUID, Snapshot: cause.Snapshot{Now: one.Now, Servers: one.Servers, Unseen: one.Unseen, Inside: one.Inside, Controllers: one.Controllers}}
+		scene := Scene{On: one.On, Namespace: one.Namespace, Cluster: one.Cluster, Title: one.Title, UUID: one.UUID, Snapshot: cause.Snapshot{Now: one.Now, Servers: one.Servers, Unseen: one.Unseen, Inside: one.Inside, Controllers: one.Controllers, Magnum: one.UUID}}
 		if one.Cloud >= len(in.Clouds) {
 			return fmt.Errorf("cluster %s names cloud %d of %d", one.Cluster, one.Cloud, len(in.Clouds))
 		}

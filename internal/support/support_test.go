@@ -276,6 +276,8 @@ func TestAnArchiveAnswersAsTheClusterDid(t *testing.T) {
 		{On: "cloud", Snapshot: cause.Snapshot{Now: now, Servers: []cause.Ref{{Kind: "server", Name: "seed", ID: "s1"}}}},
 		{On: "management", Namespace: "prod", Cluster: "shop", Snapshot: cause.Snapshot{Objects: objects, Cloud: said, Inside: inside, Now: now}},
 		{On: "management", Namespace: "prod", Cluster: "well", Snapshot: cause.Snapshot{Objects: cause.Objects{"Cluster": {object(map[string]any{"kind": "Cluster", "metadata": map[string]any{"name": "well"}})}}, Cloud: said, Now: now}},
+		{On: "management", Namespace: "magnum-p", Cluster: "web-x", Title: "web", UUID: "379ac8a7", Snapshot: cause.Snapshot{Objects: cause.Objects{"Cluster": {object(map[string]any{"kind": "Cluster",
+			"metadata": map[string]any{"name": "web-x", "namespace": "magnum-p"}})}}, Cloud: &cause.Cloud{Refused: &cause.Refusal{Status: 401, Words: "requires authentication"}}, Magnum: "379ac8a7", Now: now}},
 	}, Unseen: []cause.Unseen{{What: "the seed", Why: "down"}}}
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -292,7 +294,7 @@ func TestAnArchiveAnswersAsTheClusterDid(t *testing.T) {
 		t.Errorf("what the cluster itself said: %s", told)
 	}
 	inside.Pods[0].Containers[0].Words = "cannot log in with password=" + redact.Mark
-	for _, asked := range []string{"", "shop", "shop-w1", "well", "nobody"} {
+	for _, asked := range []string{"", "shop", "shop-w1", "well", "web", "nobody"} {
 		before, _ := json.Marshal(s.Explain(asked, ""))
 		after, _ := json.Marshal(again.Explain(asked, ""))
 		if string(before) != string(after) {
