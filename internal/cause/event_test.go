@@ -31,6 +31,8 @@ func TestEventsAreJudged(t *testing.T) {
 		"a port that was created earlier":  {server + event("OpenStackServer, name: w", "FailedCreatePort", port, "09:45:00") + event("OpenStackServer, name: w", "SuccessfulCreatePort", "", "09:44:00"), "address-pool-empty network x"},
 		"a port of another was created":    {server + event("OpenStackServer, name: w", "FailedCreatePort", port, "09:45:00") + event("OpenStackServer, name: v", "SuccessfulCreatePort", "", "09:46:00"), "address-pool-empty network x"},
 		"something else succeeded later":   {server + event("OpenStackServer, name: w", "FailedCreatePort", port, "09:45:00") + event("OpenStackServer, name: w", "SuccessfulCreateServer", "", "09:46:00"), "address-pool-empty network x"},
+		"an address of IPv6 in use":        {server + event("OpenStackServer, name: w", "FailedCreatePort", "IP address fd00::a already allocated in subnet x", "09:45:00"), "address-in-use address fd00::a"},
+		"an address of IPv4 in use":        {server + event("OpenStackServer, name: w", "FailedCreatePort", "IP address 10.0.0.5 already allocated in subnet x.", "09:45:00"), "address-in-use address 10.0.0.5"},
 		"longer ago than it would be told": {server + event("OpenStackServer, name: w", "FailedCreatePort", port, "09:15:00"), ""},
 	} {
 		a := Explain(Snapshot{Objects: read(t, test.objects), Now: now})

@@ -14,7 +14,7 @@ func networkRules() []Rule {
 			fault: regexp.MustCompile(`(?i)no more IP addresses available on network (?P<object>[\w-]+)|no more IP addresses available|IpAddressGenerationFailure|no (more )?fixed IP addresses available|NoMoreFixedIps|zero fixed ips available`)},
 		{ID: "address-in-use", Layer: "Neutron", Ending: Outside, Meaning: "An address that the cluster is to have belongs to something else.", kind: "address",
 			Fix:   "see whose it is with openstack port list --fixed-ip ip-address=ADDRESS or openstack floating ip list, and free it or choose another in the cluster's settings",
-			words: regexp.MustCompile(`(?i)IP address (?P<object>[\d.a-f:]+\d) (?:is )?already (?:in use|allocated|associated)|cannot associate floating IP (?P<floating>[\d.]+\d)|IpAddressInUse|IpAddressAlreadyAllocated`)},
+			words: regexp.MustCompile(`(?i)IP address (?P<object>[\d.a-f:]*[\da-f]) (?:is )?already (?:in use|allocated|associated)|cannot associate floating IP (?P<floating>[\d.]+\d)|IpAddressInUse|IpAddressAlreadyAllocated`)},
 		{ID: "network-missing", Layer: "Neutron", Ending: Outside, Meaning: "A network, subnet or router that the cluster is to use does not exist, or the project cannot see it.",
 			Fix:   "correct the name or id in the cluster's settings; see what there is with openstack network list --external",
 			words: regexp.MustCompile(`(?i)external network not found|no external networks? found|failed to (find|get) (external |loadbalancer )?(network|subnet|router)|network [\w-]+ could not be found|no subnet match was found|router not found`)},
