@@ -138,6 +138,16 @@ func TestOnlyClustersThatWereUpAreAsked(t *testing.T) {
 	}
 }
 
+// TestTheClockOfWhoAsksMayBeWrong: from the seed, say, it is still this machine's that is compared.
+func TestTheClockOfWhoAsksMayBeWrong(t *testing.T) {
+	t.Parallel()
+	inside := &Inside{At: now, From: "the seed", Ahead: time.Minute, Nodes: []Node{{Name: "w", Conditions: []NodeCondition{{Type: "Ready", Status: "True"}}, Renewed: now.Add(time.Minute)}}, Leaders: []Lease{{Name: "l", Renewed: now.Add(time.Minute)}}}
+	a := Explain(Snapshot{Objects: read(t, connected), Cloud: &Cloud{}, Inside: inside, Now: now})
+	if reasons(a) != "clock-skew Cluster c" || strings.Contains(a.Findings[0].Cause, "seed") || !strings.Contains(a.Findings[0].Fix, "on the one that asks") {
+		t.Errorf("%+v", a.Findings)
+	}
+}
+
 // TestWhoseCertificateHasExpired: what makes machines in the cloud tells of the cloud's, also where
 // Keystone has another one, or nobody asked it.
 func TestWhoseCertificateHasExpired(t *testing.T) {

@@ -160,7 +160,7 @@ func wrongClocks(v *scene) []hit {
 	}
 	var hits []hit
 	if ahead := v.Inside.Ahead; ahead.Abs() > skew {
-		hits = append(hits, hit{object: v.top(), cause: "the clock of its API server is " + by(ahead) + " the clock of " + v.Inside.From, source: "its API, asked from " + v.Inside.From,
+		hits = append(hits, hit{object: v.top(), cause: "the clock of its API server is " + by(ahead) + " the clock of the machine that asks", source: "its API, asked from " + v.Inside.From,
 			evidence: []string{"the header Date of its API differs by " + ahead.Round(time.Second).String()}})
 	}
 	if !v.Inside.knows(ListLeases) || len(stalled(v)) > 0 {

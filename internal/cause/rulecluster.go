@@ -32,8 +32,8 @@ func clusterRules() []Rule {
 		{ID: "webhook-down", Layer: k, Ending: Outside, lasts: outage, Operator: true, Meaning: "A webhook of the management cluster does not answer.", kind: "webhook",
 			Fix:   "see why with kubectl get pods of the namespace that the webhook's service is in",
 			words: regexp.MustCompile(noHook)},
-		{ID: "clock-skew", Layer: k, Ending: Outside, Meaning: "A machine's clock is wrong: a certificate is from its future.",
-			Fix: "give the machines a time server that they reach (NTP)" + again, find: wrongClocks, words: regexp.MustCompile(`x509: certificate has expired or is not yet valid: current time \S+ is before`)},
+		{ID: "clock-skew", Layer: k, Ending: Outside, Meaning: "A machine's clock is wrong: it differs from others, or a certificate is from its future.",
+			Fix: "compare date on the machines, and on the one that asks; give those that are wrong a time server that they reach (NTP), and delete Machines that could not join because of it: kubectl delete machine NAME", find: wrongClocks, words: regexp.MustCompile(`x509: certificate has expired or is not yet valid: current time \S+ is before`)},
 		{ID: "certificate-expired", Layer: k, Ending: Outside, Meaning: "A certificate has expired.",
 			Fix: "if the Kubernetes API still answers, run slipway certs renew CLUSTER; else Cluster API cannot reach it either: as root on each control plane, run kubeadm certs renew all and restart the containers of etcd and of the Kubernetes control plane, and then run slipway certs renew CLUSTER", find: reached(WayExpired),
 			kinds: []string{"Cluster", "KubeadmControlPlane", "MachineDeployment", "Machine", "MachineHealthCheck", "HelmRelease", "Manifests", "Node"}, // others ask the cloud
