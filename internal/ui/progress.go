@@ -15,7 +15,7 @@ import (
 // Modes are the values of --progress.
 func Modes() []string { return []string{"auto", "tty", "plain", "json"} }
 
-// Progress is a Sink that must be closed when the work has ended.
+// Progress is a Sink that must be closed when the work has ended; closing it again does nothing.
 type Progress interface {
 	event.Sink
 	Close()

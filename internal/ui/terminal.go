@@ -19,6 +19,7 @@ type terminal struct {
 	active []event.Event
 	drawn  int
 	frame  int
+	once   sync.Once
 	stop   chan struct{}
 	ended  chan struct{}
 }
@@ -62,9 +63,9 @@ func (t *terminal) Emit(e event.Event) {
 	}
 }
 
-// Close prints the running steps once more and restores the screen.
+// Close restores the screen. Commands close it before they print, and again when they return.
 func (t *terminal) Close() {
-	close(t.stop)
+	t.once.Do(func() { close(t.stop) })
 	<-t.ended
 	t.mu.Lock()
 	defer t.mu.Unlock()

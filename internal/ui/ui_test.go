@@ -94,6 +94,23 @@ func TestTerminalKeepsWhatEndedAndRedrawsTheRest(t *testing.T) {
 	}
 }
 
+// TestProgressIsClosedTwice, as by a command that closes it before it prints its result, and
+// when it returns.
+func TestProgressIsClosedTwice(t *testing.T) {
+	t.Parallel()
+	for _, mode := range Modes() {
+		for _, terminal := range []bool{true, false} {
+			p, err := NewProgress(mode, Streams{Err: &bytes.Buffer{}, Terminal: terminal})
+			if err != nil {
+				t.Fatal(err)
+			}
+			event.Start(p, "k3s", "building").End("built", nil)
+			p.Close()
+			p.Close()
+		}
+	}
+}
+
 func TestAutoIsPlainWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	p, err := NewProgress("auto", Streams{Err: &bytes.Buffer{}})
