@@ -176,8 +176,9 @@ func (f *facts) itself(ctx context.Context, seed *target.Seed) error {
 	if err != nil {
 		return err
 	}
-	f.clusters, err = clusters(ctx, on, "management", target.Way(on, nil))
-	return err
+	p := askManagement(ctx, on, target.Way(on, nil))
+	f.clusters, f.backups = p.clusters, p.backups
+	return p.err
 }
 
 // direct asks the management cluster without going through the seed.

@@ -3,7 +3,9 @@ package overview
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -164,5 +166,27 @@ func TestTheSeedIsAskedForItsNodesAndThenForAllAtOnce(t *testing.T) {
 	p = askManagement(ctx, on, nil)
 	if asked := m.Asked(); p.err != nil || p.backups.Schedule == nil || len(asked) != 6 || !strings.Contains(asked[4], "/configmaps/") {
 		t.Errorf("%+v, asked for %v", p, asked)
+	}
+}
+
+// TestAManagementClusterWithoutASeedTellsOfItsBackups, which it makes itself as any other.
+func TestAManagementClusterWithoutASeedTellsOfItsBackups(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path == "/readyz":
+			fmt.Fprint(w, "ok")
+		case strings.Contains(r.URL.Path, "/configmaps/"):
+			fmt.Fprint(w, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "r"}, "data": {"schedule": "{\"backup\": \"b1\"}"}}`)
+		default:
+			fmt.Fprint(w, `{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "ClusterList", "metadata": {}, "items": []}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}], "clusters": [{"name": "a", "cluster": {"server": %q}}], "users": [{"name": "a", "user": {}}]}`, server.URL)
+	var f facts
+	if err := f.itself(t.Context(), &target.Seed{Local: "{}", Management: kubeconfig}); err != nil || f.backups.Schedule == nil || f.backups.Schedule.Backup != "b1" {
+		t.Errorf("%+v, %v", f.backups, err)
 	}
 }
