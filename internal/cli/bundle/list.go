@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -35,8 +36,11 @@ func newList(streams ui.Streams) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			bill := bundle.NewBill("")
-			if folder, err := bundle.Open(dir); err == nil {
+			folder, err := bundle.Open(dir)
+			if err == nil {
 				bill = folder.Bill()
+			} else if !errors.Is(err, bundle.ErrNone) {
+				return err
 			}
 			entries, err := catalogue(bill)
 			if err != nil {

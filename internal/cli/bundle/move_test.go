@@ -113,6 +113,19 @@ func TestMovingTellsAllThatIsWrong(t *testing.T) {
 	}
 }
 
+// TestABundleThatCannotBeReadIsNotListedAsEmpty, as a folder without one is.
+func TestABundleThatCannotBeReadIsNotListedAsEmpty(t *testing.T) {
+	t.Parallel()
+	done(t, "absent", "list", "--dir", t.TempDir())
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, bundle.BillFile), []byte("items: {half"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := slipway(t, nil, "list", "--dir", dir); err == nil || !strings.Contains(err.Error(), bundle.BillFile) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // TestADamagedBundleIsNotGivenToOthers, and not signed.
 func TestADamagedBundleIsNotGivenToOthers(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package environment
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -77,8 +78,12 @@ func Images(loaded *config.Loaded) ([]stacks.ListedImage, error) {
 func lookAtBundle(e *config.Environment) preflight.Bundle {
 	facts := preflight.Bundle{Dir: string(e.Spec.Bundle)}
 	folder, err := bundle.Open(facts.Dir)
-	if err != nil {
+	switch {
+	case errors.Is(err, bundle.ErrNone):
 		facts.Problem = "there is no bundle here"
+		return facts
+	case err != nil: // one that is damaged, or may not be read
+		facts.Problem = err.Error()
 		return facts
 	}
 	bill := folder.Bill()
