@@ -92,6 +92,7 @@ func TestMovingTellsAllThatIsWrong(t *testing.T) {
 		"push unsigned":  {[]string{"push", "registry/x", "--dir", unsigned}, []string{"no address of a bundle", "the bundle is not signed"}},
 		"pull":           {[]string{"pull", "oci://x", "--only", "k3s"}, []string{"registry, repository and tag", "no key is given", "are for pulls from upstream"}},
 		"pull upstream":  {[]string{"pull", "--unsigned"}, []string{"they are for bundles in a registry"}},
+		"pull elsewhere": {[]string{"pull", "--platform", "linux/riscv64"}, []string{"from upstream come the files for linux/"}},
 		"load":           {[]string{"load", "/none.tar"}, []string{"no key is given", "/none.tar"}},
 		"sign":           {[]string{"sign", "--dir", unsigned}, []string{"no key is given"}},
 		"sign, no file":  {[]string{"sign", "--dir", unsigned, "--key", "/none"}, []string{"no such file"}},

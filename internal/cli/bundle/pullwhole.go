@@ -9,6 +9,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/bundle/artifact"
+	"github.com/slipway-sh/slipway/internal/bundle/source"
 	"github.com/slipway-sh/slipway/internal/bundle/upstream"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -58,8 +59,12 @@ func (o pullOptions) artifact(address string) (upstream.Artifact, error) {
 
 // upstreamOnly refuses what is for registries where upstream is pulled from.
 func (o pullOptions) upstreamOnly() error {
+	const remedy = "give its address, such as oci://registry.example.org/slipway/bundle:v0.1.0"
 	if o.given() || len(o.reuse) > 0 {
-		return fault.Usage("--key, --unsigned and --reuse", errors.New("they are for bundles in a registry"), "give its address, such as oci://registry.example.org/slipway/bundle:v0.1.0")
+		return fault.Usage("--key, --unsigned and --reuse", errors.New("they are for bundles in a registry"), remedy)
+	}
+	if own := source.Platform(); o.platform != "" && o.platform != own {
+		return fault.Usage("--platform "+o.platform, errors.New("it is for bundles in a registry: from upstream come the files for "+own), remedy)
 	}
 	return nil
 }
