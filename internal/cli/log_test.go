@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,26 @@ func TestWhatIsRecordedExists(t *testing.T) {
 		cmd, left, err := root.Find(strings.Fields(words))
 		if err != nil || len(left) > 0 || cmd.Flags().Lookup("file") == nil {
 			t.Errorf("%s: %v, %v", words, left, err)
+		}
+	}
+}
+
+// TestWhatChangesIsRecorded: whoever asks who replaced, deleted or rebuilt something finds it.
+// What only looks leaves nothing.
+func TestWhatChangesIsRecorded(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		words, flags string
+		looks        bool
+	}{{"recover", "--yes", false}, {"recover", "--dry-run", true}, {"sweep", "--delete", false}, {"sweep", "", true}, {"certs renew", "--yes", false}, {"cluster rotate-credential", "", false}, {"up", "", false}} {
+		root := newRoot(ui.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+		cmd, _, err := root.Find(strings.Fields(test.words))
+		if err != nil || !slices.Contains(recorded(), test.words) {
+			t.Errorf("%s is not recorded: %v", test.words, err)
+			continue
+		}
+		if err := cmd.ParseFlags(strings.Fields(test.flags)); err != nil || looks(cmd) != test.looks {
+			t.Errorf("%s %s: it looks only: %v, want %v (%v)", test.words, test.flags, looks(cmd), test.looks, err)
 		}
 	}
 }

@@ -22,7 +22,8 @@ import (
 // recorded are the commands whose runs slipway log shows: those that change an
 // environment, its clusters or its state, or hand out what opens them.
 func recorded() []string {
-	return []string{"up", "undo", "down", "refresh", "cluster create", "cluster delete", "cluster kubeconfig", "seed shelve", "seed wake", "state import", "state export", "state forget", "state adopt", "state unlock"}
+	return []string{"up", "undo", "recover", "down", "refresh", "sweep", "certs renew", "cluster create", "cluster delete", "cluster kubeconfig", "cluster rotate-credential", "seed shelve", "seed wake",
+		"state import", "state export", "state forget", "state adopt", "state unlock"}
 }
 
 // record makes commands record their runs. A run that cannot be recorded goes on, with a
@@ -60,8 +61,8 @@ func exitOf(interrupted, err error) fault.Exit {
 // begin records the beginning of a run that may change something. Without an environment there is nothing to record:
 // the command says what is wrong with its file.
 func begin(cmd *cobra.Command, args []string, recorder *runlog.Recorder) error {
-	if only, _ := cmd.Flags().GetBool("dry-run"); only {
-		return nil // it changes nothing, and must leave nothing
+	if looks(cmd) {
+		return nil // it must leave nothing
 	}
 	var from environment.Flags
 	from.Files, _ = cmd.Flags().GetStringArray("file")
@@ -81,6 +82,16 @@ func begin(cmd *cobra.Command, args []string, recorder *runlog.Recorder) error {
 	}
 	return recorder.Begin(cmd.Context(), store, runlog.Record{Environment: loaded.Environment.Metadata.Name, Command: commandLine(cmd, args), User: name, Host: host, PID: os.Getpid(),
 		Cloud: loaded.Environment.Spec.Cloud, Version: environment.UserAgent(), Files: digests(from), Started: time.Now()})
+}
+
+// looks reports whether a command changes nothing by its flags: --dry-run, or sweep without
+// --delete.
+func looks(cmd *cobra.Command) bool {
+	if only, _ := cmd.Flags().GetBool("dry-run"); only {
+		return true
+	}
+	deletes, err := cmd.Flags().GetBool("delete")
+	return err == nil && !deletes
 }
 
 // commandLine is the command with its arguments and the flags that were given. Values of
