@@ -14,7 +14,10 @@ import (
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
-var errNoUser = errors.New("the login has no user")
+var (
+	errNoUser    = errors.New("the login has no user")
+	errNoProject = errors.New("the login has no project")
+)
 
 // WritePlan prints a plan as text: one line per resource, below it what differs.
 func WritePlan(w io.Writer, plan engine.Plan) {

@@ -222,5 +222,8 @@ func projectID(c *cloud.Cloud) (string, error) {
 	if err != nil {
 		return "", c.Fault("token", err)
 	}
+	if project == nil {
+		return "", fault.New("cloud "+c.Name, errNoProject, "set a project in clouds.yaml")
+	}
 	return project.ID, nil
 }
