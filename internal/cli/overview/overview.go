@@ -102,7 +102,7 @@ func (r Overview) Table(wide, drift bool, now time.Time) ui.Table {
 	}
 	for _, change := range r.Drift {
 		for _, p := range change.Properties {
-			table.Footer = append(table.Footer, fmt.Sprintf("drift: %s: %s is %v, should be %v", change.Name, p.Path, p.New, p.Old))
+			table.Footer = append(table.Footer, fmt.Sprintf("drift: %s: %s is %s, should be %s", change.Name, p.Path, target.Value(p.New), target.Value(p.Old)))
 		}
 		if change.Operation == engine.Delete {
 			table.Footer = append(table.Footer, "drift: "+change.Name+" is gone")

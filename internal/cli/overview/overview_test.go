@@ -116,6 +116,12 @@ func TestTrouble(t *testing.T) {
 			r.Clusters[0].Findings = []cause.Finding{{Object: cause.Ref{Kind: "port", Name: "p"}, Cause: "it is DOWN", Source: "Neutron", Ending: cause.Passing}}
 		}, "Cluster", "All is well"},
 		"drift": {func(r *Overview) { r.Drift = []engine.Change{{Name: "router", Operation: engine.Delete}} }, "drift: router is gone", "router differs from the state. Run slipway up"},
+		"drift of what is removed": {func(r *Overview) {
+			r.Drift = []engine.Change{{Name: "router", Operation: engine.Update, Properties: []engine.Property{{Path: "externalNetworkId", Old: "ext"}}}}
+		}, "drift: router: externalNetworkId is (none), should be ext", "router differs from the state. Run slipway up"},
+		"drift of a document": {func(r *Overview) {
+			r.Drift = []engine.Change{{Name: "magnum", Operation: engine.Update, Properties: []engine.Property{{Path: "authority", Old: "-----BEGIN CERTIFICATE-----\nMIIB\n", New: "x"}}}}
+		}, "drift: magnum: authority is x, should be -----BEGIN CERTIFICATE-----...", "magnum differs from the state. Run slipway up"},
 		"a shelved seed": {func(r *Overview) { r.Seed, r.Unreachable, r.shelved = nil, errShelved.Error(), true },
 			"Cluster", "All that can be checked is well. The seed is shelved"},
 		"nothing": {func(r *Overview) { *r = Overview{Environment: "demo", Cloud: "sandbox"} }, "TYPE", "Cloud sandbox has nothing of demo. Run slipway up to create it."},
