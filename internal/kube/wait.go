@@ -177,7 +177,7 @@ func (w *waiter) explain(ctx context.Context, name types.NamespacedName, cause C
 	if words := w.lastWords(ctx, cause); words != "" {
 		err = fmt.Errorf("%w\nlast lines of its log:\n%s", err, words)
 	}
-	return fault.New("Deployment "+name.String(), err, "see slipway ssh -- kubectl -n "+name.Namespace+" describe pods; then run the same command again")
+	return fault.New("Deployment "+name.String(), err, "see kubectl -n "+name.Namespace+" describe pods, on the seed by slipway ssh, on the management cluster with the file of slipway kubeconfig; then run the same command again")
 }
 
 // lastWords returns the end of the log of a container that exited.

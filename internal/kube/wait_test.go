@@ -77,3 +77,15 @@ func logsAsked(client *fake.Clientset) (asked []*corev1.PodLogOptions) {
 	}
 	return asked
 }
+
+// TestWhereToLook: the pods may be on the seed or on the management cluster, where the seed's
+// kubectl does not show them.
+func TestWhereToLook(t *testing.T) {
+	t.Parallel()
+	err := (&waiter{}).explain(t.Context(), types.NamespacedName{Namespace: "capo-system", Name: "capo"}, Cause{Object: "Pod capo-system/capo-1", Reason: "Pending"})
+	for _, want := range []string{"kubectl -n capo-system describe pods", "slipway ssh", "slipway kubeconfig"} {
+		if !strings.Contains(fault.Remedy(err), want) {
+			t.Errorf("no %q in %q", want, fault.Remedy(err))
+		}
+	}
+}
