@@ -138,7 +138,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	kept = errors.Join(kept, r.listUnclear(ctx, t))
 	finish()
 	if len(r.Left) == 0 {
-		failed = t.RemoveKubeconfigs() // the sweep deleted what the engine could not
+		failed = settled(ctx, t, failed)
 	}
 	if err := ui.Output(streams.Out, o.format, r, r.table("deleted")); err != nil {
 		return err

@@ -50,7 +50,10 @@ func (o options) sweep(ctx context.Context, t *target.Target, before []openstack
 	}
 	if swept == nil { // nothing is left: the state is out of date
 		_, err := t.Engine.Refresh(ctx, true)
-		return errors.Join(err, t.Engine.Remove(ctx))
+		if err = errors.Join(err, t.Engine.Remove(ctx)); err != nil {
+			return errors.Join(failed, err)
+		}
+		return nil
 	}
 	return errors.Join(failed, swept)
 }
