@@ -1,9 +1,11 @@
 package httpstate
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,6 +60,39 @@ func TestLocksExclude(t *testing.T) {
 			}
 			if _, err := client(t, s).Lock(t.Context(), ThisProcess()); err != nil {
 				t.Errorf("after that: %v", err)
+			}
+		})
+	}
+}
+
+// TestAnEndedRunGivesBackTheLock that it took to look, or to see whether locks exclude.
+func TestAnEndedRunGivesBackTheLock(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		method string
+		nth    int // of these requests, during which the run is ended
+		do     func(context.Context, *Client) error
+	}{
+		"looking": {"UNLOCK", 1, func(ctx context.Context, c *Client) error { _, err := c.Held(ctx, ThisProcess()); return err }},
+		"locking": {"LOCK", 2, func(ctx context.Context, c *Client) error { _, err := c.Lock(ctx, ThisProcess()); return err }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := statetest.Start(t, false)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var seen atomic.Int32
+			s.Break(func(w http.ResponseWriter, r *http.Request, _ func(http.ResponseWriter)) bool {
+				if r.Method != test.method || int(seen.Add(1)) != test.nth {
+					return false
+				}
+				cancel()
+				http.Error(w, "ended", http.StatusServiceUnavailable)
+				return true
+			})
+			err := test.do(ctx, client(t, s))
+			if s.Locked() {
+				t.Errorf("the lock stayed: %v", err)
 			}
 		})
 	}

@@ -75,13 +75,28 @@ func (c *Client) Lock(ctx context.Context, h Holder) (string, error) {
 	switch {
 	case err == nil:
 		cause := c.fault("locking it", errors.New("the server gives the lock to two at once"), "use a server whose locks exclude each other: two runs could change the same environment")
-		return "", errors.Join(cause, c.Unlock(ctx, second.ID), c.Unlock(ctx, info.ID))
+		return "", errors.Join(cause, c.giveBack(ctx, second.ID), c.giveBack(ctx, info.ID))
 	case errors.As(err, &locked) && (locked.ID == info.ID || locked.ID == ""):
 		return info.ID, nil
 	case errors.As(err, &locked):
 		return "", err // the server says that it gave the lock to another
 	}
-	return "", errors.Join(err, c.Unlock(ctx, info.ID))
+	return "", errors.Join(err, c.giveBack(ctx, info.ID))
+}
+
+// returnTime is how long a lock is given back after the run has been ended.
+const returnTime = 5 * time.Second
+
+// giveBack is Unlock for a lock that was just taken here: also a run that is ended meanwhile
+// gives it back, because nobody else would.
+func (c *Client) giveBack(ctx context.Context, id string) error {
+	err := c.Unlock(ctx, id)
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnTime)
+	defer cancel()
+	return c.Unlock(ctx, id)
 }
 
 // take asks for the lock once.
@@ -147,7 +162,7 @@ func (c *Client) Held(ctx context.Context, as Holder) (*Locked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, c.Unlock(ctx, info.ID)
+	return nil, c.giveBack(ctx, info.ID)
 }
 
 func read(body []byte) lockInfo {
