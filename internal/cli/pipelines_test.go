@@ -97,6 +97,49 @@ func TestSamplePipelinesAreWhatTheCommandsTake(t *testing.T) {
 	}
 }
 
+// TestAPlanHasTheLoginOfItsEnvironment: logins are given to each environment, and the plan of
+// production is made with that of production. A nightly schedule proposes, and changes nothing.
+func TestAPlanHasTheLoginOfItsEnvironment(t *testing.T) {
+	t.Parallel()
+	type job struct {
+		Environment any `json:"environment"`
+		Needs       any `json:"needs"`
+	}
+	var gitlab map[string]any
+	var github struct {
+		Jobs map[string]job `json:"jobs"`
+	}
+	for name, into := range map[string]any{"gitlab": &gitlab, "github": &github} {
+		text, err := os.ReadFile("../../docs/examples/pipelines/" + name + ".yml")
+		if err == nil {
+			err = yaml.Unmarshal(text, into)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	if plan := github.Jobs["plan-production"]; plan.Environment != "production-plan" || github.Jobs["production"].Needs != "plan-production" {
+		t.Errorf("GitHub plans production in the environment %v", plan.Environment)
+	}
+	for _, name := range []string{"staging", "plan production", "production"} {
+		fields, _ := gitlab[name].(map[string]any)
+		rules, _ := fields["rules"].([]any)
+		for _, rule := range rules {
+			of, _ := rule.(map[string]any)
+			if when, _ := of["if"].(string); !strings.Contains(when, `$CI_PIPELINE_SOURCE != "schedule"`) {
+				t.Errorf("GitLab's %s runs in a schedule: %q", name, when)
+			}
+		}
+		if len(rules) == 0 {
+			t.Errorf("GitLab's %s has no rules", name)
+		}
+	}
+	plan, _ := gitlab["plan production"].(map[string]any)
+	if environment, _ := plan["environment"].(map[string]any); environment["name"] != "production" || environment["action"] != "access" {
+		t.Errorf("GitLab plans production in the environment %v", plan["environment"])
+	}
+}
+
 // parsed finds the command of a line and reads its flags, without running it.
 func parsed(t *testing.T, words []string) *pflag.FlagSet {
 	t.Helper()
