@@ -308,7 +308,7 @@ func (s *Sessions[T]) Keep(next http.Handler) http.Handler {
 		host := hostOf(scheme, r.Host)
 		switch {
 		case s.host != "" && host != s.host:
-			s.o.Refuse(w, r, http.StatusMisdirectedRequest, words.T("This address is not the console's. Use %s or what your cloud says.", "https://"+s.host+"/"))
+			s.o.Refuse(w, r, http.StatusMisdirectedRequest, words.T("This address is not the console's. Use %s or what your cloud says.", scheme+"://"+s.host+"/"))
 		case r.Method == http.MethodPost && s.o.Callback != "" && r.URL.Path == s.o.Callback:
 			if r.Header.Get("Origin") != s.o.CallbackOrigin {
 				s.o.Refuse(w, r, http.StatusForbidden, words.T("The request did not come from %s, or your browser does not say where it came from.", s.o.CallbackOrigin))

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +94,21 @@ func TestThePortOfTheSchemeIsNoOtherHost(t *testing.T) {
 		handler, w := s.Keep(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})), httptest.NewRecorder()
 		if handler.ServeHTTP(w, visit("POST", "http://"+test.host+test.path, nil, "Origin", test.origin)); w.Code != test.want {
 			t.Errorf("%+v: %d", test, w.Code)
+		}
+	}
+}
+
+// TestTheRightAddressIsNamed with the scheme that it has.
+func TestTheRightAddressIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"http://clusters.example:8470", "https://clusters.example"} {
+		s := NewSessions(SessionOptions[string]{Cookie: "c", Public: public(t, address), Refuse: func(w http.ResponseWriter, _ *http.Request, status int, why words.Text) {
+			http.Error(w, why.String(), status)
+		}})
+		w := httptest.NewRecorder()
+		s.Keep(http.NotFoundHandler()).ServeHTTP(w, visit("GET", "http://10.0.0.7/", nil))
+		if w.Code != http.StatusMisdirectedRequest || !strings.Contains(w.Body.String(), "Use "+address+"/ ") {
+			t.Errorf("%s: %d, %s", address, w.Code, w.Body)
 		}
 	}
 }
