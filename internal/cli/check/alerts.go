@@ -145,7 +145,8 @@ type shownAlerts struct {
 // tell shows the alerts, also if some cannot be trusted, and judges them.
 func (o alertOptions) tell(streams ui.Streams, name string, begun time.Time, found, bad []alerts.Alert, problem error) error {
 	if found == nil && problem != nil {
-		return fault.New("alerts of "+name, problem, "install them by spec.monitoring (docs/operations/monitoring.md), or see kubectl -n monitoring-system get pods")
+		return errors.Join(fault.New("alerts of "+name, problem, "install them by spec.monitoring (docs/operations/monitoring.md), or see kubectl -n monitoring-system get pods"),
+			o.write(name, begun, nil, problem))
 	}
 	shown := shownAlerts{Environment: name, Passed: problem == nil && len(bad) == 0, Alerts: found}
 	if problem != nil {
