@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,8 +34,8 @@ func (s *Seed) Node(ctx context.Context, c *cloud.Cloud, through *remote.Machine
 	if err != nil {
 		return nil, c.Fault("server "+serverID, err)
 	}
-	address := fixedAddress(server.Addresses)
-	if address == "" {
+	addresses := fixedAddresses(server.Addresses)
+	if len(addresses) == 0 {
 		return nil, fault.New("server "+server.Name, errors.New("the cloud knows no address of it"), "see its ports with openstack port list --server "+server.ID)
 	}
 	if hostKey == "" {
@@ -46,13 +48,30 @@ func (s *Seed) Node(ctx context.Context, c *cloud.Cloud, through *remote.Machine
 				"read /etc/ssh/ssh_host_ed25519_key.pub on the machine's console, and give the line with --host-key")
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, loginTime, fmt.Errorf("it did not answer for %s", loginTime))
-	defer cancel()
-	m, err := remote.Open(ctx, remote.Target{Address: net.JoinHostPort(address, "22"), User: s.user, HostKey: hostKey, Key: s.privateKey, Dial: through.DialContext})
+	m, err := firstOf(ctx, addresses, func(ctx context.Context, address string) (*remote.Machine, error) {
+		return remote.Open(ctx, remote.Target{Address: net.JoinHostPort(address, "22"), User: s.user, HostKey: hostKey, Key: s.privateKey, Dial: through.DialContext})
+	})
 	if err != nil {
 		return nil, fault.New("server "+server.Name, err, "see its console with openstack console log show "+server.ID+", and that its security group lets the seed reach port 22")
 	}
 	return m, nil
+}
+
+// firstOf is the first address that answers: of several networks the seed may reach one only.
+func firstOf[T any](ctx context.Context, addresses []string, open func(context.Context, string) (T, error)) (found T, err error) {
+	var failed []error
+	for _, address := range addresses {
+		trying, cancel := context.WithTimeoutCause(ctx, loginTime, fmt.Errorf("it did not answer for %s", loginTime))
+		found, err = open(trying, address)
+		cancel()
+		if err == nil {
+			return found, nil
+		}
+		if failed = append(failed, err); ctx.Err() != nil {
+			break
+		}
+	}
+	return found, errors.Join(failed...)
 }
 
 // hostKeyIn is the last host key on a console, Ed25519 before others; "" is none.
@@ -86,11 +105,11 @@ func cutLast(text, mark string) (before, after string, found bool) {
 	return text[:at], text[at+len(mark):], true
 }
 
-// fixedAddress is the first fixed IPv4 address of a server, else an IPv6 one.
-func fixedAddress(networks map[string]any) string {
-	other := ""
-	for _, list := range networks {
-		ports, _ := list.([]any)
+// fixedAddresses are those of a server, by the names of its networks, IPv4 before IPv6.
+func fixedAddresses(networks map[string]any) []string {
+	var all, other []string
+	for _, name := range slices.Sorted(maps.Keys(networks)) {
+		ports, _ := networks[name].([]any)
 		for _, one := range ports {
 			port, _ := one.(map[string]any)
 			address, _ := port["addr"].(string)
@@ -100,10 +119,11 @@ func fixedAddress(networks map[string]any) string {
 			if ip := net.ParseIP(address); ip == nil {
 				continue
 			} else if ip.To4() != nil {
-				return address
+				all = append(all, address)
+			} else {
+				other = append(other, address)
 			}
-			other = address
 		}
 	}
-	return other
+	return append(all, other...)
 }
