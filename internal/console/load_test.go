@@ -201,8 +201,8 @@ func TestAStreamTellsWhatChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" || response.Header.Get("Vary") != "Accept" {
-		t.Fatalf("it is %s", kind)
+	if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" || response.Header.Get("Vary") != "Accept" || response.Header.Get("X-Accel-Buffering") != "no" {
+		t.Fatalf("it is %s: %v", kind, response.Header)
 	}
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 1<<20)

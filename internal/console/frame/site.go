@@ -248,6 +248,7 @@ const (
 // stream sends what changes on a page, as server-sent events, as long as the browser listens.
 func (s *Site) stream(w http.ResponseWriter, r *http.Request, p Page) {
 	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx, and proxies like it, would keep the news back
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // a stream outlasts the time for a request
 	began := s.now()
