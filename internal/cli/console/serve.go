@@ -96,7 +96,7 @@ func (o serveOptions) sources(ctx context.Context) (*sources, string, error) {
 		}
 	}
 	if loaded == nil {
-		return s, "no environment", nil
+		return s, "", nil
 	}
 	return s, loaded.Environment.Metadata.Name, s.open(ctx)
 }
