@@ -22,7 +22,7 @@ type signIn struct {
 	// How is "password", "credential" or "provider".
 	How                          string
 	User, Domain                 string
-	Project, ProjectDomain       string
+	Project                      string
 	CredentialID                 string
 	secret                       string
 	Back                         string
@@ -30,8 +30,9 @@ type signIn struct {
 	Error                        words.Text
 	UserError, ProjectError      words.Text
 	CredentialError, SecretError words.Text
-	// Projects are those that the user may choose.
-	Projects []string
+	// Projects are those that the user may choose, by how they are shown, with what is typed for
+	// them.
+	Projects []pair
 	// Ways are the buttons of identity providers.
 	Ways []string
 	// Ended says that a session was there before.
@@ -91,7 +92,7 @@ func (s *Server) enterPage(w http.ResponseWriter, r *http.Request, in signIn, st
 // read is what a form of signing in has.
 func read(form url.Values) signIn {
 	in := signIn{How: form.Get("how"), User: strings.TrimSpace(form.Get("user")), Domain: strings.TrimSpace(form.Get("domain")), Project: strings.TrimSpace(form.Get("project")),
-		ProjectDomain: strings.TrimSpace(form.Get("project_domain")), CredentialID: strings.TrimSpace(form.Get("credential")), secret: form.Get("password"), Back: form.Get("back")}
+		CredentialID: strings.TrimSpace(form.Get("credential")), secret: form.Get("password"), Back: form.Get("back")}
 	switch in.How {
 	case "credential":
 		in.secret = form.Get("secret")

@@ -124,11 +124,21 @@ func (s *Server) intoProject(ctx context.Context, provider *gophercloud.Provider
 func (in *signIn) choose(all []projects.Project) string {
 	var found []string
 	in.Projects = nil
+	of := map[string]int{} // projects of a name: each domain may have one
+	for _, p := range all {
+		if p.Enabled {
+			of[p.Name]++
+		}
+	}
 	for _, p := range all {
 		if !p.Enabled {
 			continue
 		}
-		in.Projects = append(in.Projects, p.Name)
+		one := pair{p.Name, p.Name}
+		if of[p.Name] > 1 {
+			one = pair{p.Name + " · " + p.ID, p.ID}
+		}
+		in.Projects = append(in.Projects, one)
 		if in.Project == "" || in.Project == p.Name || in.Project == p.ID {
 			found = append(found, p.ID)
 		}
