@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -250,11 +251,25 @@ func (f *Folder) save() error {
 	if err := f.writeIndex(); err != nil {
 		return fmt.Errorf("writing image index: %w", err)
 	}
+	if f.written(text) {
+		return nil
+	}
 	// The signature goes first: it must never stand beside a bill that nobody signed.
 	if err := f.dropSignature(); err != nil {
 		return err
 	}
 	return f.writeFile(BillFile, text)
+}
+
+// written reports whether the bill in the folder says the same as a text, which may have been
+// written otherwise: a signature is of its bytes.
+func (f *Folder) written(text []byte) bool {
+	there, err := readBill(f.dir)
+	if err != nil {
+		return false
+	}
+	same, err := yaml.Marshal(there)
+	return err == nil && bytes.Equal(same, text)
 }
 
 // writeFile replaces a file of the folder as a whole.

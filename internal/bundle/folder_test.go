@@ -337,6 +337,36 @@ func TestANameLeadsNowhere(t *testing.T) {
 	}
 }
 
+// TestASignatureStaysUntilSomethingChanges: a build that finds everything unchanged records the
+// same again.
+func TestASignatureStaysUntilSomethingChanges(t *testing.T) {
+	t.Parallel()
+	folder := create(t, t.TempDir())
+	item := putFile(t, folder, "file", "text")
+	missing := []bundle.Missing{{Name: "other", Reason: "it cannot be built"}}
+	if err := folder.SetMissing(missing); err != nil {
+		t.Fatal(err)
+	}
+	text, _, err := folder.BillText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := append([]byte("# Of another release.\n"), text...) // the bytes are signed, not what they say
+	if err := errors.Join(os.WriteFile(filepath.Join(folder.Dir(), bundle.BillFile), signed, 0o644), folder.SetSignature([]byte("signature")),
+		folder.Record(item), folder.SetMissing(missing)); err != nil {
+		t.Fatal(err)
+	}
+	if text, signature, err := folder.BillText(); err != nil || string(signature) != "signature" || !bytes.Equal(text, signed) {
+		t.Errorf("nothing changed, and the signature is %q of\n%s%v", signature, text, err)
+	}
+	if err := folder.SetMissing(nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, signature, err := folder.BillText(); err != nil || signature != nil {
+		t.Errorf("the bill changed, and the signature is %q (%v)", signature, err)
+	}
+}
+
 func TestRemoveDamagedMakesAnItemIncomplete(t *testing.T) {
 	t.Parallel()
 	folder := create(t, t.TempDir())

@@ -31,8 +31,8 @@ func (f *Folder) BillText() (bill, signature []byte, err error) {
 	return bill, signature, err
 }
 
-// SetSignature keeps a signature of the bill as it is now. Any change of the
-// bill removes it.
+// SetSignature keeps a signature of the bill as it is now. Any change of what the
+// bill says removes it.
 func (f *Folder) SetSignature(signature []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
