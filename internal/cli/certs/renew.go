@@ -91,11 +91,11 @@ func (o renewOptions) run(ctx context.Context, streams ui.Streams, name string) 
 	return ui.Output(streams.Out, o.format, result, ui.Table{Header: []string{"the certificates of " + name + " are renewed"}})
 }
 
-func (o renewOptions) confirm(streams ui.Streams, question string) error {
+func (o renewOptions) confirm(ctx context.Context, streams ui.Streams, question string) error {
 	if o.yes {
 		return nil
 	}
-	return target.Confirm(streams, question)
+	return target.Confirm(ctx, streams, question)
 }
 
 // cluster renews those of a control plane, and returns its namespace.
@@ -104,7 +104,7 @@ func (o renewOptions) cluster(ctx context.Context, streams ui.Streams, w *witnes
 	if err != nil {
 		return "", err
 	}
-	if err := o.confirm(streams, fmt.Sprintf("replace the machines of the control plane of cluster %s/%s, one after the other?", r.Namespace, r.Name)); err != nil {
+	if err := o.confirm(ctx, streams, fmt.Sprintf("replace the machines of the control plane of cluster %s/%s, one after the other?", r.Namespace, r.Name)); err != nil {
 		return "", err
 	}
 	return r.Namespace, ui.Step(o.progress, streams, name, "renewing certificates: new machines for the control plane", func(step *event.Step) (string, error) {
@@ -163,7 +163,7 @@ func (o renewOptions) seed(ctx context.Context, streams ui.Streams, machine cert
 	if len(certs.DueOnSeed(before, now)) == 0 {
 		return fault.New("seed", errors.New("nothing is due: k3s renews certificates only in their last 120 days"), "see their ends with slipway certs")
 	}
-	if err := o.confirm(streams, "restart k3s on the seed?"); err != nil {
+	if err := o.confirm(ctx, streams, "restart k3s on the seed?"); err != nil {
 		return err
 	}
 	return ui.Step(o.progress, streams, certs.SeedName, "renewing certificates: restarting k3s", func(*event.Step) (string, error) {

@@ -76,7 +76,7 @@ func (o deleteOptions) run(ctx context.Context, streams ui.Streams, name string)
 	}
 	if there && !o.yes {
 		question := fmt.Sprintf("delete cluster %s with everything that runs on it (volumes of workloads: %s)?", key, result.Volumes)
-		if err := target.Confirm(streams, question); err != nil {
+		if err := target.Confirm(ctx, streams, question); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/localseed"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -96,7 +97,7 @@ func (o options) run(ctx context.Context, streams ui.Streams, do run) (err error
 	}
 	estimate.print(streams.Err)
 	if estimate.build > 0 && !o.yes {
-		if err := confirm(streams, "build it?"); err != nil {
+		if err := target.Confirm(ctx, streams, "build it?"); err != nil {
 			return err
 		}
 	}

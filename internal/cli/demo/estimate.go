@@ -7,13 +7,11 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/bundle/source"
 	"github.com/slipway-sh/slipway/internal/component"
-	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
@@ -121,13 +119,4 @@ func (e estimate) print(w io.Writer) {
 	if e.memory > 0 && uint64(need) > e.memory {
 		fmt.Fprintln(w, "  warning      this machine has less memory than that: close other programs, or expect waits")
 	}
-}
-
-func confirm(streams ui.Streams, question string) error {
-	fmt.Fprintf(streams.Err, "%s [y/N] ", question)
-	line, _ := bufio.NewReader(streams.In).ReadString('\n')
-	if answer := strings.ToLower(strings.TrimSpace(line)); answer == "y" || answer == "yes" {
-		return nil
-	}
-	return fault.Usage("answer", errors.New("not confirmed: nothing was changed"), "answer y, or use --yes")
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -98,15 +99,15 @@ func (o options) do(ctx context.Context, streams ui.Streams, do run, s step) err
 
 // links are where an environment file looks for its cloud and its bundle.
 func (o options) links() error {
-	for name, target := range map[string]string{"clouds.yaml": filepath.Join(o.cloud(), "clouds.yaml"), "bundle": o.bundle} {
+	for name, to := range map[string]string{"clouds.yaml": filepath.Join(o.cloud(), "clouds.yaml"), "bundle": o.bundle} {
 		path := filepath.Join(o.dir, name)
-		if old, err := os.Readlink(path); err == nil && old == target {
+		if old, err := os.Readlink(path); err == nil && old == to {
 			continue
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := os.Symlink(target, path); err != nil {
+		if err := os.Symlink(to, path); err != nil {
 			return err
 		}
 	}
@@ -183,7 +184,7 @@ func (o options) remove(ctx context.Context, streams ui.Streams, do run) error {
 		return fault.Usage("--dir "+o.dir, errors.New("this folder is no demo"), "name the folder of the demo")
 	}
 	if !o.yes {
-		if err := confirm(streams, "delete the demo in "+o.dir+"?"); err != nil {
+		if err := target.Confirm(ctx, streams, "delete the demo in "+o.dir+"?"); err != nil {
 			return err
 		}
 	}

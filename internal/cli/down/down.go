@@ -113,7 +113,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		finish()
 		return ui.Output(streams.Out, o.format, r, r.table("would be deleted"))
 	}
-	if err := o.ask(streams, r); err != nil {
+	if err := o.ask(ctx, streams, r); err != nil {
 		return err
 	}
 	if err := unlocked(ctx, t); err != nil {
@@ -179,7 +179,7 @@ func wake(ctx context.Context, t *target.Target, progress event.Sink) {
 }
 
 // ask shows what will be deleted and asks for confirmation, unless that is nothing.
-func (o options) ask(streams ui.Streams, r result) error {
+func (o options) ask(ctx context.Context, streams ui.Streams, r result) error {
 	if o.purge != "" && len(r.Project) > 0 {
 		fmt.Fprintf(streams.Err, "everything in the project %s will be deleted, whoever made it: %s\n", o.purge, counts(r.Project))
 	}
@@ -189,7 +189,7 @@ func (o options) ask(streams ui.Streams, r result) error {
 	if err := ui.Output(streams.Err, "table", nil, r.table("will be deleted")); err != nil {
 		return err
 	}
-	return target.Confirm(streams, "delete all of this, including its data?")
+	return target.Confirm(ctx, streams, "delete all of this, including its data?")
 }
 
 // prove lists what is left, and what the project uses now.

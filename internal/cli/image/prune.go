@@ -61,7 +61,7 @@ func (o *options) prune(ctx context.Context, streams ui.Streams, dry, yes bool) 
 		return nil
 	}
 	if !yes {
-		if err := target.Confirm(streams, "retire these images?"); err != nil {
+		if err := target.Confirm(ctx, streams, "retire these images?"); err != nil {
 			return err
 		}
 	}

@@ -112,7 +112,7 @@ func (o options) run(ctx context.Context, streams ui.Streams, source Source) err
 	} else {
 		finish()
 		r.result.summary(streams.Err)
-		if err := target.Confirm(streams, r.question()); err != nil {
+		if err := target.Confirm(ctx, streams, r.question()); err != nil {
 			return err
 		}
 		if progress, err = ui.NewProgress(o.progress, streams); err != nil {

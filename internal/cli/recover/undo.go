@@ -141,7 +141,7 @@ func (o options) undo(ctx context.Context, streams ui.Streams, source Source) er
 		r.result.DryRun = o.dry
 		return ui.Output(streams.Out, o.format, r.result, r.result.table())
 	}
-	if err := r.ask(streams, finish); err != nil {
+	if err := r.ask(ctx, streams, finish); err != nil {
 		return err
 	}
 	failed := partly(r.do(ctx))
@@ -153,7 +153,7 @@ func (o options) undo(ctx context.Context, streams ui.Streams, source Source) er
 
 // ask says what is about to be done, and asks unless --yes is given. What it says is part of
 // the progress then.
-func (r *reversal) ask(streams ui.Streams, finish func()) error {
+func (r *reversal) ask(ctx context.Context, streams ui.Streams, finish func()) error {
 	lines := r.result.lines()
 	if r.yes {
 		for _, line := range lines {
@@ -165,7 +165,7 @@ func (r *reversal) ask(streams ui.Streams, finish func()) error {
 	for _, line := range lines {
 		fmt.Fprintln(streams.Err, line)
 	}
-	if err := target.Confirm(streams, "undo this upgrade?"); err != nil {
+	if err := target.Confirm(ctx, streams, "undo this upgrade?"); err != nil {
 		return err
 	}
 	progress, err := ui.NewProgress(r.rebuild.options.progress, streams)

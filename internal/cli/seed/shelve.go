@@ -64,7 +64,7 @@ func (o options) shelve(ctx context.Context, streams ui.Streams, t *target.Targe
 			return "", err
 		}
 		if !o.yes {
-			if err := target.Confirm(streams, "shelve "+seed.Name+"?"); err != nil {
+			if err := target.Confirm(ctx, streams, "shelve "+seed.Name+"?"); err != nil {
 				return "", err
 			}
 		}

@@ -108,7 +108,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 		if err := ui.Output(streams.Err, "table", nil, r.table("will be deleted", "")); err != nil {
 			return err
 		}
-		if err := target.Confirm(streams, fmt.Sprintf("delete these %d resources, including their data?", len(r.chosen))); err != nil {
+		if err := target.Confirm(ctx, streams, fmt.Sprintf("delete these %d resources, including their data?", len(r.chosen))); err != nil {
 			return err
 		}
 	}

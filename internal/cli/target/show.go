@@ -2,6 +2,7 @@ package target
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -83,14 +84,24 @@ func Value(v any) string {
 }
 
 // Confirm asks a question on standard error and reads the answer; any answer but
-// y or yes means no.
-func Confirm(streams ui.Streams, question string) error {
+// y or yes means no. The end of ctx ends the wait for it, which reading does not notice.
+func Confirm(ctx context.Context, streams ui.Streams, question string) error {
 	fmt.Fprintf(streams.Err, "%s [y/N] ", question)
-	line, _ := bufio.NewReader(streams.In).ReadString('\n')
-	if slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))) {
-		return nil
+	answered := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(streams.In).ReadString('\n')
+		answered <- line
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(streams.Err) // below the question
+		return context.Cause(ctx)
+	case line := <-answered:
+		if slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))) {
+			return nil
+		}
+		return fault.Usage("answer", errors.New("not confirmed: nothing was changed"), "answer y, or use --yes")
 	}
-	return fault.Usage("answer", errors.New("not confirmed: nothing was changed"), "answer y, or use --yes")
 }
 
 // WriteReport prints what an operation did, and its slowest steps.

@@ -1,11 +1,39 @@
 package target
 
 import (
+	"context"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
+	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
+
+// TestAQuestionIsAnswered by y or yes; by anything else, and by the end of the input, it is not.
+func TestAQuestionIsAnswered(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]fault.Exit{"y\n": fault.ExitOK, " YES \n": fault.ExitOK, "y": fault.ExitOK, "n\n": fault.ExitUsage, "\n": fault.ExitUsage, "": fault.ExitUsage} {
+		if got := fault.ExitCode(Confirm(t.Context(), ui.Streams{In: strings.NewReader(in), Err: io.Discard}, "do it?")); got != want {
+			t.Errorf("%q: exit code %d, want %d", in, got, want)
+		}
+	}
+}
+
+// TestNobodyAnswersAQuestion: what ends the command ends the wait too, as Ctrl-C at a terminal,
+// where reading goes on.
+func TestNobodyAnswersAQuestion(t *testing.T) {
+	t.Parallel()
+	silent, terminal := io.Pipe()
+	defer terminal.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(fault.ErrInterrupted)
+	if err := Confirm(ctx, ui.Streams{In: silent, Err: io.Discard}, "do it?"); !errors.Is(err, fault.ErrInterrupted) {
+		t.Errorf("error %v", err)
+	}
+}
 
 func TestAPlanHasOneLineForEachProperty(t *testing.T) {
 	t.Parallel()

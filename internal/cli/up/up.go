@@ -123,7 +123,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err := target.Fits(foreseen, o.skip); err != nil {
 		return err
 	}
-	if err := o.ask(streams, plan, foreseen); err != nil {
+	if err := o.ask(ctx, streams, plan, foreseen); err != nil {
 		return err
 	}
 	o.tell(progress, foreseen)
@@ -228,13 +228,13 @@ func (o options) preview(ctx context.Context, t *target.Target, program stacks.E
 
 // ask shows the plan and what it replaces, and asks for confirmation, unless there is
 // nothing to do.
-func (o options) ask(streams ui.Streams, plan engine.Plan, foreseen *forecast.Forecast) error {
+func (o options) ask(ctx context.Context, streams ui.Streams, plan engine.Plan, foreseen *forecast.Forecast) error {
 	if o.yes || plan.Empty() {
 		return nil
 	}
 	target.WritePlan(streams.Err, plan)
 	target.WriteForecast(streams.Err, foreseen)
-	return target.Confirm(streams, "make these changes?")
+	return target.Confirm(ctx, streams, "make these changes?")
 }
 
 // tell writes the forecast to the progress: for who was not asked, and for the log, from
