@@ -85,6 +85,9 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	}
 	defer client.Close()
 	results, err := etcd.Defragment(ctx, client, etcd.Options{})
+	if err != nil && len(results) == 0 {
+		return err
+	}
 	return errors.Join(ui.Output(streams.Out, o.format, results, table(results)), err)
 }
 

@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,5 +28,21 @@ func TestDefragNeedsACertificate(t *testing.T) {
 		if fault.ExitCode(err) != fault.ExitUsage || !strings.Contains(err.Error(), "--cert") || !strings.Contains(fault.Remedy(err), "control plane") {
 			t.Errorf("%v: %v", args, err)
 		}
+	}
+}
+
+// TestDefragThatDidNothingPrintsNothing: where no member was done, there is no document beside the
+// error.
+func TestDefragThatDidNothingPrintsNothing(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out := &bytes.Buffer{}
+	cmd := etcd.New(ui.Streams{Out: out, Err: &bytes.Buffer{}})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetOut(&bytes.Buffer{})
+	cmd.SetArgs([]string{"defrag", "--endpoint", "http://127.0.0.1:1", "-o", "json"})
+	if err := cmd.ExecuteContext(ctx); err == nil || out.Len() > 0 {
+		t.Errorf("%v, and %q", err, out)
 	}
 }

@@ -1,11 +1,13 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/semver"
 
 	"github.com/slipway-sh/slipway/images"
 	"github.com/slipway-sh/slipway/images/manifest"
@@ -53,8 +55,14 @@ func (o *options) list(ctx context.Context, streams ui.Streams, all, wide bool) 
 			return images.KubernetesVersion(r) == "" && r.Properties[images.PropertyMark] == ""
 		})
 	}
-	slices.SortStableFunc(list, func(a, b images.Record) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	slices.SortStableFunc(list, newest)
 	return ui.Output(streams.Out, o.format, append([]images.Record{}, list...), listTable(list, project, wide))
+}
+
+// newest orders images by their version of Kubernetes, and those of one version by when they were
+// uploaded, the newest first. Those without a version are last.
+func newest(a, b images.Record) int {
+	return cmp.Or(semver.Compare("v"+images.KubernetesVersion(b), "v"+images.KubernetesVersion(a)), b.CreatedAt.Compare(a.CreatedAt))
 }
 
 // listTable fits a terminal unless it is to be wide.
