@@ -152,12 +152,15 @@ func (o alertOptions) tell(streams ui.Streams, name string, begun time.Time, fou
 	if problem != nil {
 		shown.Problem = problem.Error()
 	}
-	if err := o.write(name, begun, bad, problem); err != nil {
-		return err
-	}
+	unwritten := o.write(name, begun, bad, problem)
 	if err := ui.Output(streams.Out, o.format, shown, alertTable(found)); err != nil {
-		return err
+		return errors.Join(err, unwritten)
 	}
+	return errors.Join(alertVerdict(name, bad, problem), unwritten)
+}
+
+// alertVerdict is nil if nothing fires, and alerts can be trusted.
+func alertVerdict(name string, bad []alerts.Alert, problem error) error {
 	if problem != nil {
 		return fault.New("alerts of "+name, problem, "see kubectl -n monitoring-system get pods, and the log of deploy/prometheus")
 	}

@@ -184,16 +184,19 @@ func (o options) check(ctx context.Context, streams ui.Streams, config *rest.Con
 	if over != nil && len(result.Steps) == 0 {
 		return over
 	}
-	if err := o.write(result); err != nil {
-		return errors.Join(over, err)
-	}
+	return o.tell(streams, result, over)
+}
+
+// tell shows the result, also if its file cannot be written: it may have taken hours.
+func (o options) tell(streams ui.Streams, result check.Result, over error) error {
+	unwritten := o.write(result)
 	if err := ui.Output(streams.Out, o.format, result, table(result)); err != nil {
-		return err
+		return errors.Join(err, unwritten)
 	}
-	if over != nil {
-		return over
+	if over == nil {
+		over = verdict(result)
 	}
-	return verdict(result)
+	return errors.Join(over, unwritten)
 }
 
 // write writes JUnit's file.

@@ -1,9 +1,11 @@
 package check
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks"
 )
 
@@ -107,6 +110,35 @@ func TestAClusterOfTheEnvironmentsNameIsCheckedInItsNamespace(t *testing.T) {
 	}{{"", "", false}, {"", "team", false}, {"prod", "", false}, {"prod", stacks.ManagementNamespace, false}, {"prod", "team", true}, {"shop", "", true}, {"shop", "team", true}} {
 		if got := (options{namespace: c.namespace}).workload(c.name, "prod"); got != c.workload {
 			t.Errorf("%q in %q is a workload cluster: %t", c.name, c.namespace, got)
+		}
+	}
+}
+
+// TestTheResultIsShownWithoutItsFile: of a file that cannot be written only that is lost.
+func TestTheResultIsShownWithoutItsFile(t *testing.T) {
+	t.Parallel()
+	ended := errors.New("interrupted")
+	file := filepath.Join(t.TempDir(), "none", "junit.xml")
+	for name, test := range map[string]struct {
+		passed bool
+		over   error
+		want   []string // in the error
+	}{
+		"passed": {passed: true, want: []string{"--junit"}},
+		"failed": {want: []string{"1 of 1 steps failed: dns", "--junit"}},
+		"ended":  {over: ended, want: []string{"interrupted", "--junit"}},
+	} {
+		out := &bytes.Buffer{}
+		state := map[bool]string{true: check.Passed, false: check.Failed}[test.passed]
+		result := check.Result{Check: "quick", Cluster: "demo", Passed: test.passed, Steps: []check.Step{{Name: "dns", State: state}}}
+		err := options{format: "json", junit: file}.tell(ui.Streams{Out: out}, result, test.over)
+		for _, want := range test.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, without %q", name, err, want)
+			}
+		}
+		if !strings.Contains(out.String(), `"name": "dns"`) {
+			t.Errorf("%s: it shows %s", name, out)
 		}
 	}
 }
