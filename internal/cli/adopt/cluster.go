@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -81,11 +82,12 @@ func (o *clusterOptions) run(ctx context.Context, streams ui.Streams) error {
 	}
 	last := "Nothing was written: this was --dry-run."
 	if !o.dryRun {
-		taken, err := o.take(ctx, streams, site, plan)
-		if err != nil {
+		// Before the adoption, which a further run finds done: it would write none.
+		if err := o.write(plan); err != nil {
 			return err
 		}
-		if err := o.write(plan); err != nil {
+		taken, err := o.take(ctx, streams, site, plan)
+		if err != nil {
 			return err
 		}
 		last = fmt.Sprintf("%d adopted. See slipway cluster list.", taken)
@@ -110,33 +112,72 @@ func (o *clusterOptions) handBack(ctx context.Context, streams ui.Streams, site 
 	return ui.Output(streams.Out, o.format, handedBack{key.Namespace, key.Name}, ui.Table{Header: []string{"cluster " + key.String() + ": handed back"}})
 }
 
-// write writes the values of adopted releases, one file for each. Of those that were adopted
-// before it writes what is not there, for a run that did not come so far.
+// write writes the values of the releases that are adopted, one file for each. It refuses to
+// overwrite what it would not write itself, such as that of a cluster of the same name. Of those
+// that were adopted before it writes what is not there, for a run that did not come so far.
 func (o *clusterOptions) write(plan *adopt.Plan) error {
 	if o.values == "" {
 		return nil
 	}
+	files, err := valuesOf(plan)
+	if err != nil {
+		return err
+	}
+	var wrong []error
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path := filepath.Join(o.values, name)
+		there, err := os.ReadFile(path)
+		switch {
+		case err == nil && files[name].before:
+			delete(files, name)
+		case err == nil && string(there) != files[name].text:
+			wrong = append(wrong, fault.Usage(path, errors.New("it exists already and says something else"), "remove it, or choose another --values-out; nothing was adopted"))
+		}
+	}
+	if len(wrong) > 0 {
+		return errors.Join(wrong...)
+	}
 	if err := os.MkdirAll(o.values, 0o700); err != nil {
-		return fault.Usage("--values-out", err, "name a folder that can be written")
+		return fault.Usage("--values-out", err, "name a folder that can be written; nothing was adopted")
+	}
+	for name, file := range files {
+		if err := os.WriteFile(filepath.Join(o.values, name), []byte(file.text), 0o600); err != nil {
+			return fault.Usage("--values-out", err, "name a folder that can be written; nothing was adopted")
+		}
+	}
+	return nil
+}
+
+// valuesFile is a file of values; before says that its release was adopted by a former run.
+type valuesFile struct {
+	text   string
+	before bool
+}
+
+// valuesOf are the values of the releases that are adopted, by the names of their files: NAME.yaml,
+// or NAMESPACE.NAME.yaml where clusters have the same name.
+func valuesOf(plan *adopt.Plan) (map[string]valuesFile, error) {
+	named, files := map[string]int{}, map[string]valuesFile{}
+	for i := range plan.Clusters {
+		named[plan.Clusters[i].Name]++
 	}
 	for i := range plan.Clusters {
 		c := &plan.Clusters[i]
-		values, path := c.Values(), filepath.Join(o.values, c.Name+".yaml")
-		if c.Verdict == adopt.Ours && len(values) > 0 {
-			if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-		} else if c.Verdict != adopt.Adopt {
+		values := c.Values()
+		before := c.Verdict == adopt.Ours && len(values) > 0
+		if c.Verdict != adopt.Adopt && !before {
 			continue
 		}
 		delete(values, "clouds") // the release has it
 		text, err := yaml.Marshal(values)
 		if err != nil {
-			return fmt.Errorf("writing the values of cluster %s: %w", c.Name, err)
+			return nil, fmt.Errorf("writing the values of cluster %s: %w", c.Name, err)
 		}
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			return fault.Usage("--values-out", err, "name a folder that can be written; the clusters are adopted")
+		name := c.Name
+		if named[name] > 1 {
+			name = c.Namespace + "." + name // no namespace has a dot
 		}
+		files[name+".yaml"] = valuesFile{string(text), before}
 	}
-	return nil
+	return files, nil
 }
