@@ -62,7 +62,7 @@ func checkRegistry(base string) error {
 	if strings.Contains(base, "://") || host == "" {
 		return fmt.Errorf("%q is no registry", redacted(base))
 	}
-	if _, err := name.NewRepository(base+"/slipway", name.StrictValidation); err != nil {
+	if _, err := name.NewRepository(base+"/slipway/bundle", name.StrictValidation); err != nil {
 		return fmt.Errorf("%q is no registry", base)
 	}
 	return nil
