@@ -37,6 +37,7 @@ func (n notes) end(pid int, had bool) {
 	if n == "" {
 		return
 	}
+	defer os.Remove(string(n)) // if nothing is in it
 	_ = os.Remove(n.path(pid))
 	if !had {
 		return
