@@ -191,18 +191,6 @@ func checkFloatingIP(r *run) {
 	}
 }
 
-// ownPort reports whether a port is the environment's own, such as that of its seed, which is
-// there also while the seed's server is gone. Of one that is not listed nobody knows once
-// something of the environment exists: up refuses a foreign one.
-func (r *run) ownPort(id string) bool {
-	for _, p := range r.Snapshot.Ports {
-		if p.ID == id {
-			return p.Owner != nil && p.Owner.Environment == r.Environment.Metadata.Name && p.Owner.Step != clusterStep
-		}
-	}
-	return r.begun()
-}
-
 func (r *run) fixedAddress(address string) {
 	if !r.Snapshot.Known(cloud.Network, cloud.ListFloatingIPs) {
 		return
@@ -214,7 +202,9 @@ func (r *run) fixedAddress(address string) {
 		return
 	}
 	f := r.Snapshot.FloatingIPs[i]
-	if f.PortID != "" && !r.ownPort(f.PortID) {
+	// The port is that of the seed, which keeps its data volume while its server is replaced; up
+	// refuses a foreign one.
+	if f.PortID != "" && !r.exists("server") && !r.exists("volume") {
 		r.find(Error, object, "disassociate it, or name another", "it is in use by port %s", f.PortID)
 		return
 	}
