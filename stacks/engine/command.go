@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/blang/semver"
@@ -21,6 +22,10 @@ import (
 // cancelDelay is how long the interrupted engine may take to save the state before it is
 // killed. The whole command must end within 10 s.
 const cancelDelay = 8 * time.Second
+
+// lockStays is what the engine says when it could not give back its lock, whatever its exit code
+// (pkg/backend/diy/lock.go).
+const lockStays = "problem deleting the lock"
 
 // command is Pulumi's command line in a child process: this same binary under another
 // name. It implements auto.PulumiCommand.
@@ -75,7 +80,7 @@ func (c command) run(ctx context.Context, dir string, stdin io.Reader, outputs, 
 	cmd.WaitDelay = cancelDelay
 	changes := slices.Contains([]string{"up", "destroy"}, args[0])
 	err = runOnOneThread(cmd, func(pid int) { c.notes.begin(pid, changes) })
-	if cmd.ProcessState != nil && cmd.ProcessState.Exited() {
+	if cmd.ProcessState != nil && cmd.ProcessState.Exited() && !strings.Contains(stdout.String()+stderr.String(), lockStays) {
 		c.notes.end(cmd.ProcessState.Pid(), changes && err == nil)
 	}
 	code := 0

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -169,8 +170,33 @@ func TestALockOfAMachineOfTheSameNameStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	up(t, e, "a")
-	if left, err := filepath.Glob(filepath.Join(folder, "engine", "running-*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(folder, "engine", "*", "running-*")); err != nil || len(left) > 0 {
 		t.Errorf("notes of processes that have ended: %v, %v", left, err)
+	}
+}
+
+// TestALockThatCouldNotBeGivenBack is removed by the next run: its process was started from here,
+// and has ended.
+func TestALockThatCouldNotBeGivenBack(t *testing.T) {
+	t.Parallel()
+	server, c, folder := statetest.Start(t, false), newCloud(), t.TempDir()
+	e := onServer(t, options(c, folder, nil), server.URL)
+	up(t, e)
+	server.Break(func(w http.ResponseWriter, r *http.Request, _ func(http.ResponseWriter)) bool {
+		if r.Method != "UNLOCK" {
+			return false
+		}
+		http.Error(w, "forbidden", http.StatusForbidden)
+		return true
+	})
+	_, err := e.Up(t.Context(), program("a"))
+	if !server.Locked() {
+		t.Fatalf("the run left no lock: this test shows nothing (%v)", err)
+	}
+	server.Break(nil)
+	up(t, e, "a", "b")
+	if server.Locked() {
+		t.Error("the lock stayed")
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/process"
 )
 
-// notes is a folder with a file for each process of the engine that was started from it, until
-// that has ended by itself; empty keeps none. A host name and a PID do not tell whose a lock in
+// notes is a folder with a file for each process of the engine that was started from it for an
+// environment, until that has ended and has given back its lock; empty keeps none. A host name and a PID do not tell whose a lock in
 // a remote state is: machines that were made from one image can have both in common.
 type notes string
 
@@ -57,10 +57,11 @@ func (n notes) has(pid int) bool {
 	return err == nil
 }
 
-// notes are those of the engine: who reaches a state in a folder is on its machine.
+// notes are those of the engine, for its environment alone: a run of another one says nothing of
+// the lock of this. Who reaches a state in a folder is on its machine.
 func (e *Engine) notes() notes {
 	if e.local != "" {
 		return ""
 	}
-	return notes(filepath.Join(e.options.Folder, "engine"))
+	return notes(filepath.Join(e.options.Folder, "engine", e.options.Environment))
 }
