@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -73,8 +74,10 @@ func TestAnEndedRunGivesBackTheLock(t *testing.T) {
 		nth    int // of these requests, during which the run is ended
 		do     func(context.Context, *Client) error
 	}{
-		"looking": {"UNLOCK", 1, func(ctx context.Context, c *Client) error { _, err := c.Held(ctx, ThisProcess()); return err }},
-		"locking": {"LOCK", 2, func(ctx context.Context, c *Client) error { _, err := c.Lock(ctx, ThisProcess()); return err }},
+		"beginning to look": {"LOCK", 1, func(ctx context.Context, c *Client) error { _, err := c.Held(ctx, ThisProcess()); return err }},
+		"beginning to lock": {"LOCK", 1, func(ctx context.Context, c *Client) error { _, err := c.Lock(ctx, ThisProcess()); return err }},
+		"looking":           {"UNLOCK", 1, func(ctx context.Context, c *Client) error { _, err := c.Held(ctx, ThisProcess()); return err }},
+		"locking":           {"LOCK", 2, func(ctx context.Context, c *Client) error { _, err := c.Lock(ctx, ThisProcess()); return err }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,9 +85,12 @@ func TestAnEndedRunGivesBackTheLock(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var seen atomic.Int32
-			s.Break(func(w http.ResponseWriter, r *http.Request, _ func(http.ResponseWriter)) bool {
+			s.Break(func(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter)) bool {
 				if r.Method != test.method || int(seen.Add(1)) != test.nth {
 					return false
+				}
+				if test.method == "LOCK" {
+					serve(httptest.NewRecorder()) // its answer is lost
 				}
 				cancel()
 				http.Error(w, "ended", http.StatusServiceUnavailable)

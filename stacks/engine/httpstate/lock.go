@@ -67,6 +67,7 @@ func newLockInfo(h Holder) lockInfo {
 func (c *Client) Lock(ctx context.Context, h Holder) (string, error) {
 	info := newLockInfo(h)
 	if err := c.take(ctx, info); err != nil {
+		c.letGo(ctx, info.ID, err)
 		return "", err
 	}
 	second := newLockInfo(h)
@@ -97,6 +98,18 @@ func (c *Client) giveBack(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnTime)
 	defer cancel()
 	return c.Unlock(ctx, id)
+}
+
+// letGo gives back a lock of which the run was ended before the server's answer came: it may have
+// given it. What fails is told by failed already.
+func (c *Client) letGo(ctx context.Context, id string, failed error) {
+	var locked *Locked
+	if ctx.Err() == nil || errors.As(failed, &locked) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnTime)
+	defer cancel()
+	_ = c.Unlock(ctx, id)
 }
 
 // take asks for the lock once.
@@ -160,6 +173,7 @@ func (c *Client) Held(ctx context.Context, as Holder) (*Locked, error) {
 		return locked, nil
 	}
 	if err != nil {
+		c.letGo(ctx, info.ID, err)
 		return nil, err
 	}
 	return nil, c.giveBack(ctx, info.ID)
