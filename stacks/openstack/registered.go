@@ -19,19 +19,19 @@ type Registered struct {
 }
 
 // RemoveRegistered deletes it by its ownership tags, for an environment whose state is lost. What
-// belongs to others stays, and all if the catalog leads to another environment of the name. It
-// goes on after errors and joins them.
-func RemoveRegistered(ctx context.Context, administrator Administrator, clients Clients, r Registered) error {
-	elsewhere, err := catalogKind{administrator}.leadsElsewhere(ctx, r.Catalog)
+// belongs to others stays, and all if the catalog leads elsewhere: to another environment of the
+// name. It goes on after errors and joins them.
+func RemoveRegistered(ctx context.Context, administrator Administrator, clients Clients, r Registered) (elsewhere bool, err error) {
+	elsewhere, err = catalogKind{administrator}.leadsElsewhere(ctx, r.Catalog)
 	if err != nil || elsewhere {
-		return err
+		return elsewhere, err
 	}
 	errs := []error{unregister[CatalogEntryInputs, CatalogEntryState](ctx, catalogKind{administrator}, r.Catalog)}
 	for _, user := range r.Users {
 		errs = append(errs, unregister[ServiceUserInputs, ServiceUserState](ctx, serviceUserKind{administrator, clients}, user))
 	}
 	errs = append(errs, unregister[ServiceProjectInputs, ServiceProjectState](ctx, serviceProjectKind{administrator, clients}, r.Project))
-	return errors.Join(errs...)
+	return false, errors.Join(errs...)
 }
 
 // leadsElsewhere reports whether our endpoints have another URL.

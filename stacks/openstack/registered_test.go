@@ -58,12 +58,12 @@ func TestWhatIsRegisteredGoesWithoutAState(t *testing.T) {
 	register(ours)
 	namesake := of("prod") // in another project
 	namesake.Catalog.URL = "https://192.0.2.9:9511/v1"
-	if err := RemoveRegistered(t.Context(), administrator, clients, namesake); err != nil || len(registeredUsers(t, client)) != 4 {
-		t.Errorf("an environment of the name in another project left %q (%v)", registeredUsers(t, client), err)
+	if elsewhere, err := RemoveRegistered(t.Context(), administrator, clients, namesake); err != nil || !elsewhere || len(registeredUsers(t, client)) != 4 {
+		t.Errorf("an environment of the name in another project left %q (%t, %v)", registeredUsers(t, client), elsewhere, err)
 	}
 	for range 2 { // a second time there is none
-		if err := RemoveRegistered(t.Context(), administrator, clients, ours); err != nil {
-			t.Fatal(err)
+		if elsewhere, err := RemoveRegistered(t.Context(), administrator, clients, ours); err != nil || elsewhere {
+			t.Fatal(elsewhere, err)
 		}
 	}
 	if got, want := registeredUsers(t, client), []string{"stage-magnum-administrator", "stage-magnum-user"}; !slices.Equal(got, want) {
@@ -92,7 +92,7 @@ func TestWhatIsRegisteredGoesWithoutAState(t *testing.T) {
 	if id, err := (serviceProjectKind{administrator, clients}).find(t.Context(), ours.Project); err != nil || id != "" {
 		t.Errorf("the project %q is left, %v", id, err)
 	}
-	if err := RemoveRegistered(t.Context(), administrator, clients, theirs); err != nil {
+	if _, err := RemoveRegistered(t.Context(), administrator, clients, theirs); err != nil {
 		t.Fatal(err)
 	}
 	if list := ofType(t, client, "container-infra"); len(list) > 0 {
@@ -101,7 +101,7 @@ func TestWhatIsRegisteredGoesWithoutAState(t *testing.T) {
 	refused := func(context.Context) (*gophercloud.ServiceClient, string, error) {
 		return nil, "", errors.New("there is none")
 	}
-	if err := RemoveRegistered(t.Context(), refused, clients, ours); err == nil {
+	if _, err := RemoveRegistered(t.Context(), refused, clients, ours); err == nil {
 		t.Error("without an administrator nobody knows")
 	}
 }

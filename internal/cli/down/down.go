@@ -204,6 +204,10 @@ func (r *result) prove(ctx context.Context, t *target.Target) error {
 }
 
 func (r result) verdict(failed error) error {
+	var stays registered
+	if errors.As(failed, &stays) {
+		return &fault.Fault{Exit: fault.ExitPartial, Err: failed, Remedy: fault.Remedy(stays)}
+	}
 	if len(r.Left) == 0 {
 		return failed
 	}

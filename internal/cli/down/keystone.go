@@ -19,11 +19,21 @@ func inKeystone() []string {
 	return []string{stacks.StepMagnumProject, stacks.StepMagnumUser, stacks.StepMagnumAdministrator, stacks.StepMagnumCatalog}
 }
 
+// registered is why what Keystone has of the environment stays.
+type registered struct{ error }
+
+// Unwrap returns the cause.
+func (r registered) Unwrap() error { return r.error }
+
 // settled is what failed although nothing is left in the project: the sweep deleted what the
 // engine could not, but nothing in Keystone. A state that cannot be read tells nothing.
 func settled(ctx context.Context, t *target.Target, failed error) error {
 	var kept error
-	if failed != nil {
+	var stays registered
+	switch {
+	case errors.As(failed, &stays):
+		kept = failed
+	case failed != nil:
 		if state, err := t.Engine.Resources(ctx); err == nil {
 			kept = keptInKeystone(state, failed)
 		}

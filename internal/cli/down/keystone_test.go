@@ -5,10 +5,34 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slipway-sh/slipway/internal/cli/target"
+	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
+	"github.com/slipway-sh/slipway/stacks/openstack"
 )
+
+// TestWithoutAStateKeystoneIsNotForgotten: that users could not be deleted there is told with what to
+// do about it, whether or not something is left in the project.
+func TestWithoutAStateKeystoneIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	refused := fault.New("Keystone", errors.New("the login is refused"), "name another login; or leave out spec.magnum")
+	at := &target.Target{Loaded: &config.Loaded{Dir: t.TempDir(), Environment: &config.Environment{Metadata: config.Metadata{Name: "prod"}}}}
+	failed := errors.Join(errors.New("the state cannot be read"), registered{refused})
+	for name, test := range map[string]struct {
+		left   []openstack.Resource
+		failed error
+	}{
+		"nothing is left": {nil, settled(t.Context(), at, failed)},
+		"a floating IP":   {[]openstack.Resource{{Name: "198.51.100.7"}}, failed},
+	} {
+		err := result{Environment: "prod", Left: test.left}.verdict(test.failed)
+		if fault.ExitCode(err) != fault.ExitPartial || !errors.Is(err, refused) || fault.Remedy(err) != refused.Remedy {
+			t.Errorf("%s: %v, exit code %d, fix %q", name, err, fault.ExitCode(err), fault.Remedy(err))
+		}
+	}
+}
 
 // TestUsersInKeystoneAreNotForgotten: what the engine could not delete there is told with the
 // cause; the rest of a state that is out of date is not.

@@ -12,19 +12,20 @@ import (
 )
 
 // remove lets the engine delete the resources of the state, then deletes by their
-// ownership tags those that are left, without a state first what Keystone has of it,
+// ownership tags those that are left, without a state that can be read first what Keystone has,
 // and last the volumes of workloads, whose servers are gone by then. It goes on if the
 // engine failed, but not if another run holds the environment's lock.
 func (o options) remove(ctx context.Context, t *target.Target, before []openstack.Resource, workloads []openstack.WorkloadVolume, progress event.Sink) (failed, volumes error) {
-	known, unread := t.Engine.Resources(ctx)
+	known, _ := t.Engine.Resources(ctx) // one that cannot be read says nothing, as one that is lost
 	_, failed = t.Engine.Destroy(ctx)
 	var locked *engine.Locked
 	if ctx.Err() != nil || errors.As(failed, &locked) {
 		return failed, nil
 	}
-	if unread == nil && len(known) == 0 { // the state is lost, or there never was one
+	if len(known) == 0 {
+		// The address by which it is known is in the project, and must stay until then.
 		if err := t.Unregister(ctx, before, progress); err != nil {
-			return err, nil
+			return errors.Join(failed, registered{err}), nil
 		}
 	}
 	failed = o.sweep(ctx, t, before, failed, progress)

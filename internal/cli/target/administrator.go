@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -71,13 +70,17 @@ func (t *Target) Unregister(ctx context.Context, things []openstack.Resource, pr
 		return nil
 	}
 	step := event.Start(progress, stacks.StepMagnumCatalog, "deleting what Keystone has of the Magnum API")
-	err := openstack.RemoveRegistered(ctx, openstack.Administrator(t.administrator), t.Cloud, registered)
-	step.End("nothing is left in Keystone", err)
+	elsewhere, err := openstack.RemoveRegistered(ctx, openstack.Administrator(t.administrator), t.Cloud, registered)
+	said := "nothing is left in Keystone"
+	if elsewhere {
+		said = fmt.Sprintf("users, project and catalog entry stay: the catalog leads to another address than %s, so they are of another environment %s", registered.Catalog.URL, t.Name())
+	}
+	step.End(said, err)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return fault.New("environment "+t.Name(), fmt.Errorf("deleting what its Magnum API has in Keystone: %w", err),
-		strings.TrimPrefix(fault.Remedy(err)+"; or leave out spec.magnum to go on: it then stays in Keystone", "; "))
+	return fault.New("Keystone", fmt.Errorf("deleting what the Magnum API of %s has there: %w", t.Name(), err),
+		cmp.Or(fault.Remedy(err), "run slipway down again")+"; or leave out spec.magnum: then it stays in Keystone")
 }
 
 // domainID is the domain of the login's project, else of its user.
