@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/backup/snapshot"
 	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/recovery"
 	"github.com/slipway-sh/slipway/internal/recovery/restore"
 )
 
@@ -39,6 +40,28 @@ func TestNoBackupOfAClusterThatIsBeingRebuilt(t *testing.T) {
 		}
 		if err := errors.Join(restore.End(t.Context(), on), restore.Complete(t.Context(), on.Typed)); err != nil {
 			t.Errorf("%s, at its end: %v", name, err)
+		}
+	}
+}
+
+// TestARebuildThatUpHasFinishedIsNotContinued: nothing waits for it, and its backup may have been
+// pruned. One that has not restored everything is.
+func TestARebuildThatUpHasFinishedIsNotContinued(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		data map[string]string
+		want string
+	}{
+		"none":          {map[string]string{"generation": "1", "restored": "b"}, ""},
+		"half restored": {map[string]string{"begun": "2026-03-01T04:00:00Z b", "generation": "1"}, "b"},
+		"restored":      {map[string]string{"begun": "2026-03-01T04:00:00Z b", "generation": "1", "restored": "b"}, ""},
+		"a second one":  {map[string]string{"begun": "2026-03-01T04:00:00Z c", "generation": "2", "restored": "b"}, "c"},
+	} {
+		on := &kube.Cluster{Typed: fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "slipway-recovery"}, Data: test.data})}
+		r := &rebuild{plan: &recovery.Plan{}} // nothing that could be held
+		half, err := r.half(t.Context(), on)
+		if err != nil || half != (test.want != "") || r.halfway != test.want {
+			t.Errorf("%s: %t, %q, %v", name, half, r.halfway, err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/recovery"
 	"github.com/slipway-sh/slipway/internal/recovery/diagnosis"
 	"github.com/slipway-sh/slipway/internal/recovery/restore"
 	"github.com/slipway-sh/slipway/internal/vain"
@@ -295,9 +296,30 @@ func (r *rebuild) rebuilt(ctx context.Context, seen diagnosis.Seen) (bool, error
 		return err == nil, err
 	}
 	if known {
-		r.halfway, err = restore.Begun(ctx, on)
-		return r.halfway != "", err
+		return r.half(ctx, on)
 	}
 	generation, err := restore.Generation(ctx, on)
 	return generation > 0, err
+}
+
+// half reports whether the rebuild of a management cluster that has been backed up since is half
+// done. One that has restored everything and holds nothing any more is none: somebody finished
+// it with slipway up, and the backup that it began with may be gone.
+func (r *rebuild) half(ctx context.Context, on *kube.Cluster) (bool, error) {
+	from, err := restore.Begun(ctx, on)
+	if err != nil || from == "" {
+		return false, err
+	}
+	restored, err := restore.Restored(ctx, on)
+	if err != nil {
+		return false, err
+	}
+	if restored == from && r.plan != nil {
+		live, err := restore.Live(ctx, on, r.plan)
+		if err != nil || !slices.ContainsFunc(live, recovery.Held) {
+			return false, err
+		}
+	}
+	r.halfway = from
+	return true, nil
 }
