@@ -42,11 +42,11 @@ func (n notes) end(pid int, had bool) {
 	if !had {
 		return
 	}
-	files, _ := filepath.Glob(filepath.Join(string(n), "running-*")) // the pattern is right
-	for _, file := range files {
-		_, text, _ := strings.Cut(filepath.Base(file), "-")
-		if former, err := strconv.Atoi(text); err == nil && !process.Alive(former, time.Now()) {
-			_ = os.Remove(file)
+	entries, _ := os.ReadDir(string(n)) // one that stays says nothing wrong
+	for _, entry := range entries {
+		text, one := strings.CutPrefix(entry.Name(), "running-")
+		if former, err := strconv.Atoi(text); one && err == nil && !process.Alive(former, time.Now()) {
+			_ = os.Remove(n.path(former))
 		}
 	}
 }

@@ -1,13 +1,16 @@
 package engine
 
-import "testing"
+import (
+	"path/filepath"
+	"testing"
+)
 
 // TestARunOfAnotherEnvironmentKeepsTheNotes of a killed one, whose lock only they tell from that
 // of a live run elsewhere.
 func TestARunOfAnotherEnvironmentKeepsTheNotes(t *testing.T) {
 	t.Parallel()
 	const killed, done = 4194303, 4194302 // no machine has so many processes
-	folder := t.TempDir()
+	folder := filepath.Join(t.TempDir(), "[prod")
 	of := func(environment string) notes {
 		return (&Engine{options: Options{Folder: folder, Environment: environment}}).notes()
 	}
