@@ -11,8 +11,9 @@ import (
 )
 
 // notes is a folder with a file for each process of the engine that was started from it for an
-// environment, until that has ended and has given back its lock; empty keeps none. A host name and a PID do not tell whose a lock in
-// a remote state is: machines that were made from one image can have both in common.
+// environment, until that has ended and has given back its lock; empty keeps none. A host name and
+// a PID do not tell whose a lock in a remote state is: machines that were made from one image can
+// have both in common.
 type notes string
 
 func (n notes) path(pid int) string {
@@ -37,7 +38,10 @@ func (n notes) end(pid int, had bool) {
 	if n == "" {
 		return
 	}
-	defer os.Remove(string(n)) // if nothing is in it
+	defer func() { // nothing is left, if nothing is in them
+		_ = os.Remove(string(n))
+		_ = os.Remove(filepath.Dir(string(n)))
+	}()
 	_ = os.Remove(n.path(pid))
 	if !had {
 		return
