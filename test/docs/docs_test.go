@@ -63,16 +63,21 @@ func follow(from Page, target string, pages map[string]Page) string {
 }
 
 // TestEveryPageIsInTheIndex holds docs/README.md against the folder, and
-// design/README.md against the decisions.
+// design/README.md against the decisions: each index has a page once.
 func TestEveryPageIsInTheIndex(t *testing.T) {
 	t.Parallel()
 	linked := map[string]bool{"README.md": true, "docs/README.md": true}
 	all := pages(t)
 	for _, page := range all {
 		if page.Path == "docs/README.md" || page.Path == "docs/design/README.md" {
+			listed := map[string]bool{}
 			for _, link := range page.Links() {
 				file, _, _ := strings.Cut(link.Target, "#")
-				linked[path.Join(path.Dir(page.Path), file)] = true
+				to := path.Join(path.Dir(page.Path), file)
+				if listed[to] {
+					t.Errorf("%s:%d: %s is listed before", page.Path, link.Line, to)
+				}
+				listed[to], linked[to] = true, true
 			}
 		}
 	}
