@@ -51,10 +51,10 @@ With --if-due it does nothing before the next drill is due by spec.backup.drill:
 run it every hour. One that failed is due again.
 
 Exit codes: 0 the backup can be restored; 1 it cannot, and the error names the object.`,
-		Example: `  slipway backup drill --identity key.txt
-  slipway backup drill 20261124t --identity key.txt -o json
-  slipway backup drill --identity key.txt --if-due
-  slipway backup drill --identity key.txt --record=false`,
+		Example: `  slipway backup drill --identity backup-key.txt
+  slipway backup drill 20261124t --identity backup-key.txt -o json
+  slipway backup drill --identity backup-key.txt --if-due
+  slipway backup drill --identity backup-key.txt --record=false`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), streams, args) },
 	}

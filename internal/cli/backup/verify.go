@@ -30,7 +30,7 @@ func newVerify(streams ui.Streams) *cobra.Command {
 		Long: `Reads all objects of a backup, the newest if you name none, and checks its signature and
 their digests. No private key is needed for that. With --identity it decrypts all
 contents too and compares each with what was written.`,
-		Example: "  slipway backup verify\n  slipway backup verify --all -o json\n  slipway backup verify 20261124t --identity key.txt",
+		Example: "  slipway backup verify\n  slipway backup verify --all -o json\n  slipway backup verify 20261124t --identity backup-key.txt",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), streams, args) },
 	}

@@ -96,7 +96,7 @@ Exit codes: 0 all is repaired and proved; 2 the command line, the file or the ba
 wrong, or you have to decide, and nothing was changed; 4 a check failed or the cloud changed, and everything that
 was restored is paused: fix the cause and run the same command again.`,
 		Example: `  slipway recover --dry-run
-  slipway recover --identity key.txt
+  slipway recover --identity backup-key.txt
   slipway recover --from swift://backups/prod --at 2026-03-01T04:00:00Z --yes
   slipway recover --leave tenant/broken
   slipway recover --cluster shop

@@ -47,9 +47,9 @@ If it is ended, run it again: it goes on. If all is undone, it does nothing.
 
 Exit codes: 0 all is undone and proved; 2 there is nothing that can be undone, and nothing
 was changed; 4 it is half done and clusters are paused: fix the cause and run it again.`,
-		Example: `  slipway undo --dry-run --identity key.txt
-  slipway undo --identity key.txt
-  slipway undo --yes --identity key.txt -o json`,
+		Example: `  slipway undo --dry-run --identity backup-key.txt
+  slipway undo --identity backup-key.txt
+  slipway undo --yes --identity backup-key.txt -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.timeout.Run(cmd.Context(), func(ctx context.Context) error { return o.undo(ctx, streams, source) })
