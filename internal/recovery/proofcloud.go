@@ -154,7 +154,7 @@ func (e Evidence) strangers() Check {
 		}
 		c.Checked++
 		if !balancers[b.Name] && !e.own(b.Name) {
-			c.find("load balancer "+b.Name, "the cluster was made after the backup: import it with slipway migrate, or delete its servers and load balancer in the cloud", "it is of a cluster that the backup does not know (project %s)", b.Project)
+			c.find("load balancer "+b.Name, "the cluster was made after the backup: use a later backup, if one has it (slipway backup list); else nothing can manage it any more: delete its servers and load balancer in the cloud", "it is of a cluster that the backup does not know (project %s)", b.Project)
 		}
 	}
 	for _, s := range e.Cloud.Servers {
