@@ -127,7 +127,7 @@ func awake(all []Alert, told []received) error {
 		return errors.New("the alert Watchdog does not fire: Prometheus has just started, or evaluates no rules")
 	}
 	if !slices.ContainsFunc(told, func(r received) bool { return r.Labels["alertname"] == Watchdog }) {
-		return errors.New("the alert Watchdog did not reach Alertmanager: nobody is told of alerts")
+		return errors.New("the alert Watchdog did not reach Alertmanager: no receiver gets alerts")
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func ParseBill(name string, text []byte) (*Bill, error) {
 		Kind       string `json:"kind"`
 	}
 	if err := yaml.Unmarshal(text, &head); err != nil {
-		return nil, fault.Usage(name, fmt.Errorf("not a bill of materials: %w", err), "restore the file, or build the bundle anew in an empty folder")
+		return nil, fault.Usage(name, fmt.Errorf("not a bill of materials: %w", err), "restore the file, or build the bundle again in an empty folder")
 	}
 	if head.Kind != BillKind || !apiVersions.MatchString(head.APIVersion) {
 		return nil, fault.Usage(name, fmt.Errorf("apiVersion %q, kind %q: not a bundle", head.APIVersion, head.Kind), "name the folder of a bundle with --dir")
@@ -142,7 +142,7 @@ func ParseBill(name string, text []byte) (*Bill, error) {
 	}
 	bill := &Bill{}
 	if err := yaml.UnmarshalStrict(text, bill); err != nil {
-		return nil, fault.Usage(name, err, "restore the file, or build the bundle anew in an empty folder")
+		return nil, fault.Usage(name, err, "restore the file, or build the bundle again in an empty folder")
 	}
 	return bill, bill.check(name)
 }

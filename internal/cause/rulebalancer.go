@@ -26,7 +26,7 @@ func balancerRules() []Rule {
 				return "its provisioning status is ERROR", b.Provisioning == "ERROR"
 			})},
 		{ID: "load-balancer-pending", Layer: "Octavia", Ending: Outside, Meaning: "The load balancer of the Kubernetes API stays in a pending state: Octavia does not finish it.", kind: "load balancer",
-			Fix: "ask the cloud's operator about Octavia's workers: only they can end a pending state; Cluster API goes on by itself then",
+			Fix: "ask the cloud's operator about Octavia's workers: only they can end a pending state; Cluster API then continues by itself",
 			find: balancers(func(v *scene, b Balancer) (string, bool) {
 				at := b.Updated
 				if at.IsZero() {

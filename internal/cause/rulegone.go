@@ -14,7 +14,7 @@ import (
 func goneRules() []Rule {
 	return []Rule{
 		{ID: "load-balancer-gone", Layer: "Octavia", Ending: Outside, Meaning: "Somebody deleted the load balancer of the Kubernetes API.",
-			Fix: "see who did with the cloud's operator; a load balancer that Cluster API creates anew has another address, so restore the cluster from a backup, or create it again", find: lostBalancer},
+			Fix: "see who did with the cloud's operator; a load balancer that Cluster API creates again has another address, so restore the cluster from a backup, or create the cluster again", find: lostBalancer},
 		{ID: "load-balancer-disabled", Layer: "Octavia", Ending: Outside, Meaning: "Somebody disabled the load balancer of the Kubernetes API, its listener or its pool.",
 			Fix: "enable it with openstack loadbalancer set --enable LOAD-BALANCER, or openstack loadbalancer listener set --enable or pool set --enable for a part of it", find: balancers(func(v *scene, b Balancer) (string, bool) {
 				if words, is := v.part(b, func(_ string, disabled bool) (string, bool) { return "disabled (admin_state_up is false)", disabled }); is && !b.Disabled {

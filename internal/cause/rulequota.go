@@ -16,13 +16,13 @@ func quotaRules() []Rule {
 		{ID: "quota-compute", Layer: "Nova", Ending: Outside, Meaning: "The project's quota of servers, cores or RAM is used up.", Fix: fix, kind: "quota",
 			words: regexp.MustCompile(`Quota exceeded for (?P<object>cores|instances|ram|server_groups|server_group_members|key_pairs)|Quota exceeded, too many (?P<group>server groups|servers in group)`), of: groupQuota, not: quotaHasRoom},
 		{ID: "quota-network", Layer: "Neutron", Ending: Outside, Meaning: "The project's quota of networks, ports, security groups or floating IPs is used up.",
-			Fix: "delete what is not needed, or ask the cloud's operator for a larger quota; the controller then goes on by itself", kind: "quota",
+			Fix: "delete what is not needed, or ask the cloud's operator for a larger quota; the controller then continues by itself", kind: "quota",
 			words: regexp.MustCompile(`Quota exceeded for resources: \['?(?P<object>\w+)'?`), fault: regexp.MustCompile(`Quota exceeded for resources: \['?(?P<object>\w+)'?|Maximum number of (?P<limit>ports) exceeded|PortLimitExceeded`), not: quotaHasRoom, find: noPortLeft},
 		{ID: "quota-volume", Layer: "Cinder", Ending: Outside, Meaning: "The project's quota of volumes or of their size is used up.", Fix: fix, kind: "quota",
 			words: regexp.MustCompile(`exceeded for quota '(?P<object>[\w-]+)'|VolumeSizeExceedsAvailableQuota|exceeds allowed (?P<size>gigabytes|volumes) quota`),
 			fault: regexp.MustCompile(`.*exceeded for quota '(?P<object>[\w-]+)'|VolumeSizeExceedsAvailableQuota|VolumeLimitExceeded|exceeds allowed \w+ quota`)},
 		{ID: "quota-load-balancer", Layer: "Octavia", Ending: Outside, Meaning: "The project's quota of load balancers, listeners, pools or members is used up.",
-			Fix: "delete load balancers that are not needed, or ask the cloud's operator for a larger quota; the controller then goes on by itself", kind: "quota",
+			Fix: "delete load balancers that are not needed, or ask the cloud's operator for a larger quota; the controller then continues by itself", kind: "quota",
 			words: regexp.MustCompile(`(?i)quota has been met for resources?: (?P<object>[\w ]+\w)`)},
 	}
 }

@@ -47,7 +47,7 @@ func serverRules() []Rule {
 				return words, !slices.Contains(alive(), s.Status) && s.Task == ""
 			})},
 		{ID: "server-locked", Layer: "Nova", Ending: Outside, Meaning: "The server is to be deleted, and somebody locked it, so Nova refuses that.",
-			Fix: "unlock it with openstack server unlock SERVER; Cluster API then goes on by itself", find: locked},
+			Fix: "unlock it with openstack server unlock SERVER; Cluster API then continues by itself", find: locked},
 		{ID: "server-slow", Layer: "Nova", Ending: Passing, Meaning: "The server has been building, or doing something else such as a reboot, for a long time.",
 			Fix:  "ask the cloud's operator about the host and the image's download; delete the Machine to try on another host: kubectl delete machine NAME",
 			find: slow},

@@ -23,7 +23,7 @@ func lastRules() []Rule {
 			Fix:   "correct region_name in the clouds.yaml of the cluster's credential (openstack catalog list shows the regions), or ask the cloud's operator for the service",
 			words: regexp.MustCompile(`(?i)no suitable endpoint could be found in the service catalog`)},
 		{ID: "cloud-service-error", Layer: "cloud", Ending: Passing, Operator: true, Meaning: "A service of the cloud answers Cluster API with an error of its own, or not at all.", kind: "cloud service",
-			Fix:   "ask the cloud's operator about the service; Cluster API goes on by itself when it answers again",
+			Fix:   "ask the cloud's operator about the service; Cluster API continues by itself when it answers again",
 			kinds: []string{"OpenStackCluster", "OpenStackMachine", "OpenStackServer", "ServerGroup"},
 			find:  failingServices,
 			words: regexp.MustCompile(`(?:accessing \[\w+ |(?:Get|Post|Put|Delete|Patch|Head) ")https?://(?P<object>[^/"\]\s]+)[^"\]\s]*(?:\], but got (?:50[0234]|429) instead|": (?:dial tcp|context deadline exceeded|EOF|net/http))`)},

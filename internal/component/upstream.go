@@ -107,7 +107,7 @@ func (p *Pins) YAML() ([]byte, error) { return yaml.Marshal(p) }
 func ParsePins(name string, text []byte) (*Pins, error) {
 	pins := &Pins{}
 	if err := yaml.UnmarshalStrict(text, pins); err != nil {
-		return nil, fault.Usage(name, err, "correct the file, or write it anew with `slipway bundle pin`")
+		return nil, fault.Usage(name, err, "correct the file, or write it again with `slipway bundle pin`")
 	}
 	if pins.APIVersion != bundle.APIVersion || pins.Kind != PinsKind {
 		return nil, fault.Usage(name, fmt.Errorf("apiVersion %q, kind %q: not %s, %s", pins.APIVersion, pins.Kind, bundle.APIVersion, PinsKind),

@@ -170,7 +170,7 @@ func start(ctx context.Context, h Host) error {
 
 func run(ctx context.Context, h Host, words ...string) error {
 	if _, err := h.Run(ctx, words[0], words[1:]...); err != nil {
-		return fault.New("seed", err, "fix the cause on the seed (slipway ssh), then run the same command again: it goes on from here")
+		return fault.New("seed", err, "fix the cause on the seed (slipway ssh), then run the same command again: it continues from here")
 	}
 	return nil
 }

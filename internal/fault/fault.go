@@ -38,7 +38,7 @@ type Meaning struct {
 func Meanings() []Meaning {
 	return []Meaning{
 		{ExitOK, "ok", "The command succeeded."},
-		{ExitFailure, "failure", "Something failed; the error names the object, the cause and the remedy."},
+		{ExitFailure, "failure", "Something failed; the error names the object, the cause and the fix."},
 		{ExitUsage, "usage", "The command line or a configuration file is wrong. Nothing was started."},
 		{ExitPreflight, "preflight refused", "A preflight check failed. Nothing was created."},
 		{ExitPartial, "partly done", "Part of the work is done and kept. Run the same command again to resume."},

@@ -132,7 +132,7 @@ func neverRestored(o *unstructured.Unstructured) string {
 	case o.GetKind() == "ConfigMap" && o.GetName() == "kube-root-ca.crt", o.GetKind() == "ServiceAccount" && o.GetName() == "default":
 		return "Kubernetes makes it in every namespace"
 	case group(o) == "coordination.k8s.io", o.GetKind() == "Event", o.GetKind() == "Pod", is(o, groupApps, "ReplicaSet"):
-		return "controllers make it anew"
+		return "controllers make it again"
 	}
 	return ""
 }

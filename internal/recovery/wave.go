@@ -255,7 +255,7 @@ func unexpected(changes []Change) error {
 	errs := make([]error, len(changes))
 	for i, c := range changes {
 		errs[i] = fault.New(c.Kind+" "+c.Name, errors.New(c.String()+", which nothing in the proofs announced"),
-			"all clusters are paused again: see with slipway why what the controllers did, then run the same command again, which proves everything anew")
+			"all clusters are paused again: see with slipway why what the controllers did, then run the same command again, which proves everything again")
 	}
 	return errors.Join(errs...)
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // anew makes devstack write both files again.
-const anew = "run clean.sh and stack.sh, and devstack makes its certificates anew"
+const anew = "run clean.sh and stack.sh, and devstack makes new certificates"
 
 // Authorities are the certificates of CA in PEM, empty without devstack's tls-proxy. A file
 // that nothing could be trusted by is refused: the services, Cluster API and nodes of

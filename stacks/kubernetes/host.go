@@ -131,7 +131,7 @@ func (h host) booted(ctx context.Context, user string, brings bool) error {
 	case failure != nil && strings.Contains(out, "status: error"):
 		_, detail, _ := strings.Cut(out, "detail:")
 		if brings {
-			p.GetLogger(ctx).Warning("cloud-init on the seed failed at something; Slipway goes on without it: " + strings.Join(strings.Fields(detail), " "))
+			p.GetLogger(ctx).Warning("cloud-init on the seed failed at something; Slipway continues without it: " + strings.Join(strings.Fields(detail), " "))
 			return nil
 		}
 		return fault.New("cloud-init", fmt.Errorf("the first boot failed: %s", strings.Join(strings.Fields(detail), " ")),

@@ -174,7 +174,7 @@ func (m *Management) mayCreate(ctx context.Context, w Wanted, key Key, there kno
 	case there.origin == Magnum:
 		return fault.Usage(object(key), errors.New("the Magnum API created it"), "change it with openstack coe cluster, or choose another name")
 	case there.origin == Others:
-		return fault.Usage(object(key), errors.New("it exists already, but slipway cluster create did not create it"), "choose another name or --namespace, or take it over with slipway adopt cluster")
+		return fault.Usage(object(key), errors.New("it exists already, but slipway cluster create did not create it"), "choose another name or --namespace, or adopt it with slipway adopt cluster")
 	case there.asItIs && there.exists:
 		return fault.Usage(object(key), errors.New("it was adopted as it is, without values"), "change it where its objects are declared")
 	}

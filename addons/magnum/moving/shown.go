@@ -32,7 +32,7 @@ func (j *judge) clusterAPI(c *Cluster, t database.Template) error {
 		return nil
 	}
 	class, _, _ := unstructured.NestedString(c.look.cluster.Object, "spec", "topology", "classRef", "name")
-	c.show(fmt.Sprintf("it is of ClusterClass %q in namespace %s, which only magnum-cluster-api looks after: keep its conductor running, or build the cluster anew", class, systemNamespace))
+	c.show(fmt.Sprintf("it is of ClusterClass %q in namespace %s, which only magnum-cluster-api manages: keep its conductor running, or build the cluster again", class, systemNamespace))
 	c.copies = c.copy(t)
 	for _, kind := range []string{"ca", "etcd", "proxy"} {
 		secret := c.look.secrets[kind]
@@ -48,7 +48,7 @@ func (j *judge) clusterAPI(c *Cluster, t database.Template) error {
 // heat judges a cluster of the Heat drivers: its authorities come out of Magnum's
 // certificate store, so that kubeconfigs can still be made.
 func (j *judge) heat(c *Cluster, t database.Template) error {
-	c.show("its machines are a stack of Heat: keep Heat, change and delete the cluster there by hand, or build it anew")
+	c.show("its machines are a stack of Heat: keep Heat, change and delete the cluster there by hand, or build it again")
 	if j.db.Partial {
 		c.problem("Magnum's API does not show its certificate authority, so no kubeconfig could be made for it", "move it in from Magnum's database: --from-database")
 		return nil

@@ -38,10 +38,10 @@ written, and no machine is replaced. Cluster API with its providers, cert-manage
 releases, the seed's server and its k3s stay as they are.
 
 First comes a plan: what becomes of each object, where it differs from what Slipway writes,
-and what is not taken. If anything is not as azimuth-ops makes it, all of that is told,
+and what is not taken. If anything is not as azimuth-ops makes it, the plan lists all of it,
 nothing is written on any cluster, and the exit code is 3. What was there is kept on the
-cluster: --hand-back brings it back. A command that was interrupted goes on when you run it
-again, and a newer slipway updates the controllers.
+cluster: --hand-back brings it back. If the command is interrupted, run it again: it
+continues. A newer slipway updates the controllers.
 
 With the seed, --output-dir gets an environment file with what the release says, for you to
 read and keep. slipway up does not manage an adopted environment.`,

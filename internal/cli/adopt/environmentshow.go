@@ -102,7 +102,7 @@ func untouched(c *takeover.Cluster) string {
 func stateText(s takeover.State) string {
 	switch s {
 	case takeover.Interrupted:
-		return "adopted half-way; the command goes on"
+		return "adopted half-way; the command continues"
 	case takeover.Ours:
 		return "Slipway's already"
 	}

@@ -24,7 +24,7 @@ func newSign(streams ui.Streams) *cobra.Command {
 		Short: "Sign a bundle with a key of minisign",
 		Long: `Reads every byte of the bundle, and signs its bill of materials, which has the digest
 of every item. The signature is in bundle.yaml.minisig, which minisign -V checks too;
-push and save take it along. Any change of the bundle removes it.
+push and save include it. Any change of the bundle removes it.
 
 If the key has a password, set ` + passwordVariable + `.`,
 		Example: `  minisign -G -p bundle.pub -s bundle.key

@@ -42,7 +42,7 @@ touched. CLUSTER is a workload cluster or the management cluster.
 For the cluster seed it restarts k3s, which renews what ends within 120 days. Run slipway up
 afterwards: it reads the new kubeconfig.
 
-You can run it again: it goes on with a rollout that was interrupted.`,
+If it is interrupted, run it again: it continues the rollout.`,
 		Example: `  slipway certs renew shop
   slipway certs renew seed --yes`,
 		Args: cobra.ExactArgs(1),
@@ -113,7 +113,7 @@ func (o renewOptions) cluster(ctx context.Context, streams ui.Streams, w *witnes
 			return "", err
 		}
 		if resumed {
-			step.Wait("going on with the rollout of " + r.After.Format(time.RFC3339))
+			step.Wait("continuing the rollout of " + r.After.Format(time.RFC3339))
 		}
 		return "all machines are new", r.Await(ctx, step.Wait)
 	})

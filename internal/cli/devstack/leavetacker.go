@@ -58,7 +58,7 @@ func leaveTacker(ctx context.Context, streams ui.Streams, s devstack.Settings) e
 	}
 	left := emptyTacker(ctx, s)
 	if stopped(left) {
-		fmt.Fprintln(streams.Err, "Tacker does not answer: its VIM and packages stay until the next stack.sh, which makes its database anew")
+		fmt.Fprintln(streams.Err, "Tacker does not answer: its VIM and packages stay until the next stack.sh, which makes a new database")
 		left = nil
 	}
 	// Also of a Tacker that keeps it the token is worth nothing from now on.

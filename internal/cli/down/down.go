@@ -64,7 +64,7 @@ credentials of other users stay, and the credential that you are logged in with.
 	o.from.Add(cmd.Flags())
 	o.timeout.Add(cmd.Flags())
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "also delete the workload clusters of the management cluster; go on if it cannot be asked for them")
+	cmd.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "also delete the workload clusters of the management cluster; continue if it cannot be asked for them")
 	cmd.Flags().BoolVar(&o.images, "images", false, "also delete the images of spec.images that the environment uploaded and nothing uses")
 	cmd.Flags().StringVar(&o.purge, "purge-project", "", "also delete everything else in the project with this ID, which must be the login's, whoever made it")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "list what would be deleted, and delete nothing")

@@ -31,7 +31,7 @@ func (o options) open(ctx context.Context, t *target.Target, things []openstack.
 		return nil, nil, nil
 	}
 	return nil, nil, fault.New("environment "+t.Name(), fmt.Errorf("nobody can say whether workload clusters depend on it: %w", err),
-		"mend the way to the seed, or bring the state back, and run the same command again; or give --delete-clusters to go on: clusters that exist then stay in the cloud, and nothing manages them")
+		"repair the connection to the seed, or restore the state, and run the same command again; or give --delete-clusters to continue: clusters that exist then stay in the cloud, and nothing manages them")
 }
 
 // reach returns the seed of the state and the way to it; both are nil if it never was ready.

@@ -92,7 +92,7 @@ func (o options) text(ctx context.Context) (string, error) {
 		return "", target.ErrNoSeed()
 	}
 	if seed.Kubeconfig == "" && seed.Management == "" {
-		return "", fault.New("seed "+seed.Name, errors.New("its Kubernetes was not ready yet"), "run slipway up to go on")
+		return "", fault.New("seed "+seed.Name, errors.New("its Kubernetes was not ready yet"), "run slipway up, which continues")
 	}
 	if seed.Management == "" && o.cluster == management {
 		return "", fault.New("management cluster", errors.New("it is not ready yet, or the environment has none"), "see its progress with slipway status")

@@ -35,7 +35,7 @@ clusters and node groups that were made, changed or deleted. Clusters keep their
 releases and Secrets, of which nothing is written, and their resources become copies of
 Magnum's again, which an import can adopt another time. Magnum must be stopped.
 
-First it says what becomes of everything. If anything is refused, all reasons are told and
+First it says what becomes of everything. If anything is refused, all reasons are listed and
 nothing is written (exit code 3); --skip-refused leaves that with Slipway. The rows of a
 cluster are written in one transaction. If the command is interrupted, run it again.`,
 		Example: `  slipway magnum hand-back --to-database /etc/magnum/magnum.conf --dry-run
@@ -143,7 +143,7 @@ func (o *backOptions) write(ctx context.Context, streams ui.Streams, plan *movin
 	})
 	step.End("handed back", err)
 	if err != nil {
-		return &fault.Fault{Exit: fault.ExitPartial, Err: err, Remedy: "correct the cause and run the command again: it goes on with what is not handed back yet"}
+		return &fault.Fault{Exit: fault.ExitPartial, Err: err, Remedy: "correct the cause and run the command again: it continues with what is not handed back yet"}
 	}
 	return o.show(streams, plan, fmt.Sprintf("%d transactions written. Now start magnum-conductor and magnum-api, and let the catalog's endpoint container-infra lead to Magnum.", written))
 }

@@ -50,7 +50,7 @@ func (r *rebuild) diagnose(ctx context.Context) (diagnosis.Verdict, error) {
 			err = failed
 		}
 		if rebuilt {
-			verdict.Repair, verdict.Will = diagnosis.Rebuild, []string{"go on with the rebuild that a former run began"}
+			verdict.Repair, verdict.Will = diagnosis.Rebuild, []string{"continue the rebuild that a former run began"}
 		}
 	}
 	step.End(string(verdict.Repair), err)

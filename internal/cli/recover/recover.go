@@ -81,20 +81,21 @@ status, and proves that nothing in the cloud changes, before any controller may 
   6. complete  waits for all nodes, and brings the Magnum API back
 
 If a server or load balancer of a cluster comes or goes meanwhile, all clusters are paused
-again, and the error names it. Clusters of tenants run on all the while.
+again, and the error names it. Workload clusters keep running all the time.
 
 If the seed is a container (spec.seed.provider: kind), a rebuild makes it on this machine,
 which needs Docker or Podman, and deletes it in the end. Etcd cannot be repaired then.
 
 It needs the environment file, clouds.yaml, the state if there is one, and for what comes
-from a backup the private age key. You can run it again at any time: it goes on where it
-ended. With --cluster it restores one cluster that was
-deleted by mistake into the management cluster that is there; its servers must still be
-there.
+from a backup the private age key. If it is interrupted, run it again: it continues.
+
+With --cluster it restores one cluster that was deleted by mistake into the management
+cluster that is there. The servers of the cluster must still exist.
 
 Exit codes: 0 all is repaired and proved; 2 the command line, the file or the backup is
-wrong, or you have to decide, and nothing was changed; 4 a check failed or the cloud changed, and everything that
-was restored is paused: fix the cause and run the same command again.`,
+wrong, or you have to decide, and nothing was changed; 4 a check failed or the cloud
+changed, and everything that was restored is paused: fix the cause and run the same command
+again.`,
 		Example: `  slipway recover --dry-run
   slipway recover --identity backup-key.txt
   slipway recover --from swift://backups/prod --at 2026-03-01T04:00:00Z --yes

@@ -43,7 +43,7 @@ Objects of workload clusters stay as they are now: what their owners did since t
 is theirs. Kubernetes and the machines stay too, as Kubernetes cannot be downgraded.
 
 It is possible for the time of spec.backup.undoWindow, 72h unless the file says otherwise.
-If it is ended, run it again: it goes on. If all is undone, it does nothing.
+If it is interrupted, run it again: it continues. If all is undone, it does nothing.
 
 Exit codes: 0 all is undone and proved; 2 there is nothing that can be undone, and nothing
 was changed; 4 it is half done and clusters are paused: fix the cause and run it again.`,

@@ -246,7 +246,7 @@ func (r *reversal) stays(was, is string) {
 	}
 	add("the management cluster's machines and their image stay")
 	if !r.t.Environment.Spec.Seed.IsLocal() {
-		add("the seed stays, with its k3s and its controllers: they look after the management cluster's machines only")
+		add("the seed stays, with its k3s and its controllers: they manage the machines of the management cluster only")
 	}
 	for _, k := range r.back.Kept {
 		add("%s stays: %s", k.Object, k.Reason)

@@ -48,8 +48,8 @@ own, reads no kubeconfig and stores nothing: it changes clusters by the Magnum A
 the token of who asks.
 
 A session is in its cookie, sealed with a key, and ends with its token. Give all replicas
-the same --session-key: each then goes on with the sessions of the others, and with its own
-after a start. Without it, a start ends all sessions.
+the same --session-key: each then accepts the sessions of the others, and those from before
+a restart. Without it, a restart ends all sessions.
 
 Serve HTTPS, or put a proxy before it that does, and name its address with
 --public-endpoint. "slipway console serve" is the console for operators.`,

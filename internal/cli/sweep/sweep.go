@@ -163,7 +163,7 @@ func survey(w *witness.Witness) (orphan.Survey, error) {
 		return orphan.Survey{}, fmt.Errorf("nobody knows which clusters exist: %w", err)
 	}
 	if seed.Kubeconfig == "" && seed.Management == "" {
-		return orphan.Survey{}, fault.New("environment "+t.Name(), errors.New("its Kubernetes was not ready yet, so nobody knows which clusters exist"), "run slipway up to go on")
+		return orphan.Survey{}, fault.New("environment "+t.Name(), errors.New("its Kubernetes was not ready yet, so nobody knows which clusters exist"), "run slipway up, which continues")
 	}
 	look := func(ctx context.Context) (orphan.Alive, error) { return alive(ctx, w) }
 	return orphan.Survey{Inventory: t.Inventory, Project: project, Environment: t.Name(), Look: look}, nil

@@ -46,7 +46,7 @@ that you trust.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file of the management cluster")
 	flags.StringSliceVar(&o.projects, "project", nil, "ids of projects that may use the package (default: all)")
-	flags.BoolVar(&o.disable, "disable", false, "refuse new instances of the package; existing ones go on")
+	flags.BoolVar(&o.disable, "disable", false, "refuse new instances of the package; existing ones stay")
 	return cmd
 }
 

@@ -116,7 +116,7 @@ func settled(ctx context.Context, t *target.Target) error {
 		return nil
 	})
 	if half {
-		return fault.Usage("undo", errors.New("slipway undo is half done, and clusters are paused"), "finish it with slipway undo; it goes on where it ended")
+		return fault.Usage("undo", errors.New("slipway undo is half done, and clusters are paused"), "finish it with slipway undo, which continues where it ended")
 	}
 	return nil
 }

@@ -190,7 +190,7 @@ func (r Repair) until(ctx context.Context, late string, done func() (bool, error
 			return err
 		}
 		if time.Now().After(end) {
-			return fault.New("etcd", fmt.Errorf("%s for %s", late, r.Patience), "look at the kubelet on the machine with journalctl -u kubelet, then run the same command again: it goes on from here")
+			return fault.New("etcd", fmt.Errorf("%s for %s", late, r.Patience), "look at the kubelet on the machine with journalctl -u kubelet, then run the same command again: it continues from here")
 		}
 		select {
 		case <-ctx.Done():
@@ -203,7 +203,7 @@ func (r Repair) until(ctx context.Context, late string, done func() (bool, error
 // run runs a program that must succeed.
 func (r Repair) run(ctx context.Context, program string, args ...string) error {
 	if _, err := r.Host.Run(ctx, program, args...); err != nil {
-		return fault.New("control plane machine", err, "fix the cause on the machine, then run the same command again: it goes on from here")
+		return fault.New("control plane machine", err, "fix the cause on the machine, then run the same command again: it continues from here")
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ const tag = "slipway:generation="
 const Step = "seed-access"
 
 // ErrFenced is that a newer management cluster took the environment over.
-var ErrFenced = errors.New("a newer management cluster has taken over this environment")
+var ErrFenced = errors.New("a newer management cluster manages this environment")
 
 // Fence is the generation of one environment.
 type Fence struct {

@@ -56,7 +56,7 @@ type State struct {
 var errUnread = errors.New("the fence of the environment has not been read yet")
 
 // ErrBegins is the cause before the first look has ended: it passes in a moment.
-var ErrBegins = fmt.Errorf("%w: the first look goes on", errUnread)
+var ErrBegins = fmt.Errorf("%w: the first look has not ended", errUnread)
 
 // Run looks regularly until ctx ends.
 func (w *Watch) Run(ctx context.Context) {

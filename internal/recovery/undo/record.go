@@ -77,7 +77,7 @@ func ReadPoint(ctx context.Context, on *kube.Cluster) (*Point, error) {
 	}
 	p := &Point{}
 	if err := json.Unmarshal([]byte(record.Data[recordKey]), p); err != nil {
-		return nil, fault.New("ConfigMap "+recordNamespace+"/"+recordName, errors.New("it is no record of a change"), "delete it; the next slipway up writes it anew")
+		return nil, fault.New("ConfigMap "+recordNamespace+"/"+recordName, errors.New("it is no record of a change"), "delete it; the next slipway up writes it again")
 	}
 	return p, nil
 }

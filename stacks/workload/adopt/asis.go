@@ -32,7 +32,7 @@ func (s Site) asItIs(ctx context.Context, c *Cluster) error {
 	}
 	cluster := c.seen.cluster
 	if kind := text(cluster, "spec", "infrastructureRef", "kind"); kind != "OpenStackCluster" {
-		c.problem("its infrastructure is "+kind+", not OpenStackCluster", "Slipway looks after clusters on OpenStack")
+		c.problem("its infrastructure is "+kind+", not OpenStackCluster", "Slipway manages clusters on OpenStack")
 		return nil
 	}
 	infra, err := s.get(ctx, cloudKind.WithKind("OpenStackCluster"), c.Namespace, text(cluster, "spec", "infrastructureRef", "name"))

@@ -137,7 +137,7 @@ func TestGitOps(t *testing.T) {
 	w := bare(t)
 	w.edit(clusterKind.WithKind("Cluster"), "shop", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{argoInstance: "shops"}) })
 	c := w.plan("shop", "").Clusters[0]
-	if c.Verdict != AsItIs || c.MadeBy != "Argo CD (application shops)" || !strings.Contains(c.Notes[0], "goes on with its objects") {
+	if c.Verdict != AsItIs || c.MadeBy != "Argo CD (application shops)" || !strings.Contains(c.Notes[0], "still manages its objects") {
 		t.Errorf("%+v", c)
 	}
 	w = shop(t)

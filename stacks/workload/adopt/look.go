@@ -170,7 +170,7 @@ func (c *Cluster) secretsThere(more ...string) {
 		remedy := "restore it from a backup; without it certificates cannot be signed"
 		switch {
 		case strings.HasSuffix(name, "-kubeconfig"):
-			remedy = "Cluster API makes it anew from the authority: look why it does not, with kubectl describe kubeadmcontrolplane"
+			remedy = "Cluster API makes it from the authority: see why it does not with kubectl describe kubeadmcontrolplane"
 		case slices.Contains(more, name):
 			remedy = "restore it; without it the cluster has no access to OpenStack, or to its key"
 		}

@@ -132,7 +132,7 @@ func (s Site) compare(ctx context.Context, c *Cluster, made []*unstructured.Unst
 
 // machinesOf refuses what would replace, make or delete machines.
 func (c *Cluster) machinesOf(final objects) {
-	const remedy = "Slipway cannot manage it without replacing machines: leave it to its chart, or build it anew"
+	const remedy = "Slipway cannot manage it without replacing machines: leave it to its chart, or build it again"
 	wanted := map[string]bool{}
 	for _, key := range sortedKeys(final) {
 		o := final[key]

@@ -96,6 +96,6 @@ func (s Site) gitops(ctx context.Context, c *Cluster, o *unstructured.Unstructur
 		return nil
 	}
 	c.MadeBy = tool
-	c.Notes = append(c.Notes, tool+" goes on with its objects: change them there, and remove them there before you delete the cluster")
+	c.Notes = append(c.Notes, tool+" still manages its objects: change them there, and remove them there before you delete the cluster")
 	return nil
 }

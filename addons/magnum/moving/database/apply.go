@@ -81,7 +81,7 @@ func (w *Writer) mayWrite(ctx context.Context) error {
 func (w *Writer) Apply(ctx context.Context, read *Image, work Work) error {
 	tx, err := w.db.BeginTx(ctx, nil)
 	if err != nil {
-		return fault.New(w.name, fmt.Errorf("connecting: %w", err), "run the command again: it goes on where it was")
+		return fault.New(w.name, fmt.Errorf("connecting: %w", err), "run the command again: it continues where it was")
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
 	for _, ref := range work.Guard {
@@ -99,7 +99,7 @@ func (w *Writer) Apply(ctx context.Context, read *Image, work Work) error {
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		return fault.New(w.name, fmt.Errorf("writing: %w", err), "run the command again: it goes on where it was")
+		return fault.New(w.name, fmt.Errorf("writing: %w", err), "run the command again: it continues where it was")
 	}
 	return nil
 }
