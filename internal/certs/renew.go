@@ -48,7 +48,7 @@ func (r *Renewal) Ask(ctx context.Context, now time.Time) (resumed bool, err err
 		return false, fault.New("cluster "+r.Namespace+"/"+r.Name, errors.New("it has no control plane of Cluster API's kubeadm provider"), "renew its certificates where its control plane is managed")
 	}
 	if paused, _, _ := unstructured.NestedBool(objects["Cluster"][0].Object, "spec", "paused"); paused {
-		return false, fault.New("cluster "+r.Namespace+"/"+r.Name, errors.New("it is paused: Cluster API would replace nothing"), "continue it: set spec.paused of its Cluster to false")
+		return false, fault.New("cluster "+r.Namespace+"/"+r.Name, errors.New("it is paused: Cluster API would replace nothing"), "find out who paused it, and set spec.paused of its Cluster to false")
 	}
 	r.plane = planes[0].GetName()
 	if _, paused := planes[0].GetAnnotations()[pausedAnnotation]; paused {

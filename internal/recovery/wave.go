@@ -279,7 +279,9 @@ func (u Unpause) retreat(ctx context.Context, released []string, cause error) er
 	for i, cluster := range released {
 		group.Go(func() error {
 			if err := u.Gate.Pause(ctx, cluster); err != nil {
-				errs[i] = fault.New("Cluster "+cluster, fmt.Errorf("it could not be paused again: %w", err), "pause it by hand: kubectl patch its Cluster with spec.paused true")
+				namespace, name, _ := strings.Cut(cluster, "/")
+				errs[i] = fault.New("Cluster "+cluster, fmt.Errorf("it could not be paused again: %w", err),
+					fmt.Sprintf(`pause it by hand: kubectl -n %s patch cluster.cluster.x-k8s.io %s --type merge -p '{"spec":{"paused":true}}'`, namespace, name))
 			}
 			return nil
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 
 	"github.com/slipway-sh/slipway/internal/backup/snapshot"
+	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/recovery"
 	"github.com/slipway-sh/slipway/internal/recovery/recoverytest"
 	"github.com/slipway-sh/slipway/internal/vain"
@@ -101,6 +102,7 @@ type gate struct {
 	said    []string
 	paused  map[string]bool
 	refuse  string
+	stuck   string
 	settled func(string) (bool, string, error)
 }
 
@@ -118,6 +120,9 @@ func (g *gate) Release(_ context.Context, cluster string) error {
 func (g *gate) Pause(_ context.Context, cluster string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if cluster == g.stuck {
+		return errors.New("refused")
+	}
 	g.paused[cluster] = true
 	return nil
 }
@@ -237,6 +242,22 @@ func TestAnInterruptPausesEverythingAgain(t *testing.T) {
 		}
 		if len(g.said) != 2 || !g.paused["a/a"] || !g.paused["b/b"] {
 			t.Errorf("released %v, paused %v", g.said, g.paused)
+		}
+	})
+}
+
+// TestWhatCannotBePausedAgainSaysHow: who reads it has no time to look the command up.
+func TestWhatCannotBePausedAgainSaysHow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := restoreIn(t, recoverytest.New("a"), recovery.Scope{})
+		e := r.evidence()
+		u := recovery.Unpause{Gate: &gate{paused: map[string]bool{}, refuse: "a/a", stuck: "a/a"}, Waves: recovery.Waves(r.plan, nil), Before: e.Cloud.Inventory, Expected: recovery.Expect(r.plan, e.Cloud),
+			Watch: time.Minute, Every: recovery.UsualEvery, Patience: recovery.UsualPatience, Progress: func(string) {}, Look: func(context.Context) (snapshot.Inventory, error) { return e.Cloud.Inventory, nil }}
+		err := u.Run(t.Context())
+		var told *fault.Fault
+		if !errors.As(err, &told) || !strings.HasSuffix(told.Remedy, `kubectl -n a patch cluster.cluster.x-k8s.io a --type merge -p '{"spec":{"paused":true}}'`) {
+			t.Errorf("told %v", err)
 		}
 	})
 }

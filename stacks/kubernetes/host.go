@@ -251,7 +251,7 @@ func (h host) grow(ctx context.Context, gib int) error {
 		return nil
 	}
 	if err != nil {
-		return fault.New(dataUnit, err, "slipway ssh -- sudo journalctl -u "+dataUnit)
+		return fault.New(dataUnit, err, "see its log with slipway ssh -- sudo journalctl -u "+dataUnit)
 	}
 	return nil
 }
@@ -363,7 +363,7 @@ func (h host) journal(ctx context.Context, unit string, err error) error {
 	if readErr == nil && strings.TrimSpace(text) != "" {
 		err = fmt.Errorf("%w; the last lines of its log:\n%s", err, strings.TrimSpace(text))
 	}
-	return fault.New(unit, err, "slipway ssh -- sudo journalctl -u "+unit)
+	return fault.New(unit, err, "see its log with slipway ssh -- sudo journalctl -u "+unit)
 }
 
 // kubeconfig returns the administrator's kubeconfig, with the seed's public address.

@@ -56,5 +56,5 @@ func keptInKeystone(state []engine.Resource, failed error) error {
 	}
 	slices.Sort(kept)
 	return errors.Join(&fault.Fault{Exit: fault.ExitPartial, Object: "Keystone", Err: fmt.Errorf("%s left, and the state with it", strings.Join(kept, ", ")),
-		Remedy: "remove the cause and run slipway down again; forget a step that nobody can reach any more with slipway state forget STEP --dependents before"}, failed)
+		Remedy: "remove the cause and run slipway down again; if a step can never be reached again, run slipway state forget STEP --dependents first"}, failed)
 }

@@ -57,7 +57,7 @@ func refused(o *unstructured.Unstructured, err error) error {
 	if known := (*fault.Fault)(nil); errors.As(err, &known) {
 		return err
 	}
-	remedy := "see the controllers' logs with slipway logs, then run the same command again: it continues from here"
+	remedy := "see with slipway why what is wrong with the management cluster, then run the same command again: it continues from here"
 	switch {
 	case apierrors.IsInvalid(err), strings.Contains(err.Error(), "denied the request"), apierrors.IsForbidden(err):
 		remedy = "the controllers of this Slipway do not accept the object: use the Slipway version of the backup, or restore without it; nothing was unpaused"

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
+	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
@@ -66,6 +67,23 @@ func TestARestoredObjectEndsWithItsCause(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestARefusalSaysWhereToLook: slipway logs has the journal of the seed, and objects are restored
+// on the management cluster.
+func TestARefusalSaysWhereToLook(t *testing.T) {
+	t.Parallel()
+	o := &unstructured.Unstructured{Object: map[string]any{"kind": "Cluster", "metadata": map[string]any{"namespace": "shop", "name": "shop"}}}
+	for name, err := range map[string]error{
+		"a webhook":      apierrors.NewInternalError(errors.New("failed calling webhook: connection refused")),
+		"anything else":  apierrors.NewInternalError(errors.New("etcd has no space")),
+		"no API at all":  errors.New("connection refused"),
+		"an object gone": apierrors.NewNotFound(schema.GroupResource{Resource: "clusters"}, "shop"),
+	} {
+		if fix := fault.Remedy(refused(o, err)); !strings.Contains(fix, "slipway why") || strings.Contains(fix, "slipway logs") {
+			t.Errorf("%s: %q", name, fix)
+		}
 	}
 }
 

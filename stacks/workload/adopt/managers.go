@@ -92,7 +92,7 @@ func (s Site) gitops(ctx context.Context, c *Cluster, o *unstructured.Unstructur
 		return nil
 	}
 	if released {
-		c.problem(tool+" writes its objects, and so does its release", "let one of the two go, then run the same command again")
+		c.problem(tool+" writes its objects, and so does its release", "keep only one of the two, then run the same command again")
 		return nil
 	}
 	c.MadeBy = tool
