@@ -17,7 +17,7 @@ func treeRules() []Rule {
 		find:    incomplete},
 		{ID: "load-balancer-limited", Layer: "Octavia", Ending: Passing,
 			Meaning: "The load balancer of the Kubernetes API lets others in than the cluster's settings say: somebody changed its allowed CIDRs, and Cluster API sets them again within minutes.",
-			Fix:     "wait for ten minutes, or set an annotation on the OpenStackCluster; who may connect belongs into apiServerLoadBalancer.allowedCIDRs of the OpenStackCluster",
+			Fix:     "wait for ten minutes, or set an annotation on the OpenStackCluster; who may connect is set in apiServerLoadBalancer.allowedCIDRs of the OpenStackCluster",
 			find:    limited}}
 }
 

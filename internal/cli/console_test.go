@@ -158,7 +158,7 @@ func TestTheOldNameOfTheConsoleLog(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
 	code, before, stderr := run(t.Context(), "console", "--lines", "5", "-f", file)
-	if code != fault.ExitOK || before != now || !strings.Contains(stderr, "notice: slipway console is slipway logs --console now") {
+	if code != fault.ExitOK || before != now || !strings.Contains(stderr, "notice: use slipway logs --console instead") {
 		t.Errorf("exit code %d, %q instead of %q\n%s", code, before, now, stderr)
 	}
 }

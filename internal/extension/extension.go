@@ -75,7 +75,7 @@ func (r Runner) Run(ctx context.Context, all []Extension, progress func(string))
 			if left := len(all) - i - 1; left > 0 {
 				rest = fmt.Sprintf("; %d after it were not run", left)
 			}
-			return fault.New("extension "+one.Name, fmt.Errorf("%w%s", err, rest), "correct it, then run the same command again: all extensions run again, so they must bear that")
+			return fault.New("extension "+one.Name, fmt.Errorf("%w%s", err, rest), "correct it, then run the same command again: all extensions run again, so each must be safe to repeat")
 		}
 	}
 	return nil

@@ -150,7 +150,7 @@ func (c *Cluster) judgeRelease(o *operator) {
 		return
 	}
 	if status := o.release.Info.Status; status != helmrelease.StatusDeployed {
-		c.problem(object, "bring it in order with helm upgrade or helm rollback, then run the same command again", "it is %s (revision %d), not deployed", status, o.release.Version)
+		c.problem(object, "repair it with helm upgrade or helm rollback, then run the same command again", "it is %s (revision %d), not deployed", status, o.release.Version)
 		return
 	}
 	if o.deployment == nil {

@@ -137,7 +137,7 @@ func (j *returning) drivable(u *unit, o *v1alpha1.Cluster, l *look) {
 		return
 	}
 	if status := l.release.Info.Status; status != helmrelease.StatusDeployed {
-		u.problem(fmt.Sprintf("its release is %s, not deployed", status), "bring it in order with Slipway first, with a resize to the same size")
+		u.problem(fmt.Sprintf("its release is %s, not deployed", status), "resize the cluster with Slipway first, to the size that it has: that repairs the release")
 	}
 	for _, one := range []client.Object{l.cluster, l.plane} {
 		if one.GetDeletionTimestamp() != nil {

@@ -37,7 +37,7 @@ func (j *judge) capiHelm(c *Cluster, t database.Template) error {
 		return nil
 	}
 	if status := c.look.release.Info.Status; status != helmrelease.StatusDeployed {
-		c.problem(fmt.Sprintf("its release is %s, not deployed", status), "bring the release in order with Magnum (openstack coe cluster resize to the same size)")
+		c.problem(fmt.Sprintf("its release is %s, not deployed", status), "repair the release with Magnum: openstack coe cluster resize, to the size that it has")
 	}
 	c.released()
 	c.running(t, j.site.Defaults)

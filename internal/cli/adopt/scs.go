@@ -29,9 +29,9 @@ func newSCS(streams ui.Streams) *cobra.Command {
 		Use:   "scs",
 		Short: "Take over the clusters of SCS' k8s-cluster-api-provider",
 		Long: `Reports the clusters on an SCS management server's cluster, and records those that are
-whole as they are: nothing is converted. A cluster of a ClusterClass (R6 and later) must
-be of it altogether; one whose migration from cluster templates stopped half-way is
-refused. Clusters of cluster templates are recorded with their templates.
+whole as they are: nothing is converted. All objects of a cluster with a ClusterClass (R6
+and later) must belong to its topology: if its migration from cluster templates stopped
+half-way, it is refused. Clusters of cluster templates are recorded with their templates.
 
 With --settings, the home folder of the server's user or a copy of it, the settings of each
 cluster (NAME/clusterctl.yaml) become one declarative file NAME.yaml in --output-dir, for

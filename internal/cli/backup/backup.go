@@ -18,10 +18,10 @@ func New(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup",
 		Short: "Back up the management cluster, and check and prune its backups",
-		Long: `A backup is all from which the management cluster can be made again: its objects with
-their status, the environment file, the state, and what the cloud had at that moment. It
-is encrypted to spec.backup.recipients: only their private keys, which nobody needs on
-the cluster or for these commands, read it.`,
+		Long: `A backup has everything from which the management cluster can be rebuilt: its objects with
+their status, the environment file, the state, and what the cloud had at that moment. It is
+encrypted to spec.backup.recipients: only their private keys read it. The cluster has none
+of these keys, and most of these commands need none.`,
 	}
 	cmd.AddCommand(newCreate(streams), newList(streams), newShow(streams), newVerify(streams), newPrune(streams), newDrill(streams))
 	return cmd

@@ -47,13 +47,13 @@ func newCreate(streams ui.Streams) *cobra.Command {
 		Long: `Reads all objects of the management cluster at one moment, with the environment file, the
 state and a list of what the cloud has, and stores them encrypted at spec.backup.target.
 What former backups stored already is not stored again. A backup is listed when it is
-whole. If the command is ended, run it again: it continues from what is stored.
+whole. If the command is interrupted, run it again: it continues from what is stored.
 
 What slipway up applied on the management cluster is part of it: slipway undo goes back to
 that after an upgrade.
 
 It also takes a snapshot of the management cluster's etcd, on its leader and only if most
-members are healthy, and a copy of the seed's datastore. If one of them cannot be had, the
+members are healthy, and a copy of the seed's datastore. If one of them cannot be read, the
 backup is made without it and says so. --skip leaves them out.
 
 If the environment has no management cluster, Kubernetes on the seed is backed up. While a

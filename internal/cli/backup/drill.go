@@ -61,7 +61,7 @@ Exit codes: 0 the backup can be restored; 1 it cannot, and the error names the o
 	o.from.Add(cmd.Flags())
 	cmd.Flags().StringArrayVar(&o.identities, "identity", nil, "file of age-keygen with a private key; can be repeated (default: $SLIPWAY_AGE_KEY_FILE)")
 	cmd.Flags().BoolVar(&o.record, "record", true, "note the result on the management cluster")
-	cmd.Flags().BoolVar(&o.ifDue, "if-due", false, "do nothing if spec.backup.drill wants none yet")
+	cmd.Flags().BoolVar(&o.ifDue, "if-due", false, "do nothing unless a drill is due by spec.backup.drill")
 	ui.FormatFlag(cmd.Flags(), &o.format)
 	ui.ProgressFlag(cmd.Flags(), &o.progress)
 	return cmd

@@ -21,8 +21,8 @@ func New(streams ui.Streams) *cobra.Command {
 		Short: "Show the environment, its clusters and causes in a browser",
 		Long: `The console is a page for the operator, served on this machine: see slipway console serve.
 
-Without a sub-command it does what it did in earlier versions: it prints the seed's
-console log. That is slipway logs --console now, and goes with the next version.`,
+Without a sub-command it prints the seed's console log, as in earlier versions. The next
+version no longer does so: use slipway logs --console instead.`,
 		Example: "  slipway console serve\n  slipway logs --console",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return printLog(cmd.Context(), streams, from, lines) },
@@ -35,7 +35,7 @@ console log. That is slipway logs --console now, and goes with the next version.
 
 // printLog is the command of earlier versions, for one version.
 func printLog(ctx context.Context, streams ui.Streams, from environment.Flags, lines int) error {
-	fmt.Fprintln(streams.Err, "notice: slipway console is slipway logs --console now; the old name goes with the next version")
+	fmt.Fprintln(streams.Err, "notice: use slipway logs --console instead; the next version of slipway console prints no console log")
 	text, err := target.ConsoleLog(ctx, from, lines)
 	if err != nil {
 		return err

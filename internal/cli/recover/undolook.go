@@ -258,5 +258,5 @@ func (r *reversal) stays(was, is string) {
 	if n := len(r.result.Deleted); n > 0 {
 		add("clusters whose servers are gone stay deleted: %s", strings.Join(r.result.Deleted, ", "))
 	}
-	add("logins in Secrets of the controllers stay those of now: up may have revoked the former ones")
+	add("logins in Secrets of the controllers stay as they are now: up may have revoked the former ones")
 }

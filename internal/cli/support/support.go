@@ -50,7 +50,7 @@ Secrets are taken out: of Secrets and ConfigMaps only names and sizes of the key
 left, and every byte is looked through for the secrets that Slipway knows and for what has
 the form of one. With --recipient the archive is encrypted with age.
 
-Parts are collected in parallel, each within its own time. What cannot be had is listed in
+Parts are collected in parallel, each within its own time. What cannot be read is listed in
 missing.json with its cause, and the rest is written all the same.
 
 slipway why --from ARCHIVE answers from it, offline.`,

@@ -41,12 +41,13 @@ and each cluster itself: its API server, nodes and pods.
 For each cause it prints what and which object it is, since when, and who says so, the
 chain that leads there, the words of the cloud, and the fix. What follows from a cause is
 listed under it. Clusters that do not depend on each other and have one and the same cause
-are counted and told together. If there is no cause it says what it looked at, and what it could not see.
+are counted and printed once. If there is no cause it says what it looked at, and what it
+could not see.
 
 With --from it gives the same answers from an archive of slipway support, which may be
 from another time and place.
 
-The reason IDs in brackets are stable; docs/reference/reasons.md lists them.`,
+The reason IDs are stable; docs/reference/reasons.md lists them.`,
 		Example: `  slipway why
   slipway why shop
   slipway why shop-default-worker-x7k2p

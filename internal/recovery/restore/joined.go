@@ -83,7 +83,7 @@ func Complete(ctx context.Context, on kubernetes.Interface) error {
 	if err != nil {
 		return fmt.Errorf("reading the record of recovery: %w", err)
 	}
-	const finish = "finish it with slipway recover, which continues where it ended; a backup of now would lack what is not restored yet"
+	const finish = "finish it with slipway recover, which continues where it ended; a backup that is made now would lack what is not restored yet"
 	half := record.Data[recordGeneration] != "" && record.Data[recordBackup] == ""
 	since, _, _ := strings.Cut(record.Data[recordBegun], " ")
 	begun, err := time.Parse(time.RFC3339, since)

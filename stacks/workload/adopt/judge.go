@@ -86,7 +86,7 @@ func (c *Cluster) known() bool {
 	}
 	if status := c.release.Info.Status; status != helmrelease.StatusDeployed {
 		c.problem(fmt.Sprintf("its release is %s (revision %d), not deployed", status, c.release.Version),
-			"bring it in order with helm upgrade or helm rollback, then run the same command again")
+			"repair it with helm upgrade or helm rollback, then run the same command again")
 		return false
 	}
 	return true
