@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -161,6 +162,12 @@ func (p *pass) resolve(ctx context.Context) error {
 // defaultPort is that of API servers where a template names none.
 const defaultPort = 6443
 
+// fixed is what CAPO has of a cluster and never changes; a port of 0 is not known.
+type fixed struct {
+	network string
+	port    int64
+}
+
 // keepFixed holds a cluster to the external network and the port that CAPO has for it, also where
 // the template of an upgrade, or what an earlier release noted of it, has others. A release of
 // another program is left as it is until it is upgraded.
@@ -169,24 +176,46 @@ func (p *pass) keepFixed(ctx context.Context) error {
 	if p.trouble != nil || p.objects.Infrastructure == nil || known != nil && known.Foreign && known.TemplateUUID == p.cluster.Spec.Template.UUID {
 		return nil
 	}
-	has := p.objects.Infrastructure.Object
-	network, _, _ := unstructured.NestedString(has, "spec", "externalNetwork", "id")
-	port, _, _ := unstructured.NestedInt64(has, "spec", "apiServerPort")
-	otherNetwork := network != "" && network != p.resolved().ExternalNetworkID
-	otherPort := port != 0 && port != int64(cmp.Or(p.cluster.Spec.Template.APIServerPort, defaultPort))
+	var has fixed
+	has.network, _, _ = unstructured.NestedString(p.objects.Infrastructure.Object, "spec", "externalNetwork", "id")
+	has.port, _, _ = unstructured.NestedInt64(p.objects.Infrastructure.Object, "spec", "apiServerPort")
+	asked, err := p.asked()
+	if err != nil {
+		return err
+	}
+	otherNetwork := has.network != "" && has.network != asked.network
+	otherPort := has.port != 0 && has.port != asked.port
 	if !otherNetwork && !otherPort {
 		return nil
 	}
 	return p.writeSpec(ctx, "what the cluster keeps", func(spec *v1alpha1.ClusterSpec) {
 		if otherNetwork {
 			now := p.resolved()
-			now.ExternalNetworkID = network
+			now.ExternalNetworkID = has.network
 			spec.Resolved = &now
 		}
 		if otherPort {
-			spec.Template.APIServerPort = int32(port)
+			spec.Template.APIServerPort = int32(has.port)
 		}
 	})
+}
+
+// asked is what the next release has of it: what the cluster says, else the operator's values.
+func (p *pass) asked() (fixed, error) {
+	known := p.cluster.Status.Release
+	site, err := p.siteValues(known != nil && known.TemplateUUID != p.cluster.Spec.Template.UUID)
+	if err != nil {
+		return fixed{}, err
+	}
+	values := map[string]any{}
+	if site != nil {
+		if err := utiljson.Unmarshal(site.Raw, &values); err != nil {
+			return fixed{}, fmt.Errorf("decoding the operator's values: %w", err)
+		}
+	}
+	network, _, _ := unstructured.NestedString(values, "clusterNetworking", "externalNetworkId")
+	port, _, _ := unstructured.NestedInt64(values, "apiServer", "port")
+	return fixed{cmp.Or(p.resolved().ExternalNetworkID, network), cmp.Or(int64(p.cluster.Spec.Template.APIServerPort), port, defaultPort)}, nil
 }
 
 func (p *pass) resolved() v1alpha1.ResolvedNames {

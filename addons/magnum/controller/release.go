@@ -36,7 +36,7 @@ func (p *pass) bringInLine(ctx context.Context) error {
 		return nil
 	}
 	p.hold()
-	site, err := p.siteValues()
+	site, err := p.siteValues(p.upgrading)
 	if err != nil {
 		return err
 	}
@@ -123,8 +123,8 @@ func (p *pass) hold() {
 // siteValues are the operator's values for the release. A cluster keeps those
 // that it was made with until it is upgraded, for the reason that it keeps its
 // chart.
-func (p *pass) siteValues() (*apiextensionsv1.JSON, error) {
-	if known := p.cluster.Status.Release; known != nil && !p.upgrading {
+func (p *pass) siteValues(upgrading bool) (*apiextensionsv1.JSON, error) {
+	if known := p.cluster.Status.Release; known != nil && !upgrading {
 		return known.SiteValues, nil
 	}
 	if len(p.Defaults.Values) == 0 {

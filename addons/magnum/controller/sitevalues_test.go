@@ -107,3 +107,34 @@ func TestInterruptedSiteValues(t *testing.T) {
 		t.Errorf("revision %d with mirror %q", h.releases.last.Version, h.mirror())
 	}
 }
+
+// TestSiteValuesAreNotTheClustersOwn: the external network and the port that come of the operator's
+// values are not written into the cluster, also while it is made. CAPO keeps them when they change.
+func TestSiteValuesAreNotTheClustersOwn(t *testing.T) {
+	t.Parallel()
+	reached := func(network string, port int) map[string]any {
+		return map[string]any{"clusterNetworking": map[string]any{"externalNetworkId": network}, "apiServer": map[string]any{"port": port}}
+	}
+	h := start(t)
+	h.r.Defaults.Values = reached("net-9", 8443)
+	h.pass()
+	runs := h.object(infrastructure(), stack)
+	runs.Object["spec"] = map[string]any{"externalNetwork": map[string]any{"id": "net-9"}, "apiServerPort": int64(8443)}
+	h.update(runs)
+	h.pass()
+	h.settle()
+	h.pass()
+	h.phases(v1alpha1.CreateComplete)
+	if c := h.cluster(); c.Spec.Template.APIServerPort != 0 || c.Spec.Resolved.ExternalNetworkID != "" || h.releases.last.Version != 1 {
+		t.Errorf("revision %d, port %d, network %q", h.releases.last.Version, c.Spec.Template.APIServerPort, c.Spec.Resolved.ExternalNetworkID)
+	}
+	h.r.Defaults.Values = reached("net-8", 6444)
+	h.r.Resolver = fakeResolver{*resolved("image-35", "1.35.0")}
+	h.edit(upgradeTo("image-35", "1.35.0"))
+	h.pass()
+	port, _, _ := unstructured.NestedFieldNoCopy(h.releases.last.Config, "apiServer", "port")
+	network, _, _ := unstructured.NestedString(h.releases.last.Config, "clusterNetworking", "externalNetworkId")
+	if port != 8443.0 || network != "net-9" || h.releases.last.Version != 2 {
+		t.Errorf("revision %d has port %v and network %q", h.releases.last.Version, port, network)
+	}
+}
