@@ -96,7 +96,8 @@ func checkServices(r *run) {
 
 // essential reports whether choices depend on a list. Without what there is, another flavor,
 // address or provider would be chosen than the environment has, and what it has be replaced. A 404
-// of an optional part of the cloud is the same in every run.
+// of an optional part of the cloud is the same in every run, and so is a cloud that shows providers
+// to nobody but its operator: a management cluster that is there keeps its own.
 func (r *run) essential(m cloud.Missing) bool {
 	there := m.Status != http.StatusNotFound
 	switch m.What {
@@ -108,8 +109,11 @@ func (r *run) essential(m cloud.Missing) bool {
 		return there && r.spec.ExternalNetwork == "" && r.seed.MakesNetwork()
 	case cloud.ListFloatingIPs:
 		return r.seed.WantsFloatingIP() && r.seed.FloatingIP.Address.IsValid()
-	case cloud.ListBalancers, cloud.ListProviders:
-		return there && r.spec.ManagementCluster != nil
+	case cloud.ListBalancers:
+		return there && balanced(r.spec.ManagementCluster)
+	case cloud.ListProviders:
+		passes := m.Status == 0 || m.Status == http.StatusTooManyRequests || m.Status >= http.StatusInternalServerError
+		return passes && balanced(r.spec.ManagementCluster)
 	}
 	return false
 }

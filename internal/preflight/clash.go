@@ -126,9 +126,10 @@ func checkRanges(r *run) {
 
 // ofNodes are the ranges that the nodes of the management cluster use beside those of an existing
 // network: a node would take others of that network for pods. Values of the chart may set others.
+// A cluster that is there cannot change its ranges.
 func (r *run) ofNodes() []reach {
 	m := r.spec.ManagementCluster
-	if m == nil || m.Values["kubeNetwork"] != nil {
+	if m == nil || m.Values["kubeNetwork"] != nil || r.clusterExists() {
 		return nil
 	}
 	return []reach{{"spec.managementCluster.podCIDR", m.PodCIDR}, {"spec.managementCluster.serviceCIDR", m.ServiceCIDR}}

@@ -183,7 +183,7 @@ func checkVolumeTypes(r *run) {
 	}
 	for _, v := range r.volumes() {
 		if v.kind != "" && !slices.Contains(r.Snapshot.VolumeTypes, v.kind) && (v.ofSeed || !isID(v.kind)) {
-			r.find(Error, "volume type "+v.kind, "choose "+choices(r.Snapshot.VolumeTypes)+" in "+v.key+".type", "there is none of this name")
+			r.find(r.mistake(v), "volume type "+v.kind, "choose "+choices(r.Snapshot.VolumeTypes)+" in "+v.key+".type", "there is none of this name")
 		}
 	}
 }
@@ -194,8 +194,17 @@ func isID(name string) bool { return len(name) == 36 && strings.Count(name, "-")
 // volume is a volume of the environment file: the path, type and zone of its settings.
 type volume struct {
 	key, kind, zone string
-	// ofSeed is set if its type is compared with the name that Cinder tells.
+	// ofSeed is set if it is the seed's: its type is compared with the name that Cinder tells.
 	ofSeed bool
+}
+
+// mistake is the level of a setting of a volume that Cinder does not list. It may take others too,
+// such as zones with allow_availability_zone_fallback: a cluster that is there is not refused.
+func (r *run) mistake(v volume) Level {
+	if !v.ofSeed && r.clusterExists() {
+		return Warning
+	}
+	return Error
 }
 
 // volumes are those of the seed and of the management cluster's machines.

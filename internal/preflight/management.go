@@ -68,6 +68,16 @@ func checkManagement(r *run) {
 	r.nodeHosts(m)
 }
 
+// balanced reports whether there is to be a management cluster whose API has a load balancer: the
+// chart's values can take it away.
+func balanced(m *config.ManagementCluster) bool {
+	if m == nil {
+		return false
+	}
+	on, said, _ := unstructured.NestedBool(m.Values, "apiServer", "enableLoadBalancer")
+	return on || !said
+}
+
 // nodeHosts warns of server groups that need more hosts than the cloud has: the last
 // servers would find no host.
 func (r *run) nodeHosts(m *config.ManagementCluster) {

@@ -52,6 +52,26 @@ func TestTypesOfVolumesThatExist(t *testing.T) {
 	}
 }
 
+// TestAClusterThatIsThereIsNotRefused for what Cinder took although it does not list it, nor for
+// ranges that nobody can change any more.
+func TestAClusterThatIsThereIsNotRefused(t *testing.T) {
+	t.Parallel()
+	const spec = "seed: {network: {existing: int}}, managementCluster: {controlPlane: {rootVolume: {type: nvme, availabilityZone: az1}}}"
+	for _, there := range []bool{true, false} {
+		r := check(t, spec, func(s *cloud.Snapshot) {
+			s.Quotas, s.Subnets = nil, append(s.Subnets, subnet("more", "int", "10.244.0.0/24"))
+			if there {
+				s.Balancers = []cloud.BalancerInfo{{Resource: cloud.Resource{Kind: "load balancer", Name: "k8s-clusterapi-cluster-default-prod-kubeapi"}, Provider: "amphora"}}
+			}
+		})
+		level := map[bool]Level{true: Warning, false: Error}[there]
+		text := strings.Join(told(r, level), "; ")
+		if r.Refused() == there || !strings.Contains(text, "volume type nvme") || !strings.Contains(text, "availability zone az1") || strings.Contains(text, "managementCluster.podCIDR") == there {
+			t.Errorf("there %t: refused %t, told %q", there, r.Refused(), text)
+		}
+	}
+}
+
 // proves: S-35
 func TestAntiAffinityWantsHosts(t *testing.T) {
 	t.Parallel()

@@ -215,10 +215,10 @@ func (r *run) fixedAddress(address string) {
 // the cloud does not have the extension (S-10).
 func checkZones(r *run) {
 	if !r.seed.IsLocal() {
-		r.zone("spec.seed.availabilityZone", cloud.Compute, cloud.ComputeZones, r.seed.AvailabilityZone)
+		r.zone(Error, "spec.seed.availabilityZone", cloud.Compute, cloud.ComputeZones, r.seed.AvailabilityZone)
 	}
 	for _, v := range r.volumes() {
-		r.zone(v.key+".availabilityZone", cloud.Volume, cloud.VolumeZones, v.zone)
+		r.zone(r.mistake(v), v.key+".availabilityZone", cloud.Volume, cloud.VolumeZones, v.zone)
 	}
 	hints := r.seed.Network.AvailabilityZoneHints
 	if len(hints) == 0 {
@@ -232,16 +232,16 @@ func checkZones(r *run) {
 		return
 	}
 	for _, hint := range hints {
-		r.zone("spec.seed.network.availabilityZoneHints", cloud.Network, cloud.NetworkZones, hint)
-		r.zone("spec.seed.network.availabilityZoneHints", cloud.Network, cloud.RouterZones, hint)
+		r.zone(Error, "spec.seed.network.availabilityZoneHints", cloud.Network, cloud.NetworkZones, hint)
+		r.zone(Error, "spec.seed.network.availabilityZoneHints", cloud.Network, cloud.RouterZones, hint)
 	}
 	r.result.Choices.AvailabilityZoneHints = hints
 }
 
-func (r *run) zone(key string, service cloud.Service, kind, name string) {
+func (r *run) zone(level Level, key string, service cloud.Service, kind, name string) {
 	zones := r.Snapshot.Zones[kind]
 	if name == "" || slices.Contains(zones, name) || !r.Snapshot.Known(service, cloud.ListZones) {
 		return
 	}
-	r.find(Error, "availability zone "+name, "choose "+choices(zones)+" in "+key, "there is no available %s zone with this name", kind)
+	r.find(level, "availability zone "+name, "choose "+choices(zones)+" in "+key, "there is no available %s zone with this name", kind)
 }

@@ -191,6 +191,7 @@ func TestListsThatChoicesNeed(t *testing.T) {
 	t.Parallel()
 	const given, address = "externalNetwork: public, seed: {network: {existing: internal}}", "seed: {floatingIP: {address: 172.24.4.9}}"
 	const cluster = "managementCluster: {controlPlane: {flavor: large}}"
+	const unbalanced = "managementCluster: {controlPlane: {flavor: large}, values: {apiServer: {enableLoadBalancer: false}}}"
 	for name, c := range map[string]struct {
 		spec    string
 		service cloud.Service
@@ -208,7 +209,9 @@ func TestListsThatChoicesNeed(t *testing.T) {
 		"floating IPs, and the seed gets a new one":   {"", cloud.Network, cloud.ListFloatingIPs, 503, false},
 		"load balancers of the management cluster":    {cluster, cloud.LoadBalancer, cloud.ListBalancers, 403, true},
 		"load balancers without a management cluster": {"", cloud.LoadBalancer, cloud.ListBalancers, 403, false},
-		"providers of the management cluster":         {cluster, cloud.LoadBalancer, cloud.ListProviders, 403, true},
+		"load balancers that there are to be none of": {unbalanced, cloud.LoadBalancer, cloud.ListBalancers, 403, false},
+		"providers of the management cluster":         {cluster, cloud.LoadBalancer, cloud.ListProviders, 503, true},
+		"providers that only the operator sees":       {cluster, cloud.LoadBalancer, cloud.ListProviders, 403, false},
 		"providers of an Octavia that lists none":     {cluster, cloud.LoadBalancer, cloud.ListProviders, 404, false},
 	} {
 		r := check(t, c.spec, func(s *cloud.Snapshot) {
