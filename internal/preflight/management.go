@@ -52,20 +52,29 @@ func checkManagement(r *run) {
 	} else {
 		r.bundleImage(m)
 	}
-	if provider := m.APIServer.LoadBalancerProvider; provider != "" && r.Snapshot.Known(cloud.LoadBalancer, cloud.ListProviders) {
-		if !slices.Contains(r.Snapshot.Providers, provider) {
-			r.find(Error, "load balancer provider "+provider, "choose "+choices(r.Snapshot.Providers)+" in spec.managementCluster.apiServer.loadBalancerProvider", "the cloud has no provider with this name")
-		}
-		if kept := r.keptProvider(); kept != "" && kept != provider {
-			r.find(Error, "load balancer provider "+provider, "set spec.managementCluster.apiServer.loadBalancerProvider to "+kept+", or leave it out", "the management cluster has a load balancer of provider %s, which stays", kept)
-		}
-		r.result.Choices.LoadBalancerProvider = provider
+	if provider := m.APIServer.LoadBalancerProvider; provider != "" {
+		r.givenProvider(provider)
 	}
 	if r.Snapshot.Lacks(cloud.LoadBalancer) {
 		r.find(Error, "service load-balancer", "ask the cloud's operator for Octavia, or leave out spec.managementCluster", "the cloud has no such service, but the Kubernetes API of the management cluster needs a load balancer")
 	}
 	r.nodeZones(m)
 	r.nodeHosts(m)
+}
+
+// givenProvider takes the load balancer provider that the environment names, also from a cloud that
+// does not list them; a load balancer that is there keeps its own then.
+func (r *run) givenProvider(provider string) {
+	known, kept := r.Snapshot.Known(cloud.LoadBalancer, cloud.ListProviders), r.keptProvider()
+	if known && !slices.Contains(r.Snapshot.Providers, provider) {
+		r.find(Error, "load balancer provider "+provider, "choose "+choices(r.Snapshot.Providers)+" in spec.managementCluster.apiServer.loadBalancerProvider", "the cloud has no provider with this name")
+	}
+	if known && kept != "" && kept != provider {
+		r.find(Error, "load balancer provider "+provider, "set spec.managementCluster.apiServer.loadBalancerProvider to "+kept+", or leave it out", "the management cluster has a load balancer of provider %s, which stays", kept)
+	}
+	if known || kept == "" {
+		r.result.Choices.LoadBalancerProvider = provider
+	}
 }
 
 // balanced reports whether there is to be a management cluster whose API has a load balancer: the

@@ -52,6 +52,23 @@ func TestTypesOfVolumesThatExist(t *testing.T) {
 	}
 }
 
+// TestAProviderThatIsNamed counts also where the cloud lists none; a load balancer that is there stays.
+func TestAProviderThatIsNamed(t *testing.T) {
+	t.Parallel()
+	for made, want := range map[string]string{"": "ovn", "octavia": "amphora"} {
+		r := check(t, "managementCluster: {apiServer: {loadBalancerProvider: ovn}}", func(s *cloud.Snapshot) {
+			s.Quotas, s.Providers = nil, nil
+			s.Missing = []cloud.Missing{{Service: cloud.LoadBalancer, What: cloud.ListProviders, Status: 404, Cause: "no"}}
+			if made != "" {
+				s.Balancers = []cloud.BalancerInfo{{Resource: cloud.Resource{Kind: "load balancer", Name: "k8s-clusterapi-cluster-default-prod-kubeapi"}, Provider: made}}
+			}
+		})
+		if got := r.Choices.LoadBalancerProvider; got != want || r.Refused() {
+			t.Errorf("made of %q: %q, want %q; %v", made, got, want, told(r, Error))
+		}
+	}
+}
+
 // TestAClusterThatIsThereIsNotRefused for what Cinder took although it does not list it, nor for
 // ranges that nobody can change any more.
 func TestAClusterThatIsThereIsNotRefused(t *testing.T) {
