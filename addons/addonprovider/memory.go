@@ -39,8 +39,10 @@ type note struct {
 	retry      time.Time
 	// removing is whether the last attempt was to uninstall the release.
 	removing bool
-	// uninstalled is whether the release is gone.
+	// uninstalled is whether the release is gone, of the addon with this UID: another may have its
+	// name before it is seen to be gone.
 	uninstalled bool
+	uid         types.UID
 	// kindMissing is whether the last attempt failed for want of a kind.
 	kindMissing bool
 	cluster     types.NamespacedName
@@ -103,18 +105,18 @@ func (m *memory) succeeded(key types.NamespacedName, digest string, resync time.
 	m.byKey[key] = &note{verified: digest, next: m.now().Add(period)}
 }
 
-// gone notes that a release was uninstalled.
-func (m *memory) gone(key types.NamespacedName) {
+// gone notes that the release of an addon was uninstalled.
+func (m *memory) gone(key types.NamespacedName, uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.byKey[key] = &note{uninstalled: true}
+	m.byKey[key] = &note{uninstalled: true, uid: uid}
 }
 
-func (m *memory) uninstalled(key types.NamespacedName) bool {
+func (m *memory) uninstalled(key types.NamespacedName, uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n, ok := m.byKey[key]
-	return ok && n.uninstalled
+	return ok && n.uninstalled && n.uid == uid
 }
 
 // failure is an attempt that failed.

@@ -216,7 +216,7 @@ func (r *reconciler) stepDeletion(ctx context.Context, object addon, cluster *un
 		}
 		return 0, r.release(ctx, object)
 	}
-	gone := cluster == nil || deleting(cluster) || object.Addon().Paused || r.memory.uninstalled(key)
+	gone := cluster == nil || deleting(cluster) || object.Addon().Paused || r.memory.uninstalled(key, object.GetUID())
 	if !gone {
 		kubeconfig, err := target.Kubeconfig(ctx, r.live, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.Addon().ClusterName})
 		if err != nil {
@@ -262,9 +262,5 @@ func (r *reconciler) release(ctx context.Context, object addon) error {
 		return fmt.Errorf("unexpected type %T", object)
 	}
 	controllerutil.RemoveFinalizer(object, v1alpha1.Finalizer)
-	if err := r.patchMetadata(ctx, before, object); err != nil {
-		return err
-	}
-	r.memory.forget(keyOf(object)) // another may have its name before this one is seen to be gone
-	return nil
+	return r.patchMetadata(ctx, before, object)
 }

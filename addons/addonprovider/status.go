@@ -136,7 +136,7 @@ func (r *reconciler) record(object addon, o *outcome) {
 	case o.err != nil:
 		r.failed(object, o)
 	case o.uninstall:
-		r.memory.gone(keyOf(object))
+		r.memory.gone(keyOf(object), object.GetUID())
 		r.events.Event(object, corev1.EventTypeNormal, "Uninstalled", "the release is gone")
 	default:
 		r.deployed(object, o)

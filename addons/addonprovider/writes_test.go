@@ -126,25 +126,27 @@ func TestTheWorkOnAnAddonThatIsGoneEnds(t *testing.T) {
 	}
 }
 
-// What is known of an addon goes with it: one that has its name at once, as with kubectl replace
-// --force, is not taken for one whose release is uninstalled.
-func TestAnAddonThatIsLetGoIsForgotten(t *testing.T) {
+// That a release is uninstalled is known of its own addon alone, and for as long as the cache shows
+// that: hooks before its deletion must not run again. One that has its name at once, as with
+// kubectl replace --force, has a release of its own.
+func TestWhoseReleaseIsUninstalled(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.Builder().AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	first := &v1alpha1.HelmRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", Finalizers: []string{v1alpha1.Finalizer}}}
+	first := &v1alpha1.HelmRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", UID: "1", Finalizers: []string{v1alpha1.Finalizer}}}
 	live := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(first).WithObjects(first).Build()
 	if err := live.Get(t.Context(), keyOf(first), first); err != nil {
 		t.Fatal(err)
 	}
-	r := &reconciler{client: live, memory: newMemory(time.Second)}
-	r.memory.gone(keyOf(first))
+	r := &reconciler{client: live, memory: newMemory(time.Second), events: record.NewFakeRecorder(9)}
+	r.record(first, &outcome{uninstall: true})
 	if err := r.release(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
-	if r.memory.uninstalled(keyOf(first)) {
-		t.Error("the next addon of the name counts as uninstalled")
+	r.memory.fail(keyOf(first), failure{digest: "of the second"})
+	if !r.memory.uninstalled(keyOf(first), "1") || r.memory.uninstalled(keyOf(first), "2") {
+		t.Error("the release of the first addon is to be gone, and that of the second is not")
 	}
 }
