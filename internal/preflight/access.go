@@ -100,6 +100,7 @@ func checkServices(r *run) {
 // to nobody but its operator: a management cluster that is there keeps its own.
 func (r *run) essential(m cloud.Missing) bool {
 	there := m.Status != http.StatusNotFound
+	passes := m.Status == 0 || m.Status == http.StatusTooManyRequests || m.Status >= http.StatusInternalServerError
 	switch m.What {
 	case cloud.ListNetworks, cloud.ListFlavors, cloud.ListImages, cloud.ListServers:
 		return true
@@ -112,8 +113,9 @@ func (r *run) essential(m cloud.Missing) bool {
 	case cloud.ListBalancers:
 		return there && balanced(r.spec.ManagementCluster)
 	case cloud.ListProviders:
-		passes := m.Status == 0 || m.Status == http.StatusTooManyRequests || m.Status >= http.StatusInternalServerError
 		return passes && balanced(r.spec.ManagementCluster)
+	case cloud.ListExtensions: // nobody knows whether hints were sent
+		return passes && len(r.seed.Network.AvailabilityZoneHints) > 0
 	}
 	return false
 }

@@ -277,7 +277,7 @@ func TestAvailabilityZones(t *testing.T) {
 		"root volume":               {"seed: {rootVolume: {availabilityZone: az1}}", nil, Error, "availability zone az1"},
 		"hints, no extension":       {"seed: {network: {availabilityZoneHints: [nz1]}}", without, Warning, "the hints are not sent"},
 		"hints, none given":         {"", without, Error, ""},
-		"hints, extensions unknown": {"seed: {network: {availabilityZoneHints: [nz1]}}", unknown, Warning, "services service network: extensions cannot be listed, so they are not checked"},
+		"hints, extensions unknown": {"seed: {network: {availabilityZoneHints: [nz1]}}", unknown, Error, "services service network: extensions cannot be listed"},
 	})
 	for _, change := range []func(*cloud.Snapshot){nil, unknown} {
 		if r := check(t, "seed: {network: {availabilityZoneHints: [nz1]}}", change); !slices.Equal(r.Choices.AvailabilityZoneHints, []string{"nz1"}) {
