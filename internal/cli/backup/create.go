@@ -23,6 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/recovery/fence"
 	"github.com/slipway-sh/slipway/internal/recovery/restore"
 	"github.com/slipway-sh/slipway/internal/ui"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -137,11 +138,12 @@ func (o createOptions) create(ctx context.Context, loaded *config.Loaded, r *bac
 	if err == nil && len(s.State) > 0 {
 		s.StatePassphrase, err = target.Passphrase(loaded)(ctx, false)
 	}
+	known := false
 	if err == nil {
-		s.Generation, err = restore.Current(ctx, client)
+		s.Generation, known, err = restore.Noted(ctx, client)
 	}
 	if err == nil {
-		s.Cloud, err = inventory(ctx, loaded, &into.logins, events)
+		s.Cloud, err = inventory(ctx, loaded, generation{s.Generation, known}, &into.logins, events)
 	}
 	if err != nil {
 		w.Abort()
@@ -241,9 +243,10 @@ func state(ctx context.Context, e *engine.Engine) ([]byte, error) {
 	return e.Export(ctx)
 }
 
-// inventory lists what the cloud has. Without an answer of the cloud the objects are
-// worth a backup all the same, and the backup says what it lacks.
-func inventory(ctx context.Context, loaded *config.Loaded, logins *tenants.Logins, events event.Sink) (snapshot.Inventory, error) {
+// inventory lists what the cloud has, and is ErrFenced if that has a newer generation. Without
+// an answer of the cloud the objects are worth a backup all the same, and the backup says what
+// it lacks.
+func inventory(ctx context.Context, loaded *config.Loaded, ours generation, logins *tenants.Logins, events event.Sink) (snapshot.Inventory, error) {
 	step := event.Start(events, "cloud", "listing what the cloud has")
 	all, err := func() (snapshot.Inventory, error) {
 		c, err := cloud.Open(ctx, environment.CloudOptions(loaded))
@@ -251,11 +254,20 @@ func inventory(ctx context.Context, loaded *config.Loaded, logins *tenants.Login
 			return snapshot.Inventory{}, err
 		}
 		defer c.Close()
+		if network, err := c.Network(); err == nil {
+			if err := ours.check(ctx, fence.Fence{Network: network, Environment: loaded.Environment.Metadata.Name}); err != nil {
+				return snapshot.Inventory{}, err
+			}
+		}
 		return capture.Inventory(ctx, c)
 	}()
 	if ctx.Err() != nil {
 		step.End("", context.Cause(ctx))
 		return all, context.Cause(ctx)
+	}
+	if errors.Is(err, fence.ErrFenced) {
+		step.End("", err)
+		return all, err
 	}
 	if err != nil {
 		all.Missing = []string{err.Error()}

@@ -54,15 +54,21 @@ func Join(ctx context.Context, on kubernetes.Interface, cloud int) (int, error) 
 // Current is the generation of a management cluster as far as it is noted; 0 if it is
 // not.
 func Current(ctx context.Context, on kubernetes.Interface) (int, error) {
+	ours, _, err := Noted(ctx, on)
+	return ours, err
+}
+
+// Noted is Current; known is false if no generation is noted, as before the controllers have
+// looked at the cloud for the first time.
+func Noted(ctx context.Context, on kubernetes.Interface) (ours int, known bool, err error) {
 	record, err := on.CoreV1().ConfigMaps(recordNamespace).Get(ctx, recordName, metav1.GetOptions{})
 	if kube.Absent(err) {
-		return 0, nil
+		return 0, false, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading the generation of this management cluster: %w", err)
+		return 0, false, fmt.Errorf("reading the generation of this management cluster: %w", err)
 	}
-	ours, _, err := generationIn(record.Data)
-	return ours, err
+	return generationIn(record.Data)
 }
 
 // ErrIncomplete is that a rebuild of this management cluster is not complete.

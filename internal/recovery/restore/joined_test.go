@@ -46,6 +46,29 @@ func TestAClusterJoinsOnceAndForGood(t *testing.T) {
 	}
 }
 
+// TestWhetherAGenerationIsNoted: 0 may be one, or none.
+func TestWhetherAGenerationIsNoted(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		data  map[string]string
+		want  int
+		known bool
+	}{
+		"none":     {map[string]string{"restored": "b"}, 0, false},
+		"joined":   {map[string]string{"joined": "0"}, 0, true},
+		"rebuilt":  {map[string]string{"generation": "2"}, 2, true},
+		"no entry": {nil, 0, false},
+	} {
+		on := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: recordNamespace, Name: recordName}, Data: test.data})
+		if ours, known, err := Noted(t.Context(), on); err != nil || ours != test.want || known != test.known {
+			t.Errorf("%s: %d, %v, %v", name, ours, known, err)
+		}
+	}
+	if ours, known, err := Noted(t.Context(), fake.NewClientset()); err != nil || ours != 0 || known {
+		t.Errorf("without a record: %d, %v, %v", ours, known, err)
+	}
+}
+
 func TestARebuildThatIsNotCompleteIsSeen(t *testing.T) {
 	t.Parallel()
 	begun := func(ago time.Duration) string { return time.Now().Add(-ago).UTC().Format(time.RFC3339) + " b" }
