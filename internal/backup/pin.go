@@ -3,6 +3,8 @@ package backup
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/internal/backup/target"
@@ -21,6 +23,12 @@ func (r *Repository) Pin(ctx context.Context, id string) error {
 // Unpin ends Pin, for good.
 func (r *Repository) Unpin(ctx context.Context, id string) error {
 	return r.pin(ctx, "unpinning", id, pinDone)
+}
+
+// Pinned are the backups that pins keep, oldest first.
+func (r *Repository) Pinned(ctx context.Context) ([]string, error) {
+	p, err := r.pins(ctx)
+	return slices.Sorted(maps.Keys(p.hold)), err
 }
 
 func (r *Repository) pin(ctx context.Context, what, id, suffix string) error {

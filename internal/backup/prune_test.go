@@ -284,8 +284,14 @@ func TestAPinnedBackupStays(t *testing.T) {
 	if result := prune(ids[0], back); !slices.Equal(result.Pinned, []string{back}) {
 		t.Errorf("pinned are %v", result.Pinned)
 	}
+	if ids := must(w.open(t).Pinned(t.Context())); !slices.Equal(ids, []string{back}) {
+		t.Errorf("pinned are %v", ids)
+	}
 	if err := w.open(t).Unpin(t.Context(), back); err != nil {
 		t.Fatal(err)
+	}
+	if ids := must(w.open(t).Pinned(t.Context())); len(ids) > 0 {
+		t.Errorf("still pinned are %v", ids)
 	}
 	w.memory.Fault = func(_ context.Context, verb, name string) error {
 		if verb == "delete" && name == "pins/"+back {

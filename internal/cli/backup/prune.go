@@ -5,10 +5,13 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/cli/vault"
 	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/recovery/undo"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
@@ -46,11 +49,51 @@ func (o pruneOptions) run(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
+	if !o.dry {
+		read := func() (*undo.Point, error) { return lastChange(ctx, loaded) }
+		if err := endPins(ctx, both.management, read); err != nil {
+			return err
+		}
+	}
 	result, err := both.prune(ctx, keep(loaded.Environment), o.dry)
 	if err != nil {
 		return err
 	}
 	return ui.Output(streams.Out, o.format, result, pruneTable(result, o.dry))
+}
+
+// endPins ends the pins of undos that are over: one that is killed when all is undone leaves its
+// own. If nobody knows what the last change was, as of a management cluster that is away, they stay.
+func endPins(ctx context.Context, of *backup.Repository, read func() (*undo.Point, error)) error {
+	pinned, err := of.Pinned(ctx)
+	if err != nil || len(pinned) == 0 {
+		return err
+	}
+	point, err := read()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	for _, id := range pinned {
+		if !point.Over(id) {
+			continue
+		}
+		if err := of.Unpin(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastChange is the record of the last change on the management cluster, nil if there is none.
+func lastChange(ctx context.Context, loaded *config.Loaded) (point *undo.Point, err error) {
+	err = recorded(ctx, loaded, func(on kubernetes.Interface) (err error) {
+		point, err = undo.ReadPoint(ctx, &kube.Cluster{Typed: on})
+		return err
+	})
+	return point, err
 }
 
 // keep is what the file says, or its defaults.

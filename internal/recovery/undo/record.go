@@ -50,6 +50,12 @@ func (p *Point) Open() bool {
 	return p != nil && p.Backup != "" && (p.Complete.IsZero() || !p.Undoing.IsZero()) && p.Undone.IsZero()
 }
 
+// Over reports whether no undo needs a backup any more that one has pinned: it is undone, or up
+// has made another change since. Without a record nobody knows.
+func (p *Point) Over(backup string) bool {
+	return p != nil && (p.Backup != backup || !p.Undone.IsZero())
+}
+
 // Check refuses a point that cannot be gone back to at a time.
 func (p *Point) Check(now time.Time) error {
 	const forward = "go forward with slipway up; what else helps is in docs/operations/recovery.md"
