@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -51,9 +52,23 @@ func (f *folder) write(path string, content []byte) error {
 		return err
 	}
 	if err := os.Link(file.Name(), path); err != nil {
-		return err
+		return unlinkable(err)
 	}
 	return syncFolder(dir)
+}
+
+// errNoLinks is that of a folder on FAT, exFAT, and some network and cloud drives.
+var errNoLinks = errors.New("its file system has no hard links, and a backup needs them to be stored whole or not at all")
+
+// unlinkable makes errNoLinks of a refusal to link a file that was just made beside the link:
+// Linux has no other cause for that.
+func unlinkable(err error) error {
+	for _, code := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS} {
+		if errors.Is(err, code) {
+			return fmt.Errorf("%w: %w", errNoLinks, err)
+		}
+	}
+	return err
 }
 
 // syncFolder makes the name of a new file survive a power failure.
@@ -69,6 +84,8 @@ func (f *folder) cause(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, errNoLinks): // which is no lack of rights, whatever its number says
+		return err
 	case errors.Is(err, fs.ErrExist):
 		return ErrExists
 	case errors.Is(err, fs.ErrNotExist):

@@ -108,6 +108,8 @@ func told(where, name string, err error) error {
 		remedy = "give the credential the right to read, list and write there; what is under a retention lock can be deleted when that has ended"
 	case errors.Is(err, ErrFull):
 		remedy = "raise the quota or free space, or let slipway backup prune remove old backups; then run the same command again"
+	case errors.Is(err, errNoLinks):
+		remedy = "name a folder on another file system, such as ext4, XFS or NFS, or a container of Swift or S3"
 	case errors.Is(err, ErrSlow):
 		remedy = "check the connection to the target; then run the same command again"
 	default:
