@@ -110,7 +110,8 @@ func (f *folder) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 }
 
 func (f *folder) List(ctx context.Context, prefix string) (entries []Entry, err error) {
-	err = filepath.WalkDir(f.root, func(path string, entry fs.DirEntry, err error) error {
+	// With a separator at its end, a folder that is a link to one is followed.
+	err = filepath.WalkDir(f.root+string(filepath.Separator), func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil // nothing is stored yet, or it was pruned while this reads

@@ -130,6 +130,16 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// TestAFolderThatIsALink: a disk may be mounted elsewhere.
+func TestAFolderThatIsALink(t *testing.T) {
+	t.Parallel()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Fatal(err)
+	}
+	contract(t, open(t, "file://"+link, target.Access{}))
+}
+
 // TestHalfAFileIsNotListed: what a killed writer left of a file is no object.
 func TestHalfAFileIsNotListed(t *testing.T) {
 	t.Parallel()
