@@ -197,6 +197,12 @@ func (r *Repository) sweep(ctx context.Context, named, known map[string]bool, re
 			result.Locked++
 		}
 	}
+	all := []string{"", packFolder, tableFolder, writersFolder, backupFolder, pinFolder}
+	files, size, err := target.Tidy(r.target, all, now.Add(-pruneTime), dry)
+	result.Objects, result.Bytes = result.Objects+files, result.Bytes+size
+	if err != nil {
+		return fmt.Errorf("pruning: %w", err)
+	}
 	return nil
 }
 

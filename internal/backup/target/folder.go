@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // folder is a target in a file system.
@@ -145,4 +146,36 @@ func (f *folder) Delete(_ context.Context, name string) error {
 		return nil
 	}
 	return told(f.String(), name, f.cause(err))
+}
+
+// Tidy removes from folders of a target what writers that were killed have left half of objects
+// before a time, which List does not show; with dry it only counts. Only a target in a file system
+// has such.
+func Tidy(t Target, folders []string, before time.Time, dry bool) (files int, size int64, err error) {
+	if p, ok := t.(*patient); ok {
+		t = p.Target
+	}
+	f, ok := t.(*folder)
+	if !ok {
+		return 0, 0, nil
+	}
+	for _, name := range folders {
+		entries, err := os.ReadDir(f.path(name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return files, size, told(f.String(), name, f.cause(err))
+		}
+		for _, entry := range entries {
+			if !entry.Type().IsRegular() || !strings.HasPrefix(entry.Name(), half) {
+				continue
+			}
+			info, err := entry.Info()
+			if err != nil || !info.ModTime().Before(before) {
+				continue // it has just been removed, or its writer may be at work
+			}
+			if dry || os.Remove(filepath.Join(f.path(name), entry.Name())) == nil { // else the next one tries again
+				files, size = files+1, size+info.Size()
+			}
+		}
+	}
+	return files, size, nil
 }

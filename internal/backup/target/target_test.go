@@ -152,6 +152,41 @@ func TestHalfAFileIsNotListed(t *testing.T) {
 	}
 }
 
+// TestHalvesOfKilledWritersGo, when they are old, and nothing else does.
+func TestHalvesOfKilledWritersGo(t *testing.T) {
+	t.Parallel()
+	dir, now := t.TempDir(), time.Now()
+	one := open(t, "file://"+dir, target.Access{})
+	if err := one.Put(t.Context(), "packs/a", []byte("whole")); err != nil {
+		t.Fatal(err)
+	}
+	const old = 72 * time.Hour
+	for name, age := range map[string]time.Duration{".writing-1": old, "packs/.writing-2": old, "packs/.writing-3": time.Minute, "packs/.theirs": old, "packs/a": old} {
+		path := filepath.Join(dir, name)
+		if name != "packs/a" {
+			if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chtimes(path, now.Add(-age), now.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		dry   bool
+		files int
+	}{{true, 2}, {false, 2}, {false, 0}} {
+		files, size, err := target.Tidy(one, []string{"", "packs/", "pins/"}, now.Add(-48*time.Hour), test.dry)
+		if err != nil || files != test.files || size != int64(4*test.files) {
+			t.Errorf("%+v: %d files, %d bytes, %v", test, files, size, err)
+		}
+	}
+	left, err := os.ReadDir(filepath.Join(dir, "packs"))
+	if err != nil || len(left) != 3 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
 func TestFolderThatIsFull(t *testing.T) {
 	t.Parallel()
 	err := open(t, "file:///dev/full", target.Access{}).Put(t.Context(), "a", []byte("x"))
