@@ -14,23 +14,35 @@ import (
 // Adopt gives what was imported to Slipway's controllers. A cluster is theirs
 // with one write, the last of its own: what Magnum had of it is recorded first, for a
 // hand-back, and the groups come before it, and are nobody's
-// as long as their cluster is held. What could not be copied is left out.
+// as long as their cluster is held. The record is completed afterwards. What could not be copied
+// is left out.
 func (p *Plan) Adopt(ctx context.Context, site Site, done func(what string, changed bool)) error {
 	w := &writer{ctx: ctx, client: site.Client, done: done}
 	var errs []error
 	for i := range p.Clusters {
-		if c := &p.Clusters[i]; c.Verdict == Adopt && !c.uncopied {
+		switch c := &p.Clusters[i]; {
+		case c.Verdict == Adopt && !c.uncopied:
 			errs = append(errs, w.adopt(c))
+		case c.unsettled:
+			errs = append(errs, w.adopted(record{Cluster: &c.row}))
 		}
 	}
 	for i, item := range p.Templates {
-		if item.Verdict == Adopt && !item.uncopied {
-			errs = append(errs, w.release("template "+item.Name, templateKey(p.db.Templates[i]), record{Template: &p.db.Templates[i]}))
+		r := record{Template: &p.db.Templates[i]}
+		switch {
+		case item.Verdict == Adopt && !item.uncopied:
+			errs = append(errs, w.release("template "+item.Name, templateKey(p.db.Templates[i]), r))
+		case item.unsettled:
+			errs = append(errs, w.adopted(r))
 		}
 	}
 	for i, item := range p.Quotas {
-		if item.Verdict == Adopt && !item.uncopied {
-			errs = append(errs, w.release("quota of project "+item.ProjectID, quotaKey(p.db.Quotas[i]), record{Quota: &p.db.Quotas[i]}))
+		r := record{Quota: &p.db.Quotas[i]}
+		switch {
+		case item.Verdict == Adopt && !item.uncopied:
+			errs = append(errs, w.release("quota of project "+item.ProjectID, quotaKey(p.db.Quotas[i]), r))
+		case item.unsettled:
+			errs = append(errs, w.adopted(r))
 		}
 	}
 	return errors.Join(errs...)
@@ -42,7 +54,8 @@ func (p *Plan) AdoptOne(ctx context.Context, site Site, c *Cluster, done func(wh
 }
 
 func (w *writer) adopt(c *Cluster) error {
-	if err := w.remember(record{Cluster: &c.row, Groups: c.groups}); err != nil {
+	r := record{Cluster: &c.row, Groups: c.groups}
+	if err := w.remember(r); err != nil {
 		return fmt.Errorf("adopting cluster %s (%s): %w", c.Name, c.UUID, err)
 	}
 	for _, g := range c.copies.groups {
@@ -54,6 +67,9 @@ func (w *writer) adopt(c *Cluster) error {
 		}
 	}
 	if err := w.let(c.copies.cluster, v1alpha1.FinalizerCluster); err != nil {
+		return fmt.Errorf("adopting cluster %s (%s): %w", c.Name, c.UUID, err)
+	}
+	if err := w.adopted(r); err != nil {
 		return fmt.Errorf("adopting cluster %s (%s): %w", c.Name, c.UUID, err)
 	}
 	w.done("cluster "+c.Name, true)
@@ -71,6 +87,9 @@ func (w *writer) release(what string, o client.Object, r record) error {
 		return fmt.Errorf("adopting %s: %w", what, err)
 	}
 	if err := w.let(o, ""); err != nil {
+		return fmt.Errorf("adopting %s: %w", what, err)
+	}
+	if err := w.adopted(r); err != nil {
 		return fmt.Errorf("adopting %s: %w", what, err)
 	}
 	w.done(what, true)

@@ -176,7 +176,7 @@ func (j *returning) credential(u *unit, o *v1alpha1.Cluster, l *look) {
 func (j *returning) deletedCluster(row *database.Cluster) error {
 	u := &unit{Returned: &Returned{Kind: KindCluster, Item: Item{UUID: row.UUID, Name: row.Name, ProjectID: row.ProjectID, Verdict: Magnums}}, template: row.TemplateID}
 	j.units = append(j.units, u)
-	u.record = j.recordOf(row.ProjectID, recordCluster+strings.ToLower(row.UUID))
+	u.record = j.recordOfDeleted(row.ProjectID, recordCluster+strings.ToLower(row.UUID))
 	if u.record == nil {
 		return nil // never adopted
 	}

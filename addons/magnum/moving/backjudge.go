@@ -36,6 +36,15 @@ func (j *returning) recordOf(project, name string) *kept {
 	return j.records[client.ObjectKey{Namespace: v1alpha1.Namespace(project), Name: name}]
 }
 
+// recordOfDeleted finds the record of something that was adopted and is gone; nil also if it was
+// deleted before it was adopted.
+func (j *returning) recordOfDeleted(project, name string) *kept {
+	if k := j.recordOf(project, name); !k.pending() {
+		return k
+	}
+	return nil
+}
+
 // overwrites says whether the operator wants an object's rows written over.
 func (j *returning) overwrites(i Item) bool {
 	return slices.ContainsFunc(j.choices.Overwrite, func(ident string) bool { return ident == handle(i) || strings.EqualFold(ident, i.ID()) })
@@ -165,7 +174,7 @@ func (j *returning) allTemplates() error {
 		}
 		u := &unit{Returned: &Returned{Kind: KindTemplate, Item: Item{UUID: row.UUID, Name: row.Name, ProjectID: row.ProjectID, Verdict: Magnums}}}
 		j.units = append(j.units, u)
-		if u.record = j.recordOf(row.ProjectID, recordTemplate+strings.ToLower(row.UUID)); u.record == nil || j.choices.Only != "" {
+		if u.record = j.recordOfDeleted(row.ProjectID, recordTemplate+strings.ToLower(row.UUID)); u.record == nil || j.choices.Only != "" {
 			j.templates[row.UUID] = true
 			continue // never adopted
 		}
@@ -283,7 +292,7 @@ func (j *returning) allQuotas() error {
 		}
 		u := &unit{Returned: &Returned{Kind: KindQuota, Item: Item{Name: row.Resource, ProjectID: row.ProjectID, Verdict: Magnums}}}
 		j.units = append(j.units, u)
-		if u.record = j.recordOf(row.ProjectID, recordQuota+v1alpha1.QuotaName(row.Resource)); u.record != nil {
+		if u.record = j.recordOfDeleted(row.ProjectID, recordQuota+v1alpha1.QuotaName(row.Resource)); u.record != nil {
 			removed(j, u, "quotas", row.ID, database.QuotaColumns(), u.record.Quota, row)
 		}
 	}

@@ -51,9 +51,10 @@ func (j *judge) project(i *Item) error {
 // managed: that is not copied again, or a hand-back would not delete it. What is on its way back has
 // changes of Slipway's that Magnum may not have yet: no import writes over them.
 func (j *judge) adopted(i *Item, o client.Object, r record) (bool, error) {
+	k := j.records[client.ObjectKey{Namespace: o.GetNamespace(), Name: r.name()}]
 	err := j.site.Client.Get(j.ctx, client.ObjectKeyFromObject(o), o)
 	if apierrors.IsNotFound(err) {
-		deleted := j.records[client.ObjectKey{Namespace: o.GetNamespace(), Name: r.name()}] != nil
+		deleted := k != nil && !k.pending()
 		if deleted {
 			i.Notes = append(i.Notes, "Slipway adopted and deleted it; a hand-back deletes Magnum's row")
 		}
@@ -65,6 +66,7 @@ func (j *judge) adopted(i *Item, o client.Object, r record) (bool, error) {
 	if v1alpha1.Held(o) == v1alpha1.HeldByHandBack {
 		i.problem("a hand-back of it was begun and not completed", "complete it first: slipway magnum hand-back")
 	}
+	i.unsettled = v1alpha1.Held(o) == "" && k.pending()
 	return v1alpha1.Held(o) == "", nil
 }
 

@@ -86,6 +86,8 @@ type Item struct {
 
 	// uncopied says that its copy could not be written: there is nothing to adopt.
 	uncopied bool
+	// unsettled says that it is adopted, and its record does not say so yet.
+	unsettled bool
 }
 
 // copying notes whether a copy could be written.

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-sh/slipway/addons/magnum/moving/database"
@@ -55,14 +56,15 @@ func (r record) project() string {
 	return r.Quota.ProjectID
 }
 
-// remember writes the record of something that is about to be adopted.
+// remember writes the record of something that is about to be adopted; adopted completes it.
 func (w *writer) remember(r record) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("writing a record: %w", err)
 	}
 	want := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.Namespace(r.project()), Name: r.name(),
-		Labels: map[string]string{v1alpha1.LabelMovedIn: "true", v1alpha1.LabelProject: v1alpha1.LabelValue(r.project())}}, Data: map[string]string{recordKey: string(text)}}
+		Labels:      map[string]string{v1alpha1.LabelMovedIn: "true", v1alpha1.LabelProject: v1alpha1.LabelValue(r.project())},
+		Annotations: map[string]string{v1alpha1.AnnotationAdopting: "true"}}, Data: map[string]string{recordKey: string(text)}}
 	have := &corev1.ConfigMap{}
 	err = w.client.Get(w.ctx, client.ObjectKeyFromObject(want), have)
 	switch {
@@ -70,6 +72,7 @@ func (w *writer) remember(r record) error {
 		err = w.client.Create(w.ctx, want)
 	case err == nil && have.Data[recordKey] != string(text):
 		have.Data, have.Labels = want.Data, want.Labels
+		metav1.SetMetaDataAnnotation(&have.ObjectMeta, v1alpha1.AnnotationAdopting, "true")
 		err = w.client.Update(w.ctx, have)
 	}
 	if err != nil {
@@ -78,10 +81,26 @@ func (w *writer) remember(r record) error {
 	return nil
 }
 
+// adopted notes that what a record is of is adopted.
+func (w *writer) adopted(r record) error {
+	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.Namespace(r.project()), Name: r.name()}}
+	complete := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1alpha1.AnnotationAdopting+`":null}}}`))
+	if err := w.client.Patch(w.ctx, o, complete); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("completing record %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	return nil
+}
+
 // kept is a record and where it is.
 type kept struct {
 	record
 	object *corev1.ConfigMap
+}
+
+// pending says that a run ended between the record and adopting what it is of: a copy that is
+// gone was deleted as a copy.
+func (k *kept) pending() bool {
+	return k != nil && k.object.Annotations[v1alpha1.AnnotationAdopting] != ""
 }
 
 // records are all there are, by namespace and name.

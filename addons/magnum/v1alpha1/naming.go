@@ -45,6 +45,9 @@ const (
 	LabelCluster = "magnum.openstack.org/cluster-uuid"
 	// LabelMovedIn is on ConfigMaps with what Magnum had of something that was moved in.
 	LabelMovedIn = Group + "/moved-in"
+	// AnnotationAdopting is on such a ConfigMap until what it is of is adopted: what is deleted
+	// before that was never Slipway's.
+	AnnotationAdopting = Group + "/adopting"
 	// LabelStack is the Cluster API's label of Secrets of a cluster.
 	LabelStack = "cluster.x-k8s.io/cluster-name"
 
