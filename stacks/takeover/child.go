@@ -45,3 +45,21 @@ func (s Site) Child(ctx context.Context, name string) (*rest.Config, error) {
 	}
 	return config, nil
 }
+
+// Returning is the name of the environment that a seed gives back: the one that it was adopted
+// as, also if it has other management clusters. Another name than that is refused: its own
+// management cluster would stay as it is. It is empty if the seed was not adopted, and no name
+// is given.
+func (s Site) Returning(ctx context.Context, name string) (string, error) {
+	r, err := (&Cluster{Role: s.Role, site: s}).readRecord(ctx)
+	if err != nil {
+		return "", fault.New(string(s.Role), err, "check that its API server answers from here, and its kubeconfig")
+	}
+	if r == nil || r.Environment == "" || r.Environment == name {
+		return name, nil
+	}
+	if name != "" {
+		return "", fault.Usage("environment "+name, fmt.Errorf("the seed was adopted as environment %s", r.Environment), "name that one, or none")
+	}
+	return r.Environment, nil
+}

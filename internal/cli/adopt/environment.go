@@ -116,8 +116,14 @@ func (o *environmentOptions) sites(ctx context.Context) ([]takeover.Site, error)
 			return nil, err
 		}
 		all = append(all, seed)
+		name := o.name
+		if o.back {
+			if name, err = seed.Returning(ctx, name); err != nil {
+				return nil, err
+			}
+		}
 		if o.kubeconfig == "" {
-			child, err := seed.Child(ctx, o.name)
+			child, err := seed.Child(ctx, name)
 			if err != nil || child == nil {
 				return all, err
 			}
