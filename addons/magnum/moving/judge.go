@@ -193,6 +193,12 @@ func (j *judge) rows(c *Cluster) *database.Template {
 			c.problem("its node group "+name+" is missing", dumpAgain)
 		}
 	}
+	for _, g := range c.groups {
+		if g.Role == v1alpha1.RoleMaster && g.NodeCount%2 == 0 {
+			c.problem(fmt.Sprintf("its control plane %s has %d machines, and Slipway takes odd numbers only", g.Name, g.NodeCount),
+				"resize it to an odd number with Magnum (openstack coe cluster resize --nodegroup "+g.Name+"), then read the database again; or leave it behind")
+		}
+	}
 	at := slices.IndexFunc(j.db.Templates, func(t database.Template) bool { return t.UUID == c.row.TemplateID })
 	if at < 0 {
 		c.problem("its template "+c.row.TemplateID+" is missing", dumpAgain)

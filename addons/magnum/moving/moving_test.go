@@ -194,6 +194,13 @@ func TestHandChanges(t *testing.T) {
 		"no credential":            {func(w *world) { w.put(namespace, stack+"-cloud-credentials", "clouds.yaml", "{") }, "names no application credential", 0},
 		"half-copied: no template": {func(w *world) { w.db.Templates = w.db.Templates[1:] }, "its template 0b7a9e0c-0d3c-4a51-8a41-000000000001 is missing", 0},
 		"half-copied: no groups":   {func(w *world) { w.db.Groups = nil }, "its node group default-master is missing", 3},
+		"an even control plane": {func(w *world) {
+			for i := range w.db.Groups {
+				if g := &w.db.Groups[i]; g.ClusterID == shopProd && g.Name == v1alpha1.DefaultMaster {
+					g.NodeCount = 2
+				}
+			}
+		}, "its control plane default-master has 2 machines, and Slipway takes odd numbers only", 1},
 		"same stack": {func(w *world) {
 			w.row("6c9f3a52-5c0e-4b9f-9a5c-000000000007", func(c *database.Cluster) { c.StackID = stack })
 		}, "2 clusters have its stack id", 0},
