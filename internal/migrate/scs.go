@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +23,13 @@ import (
 // SCS converts settings of SCS' k8s-cluster-api-provider: environment-*.tfvars and
 // clusterctl.yaml, later files win. What is the management server's becomes the
 // environment; what is the test cluster's becomes values for `slipway cluster create`.
-func SCS(files []string, name string) (*Result, error) {
+func SCS(files []string, name string) (*Result, error) { return scs(files, name, "") }
+
+// SCSCluster converts the settings of one of several clusters of a server, clusterctl.yaml, to
+// values for that cluster, in a file of its name.
+func SCSCluster(file, cluster string) (*Result, error) { return scs([]string{file}, "", cluster) }
+
+func scs(files []string, name, cluster string) (*Result, error) {
 	settings := map[string]setting{}
 	var wrong []error
 	for _, file := range files {
@@ -38,12 +45,12 @@ func SCS(files []string, name string) (*Result, error) {
 		name = "capi"
 	}
 	d := newDraft(name)
-	cluster := "testcluster"
 	if s, ok := settings["testcluster_name"]; ok {
-		cluster = label(fmt.Sprint(s.value))
+		cluster = cmp.Or(cluster, label(fmt.Sprint(s.value)), "testcluster")
 		d.note(Converted, "testcluster_name", s, "", "create it with: slipway cluster create "+cluster+" -f "+cluster+".yaml")
 		delete(settings, "testcluster_name")
 	}
+	cluster = cmp.Or(cluster, "testcluster")
 	own, theirs := map[string]setting{}, map[string]setting{}
 	clusters := scsClusterRules()
 	for key, s := range settings {

@@ -124,7 +124,7 @@ func (o *scsOptions) convert() ([]settings, error) {
 		if name == "cluster-defaults" {
 			continue
 		}
-		result, err := migrate.SCS([]string{file}, "")
+		result, err := migrate.SCSCluster(file, name)
 		if err != nil {
 			wrong = append(wrong, err)
 			continue

@@ -6,8 +6,27 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slipway-sh/slipway/internal/migrate"
 	"github.com/slipway-sh/slipway/stacks/workload/adopt"
 )
+
+// checkFile checks that notes name the file of the cluster's own name.
+func checkFile(t *testing.T, notes []migrate.Note, cluster string) {
+	t.Helper()
+	named := 0
+	for _, note := range notes {
+		file, _, found := strings.Cut(note.To, ".yaml: ")
+		if found {
+			named++
+		}
+		if found && file != cluster {
+			t.Errorf("%+v", note)
+		}
+	}
+	if named == 0 {
+		t.Errorf("no note names the file: %+v", notes)
+	}
+}
 
 // TestSettings: each cluster's clusterctl.yaml becomes one file, which is not overwritten,
 // and every setting is accounted for.
@@ -34,6 +53,7 @@ func TestSettings(t *testing.T) {
 		if err != nil || len(all) != 2 || all[0].Cluster != "lab" || len(all[1].Notes) != 6 || len(all[0].Notes) != 2 {
 			t.Fatalf("%+v %v", all, err)
 		}
+		checkFile(t, all[1].Notes, "shop")
 		if err := o.vacant(all); err != nil {
 			t.Fatal(err)
 		}
