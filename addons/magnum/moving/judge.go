@@ -61,7 +61,11 @@ func (j *judge) adopted(i *Item, o client.Object, r record) (bool, error) {
 		return deleted, nil
 	}
 	if err != nil {
-		return false, noKind(v1alpha1.GroupVersion().WithKind(fmt.Sprintf("%T", o)), err)
+		kind, unknown := j.site.Client.GroupVersionKindFor(o)
+		if unknown != nil {
+			return false, fmt.Errorf("asking for the kind of %T: %w", o, unknown)
+		}
+		return false, noKind(kind, err)
 	}
 	if v1alpha1.Held(o) == v1alpha1.HeldByHandBack {
 		i.problem("a hand-back of it was begun and not completed", "complete it first: slipway magnum hand-back")
