@@ -1,8 +1,11 @@
 package workload
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/imagedata"
 	glance "github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,5 +58,43 @@ func TestImagesForAnotherProcessor(t *testing.T) {
 	s.want("after it was refused", amd, "image shared")
 	if list, err := s.typed.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
 		t.Errorf("namespaces %v, %v", list.Items, err)
+	}
+}
+
+// TestAVersionTakesAnImageForItsProcessor: the newest image of a version may be for another one.
+func TestAVersionTakesAnImageForItsProcessor(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ids := map[string]string{}
+	for _, architecture := range []string{"x86_64", "", "aarch64"} {
+		o := glance.CreateOpts{Name: "node", ContainerFormat: "bare", DiskFormat: "raw", Properties: map[string]string{"kube_version": "v1.33.7"}}
+		if architecture != "" {
+			o.Properties["architecture"] = architecture
+		}
+		made, err := glance.Create(t.Context(), s.box.Member.Image(t), o).Extract()
+		if err == nil {
+			err = imagedata.Upload(t.Context(), s.box.Member.Image(t), made.ID, strings.NewReader("x")).ExtractErr()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[architecture] = made.ID
+	}
+	has := func(architecture string) bool {
+		all, err := s.fittingImages(t.Context(), s.cloud)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(all, func(image NodeImage) bool { return image.ID == ids[architecture] && image.Architecture == architecture })
+	}
+	if !has("aarch64") || !has("x86_64") || !has("") {
+		t.Error("without a node an image is missing")
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{Architecture: "amd64"}}}
+	if _, err := s.typed.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if has("aarch64") || !has("x86_64") || !has("") {
+		t.Errorf("an image for another processor is taken: %t, or one is missing: %t, %t", has("aarch64"), has("x86_64"), has(""))
 	}
 }

@@ -96,7 +96,7 @@ func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, pro
 	if there.adopted() { // the values that were adopted say what its machines are
 		w.Defaults = there.release.Config
 	}
-	if err := w.resolveVersion(func() ([]NodeImage, error) { return c.NodeImages(ctx) }); err != nil {
+	if err := w.resolveVersion(func() ([]NodeImage, error) { return m.fittingImages(ctx, c) }); err != nil {
 		return "", false, err
 	}
 	values, own, err := w.values(key)

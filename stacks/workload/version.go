@@ -12,6 +12,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 
+	"github.com/slipway-sh/slipway/images/manifest"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kubeversion"
 )
@@ -20,6 +21,8 @@ import (
 type NodeImage struct {
 	ID, Version string
 	Created     time.Time
+	// Architecture is what it says it is for; "" if it does not say.
+	Architecture string
 }
 
 // NodeImages are the node images that the project can use.
@@ -39,10 +42,24 @@ func (c Cloud) NodeImages(ctx context.Context) ([]NodeImage, error) {
 	var nodes []NodeImage
 	for _, image := range all {
 		if has, _ := image.Properties["kube_version"].(string); has != "" && !image.Hidden {
-			nodes = append(nodes, NodeImage{ID: image.ID, Version: has, Created: image.CreatedAt})
+			architecture, _ := image.Properties[manifest.PropertyArchitecture].(string)
+			nodes = append(nodes, NodeImage{ID: image.ID, Version: has, Created: image.CreatedAt, Architecture: architecture})
 		}
 	}
 	return nodes, nil
+}
+
+// fittingImages are the node images that checkArchitecture takes.
+func (m *Management) fittingImages(ctx context.Context, c Cloud) ([]NodeImage, error) {
+	all, err := c.NodeImages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := m.architecture(ctx)
+	if err != nil || wanted == "" {
+		return all, err
+	}
+	return slices.DeleteFunc(all, func(image NodeImage) bool { return image.Architecture != "" && image.Architecture != wanted }), nil
 }
 
 // resolveVersion makes a full version of one without a patch: that of the environment's node

@@ -15,7 +15,8 @@ import (
 func TestAVersionWithoutAPatch(t *testing.T) {
 	t.Parallel()
 	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
-	there := []NodeImage{{"old", "v1.33.7", day(1)}, {"rebuilt", "v1.33.7", day(3)}, {"older", "v1.33.6", day(4)}, {"soon", "v1.35.0-rc.1", day(5)}, {"round", "v1.30.14", day(2)}}
+	there := []NodeImage{{ID: "old", Version: "v1.33.7", Created: day(1)}, {ID: "rebuilt", Version: "v1.33.7", Created: day(3)}, {ID: "older", Version: "v1.33.6", Created: day(4)},
+		{ID: "soon", Version: "v1.35.0-rc.1", Created: day(5)}, {ID: "round", Version: "v1.30.14", Created: day(2)}}
 	for name, c := range map[string]struct {
 		user           string
 		preview        bool
