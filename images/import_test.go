@@ -3,14 +3,18 @@ package images
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 
 	"github.com/slipway-sh/slipway/images/manifest"
 )
@@ -89,21 +93,26 @@ func TestTheLeaseIsKeptDuringAnImport(t *testing.T) {
 	}
 }
 
+// zipped are bytes as they may be published.
+func zipped(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err := w.Write(data)
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
 // The name of a download need not tell that it is compressed: Glance would keep it so.
 func TestACompressedImageIsNotLeftToGlance(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	data := qcow2(1)
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	i := f.node(t, "node", packed.Bytes())
-	i.Method, i.URL, i.File = manifest.MethodWebDownload, web(t, "download", packed.Bytes()), ""
+	packed := zipped(t, data)
+	i := f.node(t, "node", packed)
+	i.Method, i.URL, i.File = manifest.MethodWebDownload, web(t, "download", packed), ""
 	lease := f.Lease
 	f.Lease = -time.Minute
 	if _, err := f.claim(t.Context(), i, nil); err != nil { // of a run that was killed
@@ -112,5 +121,31 @@ func TestACompressedImageIsNotLeftToGlance(t *testing.T) {
 	f.Lease = lease
 	if result := f.sync(t, i); result.Bytes == 0 || !bytes.Equal(f.bytes(t, result.ID), data) || len(f.all(t)) != 1 {
 		t.Errorf("result %+v, images %+v", result, f.all(t))
+	}
+}
+
+// One that Glance kept compressed has the digest of what is published, and boots nowhere.
+func TestAnImageThatGlanceKeptCompressedIsBroughtAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	data := qcow2(1)
+	packed := zipped(t, data)
+	i := f.node(t, "node", packed)
+	i.Method, i.URL, i.File = manifest.MethodWebDownload, web(t, "download", packed), ""
+	former := f.other(t, f.sandbox.Member, packed, images.CreateOpts{Name: "node", DiskFormat: "qcow2", Properties: map[string]string{PropertyMark: "node", PropertyDigest: "sha512:" + sha512of(packed)}})
+	if found, err := f.Verify(t.Context(), list(i), false); err != nil || !slices.ContainsFunc(found, func(f Finding) bool { return f.ID == former && f.Cause == packedReason }) {
+		t.Errorf("verify says %+v, %v", found, err)
+	}
+	result := f.sync(t, i)
+	if result.ID == former || result.Bytes == 0 || !bytes.Equal(f.bytes(t, result.ID), data) {
+		t.Errorf("result %+v", result)
+	}
+	for _, r := range f.all(t) {
+		if r.Hidden != (r.ID == former) {
+			t.Errorf("%s is hidden: %t", r.ID, r.Hidden)
+		}
+	}
+	if again := f.sync(t, i); again.Changed || again.ID != result.ID {
+		t.Errorf("the second time: %+v", again)
 	}
 }

@@ -171,6 +171,9 @@ func (s *Syncer) bringOne(ctx context.Context, m *manifest.Manifest, i manifest.
 	if err != nil {
 		return nil, err
 	}
+	if choice.Action == Use && s.keptPacked(ctx, i, *choice.Record) {
+		choice = Choice{Action: Upload, Replaced: choice.Record, Reason: packedReason}
+	}
 	result := &Result{Key: i.Key, Name: i.Name, Action: choice.Action, Reason: choice.Reason}
 	var r Record
 	switch choice.Action {

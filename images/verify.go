@@ -74,6 +74,9 @@ func (s *Syncer) verifyOne(ctx context.Context, m *manifest.Manifest, i manifest
 	r := *choice.Record
 	var all []Finding
 	if choice.Action == Use {
+		if s.keptPacked(ctx, i, r) {
+			all = append(all, Finding{Image: i.Name, ID: r.ID, Cause: packedReason, Remedy: syncRemedy})
+		}
 		for _, d := range Describe(i, r, r.VirtualSize) {
 			all = append(all, Finding{i.Name, r.ID, d.Property, fmt.Sprintf("it is %q, but the manifest has %q", d.Has, d.Wants), syncRemedy})
 		}
