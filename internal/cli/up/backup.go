@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/recovery/fence"
 	"github.com/slipway-sh/slipway/internal/recovery/restore"
 	"github.com/slipway-sh/slipway/internal/recovery/undo"
 	"github.com/slipway-sh/slipway/stacks"
@@ -44,10 +45,11 @@ func (o options) save(ctx context.Context, t *target.Target, plan engine.Plan, p
 }
 
 // unsaved is the fault of a change before which no backup could be made. That a rebuild is half
-// done is no reason to leave the backup out: up would not finish it.
+// done, or has replaced the management cluster, is no reason to leave the backup out: up would
+// not finish it, and change what nobody uses.
 func unsaved(err error) error {
 	remedy := "fix the cause, or leave the backup out with --skip-backup"
-	if errors.Is(err, restore.ErrIncomplete) {
+	if errors.Is(err, restore.ErrIncomplete) || errors.Is(err, fence.ErrFenced) {
 		remedy = fault.Remedy(err)
 	}
 	return fault.New("backup before the change", errors.Join(errors.New("nothing was changed"), err), remedy)

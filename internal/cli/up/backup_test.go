@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/recovery/fence"
 	"github.com/slipway-sh/slipway/internal/recovery/restore"
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
@@ -55,6 +56,7 @@ func TestWithoutABackup(t *testing.T) {
 	}{
 		"a target that is full": {errors.New("507 Insufficient Storage"), "--skip-backup"},
 		"half a rebuild":        {fault.New("ConfigMap", restore.ErrIncomplete, "finish it with slipway recover"), "slipway recover"},
+		"a replaced cluster":    {fault.New("management cluster", fence.ErrFenced, "run it where the environment was rebuilt"), "where the environment was rebuilt"},
 	} {
 		err := unsaved(test.cause)
 		if !errors.Is(err, test.cause) || !strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(fault.Remedy(err), test.fix) {
