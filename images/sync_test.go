@@ -271,6 +271,27 @@ func TestNameWithOtherBytes(t *testing.T) {
 	}
 }
 
+// An image that cannot be replaced stays what it is.
+func TestAnImageKeepsItsPlaceUntilThereIsAnother(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.Replace = true
+	old := f.sync(t, f.node(t, "node", qcow2(4)))
+	i := f.node(t, "node", qcow2(5))
+	i.SHA512 = sha512of(qcow2(6)) // of other bytes
+	if _, err := f.Sync(t.Context(), list(i)); err == nil {
+		t.Error("bytes with another digest were taken")
+	}
+	left := f.all(t)
+	if len(left) != 1 || left[0].ID != old.ID || left[0].Name != "node" || left[0].Hidden || left[0].Properties[PropertyHidden] != "" {
+		t.Errorf("left %+v", left)
+	}
+	i.SHA512 = sha512of(qcow2(5))
+	if result := f.sync(t, i); result.ID == old.ID || result.Bytes == 0 {
+		t.Errorf("the next time: %+v", result)
+	}
+}
+
 // proves: F61
 func TestSharing(t *testing.T) {
 	t.Parallel()

@@ -14,15 +14,26 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// bring brings the bytes of an image to Glance, describes it, and returns it
+// bring is carry, which an image with the name makes way for. It has its place again
+// unless the new one is there.
+func (s *Syncer) bring(ctx context.Context, i manifest.Image, choice Choice, step *event.Step) (Record, int64, error) {
+	if choice.Replaced == nil {
+		return s.carry(ctx, i, choice, step)
+	}
+	if err := s.makeWay(ctx, *choice.Replaced); err != nil {
+		return Record{}, 0, err
+	}
+	r, sent, err := s.carry(ctx, i, choice, step)
+	if err != nil && !r.Active() {
+		err = errors.Join(err, s.putBack(ctx, *choice.Replaced))
+	}
+	return r, sent, err
+}
+
+// carry brings the bytes of an image to Glance, describes it, and returns it
 // with the number of bytes that were sent. Whatever fails, no half-made image
 // is left; after a kill, the next run finds what is left by its mark.
-func (s *Syncer) bring(ctx context.Context, i manifest.Image, choice Choice, step *event.Step) (Record, int64, error) {
-	if choice.Replaced != nil {
-		if err := s.makeWay(ctx, *choice.Replaced); err != nil {
-			return Record{}, 0, err
-		}
-	}
+func (s *Syncer) carry(ctx context.Context, i manifest.Image, choice Choice, step *event.Step) (Record, int64, error) {
 	if i.Method == manifest.MethodWebDownload {
 		if reason := notByWeb(i); reason != "" {
 			step.Run("no web-download: " + reason)
@@ -133,6 +144,18 @@ func (s *Syncer) makeWay(ctx context.Context, r Record) error {
 		images.UpdateImageProperty{Op: operation(r, PropertyHidden), Name: PropertyHidden, Value: time.Now().UTC().Format(time.RFC3339)}}
 	_, err := s.Glance.patch(ctx, r, changes)
 	return err
+}
+
+// putBack undoes makeWay, also when the command is being ended.
+func (s *Syncer) putBack(ctx context.Context, r Record) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	_, err := s.Glance.patch(ctx, r, images.UpdateOpts{images.ReplaceImageName{NewName: r.Name}, images.ReplaceImageHidden{NewHidden: false},
+		images.UpdateImageProperty{Op: images.RemoveOp, Name: PropertyHidden}})
+	if err != nil {
+		return fmt.Errorf("giving the former image its name back: %w", err)
+	}
+	return nil
 }
 
 func (s *Syncer) until() string { return time.Now().Add(s.Lease).UTC().Format(time.RFC3339) }
