@@ -292,7 +292,7 @@ func (j *returning) allQuotas() error {
 		}
 		u := &unit{Returned: &Returned{Kind: KindQuota, Item: Item{Name: row.Resource, ProjectID: row.ProjectID, Verdict: Magnums}}}
 		j.units = append(j.units, u)
-		if u.record = j.recordOfDeleted(row.ProjectID, recordQuota+v1alpha1.QuotaName(row.Resource)); u.record != nil {
+		if u.record = j.recordOfDeleted(row.ProjectID, recordQuota+v1alpha1.QuotaName(row.Resource)); u.record != nil && !u.record.another(row) {
 			removed(j, u, "quotas", row.ID, database.QuotaColumns(), u.record.Quota, row)
 		}
 	}

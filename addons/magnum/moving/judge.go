@@ -54,7 +54,7 @@ func (j *judge) adopted(i *Item, o client.Object, r record) (bool, error) {
 	k := j.records[client.ObjectKey{Namespace: o.GetNamespace(), Name: r.name()}]
 	err := j.site.Client.Get(j.ctx, client.ObjectKeyFromObject(o), o)
 	if apierrors.IsNotFound(err) {
-		deleted := k != nil && !k.pending()
+		deleted := k != nil && !k.pending() && !k.another(r.Quota)
 		if deleted {
 			i.Notes = append(i.Notes, "Slipway adopted and deleted it; a hand-back deletes Magnum's row")
 		}

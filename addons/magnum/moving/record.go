@@ -103,6 +103,12 @@ func (k *kept) pending() bool {
 	return k != nil && k.object.Annotations[v1alpha1.AnnotationAdopting] != ""
 }
 
+// another says that a row is not the one that the record is of. Quotas have no UUID: who deletes
+// one in Magnum may make one again.
+func (k *kept) another(row *database.Quota) bool {
+	return k != nil && k.Quota != nil && row != nil && k.Quota.ID != 0 && row.ID != 0 && k.Quota.ID != row.ID
+}
+
 // records are all there are, by namespace and name.
 func (s Site) records(ctx context.Context) (map[client.ObjectKey]*kept, error) {
 	list := &corev1.ConfigMapList{}

@@ -104,3 +104,24 @@ func TestTheNextRunCompletesRecords(t *testing.T) {
 		t.Errorf("%d records are pending still", n)
 	}
 }
+
+// TestAnotherQuotaOfTheProject is not the one that Slipway adopted and deleted: an import copies
+// it, and a hand-back leaves its row.
+func TestAnotherQuotaOfTheProject(t *testing.T) {
+	t.Parallel()
+	w, s := adopted(t, newestDump)
+	w.must(w.client.Delete(t.Context(), quotaKey(w.db.Quotas[0])))
+	for again, want := range map[bool]struct{ imported, back Verdict }{false: {Ours, Delete}, true: {Adopt, Magnums}} {
+		was := w.db.Quotas[0].ID
+		if again {
+			w.db.Quotas[0].ID += 100
+		}
+		if q := w.plan().Quotas[0]; q.Verdict != want.imported {
+			t.Errorf("made again %t: an import %+v", again, q)
+		}
+		if i := item(w.back(s, Choices{}), KindQuota, w.db.Quotas[0].Resource); i.Verdict != want.back {
+			t.Errorf("made again %t: a hand-back %+v", again, i.Item)
+		}
+		w.db.Quotas[0].ID = was
+	}
+}
