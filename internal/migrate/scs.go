@@ -25,8 +25,9 @@ import (
 // environment; what is the test cluster's becomes values for `slipway cluster create`.
 func SCS(files []string, name string) (*Result, error) { return scs(files, name, "") }
 
-// SCSCluster converts the settings of one of several clusters of a server, clusterctl.yaml, to
-// values for that cluster, in a file of its name.
+// SCSCluster converts the settings of one of several clusters of a server, clusterctl.yaml. Notes
+// name the file of the cluster's name, to which the caller writes the values: the one of the files
+// that is no environment file.
 func SCSCluster(file, cluster string) (*Result, error) { return scs([]string{file}, "", cluster) }
 
 func scs(files []string, name, cluster string) (*Result, error) {
@@ -45,8 +46,10 @@ func scs(files []string, name, cluster string) (*Result, error) {
 		name = "capi"
 	}
 	d := newDraft(name)
+	values := "testcluster.yaml"
 	if s, ok := settings["testcluster_name"]; ok {
-		cluster = cmp.Or(cluster, label(fmt.Sprint(s.value)), "testcluster")
+		named := cmp.Or(label(fmt.Sprint(s.value)), "testcluster")
+		cluster, values = cmp.Or(cluster, named), named+".yaml"
 		d.note(Converted, "testcluster_name", s, "", "create it with: slipway cluster create "+cluster+" -f "+cluster+".yaml")
 		delete(settings, "testcluster_name")
 	}
@@ -63,12 +66,13 @@ func scs(files []string, name, cluster string) (*Result, error) {
 	// There is no kind server that the clusters run on: an environment without a
 	// management cluster is what SCS has.
 	d.apply(own, scsRules(), scsFamilies())
-	d.workload(theirs, clusters, cluster)
+	d.workload(theirs, clusters, cluster, values)
 	return d.result()
 }
 
-// workload carries the settings of the cluster over to chart values.
-func (d *draft) workload(settings map[string]setting, rules map[string]rule, cluster string) {
+// workload carries the settings of the cluster over to chart values in a file, which notes name by
+// the cluster.
+func (d *draft) workload(settings map[string]setting, rules map[string]rule, cluster, file string) {
 	inner := newDraft(d.name)
 	inner.apply(settings, rules, nil)
 	group := map[string]any{"name": "workers"}
@@ -86,7 +90,7 @@ func (d *draft) workload(settings map[string]setting, rules map[string]rule, clu
 	if len(inner.spec) > 0 {
 		text, err := yaml.Marshal(inner.spec)
 		if err == nil {
-			d.files[cluster+".yaml"] = string(text)
+			d.files[file] = string(text)
 		}
 	}
 }

@@ -82,6 +82,19 @@ func TestSCS(t *testing.T) {
 	}
 }
 
+// TestSCSCluster: a cluster may have the name that environment files have.
+func TestSCSCluster(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"clusterctl.yaml": "WORKER_MACHINE_COUNT: 5\n"})
+	r, err := SCSCluster(filepath.Join(dir, "clusterctl.yaml"), "slipway")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if to := notes(r)["worker_count"].To; to != "slipway.yaml: nodeGroups[0].machineCount" || len(r.Files) != 2 {
+		t.Errorf("to %q, files %v", to, r.Files)
+	}
+}
+
 func TestSCSWithBadFiles(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"a.tfvars": "x = [", "b.yaml": "a: [1\n", "c.txt": "", "d.tfvars": "x = var.y\n", "e.yaml": "restrict_kubeapi: [none]\nkind_mtu: much\n"})

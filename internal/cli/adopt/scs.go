@@ -114,9 +114,20 @@ func (o *scsOptions) convert() ([]settings, error) {
 	if o.settings == "" {
 		return all, nil
 	}
-	files, err := filepath.Glob(filepath.Join(o.settings, "*", "clusterctl.yaml"))
-	if err != nil || len(files) == 0 {
-		return nil, fault.Usage("--settings "+o.settings, errors.New("it has no NAME/clusterctl.yaml"), "name the home folder of the management server's user, or a copy of it")
+	const remedy = "name the home folder of the management server's user, or a copy of it"
+	folders, err := os.ReadDir(o.settings)
+	if err != nil {
+		return nil, fault.Usage("--settings "+o.settings, err, remedy)
+	}
+	var files []string
+	for _, folder := range folders {
+		file := filepath.Join(o.settings, folder.Name(), "clusterctl.yaml")
+		if _, err := os.Stat(file); err == nil {
+			files = append(files, file)
+		}
+	}
+	if len(files) == 0 {
+		return nil, fault.Usage("--settings "+o.settings, errors.New("it has no NAME/clusterctl.yaml"), remedy)
 	}
 	var wrong []error
 	for _, file := range files {

@@ -34,7 +34,7 @@ func checkFile(t *testing.T, notes []migrate.Note, cluster string) {
 // proves: S-36
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	home, out := t.TempDir(), filepath.Join(t.TempDir(), "clusters")
+	home, out := filepath.Join(t.TempDir(), "copy [1]"), filepath.Join(t.TempDir(), "clusters")
 	for name, text := range map[string]string{
 		"shop":             "KUBERNETES_VERSION: v1.28.7\nCONTROL_PLANE_MACHINE_COUNT: 3\nWORKER_MACHINE_COUNT: 5\nOPENSTACK_NODE_MACHINE_FLAVOR: SCS-4V-8\nUSE_CILIUM: \"true\"\nNODE_CIDR: 10.8.0.0/20\n",
 		"lab":              "WORKER_MACHINE_COUNT: 1\nOPENSTACK_CLOUD_YAML_B64: c2VjcmV0\n",
