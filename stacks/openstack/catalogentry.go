@@ -112,13 +112,15 @@ func (k catalogKind) settle(ctx context.Context, id string, in CatalogEntryInput
 	return k.read(ctx, id, in)
 }
 
-// put creates the endpoint of an interface, or corrects the existing one.
+// put creates the endpoint of an interface, or corrects the existing one, which another environment
+// may have disabled.
 func put(ctx context.Context, client *gophercloud.ServiceClient, id string, in CatalogEntryInputs, face gophercloud.Availability, there endpoints.Endpoint) error {
 	switch {
 	case there.ID == "":
 		return endpoints.Create(ctx, client, endpoints.CreateOpts{Availability: face, Region: in.Region, URL: in.URL, ServiceID: id, Description: in.mark().Description()}).Err
-	case there.URL != in.URL:
-		return endpoints.Update(ctx, client, there.ID, endpoints.UpdateOpts{URL: in.URL}).Err
+	case there.URL != in.URL || !there.Enabled:
+		yes := true
+		return endpoints.Update(ctx, client, there.ID, endpoints.UpdateOpts{URL: in.URL, Enabled: &yes, Description: in.mark().Description()}).Err
 	}
 	return nil
 }

@@ -99,6 +99,32 @@ func TestAServiceStaysWhileAnotherRegionHasEndpoints(t *testing.T) {
 	}
 }
 
+// TestEndpointsThatAnotherEnvironmentDisabledAreEnabledAgain: else the catalog would have none, once
+// both have disabled the other's.
+func TestEndpointsThatAnotherEnvironmentDisabledAreEnabledAgain(t *testing.T) {
+	t.Parallel()
+	administrator, _ := boss(t)
+	kind := catalogKind{administrator}
+	in := func(environment string) CatalogEntryInputs {
+		return CatalogEntryInputs{Ownership: Ownership{Environment: environment, Step: "magnum-catalog"}, Type: "container-infra", Name: "magnum", Region: "RegionOne", URL: "https://" + environment + ":9511/v1"}
+	}
+	id, err := kind.make(t.Context(), in("prod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, environment := range []string{"prod", "stage", "prod"} {
+		if state, err := kind.settle(t.Context(), id, in(environment)); err != nil || state.URL != in(environment).URL {
+			t.Errorf("%s: %+v, %v", environment, state, err)
+		}
+	}
+	if err := kind.remove(t.Context(), id, CatalogEntryState{in("stage"), true}); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := kind.read(t.Context(), id, in("prod")); err != nil || state.URL == "" {
+		t.Errorf("when the other one is gone: %+v, %v", state, err)
+	}
+}
+
 // TestAProjectStaysWhileAnotherRegionHasUsersInIt: they would lose their role with it.
 func TestAProjectStaysWhileAnotherRegionHasUsersInIt(t *testing.T) {
 	t.Parallel()
