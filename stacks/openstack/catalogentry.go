@@ -126,7 +126,19 @@ func put(ctx context.Context, client *gophercloud.ServiceClient, id string, in C
 }
 
 func enable(ctx context.Context, client *gophercloud.ServiceClient, id string, enabled bool, description string) error {
-	return endpoints.Update(ctx, client, id, endpoints.UpdateOpts{Enabled: &enabled, Description: description}).Err
+	return endpoints.Update(ctx, client, id, withDescription{endpoints.UpdateOpts{Enabled: &enabled, Description: description}}).Err
+}
+
+// withDescription is a change that sends the description also if it is empty, as it was before.
+type withDescription struct{ endpoints.UpdateOpts }
+
+// ToEndpointUpdateMap implements endpoints.UpdateOptsBuilder.
+func (w withDescription) ToEndpointUpdateMap() (map[string]any, error) {
+	body, err := w.UpdateOpts.ToEndpointUpdateMap()
+	if endpoint, ok := body["endpoint"].(map[string]any); ok {
+		endpoint["description"] = w.Description
+	}
+	return body, err
 }
 
 func isOurs(e endpoints.Endpoint, in CatalogEntryInputs) bool {

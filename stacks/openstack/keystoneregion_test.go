@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
 
@@ -122,6 +123,38 @@ func TestEndpointsThatAnotherEnvironmentDisabledAreEnabledAgain(t *testing.T) {
 	}
 	if state, err := kind.read(t.Context(), id, in("prod")); err != nil || state.URL == "" {
 		t.Errorf("when the other one is gone: %+v, %v", state, err)
+	}
+}
+
+// TestEndpointsOfOthersAreAsTheyWere after the environment: those of other installers often have
+// no description.
+func TestEndpointsOfOthersAreAsTheyWere(t *testing.T) {
+	t.Parallel()
+	administrator, client := boss(t)
+	kind := catalogKind{administrator}
+	in := CatalogEntryInputs{Ownership: Ownership{Environment: "prod", Step: "magnum-catalog"}, Type: "container-infra", Name: "magnum", Region: "RegionOne", URL: "https://prod:9511/v1"}
+	for _, description := range []string{"", "of the cloud"} {
+		service, err := services.Create(t.Context(), client, services.CreateOpts{Type: in.Type, Name: in.Name}).Extract()
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := endpoints.Create(t.Context(), client, endpoints.CreateOpts{Availability: gophercloud.AvailabilityPublic, Region: in.Region, URL: "https://cloud:9511/v1", ServiceID: service.ID, Description: description}).Extract()
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, err := kind.settle(t.Context(), service.ID, in)
+		if err != nil || !state.Borrowed {
+			t.Fatalf("%+v, %v", state, err)
+		}
+		if now, err := endpoints.Get(t.Context(), client, theirs.ID).Extract(); err != nil || now.Enabled {
+			t.Errorf("beside ours: %+v, %v", now, err)
+		}
+		if err := kind.remove(t.Context(), service.ID, state); err != nil {
+			t.Fatal(err)
+		}
+		if now, err := endpoints.Get(t.Context(), client, theirs.ID).Extract(); err != nil || !now.Enabled || now.Description != description {
+			t.Errorf("afterwards: %+v, %v", now, err)
+		}
 	}
 }
 
