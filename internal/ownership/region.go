@@ -5,7 +5,10 @@ import (
 	"strings"
 )
 
-const regionTag = "slipway:region="
+const (
+	regionTag  = "slipway:region="
+	projectTag = "slipway:project="
+)
 
 // DescriptionIn is Description for what a cloud keeps once for all of its regions, such as
 // application credentials: with the region of the environment, since another one may have an
@@ -28,6 +31,25 @@ func RegionIn(description string) string {
 			return region
 		}
 		return value
+	}
+	return ""
+}
+
+// DescriptionOf is DescriptionIn for what a cloud keeps once for all of its projects too, such as
+// users: with the ID of the environment's project. Who does not know it has none in descriptions.
+func (o Owner) DescriptionOf(region, project string) string {
+	if project == "" {
+		return o.DescriptionIn(region)
+	}
+	return o.DescriptionIn(region) + " " + projectTag + project
+}
+
+// ProjectIn reads the project from a description; "" if it has none.
+func ProjectIn(description string) string {
+	for _, word := range strings.Fields(description) {
+		if value, found := strings.CutPrefix(word, projectTag); found {
+			return value
+		}
 	}
 	return ""
 }

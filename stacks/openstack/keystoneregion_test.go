@@ -51,6 +51,46 @@ func TestServiceUsersOfAnotherRegionStay(t *testing.T) {
 	}
 }
 
+// homed is a login in a project.
+type homed struct {
+	placed
+	client *gophercloud.ServiceClient
+}
+
+func (h homed) Identity() (*gophercloud.ServiceClient, error) { return h.client, nil }
+
+// TestServiceUsersOfAnotherProjectStay, in the same region. Those of a time before users named their
+// project are taken as then.
+func TestServiceUsersOfAnotherProjectStay(t *testing.T) {
+	t.Parallel()
+	box := sandboxtest.Start(t)
+	keystone := box.Admin.Identity(t)
+	administrator := func(context.Context) (*gophercloud.ServiceClient, string, error) { return keystone, "default", nil }
+	in, stage := ServiceUserInputs{Ownership: Ownership{Environment: "prod", Step: "magnum-user"}}, ServiceUserInputs{Ownership: Ownership{Environment: "stage", Step: "magnum-user"}}
+	former, err := serviceUserKind{administrator, placed{region: "RegionOne"}}.make(t.Context(), stage) // without a project
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := map[string]bool{}
+	for _, client := range []*gophercloud.ServiceClient{box.Member.Identity(t), keystone} {
+		kind := serviceUserKind{administrator, homed{placed{region: "RegionOne"}, client}}
+		if id, err := kind.find(t.Context(), in); err != nil || id != "" {
+			t.Errorf("%s finds %q, %v", kind.project(), id, err)
+		}
+		id, err := kind.make(t.Context(), in)
+		if err != nil || made[id] {
+			t.Fatalf("%s made %q, %v", kind.project(), id, err)
+		}
+		made[id] = true
+		if again, err := kind.find(t.Context(), in); err != nil || again != id {
+			t.Errorf("%s made %s, and finds %q, %v", kind.project(), id, again, err)
+		}
+		if id, err := kind.find(t.Context(), stage); err != nil || id != former {
+			t.Errorf("%s finds %q of before, %v; want %q", kind.project(), id, err, former)
+		}
+	}
+}
+
 // TestAProjectThatAnotherRegionMadeIsBorrowed, so that it stays.
 func TestAProjectThatAnotherRegionMadeIsBorrowed(t *testing.T) {
 	t.Parallel()

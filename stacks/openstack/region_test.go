@@ -1,10 +1,12 @@
 package openstack
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"testing"
 
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
 
@@ -23,6 +25,13 @@ type placed struct {
 func (p placed) Region() string { return p.region }
 
 func (p placed) OtherRegions() bool { return p.others }
+
+func (p placed) Identity() (*gophercloud.ServiceClient, error) {
+	if p.Clients == nil {
+		return nil, errors.New("there is no login")
+	}
+	return p.Clients.Identity()
+}
 
 func TestBelongs(t *testing.T) {
 	t.Parallel()

@@ -71,14 +71,33 @@ type serviceUserKind struct {
 
 func (serviceUserKind) word() string { return "user" }
 
-// names are those that the user can have. All regions of a cloud have the same users: the
-// second environment of a name appends its region.
+// names are those that the user can have. All regions and projects of a cloud have the same users:
+// the second environment of a name appends its region, or its project.
 func (k serviceUserKind) names(in ServiceUserInputs) []string {
 	name := in.mark().Name()
-	if region := k.clients.Region(); region != "" {
-		return []string{name, name + "-" + region}
+	names := []string{name}
+	for _, more := range []string{k.clients.Region(), k.project()} {
+		if more != "" {
+			names = append(names, name+"-"+more)
+		}
 	}
-	return []string{name}
+	return names
+}
+
+// project is that of the environment; "" if the login does not say.
+func (k serviceUserKind) project() string {
+	client, err := k.clients.Identity()
+	if err != nil {
+		return ""
+	}
+	return projectOf(client)
+}
+
+// here reports whether a user with our mark is of the environment in this region and project. One
+// of a time before descriptions had projects is.
+func (k serviceUserKind) here(description string) bool {
+	project, ours := ownership.ProjectIn(description), k.project()
+	return Belongs(k.clients, description) == Here && (project == "" || ours == "" || project == ours)
 }
 
 func (k serviceUserKind) find(ctx context.Context, in ServiceUserInputs) (string, error) {
@@ -101,7 +120,7 @@ func (k serviceUserKind) find(ctx context.Context, in ServiceUserInputs) (string
 		if mark, ok := ownership.FromDescription(list[0].Description); !ok || mark != in.mark() {
 			return "", foreign(k.word(), list[0].Name, list[0].ID)
 		}
-		if Belongs(k.clients, list[0].Description) == Here { // settle would end the password of another's
+		if k.here(list[0].Description) { // settle would end the password of another's
 			return list[0].ID, nil
 		}
 	}
@@ -116,8 +135,8 @@ func (k serviceUserKind) make(ctx context.Context, in ServiceUserInputs) (string
 	}
 	var made *users.User
 	for _, name := range k.names(in) {
-		made, err = users.Create(ctx, client, users.CreateOpts{Name: name, DomainID: domain, Description: in.mark().DescriptionIn(k.clients.Region()), Password: rand.Text()}).Extract()
-		if !gophercloud.ResponseCodeIs(err, http.StatusConflict) { // find has seen that it is of another region
+		made, err = users.Create(ctx, client, users.CreateOpts{Name: name, DomainID: domain, Description: in.mark().DescriptionOf(k.clients.Region(), k.project()), Password: rand.Text()}).Extract()
+		if !gophercloud.ResponseCodeIs(err, http.StatusConflict) { // find has seen that it is of another region or project
 			break
 		}
 	}
