@@ -173,7 +173,7 @@ func (s *service) rebuildSource(r store.Reader, c *api.Call, n *model.Server, id
 	if n.ImageID == "" {
 		return api.BadRequest("Unable to rebuild with a different image for a volume-backed server.")
 	}
-	n.ImageID = img.ID
+	n.ImageID, n.RescueImage = img.ID, ""
 	return fits(c, n.Flavor, img)
 }
 

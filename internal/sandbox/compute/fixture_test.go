@@ -93,6 +93,20 @@ func (d *driver) Delete(ctx context.Context, id string) error {
 	return d.None.Delete(ctx, id)
 }
 
+func (d *driver) SetAside(ctx context.Context, id string) error {
+	if err := d.note("aside"); err != nil {
+		return err
+	}
+	return d.None.Delete(ctx, id)
+}
+
+func (d *driver) BringBack(ctx context.Context, spec machine.Spec) error {
+	if err := d.note("back"); err != nil {
+		return err
+	}
+	return d.None.Delete(ctx, spec.ID)
+}
+
 func (d *driver) AttachVolume(ctx context.Context, id, volumeID string) (string, error) {
 	if err := d.note("attach"); err != nil {
 		return "", err

@@ -40,9 +40,13 @@ func (s *service) powerOn(ctx context.Context, v model.Server) (time.Duration, e
 	return s.to(ctx, v, model.ServerActive, s.machines().Start(ctx, v.ID))
 }
 
-// reboot restarts the machine; a hard one also brings back one that is off.
+// reboot restarts the machine; a hard one also brings back one that is off, or that
+// could not be rescued.
 func (s *service) reboot(ctx context.Context, v model.Server) (time.Duration, error) {
 	hard := v.TaskState == taskRebootingHard
+	if hard && v.VMState == model.ServerError && v.RescueImage != "" {
+		return s.unrescued(ctx, v)
+	}
 	if hard && v.VMState != model.ServerActive {
 		if err := s.pause(ctx, v.ID, false); err != nil {
 			return 0, s.broken(ctx, v, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 	"github.com/slipway-sh/slipway/internal/sandbox/model"
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
@@ -54,20 +55,41 @@ func (s *service) rebuilt(ctx context.Context, v model.Server) (time.Duration, e
 	})
 }
 
-// rescued boots the rescue image in place of the server's own disk.
+// rescued boots the rescue image in place of the server's own disk, which is kept.
 func (s *service) rescued(ctx context.Context, v model.Server) (time.Duration, error) {
-	err := s.machines().Delete(ctx, v.ID)
+	err := s.setAside(ctx, v.ID)
 	if err == nil {
 		_, err = s.again(ctx, v, false)
 	}
 	return s.to(ctx, v, model.ServerRescued, err)
 }
 
-// unrescued boots the server's own image again.
+// setAside ends a machine and keeps its disk, where the driver can.
+func (s *service) setAside(ctx context.Context, id string) error {
+	if r, ok := s.machines().(machine.Rescuer); ok {
+		return r.SetAside(ctx, id)
+	}
+	return s.machines().Delete(ctx, id)
+}
+
+// bringBack removes the machine that booted the rescue image.
+func (s *service) bringBack(ctx context.Context, v model.Server) error {
+	r, ok := s.machines().(machine.Rescuer)
+	if !ok {
+		return s.machines().Delete(ctx, v.ID)
+	}
+	var spec machine.Spec
+	if err := s.env.Store.View(func(tx store.Reader) error { spec = s.spec(tx, v); return nil }); err != nil {
+		return err
+	}
+	return r.BringBack(ctx, spec)
+}
+
+// unrescued boots the server's own disk again.
 func (s *service) unrescued(ctx context.Context, v model.Server) (time.Duration, error) {
 	own := v
 	own.RescueImage = ""
-	err := s.machines().Delete(ctx, v.ID)
+	err := s.bringBack(ctx, own)
 	if err == nil {
 		_, err = s.again(ctx, own, false)
 	}
@@ -75,7 +97,8 @@ func (s *service) unrescued(ctx context.Context, v model.Server) (time.Duration,
 		return 0, s.broken(ctx, v, err)
 	}
 	return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
-		n.RescueImage = ""
+		n.RescueImage, n.Fault = "", nil
+		s.cardsActive(tx, *n, true)
 		s.finish(tx, n, model.ServerActive)
 		return nil
 	})

@@ -77,7 +77,9 @@ func (s *service) spec(r store.Reader, v model.Server) machine.Spec {
 		Metadata: machine.Metadata{UserData: payload.UserData, Hostname: v.Hostname, AvailabilityZone: v.Zone,
 			PublicKeys: map[string]string{}, Values: orEmpty(v.Metadata), Files: payload.Files, Password: payload.Password},
 	}
-	spec.Local, spec.Metadata.Devices = disks(v)
+	if spec.Local, spec.Metadata.Devices = disks(v); v.RescueImage != "" {
+		spec.Local = nil // they stay with the machine that is set aside
+	}
 	if id := bootImage(v); id != "" {
 		spec.Image = image.File(s.env, id)
 	}

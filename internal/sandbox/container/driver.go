@@ -54,6 +54,7 @@ type Driver struct {
 var (
 	_ machine.Host     = (*Driver)(nil)
 	_ machine.Machines = (*Driver)(nil)
+	_ machine.Rescuer  = (*Driver)(nil)
 )
 
 // Open returns the driver of a folder, with a site of its own. Machines that an

@@ -14,6 +14,7 @@ type machines struct{ *Host }
 var (
 	_ machine.Machines    = machines{}
 	_ machine.Pauser      = machines{}
+	_ machine.Rescuer     = machines{}
 	_ machine.Resizer     = machines{}
 	_ machine.Snapshotter = machines{}
 )
@@ -87,6 +88,24 @@ func (m machines) Unpause(ctx context.Context, id string) error {
 		return d.Unpause(ctx, id)
 	}
 	return nil
+}
+
+// SetAside keeps a machine and its disk, if its driver can.
+func (m machines) SetAside(ctx context.Context, id string) error {
+	d := m.of(id)
+	if r, ok := d.(machine.Rescuer); ok {
+		return r.SetAside(ctx, id)
+	}
+	return d.Delete(ctx, id)
+}
+
+// BringBack has the kept machine again. A rescued machine is one of the same driver.
+func (m machines) BringBack(ctx context.Context, spec machine.Spec) error {
+	d := m.of(spec.ID)
+	if r, ok := d.(machine.Rescuer); ok {
+		return r.BringBack(ctx, spec)
+	}
+	return d.Delete(ctx, spec.ID)
 }
 
 // Resize gives a machine a size, if its driver can. No machine becomes one of another

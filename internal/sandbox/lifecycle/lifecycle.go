@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
@@ -39,6 +40,8 @@ type Server interface {
 	LocalDisks() []string
 	// ImageName is the image of its disk, by the name in the driver's store; empty is none.
 	ImageName() string
+	// Fit takes away the ports and volumes that a spec does not have.
+	Fit(spec machine.Spec)
 }
 
 // Servers are the machines of one driver.
@@ -153,28 +156,45 @@ func (m *Servers[S]) Reboot(ctx context.Context, id string, hard bool) error {
 // Delete removes the machine, its ports and its disks. Volumes stay.
 func (m *Servers[S]) Delete(ctx context.Context, id string) error {
 	err := m.try(ctx, "deleting", id, func(s S, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			// Nothing was recorded, so nothing was made but the folder.
-			return os.RemoveAll(m.Path(id, ""))
-		}
-		if err == nil {
-			err = s.Release(ctx, false)
-		}
-		if err != nil {
+		if err := m.remove(ctx, s, err); err != nil {
 			return err
 		}
-		for _, disk := range s.LocalDisks() {
-			if err := m.Site.Disks.DeleteVolume(ctx, disk); err != nil {
-				return err
-			}
-		}
-		return m.Discard(m.Path(id, ""))
+		return m.removeAside(ctx, id)
 	})
 	if err != nil {
 		return err
 	}
 	m.Site.Forget(id)
 	return m.dropImages()
+}
+
+// remove takes from the host what a machine has there, and removes its disks. The error
+// is that of loading its record.
+func (m *Servers[S]) remove(ctx context.Context, s S, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		// Nothing was recorded, so nothing was made but the folder.
+		return os.RemoveAll(m.Path(s.ID(), ""))
+	}
+	if err == nil {
+		err = s.Release(ctx, false)
+	}
+	if err == nil {
+		err = m.removeLocal(ctx, s)
+	}
+	if err != nil {
+		return err
+	}
+	return m.Discard(m.Path(s.ID(), ""))
+}
+
+// removeLocal removes the volumes that end with a machine.
+func (m *Servers[S]) removeLocal(ctx context.Context, s S) error {
+	for _, disk := range s.LocalDisks() {
+		if err := m.Site.Disks.DeleteVolume(ctx, disk); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dropImages removes the images that no machine needs.
@@ -193,6 +213,9 @@ func (m *Servers[S]) dropImages() error {
 		}
 		used[s.ImageName()] = true
 	}
+	if known, err := m.usedAside(used); err != nil || !known {
+		return err
+	}
 	return m.DropImages(used)
 }
 
@@ -208,8 +231,20 @@ func (m *Servers[S]) State(ctx context.Context, id string) (machine.State, error
 	return s.State(ctx)
 }
 
-// List returns the machines that have a folder.
-func (m *Servers[S]) List(context.Context) ([]string, error) { return m.IDs() }
+// List returns the machines that have a folder, or are set aside.
+func (m *Servers[S]) List(context.Context) ([]string, error) {
+	ids, err := m.IDs()
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := m.idsAside()
+	if err != nil {
+		return nil, err
+	}
+	ids = append(ids, waiting...)
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
 
 // Console returns the last lines of what the machine wrote to its console.
 func (m *Servers[S]) Console(_ context.Context, id string, lines int) (string, error) {

@@ -36,6 +36,9 @@ type box struct {
 func (b *box) ID() string           { return b.Spec.ID }
 func (b *box) ImageName() string    { return b.Spec.Image }
 func (b *box) LocalDisks() []string { return nil }
+func (b *box) Fit(spec machine.Spec) {
+	b.Spec.Volumes = spec.Volumes
+}
 func (b *box) Instance() metadata.Instance {
 	return metadata.Instance{ID: b.Spec.ID, Name: b.Spec.Name, Ports: b.Spec.Ports}
 }

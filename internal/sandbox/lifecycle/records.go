@@ -29,12 +29,15 @@ func (m *Servers[S]) Save(s S) error {
 
 // Load returns a machine with its record. Without one the error is fs.ErrNotExist, and
 // the machine knows its id only. What has no error is never nil.
-func (m *Servers[S]) Load(id string) (S, error) {
+func (m *Servers[S]) Load(id string) (S, error) { return m.read(id, m.record(id)) }
+
+// read returns a machine whose record is that file.
+func (m *Servers[S]) read(id, file string) (S, error) {
 	s := m.New(id)
 	if id == "" || id != filepath.Base(id) || strings.HasPrefix(id, ".") {
 		return s, fmt.Errorf("%q is not the id of a server", id)
 	}
-	data, err := os.ReadFile(m.record(id))
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return s, err
 	}
@@ -45,22 +48,27 @@ func (m *Servers[S]) Load(id string) (S, error) {
 }
 
 // IDs are the machines that have a folder.
-func (m *Servers[S]) IDs() ([]string, error) {
-	entries, err := os.ReadDir(m.Folder)
+func (m *Servers[S]) IDs() ([]string, error) { return folders(m.Folder) }
+
+func folders(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("listing machines: %w", err)
 	}
 	var ids []string
 	for _, e := range entries {
-		if e.IsDir() {
+		if e.IsDir() && e.Name() != asideFolder {
 			ids = append(ids, e.Name())
 		}
 	}
 	return ids, nil
 }
 
-// Has tells whether a machine is one of these.
+// Has tells whether a machine is one of these, also one that is set aside.
 func (m *Servers[S]) Has(id string) bool {
-	_, err := os.Stat(m.Path(filepath.Base(id), ""))
+	if _, err := os.Stat(m.Path(filepath.Base(id), "")); err == nil {
+		return true
+	}
+	_, err := os.Stat(m.aside(filepath.Base(id)))
 	return err == nil
 }

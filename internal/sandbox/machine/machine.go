@@ -8,6 +8,7 @@ package machine
 import (
 	"context"
 	"net/netip"
+	"slices"
 )
 
 // Host is one driver's set. Close releases what the process holds; machines
@@ -79,6 +80,11 @@ type Spec struct {
 	// Trouble is what fault rules want of this machine: names of
 	// faultinject's machine kinds.
 	Trouble []string
+}
+
+// HasPort reports whether the machine is to have a card of the port.
+func (s Spec) HasPort(id string) bool {
+	return slices.ContainsFunc(s.Ports, func(p Port) bool { return p.ID == id })
 }
 
 // LocalDisk is an empty disk without a volume. Only its place on the bus tells

@@ -30,6 +30,17 @@ type Resizer interface {
 	Resize(ctx context.Context, spec Spec) error
 }
 
+// Rescuer is what drivers add to Machines that can keep a machine and its disk while
+// another one runs under its id, which boots a rescue image. With others a rescued
+// server loses its disk.
+type Rescuer interface {
+	// SetAside ends the machine and keeps it.
+	SetAside(ctx context.Context, id string) error
+	// BringBack removes the machine that runs in its place, and has the kept one again,
+	// without the ports and volumes that the spec does not have. It does not start it.
+	BringBack(ctx context.Context, spec Spec) error
+}
+
 // Ender is what drivers add to Host whose machines outlive the process.
 // Shutdown ends all that is on the host, within the context's time, and tries
 // everything whatever fails on the way; disks and volumes stay.

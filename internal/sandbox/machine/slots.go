@@ -35,6 +35,15 @@ func (s Slots) Free(id string) {
 	}
 }
 
+// Keep frees the slots of all disks but these.
+func (s Slots) Keep(ids []string) {
+	for i, id := range s {
+		if !slices.Contains(ids, id) {
+			s[i] = ""
+		}
+	}
+}
+
 // DeviceName is how a slot's disk is called in the machine, "vda".
 func DeviceName(slot int) string { return "vd" + string(rune('a'+slot)) }
 

@@ -48,6 +48,7 @@ type host struct {
 var (
 	_ machine.Machines    = (*Driver)(nil)
 	_ machine.Pauser      = (*Driver)(nil)
+	_ machine.Rescuer     = (*Driver)(nil)
 	_ machine.Resizer     = (*Driver)(nil)
 	_ machine.Snapshotter = (*Driver)(nil)
 )

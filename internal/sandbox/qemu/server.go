@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +55,12 @@ func (s *server) LocalDisks() (ids []string) {
 // socket is where QEMU listens for commands; its path has at most 107 characters.
 func (s *server) socket() string {
 	return filepath.Join(s.driver.site.RunDir, "vm-"+strings.ReplaceAll(s.Spec.ID, "-", ""))
+}
+
+// Fit takes away the cards and volumes that a spec does not have.
+func (s *server) Fit(spec machine.Spec) {
+	s.Cards = slices.DeleteFunc(s.Cards, func(p machine.Port) bool { return !spec.HasPort(p.ID) })
+	s.Slots.Keep(append([]string{rootSlot}, spec.Volumes...))
 }
 
 // Make fills the record of a machine that does not exist yet.
