@@ -114,6 +114,9 @@ func (rule rule) check(v model.Server) error {
 	if v.TaskState != "" {
 		return badState(v, rule.name, "task_state", v.TaskState)
 	}
+	if v.Host == "" && v.VMState != model.ServerOffloaded { // it never got one
+		return api.Conflict("Instance %s is not ready", v.ID)
+	}
 	return nil
 }
 

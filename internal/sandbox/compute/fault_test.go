@@ -34,6 +34,15 @@ func TestNoValidHost(t *testing.T) {
 	if err != nil || len(actions) != 1 || actions[0].Message != "Error" {
 		t.Errorf("actions %+v, %v", actions, err)
 	}
+	for name, err := range map[string]error{
+		"hard reboot": servers.Reboot(t.Context(), client, s.ID, servers.RebootOpts{Type: servers.HardReboot}).ExtractErr(),
+		"rebuild":     servers.Rebuild(t.Context(), client, s.ID, servers.RebuildOpts{ImageRef: image}).Err,
+		"stop":        servers.Stop(t.Context(), client, s.ID).ExtractErr(),
+	} {
+		if !gophercloud.ResponseCodeIs(err, 409) {
+			t.Errorf("%s of a server without a host: %v", name, err)
+		}
+	}
 	await(t, client, boot(t, client, "lucky", image).ID, "ACTIVE")
 	if err := servers.Delete(t.Context(), client, s.ID).ExtractErr(); err != nil {
 		t.Fatal(err)
