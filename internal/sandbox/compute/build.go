@@ -167,12 +167,18 @@ func (s *service) spawn(ctx context.Context, v model.Server) (time.Duration, err
 }
 
 // createMachine makes the machine as the server is, holding the image for as
-// long as the driver reads it.
+// long as the driver reads it. A machine that is there lies upon what the driver
+// keeps of the image, which may have been deleted since.
 func (s *service) createMachine(ctx context.Context, v model.Server) error {
+	const failed = "Exceeded maximum number of retries. Exhausted all hosts available for retrying build failures for instance %s."
+	state, err := s.machines().State(ctx, v.ID)
+	if err != nil {
+		return driver(ctx, err, failed, v.ID)
+	}
 	var spec machine.Spec
-	err := s.env.Store.Update(func(tx *store.Tx) error {
+	err = s.env.Store.Update(func(tx *store.Tx) error {
 		spec = s.spec(tx, v)
-		if used := bootImage(v); used != "" {
+		if used := bootImage(v); used != "" && state == machine.Gone {
 			return image.Hold(tx, s.env.Model, used, v.ID)
 		}
 		return nil
@@ -188,7 +194,7 @@ func (s *service) createMachine(ctx context.Context, v model.Server) error {
 	if refused := new(machine.Refusal); errors.As(err, &refused) {
 		return aborted(v, "%s", refused.Reason)
 	}
-	return driver(ctx, err, "Exceeded maximum number of retries. Exhausted all hosts available for retrying build failures for instance %s.", v.ID)
+	return driver(ctx, err, failed, v.ID)
 }
 
 // devices asks where the volumes of a machine are in it.

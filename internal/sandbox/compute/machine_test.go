@@ -262,3 +262,23 @@ func TestPortDeletedInNeutron(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
+
+// A server whose image was deleted comes back from the shelf: the driver has the bytes.
+func TestUnshelveWithoutItsImage(t *testing.T) {
+	t.Parallel()
+	cloud := start(t, newDriver())
+	client := compute(t, cloud.Member)
+	image := makeImage(t, cloud)
+	s := await(t, client, boot(t, client, "a", image).ID, "ACTIVE")
+	if err := servers.Shelve(t.Context(), client, s.ID).ExtractErr(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, client, s.ID, "SHELVED_OFFLOADED")
+	if err := images.Delete(t.Context(), cloud.Member.Image(t), image).ExtractErr(); err != nil {
+		t.Fatal(err)
+	}
+	if err := servers.Unshelve(t.Context(), client, s.ID, servers.UnshelveOpts{}).ExtractErr(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, client, s.ID, "ACTIVE")
+}
