@@ -87,7 +87,8 @@ func reserved(name string) bool {
 }
 
 // filter returns the items that pass every filter of the query, found while
-// they are read.
+// they are read, and the marker of the page: it may have changed since the page
+// before, and is not shown again.
 func (l List[T]) filter(query url.Values, items iter.Seq[T]) (iter.Seq[T], error) {
 	known := attributes(reflect.TypeFor[T]())
 	var tests []func(T) bool
@@ -111,10 +112,12 @@ func (l List[T]) filter(query url.Values, items iter.Seq[T]) (iter.Seq[T], error
 	if len(tests) == 0 {
 		return items, nil
 	}
+	marker := query.Get("marker")
 	return func(yield func(T) bool) {
 		for item := range items {
 			fails := func(test func(T) bool) bool { return !test(item) }
-			if !slices.ContainsFunc(tests, fails) && !yield(item) {
+			shown := marker != "" && l.ID(item) == marker || !slices.ContainsFunc(tests, fails)
+			if shown && !yield(item) {
 				return
 			}
 		}
