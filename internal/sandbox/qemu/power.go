@@ -65,12 +65,12 @@ func patience(gentle bool, limit time.Duration) time.Duration {
 func (s *server) stop(ctx context.Context, patience time.Duration) error {
 	if s.adopt(); s.Process.Runs() {
 		if patience > 0 && !s.trouble(faultinject.NoBoot) {
-			s.order(ctx, "system_powerdown", patience)
+			s.order(ctx, patience, "cont", "system_powerdown") // a paused one would not see the button
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return context.Cause(ctx) // the end of the sandbox, which gives the guest its time itself
 			}
 		}
-		s.order(ctx, "quit", quitTime)
+		s.order(ctx, quitTime, "quit")
 		s.Process.Kill()
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), quitTime)
 		defer cancel()
@@ -85,9 +85,9 @@ func (s *server) stop(ctx context.Context, patience time.Duration) error {
 	return s.save()
 }
 
-// order gives QEMU a command after which it ends, and waits for that. What it does not
+// order gives QEMU commands after which it ends, and waits for that. What it does not
 // do is done by the next, harder step.
-func (s *server) order(ctx context.Context, command string, limit time.Duration) {
+func (s *server) order(ctx context.Context, limit time.Duration, commands ...string) {
 	if !s.Process.Runs() {
 		return
 	}
@@ -98,7 +98,9 @@ func (s *server) order(ctx context.Context, command string, limit time.Duration)
 		return
 	}
 	defer m.Close()
-	_ = m.Run(ctx, command, nil) // quit may close the connection before it answers
+	for _, command := range commands {
+		_ = m.Run(ctx, command, nil) // quit may close the connection before it answers
+	}
 	s.Process.Wait(ctx)
 }
 

@@ -46,6 +46,8 @@ func TestSnapshotThatDoesNotFit(t *testing.T) {
 type standIn struct {
 	mu      sync.Mutex
 	running bool
+	// button is what a guest that runs does when the power button is pressed.
+	button func()
 }
 
 func (g *standIn) listen(t *testing.T, socket string) {
@@ -87,6 +89,10 @@ func (g *standIn) does(command string) bool {
 		g.running = false
 	case "cont":
 		g.running = true
+	case "system_powerdown":
+		if g.running && g.button != nil {
+			g.button()
+		}
 	}
 	return g.running
 }
