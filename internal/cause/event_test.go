@@ -80,9 +80,27 @@ func TestWordsThatLast(t *testing.T) {
 		"Quota exceeded for cores: Requested 2, but already used 0 of 0 cores":                   true,
 		"subnet x not found":     true,
 		"it is still being made": false,
+		"Load Balancer 1f is immutable and cannot be updated. (409)": false,
+		"Provider 'nobody' is not enabled. (400)":                    true,
 	} {
 		if Lasting(words) != lasts {
 			t.Errorf("%s: lasting %t", words, !lasts)
+		}
+	}
+}
+
+// TestAConflictPasses: Octavia refuses changes of a load balancer for as long as it changes
+// it, which is no refusal of what is asked unless it lasts.
+func TestAConflictPasses(t *testing.T) {
+	t.Parallel()
+	for since, want := range map[string]Ending{"09:58:00": Passing, "09:49:00": Outside} {
+		a := Explain(Snapshot{Now: now, Objects: read(t, base+`kind: OpenStackCluster
+metadata: {name: c, namespace: prod}
+status: {conditions: [{type: APIEndpointReady, status: "False", severity: Error, reason: APIEndpointConfigFailed, lastTransitionTime: "2026-01-02T`+since+`Z",
+  message: "failed to reconcile load balancer: Load Balancer 1f is immutable and cannot be updated. (409)"}]}
+`)})
+		if len(a.Findings) != 1 || a.Findings[0].Reason != "controller-says" || a.Findings[0].Ending != want {
+			t.Errorf("since %s: %+v", since, a.Findings)
 		}
 	}
 }

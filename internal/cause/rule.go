@@ -241,7 +241,7 @@ func (v *scene) rest(known map[Ref]bool) []Finding {
 		c := best[object]
 		f := v.finding(&said, hit{object: object, cause: cmp.Or(Plain(c.message), c.reason), since: c.since, source: speaker(object.Kind), final: c.final})
 		f.words, f.Evidence = c.text(), []string{object.String() + " " + c.kind + ": " + c.text()}
-		if object.Kind == "ServerGroup" || stubborn.MatchString(f.words) {
+		if object.Kind == "ServerGroup" || stubborn.MatchString(f.words) || conflict.MatchString(f.words) && c.lasted(v.Now) >= pending {
 			f.Ending = Outside // the server group's controller asks again only when the group is another
 		}
 		found = append(found, f)
@@ -251,7 +251,12 @@ func (v *scene) rest(known map[Ref]bool) []Finding {
 
 // stubborn are words after which trying again does not help: the cloud refuses what it
 // is asked, not the moment.
-var stubborn = regexp.MustCompile(`(?i)\b40[0-689]\b|not found|could not find|unable to find|invalid|unauthorized|forbidden|in error state|exceed|insufficient|not enough|no availability zone`)
+var stubborn = regexp.MustCompile(`(?i)\b40[0-68]\b|not found|could not find|unable to find|invalid|unauthorized|forbidden|in error state|exceed|insufficient|not enough|no availability zone`)
+
+// conflict is the status of a request that the state of an object does not allow, such as
+// Octavia's answer while it changes the load balancer. It passes, unless it lasts for longer
+// than a load balancer may be pending.
+var conflict = regexp.MustCompile(`\b409\b`)
 
 // Lasting reports whether words of a controller are about what does not pass: what a rule
 // knows that says so, or what the cloud refuses.

@@ -44,7 +44,7 @@ func balancerRules() []Rule {
 			find: downMembers},
 		{ID: "load-balancer-refused", Layer: "Octavia", Ending: Outside, Meaning: "Octavia refuses to create or change the load balancer of the Kubernetes API.",
 			Fix:   "read Octavia's words; correct the provider or flavor of the load balancer in the cluster's settings",
-			words: regexp.MustCompile(`(?i)provider '?[\w-]+'? (is not enabled|was not found)|load balancer .*immutable|octavia.*\b400\b`)},
+			words: regexp.MustCompile(`(?i)provider '?[\w-]+'? (is not enabled|was not found)|octavia.*\b400\b`)},
 	}
 }
 
