@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,6 +22,9 @@ type clock struct {
 // when its client is made, and cannot be told to end that.
 const discovery = 10 * time.Second
 
+// answered marks the calls of listings with what is set once their service answers.
+type answered struct{}
+
 // RoundTrip makes the call. Date has whole seconds and is written during the call,
 // so a difference of up to a second plus the call's duration is ignored.
 func (c *clock) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -35,6 +39,9 @@ func (c *clock) RoundTrip(request *http.Request) (*http.Response, error) {
 	stop()
 	if err != nil {
 		return nil, err
+	}
+	if heard, ok := request.Context().Value(answered{}).(*atomic.Bool); ok && response.StatusCode < http.StatusInternalServerError {
+		heard.Store(true)
 	}
 	if date, parseErr := http.ParseTime(response.Header.Get("Date")); parseErr == nil {
 		c.note(date, before, c.now())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -74,6 +75,11 @@ type Missing struct {
 	Cause  string `json:"cause"`
 	// Status is the HTTP status of the answer; 0 if there was none.
 	Status int `json:"-"`
+	// Slow reports whether the service answers, and only this list takes too long, as that of
+	// a very large project.
+	Slow bool `json:"-"`
+
+	late bool
 }
 
 // Token describes the user who is logged in.
@@ -153,12 +159,16 @@ func (c *Cloud) take(ctx context.Context, wanted []listing, limit time.Duration)
 	if limit > 0 && c.work != nil {
 		c.work.hurried.Store(true)
 	}
+	heard := map[Service]*atomic.Bool{}
+	for _, l := range wanted {
+		heard[l.service] = &atomic.Bool{}
+	}
 	var mu sync.Mutex // for what several calls write: Missing, Zones, Quotas
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelCalls)
 	for _, l := range wanted {
 		group.Go(func() error {
-			part, err := c.list(ctx, l, s.Token, limit)
+			part, err := c.list(context.WithValue(ctx, answered{}, heard[l.service]), l, s.Token, limit)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -175,15 +185,26 @@ func (c *Cloud) take(ctx context.Context, wanted []listing, limit time.Duration)
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	for i := range s.Missing {
+		if m := &s.Missing[i]; m.late && heard[m.Service].Load() {
+			m.Slow, m.Cause = true, fmt.Sprintf("%s: the whole list takes longer than %s, although %s answers", m.What, limit, m.Service)
+		}
+	}
 	s.complete()
 	s.ClockOffset = c.ClockOffset()
 	return s, nil
 }
 
+// lateError is that a list did not come in its time.
+type lateError time.Duration
+
+// Error says how long its time was.
+func (e lateError) Error() string { return fmt.Sprintf("no answer within %s", time.Duration(e)) }
+
 // list makes one listing, and does not wait for longer than limit.
 func (c *Cloud) list(ctx context.Context, l listing, token Token, limit time.Duration) (*Snapshot, error) {
 	if limit > 0 {
-		within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
+		within, cancel := context.WithTimeoutCause(ctx, limit, lateError(limit))
 		defer cancel()
 		ctx = context.WithValue(within, hasty{}, true)
 	}
@@ -212,7 +233,7 @@ func (c *Cloud) list(ctx context.Context, l listing, token Token, limit time.Dur
 }
 
 func (c *Cloud) missed(l listing, err error) Missing {
-	m := Missing{Service: l.service, What: l.what, Absent: errors.Is(err, ErrNoService), Cause: c.Fault(l.what, err).Error()}
+	m := Missing{Service: l.service, What: l.what, Absent: errors.Is(err, ErrNoService), Cause: c.Fault(l.what, err).Error(), late: errors.As(err, new(lateError))}
 	if answer := c.answer(err); answer != nil {
 		m.Status = answer.Status
 	}

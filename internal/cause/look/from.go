@@ -127,12 +127,13 @@ func services() map[cloud.Service]string {
 }
 
 // failing are the services of which a list failed through no fault of who asked for it. A
-// refusal, 401 or 403, is none: a credential may be restricted to what a cluster needs.
+// refusal, 401 or 403, is none: a credential may be restricted to what a cluster needs. Nor is
+// a list that takes long where the service answers: a project may be very large.
 func failing(missing []cloud.Missing) []cause.Failing {
 	var all []cause.Failing
 	for _, m := range missing {
 		name := services()[m.Service]
-		if name == "" || m.Absent || m.Status > 0 && m.Status < 500 && m.Status != 429 {
+		if name == "" || m.Absent || m.Slow || m.Status > 0 && m.Status < 500 && m.Status != 429 {
 			continue
 		}
 		if i := slices.IndexFunc(all, func(f cause.Failing) bool { return f.Service == name }); i < 0 {

@@ -21,6 +21,7 @@ func TestAServiceFailsByItself(t *testing.T) {
 		"refusals":        {[]cloud.Missing{missed(cloud.Compute, 403), missed(cloud.Network, 401), missed(cloud.Volume, 404)}, ""},
 		"one is silent":   {[]cloud.Missing{missed(cloud.LoadBalancer, 0), missed(cloud.Network, 500)}, "Octavia Neutron "},
 		"all are silent":  {[]cloud.Missing{missed(cloud.LoadBalancer, 0), missed(cloud.Network, 0), missed(cloud.Compute, 503)}, "Nova "},
+		"a long list":     {[]cloud.Missing{{Service: cloud.Compute, What: "x", Cause: "c", Slow: true}}, ""},
 		"no such service": {[]cloud.Missing{{Service: cloud.LoadBalancer, Absent: true}}, ""},
 	} {
 		got := ""
