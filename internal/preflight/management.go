@@ -157,14 +157,16 @@ func (r *run) groupPrefix(group string) string {
 }
 
 // serversOf are the servers whose names have a prefix of the control plane or of a group, and none
-// of another group whose name begins with this one's.
+// of another group whose name begins with this one's, nor of another cluster: Cluster API adds one or
+// two words to the prefix, and those of a cluster such as prod-gpu begin with the name of a group.
 func (r *run) serversOf(prefix string) []cloud.ServerInfo {
 	others := []string{r.controlPlanePrefix()}
 	for _, group := range r.spec.ManagementCluster.NodeGroups {
 		others = append(others, r.groupPrefix(group.Name))
 	}
 	return slices.DeleteFunc(slices.Clone(r.Snapshot.Servers), func(s cloud.ServerInfo) bool {
-		return !strings.HasPrefix(s.Name, prefix) || slices.ContainsFunc(others, func(other string) bool {
+		words, of := strings.CutPrefix(s.Name, prefix)
+		return !of || strings.Count(words, "-") > 1 || slices.ContainsFunc(others, func(other string) bool {
 			return len(other) > len(prefix) && strings.HasPrefix(s.Name, other)
 		})
 	})

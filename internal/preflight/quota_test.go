@@ -170,11 +170,12 @@ func TestAFullProjectStopsOnlyWhatReplacesMachines(t *testing.T) {
 	}
 }
 
-// TestServersOfAGroupWithALongerName are not this group's: what it needs would be too little.
+// TestServersOfAGroupWithALongerName are not this group's, nor are those of another cluster: what it
+// needs would be too little.
 func TestServersOfAGroupWithALongerName(t *testing.T) {
 	t.Parallel()
 	r := check(t, "managementCluster: {controlPlane: {flavor: large, count: 1}, nodeGroups: [{name: gpu}, {name: gpu-big}, {name: control}]}", func(s *cloud.Snapshot) {
-		for _, name := range []string{"prod-gpu-big-a-b", "prod-control-plane-a"} {
+		for _, name := range []string{"prod-gpu-big-a-b", "prod-control-plane-a", "prod-gpu-control-plane-a", "prod-gpu-md-0-a-b"} {
 			s.Servers = append(s.Servers, cloud.ServerInfo{Resource: cloud.Resource{Kind: "server", Name: name, Owner: new(ownership.Owner)}, Flavor: "large"})
 		}
 	})
