@@ -6,7 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/config"
 )
 
 const (
@@ -73,16 +76,36 @@ func checkTLS(r *run) {
 	}
 }
 
-// needed are the services that a seed requires.
-func needed() []cloud.Service {
-	return []cloud.Service{cloud.Compute, cloud.Network, cloud.Image, cloud.Volume}
+// needed are the services that the environment requires.
+func (r *run) needed() []cloud.Service {
+	all := []cloud.Service{cloud.Compute, cloud.Network, cloud.Image}
+	if r.keepsVolumes() {
+		all = append(all, cloud.Volume)
+	}
+	return all
+}
+
+// keepsVolumes reports whether something lies on volumes: a seed in the cloud, machines, or pods of
+// the management cluster, whose chart has a driver for them unless its values turn that off.
+func (r *run) keepsVolumes() bool {
+	if len(r.volumes()) > 0 { // a seed in the cloud always has one
+		return true
+	}
+	m := r.spec.ManagementCluster
+	return m != nil && enabled(m, "addons", "openstack") && enabled(m, "addons", "openstack", "csiCinder")
+}
+
+// enabled reports whether the values of the management cluster leave a part of its chart on.
+func enabled(m *config.ManagementCluster, part ...string) bool {
+	on, given, err := unstructured.NestedBool(m.Values, append(part, "enabled")...)
+	return on || !given || err != nil
 }
 
 func checkServices(r *run) {
 	for _, m := range r.Snapshot.Missing {
 		object := "service " + string(m.Service)
 		switch {
-		case m.Absent && slices.Contains(needed(), m.Service):
+		case m.Absent && slices.Contains(r.needed(), m.Service):
 			r.find(Error, object, "check region and interface in clouds.yaml, or ask the cloud's operator", "the cloud has no such service")
 		case m.Absent:
 			// The checks that need it report the consequences.

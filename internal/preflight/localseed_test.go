@@ -102,3 +102,21 @@ func TestALocalSeedWantsACloudThatItReaches(t *testing.T) {
 		}
 	}
 }
+
+// A local seed without volumes, for machines or pods, needs no Cinder.
+func TestALocalSeedWithoutVolumes(t *testing.T) {
+	t.Parallel()
+	const off = "values: {addons: {openstack: {csiCinder: {enabled: false}}}}"
+	for settings, refused := range map[string]bool{
+		"controlPlane: {count: 3}": true,
+		off:                        false,
+		"values: {addons: {openstack: {enabled: false}}}":          false,
+		"controlPlane: {rootVolume: {sizeGiB: 50}}, " + off:        true,
+		"values: {addons: {openstack: {csiCinder: {values: {}}}}}": true,
+	} {
+		r := check(t, "seed: {provider: kind}, managementCluster: {"+settings+"}", func(s *cloud.Snapshot) { s.Missing = absent(cloud.Volume) })
+		if got := slices.Contains(told(r, Error), "services service block-storage: the cloud has no such service"); got != refused {
+			t.Errorf("%s: refused for want of Cinder: %t", settings, got)
+		}
+	}
+}
