@@ -199,6 +199,37 @@ func TestDeletionOfTheClusterDoesNotWait(t *testing.T) {
 	w.gone(r)
 }
 
+// A kubeconfig that is missing for a moment leaves no release behind; on a cluster that
+// never had one there is none.
+func TestDeletionWaitsForTheKubeconfig(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.helmRelease("hr", withTemplate("a: 1"))
+	never := w.helmRelease("never", func(r *v1alpha1.HelmRelease) { r.Spec.ClusterName = "young" })
+	w.cluster("young", false)
+	young := w.clusterObject("young")
+	w.change(young, func() { unstructured.RemoveNestedField(young.Object, "status") })
+	w.remove(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "young-kubeconfig"}})
+	w.start()
+	w.revision(r, 1)
+	w.reason(never, v1alpha1.ReasonClusterNotReady)
+	w.remove(never)
+	w.gone(never)
+	w.remove(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c-kubeconfig"}})
+	w.remove(r)
+	if message := w.reason(r, v1alpha1.ReasonClusterNotReady); message != "Secret c-kubeconfig is missing" {
+		t.Errorf("message %q", message)
+	}
+	if w.configMap("hr-demo") == nil {
+		t.Error("the release is gone")
+	}
+	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c-kubeconfig"}, Data: map[string][]byte{"value": realServer.Kubeconfig}})
+	w.gone(r)
+	if w.configMap("hr-demo") != nil || len(w.revisions("hr")) != 0 {
+		t.Error("the release was not uninstalled")
+	}
+}
+
 func neverReady() map[string]string {
 	return map[string]string{"templates/pod.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: stuck}\nspec: {containers: [{name: c, image: example.com/c}]}\n"}
 }

@@ -222,7 +222,9 @@ func (r *reconciler) stepDeletion(ctx context.Context, object addon, cluster *un
 		if err != nil {
 			return 0, err
 		}
-		gone = kubeconfig == nil
+		// Where it was there once, it is made again, and the release may be there still.
+		once, _ := clusterReady(cluster, true)
+		gone = kubeconfig == nil && !once && status.Digest == ""
 	}
 	if j != nil {
 		if gone || !j.uninstall {
