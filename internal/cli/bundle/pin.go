@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -123,5 +124,8 @@ func (o pinOptions) write(pins *component.Pins) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(o.file, append([]byte(head), text...), 0o644)
+	return ui.WriteFile(o.file, 0o644, func(w io.Writer) error { // whole or not at all: the pins of others are in it
+		_, err := w.Write(append([]byte(head), text...))
+		return err
+	})
 }

@@ -33,8 +33,15 @@ func TestAddedPinsKeepTheOthers(t *testing.T) {
 	if err := os.WriteFile(o.file, append([]byte("# Head.\n# More.\n"), text...), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	before := filepath.Join(filepath.Dir(o.file), "before")
+	if err := os.Link(o.file, before); err != nil {
+		t.Fatal(err)
+	}
 	if err := o.write(set(pin("kubeadm", "3"), pin("kubectl", "3"))); err != nil {
 		t.Fatal(err)
+	}
+	if kept, err := os.ReadFile(before); err != nil || string(kept) != "# Head.\n# More.\n"+string(text) {
+		t.Errorf("the file is written in place, so that half of it can be lost: %v\n%s", err, kept)
 	}
 	if text, err = os.ReadFile(o.file); err != nil || !strings.HasPrefix(string(text), "# Head.\n# More.\n") {
 		t.Errorf("%v\n%s", err, text)
