@@ -53,13 +53,22 @@ func (s *survey) snapshots(ctx context.Context, client *gophercloud.ServiceClien
 		if !mine {
 			return nil
 		}
-		if p.Status == "deleting" {
-			resource.busy, resource.Why = true, p.Status
-		}
+		resource.ofCinder(p.Status)
 		s.resources = append(s.resources, resource)
 		return nil
 	})
 	return on, err
+}
+
+// ofCinder notes that Cinder deletes it, or could not. What it could not is asked for in each
+// attempt: it is enough if the operator resets its status.
+func (t *Resource) ofCinder(status string) {
+	switch status {
+	case "deleting":
+		t.busy, t.Why = true, status
+	case "error_deleting":
+		t.Why = "its status is error_deleting, ask the cloud's operator to delete it"
+	}
 }
 
 // volume judges one of the cluster's volumes. Machines are gone when the
@@ -81,9 +90,7 @@ func (s *survey) volume(ctx context.Context, v volumes.Volume, standing []Resour
 			resource.Why = "it has snapshots"
 		}
 	}
-	if v.Status == "deleting" {
-		resource.busy, resource.Why = true, v.Status
-	}
+	resource.ofCinder(v.Status)
 	for _, attachment := range v.Attachments {
 		of, err := s.claimPorts(ctx, ports.ListOpts{DeviceID: attachment.ServerID})
 		if err != nil {
