@@ -34,7 +34,11 @@ func renewal(t *testing.T, w *world) {
 	body["vimConnectionInfo"] = object{"vim1": object{"vimType": "ETSINFV.KUBERNETES.V_1", "accessInfo": object{"bearer_token": token}}}
 	d.run(id, "instantiate", body, v1alpha1.Completed)
 	d.spoil("ended-4711")
-	unauthorized(d.run(id, "terminate", object{"terminationType": "FORCEFUL"}, v1alpha1.RolledBack))
+	newer := d.requests(w.onboard(t, build(t, "renewed", "1.35.0")))
+	for verb, body := range map[string]object{"terminate": {"terminationType": "FORCEFUL"}, "scale": d.requests(p)["scale-out-workers"],
+		"heal": {"additionalParams": object{"all": true}}, "change_vnfpkg": newer["change"]} {
+		unauthorized(d.run(id, verb, body, v1alpha1.RolledBack))
+	}
 	renew("vim2", token).want(400, "uses vim1")
 
 	wrong := renewed("wrong-4711")

@@ -5,6 +5,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -162,6 +163,19 @@ func (j *job) admitted(ctx context.Context) error {
 		return refuse(http.StatusUnauthorized, "vimConnectionInfo: the management cluster refuses the bearer_token, which may have ended: PATCH the instance with another one")
 	}
 	return fmt.Errorf("trying the bearer_token of vimConnectionInfo: %w", err)
+}
+
+// live refuses a token of the instance that has ended, before anything changes. Other errors are
+// left to the steps that follow: they wait for what passes.
+func (j *job) live(ctx context.Context) error {
+	if j.kube == nil || j.op.Spec.Operation == v1alpha1.Instantiate { // it has no other token yet
+		return nil
+	}
+	var refused refusal
+	if err := j.admitted(ctx); errors.As(err, &refused) {
+		return refused
+	}
+	return nil
 }
 
 // own remembers objects before they are applied, so that they are found again: each one once,

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,11 @@ func (r *Reconciler) look(ctx context.Context, j *job) (reconcile.Result, error)
 	do := actionOf(j.op.Spec.Operation)
 	switch state {
 	case v1alpha1.Starting:
-		if err := do.start(ctx, j); err != nil {
+		err := j.live(ctx)
+		if err == nil {
+			err = do.start(ctx, j)
+		}
+		if err != nil {
 			return r.turn(ctx, j, "", err)
 		}
 		return reconcile.Result{RequeueAfter: 1}, j.proceed(ctx)
@@ -131,6 +136,9 @@ func (j *job) settleOld(ctx context.Context) error {
 // turn goes on after a step: it waits, has failed or is done.
 func (r *Reconciler) turn(ctx context.Context, j *job, waiting string, err error) (reconcile.Result, error) {
 	again := reconcile.Result{RequeueAfter: r.O.Poll}
+	if apierrors.IsUnauthorized(err) { // the token may have ended since the beginning
+		err = cmp.Or(j.live(ctx), err)
+	}
 	if err != nil && passing(err) && j.op.Now() != v1alpha1.Starting {
 		waiting, err = err.Error(), nil
 	}

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 
 	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/machine"
 	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/v1alpha1"
@@ -11,15 +10,7 @@ import (
 // terminate deletes Clusters, then the rest, and waits until all is gone.
 type terminate struct{}
 
-// start refuses a token that has ended, before anything is deleted. Other errors are left to the
-// steps that follow: they wait for what passes.
-func (terminate) start(ctx context.Context, j *job) error {
-	var refused refusal
-	if err := j.admitted(ctx); errors.As(err, &refused) {
-		return refused
-	}
-	return nil
-}
+func (terminate) start(context.Context, *job) error { return nil }
 
 func (terminate) process(ctx context.Context, j *job) (string, error) {
 	return j.removeAll(ctx, j.instance.Status.Objects, machine.IsCluster)
