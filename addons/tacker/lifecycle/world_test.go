@@ -185,6 +185,12 @@ func (s *sink) Remove(_ context.Context, name string) error {
 	return nil
 }
 
+func (s *sink) Description(_ context.Context, name string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.vims[name].Description, nil
+}
+
 func (s *sink) tokens() (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

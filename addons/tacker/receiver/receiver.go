@@ -51,6 +51,8 @@ type Registry interface {
 	Register(ctx context.Context, v VIM) error
 	// Remove takes the VIM of that name away, if there is one.
 	Remove(ctx context.Context, name string) error
+	// Description is that of the VIM of a name; "" if there is none.
+	Description(ctx context.Context, name string) (string, error)
 }
 
 // Server receives messages.
@@ -93,8 +95,12 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.handle(r.Context(), m); err != nil {
+		status, text := http.StatusBadGateway, "Tacker did not take the VIM: see the receiver's log"
+		if taken := new(takenError); errors.As(err, &taken) {
+			status, text = http.StatusConflict, taken.Error()
+		}
 		s.log.Error("a VIM is not changed", "action", m.Action, "vim", m.name(), "vnf_instance", m.VNFInstanceID, "error", err.Error())
-		s.answer(w, http.StatusBadGateway, "Tacker did not take the VIM: see the receiver's log")
+		s.answer(w, status, text)
 		return
 	}
 	s.log.Info("a VIM is changed", "action", m.Action, "vim", m.name(), "vnf_instance", m.VNFInstanceID)
@@ -104,15 +110,52 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) {
 func (s *Server) handle(ctx context.Context, m Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m.Action == Deleted {
-		return s.registry.Remove(ctx, m.name())
+	described, err := s.registry.Description(ctx, m.name())
+	if err != nil {
+		return err
 	}
-	return s.registry.Register(ctx, VIM{Name: m.name(), Description: "cluster of VNF instance " + m.VNFInstanceID, Endpoint: m.Endpoint, BearerToken: m.BearerToken, Authority: m.Authority})
+	other := m.another(described)
+	switch {
+	case m.Action == Deleted && other != "":
+		return nil // it never had a VIM
+	case m.Action == Deleted:
+		return s.registry.Remove(ctx, m.name())
+	case other != "":
+		return &takenError{m.name(), other}
+	}
+	return s.registry.Register(ctx, VIM{Name: m.name(), Description: m.cluster() + ofInstance + m.VNFInstanceID, Endpoint: m.Endpoint, BearerToken: m.BearerToken, Authority: m.Authority})
+}
+
+// takenError is that a VIM of the name is that of another cluster.
+type takenError struct{ name, of string }
+
+// Error says what to do.
+func (e *takenError) Error() string {
+	return fmt.Sprintf("VIM %s is that of %s: give one of the two clusters another name", e.name, e.of)
 }
 
 // name is the VIM's: that of the cluster's object, so that it is the same in every
 // message about it.
 func (m Message) name() string { return m.Namespace + "-" + m.ClusterName }
+
+// ofInstance parts the cluster from the instance in a description.
+const ofInstance = ", of VNF instance "
+
+// cluster says which cluster it is. The name of the VIM does not: cluster c in namespace a-b has
+// that of cluster b-c in namespace a.
+func (m Message) cluster() string {
+	return "cluster " + m.ClusterName + " in namespace " + m.Namespace
+}
+
+// another is the cluster that a VIM is described as that of; "" if it is that of the message, or
+// the description is none of these, as an earlier release's.
+func (m Message) another(description string) string {
+	cluster, _, ok := strings.Cut(description, ofInstance)
+	if !ok || cluster == m.cluster() {
+		return ""
+	}
+	return cluster
+}
 
 // read reads a message strictly and returns all its mistakes.
 func read(body io.Reader) (Message, error) {
@@ -144,7 +187,7 @@ func read(body io.Reader) (Message, error) {
 	return m, errors.Join(wrong...)
 }
 
-// answer writes an error; its text never repeats what was sent but for keys.
+// answer writes an error; its text never repeats what was sent but for keys, and names.
 func (s *Server) answer(w http.ResponseWriter, status int, text string) {
 	var b bytes.Buffer
 	if err := json.NewEncoder(&b).Encode(map[string]string{"message": text}); err != nil {

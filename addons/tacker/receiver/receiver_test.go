@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -47,7 +48,7 @@ func (k *tacker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		k.vims = append(k.vims, body.VIM)
 		w.WriteHeader(http.StatusCreated)
 	case r.Method == http.MethodPut && at >= 0 && json.NewDecoder(r.Body).Decode(&body) == nil:
-		k.vims[at]["auth_cred"] = body.VIM["auth_cred"]
+		maps.Copy(k.vims[at], body.VIM)
 	case r.Method == http.MethodDelete && at >= 0:
 		k.vims = slices.Delete(k.vims, at, at+1)
 		w.WriteHeader(http.StatusNoContent)
@@ -155,6 +156,35 @@ func TestReceiver(t *testing.T) {
 	}
 	if log := b.log.String(); strings.Contains(log, "hidden") || strings.Contains(log, "renewed") || strings.Contains(log, token) || !strings.Contains(log, "ns-shop") {
 		t.Errorf("log:\n%s", log)
+	}
+}
+
+// TestTwoClustersOfOneName: the second one is refused, and its deletion leaves the VIM of the
+// first one. A VIM of an earlier release, which does not say whose it is, gets a description.
+func TestTwoClustersOfOneName(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.tacker.vims = []map[string]any{{"id": "old", "name": "a-b-c", "auth_url": "https://192.0.2.1:6443", "description": "cluster of VNF instance i"}}
+	of := func(message, namespace, cluster string) string {
+		return strings.NewReplacer(`"ns"`, `"`+namespace+`"`, `"shop"`, `"`+cluster+`"`).Replace(message)
+	}
+	for _, send := range []struct {
+		message, says string
+		status, vims  int
+	}{
+		{of(created, "a-b", "c"), "", http.StatusNoContent, 1},
+		{of(created, "a", "b-c"), "VIM a-b-c is that of cluster c in namespace a-b: give one", http.StatusConflict, 1},
+		{of(deleted, "a", "b-c"), "", http.StatusNoContent, 1},
+		{of(strings.Replace(created, `"i"`, `"j"`, 1), "a-b", "c"), "", http.StatusNoContent, 1},
+		{of(deleted, "a-b", "c"), "", http.StatusNoContent, 0},
+		{of(created, "a", "b-c"), "", http.StatusNoContent, 1},
+	} {
+		if status, text := b.send(send.message, token); status != send.status || !strings.Contains(text, send.says) || len(b.tacker.vims) != send.vims {
+			t.Errorf("%s: %d %s, VIMs %v", send.message, status, text, b.tacker.vims)
+		}
+	}
+	if got := b.tacker.vims[0]["description"]; got != "cluster b-c in namespace a, of VNF instance i" {
+		t.Errorf("described as %v", got)
 	}
 }
 

@@ -45,10 +45,11 @@ func NewTacker(provider *gophercloud.ProviderClient, endpoints gophercloud.Endpo
 }
 
 type vim struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Project string `json:"tenant_id"`
-	URL     string `json:"auth_url"`
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Project     string `json:"tenant_id"`
+	URL         string `json:"auth_url"`
 }
 
 // find returns the project's VIMs of a name.
@@ -79,8 +80,11 @@ func (t *Tacker) Register(ctx context.Context, v VIM) error {
 		found = nil
 	}
 	if len(found) > 0 {
-		body := map[string]any{"vim": map[string]any{"auth_cred": access}}
-		if _, err := t.Client.Put(ctx, t.Client.ServiceURL("v1.0", "vims", found[0].ID), body, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}); err != nil {
+		changes := map[string]any{"auth_cred": access}
+		if found[0].Description != v.Description {
+			changes["description"] = v.Description
+		}
+		if _, err := t.Client.Put(ctx, t.Client.ServiceURL("v1.0", "vims", found[0].ID), map[string]any{"vim": changes}, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}}); err != nil {
 			return fmt.Errorf("updating VIM %s: %w", v.Name, err)
 		}
 		return nil
@@ -94,6 +98,15 @@ func (t *Tacker) Register(ctx context.Context, v VIM) error {
 		return fmt.Errorf("registering VIM %s: %w", v.Name, err)
 	}
 	return nil
+}
+
+// Description is that of the VIM of a name; "" if there is none.
+func (t *Tacker) Description(ctx context.Context, name string) (string, error) {
+	found, err := t.find(ctx, name)
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return found[0].Description, nil
 }
 
 // Remove deletes the VIM; one that is gone already is no error.
