@@ -213,7 +213,8 @@ func (s *service) devices(ctx context.Context, v model.Server) (map[string]strin
 // running notes that the machine has all ports and disks of the server.
 func (s *service) running(tx *store.Tx, n *model.Server, devices map[string]string) {
 	for i := range n.Ports {
-		n.Ports[i].Plugged = true
+		card, _ := s.ports.Card(tx, n.Ports[i].PortID)
+		n.Ports[i].Plugged, n.Ports[i].Addresses = true, addressesOf(card)
 		s.ports.SetActive(tx, n.Ports[i].PortID, true)
 	}
 	for i := range n.Disks {

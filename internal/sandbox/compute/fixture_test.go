@@ -27,6 +27,7 @@ type driver struct {
 	mu      sync.Mutex
 	calls   []string
 	specs   []machine.Spec
+	ports   []machine.Port
 	failing map[string]bool
 	// refusal is why no machine is made, nil if they are.
 	refusal *machine.Refusal
@@ -112,6 +113,25 @@ func (d *driver) AttachVolume(ctx context.Context, id, volumeID string) (string,
 		return "", err
 	}
 	return d.None.AttachVolume(ctx, id, volumeID)
+}
+
+func (d *driver) AttachPort(ctx context.Context, id string, port machine.Port) error {
+	d.mu.Lock()
+	d.ports = append(d.ports, port)
+	d.mu.Unlock()
+	return d.None.AttachPort(ctx, id, port)
+}
+
+// attached are the addresses of the cards that were attached.
+func (d *driver) attached() (all []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range d.ports {
+		for _, a := range p.Addresses {
+			all = append(all, a.Prefix.String())
+		}
+	}
+	return all
 }
 
 func (d *driver) Pause(context.Context, string) error   { return d.note("pause") }

@@ -7,7 +7,6 @@ import (
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 	"github.com/slipway-sh/slipway/internal/sandbox/model"
-	"github.com/slipway-sh/slipway/internal/sandbox/reconcile"
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
@@ -131,42 +130,4 @@ func (s *service) cardsActive(tx *store.Tx, v model.Server, active bool) {
 	for _, p := range v.Ports {
 		s.ports.SetActive(tx, p.PortID, active)
 	}
-}
-
-// lostPorts takes cards out of servers whose ports someone deleted in Neutron.
-func (s *service) lostPorts(ctx context.Context) {
-	work := func(_ context.Context, id string) (time.Duration, error) {
-		var holders []model.Server
-		err := s.env.Store.View(func(r store.Reader) error {
-			if _, there := s.env.Model.Network.Ports.Get(r, id); there {
-				return nil
-			}
-			for v := range s.model.ServersWith.Each(r, id) {
-				holders = append(holders, v)
-			}
-			return nil
-		})
-		if err != nil || len(holders) == 0 {
-			return 0, err
-		}
-		return 0, s.env.Store.Update(func(tx *store.Tx) error {
-			for _, v := range holders {
-				s.model.Servers.Change(tx, v.ID, func(n *model.Server) { leave(n, id) })
-			}
-			return nil
-		})
-	}
-	reconcile.Loop{Name: "cards", Feed: s.env.Model.Network.Ports.Subscribe(), Work: work,
-		Clock: s.env.Timing.Clock, Events: s.env.Events}.Run(ctx)
-}
-
-// leave marks the card of a port as going.
-func leave(n *model.Server, portID string) bool {
-	for i := range n.Ports {
-		if n.Ports[i].PortID == portID && !n.Ports[i].Leaving {
-			n.Ports[i].Leaving = true
-			return true
-		}
-	}
-	return false
 }

@@ -54,13 +54,17 @@ func (s *service) plugCard(ctx context.Context, v model.Server, p model.ServerPo
 		}
 	}
 	return s.change(v.ID, func(tx *store.Tx, n *model.Server) {
+		now, _ := s.ports.Card(tx, p.PortID) // it may have got other addresses meanwhile
+		has := addressesOf(card)
 		for i := range n.Ports {
 			if n.Ports[i].PortID == p.PortID {
-				n.Ports[i].Plugged = true
+				n.Ports[i].Plugged, n.Ports[i].Addresses = addressesOf(now) == has, has
 			}
 		}
 		s.ports.SetActive(tx, p.PortID, runs(n.VMState))
-		s.end(tx, n.ActionID, n.Host, "")
+		if p.Addresses == "" { // one that only gets other addresses is no action on the server
+			s.end(tx, n.ActionID, n.Host, "")
+		}
 	})
 }
 

@@ -62,7 +62,7 @@ func New(env *api.Env) *api.Service {
 func (s *service) run(ctx context.Context) {
 	var loops sync.WaitGroup
 	loops.Go(func() { s.servers(ctx) })
-	loops.Go(func() { s.lostPorts(ctx) })
+	loops.Go(func() { s.followPorts(ctx) })
 	loops.Wait()
 }
 

@@ -116,8 +116,10 @@ type ServerPort struct {
 	PortID string `json:"port_id"`
 	Made   bool   `json:"made"`
 	Tag    string `json:"tag,omitempty"`
-	// Plugged says that the machine has the card.
-	Plugged bool `json:"plugged"`
+	// Plugged says that the machine has the card, Addresses with which addresses; empty
+	// is not known.
+	Plugged   bool   `json:"plugged"`
+	Addresses string `json:"addresses,omitempty"`
 	// Leaving says that the card is to be taken out.
 	Leaving bool `json:"leaving,omitempty"`
 }
