@@ -263,6 +263,26 @@ func TestPortDeletedInNeutron(t *testing.T) {
 	}
 }
 
+// A server whose machine cannot be made stays on the shelf, and comes back the next time.
+func TestUnshelveThatFails(t *testing.T) {
+	t.Parallel()
+	d := newDriver()
+	cloud := start(t, d)
+	client := compute(t, cloud.Member)
+	s := await(t, client, boot(t, client, "a", makeImage(t, cloud)).ID, "ACTIVE")
+	if err := servers.Shelve(t.Context(), client, s.ID).ExtractErr(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, client, s.ID, "SHELVED_OFFLOADED")
+	for _, fails := range []bool{true, false} {
+		d.fail("create", fails)
+		if err := servers.Unshelve(t.Context(), client, s.ID, servers.UnshelveOpts{}).ExtractErr(); err != nil {
+			t.Fatal(err)
+		}
+		await(t, client, s.ID, map[bool]string{true: "SHELVED_OFFLOADED", false: "ACTIVE"}[fails])
+	}
+}
+
 // A server whose image was deleted comes back from the shelf: the driver has the bytes.
 func TestUnshelveWithoutItsImage(t *testing.T) {
 	t.Parallel()

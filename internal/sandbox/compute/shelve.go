@@ -35,6 +35,17 @@ func (s *service) offloaded(_ context.Context, v model.Server) (time.Duration, e
 	})
 }
 
+// stays notes why a server stays as it was, on the shelf: that can be tried again, and in
+// ERROR a server without a host could only be deleted.
+func (s *service) stays(v model.Server, cause error) error {
+	code, message := status(cause)
+	return s.advance(v, func(tx *store.Tx, n *model.Server) error {
+		n.Fault = s.fault(code, message, cause)
+		s.idle(tx, n, message)
+		return nil
+	})
+}
+
 // unshelve finds a host and lets the machine run again.
 func (s *service) unshelve(ctx context.Context, v model.Server) (time.Duration, error) {
 	place := v
@@ -53,20 +64,19 @@ func (s *service) unshelve(ctx context.Context, v model.Server) (time.Duration, 
 	if err != nil {
 		return 0, err
 	}
-	if failed != nil { // the server stays where it is, and can be tried again
-		return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
-			code, message := status(failed)
-			n.Fault = s.fault(code, message, failed)
-			s.idle(tx, n, message)
-			return nil
-		})
+	if failed != nil {
+		return 0, s.stays(v, failed)
 	}
 	found, err := s.again(ctx, place, false)
 	if err != nil {
-		return 0, s.broken(ctx, v, err)
+		cause := driver(ctx, err, "Failed to complete the operation %s on instance %s.", v.TaskState, v.ID)
+		if ctx.Err() != nil {
+			return 0, cause
+		}
+		return 0, s.stays(v, cause)
 	}
 	return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
-		n.Host = place.Host
+		n.Host, n.Fault = place.Host, nil
 		n.Zone = s.zone(tx, n.Host)
 		for _, p := range n.Ports {
 			if _, err := s.ports.Bind(tx, p.PortID, binding(*n)); err != nil {
