@@ -140,7 +140,7 @@ func slim(o any) (any, error) {
 	unstructured.RemoveNestedField(u.Object, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 	spec, _, _ := unstructured.NestedMap(u.Object, "spec")
 	kept := map[string]any{}
-	for _, key := range []string{"clusterName", "replicas", "version", "providerID", "controlPlaneEndpoint", "infrastructureRef", "bootstrap", "selector", "externalNetwork", "apiServerPort"} {
+	for _, key := range []string{"clusterName", "replicas", "version", "providerID", "controlPlaneEndpoint", "infrastructureRef", "bootstrap", "selector", "externalNetwork", "apiServerPort", "managedSubnets"} {
 		if value, ok := spec[key]; ok {
 			kept[key] = value
 		}

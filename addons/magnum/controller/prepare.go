@@ -168,9 +168,9 @@ type fixed struct {
 	port    int64
 }
 
-// keepFixed holds a cluster to the external network and the port that CAPO has for it, also where
-// the template of an upgrade, or what an earlier release noted of it, has others. A release of
-// another program is left as it is until it is upgraded.
+// keepFixed holds a cluster to the networks and the port that CAPO has for it, also where the
+// template of an upgrade, or what an earlier release noted of it, has others. A release of another
+// program is left as it is until it is upgraded.
 func (p *pass) keepFixed(ctx context.Context) error {
 	known := p.cluster.Status.Release
 	if p.trouble != nil || p.objects.Infrastructure == nil || known != nil && known.Foreign && known.TemplateUUID == p.cluster.Spec.Template.UUID {
@@ -185,13 +185,20 @@ func (p *pass) keepFixed(ctx context.Context) error {
 	}
 	otherNetwork := has.network != "" && has.network != asked.network
 	otherPort := has.port != 0 && has.port != asked.port
-	if !otherNetwork && !otherPort {
+	made, _, _ := unstructured.NestedSlice(p.objects.Infrastructure.Object, "spec", "managedSubnets") // it has a network of its own
+	notItsOwn := len(made) > 0 && p.resolved().FixedNetworkID+p.resolved().FixedSubnetID != ""
+	if !otherNetwork && !otherPort && !notItsOwn {
 		return nil
 	}
 	return p.writeSpec(ctx, "what the cluster keeps", func(spec *v1alpha1.ClusterSpec) {
+		now := p.resolved()
 		if otherNetwork {
-			now := p.resolved()
 			now.ExternalNetworkID = has.network
+		}
+		if notItsOwn {
+			now.FixedNetworkID, now.FixedSubnetID, now.FixedNetworkMTU = "", "", 0
+		}
+		if otherNetwork || notItsOwn {
 			spec.Resolved = &now
 		}
 		if otherPort {

@@ -278,6 +278,44 @@ func TestUpgradeKeepsNetworks(t *testing.T) {
 	}
 }
 
+// TestANetworkThatAnUpgradeNoted: an earlier release noted that of the template of an upgrade for a
+// cluster that has a network of its own. CAPO refuses it, and the cluster is brought in line.
+func TestANetworkThatAnUpgradeNoted(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		spec map[string]any
+		want string
+	}{
+		"a network of its own": {map[string]any{"managedSubnets": []any{map[string]any{"cidr": "10.0.0.0/24"}}}, ""},
+		"an existing network":  {map[string]any{"network": map[string]any{"id": "tenant"}}, "tenant"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := ready(t, func(c *v1alpha1.Cluster) {
+				c.Spec.Resolved.FixedNetworkID, c.Spec.Resolved.FixedSubnetID, c.Spec.Resolved.FixedNetworkMTU = "tenant", "subnet", 1400
+			})
+			runs := h.object(infrastructure(), stack)
+			kept, err := slim(&unstructured.Unstructured{Object: map[string]any{"spec": test.spec}}) // as the cache has it
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs.Object["spec"] = kept.(*unstructured.Unstructured).Object["spec"]
+			h.update(runs)
+			h.pass()
+			have := h.cluster().Spec.Resolved
+			if have.FixedNetworkID != test.want || (have.FixedSubnetID == "") != (test.want == "") || (have.FixedNetworkMTU == 0) != (test.want == "") || have.Image.ID == "" {
+				t.Errorf("%+v", have)
+			}
+			network, _ := h.releases.last.Config["clusterNetworking"].(map[string]any)
+			internal, _ := network["internalNetwork"].(map[string]any)
+			filter, _ := internal["networkFilter"].(map[string]any)
+			if id, _ := filter["id"].(string); id != test.want {
+				t.Errorf("the release has the network %q", id)
+			}
+		})
+	}
+}
+
 // TestUpgradeKeepsThePort: nor does CAPO take another port of the API server.
 func TestUpgradeKeepsThePort(t *testing.T) {
 	t.Parallel()
