@@ -190,7 +190,9 @@ func TestARivalOfAnotherManagementCluster(t *testing.T) {
 			volume := s.volume(nil)
 			server := "5d9cdd4c-6d1b-4f1a-9e56-0f4d1f8a7f11"
 			client := s.cloud.Member.BlockStorage(s.T)
-			err := volumes.Attach(s.Context(), client, volume, volumes.AttachOpts{InstanceUUID: server, MountPoint: "/dev/vdb", Mode: volumes.ReadWrite}).ExtractErr()
+			err := volumes.WaitForStatus(s.Context(), client, volume, "available")
+			present(s.T, "volume", err)
+			err = volumes.Attach(s.Context(), client, volume, volumes.AttachOpts{InstanceUUID: server, MountPoint: "/dev/vdb", Mode: volumes.ReadWrite}).ExtractErr()
 			present(s.T, "attaching", err)
 			_, err = ports.Create(s.Context(), s.cloud.Member.Network(s.T), ports.CreateOpts{NetworkID: other.network, DeviceID: server}).Extract()
 			present(s.T, "port of the server", err)

@@ -37,7 +37,8 @@ func (r *run) step(name string, do func()) {
 }
 
 // TestSeedInAGuestOfARealNova takes an environment from an empty project to Cluster
-// API in a guest, with a killed run between, and down again.
+// API in a guest, with a killed run between, on to a management cluster of two more guests,
+// and down again.
 //
 // proves: F24
 func TestSeedInAGuestOfARealNova(t *testing.T) {
@@ -56,6 +57,9 @@ func TestSeedInAGuestOfARealNova(t *testing.T) {
 	})
 	r.step("status", func() { r.Do("status") })
 	r.step("plan", func() { r.expect("the plan", r.Do("plan"), `no changes, \d+ unchanged`) })
+	r.step("a management cluster", r.manage)
+	r.step("its machines", r.everyNode)
+	r.step("a pod with a volume", r.volume)
 	r.step("down", func() { r.Do("down", "--yes") })
 	r.nothingLeft(before)
 }
