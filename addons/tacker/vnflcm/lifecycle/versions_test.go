@@ -14,7 +14,7 @@ import (
 func versions(t *testing.T, w *world) {
 	d := w.open(t, "78787878")
 	scaler := func(version string) string {
-		return "apiVersion: autoscaling/" + version + "\nkind: HorizontalPodAutoscaler\nmetadata: {name: grows}\nspec: {maxReplicas: 2, scaleTargetRef: {kind: Deployment, name: x}}\n"
+		return "apiVersion: autoscaling/" + version + "\nkind: HorizontalPodAutoscaler\nmetadata: {name: grows}\nspec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: x}}\n"
 	}
 	old, next := w.onboard(t, build(t, "versions", "1.34.4"), scaler("v1")), w.onboard(t, build(t, "versions", "1.35.0"), scaler("v2"))
 	id := d.create(old.ID)
