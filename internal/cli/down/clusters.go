@@ -52,8 +52,11 @@ type parent struct {
 // asked for the deletion of clusters; the sweep then deletes what is left.
 func (o options) clusters(ctx context.Context, t *target.Target, things []openstack.Resource, progress event.Sink) error {
 	seed, machine, err := o.open(ctx, t, things)
-	if err != nil || seed == nil {
+	if err != nil {
 		return err
+	}
+	if seed == nil { // the way to the management cluster leads through it
+		return forgetResidents(ctx, t.Engine)
 	}
 	defer machine.Close()
 	parents, err := look(ctx, machine, map[string]string{onSeed: seed.Kubeconfig, onManagement: seed.Management}, progress)
@@ -86,7 +89,14 @@ func (o options) clusters(ctx context.Context, t *target.Target, things []openst
 			return err
 		}
 	}
-	return deleteAll(ctx, home(ctx, t, seed, machine, own, progress), policy, progress)
+	own = home(ctx, t, seed, machine, own, progress)
+	if err := deleteAll(ctx, own, policy, progress); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(own, func(p parent) bool { return p.name == onSeed }) {
+		return forgetResidents(ctx, t.Engine)
+	}
+	return nil
 }
 
 // bring brings a local seed back if the management cluster manages itself, and returns what
