@@ -2,14 +2,20 @@ package remote
 
 import (
 	"net"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// endWhenSilent lets the kernel end a connection whose other end acknowledges nothing for
-// silentTime (TCP_USER_TIMEOUT, RFC 5482). The questions of keepAlive are what it acknowledges:
-// so a machine that is gone is told from one that is slow. Connections that are not TCP stay
-// as they are.
+// lookEvery is the time between two looks at what the machine's kernel acknowledges.
+const lookEvery = 5 * time.Second
+
+// endWhenSilent closes a connection whose other end acknowledges nothing for silentTime. The
+// questions of keepAlive are what it acknowledges: so a machine that is gone is told from one that
+// is slow. The kernel's own limit (TCP_USER_TIMEOUT) does not tell them apart: it also ends a
+// connection whose other end acknowledges, but has no room because its sshd does not read
+// (commit 9d9b1ee0b2d1 of Linux). Connections that are not TCP stay as they are.
 func endWhenSilent(connection net.Conn) error {
 	tcp, ok := connection.(*net.TCPConn)
 	if !ok {
@@ -19,11 +25,31 @@ func endWhenSilent(connection net.Conn) error {
 	if err != nil {
 		return err
 	}
-	var failed error
-	if err := control.Control(func(socket uintptr) {
-		failed = unix.SetsockoptInt(int(socket), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(silentTime.Milliseconds()))
-	}); err != nil {
-		return err
+	go watch(tcp, control, lookEvery, silentTime)
+	return nil
+}
+
+// watch ends with the connection.
+func watch(connection net.Conn, control syscall.RawConn, every, limit time.Duration) {
+	for range time.Tick(every) {
+		var info *unix.TCPInfo
+		var err error
+		if ended := control.Control(func(socket uintptr) {
+			info, err = unix.GetsockoptTCPInfo(int(socket), unix.IPPROTO_TCP, unix.TCP_INFO)
+		}); ended != nil || err != nil {
+			return
+		}
+		if silent(info, limit) {
+			_ = connection.Close()
+			return
+		}
 	}
-	return failed
+}
+
+// silent reports whether the other end has acknowledged nothing for a time in which it was asked
+// more than once: by data that was sent again, or by probes for room, which can be two minutes
+// apart.
+func silent(info *unix.TCPInfo, limit time.Duration) bool {
+	asked := info.Retransmits >= 3 || info.Probes >= 2
+	return asked && time.Duration(info.Last_ack_recv)*time.Millisecond > limit
 }

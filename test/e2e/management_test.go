@@ -102,6 +102,19 @@ func TestManagementCluster(t *testing.T) {
 			"--labels", "csi_snapshots_enabled=true", "--labels", "csi_cinder_reclaim_policy=Delete")
 	})
 	p.timed("down", func() { p.goDown() })
+	p.expectNothingInKeystone()
+}
+
+// expectNothingInKeystone wants no user, project or service of the Magnum API there.
+func (p *project) expectNothingInKeystone() {
+	p.t.Helper()
+	for _, kind := range []string{"user", "project", "service"} {
+		for name := range strings.Lines(p.openstack("--os-cloud", "sandbox-admin", kind, "list", "-f", "value", "-c", "Name")) {
+			if strings.HasPrefix(name, "demo-") || strings.HasPrefix(name, "magnum") {
+				p.t.Errorf("down left the %s %s in Keystone", kind, name)
+			}
+		}
+	}
 }
 
 // TestManagementClusterAtLength is a longer life of the same environment: it is checked, is
