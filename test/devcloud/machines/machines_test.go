@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/test/devcloud/operator"
 )
 
-// An emulated seed on two processors boots in a minute, starts k3s in one, Cluster API in eight
+// An emulated seed on two processors boots in a minute, starts k3s in one, Cluster API in four
 // and the controllers in one; other machines are a quarter as fast.
 const upTime = 110 * time.Minute
 
