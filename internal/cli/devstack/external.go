@@ -107,18 +107,27 @@ func withdraw(ctx context.Context, s devstack.Settings) error {
 	if _, err := os.Stat(s.Kubeconfig); errors.Is(err, os.ErrNotExist) {
 		return nil // its plugin has deleted the cluster
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig)
+	client, err := onManagement(s)
 	if err != nil {
-		return fault.Usage("kubeconfig "+s.Kubeconfig, err, "give a file that kubectl --kubeconfig accepts")
-	}
-	config.Timeout = 30 * time.Second
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("making a Kubernetes client: %w", err)
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, withdrawTime)
 	defer cancel()
 	return removeBrought(ctx, client, time.Second)
+}
+
+// onManagement is a client of the management cluster, whatever it serves.
+func onManagement(s devstack.Settings) (dynamic.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig)
+	if err != nil {
+		return nil, fault.Usage("kubeconfig "+s.Kubeconfig, err, "give a file that kubectl --kubeconfig accepts")
+	}
+	config.Timeout = 30 * time.Second
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a Kubernetes client: %w", err)
+	}
+	return client, nil
 }
 
 // removeBrought deletes and looks every pause until nothing of it is left.

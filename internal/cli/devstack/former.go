@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
@@ -12,10 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
-	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/stacks/devstack"
 )
 
@@ -27,14 +24,9 @@ func forgetFormer(ctx context.Context, s devstack.Settings) error {
 	if s.Mode == devstack.External {
 		return nil
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig)
+	client, err := onManagement(s)
 	if err != nil {
-		return fault.Usage("kubeconfig "+s.Kubeconfig, err, "give a file that kubectl --kubeconfig accepts")
-	}
-	config.Timeout = 30 * time.Second
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("making a Kubernetes client: %w", err)
+		return err
 	}
 	return removeFormer(ctx, client, known)
 }
