@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,13 +20,16 @@ const upTime = 110 * time.Minute
 // run is an operator who looks at the clock.
 type run struct{ *operator.Operator }
 
+// newRun is an operator who has an older Slipway at first.
 func newRun(t *testing.T) *run {
 	t.Helper()
-	dir, bundle := os.Getenv("SLIPWAY_DEVCLOUD_MACHINES"), os.Getenv("SLIPWAY_BUNDLE")
-	if dir == "" || bundle == "" {
-		t.Skip("SLIPWAY_DEVCLOUD_MACHINES names no devcloud, or SLIPWAY_BUNDLE no bundle: run make devcloud-machines")
+	dir, bundle, older := os.Getenv("SLIPWAY_DEVCLOUD_MACHINES"), os.Getenv("SLIPWAY_BUNDLE"), os.Getenv("SLIPWAY_OLDER")
+	if dir == "" || bundle == "" || older == "" {
+		t.Skip("SLIPWAY_DEVCLOUD_MACHINES names no devcloud, SLIPWAY_BUNDLE no bundle, or SLIPWAY_OLDER no older Slipway: run make devcloud-machines")
 	}
-	return &run{operator.New(t, dir, bundle)}
+	r := &run{operator.New(t, dir, bundle)}
+	r.Use(filepath.Join(older, "bin", "slipway"), filepath.Join(older, "bundle"))
+	return r
 }
 
 // step does something and prints how long it took.
@@ -36,11 +40,12 @@ func (r *run) step(name string, do func()) {
 	r.T.Logf("%6.1f s  %s", time.Since(begin).Seconds(), name)
 }
 
-// TestSeedInAGuestOfARealNova takes an environment from an empty project to Cluster
-// API in a guest, with a killed run between, and down again.
+// TestEnvironmentInGuestsOfARealNova takes an environment of an older Slipway from an empty
+// project to Cluster API in a guest, with a killed run between. Then it goes to this Slipway,
+// gets a management cluster of two guests more, and goes down again.
 //
 // proves: F24
-func TestSeedInAGuestOfARealNova(t *testing.T) {
+func TestEnvironmentInGuestsOfARealNova(t *testing.T) {
 	r := newRun(t)
 	before := r.Counts()
 	r.step("init", func() { r.InitSeed("real") })
@@ -55,7 +60,12 @@ func TestSeedInAGuestOfARealNova(t *testing.T) {
 		r.expect("the console", r.Do("logs", "--console", "--lines", "2000"), `(?m)cloud-init.* finished at .*DataSource|^.*\] k3s\[\d+\]: `)
 	})
 	r.step("status", func() { r.Do("status") })
-	r.step("plan", func() { r.expect("the plan", r.Do("plan"), `no changes, \d+ unchanged`) })
+	r.step("plan", r.nothingToDo)
+	r.step("a newer Slipway with its bundle", r.newer)
+	r.step("a management cluster of two guests", r.manage)
+	r.step("its nodes", r.everyNode)
+	r.step("a pod with a volume", r.volume)
+	r.step("plan", r.nothingToDo)
 	r.step("down", func() { r.Do("down", "--yes") })
 	r.nothingLeft(before)
 }
@@ -66,6 +76,11 @@ func (r *run) up() {
 	for _, line := range regexp.MustCompile(`(?m)^\S+ ✓ .*$`).FindAllString(r.everything("up", "--yes", "--progress", "plain"), -1) {
 		r.T.Log("          " + line)
 	}
+}
+
+func (r *run) nothingToDo() {
+	r.T.Helper()
+	r.expect("the plan", r.Do("plan"), `no changes, \d+ unchanged`)
 }
 
 // everything is what a command prints, progress too; it must succeed.

@@ -5,6 +5,8 @@ package operator
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +38,7 @@ func New(t *testing.T, devcloud, bundle string) *Operator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := filepath.Abs("../../../bin/slipway")
+	program, err := Program()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,12 +46,27 @@ func New(t *testing.T, devcloud, bundle string) *Operator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &Operator{T: t, Cloud: c, program: program, Folder: t.TempDir(), rows: rows}
-	if err := os.Symlink(bundle, filepath.Join(o.Folder, "bundle")); err != nil {
-		t.Fatal(err)
-	}
+	o := &Operator{T: t, Cloud: c, Folder: t.TempDir(), rows: rows}
+	o.Use(program, bundle)
 	return o
 }
+
+// Use is an operator who installs another Slipway, with its bundle, in the place of the one
+// that was there.
+func (o *Operator) Use(program, bundle string) {
+	o.T.Helper()
+	link := filepath.Join(o.Folder, "bundle")
+	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		o.T.Fatal(err)
+	}
+	if err := os.Symlink(bundle, link); err != nil {
+		o.T.Fatal(err)
+	}
+	o.program = program
+}
+
+// Program is the Slipway of this checkout, by its absolute path.
+func Program() (string, error) { return filepath.Abs("../../../bin/slipway") }
 
 // InitSeed writes the environment file by `slipway init`, and takes the management
 // cluster out of it: there the environment consists of the seed only.
