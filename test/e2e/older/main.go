@@ -31,7 +31,7 @@ const chart, olderChart = "version: 2.34.0", "version: 2.33.1"
 
 // texts are what else is older: a file, what is in it and what takes its place.
 func texts() [][3]string {
-	const patched, after = `{"Chart.yaml", "appVersion: v1.34.0", `, `"tools": {k9sPatch()},`
+	const patched, after = `{"Chart.yaml", "appVersion: v1.34.0", `, `"k3s": {{`
 	// The kubeadm of then writes IPv4 addresses in brackets, which URLs must not have
 	// with the Go of now.
 	const kubeadm = `"kubernetes": {{Module: "k8s.io/kubernetes", Replace: []replacement{{"cmd/kubeadm/app/preflight/checks.go", "len(testIP) == net.IPv6len", "testIP.To4() == nil"}}}},
