@@ -221,6 +221,8 @@ MONITORING ?= bin/monitoring
 monitoring-test: bundle build
 	$(SLIPWAY) bundle build --dir $(MONITORING) --only prometheus,alertmanager,node-exporter,kube-state-metrics
 	SLIPWAY_MONITORING=$(abspath $(MONITORING)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 20m -run TestMonitoring -v ./addons/monitoring/stack
+	$(SLIPWAY) bundle build --dir $(BUNDLE) --with monitoring
+	SLIPWAY_MONITORING=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 30m -run TestMonitoringOnMachines -v ./test/e2e
 
 # Kubernetes' own tests, some of them, on a management cluster of the sandbox: with them the
 # bundle compiles for some minutes more.

@@ -33,7 +33,7 @@ func parts() []part {
 		{"console-machines", "console-machines", "the tenants' console in Chromium, for clusters on machines of the sandbox", false},
 		{"magnum-databases", "magnum-databases", "databases that Magnum itself makes, and what its API answers on them", false},
 		{"upgrade", "upgrade-test", "an environment of an older Slipway becomes this one, on machines", false},
-		{"monitoring", "monitoring-test", "Monitoring of the bundle: its programs beside a real API server", false},
+		{"monitoring", "monitoring-test", "Monitoring of the bundle: its programs beside a real API server, and on machines of the sandbox", false},
 		{"conformance", "conformance-test", "Kubernetes' own tests, some of them, on a management cluster of the sandbox", false},
 		{"autoscaler", "autoscaler-test", "cluster-autoscaler, which you give, scales a tenant's group from nothing and back", false},
 		{"velero", "velero-test", "Velero of the bundle, on a real API server with a real S3 server", false},
