@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build build-deps deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines older upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test conformance-test autoscaler-test
+.PHONY: up down kind-test kind-deps build build-deps deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test conformance-test autoscaler-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -194,10 +194,8 @@ tosca:
 # proxy has parts of it only that the checksum database does not know.
 OLDER ?= older
 
-older: bundle
+upgrade-test: bundle
 	GONOSUMDB=k8s.io/* go run ./test/e2e/older -dir $(OLDER) -bundle $(BUNDLE)
-
-upgrade-test: older
 	SLIPWAY_OLDER=$(abspath $(OLDER)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -run TestUpgrade -v ./test/e2e
 
 # Parts of an environment are lost one after the other, then all of one, and come back by
@@ -302,9 +300,13 @@ devcloud-devstack: kind-deps
 # processors for itself.
 DEVCLOUD_MACHINES ?= devcloud-machines
 
-devcloud-machines: older build
+# An older Slipway brings the seed up, and this one upgrades it.
+OLDER_SEED ?= older-seed
+
+devcloud-machines: bundle build
+	go run ./test/e2e/older -seed -dir $(OLDER_SEED) -bundle $(BUNDLE)
 	go run ./test/devcloud -dir $(DEVCLOUD_MACHINES) -machines up
-	@status=0; SLIPWAY_DEVCLOUD_MACHINES=$(abspath $(DEVCLOUD_MACHINES)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_OLDER=$(abspath $(OLDER)) \
+	@status=0; SLIPWAY_DEVCLOUD_MACHINES=$(abspath $(DEVCLOUD_MACHINES)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_OLDER=$(abspath $(OLDER_SEED)) \
 		go test -count=1 -timeout 150m -v ./test/devcloud/machines || status=$$?; \
 	go run ./test/devcloud -dir $(DEVCLOUD_MACHINES) down && exit $$status
 

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,8 +23,16 @@ import (
 // its etcd, CoreDNS and pause have the names that its kubeadm asks for. They and the
 // rest are older by their names only: they are compiled from what is pinned now.
 func pins() map[string]string {
-	return map[string]string{"KubernetesVersion": "v1.33.5", "EtcdVersion": "v3.5.21", "CoreDNSVersion": "v1.12.0", "PauseVersion": "3.10",
-		"K3sVersion": "v1.34.0+k3s1", "CloudProviderVersion": "v1.33.1", "ClusterAPIVersion": "v1.12.2", "CAPOVersion": "v0.14.1", "ORCVersion": "v2.3.0", "CertManagerVersion": "v1.21.1"}
+	all := map[string]string{"KubernetesVersion": "v1.33.5", "EtcdVersion": "v3.5.21", "CoreDNSVersion": "v1.12.0", "PauseVersion": "3.10",
+		"CloudProviderVersion": "v1.33.1"}
+	maps.Copy(all, seedPins())
+	return all
+}
+
+// seedPins are those of the seed: nodes of clusters stay as they are, and nothing is compiled
+// but names.
+func seedPins() map[string]string {
+	return map[string]string{"K3sVersion": "v1.34.0+k3s1", "ClusterAPIVersion": "v1.12.2", "CAPOVersion": "v0.14.1", "ORCVersion": "v2.3.0", "CertManagerVersion": "v1.21.1"}
 }
 
 // chart and olderChart are the version of the charts that go with CloudProvider.
@@ -51,20 +60,25 @@ var modules embed.FS
 func main() {
 	dir := flag.String("dir", "older", "folder for its sources, bin/slipway and bundle")
 	from := flag.String("bundle", "bundle", "bundle of which everything is taken that is the same")
+	seed := flag.Bool("seed", false, "only what runs on a seed is older")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := build(ctx, *dir, *from); err != nil {
+	change := pin
+	if *seed {
+		change = func(dir string) error { return pinVersions(dir, seedPins()) }
+	}
+	if err := build(ctx, *dir, *from, change); err != nil {
 		fmt.Fprintln(os.Stderr, "older:", err)
 		os.Exit(1)
 	}
 }
 
-func build(ctx context.Context, dir, from string) error {
+func build(ctx context.Context, dir, from string, change func(dir string) error) error {
 	if err := export(ctx, dir); err != nil {
 		return fmt.Errorf("exporting what is committed: %w", err)
 	}
-	if err := pin(dir); err != nil {
+	if err := change(dir); err != nil {
 		return fmt.Errorf("writing older pins: %w", err)
 	}
 	if err := run(ctx, dir, "go", "build", "-ldflags", "-s -w", "-o", "bin/slipway", "./cmd/slipway"); err != nil {
@@ -91,19 +105,7 @@ func export(ctx context.Context, dir string) error {
 }
 
 func pin(dir string) error {
-	catalogue := filepath.Join(dir, "internal", "component", "versions.go")
-	text, err := os.ReadFile(catalogue)
-	if err != nil {
-		return err
-	}
-	for name, version := range pins() {
-		line := regexp.MustCompile(`(?m)^(\t` + name + ` +=) "[^"]+"$`)
-		if !line.Match(text) {
-			return fmt.Errorf("%s does not name %s", catalogue, name)
-		}
-		text = line.ReplaceAll(text, []byte(`${1} "`+version+`"`))
-	}
-	if err := os.WriteFile(catalogue, text, 0o644); err != nil {
+	if err := pinVersions(dir, pins()); err != nil {
 		return err
 	}
 	for _, t := range texts() {
@@ -129,6 +131,23 @@ func pin(dir string) error {
 		}
 		return os.WriteFile(filepath.Join(dir, "internal", "bundle", "source", "modules", name), text, 0o644)
 	})
+}
+
+// pinVersions writes versions into the catalogue.
+func pinVersions(dir string, versions map[string]string) error {
+	catalogue := filepath.Join(dir, "internal", "component", "versions.go")
+	text, err := os.ReadFile(catalogue)
+	if err != nil {
+		return err
+	}
+	for name, version := range versions {
+		line := regexp.MustCompile(`(?m)^(\t` + name + ` +=) "[^"]+"$`)
+		if !line.Match(text) {
+			return fmt.Errorf("%s does not name %s", catalogue, name)
+		}
+		text = line.ReplaceAll(text, []byte(`${1} "`+version+`"`))
+	}
+	return os.WriteFile(catalogue, text, 0o644)
 }
 
 // link makes a bundle of another one's blobs, with copies of what is written in
