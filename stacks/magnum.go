@@ -87,7 +87,8 @@ func (e Environment) magnum(ctx *pulumi.Context, on management) (*magnumAPI, err
 // registered is what the API has in Keystone, but for what only resources know.
 func (e Environment) registered() openstack.Registered {
 	return openstack.Registered{
-		Catalog: openstack.CatalogEntryInputs{Ownership: e.ownership(StepMagnumCatalog), Type: magnumType, Name: magnumName, Region: e.Equipment.Cloud.Region},
+		Catalog: openstack.CatalogEntryInputs{Ownership: e.ownership(StepMagnumCatalog), Type: magnumType, Name: magnumName,
+			Region: e.Equipment.Cloud.Region, Project: e.Equipment.Cloud.ProjectID},
 		Users: []openstack.ServiceUserInputs{{Ownership: e.ownership(StepMagnumUser), Role: roleService},
 			{Ownership: e.ownership(StepMagnumAdministrator), Role: roleAdministrator}},
 		Project: openstack.ServiceProjectInputs{Ownership: e.ownership(StepMagnumProject), Name: e.Config.Spec.Magnum.ServiceProject},
@@ -96,6 +97,11 @@ func (e Environment) registered() openstack.Registered {
 
 func magnumURL(conf *config.Magnum, address string) string {
 	return fmt.Sprintf("https://%s:%d/v1", cmp.Or(conf.Hostname, address), magnumPort)
+}
+
+// CatalogEntry is what an environment with a Magnum API has in the catalog, but for its URL.
+func CatalogEntry(conf *config.Environment, at Cloud) openstack.CatalogEntryInputs {
+	return Environment{Config: conf, Equipment: Equipment{Cloud: at}}.registered().Catalog
 }
 
 // Registered is what an environment has in Keystone, for who has no state. It is known only by the

@@ -1,6 +1,7 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -19,19 +20,24 @@ import (
 type CatalogEntryInputs struct {
 	Ownership
 	// Type is the service type, such as "container-infra". An existing service of the
-	// type is borrowed; other endpoints in the region are disabled while ours exist,
-	// and enabled again when ours are deleted.
+	// type is used; other endpoints in the region are disabled while ours exist, and
+	// enabled again when ours are deleted.
 	Type string `pulumi:"type" diff:"replace"`
 	// Name of the service, if it is created.
 	Name   string `pulumi:"name" diff:"replace"`
 	Region string `pulumi:"region" diff:"replace"`
 	// URL of all three interfaces.
 	URL string `pulumi:"url"`
+	// Project is the ID of the environment's project, which our endpoints name: another one can
+	// have an environment of the name. It is empty in states of a time before they did.
+	Project string `pulumi:"project,optional"`
 }
 
 // CatalogEntryState is the state of an entry; its ID is that of the service.
 type CatalogEntryState struct {
 	CatalogEntryInputs
+	// Borrowed is a service that no environment made. One that an environment made goes with
+	// the last of its endpoints, whichever environment that is of.
 	Borrowed bool `pulumi:"borrowed"`
 }
 
@@ -53,9 +59,30 @@ type catalogEntry struct {
 // Annotate names the resource's type.
 func (*catalogEntry) Annotate(a infer.Annotator) { a.SetToken("openstack", "CatalogEntry") }
 
-type catalogKind struct{ administrator Administrator }
+// Update tells the kind the URL that the endpoints had: those of a time before endpoints named
+// their project are known by it, also if it changes now.
+func (c *catalogEntry) Update(ctx context.Context, r infer.UpdateRequest[CatalogEntryInputs, CatalogEntryState]) (infer.UpdateResponse[CatalogEntryState], error) {
+	entry, _ := c.kind.(catalogKind)
+	entry.former = r.State.URL
+	return controller[CatalogEntryInputs, CatalogEntryState]{entry}.Update(ctx, r)
+}
+
+type catalogKind struct {
+	administrator Administrator
+	clients       Clients
+	// former is the URL that the endpoints had, if that is known.
+	former string
+}
 
 func (catalogKind) word() string { return "service" }
+
+// home is the project of the environment; "" if neither inputs nor login say.
+func (k catalogKind) home(in CatalogEntryInputs) string {
+	if in.Project != "" {
+		return in.Project
+	}
+	return homeOf(k.clients)
+}
 
 func (k catalogKind) find(ctx context.Context, in CatalogEntryInputs) (string, error) {
 	client, _, err := k.administrator(ctx)
@@ -78,7 +105,7 @@ func (k catalogKind) make(ctx context.Context, in CatalogEntryInputs) (string, e
 	if err != nil {
 		return "", err
 	}
-	made, err := services.Create(ctx, client, services.CreateOpts{Type: in.Type, Name: in.Name, Description: in.mark().Description()}).Extract()
+	made, err := services.Create(ctx, client, services.CreateOpts{Type: in.Type, Name: in.Name, Description: in.mark().DescriptionOf("", k.home(in))}).Extract()
 	if err != nil {
 		return "", err
 	}
@@ -93,18 +120,18 @@ func (k catalogKind) settle(ctx context.Context, id string, in CatalogEntryInput
 	}
 	ours := map[gophercloud.Availability]endpoints.Endpoint{}
 	for _, e := range list {
-		if isOurs(e, in) {
+		if k.isOurs(e, in) {
 			ours[e.Availability] = e
 		}
 	}
 	for _, face := range []gophercloud.Availability{gophercloud.AvailabilityPublic, gophercloud.AvailabilityInternal, gophercloud.AvailabilityAdmin} {
-		if err := put(ctx, client, id, in, face, ours[face]); err != nil {
+		if err := k.put(ctx, client, id, in, face, ours[face]); err != nil {
 			return CatalogEntryState{}, fmt.Errorf("%s endpoint: %w", face, err)
 		}
 	}
 	for _, e := range list {
-		if !isOurs(e, in) && e.Enabled {
-			if err := enable(ctx, client, e.ID, false, strings.TrimSpace(e.Description+" "+disabledBy(in))); err != nil {
+		if !k.isOurs(e, in) && e.Enabled {
+			if err := enable(ctx, client, e.ID, false, strings.TrimSpace(e.Description+" "+disabledBy(in, k.home(in)))); err != nil {
 				return CatalogEntryState{}, fmt.Errorf("disabling endpoint %s: %w", e.URL, err)
 			}
 		}
@@ -113,14 +140,16 @@ func (k catalogKind) settle(ctx context.Context, id string, in CatalogEntryInput
 }
 
 // put creates the endpoint of an interface, or corrects the existing one, which another environment
-// may have disabled.
-func put(ctx context.Context, client *gophercloud.ServiceClient, id string, in CatalogEntryInputs, face gophercloud.Availability, there endpoints.Endpoint) error {
+// may have disabled, and which has no project if a former release made it.
+func (k catalogKind) put(ctx context.Context, client *gophercloud.ServiceClient, id string, in CatalogEntryInputs, face gophercloud.Availability, there endpoints.Endpoint) error {
+	home, named := k.home(in), ownership.ProjectIn(there.Description)
+	description := in.mark().DescriptionOf("", cmp.Or(home, named))
 	switch {
 	case there.ID == "":
-		return endpoints.Create(ctx, client, endpoints.CreateOpts{Availability: face, Region: in.Region, URL: in.URL, ServiceID: id, Description: in.mark().Description()}).Err
-	case there.URL != in.URL || !there.Enabled:
+		return endpoints.Create(ctx, client, endpoints.CreateOpts{Availability: face, Region: in.Region, URL: in.URL, ServiceID: id, Description: description}).Err
+	case there.URL != in.URL || !there.Enabled || home != "" && named != home:
 		yes := true
-		return endpoints.Update(ctx, client, there.ID, endpoints.UpdateOpts{URL: in.URL, Enabled: &yes, Description: in.mark().Description()}).Err
+		return endpoints.Update(ctx, client, there.ID, endpoints.UpdateOpts{URL: in.URL, Enabled: &yes, Description: description}).Err
 	}
 	return nil
 }
@@ -141,14 +170,42 @@ func (w withDescription) ToEndpointUpdateMap() (map[string]any, error) {
 	return body, err
 }
 
-func isOurs(e endpoints.Endpoint, in CatalogEntryInputs) bool {
+// isOurs reports whether an endpoint is of this environment. Endpoints of a time before they named
+// their project are so by their URL: an environment of the name in another project can have made
+// them. Who does not know the own project goes by the name alone.
+func (k catalogKind) isOurs(e endpoints.Endpoint, in CatalogEntryInputs) bool {
 	mark, ok := ownership.FromDescription(e.Description)
-	return ok && mark == in.mark()
+	if !ok || mark != in.mark() {
+		return false
+	}
+	home, named := k.home(in), ownership.ProjectIn(e.Description)
+	switch {
+	case home == "":
+		return true
+	case named != "":
+		return named == home
+	}
+	return e.URL == in.URL || e.URL == k.former
 }
 
 // disabledBy is written into the descriptions of others' endpoints while ours are in the
 // catalog. It is no ownership tag: the endpoint is not ours to delete.
-func disabledBy(in CatalogEntryInputs) string { return "[disabled by " + in.mark().Name() + "]" }
+func disabledBy(in CatalogEntryInputs, project string) string {
+	if project == "" {
+		return "[disabled by " + in.mark().Name() + "]"
+	}
+	return "[disabled by " + in.mark().Name() + " of project " + project + "]"
+}
+
+// undisabled is a description without our words, and whether it had them. Those of former releases
+// name no project.
+func (k catalogKind) undisabled(description string, in CatalogEntryInputs) (rest string, had bool) {
+	rest = description
+	for _, project := range []string{k.home(in), ""} {
+		rest = strings.ReplaceAll(rest, disabledBy(in, project), "")
+	}
+	return strings.TrimSpace(rest), rest != description
+}
 
 func (k catalogKind) read(ctx context.Context, id string, in CatalogEntryInputs) (CatalogEntryState, error) {
 	client, _, err := k.administrator(ctx)
@@ -164,16 +221,21 @@ func (k catalogKind) read(ctx context.Context, id string, in CatalogEntryInputs)
 	if err != nil {
 		return CatalogEntryState{}, err
 	}
-	in.URL = urlOf(list, in)
-	return CatalogEntryState{in, !ours || mark != in.mark()}, nil
+	url := k.urlOf(list, in)
+	// Endpoints of a former release are known by their URL alone, so that stays in the state: what
+	// differs then is the project.
+	if url != "" || in.Project != "" || k.home(in) == "" {
+		in.URL = url
+	}
+	return CatalogEntryState{in, !ours || mark.Step != in.Step}, nil
 }
 
 // urlOf returns the URL if all three endpoints have it, else "", so that a difference is
 // detected and corrected.
-func urlOf(list []endpoints.Endpoint, in CatalogEntryInputs) string {
+func (k catalogKind) urlOf(list []endpoints.Endpoint, in CatalogEntryInputs) string {
 	right := 0
 	for _, e := range list {
-		if isOurs(e, in) && e.Enabled && e.URL == in.URL {
+		if k.isOurs(e, in) && e.Enabled && e.URL == in.URL {
 			right++
 		}
 	}
@@ -189,12 +251,12 @@ func (k catalogKind) remove(ctx context.Context, id string, state CatalogEntrySt
 		return err
 	}
 	for _, e := range list {
-		word := disabledBy(state.CatalogEntryInputs)
+		rest, disabled := k.undisabled(e.Description, state.CatalogEntryInputs)
 		switch {
-		case isOurs(e, state.CatalogEntryInputs):
+		case k.isOurs(e, state.CatalogEntryInputs):
 			err = skipGone(gone(endpoints.Delete(ctx, client, e.ID).ExtractErr()))
-		case strings.Contains(e.Description, word):
-			err = enable(ctx, client, e.ID, true, strings.TrimSpace(strings.ReplaceAll(e.Description, word, "")))
+		case disabled:
+			err = enable(ctx, client, e.ID, true, rest)
 		}
 		if err != nil {
 			return fmt.Errorf("endpoint %s: %w", e.URL, err)
@@ -204,7 +266,7 @@ func (k catalogKind) remove(ctx context.Context, id string, state CatalogEntrySt
 		return nil
 	}
 	if _, rest, err := k.endpoints(ctx, id, ""); err != nil || len(rest) > 0 {
-		return err // they would go with it: those of an environment of this name in another region, too
+		return err // they would go with it: those of an environment in another region or project, too
 	}
 	return gone(services.Delete(ctx, client, id).ExtractErr())
 }

@@ -46,6 +46,6 @@ func Resources(clients Clients, userID, keys string, administrator Administrator
 		infer.Resource(&applicationCredential{controller[ApplicationCredentialInputs, ApplicationCredentialState]{credentialKind{clients, userID}}}),
 		infer.Resource(&serviceProject{controller[ServiceProjectInputs, ServiceProjectState]{serviceProjectKind{administrator, clients}}}),
 		infer.Resource(&serviceUser{controller[ServiceUserInputs, ServiceUserState]{serviceUserKind{administrator, clients}}}),
-		infer.Resource(&catalogEntry{controller[CatalogEntryInputs, CatalogEntryState]{catalogKind{administrator}}}),
+		infer.Resource(&catalogEntry{controller[CatalogEntryInputs, CatalogEntryState]{catalogKind{administrator: administrator, clients: clients}}}),
 	}
 }

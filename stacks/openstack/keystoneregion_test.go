@@ -112,7 +112,7 @@ func TestAProjectThatAnotherRegionMadeIsBorrowed(t *testing.T) {
 func TestAServiceStaysWhileAnotherRegionHasEndpoints(t *testing.T) {
 	t.Parallel()
 	administrator, client := boss(t)
-	kind := catalogKind{administrator}
+	kind := catalogKind{administrator: administrator, clients: placed{}}
 	in := func(region string) CatalogEntryInputs {
 		return CatalogEntryInputs{Ownership: Ownership{Environment: "prod", Step: "magnum-catalog"}, Type: "container-infra", Name: "magnum", Region: region, URL: "https://" + region + ":9511/v1"}
 	}
@@ -145,7 +145,7 @@ func TestAServiceStaysWhileAnotherRegionHasEndpoints(t *testing.T) {
 func TestEndpointsThatAnotherEnvironmentDisabledAreEnabledAgain(t *testing.T) {
 	t.Parallel()
 	administrator, _ := boss(t)
-	kind := catalogKind{administrator}
+	kind := catalogKind{administrator: administrator, clients: placed{}}
 	in := func(environment string) CatalogEntryInputs {
 		return CatalogEntryInputs{Ownership: Ownership{Environment: environment, Step: "magnum-catalog"}, Type: "container-infra", Name: "magnum", Region: "RegionOne", URL: "https://" + environment + ":9511/v1"}
 	}
@@ -171,7 +171,7 @@ func TestEndpointsThatAnotherEnvironmentDisabledAreEnabledAgain(t *testing.T) {
 func TestEndpointsOfOthersAreAsTheyWere(t *testing.T) {
 	t.Parallel()
 	administrator, client := boss(t)
-	kind := catalogKind{administrator}
+	kind := catalogKind{administrator: administrator, clients: placed{}}
 	in := CatalogEntryInputs{Ownership: Ownership{Environment: "prod", Step: "magnum-catalog"}, Type: "container-infra", Name: "magnum", Region: "RegionOne", URL: "https://prod:9511/v1"}
 	for _, description := range []string{"", "of the cloud"} {
 		service, err := services.Create(t.Context(), client, services.CreateOpts{Type: in.Type, Name: in.Name}).Extract()

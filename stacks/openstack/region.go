@@ -29,3 +29,12 @@ func Belongs(clients Clients, description string) Belonging {
 	}
 	return Here // of a time before descriptions had regions
 }
+
+// homeOf is the project of the login; "" if it does not say.
+func homeOf(clients Clients) string {
+	client, err := clients.Identity()
+	if err != nil {
+		return ""
+	}
+	return projectOf(client)
+}

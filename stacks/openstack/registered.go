@@ -9,6 +9,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
 
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // Registered is what an environment has in Keystone, which no inventory of a project shows.
@@ -22,11 +23,11 @@ type Registered struct {
 // belongs to others stays, and all if the catalog leads elsewhere: to another environment of the
 // name. It goes on after errors and joins them.
 func RemoveRegistered(ctx context.Context, administrator Administrator, clients Clients, r Registered) (elsewhere bool, err error) {
-	elsewhere, err = catalogKind{administrator}.leadsElsewhere(ctx, r.Catalog)
+	elsewhere, err = catalogKind{administrator: administrator, clients: clients}.leadsElsewhere(ctx, r.Catalog)
 	if err != nil || elsewhere {
 		return elsewhere, err
 	}
-	errs := []error{unregister[CatalogEntryInputs, CatalogEntryState](ctx, catalogKind{administrator}, r.Catalog)}
+	errs := []error{unregister[CatalogEntryInputs, CatalogEntryState](ctx, catalogKind{administrator: administrator, clients: clients}, r.Catalog)}
 	for _, user := range r.Users {
 		errs = append(errs, unregister[ServiceUserInputs, ServiceUserState](ctx, serviceUserKind{administrator, clients}, user))
 	}
@@ -42,7 +43,10 @@ func (k catalogKind) leadsElsewhere(ctx context.Context, in CatalogEntryInputs) 
 			return err
 		}
 		_, list, err := k.endpoints(ctx, id, in.Region)
-		elsewhere = slices.ContainsFunc(list, func(e endpoints.Endpoint) bool { return isOurs(e, in) && e.URL != in.URL })
+		elsewhere = slices.ContainsFunc(list, func(e endpoints.Endpoint) bool {
+			mark, ok := ownership.FromDescription(e.Description)
+			return ok && mark == in.mark() && e.URL != in.URL
+		})
 		return err
 	})
 	if err != nil {

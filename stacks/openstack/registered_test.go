@@ -41,7 +41,7 @@ func TestWhatIsRegisteredGoesWithoutAState(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		kind := catalogKind{administrator}
+		kind := catalogKind{administrator: administrator, clients: clients}
 		id, err := kind.find(t.Context(), r.Catalog)
 		if err == nil && id == "" {
 			id, err = kind.make(t.Context(), r.Catalog)

@@ -85,13 +85,7 @@ func (k serviceUserKind) names(in ServiceUserInputs) []string {
 }
 
 // project is that of the environment; "" if the login does not say.
-func (k serviceUserKind) project() string {
-	client, err := k.clients.Identity()
-	if err != nil {
-		return ""
-	}
-	return projectOf(client)
-}
+func (k serviceUserKind) project() string { return homeOf(k.clients) }
 
 // here reports whether a user with our mark is of the environment in this region and project. One
 // of a time before descriptions had projects is.

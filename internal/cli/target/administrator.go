@@ -61,6 +61,20 @@ func (a administrator) check(ctx context.Context) error {
 	return err
 }
 
+// mayRegister refuses an administrator without rights, and a region whose Magnum API is that of an
+// environment in another project, before anything is created.
+func (t *Target) mayRegister(ctx context.Context) error {
+	if err := t.administrator.check(ctx); err != nil {
+		return err
+	}
+	project, err := projectID(t.Cloud)
+	if err != nil {
+		return err
+	}
+	in := stacks.CatalogEntry(t.Environment, stacks.Cloud{Region: region(t.Cloud), ProjectID: project})
+	return openstack.CatalogFree(ctx, openstack.Administrator(t.administrator), t.Cloud, in)
+}
+
 // Unregister deletes what the environment registered in Keystone for its Magnum API, by its
 // ownership tags: with a lost state nothing else knows it. things are what the project has of the
 // environment.

@@ -109,7 +109,7 @@ func keys(loaded *config.Loaded) string { return filepath.Join(loaded.SecretsDir
 func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment, preflight.Result, error) {
 	questions := []func(context.Context) error{t.sameProvider}
 	if t.Environment.Spec.Magnum != nil {
-		questions = slices.Insert(questions, 0, t.administrator.check)
+		questions = slices.Insert(questions, 0, t.mayRegister)
 	}
 	allowed, stop := beside(ctx, questions...)
 	defer stop()
