@@ -104,10 +104,10 @@ func CatalogEntry(conf *config.Environment, at Cloud) openstack.CatalogEntryInpu
 	return Environment{Config: conf, Equipment: Equipment{Cloud: at}}.registered().Catalog
 }
 
-// Registered is what an environment has in Keystone, for who has no state. It is known only by the
-// address of its Magnum API, which is in the project: an environment in another project can have
-// the name.
-func Registered(conf *config.Environment, region string, things []openstack.Resource) (r openstack.Registered, known bool) {
+// Registered is what an environment has in Keystone, for who has no state; wanted says whether it
+// has a Magnum API. The URL is known only with its address, which is in the project: by that, what
+// a former release made is told from what an environment of the name in another project has.
+func Registered(conf *config.Environment, region string, things []openstack.Resource) (r openstack.Registered, wanted bool) {
 	if conf.Spec.Magnum == nil {
 		return r, false
 	}
@@ -117,11 +117,10 @@ func Registered(conf *config.Environment, region string, things []openstack.Reso
 			address, _ = netip.ParseAddr(thing.Name)
 		}
 	}
-	if !address.IsValid() {
-		return r, false
-	}
 	r = Environment{Config: conf, Equipment: Equipment{Cloud: Cloud{Region: region}}}.registered()
-	r.Catalog.URL = magnumURL(conf.Spec.Magnum, address.String())
+	if address.IsValid() {
+		r.Catalog.URL = magnumURL(conf.Spec.Magnum, address.String())
+	}
 	return r, true
 }
 

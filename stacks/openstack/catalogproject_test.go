@@ -172,3 +172,45 @@ func TestACatalogOfAnotherProjectIsNotTaken(t *testing.T) {
 	former.register(t, entryAt("any"))
 	free("a former release", false)
 }
+
+// TestWhatNoStateHasGoesByItsProject: users that a killed run left, and an entry with the former
+// host name. What names no project stays if it is unclear whose it is.
+func TestWhatNoStateHasGoesByItsProject(t *testing.T) {
+	t.Parallel()
+	client, one, other := namesakes(t)
+	own := func(step string) Ownership { return Ownership{Environment: "prod", Step: step} }
+	r := Registered{Catalog: entryAt("renamed"), Project: ServiceProjectInputs{Ownership: own("magnum-project"), Name: "none"},
+		Users: []ServiceUserInputs{{Ownership: own("magnum-user"), Role: "service"}, {Ownership: own("magnum-administrator"), Role: "admin"}}}
+	former := serviceUserKind{one.administrator, placed{region: "RegionOne"}}
+	unclear, err := former.make(t.Context(), r.Users[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []catalogKind{one, other} {
+		if _, err := (serviceUserKind{k.administrator, k.clients}).make(t.Context(), r.Users[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other.register(t, entryAt("other"))
+	one.register(t, entryAt("one"))
+	r.Catalog.URL = "" // the address is not in the project any more
+	for range 2 {
+		left, err := RemoveRegistered(t.Context(), one.administrator, one.clients, r)
+		if err != nil || len(left) != 1 || !strings.Contains(left[0], unclear) {
+			t.Errorf("unclear %q, %v; want user %s", left, err, unclear)
+		}
+	}
+	if got, want := registeredUsers(t, client), []string{"prod-magnum-administrator-RegionOne", "prod-magnum-user"}; !slices.Equal(got, want) {
+		t.Errorf("users %q, want %q", got, want)
+	}
+	if got, want := served(t, client), []string{"https://other:9511/v1 on"}; !slices.Equal(got, want) {
+		t.Errorf("catalog %q, want %q", got, want)
+	}
+	r.Catalog.URL = entryAt("renamed").URL
+	if left, err := RemoveRegistered(t.Context(), one.administrator, one.clients, r); err != nil || len(left) > 0 {
+		t.Errorf("with the address: unclear %q, %v", left, err)
+	}
+	if got := registeredUsers(t, client); len(got) != 1 {
+		t.Errorf("with the address %q is left", got)
+	}
+}

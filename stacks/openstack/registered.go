@@ -6,63 +6,120 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
-
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ownership"
 )
 
 // Registered is what an environment has in Keystone, which no inventory of a project shows.
 type Registered struct {
+	// Catalog has no URL if that is not known.
 	Catalog CatalogEntryInputs
 	Users   []ServiceUserInputs
 	Project ServiceProjectInputs
 }
 
-// RemoveRegistered deletes it by its ownership tags, for an environment whose state is lost. What
-// belongs to others stays, and all if the catalog leads elsewhere: to another environment of the
-// name. It goes on after errors and joins them.
-func RemoveRegistered(ctx context.Context, administrator Administrator, clients Clients, r Registered) (elsewhere bool, err error) {
-	elsewhere, err = catalogKind{administrator: administrator, clients: clients}.leadsElsewhere(ctx, r.Catalog)
-	if err != nil || elsewhere {
-		return elsewhere, err
+// RemoveRegistered deletes it by its ownership tags, for what no state has: the state is lost, or a
+// run was killed before it noted what it had made. What belongs to others stays. What names no
+// project, as of a former release, goes if the catalog leads to our URL and nowhere else; if not,
+// an environment of the name in another project can have it, and it is returned as unclear. It
+// goes on after errors and joins them.
+func RemoveRegistered(ctx context.Context, administrator Administrator, clients Clients, r Registered) (unclear []string, err error) {
+	entry := catalogKind{administrator: administrator, clients: clients}
+	if unclear, err = entry.astray(ctx, r.Catalog); err != nil {
+		return nil, err
 	}
-	errs := []error{unregister[CatalogEntryInputs, CatalogEntryState](ctx, catalogKind{administrator: administrator, clients: clients}, r.Catalog)}
+	users := strayUserKind{serviceUserKind{administrator, clients}, r.Catalog.Region, len(unclear) == 0 && r.Catalog.URL != ""}
+	var errs []error
+	if len(unclear) == 0 || entry.home(r.Catalog) != "" { // who does not know the project goes by the name alone
+		errs = append(errs, unregister[CatalogEntryInputs, CatalogEntryState](ctx, entry, r.Catalog))
+	}
 	for _, user := range r.Users {
-		errs = append(errs, unregister[ServiceUserInputs, ServiceUserState](ctx, serviceUserKind{administrator, clients}, user))
+		left, err := users.clear(ctx, user)
+		unclear, errs = append(unclear, left...), append(errs, err)
 	}
 	errs = append(errs, unregister[ServiceProjectInputs, ServiceProjectState](ctx, serviceProjectKind{administrator, clients}, r.Project))
-	return false, errors.Join(errs...)
+	return unclear, errors.Join(errs...)
 }
 
-// leadsElsewhere reports whether our endpoints have another URL.
-func (k catalogKind) leadsElsewhere(ctx context.Context, in CatalogEntryInputs) (elsewhere bool, err error) {
+// astray are endpoints of the name that lead elsewhere, and of which nobody knows the project.
+func (k catalogKind) astray(ctx context.Context, in CatalogEntryInputs) (urls []string, err error) {
 	err = again(ctx, func() error {
+		urls = nil
 		id, err := k.find(ctx, in)
 		if err != nil || id == "" {
 			return err
 		}
 		_, list, err := k.endpoints(ctx, id, in.Region)
-		elsewhere = slices.ContainsFunc(list, func(e endpoints.Endpoint) bool {
+		for _, e := range list {
 			mark, ok := ownership.FromDescription(e.Description)
-			return ok && mark == in.mark() && e.URL != in.URL
-		})
+			known := k.home(in) != "" && ownership.ProjectIn(e.Description) != ""
+			if word := "endpoint " + e.URL; ok && mark == in.mark() && !known && e.URL != in.URL && !slices.Contains(urls, word) {
+				urls = append(urls, word)
+			}
+		}
 		return err
 	})
 	if err != nil {
-		return false, explain(k.word()+" "+in.mark().Name(), fmt.Errorf("looking for its endpoints: %w", err))
+		return nil, explain(k.word()+" "+in.mark().Name(), fmt.Errorf("looking for its endpoints: %w", err))
 	}
-	return elsewhere, nil
+	return urls, nil
+}
+
+// strayUserKind finds users that no state has, in one region, whose login may name none.
+type strayUserKind struct {
+	serviceUserKind
+	region string
+	// unnamed says that those that name no project are ours, too.
+	unnamed bool
+}
+
+func (k strayUserKind) find(ctx context.Context, in ServiceUserInputs) (string, error) {
+	return k.findWhere(ctx, in, k.ours)
+}
+
+func (k strayUserKind) ours(description string) bool {
+	region, project := ownership.RegionIn(description), ownership.ProjectIn(description)
+	if !k.here(description) || region != "" && region != k.region {
+		return false
+	}
+	return k.unnamed || project != "" && project == k.project()
+}
+
+// clear deletes the user, or returns the name of one that stays because it names no project.
+func (k strayUserKind) clear(ctx context.Context, in ServiceUserInputs) (left []string, err error) {
+	err = unregister[ServiceUserInputs, ServiceUserState](ctx, k, in)
+	if err != nil || k.unnamed {
+		return nil, err
+	}
+	k.unnamed = true
+	err = again(ctx, func() error {
+		id, err := search[ServiceUserInputs, ServiceUserState](ctx, k, in)
+		left = nil
+		if id != "" {
+			left = []string{"user " + in.mark().Name() + " (" + id + ")"}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, explain(k.word()+" "+in.mark().Name(), fmt.Errorf("looking for it: %w", err))
+	}
+	return left, nil
+}
+
+// search finds what is ours: what another has the name of is none.
+func search[I inputs, S any](ctx context.Context, k kind[I, S], in I) (string, error) {
+	id, err := k.find(ctx, in)
+	var f *fault.Fault
+	if errors.As(err, &f) && f.Exit == fault.ExitPreflight {
+		return "", nil
+	}
+	return id, err
 }
 
 // unregister deletes what a kind finds for its inputs; that there is none is no error.
 func unregister[I inputs, S any](ctx context.Context, k kind[I, S], in I) error {
 	err := again(ctx, func() error {
-		id, err := k.find(ctx, in)
-		var f *fault.Fault
-		if errors.As(err, &f) && f.Exit == fault.ExitPreflight { // another's has the name
-			return nil
-		}
+		id, err := search(ctx, k, in)
 		if err != nil || id == "" {
 			return err
 		}

@@ -95,6 +95,11 @@ func (k serviceUserKind) here(description string) bool {
 }
 
 func (k serviceUserKind) find(ctx context.Context, in ServiceUserInputs) (string, error) {
+	return k.findWhere(ctx, in, k.here) // settle would end the password of another's
+}
+
+// findWhere looks for a user with our mark whose description fits.
+func (k serviceUserKind) findWhere(ctx context.Context, in ServiceUserInputs, fits func(description string) bool) (string, error) {
 	client, domain, err := k.administrator(ctx)
 	if err != nil {
 		return "", err
@@ -114,7 +119,7 @@ func (k serviceUserKind) find(ctx context.Context, in ServiceUserInputs) (string
 		if mark, ok := ownership.FromDescription(list[0].Description); !ok || mark != in.mark() {
 			return "", foreign(k.word(), list[0].Name, list[0].ID)
 		}
-		if k.here(list[0].Description) { // settle would end the password of another's
+		if fits(list[0].Description) {
 			return list[0].ID, nil
 		}
 	}

@@ -1,12 +1,14 @@
 package down
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/config"
+	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/stacks"
 	"github.com/slipway-sh/slipway/stacks/engine"
@@ -60,6 +62,42 @@ func TestUsersInKeystoneAreNotForgotten(t *testing.T) {
 		}
 		if fault.ExitCode(err) != fault.ExitPartial || !errors.Is(err, failed) || fault.Remedy(err) == "" || !strings.Contains(err.Error(), strings.Join(test.want, ", ")+" left") {
 			t.Errorf("%s: %v, exit code %d", name, err, fault.ExitCode(err))
+		}
+	}
+}
+
+// fakeKeystone notes how often it was asked.
+type fakeKeystone struct {
+	asked   int
+	refuses error
+}
+
+func (f *fakeKeystone) Unregister(context.Context, []openstack.Resource, event.Sink) error {
+	f.asked++
+	return f.refuses
+}
+
+// TestKeystoneIsAskedForWhatNoStateHas: a user that an up made and was killed before it noted it. What
+// the engine could not delete, it tries again.
+func TestKeystoneIsAskedForWhatNoStateHas(t *testing.T) {
+	t.Parallel()
+	failed, refused := errors.New("it failed"), errors.New("the login is refused")
+	for name, test := range map[string]struct {
+		state  fakeState
+		failed error
+		asks   fakeKeystone
+		want   int
+	}{
+		"all of the state is gone":      {want: 1},
+		"the administrator is refused":  {asks: fakeKeystone{refuses: refused}, want: 1},
+		"the engine stopped before":     {state: fakeState{names: []string{stacks.StepMagnumUser}}, failed: failed},
+		"the engine stopped afterwards": {state: fakeState{names: []string{stacks.StepNetwork}}, failed: failed, want: 1},
+		"the state cannot be read":      {state: fakeState{unread: errors.New("no passphrase")}, failed: failed, want: 1},
+	} {
+		err := unregister(t.Context(), &test.asks, &test.state, nil, test.failed, event.Discard{})
+		var stays registered
+		if test.asks.asked != test.want || !errors.Is(err, test.asks.refuses) || errors.As(err, &stays) != (test.asks.refuses != nil) {
+			t.Errorf("%s: asked %d times, want %d (%v)", name, test.asks.asked, test.want, err)
 		}
 	}
 }

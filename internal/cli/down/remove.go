@@ -12,9 +12,9 @@ import (
 )
 
 // remove lets the engine delete the resources of the state, then deletes by their
-// ownership tags those that are left, without a state that can be read first what Keystone has,
-// and last the volumes of workloads, whose servers are gone by then. It goes on if the
-// engine failed, but not if another run holds the environment's lock.
+// ownership tags those that are left, first what Keystone has, and last the volumes of
+// workloads, whose servers are gone by then. It goes on if the engine failed, but not if
+// another run holds the environment's lock.
 func (o options) remove(ctx context.Context, t *target.Target, before []openstack.Resource, workloads []openstack.WorkloadVolume, progress event.Sink) (failed, volumes error) {
 	known, _ := t.Engine.Resources(ctx) // one that cannot be read says nothing, as one that is lost
 	_, failed = t.Engine.Destroy(ctx)
@@ -22,13 +22,13 @@ func (o options) remove(ctx context.Context, t *target.Target, before []openstac
 	if ctx.Err() != nil || errors.As(failed, &locked) {
 		return failed, nil
 	}
-	if len(known) == 0 {
-		// The address by which it is known is in the project, and must stay until then.
-		if err := t.Unregister(ctx, before, progress); err != nil {
-			return errors.Join(failed, registered{err}), nil
-		}
+	stays := unregister(ctx, t, t.Engine, before, failed, progress)
+	if stays != nil && (ctx.Err() != nil || len(known) == 0 && addressed(before)) {
+		return errors.Join(failed, stays), nil
 	}
-	failed = o.sweep(ctx, t, before, failed, progress)
+	if failed = o.sweep(ctx, t, before, failed, progress); stays != nil {
+		failed = errors.Join(failed, stays)
+	}
 	return failed, t.Inventory.RemoveWorkloadVolumes(ctx, workloads, progress)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -76,18 +77,19 @@ func (t *Target) mayRegister(ctx context.Context) error {
 }
 
 // Unregister deletes what the environment registered in Keystone for its Magnum API, by its
-// ownership tags: with a lost state nothing else knows it. things are what the project has of the
-// environment.
+// ownership tags: a lost state knows none of it, and one whose run was killed not all. things are
+// what the project has of the environment.
 func (t *Target) Unregister(ctx context.Context, things []openstack.Resource, progress event.Sink) error {
-	registered, known := stacks.Registered(t.Environment, region(t.Cloud), things)
-	if !known {
+	registered, wanted := stacks.Registered(t.Environment, region(t.Cloud), things)
+	if !wanted {
 		return nil
 	}
 	step := event.Start(progress, stacks.StepMagnumCatalog, "deleting what Keystone has of the Magnum API")
-	elsewhere, err := openstack.RemoveRegistered(ctx, openstack.Administrator(t.administrator), t.Cloud, registered)
+	unclear, err := openstack.RemoveRegistered(ctx, openstack.Administrator(t.administrator), t.Cloud, registered)
 	said := "nothing is left in Keystone"
-	if elsewhere {
-		said = fmt.Sprintf("users, project and catalog entry stay: the catalog leads to another address than %s, so they are of another environment %s", registered.Catalog.URL, t.Name())
+	if len(unclear) > 0 {
+		said = fmt.Sprintf("stays in Keystone: %s. It names no project, and can be of an environment %s in another one; if there is none, delete it with openstack endpoint delete and openstack user delete",
+			strings.Join(unclear, ", "), t.Name())
 	}
 	step.End(said, err)
 	if err == nil || ctx.Err() != nil {
