@@ -6,7 +6,8 @@
 //	packs/SHA256   contents, encrypted to the recipients
 //	tables/SHA256  where each content of a backup is, sealed with the writer's key
 //	backups/ID     a backup: readable by all, signed, written last
-//	pins/ID        slipway undo is using this backup, until pins/ID.done is there
+//	pins/ID        slipway undo is using this backup, until pins/ID.done is there; in
+//	               pins/ID.recover it is slipway recover, and the next ones have a number
 package backup
 
 import (

@@ -23,7 +23,7 @@ type Keep struct {
 type Pruned struct {
 	Kept    []string `json:"kept"`
 	Removed []string `json:"removed"`
-	// Pinned are those that are kept for an undo that is half done.
+	// Pinned are those that are kept for an undo or a rebuild that is half done.
 	Pinned []string `json:"pinned,omitempty"`
 	// Objects and Bytes count what was removed besides.
 	Objects int   `json:"objects"`
@@ -36,7 +36,7 @@ type Pruned struct {
 
 // choose parts the backups, newest first, into those that stay and those that go.
 // A damaged one goes when it is older than all that stay: its time is in its ID.
-func (k Keep) choose(all []Backup, pinned map[string]bool, now time.Time) (stay, leave []Backup) {
+func (k Keep) choose(all []Backup, pinned map[string][]pin, now time.Time) (stay, leave []Backup) {
 	periods := []struct {
 		most int
 		of   func(time.Time) string
@@ -56,7 +56,7 @@ func (k Keep) choose(all []Backup, pinned map[string]bool, now time.Time) (stay,
 			stay = append(stay, b)
 			continue
 		}
-		wanted := good < max(k.Last, 1) || b.KeepUntil.After(now) || pinned[b.ID]
+		wanted := good < max(k.Last, 1) || b.KeepUntil.After(now) || len(pinned[b.ID]) > 0
 		good++
 		for i, period := range periods {
 			if seen[i] == nil {
@@ -118,7 +118,7 @@ func (r *Repository) Prune(ctx context.Context, keep Keep, dry bool) (Pruned, er
 	}
 	for _, b := range stay {
 		result.Kept = append(result.Kept, b.ID)
-		if pinned.hold[b.ID] {
+		if len(pinned.hold[b.ID]) > 0 {
 			result.Pinned = append(result.Pinned, b.ID)
 		}
 		if b.Damage != "" {

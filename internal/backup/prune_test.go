@@ -269,7 +269,7 @@ func TestAPinnedBackupStays(t *testing.T) {
 	ids := w.backups(t, 3, 24*time.Hour)
 	back := ids[1]
 	for range 2 { // an undo that goes on pins again
-		if err := w.open(t).Pin(t.Context(), back); err != nil {
+		if err := w.open(t).Pin(t.Context(), backup.HolderUndo, back); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -284,14 +284,14 @@ func TestAPinnedBackupStays(t *testing.T) {
 	if result := prune(ids[0], back); !slices.Equal(result.Pinned, []string{back}) {
 		t.Errorf("pinned are %v", result.Pinned)
 	}
-	if ids := must(w.open(t).Pinned(t.Context())); !slices.Equal(ids, []string{back}) {
-		t.Errorf("pinned are %v", ids)
+	if all := must(w.open(t).Pinned(t.Context())); len(all) != 1 || !slices.Equal(all[back], []backup.Holder{backup.HolderUndo}) {
+		t.Errorf("pinned are %v", all)
 	}
-	if err := w.open(t).Unpin(t.Context(), back); err != nil {
+	if err := w.open(t).Unpin(t.Context(), backup.HolderUndo, back); err != nil {
 		t.Fatal(err)
 	}
-	if ids := must(w.open(t).Pinned(t.Context())); len(ids) > 0 {
-		t.Errorf("still pinned are %v", ids)
+	if all := must(w.open(t).Pinned(t.Context())); len(all) > 0 {
+		t.Errorf("still pinned are %v", all)
 	}
 	w.memory.Fault = func(_ context.Context, verb, name string) error {
 		if verb == "delete" && name == "pins/"+back {

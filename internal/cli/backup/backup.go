@@ -66,6 +66,9 @@ func listTable(all []listed) ui.Table {
 		if !b.Dated.IsZero() {
 			state = "ok; " + ahead(b.Backup)
 		}
+		for _, by := range b.PinnedBy {
+			state += "; slipway " + string(by) + " uses it"
+		}
 		t.Rows = append(t.Rows, []string{b.ID, b.Of, b.Taken.Local().Format(time.DateTime), b.Slipway, b.Kubernetes, strconv.Itoa(b.Objects), strconv.Itoa(b.Cloud["servers"]), mib(b.Written), state})
 	}
 	if len(all) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/vault"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/kube"
+	"github.com/slipway-sh/slipway/internal/recovery/restore"
 	"github.com/slipway-sh/slipway/internal/recovery/undo"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -50,7 +51,7 @@ func (o pruneOptions) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	if !o.dry {
-		read := func() (*undo.Point, error) { return lastChange(ctx, loaded) }
+		read := func() (changes, error) { return lastChanges(ctx, loaded) }
 		if err := endPins(ctx, both.management, read); err != nil {
 			return err
 		}
@@ -62,38 +63,60 @@ func (o pruneOptions) run(ctx context.Context, streams ui.Streams) error {
 	return ui.Output(streams.Out, o.format, result, pruneTable(result, o.dry))
 }
 
-// endPins ends the pins of undos that are over: one that is killed when all is undone leaves its
-// own. If nobody knows what the last change was, as of a management cluster that is away, they stay.
-func endPins(ctx context.Context, of *backup.Repository, read func() (*undo.Point, error)) error {
+// changes are the records on the management cluster of what needs a backup until its end.
+type changes struct {
+	undo    *undo.Point
+	rebuild restore.Rebuild
+}
+
+// over reports whether a pin is of something that has come to its end.
+func (c changes) over(by backup.Holder, id string) bool {
+	switch by {
+	case backup.HolderUndo:
+		return c.undo.Over(id)
+	case backup.HolderRecover:
+		return c.rebuild.Over(id)
+	}
+	return false // a newer Slipway knows it
+}
+
+// endPins ends the pins of undos and rebuilds that are over: one that is killed when all is done
+// leaves its own. If nobody knows, as of a management cluster that is away, they stay.
+func endPins(ctx context.Context, of *backup.Repository, read func() (changes, error)) error {
 	pinned, err := of.Pinned(ctx)
 	if err != nil || len(pinned) == 0 {
 		return err
 	}
-	point, err := read()
+	known, err := read()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	for _, id := range pinned {
-		if !point.Over(id) {
-			continue
-		}
-		if err := of.Unpin(ctx, id); err != nil {
-			return err
+	for id, all := range pinned {
+		for _, by := range all {
+			if !known.over(by, id) {
+				continue
+			}
+			if err := of.Unpin(ctx, by, id); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// lastChange is the record of the last change on the management cluster, nil if there is none.
-func lastChange(ctx context.Context, loaded *config.Loaded) (point *undo.Point, err error) {
-	err = recorded(ctx, loaded, func(on kubernetes.Interface) (err error) {
-		point, err = undo.ReadPoint(ctx, &kube.Cluster{Typed: on})
+// lastChanges reads the records.
+func lastChanges(ctx context.Context, loaded *config.Loaded) (c changes, err error) {
+	err = recorded(ctx, loaded, func(client kubernetes.Interface) (err error) {
+		on := &kube.Cluster{Typed: client}
+		if c.undo, err = undo.ReadPoint(ctx, on); err == nil {
+			c.rebuild, err = restore.ReadRebuild(ctx, on)
+		}
 		return err
 	})
-	return point, err
+	return c, err
 }
 
 // keep is what the file says, or its defaults.
@@ -116,7 +139,7 @@ func pruneTable(result backup.Pruned, dry bool) ui.Table {
 	}
 	t.Footer = []string{fmt.Sprintf("%d stored contents (%s) %s", result.Objects, mib(result.Bytes), action)}
 	for _, id := range result.Pinned {
-		t.Footer = append(t.Footer, "backup "+id+" stays until slipway undo, which uses it, has come to its end")
+		t.Footer = append(t.Footer, "backup "+id+" stays until the slipway undo or slipway recover that uses it has come to its end")
 	}
 	if result.Locked > 0 {
 		t.Footer = append(t.Footer, fmt.Sprintf("%d objects stay: the target refuses to delete them, as under a retention lock", result.Locked))

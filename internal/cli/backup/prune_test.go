@@ -2,12 +2,14 @@ package backup
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/backup/backuptest"
+	"github.com/slipway-sh/slipway/internal/recovery/restore"
 	"github.com/slipway-sh/slipway/internal/recovery/undo"
 )
 
@@ -30,16 +32,70 @@ func TestPinsOfAnEndedUndo(t *testing.T) {
 	} {
 		r, err := backup.Open(t.Context(), backuptest.NewMemory(now), backup.Options{Environment: "prod"})
 		if err == nil {
-			err = r.Pin(t.Context(), "a")
+			err = r.Pin(t.Context(), backup.HolderUndo, "a")
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := endPins(t.Context(), r, func() (*undo.Point, error) { return test.point, test.err }); err != nil {
+		if err := endPins(t.Context(), r, func() (changes, error) { return changes{undo: test.point}, test.err }); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got, err := r.Pinned(t.Context()); err != nil || !slices.Equal(got, test.want) {
+		if got, err := r.Pinned(t.Context()); err != nil || !slices.Equal(slices.Collect(maps.Keys(got)), test.want) {
 			t.Errorf("%s: pinned are %v, %v", name, got, err)
+		}
+	}
+}
+
+// TestPinsOfAnEndedRebuild are ended: it was killed between its record and that, or somebody began
+// one from another backup. One that was left alone keeps its backup, however long.
+func TestPinsOfAnEndedRebuild(t *testing.T) {
+	t.Parallel()
+	point := &undo.Point{Backup: "a", Undone: time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)} // of no concern
+	for name, test := range map[string]struct {
+		record restore.Rebuild
+		want   []string
+	}{
+		"complete":               {restore.Rebuild{Restored: "a"}, nil},
+		"half done":              {restore.Rebuild{Begun: "a"}, []string{"a"}},
+		"restored, not complete": {restore.Rebuild{Begun: "a", Restored: "a"}, []string{"a"}},
+		"another one has begun":  {restore.Rebuild{Begun: "b", Restored: "a"}, nil},
+		"no record yet":          {restore.Rebuild{}, []string{"a"}},
+		"that of one before it":  {restore.Rebuild{Restored: "b"}, []string{"a"}},
+	} {
+		r, err := backup.Open(t.Context(), backuptest.NewMemory(time.Now()), backup.Options{Environment: "prod"})
+		if err == nil {
+			err = r.Pin(t.Context(), backup.HolderRecover, "a")
+		}
+		if err == nil {
+			err = endPins(t.Context(), r, func() (changes, error) { return changes{point, test.record}, nil })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Pinned(t.Context()); err != nil || !slices.Equal(slices.Collect(maps.Keys(got)), test.want) {
+			t.Errorf("%s: pinned are %v, %v", name, got, err)
+		}
+	}
+}
+
+// TestTheListSaysWhoUsesABackup, and nothing of others.
+func TestTheListSaysWhoUsesABackup(t *testing.T) {
+	t.Parallel()
+	r, err := backup.Open(t.Context(), backuptest.NewMemory(time.Now()), backup.Options{Environment: "prod"})
+	if err == nil {
+		err = r.Pin(t.Context(), backup.HolderRecover, "a")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned, err := r.Pinned(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{"a": "ok; slipway recover uses it", "b": "ok"} {
+		rows := listTable([]listed{{Of: ofManagement, PinnedBy: pinned[id], Backup: backup.Backup{ID: id}}}).Rows
+		if got := rows[0][len(rows[0])-1]; got != want {
+			t.Errorf("%s is %q, not %q", id, got, want)
 		}
 	}
 }
@@ -51,7 +107,7 @@ func TestNobodyIsAskedWithoutPins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := endPins(t.Context(), r, func() (*undo.Point, error) { t.Error("it was asked"); return nil, nil }); err != nil {
+	if err := endPins(t.Context(), r, func() (changes, error) { t.Error("it was asked"); return changes{}, nil }); err != nil {
 		t.Error(err)
 	}
 }

@@ -25,6 +25,8 @@ type repositories struct{ management, seed *backup.Repository }
 // listed is a backup, and what it is of.
 type listed struct {
 	Of string `json:"of"`
+	// PinnedBy are the commands that are in the middle of using it: prune keeps it.
+	PinnedBy []backup.Holder `json:"pinnedBy,omitempty"`
 	backup.Backup
 }
 
@@ -56,6 +58,10 @@ func (r repositories) of(b listed) *backup.Repository {
 // list returns all backups: those of the management cluster, then the seed's, each newest
 // first. Whoever takes the first takes the newest that restores everything.
 func (r repositories) list(ctx context.Context) ([]listed, error) {
+	pinned, err := r.management.Pinned(ctx)
+	if err != nil {
+		return nil, err
+	}
 	all := []listed{}
 	for _, of := range []string{ofManagement, ofSeed} {
 		found, err := r.of(listed{Of: of}).List(ctx)
@@ -63,7 +69,7 @@ func (r repositories) list(ctx context.Context) ([]listed, error) {
 			return nil, err
 		}
 		for _, b := range found {
-			all = append(all, listed{of, b})
+			all = append(all, listed{of, pinned[b.ID], b})
 		}
 	}
 	return all, nil

@@ -82,7 +82,7 @@ func (o verifyOptions) wanted(ctx context.Context, both repositories, args []str
 		return both.list(ctx)
 	}
 	of, b, err := both.find(ctx, argument(args))
-	return []listed{{of, b}}, err
+	return []listed{{Of: of, Backup: b}}, err
 }
 
 func verifyTable(results []backup.Verified) ui.Table {

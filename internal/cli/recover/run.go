@@ -62,9 +62,9 @@ type rebuild struct {
 	snapshot *snapshot.Snapshot
 	// datastore is nil if no backup has a copy of the seed's.
 	datastore *Datastore
-	// pin and unpin are of the backup.
-	pin, unpin func(context.Context) error
-	plan       *recovery.Plan
+	// pins are of where the backup is.
+	pins Pins
+	plan *recovery.Plan
 	// found are live objects of others, among them those that the cluster of --cluster needs.
 	found  []*unstructured.Unstructured
 	result result
@@ -163,6 +163,9 @@ func (r *rebuild) decide(ctx context.Context, source Source, wanted Wanted, now 
 		return errors.Join(err, noBackup)
 	case diagnosis.Nothing:
 		if noBackup == nil && err == nil {
+			if !r.dry { // a rebuild was killed at its very end, or somebody finished it with slipway up
+				r.letOthersGo(ctx, "")
+			}
 			r.result.Absent, err = r.absent(ctx)
 		}
 	}
@@ -201,7 +204,7 @@ func (r *rebuild) read(ctx context.Context, source Source, wanted Wanted, now ti
 		err = fault.Usage("backup "+id, fmt.Errorf("it is of environment %s, not of %s", s.Environment, r.t.Name()), "name the right target with --from, or the right environment file with -f")
 	}
 	if err == nil {
-		r.snapshot, r.datastore, r.pin, r.unpin = s, found.Datastore, found.Pin, found.Unpin
+		r.snapshot, r.datastore, r.pins = s, found.Datastore, found.Pins
 		r.plan, err = recovery.NewPlan(s, recovery.Scope{Own: stacks.ManagementNamespace + "/" + r.t.Name(), Cluster: r.cluster})
 		if err != nil && r.cluster != "" && fault.Remedy(err) == "" {
 			err = fault.Usage("--cluster "+r.cluster, err, "see what a backup has with slipway backup show")
@@ -224,6 +227,11 @@ func (r *rebuild) read(ctx context.Context, source Source, wanted Wanted, now ti
 	r.result = result{Environment: r.t.Name(), Backup: id, Taken: s.Taken, Objects: r.plan.Objects(), Clusters: clusters, Skipped: len(r.plan.Skipped),
 		Datastore: r.datastore, Generation: s.Generation + 1, Waves: recovery.Waves(r.plan, r.leave), Checks: []recovery.Check{}, RPO: now.Sub(s.Taken).Seconds()}
 	return nil
+}
+
+// tell tells what stops nothing.
+func (r *rebuild) tell(text string) {
+	r.progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: text})
 }
 
 // part does one part and notes how long it took.

@@ -24,8 +24,15 @@ type Found struct {
 	// Note is why there may be a newer copy that could not be read, and that the time of the
 	// backup is not its own.
 	Note string
-	// Pin keeps the backup whatever slipway backup prune removes, Unpin ends that.
-	Pin, Unpin func(context.Context) error
+	// Pins are of where the backup is.
+	Pins Pins
+}
+
+// Pins keep backups whatever slipway backup prune removes.
+type Pins interface {
+	Pin(ctx context.Context, by backup.Holder, id string) error
+	Unpin(ctx context.Context, by backup.Holder, id string) error
+	Pinned(ctx context.Context) (map[string][]backup.Holder, error)
 }
 
 // Datastore is a copy of the seed's datastore.
@@ -51,8 +58,7 @@ func Vault(ctx context.Context, loaded *config.Loaded, w Wanted) (Found, error) 
 	if err != nil {
 		return Found{}, err
 	}
-	found := Found{ID: latest.ID, Pin: func(ctx context.Context) error { return repository.Pin(ctx, latest.ID) },
-		Unpin: func(ctx context.Context) error { return repository.Unpin(ctx, latest.ID) }}
+	found := Found{ID: latest.ID, Pins: repository}
 	if found.Snapshot, err = repository.Read(ctx, latest.ID, w.Identities...); err != nil {
 		return found, err
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/recovery"
@@ -26,7 +27,7 @@ const pausing = 16
 // do does all parts. What a former run has done is not done again: the record on the
 // management cluster says how far it came.
 func (r *reversal) do(ctx context.Context) error {
-	if err := r.pin(ctx); err != nil {
+	if err := r.pins.Pin(ctx, backup.HolderUndo, r.point.Backup); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -182,14 +183,9 @@ func (r *reversal) note(ctx context.Context, _ *event.Step) (string, error) {
 		return "", err
 	}
 	if !r.point.Undone.IsZero() {
-		if err := r.unpin(ctx); err != nil { // nothing else depends on it
+		if err := r.pins.Unpin(ctx, backup.HolderUndo, r.point.Backup); err != nil { // nothing else depends on it
 			r.tell("slipway backup prune will keep backup " + r.point.Backup + ": " + err.Error())
 		}
 	}
 	return fmt.Sprintf("%d resources have their former versions and settings: slipway up with this Slipway and this file changes them again", n), nil
-}
-
-// tell tells what stops nothing.
-func (r *reversal) tell(text string) {
-	r.progress.Emit(event.Event{Time: time.Now(), State: event.Note, Message: text})
 }

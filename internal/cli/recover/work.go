@@ -23,6 +23,9 @@ import (
 // work does all parts. From the first object on, an error is one of ExitPartial.
 func (r *rebuild) work(ctx context.Context) error {
 	if r.cluster == "" {
+		if err := r.keep(ctx); err != nil {
+			return err
+		}
 		if err := r.part(ctx, "up", "bringing the environment up without the Magnum API", r.up); err != nil {
 			return err
 		}
@@ -55,6 +58,12 @@ func (r *rebuild) work(ctx context.Context) error {
 		if err := r.begin(ctx, on); err != nil { // also for a run that goes on: up had nothing to do with the cluster
 			return err
 		}
+		// Until it was noted that this one has begun, slipway backup prune could take a pin for that of a
+		// former rebuild from the same backup.
+		if err := r.keep(ctx); err != nil {
+			return err
+		}
+		r.letOthersGo(ctx, r.result.Backup)
 		if err := r.part(ctx, "fence", "taking the next generation", func(ctx context.Context, _ *event.Step) (string, error) { return r.fence(ctx, on) }); err != nil {
 			return err
 		}
@@ -163,6 +172,7 @@ func (r *rebuild) complete(ctx context.Context, _ *event.Step) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	r.letOthersGo(ctx, "")
 	services, err := r.t.WriteServices(ctx)
 	if err != nil || services.Magnum.URL == "" {
 		return "the environment is complete", err
@@ -227,6 +237,7 @@ func (r *rebuild) admit(ctx context.Context, on *kube.Cluster) error {
 		return err
 	}
 	if alive := r.plan.Originals(live); len(alive) > 0 {
+		r.letOthersGo(ctx, "")
 		return fault.Usage("management cluster", fmt.Errorf("it was never lost: Cluster %s is the original", alive[0]),
 			"restore what is missing with slipway recover --cluster; if the cluster does not work, see why with slipway why")
 	}

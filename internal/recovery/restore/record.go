@@ -45,6 +45,31 @@ func Begun(ctx context.Context, on *kube.Cluster) (backup string, err error) {
 // End notes that a rebuild has come to its end.
 func End(ctx context.Context, on *kube.Cluster) error { return note(ctx, on, recordBegun, "") }
 
+// Rebuild is what the record on a management cluster says of its rebuild.
+type Rebuild struct {
+	// Begun is the backup of one that has not come to its end, Restored the backup that is
+	// restored completely; "" is none.
+	Begun, Restored string
+}
+
+// ReadRebuild reads it.
+func ReadRebuild(ctx context.Context, on *kube.Cluster) (r Rebuild, err error) {
+	if r.Begun, err = Begun(ctx, on); err == nil {
+		r.Restored, err = Restored(ctx, on)
+	}
+	return r, err
+}
+
+// Over reports whether no rebuild needs a backup any more that one has pinned: it has come to its
+// end, or one from another backup has begun. Without a record nobody knows: it may be that of a
+// management cluster which the rebuild is about to replace.
+func (r Rebuild) Over(backup string) bool {
+	if r.Begun == "" {
+		return r.Restored == backup
+	}
+	return r.Begun != backup
+}
+
 // Restored is the backup, by what Record was given, that was restored completely;
 // "" is none.
 func Restored(ctx context.Context, on *kube.Cluster) (string, error) {
