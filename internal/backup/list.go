@@ -18,7 +18,7 @@ import (
 const parallelReads = 8
 
 // List returns the backups, newest first. A damaged or forged one is among them,
-// with its Damage and its ID alone: it hides no other. One whose time is still to come
+// with its Damage and its ID alone: it hides no other. One that a clock which was ahead dated
 // (Backup.Dated) is where it was stored.
 func (r *Repository) List(ctx context.Context) ([]Backup, error) {
 	entries, err := r.target.List(ctx, backupFolder)
@@ -37,6 +37,7 @@ func (r *Repository) List(ctx context.Context) ([]Backup, error) {
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("listing the backups: %w", err)
 	}
+	dateAhead(all, entries, r.options.Now())
 	all = slices.DeleteFunc(all, func(b Backup) bool { return b.ID == "" }) // pruned meanwhile
 	slices.SortFunc(all, func(x, y Backup) int { return strings.Compare(y.order(), x.order()) })
 	return all, nil
@@ -60,7 +61,8 @@ func (r *Repository) look(ctx context.Context, e target.Entry) (Backup, error) {
 	if err != nil {
 		return Backup{ID: id, Damage: err.Error()}, nil
 	}
-	return b.dated(e.Modified, r.options.Now()), nil
+	b.Dated = time.Time{} // nobody signs it
+	return b, nil
 }
 
 // Find returns the backup of an ID, or of the only one that begins with it; "" and

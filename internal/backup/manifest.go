@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/slipway-sh/slipway/internal/backup/target"
 )
 
 // Backup is what everybody can read of one backup.
@@ -49,26 +51,44 @@ type Backup struct {
 	Packs []Part `json:"packs"`
 	// Damage is why the backup cannot be used; empty if it can.
 	Damage string `json:"damage,omitempty"`
-	// Dated is when the backup says that it was taken, if that is still to come: the clock of
-	// the machine that made it was ahead. Taken is then when it was stored. It is not signed.
+	// Dated is when the backup says that it was taken, if the clock of the machine that made it
+	// was ahead: that is still to come, or another one that was stored later is older. Taken is
+	// then when it was stored. It is not signed.
 	Dated time.Time `json:"dated,omitzero"`
 }
 
 // clockTolerance is how far clocks may be apart.
 const clockTolerance = time.Minute
 
-// dated is a backup with the time that it was stored if its own is still to come, by the
-// target's clock and by that of who reads.
-func (b Backup) dated(stored, now time.Time) Backup {
-	b.Dated = time.Time{}
-	if b.Taken.Sub(now) > clockTolerance && b.Taken.Sub(stored) > clockTolerance {
-		b.Dated, b.Taken = b.Taken, stored.UTC()
+// dateAhead gives backups the time that they were stored if their own was still to come then, by
+// the target's clock. As that may be behind, there must be a second sign: it is to come still, by
+// the clock of who reads, or one that was stored later says that it is older. So it stays what it
+// is when its time has come. entries are those of the backups.
+func dateAhead(all []Backup, entries []target.Entry, now time.Time) {
+	said := make([]time.Time, len(all))
+	for i, b := range all {
+		said[i] = b.Taken
 	}
-	return b
+	for i := range all {
+		stored := entries[i].Modified
+		if !all[i].usable() || said[i].Sub(stored) <= clockTolerance {
+			continue
+		}
+		ahead := said[i].Sub(now) > clockTolerance
+		for j := range all {
+			ahead = ahead || all[j].usable() && entries[j].Modified.After(stored) && said[j].Before(said[i])
+		}
+		if ahead {
+			all[i].Dated, all[i].Taken = said[i], stored.UTC()
+		}
+	}
 }
 
-// order sorts backups by the time with which IDs begin, or by when one was stored whose own
-// is still to come.
+// usable reports whether a backup is there and not damaged.
+func (b Backup) usable() bool { return b.ID != "" && b.Damage == "" }
+
+// order sorts backups by the time with which IDs begin, or by when one was stored that is dated
+// ahead.
 func (b Backup) order() string {
 	if b.Dated.IsZero() {
 		return b.ID

@@ -52,7 +52,7 @@ func (k Keep) choose(all []Backup, pinned map[string][]pin, now time.Time) (stay
 			leave = append(leave, b)
 			continue
 		}
-		if !b.Dated.IsZero() {
+		if b.Dated.After(now) {
 			stay = append(stay, b)
 			continue
 		}
@@ -72,16 +72,16 @@ func (k Keep) choose(all []Backup, pinned map[string][]pin, now time.Time) (stay
 			leave = append(leave, b)
 		}
 	}
-	return keepYoungDamaged(stay, leave)
+	return keepYoungDamaged(stay, leave, now)
 }
 
 // keepYoungDamaged keeps the damaged backups that are younger than the oldest one
 // that stays: somebody may want to look at them.
-func keepYoungDamaged(stay, leave []Backup) (all, rest []Backup) {
+func keepYoungDamaged(stay, leave []Backup, now time.Time) (all, rest []Backup) {
 	oldest := ""
 	for _, b := range stay {
-		if b.Dated.IsZero() {
-			oldest = b.ID
+		if !b.Dated.After(now) {
+			oldest = b.order()
 		}
 	}
 	if oldest == "" {

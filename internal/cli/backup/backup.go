@@ -77,7 +77,7 @@ func listTable(all []listed) ui.Table {
 	return t
 }
 
-// ahead tells of a backup whose time is still to come.
+// ahead tells of a backup that a clock which was ahead dated.
 func ahead(b backup.Backup) string {
 	return "it is dated " + b.Dated.Local().Format(time.DateTime) + ", and this is when it was stored: a clock was ahead"
 }

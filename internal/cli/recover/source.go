@@ -64,7 +64,7 @@ func Vault(ctx context.Context, loaded *config.Loaded, w Wanted) (Found, error) 
 	}
 	if !latest.Dated.IsZero() {
 		found.Snapshot.Taken = latest.Taken
-		found.Note = fmt.Sprintf("backup %s is dated %s, which is still to come: the clock of the machine that made it was ahead. It counts as of %s, when it was stored",
+		found.Note = fmt.Sprintf("backup %s is dated %s, after it was stored: the clock of the machine that made it was ahead. It counts as of %s, when it was stored",
 			latest.ID, latest.Dated.Format(time.RFC3339), latest.Taken.Format(time.RFC3339))
 	}
 	found.Datastore = copyIn(latest, found.Snapshot)
