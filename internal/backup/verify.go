@@ -22,6 +22,8 @@ type Verified struct {
 	CheckedBytes int64 `json:"checkedBytes"`
 	// Decrypted reports whether each content was read too, which needs an identity.
 	Decrypted bool `json:"decrypted"`
+	// Stranger says that the backup is encrypted to none of the identities.
+	Stranger bool `json:"stranger,omitempty"`
 	// Problems are empty if the backup is whole.
 	Problems []string `json:"problems"`
 	// Pruned says that the backup was removed while it was read; it has no problems then.
@@ -30,7 +32,8 @@ type Verified struct {
 
 // Verify checks the signature of a backup, and that all its objects are there with
 // their sizes and digests; for that it needs no key. With identities it reads all
-// contents too. The error is of the target; what is wrong is in Problems.
+// contents too. The error is of the target, or that no identity fits (Stranger); what is wrong is
+// in Problems.
 func (r *Repository) Verify(ctx context.Context, b Backup, identities ...age.Identity) (Verified, error) {
 	v := Verified{Backup: b, Problems: []string{}}
 	if b.Damage != "" {
@@ -60,11 +63,13 @@ func (r *Repository) Verify(ctx context.Context, b Backup, identities ...age.Ide
 	if len(identities) == 0 {
 		return v, nil
 	}
-	if _, err := r.Read(ctx, b.ID, identities...); err != nil {
-		return v, err
+	_, err := r.Read(ctx, b.ID, identities...)
+	if IsDamaged(err) {
+		v.Problems = append(v.Problems, err.Error())
+		return r.unlessPruned(ctx, v)
 	}
-	v.Decrypted = true
-	return v, nil
+	v.Decrypted, v.Stranger = err == nil, errors.Is(err, errStranger)
+	return v, err
 }
 
 // unlessPruned is what was found of a backup that is listed still. One that a schedule has removed

@@ -57,9 +57,12 @@ func (o verifyOptions) run(ctx context.Context, streams ui.Streams, args []strin
 	if err != nil {
 		return err
 	}
-	results, broken := []backup.Verified{}, 0
+	results, broken, strange := []backup.Verified{}, 0, []string{}
 	for _, b := range wanted {
 		v, err := both.of(b).Verify(ctx, b.Backup, identities...)
+		if v.Stranger && o.all { // the others may be for these identities
+			strange, err = append(strange, v.ID), nil
+		}
 		if err != nil {
 			return err
 		}
@@ -71,10 +74,15 @@ func (o verifyOptions) run(ctx context.Context, streams ui.Streams, args []strin
 	if err := ui.Output(streams.Out, o.format, results, verifyTable(results)); err != nil {
 		return err
 	}
+	var wrong []error // the first decides the exit code
 	if broken > 0 {
-		return fault.New("backups", fmt.Errorf("%d of %d are damaged", broken, len(results)), "make a new one with slipway backup create --full, and find out what changed the target")
+		wrong = append(wrong, fault.New("backups", fmt.Errorf("%d of %d are damaged", broken, len(results)), "make a new one with slipway backup create --full, and find out what changed the target"))
 	}
-	return nil
+	if len(strange) > 0 {
+		wrong = append(wrong, fault.Usage("--identity", fmt.Errorf("%d of %d backups are encrypted to others, and were not decrypted: %s", len(strange), len(results), strings.Join(strange, ", ")),
+			"repeat --identity with the file of one of their recipients, which slipway backup show names"))
+	}
+	return errors.Join(wrong...)
 }
 
 func (o verifyOptions) wanted(ctx context.Context, both repositories, args []string) ([]listed, error) {
@@ -94,6 +102,8 @@ func verifyTable(results []backup.Verified) ui.Table {
 			state = "pruned meanwhile"
 		case len(v.Problems) > 0:
 			state = strings.Join(v.Problems, "; ")
+		case v.Stranger:
+			state = "whole; encrypted to others, so not decrypted"
 		}
 		t.Rows = append(t.Rows, []string{v.ID, strconv.Itoa(v.Checked), mib(v.CheckedBytes), map[bool]string{true: "yes", false: "no"}[v.Decrypted], state})
 	}
