@@ -103,6 +103,7 @@ func (o drillOptions) run(ctx context.Context, streams ui.Streams, args []string
 		return fault.Usage("--progress", err, "")
 	}
 	defer progress.Close()
+	removeDrills(os.TempDir(), time.Now())
 	if o.ifDue {
 		last, next, err := due(ctx, loaded, time.Now())
 		if err != nil {
@@ -175,11 +176,11 @@ func (o drillOptions) read(ctx context.Context, loaded *config.Loaded, paths []s
 
 // practise starts an API server, restores and proves.
 func (d *drilled) practise(ctx context.Context, s *snapshot.Snapshot, k3s string, loaded *config.Loaded, events event.Sink) error {
-	dir, err := os.MkdirTemp("", "slipway-drill-") // mode 0700: it will contain Secrets
+	dir, leave, err := drillFolder(os.TempDir())
 	if err != nil {
 		return fmt.Errorf("folder of the drill: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer leave()
 	step := event.Start(events, "server", "starting a throw-away API server")
 	began := time.Now()
 	server, stop, err := throwaway.Start(ctx, k3s, dir, os.Environ())
