@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,62 +28,92 @@ func (p place) shares(other place) bool {
 	return p.project == other.project && (p.region == other.region || p.region == "" || other.region == "")
 }
 
+// namesake is another cluster of the target's name.
+type namesake struct {
+	target
+	// why says why it has to be minded, "" when not.
+	why string
+}
+
+// parallelRivals is how many namesakes are looked at at once.
+const parallelRivals = 8
+
 // rivals are the clusters with the target's name that may share its place:
 // OCCM and Cinder CSI mark what they make for either with the same words. What
-// a rival's status names as its own is taken out of the target's.
+// a rival's status names as its own is taken out of the target's. Their clouds have half of the
+// attempt to answer, however many hang: then the target's own turn comes.
 func (r *reconciler) rivals(ctx context.Context, t *target, here place) ([]string, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(clusterKind())
-	if err := r.client.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("listing OpenStackClusters: %w", err)
+	keys, err := r.namesakes(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	until := time.Now().Add(r.options.AttemptTime / 2)
+	all := make([]namesake, len(keys))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelRivals)
+	for i, key := range keys {
+		group.Go(func() (err error) {
+			all[i], err = r.rival(ctx, key, here, until)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
 	var found []string
-	for i := range list.Items {
-		other := &list.Items[i]
-		key := client.ObjectKeyFromObject(other)
-		if key == t.key() || clusterName(other) != t.name {
+	for i, other := range all {
+		if other.why == "" {
 			continue
 		}
-		why, err := r.rival(ctx, t, key, here)
-		if err != nil {
-			return nil, err
-		}
-		if why != "" {
-			found = append(found, key.String()+" "+why)
+		found = append(found, keys[i].String()+" "+other.why)
+		for _, pair := range [][2]set{{t.networks, other.networks}, {t.subnets, other.subnets}, {t.routers, other.routers}} {
+			for id := range pair[1] {
+				delete(pair[0], id)
+			}
 		}
 	}
 	return found, nil
 }
 
-// rival says why a cluster of the same name has to be minded, "" when not.
-func (r *reconciler) rival(ctx context.Context, t *target, key types.NamespacedName, here place) (string, error) {
+// namesakes are the other clusters with the target's name.
+func (r *reconciler) namesakes(ctx context.Context, t *target) (keys []types.NamespacedName, err error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(clusterKind())
+	if err := r.client.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("listing OpenStackClusters: %w", err)
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		if key := client.ObjectKeyFromObject(other); key != t.key() && clusterName(other) == t.name {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
+// rival looks whether a cluster of the same name has to be minded. Its cloud has until then to
+// answer.
+func (r *reconciler) rival(ctx context.Context, key types.NamespacedName, here place, until time.Time) (namesake, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(clusterKind())
 	if err := r.reader.Get(ctx, key, object); err != nil {
-		return "", client.IgnoreNotFound(err)
+		return namesake{}, client.IgnoreNotFound(err)
 	}
-	other := read(object)
-	if ends, err := r.ends(ctx, other); err != nil || ends || other.neverProvisioned() {
-		return "", err // it has nothing, or all of it is to go anyway
+	other := namesake{target: read(object)}
+	if ends, err := r.ends(ctx, other.target); err != nil || ends || other.neverProvisioned() {
+		return namesake{}, err // it has nothing, or all of it is to go anyway
 	}
-	where, err := r.placeOfRival(ctx, other)
+	where, err := r.placeOfRival(ctx, other.target, until)
 	var login *loginError
-	unknown := errors.Is(err, errNoCredential) || errors.As(err, &login)
 	switch {
-	case err != nil && !unknown:
-		return "", err
-	case !unknown && !here.shares(where):
-		return "", nil
+	case errors.Is(err, errNoCredential), errors.As(err, &login):
+		other.why = "may be in the same project: " + err.Error()
+	case err != nil:
+		return namesake{}, err
+	case here.shares(where):
+		other.why = "is in the same project"
 	}
-	for _, pair := range [][2]set{{t.networks, other.networks}, {t.subnets, other.subnets}, {t.routers, other.routers}} {
-		for id := range pair[1] {
-			delete(pair[0], id)
-		}
-	}
-	if unknown {
-		return "may be in the same project: " + err.Error(), nil
-	}
-	return "is in the same project", nil
+	return other, nil
 }
 
 // rivalTime is how long the cloud of another cluster may take to say which project that is in.
@@ -90,12 +121,12 @@ const rivalTime = 15 * time.Second
 
 // placeOfRival logs in to find out where another cluster is. Where nobody can, it is
 // errNoCredential or a loginError: a cluster must not wait for a cloud that may not be its own.
-func (r *reconciler) placeOfRival(ctx context.Context, other target) (place, error) {
+func (r *reconciler) placeOfRival(ctx context.Context, other target, until time.Time) (place, error) {
 	credential, err := r.credential(ctx, other)
 	if err != nil {
 		return place{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, rivalTime)
+	ctx, cancel := context.WithTimeout(ctx, min(rivalTime, time.Until(until)))
 	defer cancel()
 	opened, token, err := credential.open(ctx)
 	if err != nil {
