@@ -10,7 +10,6 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/providers"
-	balancerquotas "github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/quotas"
 	"github.com/gophercloud/gophercloud/v2/pagination"
 	"golang.org/x/sync/errgroup"
 
@@ -48,7 +47,7 @@ func listings() []listing {
 		{Image, ListImages, listImages},
 		{LoadBalancer, ListProviders, listProviders},
 		{LoadBalancer, ListBalancers, listBalancers},
-		{LoadBalancer, ListQuotas, balancerQuotas},
+		{LoadBalancer, ListQuotas, everyBalancerQuota},
 	}, networkListings()...), machineListings()...)
 }
 
@@ -185,13 +184,5 @@ func listBalancers(ctx context.Context, client *gophercloud.ServiceClient, s *Sn
 			return BalancerInfo{Resource: resource("load balancer", b.ID, b.Name, b.Tags, nil, b.Description), Provisioning: b.ProvisioningStatus, Operating: b.OperatingStatus,
 				Disabled: !b.AdminStateUp, Created: b.CreatedAt, Updated: b.UpdatedAt, PortID: b.VipPortID, Provider: b.Provider}
 		})
-	return err
-}
-
-func balancerQuotas(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
-	q, err := balancerquotas.Get(ctx, client, s.Token.ProjectID).Extract()
-	if err == nil {
-		s.Quotas = []Quota{{LoadBalancer, "load_balancers", q.Loadbalancer, 0}}
-	}
 	return err
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	volumezones "github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/availabilityzones"
-	volumequotas "github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/quotasets"
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumetypes"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/availabilityzones"
@@ -21,7 +20,7 @@ func machineListings() []listing {
 	return []listing{
 		{Compute, ListFlavors, listFlavors}, {Compute, ListServers, listServers}, {Compute, ListKeyPairs, listKeyPairs},
 		{Compute, ListZones, listComputeZones}, {Compute, ListQuotas, computeQuotas}, {Compute, "hypervisors", countHosts},
-		{Volume, ListVolumes, listVolumes}, {Volume, ListVolumeTypes, listVolumeTypes}, {Volume, ListZones, listVolumeZones}, {Volume, ListQuotas, volumeQuotas},
+		{Volume, ListVolumes, listVolumes}, {Volume, ListVolumeTypes, listVolumeTypes}, {Volume, ListZones, listVolumeZones}, {Volume, ListQuotas, everyVolumeQuota},
 	}
 }
 
@@ -129,15 +128,4 @@ func listVolumes(ctx context.Context, client *gophercloud.ServiceClient, s *Snap
 func listVolumeTypes(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) (err error) {
 	s.VolumeTypes, err = every(ctx, volumetypes.List(client, volumetypes.ListOpts{}), volumetypes.ExtractVolumeTypes, func(v volumetypes.VolumeType) string { return v.Name })
 	return err
-}
-
-func volumeQuotas(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
-	q, err := volumequotas.GetUsage(ctx, client, s.Token.ProjectID).Extract()
-	if err != nil {
-		return err
-	}
-	s.Quotas = []Quota{
-		{Volume, "volumes", q.Volumes.Limit, q.Volumes.InUse + q.Volumes.Reserved}, {Volume, "gigabytes", q.Gigabytes.Limit, q.Gigabytes.InUse + q.Gigabytes.Reserved},
-	}
-	return nil
 }

@@ -40,11 +40,13 @@ type Snapshot struct {
 	Flavors        []FlavorInfo     `json:"flavors"`
 	Images         []ImageInfo      `json:"images"`
 	VolumeTypes    []string         `json:"volumeTypes"`
-	Servers        []ServerInfo     `json:"servers"`
-	Volumes        []VolumeInfo     `json:"volumes"`
-	KeyPairs       []Resource       `json:"keyPairs"`
-	Credentials    []CredentialInfo `json:"applicationCredentials"`
-	Balancers      []BalancerInfo   `json:"loadBalancers"`
+	// DefaultVolumeType is that of volumes that name none; it is asked for only if types have quotas.
+	DefaultVolumeType string           `json:"defaultVolumeType,omitempty"`
+	Servers           []ServerInfo     `json:"servers"`
+	Volumes           []VolumeInfo     `json:"volumes"`
+	KeyPairs          []Resource       `json:"keyPairs"`
+	Credentials       []CredentialInfo `json:"applicationCredentials"`
+	Balancers         []BalancerInfo   `json:"loadBalancers"`
 	// Listeners and Pools are in a diagnosis only.
 	Listeners []ListenerInfo `json:"listeners,omitempty"`
 	Pools     []PoolInfo     `json:"pools,omitempty"`

@@ -26,6 +26,9 @@ func (s *Snapshot) add(part *Snapshot) {
 	s.Ports = append(s.Ports, part.Ports...)
 	s.Providers = append(s.Providers, part.Providers...)
 	s.Quotas = append(s.Quotas, part.Quotas...)
+	if part.DefaultVolumeType != "" {
+		s.DefaultVolumeType = part.DefaultVolumeType
+	}
 	for kind, zones := range part.Zones {
 		s.Zones[kind] = zones
 	}
@@ -37,7 +40,7 @@ func (s *Snapshot) complete() {
 	for i := range s.Quotas {
 		q := &s.Quotas[i]
 		switch { // Octavia tells limits only; Nova does not count key pairs
-		case q.Service == LoadBalancer:
+		case q.Service == LoadBalancer && q.Resource == balancersQuota:
 			q.Used = len(s.Balancers)
 		case q.Service == Compute && q.Resource == "key_pairs":
 			q.Used = len(s.KeyPairs)

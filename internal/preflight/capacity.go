@@ -38,7 +38,7 @@ func (r *run) rooms(quotas []Need) []Room {
 		return rooms
 	}
 	for _, nodes := range r.nodes {
-		one := machines{count: 1, flavor: nodes.flavor, ports: nodes.ports, volumes: nodes.volumes}
+		one := machines{count: 1, flavor: nodes.flavor, ports: nodes.ports, volumes: nodes.volumes, members: nodes.members}
 		rooms = append(rooms, one.room(nodes.group, quotas))
 	}
 	return rooms

@@ -87,6 +87,17 @@ func balanced(m *config.ManagementCluster) bool {
 	return on || !said
 }
 
+// apiPorts is on how many ports the load balancer of the API listens, each with a listener, a pool,
+// a health monitor and a member per machine of the control plane; none if there is no load balancer.
+func apiPorts(m *config.ManagementCluster) int {
+	if !balanced(m) {
+		return 0
+	}
+	more, _, _ := unstructured.NestedFieldNoCopy(m.Values, "apiServer", "loadBalancer", "additionalPorts")
+	ports, _ := more.([]any)
+	return 1 + len(ports)
+}
+
 // nodeHosts warns of server groups that need more hosts than the cloud has: the last
 // servers would find no host.
 func (r *run) nodeHosts(m *config.ManagementCluster) {
@@ -130,7 +141,7 @@ func (r *run) nodeFlavors(m *config.ManagementCluster, chosen *ManagementChoices
 	if ok {
 		chosen.ControlPlaneFlavor = plane.Name
 		nodes := r.machinesOf(m.ControlPlane.Count, plane, m.ControlPlane.RootVolume, m.ControlPlane.EtcdVolume, r.controlPlanePrefix())
-		nodes.group = controlPlane
+		nodes.group, nodes.members = controlPlane, apiPorts(m)
 		r.nodes = append(r.nodes, nodes)
 	}
 	for i, group := range m.NodeGroups {
@@ -215,10 +226,10 @@ func (r *run) machinesOf(count int, f cloud.FlavorInfo, root *config.RootVolume,
 		m.surge = 0
 	}
 	if root != nil {
-		m.volumes = append(m.volumes, root.SizeGiB)
+		m.volumes = append(m.volumes, r.disk(root.SizeGiB, root.Type))
 	}
 	if etcd != nil {
-		m.volumes = append(m.volumes, etcd.SizeGiB)
+		m.volumes = append(m.volumes, r.disk(etcd.SizeGiB, etcd.Type))
 	}
 	return m
 }
@@ -271,6 +282,9 @@ func (r *run) clusterNeeds(needs map[resource]int) {
 	}
 	needs[resource{cloud.Compute, "server_groups"}] += serverGroups(m)
 	needs[resource{cloud.LoadBalancer, "load_balancers"}]++
+	for _, part := range []string{"listeners", "pools", "health_monitors"} {
+		needs[resource{cloud.LoadBalancer, part}] += apiPorts(m)
+	}
 	needs[resource{cloud.Network, "ports"}]++
 	if m.APIServer.FloatingIP {
 		needs[resource{cloud.Network, "floating_ips"}]++

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/slipway-sh/slipway/internal/cloud"
@@ -33,10 +34,33 @@ type machines struct {
 	count, surge int
 	flavor       cloud.FlavorInfo
 	ports        int
-	// volumes are the sizes of each machine's volumes, in GiB.
-	volumes []int
+	// volumes are those of each machine.
+	volumes []disk
+	// members are how many members of load balancers each machine is.
+	members int
 	// group is the control plane or node group that they are of.
 	group string
+}
+
+// disk is a volume to create: its size in GiB, and its type by name, also where that is the
+// cloud's default; empty if it is not known.
+type disk struct {
+	gib  int
+	kind string
+}
+
+func (r *run) disk(gib int, kind string) disk {
+	return disk{gib, cmp.Or(kind, r.Snapshot.DefaultVolumeType)}
+}
+
+// add adds so many volumes, which Cinder counts in all and by their type.
+func (d disk) add(needs map[resource]int, count int) {
+	needs[resource{cloud.Volume, "volumes"}] += count
+	needs[resource{cloud.Volume, "gigabytes"}] += count * d.gib
+	if d.kind != "" {
+		needs[resource{cloud.Volume, "volumes_" + d.kind}] += count
+		needs[resource{cloud.Volume, "gigabytes_" + d.kind}] += count * d.gib
+	}
 }
 
 // add adds the most that the machines need, which is during upgrades.
@@ -46,9 +70,11 @@ func (m machines) add(needs map[resource]int) {
 	needs[resource{cloud.Compute, "cores"}] += most * m.flavor.VCPUs
 	needs[resource{cloud.Compute, "ram"}] += most * m.flavor.RAM
 	needs[resource{cloud.Network, "ports"}] += most * m.ports
-	for _, size := range m.volumes {
-		needs[resource{cloud.Volume, "volumes"}] += most
-		needs[resource{cloud.Volume, "gigabytes"}] += most * size
+	if m.members > 0 {
+		needs[resource{cloud.LoadBalancer, "members"}] += most * m.members
+	}
+	for _, volume := range m.volumes {
+		volume.add(needs, most)
 	}
 }
 
@@ -103,14 +129,13 @@ func (r *run) serverNeeds(needs map[resource]int) {
 		if r.flavor != nil {
 			seed.flavor = *r.flavor
 		}
-		if r.seed.RootVolume != nil {
-			seed.volumes = append(seed.volumes, r.seed.RootVolume.SizeGiB)
+		if root := r.seed.RootVolume; root != nil {
+			seed.volumes = append(seed.volumes, r.disk(root.SizeGiB, root.Type))
 		}
 		seed.add(needs)
 	}
 	if !r.exists("volume") {
-		needs[resource{cloud.Volume, "volumes"}]++
-		needs[resource{cloud.Volume, "gigabytes"}] += r.seed.DataVolume.SizeGiB
+		r.disk(r.seed.DataVolume.SizeGiB, r.seed.DataVolume.Type).add(needs, 1)
 	}
 	if r.seed.WantsFloatingIP() && !r.seed.FloatingIP.Address.IsValid() && !r.exists("floating IP") {
 		needs[resource{cloud.Network, "floating_ips"}]++

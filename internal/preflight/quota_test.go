@@ -47,20 +47,23 @@ func TestQuotaIsComparedWithWhatIsNeeded(t *testing.T) {
 // proves: S-33
 func TestEveryQuotaIsCounted(t *testing.T) {
 	t.Parallel()
-	const cluster = `managementCluster: {controlPlane: {flavor: large, rootVolume: {sizeGiB: 25}, etcdVolume: {sizeGiB: 5}}, nodeGroups: [{name: md-0, count: 2, flavor: large}],
-		values: {controlPlane: {serverGroup: {policy: anti-affinity}}, nodeGroupDefaults: {serverGroup: {policy: soft-anti-affinity}}}}`
+	const cluster = `managementCluster: {controlPlane: {flavor: large, rootVolume: {sizeGiB: 25}, etcdVolume: {sizeGiB: 5, type: ssd}}, nodeGroups: [{name: md-0, count: 2, flavor: large}],
+		values: {apiServer: {loadBalancer: {additionalPorts: [8132]}}, controlPlane: {serverGroup: {policy: anti-affinity}}, nodeGroupDefaults: {serverGroup: {policy: soft-anti-affinity}}}}`
 	want := map[resource]int{
 		{cloud.Compute, "instances"}: 1 + 4 + 3, {cloud.Compute, "cores"}: 4 * 8, {cloud.Compute, "ram"}: 8192 * 8,
 		{cloud.Compute, "server_groups"}: 2, {cloud.Compute, "key_pairs"}: 1,
 		{cloud.Volume, "volumes"}: 1 + 2*4, {cloud.Volume, "gigabytes"}: 50 + 30*4,
+		{cloud.Volume, "volumes_ssd"}: 4, {cloud.Volume, "gigabytes_ssd"}: 5 * 4, {cloud.Volume, "volumes_hdd"}: 1 + 4, {cloud.Volume, "gigabytes_hdd"}: 50 + 25*4,
 		{cloud.Network, "networks"}: 1, {cloud.Network, "subnets"}: 1, {cloud.Network, "routers"}: 1, {cloud.Network, "floating_ips"}: 2,
 		{cloud.Network, "ports"}: 1 + 4 + 3 + 2 + 1, {cloud.Network, "security_groups"}: 3, {cloud.Network, "security_group_rules"}: 4 + 30,
-		{cloud.LoadBalancer, "load_balancers"}: 1,
+		{cloud.LoadBalancer, "load_balancers"}: 1, {cloud.LoadBalancer, "listeners"}: 2, {cloud.LoadBalancer, "pools"}: 2,
+		{cloud.LoadBalancer, "health_monitors"}: 2, {cloud.LoadBalancer, "members"}: 2 * 4,
 	}
 	// One control plane and one worker more, while they are replaced.
-	surge := map[string]int{"instances": 2, "cores": 8, "ram": 16384, "ports": 2, "volumes": 2, "gigabytes": 30}
+	surge := map[string]int{"instances": 2, "cores": 8, "ram": 16384, "ports": 2, "volumes": 2, "gigabytes": 30,
+		"volumes_ssd": 1, "gigabytes_ssd": 5, "volumes_hdd": 1, "gigabytes_hdd": 25, "members": 2}
 	r := check(t, cluster, func(s *cloud.Snapshot) {
-		s.Quotas = nil
+		s.Quotas, s.DefaultVolumeType = nil, "hdd"
 		for of := range want {
 			s.Quotas = append(s.Quotas, cloud.Quota{Service: of.service, Resource: of.name, Limit: 7, Used: 7})
 		}
@@ -119,10 +122,11 @@ func TestNothingIsNeededForWhatIsGiven(t *testing.T) {
 func TestUpgradesNeedTheSurge(t *testing.T) {
 	t.Parallel()
 	needs := map[resource]int{}
-	machines{count: 3, surge: 1, ports: 1, volumes: []int{20}, flavor: cloud.FlavorInfo{VCPUs: 2, RAM: 4096}}.add(needs)
+	machines{count: 3, surge: 1, ports: 1, volumes: []disk{{20, "ssd"}}, flavor: cloud.FlavorInfo{VCPUs: 2, RAM: 4096}}.add(needs)
 	want := map[resource]int{
 		{cloud.Compute, "instances"}: 4, {cloud.Compute, "cores"}: 8, {cloud.Compute, "ram"}: 16384,
 		{cloud.Network, "ports"}: 4, {cloud.Volume, "volumes"}: 4, {cloud.Volume, "gigabytes"}: 80,
+		{cloud.Volume, "volumes_ssd"}: 4, {cloud.Volume, "gigabytes_ssd"}: 80,
 	}
 	if !maps.Equal(needs, want) {
 		t.Errorf("needs %v, want %v", needs, want)

@@ -1,0 +1,135 @@
+package cloud
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	volumequotas "github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/quotasets"
+	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumetypes"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	balancerquotas "github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/quotas"
+)
+
+func volumeQuotas(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
+	q, err := volumequotas.GetUsage(ctx, client, s.Token.ProjectID).Extract()
+	if err == nil {
+		s.Quotas = wholeVolumeQuotas(q)
+	}
+	return err
+}
+
+func wholeVolumeQuotas(q volumequotas.QuotaUsageSet) []Quota {
+	return []Quota{volumeQuota("volumes", q.Volumes), volumeQuota("gigabytes", q.Gigabytes)}
+}
+
+func volumeQuota(name string, u volumequotas.QuotaUsage) Quota {
+	return Quota{Volume, name, u.Limit, u.InUse + u.Reserved}
+}
+
+// everyVolumeQuota adds the quotas of volume types that have a limit, as Cinder names them:
+// volumes_TYPE and gigabytes_TYPE.
+func everyVolumeQuota(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
+	answer := volumequotas.GetUsage(ctx, client, s.Token.ProjectID)
+	q, err := answer.Extract()
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Set map[string]json.RawMessage `json:"quota_set"`
+	}
+	if err := answer.ExtractInto(&body); err != nil {
+		return err
+	}
+	s.Quotas = wholeVolumeQuotas(q)
+	whole := len(s.Quotas)
+	for _, name := range slices.Sorted(maps.Keys(body.Set)) {
+		if !strings.HasPrefix(name, "volumes_") && !strings.HasPrefix(name, "gigabytes_") {
+			continue
+		}
+		var u volumequotas.QuotaUsage
+		if err := json.Unmarshal(body.Set[name], &u); err != nil {
+			return err
+		}
+		if u.Limit >= 0 {
+			s.Quotas = append(s.Quotas, volumeQuota(name, u))
+		}
+	}
+	if len(s.Quotas) == whole {
+		return nil
+	}
+	return defaultVolumeType(ctx, client, s)
+}
+
+// defaultVolumeType asks for the type of volumes that name none; a cloud may have none, and not tell
+// it everybody.
+func defaultVolumeType(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
+	found, err := volumetypes.Get(ctx, client, "default").Extract()
+	if gophercloud.ResponseCodeIs(err, http.StatusForbidden) || gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+		return nil
+	}
+	if err == nil {
+		s.DefaultVolumeType = found.Name
+	}
+	return err
+}
+
+func balancerQuotas(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
+	q, err := balancerquotas.Get(ctx, client, s.Token.ProjectID).Extract()
+	if err == nil {
+		s.Quotas = []Quota{{LoadBalancer, balancersQuota, q.Loadbalancer, 0}}
+	}
+	return err
+}
+
+// balancersQuota is the quota whose use is the number of load balancers that are listed.
+const balancersQuota = "load_balancers"
+
+// everyBalancerQuota adds the quotas of what load balancers are made of, if they have a limit. Octavia
+// does not say how much of them is used, and most clouds have no limit: only then they are counted.
+func everyBalancerQuota(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
+	q, err := balancerquotas.Get(ctx, client, s.Token.ProjectID).Extract()
+	if err != nil {
+		return err
+	}
+	s.Quotas = []Quota{{LoadBalancer, balancersQuota, q.Loadbalancer, 0}}
+	if q.Listener >= 0 {
+		counted := Snapshot{Token: s.Token}
+		if err := listListeners(ctx, client, &counted); err != nil {
+			return err
+		}
+		s.Quotas = append(s.Quotas, Quota{LoadBalancer, "listeners", q.Listener, len(counted.Listeners)})
+	}
+	if max(q.Pool, q.Member, q.Healthmonitor) < 0 {
+		return nil
+	}
+	used, err := countPools(ctx, client, s.Token.ProjectID)
+	if err != nil {
+		return err
+	}
+	for _, one := range []Quota{{LoadBalancer, "pools", q.Pool, used.pools}, {LoadBalancer, "members", q.Member, used.members}, {LoadBalancer, "health_monitors", q.Healthmonitor, used.monitors}} {
+		if one.Limit >= 0 {
+			s.Quotas = append(s.Quotas, one)
+		}
+	}
+	return nil
+}
+
+// poolCount is how many pools there are, and what belongs to them.
+type poolCount struct{ pools, members, monitors int }
+
+func countPools(ctx context.Context, client *gophercloud.ServiceClient, project string) (n poolCount, err error) {
+	all, err := every(ctx, pools.List(client, pools.ListOpts{ProjectID: project}), pools.ExtractPools, func(p pools.Pool) pools.Pool { return p })
+	for _, p := range all {
+		n.pools++
+		n.members += len(p.Members)
+		if p.MonitorID != "" {
+			n.monitors++
+		}
+	}
+	return n, err
+}
