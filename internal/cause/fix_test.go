@@ -64,6 +64,8 @@ func TestFixesAreWhatWorks(t *testing.T) {
 		"etcd-no-space":        "slipway etcd defrag as root on a control plane",
 		"writes-stall":         "slipway etcd defrag as root on a control plane",
 		"certificate-expired":  "kubeadm certs renew all",
+		"load-balancer-error":  "openstack loadbalancer delete --cascade LOAD-BALANCER: within twenty minutes Cluster API creates another with the same address",
+		"load-balancer-gone":   "Cluster API creates another with the same address and floating IP",
 	} {
 		if !strings.Contains(fixes[id], want) {
 			t.Errorf("the fix of %s does not say %q: %s", id, want, fixes[id])

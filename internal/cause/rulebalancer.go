@@ -15,7 +15,8 @@ const pending = 10 * time.Minute
 func balancerRules() []Rule {
 	return []Rule{
 		{ID: "load-balancer-error", Layer: "Octavia", Ending: Outside, Meaning: "Octavia put the load balancer of the Kubernetes API into ERROR.",
-			Fix: "try openstack loadbalancer failover LOAD-BALANCER, or delete it with openstack loadbalancer delete --cascade LOAD-BALANCER so that Cluster API creates another; if that fails too, ask the cloud's operator about Octavia",
+			// CAPO looks for it by its name, also when the cluster is complete, and creates it with the address in its status.
+			Fix: "ask the cloud's operator for openstack loadbalancer failover LOAD-BALANCER, or delete it with openstack loadbalancer delete --cascade LOAD-BALANCER: within twenty minutes Cluster API creates another with the same address, and with the floating IP, which you must keep; if that ends in ERROR too, only the cloud's operator can help",
 			find: balancers(func(v *scene, b Balancer) (string, bool) {
 				if v.silent(b) {
 					return "its operating status is ERROR, although members are ONLINE", true

@@ -14,7 +14,8 @@ import (
 func goneRules() []Rule {
 	return []Rule{
 		{ID: "load-balancer-gone", Layer: "Octavia", Ending: Outside, Meaning: "Somebody deleted the load balancer of the Kubernetes API.",
-			Fix: "see who did with the cloud's operator; a load balancer that Cluster API creates again has another address, so restore the cluster from a backup, or create the cluster again", find: lostBalancer},
+			// CAPO keeps both addresses in its status; members come with the next look at each OpenStackMachine.
+			Fix: "wait for twenty minutes: Cluster API creates another with the same address and floating IP, and the control plane as its members; to begin at once, set an annotation on the OpenStackCluster, and when the load balancer is ACTIVE on the OpenStackMachines of the control plane; if none comes, read the events of the OpenStackCluster: an address that something else has meanwhile must be freed", find: lostBalancer},
 		{ID: "load-balancer-disabled", Layer: "Octavia", Ending: Outside, Meaning: "Somebody disabled the load balancer of the Kubernetes API, its listener or its pool.",
 			Fix: "enable it with openstack loadbalancer set --enable LOAD-BALANCER, or openstack loadbalancer listener set --enable or pool set --enable for a part of it", find: balancers(func(v *scene, b Balancer) (string, bool) {
 				if words, is := v.part(b, func(_ string, disabled bool) (string, bool) { return "disabled (admin_state_up is false)", disabled }); is && !b.Disabled {
