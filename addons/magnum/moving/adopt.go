@@ -48,9 +48,18 @@ func (p *Plan) Adopt(ctx context.Context, site Site, done func(what string, chan
 	return errors.Join(errs...)
 }
 
-// AdoptOne gives one cluster, which was imported, to the controllers.
+// AdoptOne gives one cluster, which was imported, to the controllers. If a run did that and ended
+// before its record was complete, the record is completed.
 func (p *Plan) AdoptOne(ctx context.Context, site Site, c *Cluster, done func(what string, changed bool)) error {
-	return (&writer{ctx: ctx, client: site.Client, done: done}).adopt(c)
+	w := &writer{ctx: ctx, client: site.Client, done: done}
+	if !c.unsettled {
+		return w.adopt(c)
+	}
+	if err := w.adopted(record{Cluster: &c.row}); err != nil {
+		return fmt.Errorf("adopting cluster %s (%s): %w", c.Name, c.UUID, err)
+	}
+	done("cluster "+c.Name, true)
+	return nil
 }
 
 func (w *writer) adopt(c *Cluster) error {

@@ -90,6 +90,10 @@ type Item struct {
 	unsettled bool
 }
 
+// Unsettled reports whether it is adopted, and a run ended before its record said so: the next run
+// that adopts it completes the record.
+func (i *Item) Unsettled() bool { return i.unsettled }
+
 // copying notes whether a copy could be written.
 func (i *Item) copying(err error) error {
 	i.uncopied = err != nil

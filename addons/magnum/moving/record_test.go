@@ -3,6 +3,7 @@ package moving
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -102,6 +103,49 @@ func TestTheNextRunCompletesRecords(t *testing.T) {
 	w.must(w.imported().Adopt(t.Context(), w.site(), func(string, bool) {}))
 	if n := pending(); n != 0 {
 		t.Errorf("%d records are pending still", n)
+	}
+}
+
+// TestTheNextCanaryCompletesItsRecord: a run that ended between the hold and the record of its cluster.
+func TestTheNextCanaryCompletesItsRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	killed, whole := errors.New("killed"), w.client
+	one := func() error {
+		p := w.plan()
+		canary := w.find(p, "shop-prod")
+		if canary.Verdict != Adopt && !canary.Unsettled() {
+			t.Fatalf("the canary is not taken: %+v", canary.Item)
+		}
+		if err := p.ImportOne(t.Context(), w.site(), canary, func(string, bool) {}); err != nil {
+			return err
+		}
+		return p.AdoptOne(t.Context(), w.site(), canary, func(string, bool) {})
+	}
+	w.client = interceptor.NewClient(whole.(client.WithWatch), interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+		if _, is := o.(*corev1.ConfigMap); is {
+			return killed
+		}
+		return c.Patch(ctx, o, patch, opts...)
+	}})
+	if err := one(); !errors.Is(err, killed) {
+		t.Fatalf("the first run ended with %v", err)
+	}
+	w.client = whole
+	before := w.written()
+	w.must(one())
+	records, err := w.site().records(t.Context())
+	w.must(err)
+	for key, k := range records {
+		if k.pending() {
+			t.Errorf("record %s is pending still", key)
+		}
+	}
+	if c := w.find(w.plan(), "shop-prod"); c.Verdict != Ours || c.Unsettled() {
+		t.Errorf("afterwards: %+v", c.Item)
+	}
+	if after := w.written(); !maps.Equal(before, after) {
+		t.Errorf("the second run changed what is adopted: %v, then %v", before, after)
 	}
 }
 

@@ -41,8 +41,11 @@ func (p *Plan) Import(ctx context.Context, site Site, done func(what string, cha
 	return errors.Join(append(errs, w.gone(p)...)...)
 }
 
-// ImportOne writes one cluster with its template.
+// ImportOne writes one cluster with its template. Of one that is adopted nothing is written.
 func (p *Plan) ImportOne(ctx context.Context, site Site, c *Cluster, done func(what string, changed bool)) error {
+	if c.unsettled {
+		return nil
+	}
 	w := &writer{ctx: ctx, client: site.Client, done: done, namespaces: map[string]bool{}}
 	if t, ok := p.templateOf(c); ok {
 		if err := w.keep("template "+t.Name, copyTemplate(t)); err != nil {

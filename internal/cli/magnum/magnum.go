@@ -253,12 +253,12 @@ func chosen(plan *moving.Plan, ident string) (*moving.Cluster, error) {
 		}
 		return nil, fault.Usage("--canary", errors.New("several clusters have the name "+ident+": "+strings.Join(ids, ", ")), "name one by its UUID")
 	}
-	switch c := found[0]; c.Verdict {
-	case moving.Adopt:
+	switch c := found[0]; {
+	case c.Verdict == moving.Adopt || c.Unsettled():
 		return c, nil
-	case moving.Ours:
+	case c.Verdict == moving.Ours:
 		return nil, fault.New("cluster "+ident, errors.New("it has been adopted before"), "choose another, or leave --canary out")
-	case moving.Show:
+	case c.Verdict == moving.Show:
 		return nil, fault.New("cluster "+ident, errors.New("Slipway can only show it"), strings.Join(c.Notes, "; "))
 	default:
 		var all []error
