@@ -140,7 +140,8 @@ func slim(o any) (any, error) {
 	unstructured.RemoveNestedField(u.Object, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 	spec, _, _ := unstructured.NestedMap(u.Object, "spec")
 	kept := map[string]any{}
-	for _, key := range []string{"clusterName", "replicas", "version", "providerID", "controlPlaneEndpoint", "infrastructureRef", "bootstrap", "selector", "externalNetwork", "apiServerPort", "managedSubnets"} {
+	for _, key := range []string{"clusterName", "replicas", "version", "providerID", "controlPlaneEndpoint", "infrastructureRef", "bootstrap", "selector", "externalNetwork", "apiServerPort", "managedSubnets",
+		"apiServerLoadBalancer", "disableAPIServerFloatingIP", "apiServerFloatingIP"} {
 		if value, ok := spec[key]; ok {
 			kept[key] = value
 		}

@@ -172,8 +172,7 @@ type fixed struct {
 // template of an upgrade, or what an earlier release noted of it, has others. A release of another
 // program is left as it is until it is upgraded.
 func (p *pass) keepFixed(ctx context.Context) error {
-	known := p.cluster.Status.Release
-	if p.trouble != nil || p.objects.Infrastructure == nil || known != nil && known.Foreign && known.TemplateUUID == p.cluster.Spec.Template.UUID {
+	if p.trouble != nil || p.objects.Infrastructure == nil || p.leftAsItIs() {
 		return nil
 	}
 	var has fixed

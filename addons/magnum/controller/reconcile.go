@@ -174,7 +174,7 @@ func (p *pass) ensure(ctx context.Context) error {
 	if p.stale() {
 		return nil // the event that is on its way brings another pass
 	}
-	for _, step := range []func(context.Context) error{p.begin, p.takeTemplate, p.defaultGroups, p.follow, p.resolve, p.keepFixed, p.markMachines, p.bringInLine, p.scale, p.letGo} {
+	for _, step := range []func(context.Context) error{p.begin, p.takeTemplate, p.defaultGroups, p.follow, p.resolve, p.keepFixed, p.keepBalancer, p.markMachines, p.bringInLine, p.scale, p.letGo} {
 		if p.trouble != nil && p.trouble.final {
 			break
 		}

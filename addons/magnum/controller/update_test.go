@@ -1,8 +1,10 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -352,6 +354,64 @@ func TestUpgradeKeepsThePort(t *testing.T) {
 			api, _ := h.releases.last.Config["apiServer"].(map[string]any)
 			if have := h.cluster().Spec.Template; api["port"] != test.port || have.APIServerPort != test.snapshot || h.releases.last.Version != 2 {
 				t.Errorf("revision %d has port %v, the copy of the template %d", h.releases.last.Version, api["port"], have.APIServerPort)
+			}
+		})
+	}
+}
+
+// TestUpgradeKeepsTheBalancer: nor another load balancer, floating IP or address range; a template that
+// asks for others must not end the upgrade half-way.
+func TestUpgradeKeepsTheBalancer(t *testing.T) {
+	t.Parallel()
+	runs := func(cidr string, more map[string]any) map[string]any {
+		spec := map[string]any{"apiServerLoadBalancer": map[string]any{"enabled": true, "provider": "amphora"}, "managedSubnets": []any{map[string]any{"cidr": cidr}}}
+		maps.Copy(spec, more)
+		return spec
+	}
+	for name, test := range map[string]struct {
+		spec        map[string]any
+		own         map[string]string
+		asks        map[string]string
+		want, bears map[string]string
+	}{
+		"another provider":     {runs("10.0.0.0/24", nil), nil, map[string]string{"octavia_provider": "ovn"}, map[string]string{"provider": "amphora"}, map[string]string{"octavia_provider": "amphora"}},
+		"a flavor":             {runs("10.0.0.0/24", nil), nil, map[string]string{"api_server_lb_flavor": "big"}, map[string]string{"provider": "amphora"}, map[string]string{}},
+		"no flavor any more":   {runs("10.0.0.0/24", map[string]any{"apiServerLoadBalancer": map[string]any{"enabled": true, "provider": "amphora", "flavor": "big"}}), nil, nil, map[string]string{"provider": "amphora", "flavor": "big"}, map[string]string{"api_server_lb_flavor": "big"}},
+		"no floating IP":       {runs("10.0.0.0/24", nil), nil, map[string]string{"master_lb_floating_ip_enabled": "false"}, map[string]string{"provider": "amphora"}, map[string]string{"master_lb_floating_ip_enabled": "true"}},
+		"another range":        {runs("10.9.0.0/24", nil), nil, nil, map[string]string{"provider": "amphora", "range": "10.9.0.0/24"}, map[string]string{"fixed_subnet_cidr": "10.9.0.0/24"}},
+		"labels of its own":    {runs("10.0.0.0/24", nil), map[string]string{"octavia_provider": "amphora"}, map[string]string{"octavia_provider": "ovn"}, map[string]string{"provider": "amphora"}, map[string]string{"octavia_provider": "ovn"}},
+		"the same":             {runs("10.0.0.0/24", nil), nil, map[string]string{"octavia_provider": "amphora"}, map[string]string{"provider": "amphora"}, map[string]string{"octavia_provider": "amphora"}},
+		"one that is not seen": {map[string]any{}, nil, map[string]string{"octavia_provider": "ovn"}, map[string]string{"provider": "ovn"}, map[string]string{"octavia_provider": "ovn"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := ready(t, func(c *v1alpha1.Cluster) { c.Spec.Labels = test.own })
+			newer := &v1alpha1.ClusterTemplate{}
+			if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "t35"}, newer); err != nil {
+				t.Fatal(err)
+			}
+			newer.Spec.Labels = test.asks
+			h.update(newer)
+			o := h.object(infrastructure(), stack)
+			kept, err := slim(&unstructured.Unstructured{Object: map[string]any{"spec": test.spec}}) // as the cache has it
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Object["spec"] = kept.(*unstructured.Unstructured).Object["spec"]
+			h.update(o)
+			h.r.Resolver = fakeResolver{*resolved("image-35", "1.35.0")}
+			h.edit(func(c *v1alpha1.Cluster) { c.Spec.TemplateRef.Name = "t35" })
+			h.pass()
+			values := h.releases.last.Config
+			provider, _, _ := unstructured.NestedString(values, "apiServer", "loadBalancerProvider")
+			flavor, _, _ := unstructured.NestedString(values, "apiServer", "loadBalancer", "flavor")
+			nodes, _, _ := unstructured.NestedString(values, "clusterNetworking", "internalNetwork", "nodeCidr")
+			floating, _, _ := unstructured.NestedBool(values, "apiServer", "associateFloatingIP")
+			if provider != test.want["provider"] || flavor != test.want["flavor"] || nodes != cmp.Or(test.want["range"], "10.0.0.0/24") || !floating || h.releases.last.Version != 2 {
+				t.Errorf("revision %d: provider %q, flavor %q, range %q, floating IP %t", h.releases.last.Version, provider, flavor, nodes, floating)
+			}
+			if have := h.cluster().Spec.Template.Labels; !maps.Equal(have, test.bears) {
+				t.Errorf("the copy of the template has the labels %v, want %v", have, test.bears)
 			}
 		})
 	}
