@@ -219,7 +219,8 @@ func (m *Servers[S]) dropImages() error {
 	return m.DropImages(used)
 }
 
-// State is that of a machine; one without a record is gone.
+// State is that of a machine; one without a record is gone. It is asked for again and again while a
+// machine runs, so that its console is shortened here.
 func (m *Servers[S]) State(ctx context.Context, id string) (machine.State, error) {
 	s, err := m.Load(id)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -228,8 +229,13 @@ func (m *Servers[S]) State(ctx context.Context, id string) (machine.State, error
 	if err != nil {
 		return "", err
 	}
+	m.ShortenConsole(id)
 	return s.State(ctx)
 }
+
+// ShortenConsole keeps only the end of what the machine wrote to its console, as Nova does. What cannot
+// be shortened now is the next time.
+func (m *Servers[S]) ShortenConsole(id string) { _ = process.KeepEnd(m.Path(id, "console.log")) }
 
 // List returns the machines that have a folder, or are set aside.
 func (m *Servers[S]) List(context.Context) ([]string, error) {

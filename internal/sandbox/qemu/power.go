@@ -145,7 +145,7 @@ func (d *Driver) Resize(ctx context.Context, spec machine.Spec) error {
 }
 
 // State looks for QEMU's process. A machine that has a record but no process is
-// stopped.
+// stopped. It shortens the console, as lifecycle does.
 func (d *Driver) State(_ context.Context, id string) (machine.State, error) {
 	s, err := d.Load(id)
 	switch {
@@ -154,6 +154,7 @@ func (d *Driver) State(_ context.Context, id string) (machine.State, error) {
 	case err != nil:
 		return "", err
 	case s.Process.Runs():
+		d.ShortenConsole(id)
 		return machine.Running, nil
 	}
 	return machine.Stopped, nil
