@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,7 +31,7 @@ type Network interface {
 type Balancers struct {
 	network Network
 	dir     string
-	mu      sync.Mutex
+	mu      sync.Mutex // of by; nothing is waited for while it is held
 	by      map[string]*balancer
 }
 
@@ -43,9 +44,43 @@ func New(n Network, dir string) *Balancers {
 
 // balancer is one load balancer.
 type balancer struct {
-	space     string
+	space string
+
+	mu sync.Mutex // held while it is changed, which waits for its network
+	// plugged says that vip is in the network.
+	plugged   bool
 	vip       machine.Port
 	frontends map[string]*frontend
+	// gone says that it is no longer one of the balancers.
+	gone bool
+}
+
+// hold returns a load balancer, locked. Others go on meanwhile.
+func (b *Balancers) hold(id string) *balancer {
+	for {
+		b.mu.Lock()
+		lb := b.by[id]
+		if lb == nil {
+			lb = &balancer{space: b.space(id), frontends: map[string]*frontend{}}
+			b.by[id] = lb
+		}
+		b.mu.Unlock()
+		lb.mu.Lock()
+		if !lb.gone {
+			return lb
+		}
+		lb.mu.Unlock() // it went while this waited for it
+	}
+}
+
+// forget takes a load balancer, which is held, from the balancers.
+func (b *Balancers) forget(id string, lb *balancer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lb.gone = true
+	if b.by[id] == lb {
+		delete(b.by, id)
+	}
 }
 
 func (b *Balancers) space(id string) string { return filepath.Join(b.dir, prefix+filepath.Base(id)) }
@@ -53,21 +88,15 @@ func (b *Balancers) space(id string) string { return filepath.Join(b.dir, prefix
 // ApplyBalancer makes the load balancer what it is to be. Connections of what
 // stays are not cut.
 func (b *Balancers) ApplyBalancer(ctx context.Context, want machine.Balancer) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	space := b.space(want.ID)
-	if err := namespace.Create(space); err != nil {
+	lb := b.hold(want.ID)
+	defer lb.mu.Unlock()
+	if err := namespace.Create(lb.space); err != nil {
 		return fmt.Errorf("applying load balancer %s: %w", want.ID, err)
 	}
-	if err := b.network.Plug(ctx, fabric.Plug{Space: space, Name: "eth0", Port: want.VIP, Host: true, Wait: true}); err != nil {
+	if err := b.network.Plug(ctx, fabric.Plug{Space: lb.space, Name: "eth0", Port: want.VIP, Host: true, Wait: true}); err != nil {
 		return fmt.Errorf("applying load balancer %s: %w", want.ID, err)
 	}
-	lb := b.by[want.ID]
-	if lb == nil {
-		lb = &balancer{space: space, frontends: map[string]*frontend{}}
-		b.by[want.ID] = lb
-	}
-	lb.vip = want.VIP
+	lb.plugged, lb.vip = true, want.VIP
 	if err := lb.apply(want.Listeners); err != nil {
 		return fmt.Errorf("applying load balancer %s: %w", want.ID, err)
 	}
@@ -108,15 +137,15 @@ func (lb *balancer) apply(listeners []machine.Listener) error {
 
 // DeleteBalancer ends the load balancer, whether this process runs it or not.
 func (b *Balancers) DeleteBalancer(ctx context.Context, id string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	lb := b.hold(id)
+	defer lb.mu.Unlock()
+	defer b.forget(id, lb)
+	lb.close()
 	var err error
-	if lb := b.by[id]; lb != nil {
-		lb.close()
+	if lb.plugged {
 		err = b.network.Unplug(ctx, lb.vip)
-		delete(b.by, id)
 	}
-	if err = errors.Join(err, namespace.Delete(b.space(id))); err != nil {
+	if err = errors.Join(err, namespace.Delete(lb.space)); err != nil {
 		return fmt.Errorf("deleting load balancer %s: %w", id, err)
 	}
 	return nil
@@ -131,12 +160,16 @@ func (lb *balancer) close() {
 // MemberHealth returns the results of the checks.
 func (b *Balancers) MemberHealth(_ context.Context, id string) (map[string]bool, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	lb := b.by[id]
+	b.mu.Unlock()
 	health := map[string]bool{}
-	if lb := b.by[id]; lb != nil {
-		for _, f := range lb.frontends {
-			f.pool.Load().report(health)
-		}
+	if lb == nil {
+		return health, nil
+	}
+	lb.mu.Lock()
+	defer lb.mu.Unlock()
+	for _, f := range lb.frontends {
+		f.pool.Load().report(health)
 	}
 	return health, nil
 }
@@ -144,11 +177,14 @@ func (b *Balancers) MemberHealth(_ context.Context, id string) (map[string]bool,
 // Close ends all connections; the namespaces stay for the next process.
 func (b *Balancers) Close() error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, lb := range b.by {
+	all := maps.Clone(b.by)
+	b.mu.Unlock()
+	for id, lb := range all {
+		lb.mu.Lock()
 		lb.close()
+		b.forget(id, lb)
+		lb.mu.Unlock()
 	}
-	clear(b.by)
 	return nil
 }
 
