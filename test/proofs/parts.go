@@ -37,7 +37,7 @@ func parts() []part {
 		{"conformance", "conformance-test", "Kubernetes' own tests, some of them, on a management cluster of the sandbox", false},
 		{"autoscaler", "autoscaler-test", "cluster-autoscaler, which you give, scales a tenant's group from nothing and back", false},
 		{"velero", "velero-test", "Velero of the bundle, on a real API server with a real S3 server", false},
-		{"machines", "devcloud-machines", "an environment in guests of a real Nova, by an older Slipway and by this one", false},
+		{"machines", "devcloud-machines", "a seed in a guest of a real Nova, by an older Slipway and then by this one", false},
 		{"horizon", "devcloud-horizon", "Horizon's panels for Magnum on Slipway's endpoint, in Chromium", false},
 		{"tacker", "devcloud-tacker", "the devstack plugin with OpenStack's own Tacker, which you give", false},
 		{"moving", "devcloud-moving", "clusters of Debian's Magnum move to Slipway and back, with a real k3s and Cluster API", false},
