@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,46 +23,74 @@ import (
 // A definition loses its older stored versions when all its objects are written, so a run that
 // was ended begins that kind again.
 func Migrate(ctx context.Context, c client.Client, objects []*unstructured.Unstructured) error {
-	var definitions []unstructured.Unstructured
+	there, err := definitions(ctx, c)
+	if err != nil {
+		return err
+	}
+	var older []unstructured.Unstructured
 	var refusals []error
 	for _, object := range objects {
-		if object.GetKind() != "CustomResourceDefinition" {
+		now, found := there[object.GetName()]
+		if object.GetKind() != definitionKind || !found {
 			continue
 		}
-		definitions = append(definitions, *object)
-		refusal, err := unreadable(ctx, c, object)
-		if err != nil {
-			return err // the same for all others
+		stored := storedNow(now)
+		refusals = append(refusals, unreadable(stored, object))
+		if !slices.Equal(now.Status.StoredVersions, []string{stored}) {
+			older = append(older, *object)
 		}
-		refusals = append(refusals, refusal)
 	}
 	if err := errors.Join(refusals...); err != nil {
 		return err
 	}
-	if err := cluster.NewCRDMigrator(c).Run(ctx, definitions); err != nil {
+	if err := cluster.NewCRDMigrator(c).Run(ctx, older); err != nil {
 		return fmt.Errorf("migrating stored objects: %w", err)
 	}
 	return context.Cause(ctx)
 }
 
+const definitionKind = "CustomResourceDefinition"
+
+// definitionsAtOnce is how many definitions one answer has: some are half a megabyte.
+const definitionsAtOnce = 50
+
+// definitions are those that the cluster has, by name. They come in few answers: one question for
+// each, and a second one by clusterctl, took minutes on a machine that had just booted.
+func definitions(ctx context.Context, c client.Client) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
+	all := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	for more := ""; ; {
+		page := &apiextensionsv1.CustomResourceDefinitionList{}
+		if err := c.List(ctx, page, client.Limit(definitionsAtOnce), client.Continue(more)); err != nil {
+			return nil, fmt.Errorf("reading the cluster's definitions: %w", err)
+		}
+		for _, definition := range page.Items {
+			all[definition.Name] = &definition
+		}
+		if more = page.Continue; more == "" {
+			return all, nil
+		}
+	}
+}
+
+// storedNow is the version in which objects of a definition are stored; "" if none is.
+func storedNow(definition *apiextensionsv1.CustomResourceDefinition) string {
+	for _, version := range definition.Spec.Versions {
+		if version.Storage {
+			return version.Name
+		}
+	}
+	return ""
+}
+
 // unreadable is the refusal of a newer definition without the version in which the cluster
 // stores objects now: nothing could read them.
-func unreadable(ctx context.Context, c client.Client, newer *unstructured.Unstructured) (refusal, err error) {
-	now := &apiextensionsv1.CustomResourceDefinition{}
-	err = c.Get(ctx, client.ObjectKey{Name: newer.GetName()}, now)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the definition %s: %w", newer.GetName(), err)
-	}
-	stored := slices.IndexFunc(now.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+func unreadable(stored string, newer *unstructured.Unstructured) error {
 	versions := versionsOf(newer)
-	if stored < 0 || slices.Contains(versions, now.Spec.Versions[stored].Name) {
-		return nil, nil
+	if stored == "" || slices.Contains(versions, stored) {
+		return nil
 	}
-	return fault.Usage("definition "+newer.GetName(), fmt.Errorf("its objects are stored as %s, and this Slipway knows %s only", now.Spec.Versions[stored].Name, strings.Join(versions, ", ")),
-		"upgrade with a Slipway in between first, whose providers know both"), nil
+	return fault.Usage("definition "+newer.GetName(), fmt.Errorf("its objects are stored as %s, and this Slipway knows %s only", stored, strings.Join(versions, ", ")),
+		"upgrade with a Slipway in between first, whose providers know both")
 }
 
 // versionsOf are the names of a definition's versions.

@@ -183,13 +183,44 @@ func TestADefinitionThatLostTheStoredVersionIsRefused(t *testing.T) {
 func TestAnAPIServerThatIsAwayIsToldOnce(t *testing.T) {
 	t.Parallel()
 	away := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme(t)).Build(), interceptor.Funcs{
-		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			return errors.New("connection refused")
 		}})
 	other := definition(t, "V1")
 	other.SetName("others.example.org")
 	err := clusterctl.Migrate(t.Context(), away, []*unstructured.Unstructured{other, definition(t, "V1")})
-	if err == nil || err.Error() != "reading the definition others.example.org: connection refused" {
+	if err == nil || err.Error() != "reading the cluster's definitions: connection refused" {
 		t.Errorf("told %v", err)
+	}
+}
+
+// TestDefinitionsAreReadTogether: an upgrade that has nothing to migrate, as almost all have, asks
+// once for all of them.
+func TestDefinitionsAreReadTogether(t *testing.T) {
+	t.Parallel()
+	var there []client.Object
+	var newer []*unstructured.Unstructured
+	for i := range 20 {
+		object := definition(t, "v1alpha7", "V1BETA1")
+		object.SetName(fmt.Sprintf("things%d.example.org", i))
+		now := &apiextensionsv1.CustomResourceDefinition{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, now); err != nil {
+			t.Fatal(err)
+		}
+		now.Status.StoredVersions = []string{"v1beta1"}
+		there, newer = append(there, now), append(newer, object)
+	}
+	asked := 0
+	c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(there...).Build(), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			asked++
+			return c.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			asked++
+			return c.List(ctx, list, options...)
+		}})
+	if err := clusterctl.Migrate(t.Context(), c, newer); err != nil || asked != 1 {
+		t.Errorf("asked %d times, %v", asked, err)
 	}
 }
