@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -69,13 +68,11 @@ func everyVolumeQuota(ctx context.Context, client *gophercloud.ServiceClient, s 
 // it everybody.
 func defaultVolumeType(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
 	found, err := volumetypes.Get(ctx, client, "default").Extract()
-	if gophercloud.ResponseCodeIs(err, http.StatusForbidden) || gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
-		return nil
+	if err != nil {
+		return context.Cause(ctx) // without it, volumes of no type count for no type
 	}
-	if err == nil {
-		s.DefaultVolumeType = found.Name
-	}
-	return err
+	s.DefaultVolumeType = found.Name
+	return nil
 }
 
 func balancerQuotas(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
@@ -91,32 +88,48 @@ const balancersQuota = "load_balancers"
 
 // everyBalancerQuota adds the quotas of what load balancers are made of, if they have a limit. Octavia
 // does not say how much of them is used, and most clouds have no limit: only then they are counted.
+// What cannot be counted is not compared; the quota of load balancers is.
 func everyBalancerQuota(ctx context.Context, client *gophercloud.ServiceClient, s *Snapshot) error {
-	q, err := balancerquotas.Get(ctx, client, s.Token.ProjectID).Extract()
+	limit, err := balancerLimits(balancerquotas.Get(ctx, client, s.Token.ProjectID))
 	if err != nil {
 		return err
 	}
-	s.Quotas = []Quota{{LoadBalancer, balancersQuota, q.Loadbalancer, 0}}
-	if q.Listener >= 0 {
+	s.Quotas = []Quota{{LoadBalancer, balancersQuota, limit("loadbalancer", "load_balancer"), 0}}
+	if most := limit("listener"); most >= 0 {
 		counted := Snapshot{Token: s.Token}
-		if err := listListeners(ctx, client, &counted); err != nil {
-			return err
+		if err := listListeners(ctx, client, &counted); err == nil {
+			s.Quotas = append(s.Quotas, Quota{LoadBalancer, "listeners", most, len(counted.Listeners)})
 		}
-		s.Quotas = append(s.Quotas, Quota{LoadBalancer, "listeners", q.Listener, len(counted.Listeners)})
 	}
-	if max(q.Pool, q.Member, q.Healthmonitor) < 0 {
-		return nil
+	parts := []Quota{{LoadBalancer, "pools", limit("pool"), 0}, {LoadBalancer, "members", limit("member"), 0},
+		{LoadBalancer, "health_monitors", limit("healthmonitor", "health_monitor"), 0}}
+	if parts = slices.DeleteFunc(parts, func(q Quota) bool { return q.Limit < 0 }); len(parts) == 0 {
+		return context.Cause(ctx)
 	}
 	used, err := countPools(ctx, client, s.Token.ProjectID)
 	if err != nil {
-		return err
+		return context.Cause(ctx)
 	}
-	for _, one := range []Quota{{LoadBalancer, "pools", q.Pool, used.pools}, {LoadBalancer, "members", q.Member, used.members}, {LoadBalancer, "health_monitors", q.Healthmonitor, used.monitors}} {
-		if one.Limit >= 0 {
-			s.Quotas = append(s.Quotas, one)
-		}
+	for _, part := range parts {
+		part.Used = map[string]int{"pools": used.pools, "members": used.members, "health_monitors": used.monitors}[part.Resource]
+		s.Quotas = append(s.Quotas, part)
 	}
 	return nil
+}
+
+// balancerLimits are the limits of an answer, by either of a resource's names. What the answer
+// leaves out, as services do that only look like Octavia, has no limit: gophercloud reads it as 0.
+func balancerLimits(answer balancerquotas.GetResult) (limit func(names ...string) int, err error) {
+	var body struct{ Quota map[string]*int }
+	err = answer.ExtractInto(&body)
+	return func(names ...string) int {
+		for _, name := range names {
+			if most := body.Quota[name]; most != nil {
+				return *most
+			}
+		}
+		return -1
+	}, err
 }
 
 // poolCount is how many pools there are, and what belongs to them.

@@ -79,3 +79,19 @@ func TestQuotasOfTypesAndOfPartsOfLoadBalancers(t *testing.T) {
 		t.Errorf("default type %q, missing %+v", s.DefaultVolumeType, s.Missing)
 	}
 }
+
+// TestAQuotaThatIsNotNamedHasNoLimit: gophercloud reads what an answer leaves out as 0.
+func TestAQuotaThatIsNotNamedHasNoLimit(t *testing.T) {
+	t.Parallel()
+	var answer balancerquotas.GetResult
+	answer.Body = map[string]any{"quota": map[string]any{"load_balancer": 10, "listener": nil, "member": 0}}
+	limit, err := balancerLimits(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{"load_balancer": 10, "listener": -1, "pool": -1, "member": 0} {
+		if got := limit("other", name); got != want {
+			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+}

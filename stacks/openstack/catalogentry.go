@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -198,10 +199,14 @@ func disabledBy(in CatalogEntryInputs, project string) string {
 }
 
 // undisabled is a description without our words, and whether it had them. Those of former releases
-// name no project.
-func (k catalogKind) undisabled(description string, in CatalogEntryInputs) (rest string, had bool) {
+// name no project: they can be another's while the name is shared.
+func (k catalogKind) undisabled(description string, in CatalogEntryInputs, shared bool) (rest string, had bool) {
 	rest = description
-	for _, project := range []string{k.home(in), ""} {
+	projects := []string{k.home(in)}
+	if !shared {
+		projects = append(projects, "")
+	}
+	for _, project := range projects {
 		rest = strings.ReplaceAll(rest, disabledBy(in, project), "")
 	}
 	return strings.TrimSpace(rest), rest != description
@@ -250,8 +255,12 @@ func (k catalogKind) remove(ctx context.Context, id string, state CatalogEntrySt
 	if err != nil {
 		return err
 	}
+	shared := slices.ContainsFunc(list, func(e endpoints.Endpoint) bool {
+		mark, ok := ownership.FromDescription(e.Description)
+		return ok && mark == state.mark() && !k.isOurs(e, state.CatalogEntryInputs)
+	})
 	for _, e := range list {
-		rest, disabled := k.undisabled(e.Description, state.CatalogEntryInputs)
+		rest, disabled := k.undisabled(e.Description, state.CatalogEntryInputs, shared)
 		switch {
 		case k.isOurs(e, state.CatalogEntryInputs):
 			err = skipGone(gone(endpoints.Delete(ctx, client, e.ID).ExtractErr()))

@@ -191,7 +191,7 @@ func TestWhatNoStateHasGoesByItsProject(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other.register(t, entryAt("other"))
+	id, theirs := other.register(t, entryAt("other"))
 	one.register(t, entryAt("one"))
 	r.Catalog.URL = "" // the address is not in the project any more
 	for range 2 {
@@ -207,10 +207,50 @@ func TestWhatNoStateHasGoesByItsProject(t *testing.T) {
 		t.Errorf("catalog %q, want %q", got, want)
 	}
 	r.Catalog.URL = entryAt("renamed").URL
+	if left, err := RemoveRegistered(t.Context(), one.administrator, one.clients, r); err != nil || len(left) != 1 {
+		t.Errorf("with the address, while another project has the name: unclear %q, %v", left, err)
+	}
+	if err := other.remove(t.Context(), id, theirs); err != nil {
+		t.Fatal(err)
+	}
 	if left, err := RemoveRegistered(t.Context(), one.administrator, one.clients, r); err != nil || len(left) > 0 {
 		t.Errorf("with the address: unclear %q, %v", left, err)
 	}
 	if got := registeredUsers(t, client); len(got) != 1 {
 		t.Errorf("with the address %q is left", got)
+	}
+}
+
+// TestWhatAnotherProjectDisabledStaysSo: words of a former release do not say whose they are, and
+// two enabled endpoints of a region would be ambiguous for every client.
+func TestWhatAnotherProjectDisabledStaysSo(t *testing.T) {
+	t.Parallel()
+	client, one, other := namesakes(t)
+	id, theirs := other.register(t, entryAt("other"))
+	former := entryAt("former")
+	if err := endpoints.Create(t.Context(), client, endpoints.CreateOpts{Availability: gophercloud.AvailabilityPublic, Region: former.Region, URL: former.URL, ServiceID: id}).Err; err != nil {
+		t.Fatal(err)
+	}
+	_, list, err := other.endpoints(t.Context(), id, former.Region)
+	for _, e := range list {
+		if err == nil && e.URL == former.URL {
+			err = enable(t.Context(), client, e.ID, false, disabledBy(former, ""))
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := one.remove(t.Context(), id, CatalogEntryState{entryAt("one"), true}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := served(t, client), []string{former.URL + " off", "https://other:9511/v1 on"}; !slices.Equal(got, want) {
+		t.Errorf("after down of one that never had it: %q, want %q", got, want)
+	}
+	theirs.Borrowed = true
+	if err := other.remove(t.Context(), id, theirs); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := served(t, client), []string{former.URL + " on"}; !slices.Equal(got, want) {
+		t.Errorf("after down of the one that disabled it: %q, want %q", got, want)
 	}
 }

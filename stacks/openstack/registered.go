@@ -20,15 +20,16 @@ type Registered struct {
 
 // RemoveRegistered deletes it by its ownership tags, for what no state has: the state is lost, or a
 // run was killed before it noted what it had made. What belongs to others stays. What names no
-// project, as of a former release, goes if the catalog leads to our URL and nowhere else; if not,
-// an environment of the name in another project can have it, and it is returned as unclear. It
-// goes on after errors and joins them.
+// project, as of a former release, goes if the catalog has no endpoint of the name but those with
+// our URL; if it has, an environment of the name in another project can have it, and it is returned
+// as unclear. It goes on after errors and joins them.
 func RemoveRegistered(ctx context.Context, administrator Administrator, clients Clients, r Registered) (unclear []string, err error) {
 	entry := catalogKind{administrator: administrator, clients: clients}
-	if unclear, err = entry.astray(ctx, r.Catalog); err != nil {
+	unclear, shared, err := entry.astray(ctx, r.Catalog)
+	if err != nil {
 		return nil, err
 	}
-	users := strayUserKind{serviceUserKind{administrator, clients}, r.Catalog.Region, len(unclear) == 0 && r.Catalog.URL != ""}
+	users := strayUserKind{serviceUserKind{administrator, clients}, r.Catalog.Region, len(unclear) == 0 && !shared && r.Catalog.URL != ""}
 	var errs []error
 	if len(unclear) == 0 || entry.home(r.Catalog) != "" { // who does not know the project goes by the name alone
 		errs = append(errs, unregister[CatalogEntryInputs, CatalogEntryState](ctx, entry, r.Catalog))
@@ -41,10 +42,11 @@ func RemoveRegistered(ctx context.Context, administrator Administrator, clients 
 	return unclear, errors.Join(errs...)
 }
 
-// astray are endpoints of the name that lead elsewhere, and of which nobody knows the project.
-func (k catalogKind) astray(ctx context.Context, in CatalogEntryInputs) (urls []string, err error) {
+// astray are endpoints of the name that lead elsewhere, and of which nobody knows the project. shared
+// says that others are of a project that is not ours: its users need not name it.
+func (k catalogKind) astray(ctx context.Context, in CatalogEntryInputs) (urls []string, shared bool, err error) {
 	err = again(ctx, func() error {
-		urls = nil
+		urls, shared = nil, false
 		id, err := k.find(ctx, in)
 		if err != nil || id == "" {
 			return err
@@ -52,7 +54,9 @@ func (k catalogKind) astray(ctx context.Context, in CatalogEntryInputs) (urls []
 		_, list, err := k.endpoints(ctx, id, in.Region)
 		for _, e := range list {
 			mark, ok := ownership.FromDescription(e.Description)
-			known := k.home(in) != "" && ownership.ProjectIn(e.Description) != ""
+			home, named := k.home(in), ownership.ProjectIn(e.Description)
+			known := home != "" && named != ""
+			shared = shared || ok && mark == in.mark() && known && named != home
 			if word := "endpoint " + e.URL; ok && mark == in.mark() && !known && e.URL != in.URL && !slices.Contains(urls, word) {
 				urls = append(urls, word)
 			}
@@ -60,9 +64,9 @@ func (k catalogKind) astray(ctx context.Context, in CatalogEntryInputs) (urls []
 		return err
 	})
 	if err != nil {
-		return nil, explain(k.word()+" "+in.mark().Name(), fmt.Errorf("looking for its endpoints: %w", err))
+		return nil, false, explain(k.word()+" "+in.mark().Name(), fmt.Errorf("looking for its endpoints: %w", err))
 	}
-	return urls, nil
+	return urls, shared, nil
 }
 
 // strayUserKind finds users that no state has, in one region, whose login may name none.

@@ -51,15 +51,15 @@ func (p *pass) keepBalancer(ctx context.Context) error {
 			spec.Template.MasterLBEnabled = balanced
 		}
 		if floating, differs := keptFloating(has, asks); differs {
-			keepLabel(spec, "master_lb_floating_ip_enabled", strconv.FormatBool(floating))
+			keepLabel(spec, "master_lb_floating_ip_enabled", strconv.FormatBool(floating), p.betweenTemplates())
 		}
 		if cidr := nodeRange(has); cidr != "" && cidr != words(asks, "clusterNetworking", "internalNetwork", "nodeCidr") {
-			keepLabel(spec, "fixed_subnet_cidr", cidr)
+			keepLabel(spec, "fixed_subnet_cidr", cidr, p.betweenTemplates())
 		}
 		for _, l := range keptLabels() {
 			ofBalancer := slices.Contains(l.field, "apiServerLoadBalancer")
 			if value := words(has, l.field...); value != words(asks, l.value...) && (balanced || !ofBalancer) {
-				keepLabel(spec, l.name, value)
+				keepLabel(spec, l.name, value, p.betweenTemplates())
 			}
 		}
 	}
@@ -76,11 +76,16 @@ func (p *pass) leftAsItIs() bool {
 	return known != nil && known.Foreign && known.TemplateUUID == p.cluster.Spec.Template.UUID
 }
 
+// betweenTemplates reports whether the release is of another template than the cluster is to have.
+func (p *pass) betweenTemplates() bool {
+	known := p.cluster.Status.Release
+	return known != nil && known.TemplateUUID != p.cluster.Spec.Template.UUID
+}
+
 // nextValues are those of the next release; none if the cluster's settings are refused, which
 // bringInLine tells.
 func (p *pass) nextValues() (map[string]any, error) {
-	known := p.cluster.Status.Release
-	site, err := p.siteValues(known != nil && known.TemplateUUID != p.cluster.Spec.Template.UUID)
+	site, err := p.siteValues(p.betweenTemplates())
 	if err != nil {
 		return nil, err
 	}
@@ -124,13 +129,15 @@ func words(o map[string]any, path ...string) string {
 }
 
 // keepLabel gives a label a value, or takes it away, where the labels in force come from: the copy of
-// the template, or the cluster if it has labels instead of the template's.
-func keepLabel(spec *v1alpha1.ClusterSpec, name, value string) {
-	if spec.NoLabels && len(spec.Labels) == 0 {
-		return
-	}
+// the template, or the cluster if it has labels instead of the template's. Its own are changed by an
+// upgrade alone: else who keeps them elsewhere, as in Git, would write them back for ever.
+func keepLabel(spec *v1alpha1.ClusterSpec, name, value string, upgrading bool) {
 	from := &spec.Template.Labels
-	if len(spec.Labels) > 0 && !spec.MergeLabels {
+	own := len(spec.Labels) > 0 && !spec.MergeLabels
+	switch {
+	case spec.NoLabels && len(spec.Labels) == 0, own && !upgrading:
+		return
+	case own:
 		from = &spec.Labels
 	}
 	if value == "" {

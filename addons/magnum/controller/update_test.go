@@ -714,3 +714,18 @@ func TestCredentialRotation(t *testing.T) {
 	}
 	h.phases(v1alpha1.UpdateComplete)
 }
+
+// TestOwnLabelsAreNotWrittenBack: a cluster that is kept in Git says again what it says there, for
+// ever, if the controller takes it back outside an upgrade.
+func TestOwnLabelsAreNotWrittenBack(t *testing.T) {
+	t.Parallel()
+	own := map[string]string{"octavia_provider": "ovn"}
+	h := ready(t, func(c *v1alpha1.Cluster) { c.Spec.Labels = maps.Clone(own) })
+	o := h.object(infrastructure(), stack)
+	o.Object["spec"] = map[string]any{"apiServerLoadBalancer": map[string]any{"enabled": true, "provider": "amphora"}, "managedSubnets": []any{map[string]any{"cidr": "10.0.0.0/24"}}}
+	h.update(o)
+	h.pass()
+	if have := h.cluster().Spec.Labels; !maps.Equal(have, own) {
+		t.Errorf("the cluster's own labels are %v, want %v", have, own)
+	}
+}
