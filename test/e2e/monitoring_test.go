@@ -20,8 +20,6 @@ const monitored = `
 // TestMonitoringOnMachines: a management cluster has Prometheus and Alertmanager with volumes of
 // Cinder, which evaluate and deliver alerts. A larger number in the environment file enlarges the
 // volume, the claim and the file system below the running program; a smaller one is refused.
-//
-// proves: F102
 func TestMonitoringOnMachines(t *testing.T) {
 	if os.Getenv("SLIPWAY_MONITORING") == "" {
 		t.Skip("SLIPWAY_MONITORING is not set: run make monitoring-test")
