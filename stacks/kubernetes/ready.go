@@ -21,15 +21,13 @@ import (
 // cloud, minutes on emulated machines. A k3s that crashes ends it early.
 const nodeTime = 15 * time.Minute
 
-// ready waits until the node is ready and the status of its pods is current: the data may
-// come from a server that is gone (row S-01). It returns the version of the API.
+// ready waits until all images are there, the node is ready and the status of its pods is current:
+// the data may come from a server that is gone (row S-01). It returns the version of the API.
 func ready(ctx context.Context, m *remote.Machine, kubeconfig, node string) (string, error) {
 	c, _, err := cluster(m, kubeconfig)
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, nodeTime, errors.New("the node was not ready in time"))
-	defer cancel()
 	ctx, crashed := context.WithCancelCause(ctx)
 	defer crashed(nil)
 	go func() {
@@ -37,6 +35,11 @@ func ready(ctx context.Context, m *remote.Machine, kubeconfig, node string) (str
 			crashed(err)
 		}
 	}()
+	if err := (host{m}).imported(ctx); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, nodeTime, errors.New("the node was not ready in time"))
+	defer cancel()
 	status(ctx, "waiting for node "+node)
 	if err := nodeReady(ctx, c, node); err != nil {
 		return "", err
