@@ -22,10 +22,9 @@ const importTime = 30 * time.Minute
 // members, so tar reads no further. An archive of another kind has none, and is not waited for.
 const indexes = `for archive in ` + seed.DataDir + `/agent/images/*.tar; do tar --occurrence=1 -xOf "$archive" index.json 2>/dev/null; done; true`
 
-// imported waits until containerd has the images of all archives that k3s imports when it starts.
-// k3s does not: it waits until its queue is empty, and the archive that it is importing is not in
-// the queue any more (importAndWatchImages in pkg/agent/containerd/watcher.go). A seed whose image was
-// replaced has the former images on its data volume, and a pod of a newer one would be refused.
+// imported waits until containerd has the images of all archives that k3s imports when it starts. The
+// bundle's k3s starts no pods before; an import that failed is a line in its log, and nothing else.
+// A seed whose image was replaced has the former images on its data volume, and looks ready.
 func (h host) imported(ctx context.Context) error {
 	text, err := h.look(ctx, "sh", "-c", indexes)
 	if err != nil {

@@ -65,12 +65,12 @@ func patches() map[string][]patch {
 				"pkg/deploy/embed/rolebindings.yaml": "manifests/rolebindings.yaml",
 				"pkg/deploy/embed/runtimes.yaml":     "manifests/runtimes.yaml",
 			},
-			Replace: []replacement{
+			Replace: append(importBeforePods(),
 				// flannel's plugin is from the last release of CNI's plugins that had it
 				// (recipes.go), which speaks CNI up to 0.4.0.
-				{"pkg/agent/flannel/setup_linux.go", `"cniVersion":"1.0.0"`, `"cniVersion":"0.4.0"`},
-				{"pkg/deploy/embed/coredns.yaml", "rancher/mirrored-coredns-coredns:1.13.1", componentRef("coredns")},
-			},
+				replacement{"pkg/agent/flannel/setup_linux.go", `"cniVersion":"1.0.0"`, `"cniVersion":"0.4.0"`},
+				replacement{"pkg/deploy/embed/coredns.yaml", "rancher/mirrored-coredns-coredns:1.13.1", componentRef("coredns")},
+			),
 		}, kinePatch()},
 	}
 }
