@@ -230,3 +230,14 @@ func (p *project) expectPin() {
 		}
 	}
 }
+
+// expectImagesFirst wants k3s to import all images before it starts pods: on the data volume of a
+// server that was replaced are those of before.
+func (p *project) expectImagesFirst() {
+	p.t.Helper()
+	const last = "Imported images from /var/lib/rancher/k3s/agent/images/slipway.tar"
+	said := p.do("ssh", "--", "sudo", "journalctl", "--unit", "k3s", "--boot", "--no-pager", "--output", "cat", "--grep", last+"|Running kubelet")
+	if images, pods := strings.Index(said, last), strings.Index(said, "Running kubelet"); images < 0 || pods < images {
+		p.t.Errorf("k3s started pods before it had the images:\n%s", said)
+	}
+}

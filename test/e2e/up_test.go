@@ -192,6 +192,7 @@ func TestUp(t *testing.T) {
 	if got := p.kubectl("get", "configmap", "kept", "-o", "jsonpath={.data.a}"); got != "b" { // it was written before the volume grew
 		t.Errorf("after the server was replaced the object holds %q", got)
 	}
+	p.expectImagesFirst()
 	if size := p.dataSize(); size < grownGiB<<30*9/10 {
 		t.Errorf("the file system of the grown data volume has %d bytes", size)
 	}
