@@ -32,11 +32,16 @@ const startTime = 2 * time.Minute
 // endTime is how long the server may take to stop by itself.
 const endTime = 10 * time.Second
 
-// startAttempts are how often a server is started whose port another took first.
+// startAttempts are how often a server is started that lost a race (lostRaces).
 const startAttempts = 5
 
-// portTaken is what k3s says then.
-const portTaken = "address already in use"
+// lostRaces are what k3s says when it ended in a race that a supervisor ends by starting it again.
+// The first is of a port that another took after the look for free ones. The second is of a busy
+// machine: an API server that sees its first Service before that Service's address takes the address
+// for lost, cannot make it a second time, and ends a minute later (kubernetes/kubernetes#136288).
+func lostRaces() [][]byte {
+	return [][]byte{[]byte("address already in use"), []byte("unable to perform initial IP and Port allocation check")}
+}
 
 // Server is a running API server, with the controllers of Kubernetes (garbage
 // collection, namespaces, service accounts) but without nodes.
@@ -56,10 +61,15 @@ func Start(ctx context.Context, k3s, data string, environ []string) (*Server, fu
 	}
 	for attempt := 1; ; attempt++ {
 		server, stop, err := startOnce(ctx, path, data, environ)
-		if err == nil || attempt == startAttempts || !bytes.Contains(LastWords(data), []byte(portTaken)) {
+		if err == nil || attempt == startAttempts || !lostRace(LastWords(data)) {
 			return server, stop, err
 		}
 	}
+}
+
+// lostRace says whether these last words are of a server that only has to be started again.
+func lostRace(words []byte) bool {
+	return slices.ContainsFunc(lostRaces(), func(race []byte) bool { return bytes.Contains(words, race) })
 }
 
 // startOnce starts k3s on ports that were free a moment ago.
