@@ -46,8 +46,8 @@ func TestPinsOfAnEndedUndo(t *testing.T) {
 	}
 }
 
-// TestPinsOfAnEndedRebuild are ended: it was killed between its record and that, or somebody began
-// one from another backup. One that was left alone keeps its backup, however long.
+// TestPinsOfAnEndedRebuild are ended: it was killed between its record and that. One that was left
+// alone keeps its backup, however long, and so does one that follows another which was given up.
 func TestPinsOfAnEndedRebuild(t *testing.T) {
 	t.Parallel()
 	point := &undo.Point{Backup: "a", Undone: time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)} // of no concern
@@ -55,12 +55,13 @@ func TestPinsOfAnEndedRebuild(t *testing.T) {
 		record restore.Rebuild
 		want   []string
 	}{
-		"complete":               {restore.Rebuild{Restored: "a"}, nil},
-		"half done":              {restore.Rebuild{Begun: "a"}, []string{"a"}},
-		"restored, not complete": {restore.Rebuild{Begun: "a", Restored: "a"}, []string{"a"}},
-		"another one has begun":  {restore.Rebuild{Begun: "b", Restored: "a"}, nil},
-		"no record yet":          {restore.Rebuild{}, []string{"a"}},
-		"that of one before it":  {restore.Rebuild{Restored: "b"}, []string{"a"}},
+		"complete":                {restore.Rebuild{Restored: "a"}, nil},
+		"half done":               {restore.Rebuild{Begun: "a"}, []string{"a"}},
+		"restored, not complete":  {restore.Rebuild{Begun: "a", Restored: "a"}, []string{"a"}},
+		"one before it has begun": {restore.Rebuild{Begun: "b"}, []string{"a"}},
+		"a former one, and again": {restore.Rebuild{Begun: "b", Restored: "a"}, []string{"a"}},
+		"no record yet":           {restore.Rebuild{}, []string{"a"}},
+		"that of one before it":   {restore.Rebuild{Restored: "b"}, []string{"a"}},
 	} {
 		r, err := backup.Open(t.Context(), backuptest.NewMemory(time.Now()), backup.Options{Environment: "prod"})
 		if err == nil {
