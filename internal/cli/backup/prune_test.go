@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
+
 	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/backup/backuptest"
 	"github.com/slipway-sh/slipway/internal/recovery/restore"
@@ -69,6 +71,54 @@ func TestPinsOfAnEndedRebuild(t *testing.T) {
 		}
 		if err == nil {
 			err = endPins(t.Context(), r, func() (changes, error) { return changes{point, test.record}, nil })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Pinned(t.Context()); err != nil || !slices.Equal(slices.Collect(maps.Keys(got)), test.want) {
+			t.Errorf("%s: pinned are %v, %v", name, got, err)
+		}
+	}
+}
+
+// TestThePinOfARebuildThatNobodyContinues is ended when the management cluster has been backed up
+// long after it and knows of no rebuild: that was killed before it had begun there.
+func TestThePinOfARebuildThatNobodyContinues(t *testing.T) {
+	t.Parallel()
+	key, err := backup.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		record restore.Rebuild
+		// later is when the next backup was stored; 0 is never.
+		later time.Duration
+		want  []string
+	}{
+		"no backup since":          {restore.Rebuild{}, 0, []string{"a"}},
+		"one an hour later":        {restore.Rebuild{}, time.Hour, []string{"a"}},
+		"one two days later":       {restore.Rebuild{}, 48 * time.Hour, nil},
+		"with that of one before":  {restore.Rebuild{Restored: "b"}, 48 * time.Hour, nil},
+		"it has begun":             {restore.Rebuild{Begun: "a"}, 48 * time.Hour, []string{"a"}},
+		"one before it, half done": {restore.Rebuild{Begun: "b"}, 48 * time.Hour, []string{"a"}},
+	} {
+		now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+		memory := backuptest.NewMemory(now)
+		r, err := backup.Open(t.Context(), memory, backup.Options{Environment: backuptest.Environment, Key: key, Recipients: []string{reader.Recipient().String()}, Now: func() time.Time { return now }})
+		if err == nil {
+			err = r.Pin(t.Context(), backup.HolderRecover, "a")
+		}
+		if err == nil && test.later > 0 {
+			now = now.Add(test.later)
+			memory.Set(now)
+			_, err = r.Write(t.Context(), backuptest.Snapshot(1, now))
+		}
+		if err == nil {
+			err = endPins(t.Context(), r, func() (changes, error) { return changes{rebuild: test.record}, nil })
 		}
 		if err != nil {
 			t.Fatal(err)
