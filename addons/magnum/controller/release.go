@@ -14,7 +14,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/slipway-sh/slipway/addons/magnum/driver"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
@@ -140,13 +139,11 @@ func (p *pass) siteValues(upgrading bool) (*apiextensionsv1.JSON, error) {
 // values are those of the cluster over the operator's, which are always read
 // from JSON: the numbers of today's are then those of a status.
 func (p *pass) values(ctx context.Context, site *apiextensionsv1.JSON) (driver.Output, error) {
-	in := driver.Input{Cluster: p.cluster, Groups: p.groups, Held: p.held, Credential: p.restartFor(), Defaults: p.Defaults}
-	in.Defaults.Values = nil
-	if site != nil {
-		if err := utiljson.Unmarshal(site.Raw, &in.Defaults.Values); err != nil {
-			return driver.Output{}, fmt.Errorf("decoding the operator's values: %w", err)
-		}
+	in, err := p.input(site)
+	if err != nil {
+		return driver.Output{}, err
 	}
+	in.Held, in.Credential = p.held, p.restartFor()
 	if p.cluster.EffectiveLabels()["keystone_auth_enabled"] != "" || p.Defaults.Labels["keystone_auth_enabled"] != "" {
 		secret, err := p.secret(ctx)
 		if err != nil || secret == nil {
@@ -257,13 +254,14 @@ func incomplete(c *chart.Chart) bool {
 // adopt takes over a release as it is, which has none of the operator's values:
 // no machine is replaced for it.
 func (p *pass) adopt(ctx context.Context, last *helmrelease.Release) error {
-	out, err := p.values(ctx, nil)
+	chart := chartName(last.Chart)
+	p.cluster.Status.Release = &v1alpha1.ReleaseStatus{Revision: last.Version, Chart: chart, Foreign: true, TemplateUUID: p.cluster.Spec.Template.UUID}
+	out, err := p.values(ctx, nil) // as those of later passes are, see leftAsItIs
 	if err != nil || p.trouble != nil {
+		p.cluster.Status.Release = nil
 		return err
 	}
-	chart := chartName(last.Chart)
-	p.cluster.Status.Release = &v1alpha1.ReleaseStatus{Revision: last.Version, Chart: chart, Foreign: true,
-		Digest: digest(out.Values, chart, true), TemplateUUID: p.cluster.Spec.Template.UUID}
+	p.cluster.Status.Release.Digest = digest(out.Values, chart, true)
 	return nil
 }
 
