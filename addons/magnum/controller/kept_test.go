@@ -50,6 +50,8 @@ func TestUpgradeKeepsWhatCAPOHas(t *testing.T) {
 		want     map[string]any
 		shows    func(*v1alpha1.Cluster) bool
 	}{
+		"no load balancer, of three control planes": {func(c *v1alpha1.Cluster) { c.Spec.MasterCount = 3 }, nil, func(v *v1alpha1.TemplateValues) { v.MasterLBEnabled = false }, nil,
+			func(c *v1alpha1.Cluster) bool { return c.Spec.Template.MasterLBEnabled }},
 		"nobody from outside": {nil, nil, func(v *v1alpha1.TemplateValues) { v.Labels = map[string]string{"api_master_lb_allowed_cidrs": "none"} },
 			map[string]any{"apiServer.allowedCIDRs": []any{"10.0.0.0/8"}, "apiServer.allowedCidrs": []any{"10.0.0.0/8"}},
 			func(c *v1alpha1.Cluster) bool {

@@ -106,6 +106,7 @@ func TestKept(t *testing.T) {
 	t.Parallel()
 	in := input()
 	in.Running = runningOf(t, input())
+	in.Cluster.Spec.Template.MasterLBEnabled = false // of three control planes, which without one are refused
 	in.Cluster.Spec.Template.Labels = otherLabels()
 	delete(in.Cluster.Spec.Template.Labels, "api_server_lb_flavor")
 	in.Cluster.Spec.Template.Labels["master_lb_floating_ip_enabled"] = "true"
@@ -113,7 +114,7 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"label octavia_provider": "amphora", "label api_server_lb_availability_zone": "", "label api_server_floating_ip": "",
+	want := map[string]string{"property master_lb_enabled": "true", "label octavia_provider": "amphora", "label api_server_lb_availability_zone": "", "label api_server_floating_ip": "",
 		"label fixed_subnet_cidr": "10.0.0.0/24", "label api_master_lb_allowed_cidrs": "", "label calico_ipv4pool": "172.16.0.0/13", "label service_cluster_ip_range": "172.24.0.0/13",
 		"label dns_cluster_domain": "cluster.local"}
 	have, warned := map[string]string{}, map[string]bool{}
@@ -174,6 +175,38 @@ func TestAllowedNetworksOfARunningCluster(t *testing.T) {
 			}
 			if floating, without := at(t, out.Values, "apiServer.associateFloatingIP"), test.has == "none" && test.asks != "none"; floating == without {
 				t.Errorf("floating IP: %v", floating)
+			}
+		})
+	}
+}
+
+// TestThreeControlPlanes: they need a load balancer. A running cluster keeps the one that it has, and
+// gets none where it has none.
+func TestThreeControlPlanes(t *testing.T) {
+	t.Parallel()
+	one := input()
+	one.Groups[0].Spec.NodeCount, one.Cluster.Spec.Template.MasterLBEnabled = 1, false
+	without := runningOf(t, one)
+	for name, test := range map[string]struct {
+		runs    Running
+		asks    bool
+		refused bool
+	}{
+		"it has one, and keeps it":       {runningOf(t, input()), false, false},
+		"it has none, and gets none":     {without, true, true},
+		"it has none, and asks for none": {without, false, true},
+		"it is new":                      {Running{}, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := input()
+			in.Running, in.Cluster.Spec.Template.MasterLBEnabled = test.runs, test.asks
+			out, err := Values(in)
+			if (err != nil) != test.refused {
+				t.Fatal(err)
+			}
+			if err == nil && at(t, out.Values, "apiServer.enableLoadBalancer") != true {
+				t.Error("the load balancer would go")
 			}
 		})
 	}
