@@ -220,6 +220,9 @@ func (p *pass) makeRelease(ctx context.Context, ours *chart.Chart, values map[st
 			use = last.Chart
 		}
 	}
+	if err := p.unsettle(ctx); err != nil {
+		return err
+	}
 	chart := chartName(use)
 	made, changed, err := p.Releases.Ensure(ctx, namespace, helm.Wanted{Name: name, Chart: use, Values: values, Resume: true,
 		Labels: map[string]string{v1alpha1.LabelCluster: v1alpha1.LabelValue(p.cluster.UUID())}})
@@ -233,6 +236,17 @@ func (p *pass) makeRelease(ctx context.Context, ours *chart.Chart, values map[st
 	}
 	p.applied = true
 	return p.lookAgain(ctx)
+}
+
+// unsettle notes that the release may be anything from now on: Helm can fail, or be killed, when it has
+// changed a part of the cluster. If the cluster is then to be as it was before, that would seem to be
+// done already, and it would stay between the two.
+func (p *pass) unsettle(ctx context.Context) error {
+	known := p.cluster.Status.Release
+	if known == nil || known.Foreign || known.Digest == "" {
+		return nil
+	}
+	return p.writeCluster(ctx, func(s *v1alpha1.ClusterStatus) { s.Release.Digest = "" })
 }
 
 // lookAgain reads what was just written, around the cache.
