@@ -1,0 +1,72 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+)
+
+// failedResize is a cluster that rolls back, whose workers cannot be as many as asked for.
+func failedResize(t *testing.T, change func(*v1alpha1.NodeGroup)) *harness {
+	t.Helper()
+	h := ready(t, func(c *v1alpha1.Cluster) { c.Spec.Rollback = true })
+	h.editGroup("default-worker", change)
+	h.pass()
+	d := h.object(deployment(), stack+"-default-worker")
+	d.Object["status"].(map[string]any)["phase"] = "Failed"
+	h.update(d)
+	return h
+}
+
+// TestInterruptedRollback: whichever write is lost, the size goes back, and the cluster does not say
+// that it was updated.
+func TestInterruptedRollback(t *testing.T) {
+	t.Parallel()
+	for name, lostSize := range map[string]bool{"the size": true, "that it is seen": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := failedResize(t, func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount = 9 })
+			killed, statuses := errors.New("killed"), 0
+			h.intercept(interceptor.Funcs{
+				Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+					if _, ok := o.(*v1alpha1.NodeGroup); ok && lostSize {
+						return killed
+					}
+					if err := c.Patch(ctx, o, patch, opts...); err != nil {
+						return err
+					}
+					o.SetGeneration(o.GetGeneration() + 1) // as an API server does
+					return c.Update(ctx, o)
+				},
+				SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+					if _, ok := o.(*v1alpha1.NodeGroup); ok {
+						statuses++
+					}
+					if statuses > 1 {
+						return killed
+					}
+					return c.SubResource(sub).Patch(ctx, o, patch, opts...)
+				},
+			})
+			if _, err := h.reconcile(); !errors.Is(err, killed) {
+				t.Fatal(err)
+			}
+			h.restart()
+			for range 2 {
+				h.pass()
+				h.phases(v1alpha1.RollbackInProgress, "default-worker", "ROLLBACK_IN_PROGRESS")
+			}
+			if g := h.group("default-worker"); g.Spec.NodeCount != 1 || h.replicas("default-worker") != 1 {
+				t.Errorf("size %d, %d machines", g.Spec.NodeCount, h.replicas("default-worker"))
+			}
+			h.settle()
+			h.pass()
+			h.phases(v1alpha1.RollbackComplete, "default-worker", "ROLLBACK_COMPLETE")
+		})
+	}
+}
