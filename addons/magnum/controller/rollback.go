@@ -8,10 +8,10 @@ import (
 )
 
 // rollBack puts a group's size back to what it last was complete with, where
-// the cluster asks for it.
+// the cluster asks for it and the group's bounds, which may be others now, allow it.
 func (p *pass) rollBack(ctx context.Context, g *v1alpha1.NodeGroup) (bool, error) {
 	size := g.Status.CompleteNodeCount
-	if !p.cluster.Spec.Rollback || size == nil || *size == g.Spec.NodeCount || p.trouble != nil && p.trouble.final {
+	if !p.cluster.Spec.Rollback || size == nil || *size == g.Spec.NodeCount || !bounded(g, *size) || p.trouble != nil && p.trouble.final {
 		return false, nil
 	}
 	// First the word that it is rolled back: a pass that is killed before the size is back
@@ -37,6 +37,12 @@ func (p *pass) putBack(ctx context.Context, g *v1alpha1.NodeGroup) error {
 		return err
 	}
 	return p.writeGroup(ctx, g, func(*v1alpha1.NodeGroupStatus) {})
+}
+
+// bounded says whether the API server takes a size of a group.
+func bounded(g *v1alpha1.NodeGroup, size int32) bool {
+	most := g.Spec.MaxNodeCount
+	return size >= g.Spec.MinNodeCount && (most == nil || *most == 0 || size <= *most)
 }
 
 // halfBack says that a group is rolled back and has its size of before not yet; isBack that it has.

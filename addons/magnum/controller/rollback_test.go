@@ -70,3 +70,15 @@ func TestInterruptedRollback(t *testing.T) {
 		})
 	}
 }
+
+// TestRollbackOutOfBounds: the API server refuses a size that is out of the group's bounds, which
+// were changed while it was resized. The resize has failed then, and says so.
+func TestRollbackOutOfBounds(t *testing.T) {
+	t.Parallel()
+	h := failedResize(t, func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount, g.Spec.MinNodeCount = 9, 2 })
+	h.pass()
+	h.phases(v1alpha1.UpdateFailed, "default-worker", "UPDATE_FAILED")
+	if g := h.group("default-worker"); g.Spec.NodeCount != 9 {
+		t.Errorf("size %d", g.Spec.NodeCount)
+	}
+}
