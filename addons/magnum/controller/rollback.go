@@ -1,8 +1,10 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
@@ -37,6 +39,26 @@ func (p *pass) putBack(ctx context.Context, g *v1alpha1.NodeGroup) error {
 		return err
 	}
 	return p.writeGroup(ctx, g, func(*v1alpha1.NodeGroupStatus) {})
+}
+
+// goingBack says that what failed may be what a rollback takes away: Cluster API has not seen the size,
+// or there are more machines than are to be. What fails after that will not come right by it.
+func (p *pass) goingBack(g *v1alpha1.NodeGroup) bool {
+	group := p.group(g)
+	return p.trouble == nil && (!group.Seen || group.Replicas != int64(g.Spec.NodeCount) || group.Machines > int(g.Spec.NodeCount))
+}
+
+// rollbackReason says what was rolled back, and why that failed.
+func rollbackReason(was, cause string, phase v1alpha1.Phase) string {
+	const failed = "; the rollback failed: "
+	was, because, _ := strings.Cut(was, failed)
+	if phase != v1alpha1.RollbackFailed {
+		return was
+	}
+	if _, last, again := strings.Cut(cause, failed); again || cause == "" {
+		cause = cmp.Or(last, because) // nothing new
+	}
+	return was + failed + cause
 }
 
 // bounded says whether the API server takes a size of a group.

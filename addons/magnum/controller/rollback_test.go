@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -81,4 +82,35 @@ func TestRollbackOutOfBounds(t *testing.T) {
 	if g := h.group("default-worker"); g.Spec.NodeCount != 9 {
 		t.Errorf("size %d", g.Spec.NodeCount)
 	}
+}
+
+// TestARollbackThatFails ends: in progress the cluster would take no other change. What comes right
+// after all is complete.
+func TestARollbackThatFails(t *testing.T) {
+	t.Parallel()
+	h := failedResize(t, func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount = 9 })
+	h.pass()
+	h.pass()
+	h.phases(v1alpha1.RollbackInProgress, "default-worker", "ROLLBACK_IN_PROGRESS") // what failed has not gone yet
+	d := h.object(deployment(), stack+"-default-worker")
+	d.Object["status"] = map[string]any{"phase": "Failed", "observedGeneration": d.GetGeneration(), "replicas": int64(1),
+		"conditions": []any{map[string]any{"type": "Available", "status": "False", "message": "no valid host"}}}
+	h.update(d)
+	for range 3 {
+		h.pass()
+		h.phases(v1alpha1.RollbackFailed, "default-worker", "ROLLBACK_FAILED")
+		reason := h.cluster().Status.StatusReason
+		if strings.Count(reason, "from 9 nodes to 1") != 1 || strings.Count(reason, "the rollback failed") != 1 {
+			t.Errorf("reason %q", reason)
+		}
+	}
+	h.settle()
+	h.pass()
+	h.phases(v1alpha1.RollbackComplete, "default-worker", "ROLLBACK_COMPLETE")
+	if reason := h.group("default-worker").Status.StatusReason; strings.Contains(reason, "the rollback failed") {
+		t.Errorf("reason %q", reason)
+	}
+	h.editGroup("default-worker", func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount = 2 })
+	h.pass()
+	h.phases(v1alpha1.UpdateInProgress, "default-worker", "UPDATE_IN_PROGRESS")
 }

@@ -152,7 +152,7 @@ func (p *pass) reportGroup(ctx context.Context, g *v1alpha1.NodeGroup, failed bo
 	}
 	changed := g.Generation > g.Status.ObservedGeneration && !isBack(g) || p.upgrading ||
 		g.Status.Phase.Failed() && p.cluster.Generation > p.cluster.Status.ObservedGeneration
-	if g.Status.Phase == v1alpha1.RollbackInProgress {
+	if g.Status.Phase == v1alpha1.RollbackInProgress && p.goingBack(g) {
 		failed = false // what failed is on its way out
 	}
 	phase := next(g.Status.Phase, changed, ready, failed)
@@ -163,7 +163,8 @@ func (p *pass) reportGroup(ctx context.Context, g *v1alpha1.NodeGroup, failed bo
 	}
 	return p.writeGroup(ctx, g, func(s *v1alpha1.NodeGroupStatus) {
 		switch {
-		case strings.HasPrefix(string(phase), "ROLLBACK_"): // says what was rolled back
+		case strings.HasPrefix(string(phase), "ROLLBACK_"):
+			s.StatusReason = rollbackReason(s.StatusReason, cause, phase)
 		case phase.InProgress() || phase.Failed():
 			s.StatusReason = cause
 		default:
