@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/backup/tenants"
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/component"
+	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/recovery/restore"
 )
 
@@ -144,7 +145,8 @@ func (s *sink) Add(ctx context.Context, o backup.Object) error {
 	return s.Writer.Add(ctx, o)
 }
 
-// prune removes backups that are not to be kept.
+// prune removes backups that are not to be kept. The pins of rebuilds that need theirs no more end
+// first: where backups have a schedule, hardly anybody runs slipway backup prune, which does it too.
 func (m maker) prune(ctx context.Context) error {
 	r, c, _, err := m.open(ctx)
 	if c != nil {
@@ -152,6 +154,15 @@ func (m maker) prune(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if m.settings.Machine == "" {
+		known, err := restore.ReadRebuild(ctx, &kube.Cluster{Typed: m.client})
+		if err != nil {
+			return err
+		}
+		if err := known.EndPins(ctx, r); err != nil {
+			return err
+		}
 	}
 	_, err = r.Prune(ctx, m.settings.Keep, false)
 	return err

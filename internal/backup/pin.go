@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/slipway-sh/slipway/internal/backup/target"
 )
@@ -64,6 +65,40 @@ func (r *Repository) Pinned(ctx context.Context) (map[string][]Holder, error) {
 	return found, err
 }
 
+// outliving is how much later than a pin a backup must be stored to outlive it: one that was being
+// written when the pin was made is of before.
+const outliving = 24 * time.Hour
+
+// Outlived reports whether a good backup was stored long after a holder pinned one. No management
+// cluster makes backups while it is being rebuilt, so that one which says nothing of a rebuild has
+// lived on, or was made in another way.
+func (r *Repository) Outlived(ctx context.Context, by Holder, id string) (bool, error) {
+	p, err := r.pins(ctx)
+	if err != nil {
+		return false, err
+	}
+	var since time.Time
+	for _, one := range p.hold[id] {
+		if by.has(one) && one.made.After(since) {
+			since = one.made
+		}
+	}
+	entries, err := r.target.List(ctx, backupFolder)
+	for _, e := range entries {
+		if err != nil || since.IsZero() || e.Modified.Sub(since) < outliving {
+			continue
+		}
+		var b Backup
+		if b, err = r.look(ctx, e); err == nil && b.usable() {
+			return true, nil
+		}
+	}
+	if err != nil {
+		return false, fmt.Errorf("listing the backups: %w", err)
+	}
+	return false, nil
+}
+
 // has reports whether a pin is one of the holder.
 func (h Holder) has(one pin) bool { return one.by == h }
 
@@ -72,7 +107,8 @@ func (h Holder) content() []byte { return []byte("slipway " + string(h) + "\n") 
 // pin is one that holds.
 type pin struct {
 	by   Holder
-	name string // of its object
+	name string    // of its object
+	made time.Time // by the target's clock
 }
 
 // pins are the pins at the target: those that hold by the ID of their backup, and all objects.
@@ -97,7 +133,7 @@ func (r *Repository) pins(ctx context.Context) (p pins, err error) {
 		if by == "" {
 			by = string(HolderUndo)
 		}
-		p.hold[id] = append(p.hold[id], pin{Holder(by), e.Name})
+		p.hold[id] = append(p.hold[id], pin{Holder(by), e.Name, e.Modified})
 	}
 	return p, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/backup"
+	"github.com/slipway-sh/slipway/internal/backup/backuptest"
 )
 
 // TestPinsOfTwoCommands: each ends its own, and one that is over does not stand in the way of
@@ -59,4 +60,30 @@ func TestPinsOfTwoCommands(t *testing.T) {
 	if left := names(w, "pins/"); !slices.Equal(left, []string{"pins/" + back + ".recover-2"}) {
 		t.Errorf("left are %v", left)
 	}
+}
+
+// TestAPinThatIsOutlived: by a good backup that was stored a day later, of the pins of its holder.
+func TestAPinThatIsOutlived(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	back := w.backups(t, 1, time.Hour)[0]
+	if err := w.open(t).Pin(t.Context(), backup.HolderRecover, back); err != nil {
+		t.Fatal(err)
+	}
+	outlived := func(what string, by backup.Holder, want bool) {
+		t.Helper()
+		if got := must(w.open(t).Outlived(t.Context(), by, back)); got != want {
+			t.Errorf("%s: %t", what, got)
+		}
+	}
+	outlived("no backup since", backup.HolderRecover, false)
+	w.pass(time.Hour)
+	w.write(t, backuptest.Snapshot(1, w.now))
+	outlived("one that may be of before", backup.HolderRecover, false)
+	w.pass(24 * time.Hour)
+	later := w.write(t, backuptest.Snapshot(1, w.now))
+	outlived("one of a day later", backup.HolderRecover, true)
+	outlived("who has not pinned it", backup.HolderUndo, false)
+	w.memory.Forge("backups/"+later.ID, []byte("forged"))
+	outlived("a damaged one", backup.HolderRecover, false)
 }

@@ -189,6 +189,26 @@ func TestABackupThatIsPrunedWhileItIsVerified(t *testing.T) {
 	}
 }
 
+// TestABackupThatIsPrunedBeforeItIsDecrypted is no error either: its parts are there still, and the
+// others are to be verified too.
+func TestABackupThatIsPrunedBeforeItIsDecrypted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.backups(t, 2, time.Hour)
+	r := w.open(t)
+	old := must(r.List(t.Context()))[1]
+	w.memory.Fault = func(_ context.Context, verb, name string) error {
+		if verb == "list" && name == "backups/" { // to be decrypted, it is looked for
+			w.memory.Forge("backups/"+old.ID, nil)
+		}
+		return nil
+	}
+	v, err := r.Verify(t.Context(), old, w.first)
+	if err != nil || !v.Pruned || v.Decrypted || len(v.Problems) > 0 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
 // TestPruneUnderALock: what a retention lock keeps stays, with all that it needs.
 func TestPruneUnderALock(t *testing.T) {
 	t.Parallel()

@@ -64,11 +64,18 @@ func (r *Repository) Verify(ctx context.Context, b Backup, identities ...age.Ide
 		return v, nil
 	}
 	_, err := r.Read(ctx, b.ID, identities...)
-	if IsDamaged(err) {
+	switch {
+	case IsDamaged(err):
 		v.Problems = append(v.Problems, err.Error())
 		return r.unlessPruned(ctx, v)
+	case errors.Is(err, errStranger):
+		v.Stranger = true
+	case err != nil: // it may have been removed since its parts were checked
+		if now, failed := r.unlessPruned(ctx, v); failed == nil && now.Pruned {
+			return now, nil
+		}
 	}
-	v.Decrypted, v.Stranger = err == nil, errors.Is(err, errStranger)
+	v.Decrypted = err == nil
 	return v, err
 }
 

@@ -359,9 +359,11 @@ func TestClusterPatchCount(t *testing.T) {
 	patch(patchOp("add", "/node_count", 5)).want(400)
 	patch(patchOp("replace", "/node_count", "2")).want(202)
 	b.show(uuid).is("node_count", 2)
-	// A failed update can be tried again (facts 7, item 33).
+	// A failed update can be tried again (facts 7, item 33), also one that could not be rolled back.
 	b.settle(uuid, func(c *v1alpha1.Cluster) { c.Status.Phase = v1alpha1.UpdateFailed })
 	patch(patchOp("replace", "/node_count", 1)).want(202)
+	b.settle(uuid, func(c *v1alpha1.Cluster) { c.Status.Phase = v1alpha1.RollbackFailed })
+	patch(patchOp("replace", "/node_count", 2)).want(202)
 }
 
 // proves: M-C36, M-C37, M-C39, M-C40, M-C41, M-C44, M-C45, M-C46, M-C47, M-C49

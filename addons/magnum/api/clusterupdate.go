@@ -10,10 +10,10 @@ import (
 
 // accepts refuses an operation in a state that does not take it (facts 4.3).
 // Unlike Magnum it says so before it answers 202, and lets a cluster whose
-// update failed be updated again. meanwhile also takes one that is being
+// update or rollback failed be updated again. meanwhile also takes one that is being
 // updated.
 func accepts(phase v1alpha1.Phase, what string, meanwhile bool) error {
-	if phase.Complete() || phase == v1alpha1.UpdateFailed || meanwhile && phase == v1alpha1.UpdateInProgress {
+	if phase.Complete() || phase == v1alpha1.UpdateFailed || phase == v1alpha1.RollbackFailed || meanwhile && phase == v1alpha1.UpdateInProgress {
 		return nil
 	}
 	return badRequest("It is not possible to %s a cluster in status %s.", what, phase)

@@ -141,7 +141,7 @@ func slim(o any) (any, error) {
 	spec, _, _ := unstructured.NestedMap(u.Object, "spec")
 	kept := map[string]any{}
 	for _, key := range []string{"clusterName", "replicas", "version", "providerID", "controlPlaneEndpoint", "infrastructureRef", "bootstrap", "selector", "externalNetwork", "apiServerPort", "managedSubnets",
-		"apiServerLoadBalancer", "disableAPIServerFloatingIP", "apiServerFloatingIP"} {
+		"apiServerLoadBalancer", "disableAPIServerFloatingIP", "apiServerFloatingIP", "apiServerFixedIP", "disableExternalNetwork", "networkMTU", "tags", "clusterNetwork"} {
 		if value, ok := spec[key]; ok {
 			kept[key] = value
 		}

@@ -52,6 +52,8 @@ type fakeReleases struct {
 	err     error
 	ensured int
 	before  func()
+	// failed says that the last change did not come to its end: the same again is one.
+	failed bool
 }
 
 func (f *fakeReleases) Last(context.Context, string, string) (*helmrelease.Release, error) {
@@ -72,11 +74,12 @@ func (f *fakeReleases) Ensure(ctx context.Context, ns string, w helm.Wanted) (*h
 	if f.before != nil {
 		f.before()
 	}
-	if f.err != nil {
+	unsettled := f.failed
+	if f.failed = f.err != nil; f.failed {
 		return nil, false, f.err
 	}
 	values := plain(w.Values)
-	if f.last != nil && reflect.DeepEqual(f.last.Config, values) && chartName(f.last.Chart) == chartName(w.Chart) {
+	if f.last != nil && !unsettled && reflect.DeepEqual(f.last.Config, values) && chartName(f.last.Chart) == chartName(w.Chart) {
 		return f.last, false, nil
 	}
 	revision := 1

@@ -14,7 +14,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/slipway-sh/slipway/addons/magnum/driver"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
@@ -140,13 +139,11 @@ func (p *pass) siteValues(upgrading bool) (*apiextensionsv1.JSON, error) {
 // values are those of the cluster over the operator's, which are always read
 // from JSON: the numbers of today's are then those of a status.
 func (p *pass) values(ctx context.Context, site *apiextensionsv1.JSON) (driver.Output, error) {
-	in := driver.Input{Cluster: p.cluster, Groups: p.groups, Held: p.held, Credential: p.restartFor(), Defaults: p.Defaults}
-	in.Defaults.Values = nil
-	if site != nil {
-		if err := utiljson.Unmarshal(site.Raw, &in.Defaults.Values); err != nil {
-			return driver.Output{}, fmt.Errorf("decoding the operator's values: %w", err)
-		}
+	in, err := p.input(site)
+	if err != nil {
+		return driver.Output{}, err
 	}
+	in.Held, in.Credential = p.held, p.restartFor()
 	if p.cluster.EffectiveLabels()["keystone_auth_enabled"] != "" || p.Defaults.Labels["keystone_auth_enabled"] != "" {
 		secret, err := p.secret(ctx)
 		if err != nil || secret == nil {
@@ -223,6 +220,9 @@ func (p *pass) makeRelease(ctx context.Context, ours *chart.Chart, values map[st
 			use = last.Chart
 		}
 	}
+	if err := p.unsettle(ctx); err != nil {
+		return err
+	}
 	chart := chartName(use)
 	made, changed, err := p.Releases.Ensure(ctx, namespace, helm.Wanted{Name: name, Chart: use, Values: values, Resume: true,
 		Labels: map[string]string{v1alpha1.LabelCluster: v1alpha1.LabelValue(p.cluster.UUID())}})
@@ -236,6 +236,17 @@ func (p *pass) makeRelease(ctx context.Context, ours *chart.Chart, values map[st
 	}
 	p.applied = true
 	return p.lookAgain(ctx)
+}
+
+// unsettle notes that the release may be anything from now on: Helm can fail, or be killed, when it has
+// changed a part of the cluster. If the cluster is then to be as it was before, that would seem to be
+// done already, and it would stay between the two.
+func (p *pass) unsettle(ctx context.Context) error {
+	known := p.cluster.Status.Release
+	if known == nil || known.Foreign || known.Digest == "" {
+		return nil
+	}
+	return p.writeCluster(ctx, func(s *v1alpha1.ClusterStatus) { s.Release.Digest = "" })
 }
 
 // lookAgain reads what was just written, around the cache.
@@ -257,13 +268,14 @@ func incomplete(c *chart.Chart) bool {
 // adopt takes over a release as it is, which has none of the operator's values:
 // no machine is replaced for it.
 func (p *pass) adopt(ctx context.Context, last *helmrelease.Release) error {
-	out, err := p.values(ctx, nil)
+	chart := chartName(last.Chart)
+	p.cluster.Status.Release = &v1alpha1.ReleaseStatus{Revision: last.Version, Chart: chart, Foreign: true, TemplateUUID: p.cluster.Spec.Template.UUID}
+	out, err := p.values(ctx, nil) // as those of later passes are, see leftAsItIs
 	if err != nil || p.trouble != nil {
+		p.cluster.Status.Release = nil
 		return err
 	}
-	chart := chartName(last.Chart)
-	p.cluster.Status.Release = &v1alpha1.ReleaseStatus{Revision: last.Version, Chart: chart, Foreign: true,
-		Digest: digest(out.Values, chart, true), TemplateUUID: p.cluster.Spec.Template.UUID}
+	p.cluster.Status.Release.Digest = digest(out.Values, chart, true)
 	return nil
 }
 

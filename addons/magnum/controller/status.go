@@ -134,6 +134,9 @@ func (p *pass) timedOut(failed bool, reason string) (bool, string) {
 
 // reportGroup writes what became of a group.
 func (p *pass) reportGroup(ctx context.Context, g *v1alpha1.NodeGroup, failed bool, reason string) error {
+	if halfBack(g) {
+		return p.putBack(ctx, g)
+	}
 	group, wanted := p.group(g), p.software(g)
 	_, held := p.held[g.Name]
 	auto := driver.Autoscaled(p.cluster, g, p.Defaults)
@@ -147,9 +150,9 @@ func (p *pass) reportGroup(ctx context.Context, g *v1alpha1.NodeGroup, failed bo
 	} else if failed || g.Status.Phase.Failed() {
 		cause = cmp.Or(reason, g.Status.StatusReason) // what failed says why until it comes right
 	}
-	changed := g.Generation > g.Status.ObservedGeneration || p.upgrading ||
+	changed := g.Generation > g.Status.ObservedGeneration && !isBack(g) || p.upgrading ||
 		g.Status.Phase.Failed() && p.cluster.Generation > p.cluster.Status.ObservedGeneration
-	if g.Status.Phase == v1alpha1.RollbackInProgress {
+	if g.Status.Phase == v1alpha1.RollbackInProgress && p.goingBack(g) {
 		failed = false // what failed is on its way out
 	}
 	phase := next(g.Status.Phase, changed, ready, failed)
@@ -160,7 +163,8 @@ func (p *pass) reportGroup(ctx context.Context, g *v1alpha1.NodeGroup, failed bo
 	}
 	return p.writeGroup(ctx, g, func(s *v1alpha1.NodeGroupStatus) {
 		switch {
-		case strings.HasPrefix(string(phase), "ROLLBACK_"): // says what was rolled back
+		case strings.HasPrefix(string(phase), "ROLLBACK_"):
+			s.StatusReason = rollbackReason(s.StatusReason, cause, phase)
 		case phase.InProgress() || phase.Failed():
 			s.StatusReason = cause
 		default:
@@ -187,27 +191,6 @@ func (p *pass) software(g *v1alpha1.NodeGroup) driver.Software {
 		return driver.Software{ImageID: g.Spec.Image.ID, KubernetesVersion: version}
 	}
 	return driver.Software{ImageID: image.ID, KubernetesVersion: image.KubernetesVersion}
-}
-
-// rollBack puts a group's size back to what it last was complete with, where
-// the cluster asks for it.
-func (p *pass) rollBack(ctx context.Context, g *v1alpha1.NodeGroup) (bool, error) {
-	size := g.Status.CompleteNodeCount
-	if !p.cluster.Spec.Rollback || size == nil || *size == g.Spec.NodeCount || p.trouble != nil && p.trouble.final {
-		return false, nil
-	}
-	wanted := g.Spec.NodeCount
-	if err := p.writeGroupSpec(ctx, g, func(spec *v1alpha1.NodeGroupSpec) { spec.NodeCount, spec.NodesToRemove = *size, nil }); err != nil {
-		return false, err
-	}
-	cause := p.group(g).Cause
-	return true, p.writeGroup(ctx, g, func(s *v1alpha1.NodeGroupStatus) {
-		s.Phase = v1alpha1.RollbackInProgress
-		s.StatusReason = fmt.Sprintf("rolled back from %d nodes to %d", wanted, *size)
-		if cause != nil {
-			s.StatusReason += ": " + cause.String()
-		}
-	})
 }
 
 // writeGroup writes a group's status where it differs.

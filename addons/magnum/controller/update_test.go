@@ -62,7 +62,7 @@ func TestResize(t *testing.T) {
 // that it is updated until it is.
 func TestInterruptedResize(t *testing.T) {
 	t.Parallel()
-	for lost := 1; lost <= 3; lost++ {
+	for lost := 1; lost <= 4; lost++ {
 		h := ready(t)
 		h.editGroup("default-worker", func(g *v1alpha1.NodeGroup) { g.Spec.NodeCount = 4 })
 		written := 0

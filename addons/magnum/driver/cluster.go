@@ -106,11 +106,14 @@ func (b *builder) reached() (floating, balanced bool) {
 	if own := b.Cluster.Spec.MasterLBEnabled; own != nil {
 		balanced = *own
 	}
+	lasting := balanced
+	if has, runs := b.Running.balancer(); runs {
+		lasting = has // whatever is asked for, see keep
+	}
 	switch {
-	case balanced:
-	case b.masters() > 1:
+	case b.masters() > 1 && !lasting:
 		b.refuse("master_lb_enabled", fmt.Errorf("%d control plane nodes need a load balancer", b.masters()), "set master_lb_enabled, or use one control plane node")
-	case !floating:
+	case !balanced && !floating:
 		b.warn("property master_lb_enabled", "a load balancer is created anyway: without one the API needs a floating IP")
 		balanced = true
 	}

@@ -31,6 +31,8 @@ type Input struct {
 	// Credential, if set, is the id of the application credential that what runs
 	// on the cluster is to be restarted for: it reads its Secret once only.
 	Credential string
+	// Running is what there is of the cluster, of which it keeps what is never changed.
+	Running Running
 	// Defaults are the operator's.
 	Defaults Defaults
 }
@@ -74,6 +76,9 @@ type Output struct {
 	Values map[string]any
 	// Warnings sorted by setting.
 	Warnings []Warning
+	// Kept are settings that the running cluster has otherwise than asked for; Values have what
+	// it has.
+	Kept []Kept
 }
 
 // Values returns the chart's values of a cluster. Errors are faults that name
@@ -90,9 +95,10 @@ func Values(in Input) (Output, error) {
 		return Output{}, err
 	}
 	b.values.fill(in.Defaults.Values)
+	b.keep()
 	warnings := append(b.warnings, b.labels.leftOver()...)
 	slices.SortStableFunc(warnings, func(a, c Warning) int { return cmp.Compare(a.String(), c.String()) })
-	return Output{Values: b.values, Warnings: slices.Compact(warnings)}, nil
+	return Output{Values: b.values, Warnings: slices.Compact(warnings), Kept: b.kept}, nil
 }
 
 // builder collects values, warnings and errors.
@@ -101,6 +107,7 @@ type builder struct {
 	labels   *labels
 	values   tree
 	warnings []Warning
+	kept     []Kept
 	errs     []error
 }
 
@@ -140,6 +147,20 @@ func (t tree) set(path string, value any) {
 		at = next
 	}
 	at[keys[len(keys)-1]] = value
+}
+
+// unset takes away what is at a path of keys.
+func (t tree) unset(path string) {
+	keys := strings.Split(path, ".")
+	at := map[string]any(t)
+	for _, key := range keys[:len(keys)-1] {
+		next, ok := at[key].(map[string]any)
+		if !ok {
+			return
+		}
+		at = next
+	}
+	delete(at, keys[len(keys)-1])
 }
 
 // fill adds copies of what is missing, table by table. Null says nothing: in a

@@ -7,7 +7,7 @@ import (
 // openstack is what runs on the cluster and talks to OpenStack.
 func (b *builder) openstack() {
 	const balancer = "addons.openstack.cloudConfig.LoadBalancer."
-	provider := b.labels.text("amphora", "octavia_provider")
+	provider := b.provider()
 	method := "ROUND_ROBIN"
 	if provider == "ovn" {
 		method = "SOURCE_IP_PORT" // the only one OVN has

@@ -94,6 +94,8 @@ type Group struct {
 	// Settled says that all machines are as specified and ready, and that
 	// Cluster API has seen the present specification.
 	Settled bool
+	// Seen says the latter alone.
+	Seen bool
 	// Replicas is the wanted size, Ready how many nodes are ready.
 	Replicas, Ready int64
 	// Machines are those that there still are.
@@ -227,8 +229,8 @@ func (s *State) controlPlane(o Objects) Group {
 	if plane == nil {
 		return g
 	}
-	g.Ready = number(plane, "status", "readyReplicas")
-	g.Settled = seen(plane) && number(plane, "status", "replicas") == g.Replicas && upToDate(plane) == g.Replicas && g.Ready == g.Replicas
+	g.Ready, g.Seen = number(plane, "status", "readyReplicas"), seen(plane)
+	g.Settled = g.Seen && number(plane, "status", "replicas") == g.Replicas && upToDate(plane) == g.Replicas && g.Ready == g.Replicas
 	for _, gate := range [][]string{{"MachinesReady"}, {"Ready", "Available"}, {"EtcdClusterHealthy"}, {"ControlPlaneComponentsHealthy"}} {
 		g.Settled = g.Settled && isTrue(plane, gate...)
 	}
@@ -254,7 +256,7 @@ func groupOf(deployment *unstructured.Unstructured) string {
 // worker is a group of workers.
 func (s *State) worker(deployment *unstructured.Unstructured, machines []*unstructured.Unstructured) Group {
 	g := Group{Exists: true, Object: deployment.GetName(), Replicas: number(deployment, "spec", "replicas"), Ready: number(deployment, "status", "readyReplicas"),
-		Version: text(deployment, "spec", "template", "spec", "version")}
+		Version: text(deployment, "spec", "template", "spec", "version"), Seen: seen(deployment)}
 	name := groupOf(deployment)
 	s.machines(&g, machines, func(m *unstructured.Unstructured) bool {
 		return m.GetLabels()["cluster.x-k8s.io/deployment-name"] == deployment.GetName() || m.GetLabels()[LabelGroup] == name
@@ -262,7 +264,7 @@ func (s *State) worker(deployment *unstructured.Unstructured, machines []*unstru
 	phase := text(deployment, "status", "phase")
 	// magnum-capi-helm goes by the phase alone. In Cluster API 1.12 that is
 	// Running as soon as there are as many Machines as wanted, before they are nodes.
-	g.Settled = phase == "Running" && seen(deployment) && number(deployment, "status", "replicas") == g.Replicas && upToDate(deployment) == g.Replicas &&
+	g.Settled = phase == "Running" && g.Seen && number(deployment, "status", "replicas") == g.Replicas && upToDate(deployment) == g.Replicas &&
 		g.Ready == g.Replicas
 	if phase == "Failed" && g.Cause == nil {
 		g.Cause = &Cause{Object: describe(deployment), Reason: "Failed", Message: conditionMessage(deployment, "Available", "Ready"), Final: true}

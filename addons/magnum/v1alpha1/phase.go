@@ -18,6 +18,7 @@ const (
 	DeleteComplete   Phase = "DELETE_COMPLETE"
 	// Sizes that are put back after a failed resize, where that was asked for.
 	RollbackInProgress Phase = "ROLLBACK_IN_PROGRESS"
+	RollbackFailed     Phase = "ROLLBACK_FAILED"
 	RollbackComplete   Phase = "ROLLBACK_COMPLETE"
 )
 

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
@@ -69,19 +70,9 @@ type changes struct {
 	rebuild restore.Rebuild
 }
 
-// over reports whether a pin is of something that has come to its end.
-func (c changes) over(by backup.Holder, id string) bool {
-	switch by {
-	case backup.HolderUndo:
-		return c.undo.Over(id)
-	case backup.HolderRecover:
-		return c.rebuild.Over(id)
-	}
-	return false // a newer Slipway knows it
-}
-
 // endPins ends the pins of undos and rebuilds that are over: one that is killed when all is done
-// leaves its own. If nobody knows, as of a management cluster that is away, they stay.
+// leaves its own. If nobody knows, as of a management cluster that is away, they stay; and so do
+// those of others, which a newer Slipway knows.
 func endPins(ctx context.Context, of *backup.Repository, read func() (changes, error)) error {
 	pinned, err := of.Pinned(ctx)
 	if err != nil || len(pinned) == 0 {
@@ -95,16 +86,14 @@ func endPins(ctx context.Context, of *backup.Repository, read func() (changes, e
 		return nil //nolint:nilerr // see above
 	}
 	for id, all := range pinned {
-		for _, by := range all {
-			if !known.over(by, id) {
-				continue
-			}
-			if err := of.Unpin(ctx, by, id); err != nil {
-				return err
-			}
+		if !slices.Contains(all, backup.HolderUndo) || !known.undo.Over(id) {
+			continue
+		}
+		if err := of.Unpin(ctx, backup.HolderUndo, id); err != nil {
+			return err
 		}
 	}
-	return nil
+	return known.rebuild.EndPins(ctx, of)
 }
 
 // lastChanges reads the records.

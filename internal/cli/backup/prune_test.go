@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
+
 	"github.com/slipway-sh/slipway/internal/backup"
 	"github.com/slipway-sh/slipway/internal/backup/backuptest"
 	"github.com/slipway-sh/slipway/internal/recovery/restore"
@@ -46,8 +48,8 @@ func TestPinsOfAnEndedUndo(t *testing.T) {
 	}
 }
 
-// TestPinsOfAnEndedRebuild are ended: it was killed between its record and that, or somebody began
-// one from another backup. One that was left alone keeps its backup, however long.
+// TestPinsOfAnEndedRebuild are ended: it was killed between its record and that. One that was left
+// alone keeps its backup, however long, and so does one that follows another which was given up.
 func TestPinsOfAnEndedRebuild(t *testing.T) {
 	t.Parallel()
 	point := &undo.Point{Backup: "a", Undone: time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)} // of no concern
@@ -55,12 +57,13 @@ func TestPinsOfAnEndedRebuild(t *testing.T) {
 		record restore.Rebuild
 		want   []string
 	}{
-		"complete":               {restore.Rebuild{Restored: "a"}, nil},
-		"half done":              {restore.Rebuild{Begun: "a"}, []string{"a"}},
-		"restored, not complete": {restore.Rebuild{Begun: "a", Restored: "a"}, []string{"a"}},
-		"another one has begun":  {restore.Rebuild{Begun: "b", Restored: "a"}, nil},
-		"no record yet":          {restore.Rebuild{}, []string{"a"}},
-		"that of one before it":  {restore.Rebuild{Restored: "b"}, []string{"a"}},
+		"complete":                {restore.Rebuild{Restored: "a"}, nil},
+		"half done":               {restore.Rebuild{Begun: "a"}, []string{"a"}},
+		"restored, not complete":  {restore.Rebuild{Begun: "a", Restored: "a"}, []string{"a"}},
+		"one before it has begun": {restore.Rebuild{Begun: "b"}, []string{"a"}},
+		"a former one, and again": {restore.Rebuild{Begun: "b", Restored: "a"}, []string{"a"}},
+		"no record yet":           {restore.Rebuild{}, []string{"a"}},
+		"that of one before it":   {restore.Rebuild{Restored: "b"}, []string{"a"}},
 	} {
 		r, err := backup.Open(t.Context(), backuptest.NewMemory(time.Now()), backup.Options{Environment: "prod"})
 		if err == nil {
@@ -68,6 +71,54 @@ func TestPinsOfAnEndedRebuild(t *testing.T) {
 		}
 		if err == nil {
 			err = endPins(t.Context(), r, func() (changes, error) { return changes{point, test.record}, nil })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Pinned(t.Context()); err != nil || !slices.Equal(slices.Collect(maps.Keys(got)), test.want) {
+			t.Errorf("%s: pinned are %v, %v", name, got, err)
+		}
+	}
+}
+
+// TestThePinOfARebuildThatNobodyContinues is ended when the management cluster has been backed up
+// long after it and knows of no rebuild: that was killed before it had begun there.
+func TestThePinOfARebuildThatNobodyContinues(t *testing.T) {
+	t.Parallel()
+	key, err := backup.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		record restore.Rebuild
+		// later is when the next backup was stored; 0 is never.
+		later time.Duration
+		want  []string
+	}{
+		"no backup since":          {restore.Rebuild{}, 0, []string{"a"}},
+		"one an hour later":        {restore.Rebuild{}, time.Hour, []string{"a"}},
+		"one two days later":       {restore.Rebuild{}, 48 * time.Hour, nil},
+		"with that of one before":  {restore.Rebuild{Restored: "b"}, 48 * time.Hour, nil},
+		"it has begun":             {restore.Rebuild{Begun: "a"}, 48 * time.Hour, []string{"a"}},
+		"one before it, half done": {restore.Rebuild{Begun: "b"}, 48 * time.Hour, []string{"a"}},
+	} {
+		now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+		memory := backuptest.NewMemory(now)
+		r, err := backup.Open(t.Context(), memory, backup.Options{Environment: backuptest.Environment, Key: key, Recipients: []string{reader.Recipient().String()}, Now: func() time.Time { return now }})
+		if err == nil {
+			err = r.Pin(t.Context(), backup.HolderRecover, "a")
+		}
+		if err == nil && test.later > 0 {
+			now = now.Add(test.later)
+			memory.Set(now)
+			_, err = r.Write(t.Context(), backuptest.Snapshot(1, now))
+		}
+		if err == nil {
+			err = endPins(t.Context(), r, func() (changes, error) { return changes{rebuild: test.record}, nil })
 		}
 		if err != nil {
 			t.Fatal(err)

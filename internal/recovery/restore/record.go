@@ -61,14 +61,10 @@ func ReadRebuild(ctx context.Context, on *kube.Cluster) (r Rebuild, err error) {
 }
 
 // Over reports whether no rebuild needs a backup any more that one has pinned: it has come to its
-// end, or one from another backup has begun. Without a record nobody knows: it may be that of a
-// management cluster which the rebuild is about to replace.
-func (r Rebuild) Over(backup string) bool {
-	if r.Begun == "" {
-		return r.Restored == backup
-	}
-	return r.Begun != backup
-}
+// end. Without a record nobody knows: it may be that of a management cluster which the rebuild is
+// about to replace. Nor does one that began from another backup say so: the pin can be that of the
+// rebuild which comes after it, and has not begun yet. That one ends the pins of the former.
+func (r Rebuild) Over(backup string) bool { return r.Begun == "" && r.Restored == backup }
 
 // Restored is the backup, by what Record was given, that was restored completely;
 // "" is none.
