@@ -71,15 +71,15 @@ func (c *catalogEntry) Create(ctx context.Context, r infer.CreateRequest[Catalog
 // their project are known by it, also if it changes now.
 func (c *catalogEntry) Update(ctx context.Context, r infer.UpdateRequest[CatalogEntryInputs, CatalogEntryState]) (infer.UpdateResponse[CatalogEntryState], error) {
 	entry, _ := c.kind.(catalogKind)
-	entry.former = r.State.URL
+	entry.former = []string{r.State.URL}
 	return controller[CatalogEntryInputs, CatalogEntryState]{entry}.Update(ctx, r)
 }
 
 type catalogKind struct {
 	administrator Administrator
 	clients       Clients
-	// former is the URL that the endpoints had, if that is known.
-	former string
+	// former are the URLs that the endpoints had, as far as they are known.
+	former []string
 	// begins says that no state has the entry yet.
 	begins bool
 }
@@ -200,7 +200,7 @@ func (k catalogKind) isOurs(e endpoints.Endpoint, in CatalogEntryInputs) bool {
 	case named != "":
 		return named == home
 	}
-	return e.URL == in.URL || e.URL == k.former
+	return e.URL == in.URL || slices.Contains(k.former, e.URL)
 }
 
 // disabledBy is written into the descriptions of others' endpoints while ours are in the
