@@ -119,7 +119,7 @@ func Registered(conf *config.Environment, region string, things []openstack.Reso
 	}
 	r = Environment{Config: conf, Equipment: Equipment{Cloud: Cloud{Region: region}}}.registered()
 	if address.IsValid() {
-		r.Catalog.URL = magnumURL(conf.Spec.Magnum, address.String())
+		r.Address, r.Catalog.URL = address, magnumURL(conf.Spec.Magnum, address.String())
 	}
 	return r, true
 }

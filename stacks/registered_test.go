@@ -30,7 +30,7 @@ func TestWhatIsRegisteredIsKnownByItsAddress(t *testing.T) {
 		conf := &config.Environment{Metadata: config.Metadata{Name: "prod"}}
 		conf.Spec.Magnum = test.magnum
 		r, wanted := stacks.Registered(conf, "RegionOne", test.things)
-		if wanted != (test.magnum != nil) || r.Catalog.URL != test.url || wanted && (len(r.Users) != 2 || r.Catalog.Region != "RegionOne" || r.Project.Environment != "prod") {
+		if wanted != (test.magnum != nil) || r.Catalog.URL != test.url || r.Address.IsValid() != (test.url != "") || wanted && (len(r.Users) != 2 || r.Catalog.Region != "RegionOne" || r.Project.Environment != "prod") {
 			t.Errorf("%s: %t, %+v", name, wanted, r)
 		}
 	}

@@ -57,6 +57,8 @@ type hit struct {
 	source   string
 	evidence []string
 	final    bool
+	// refused is set if what ends a passing cause by itself was refused: then it is an outside one.
+	refused bool
 	// nodes, owners and consequences are those of pods, see Finding.
 	nodes, owners, consequences []string
 	// machines are those that are not well with the object.
@@ -104,8 +106,11 @@ func (v *scene) look() []Finding {
 func (v *scene) finding(r *Rule, h hit) Finding {
 	f := Finding{Reason: r.ID, Object: h.object, Cause: cmp.Or(h.cause, r.Meaning), Since: h.since, Source: cmp.Or(h.source, r.Layer), Ending: r.Ending,
 		Evidence: h.evidence, Fix: r.Fix, Consequences: h.consequences, rule: r, nodes: h.nodes, owners: h.owners, machines: h.machines}
-	if h.final {
+	switch {
+	case h.final:
 		f.Ending = Final
+	case h.refused && f.Ending == Passing:
+		f.Ending = Outside
 	}
 	return f
 }

@@ -13,7 +13,7 @@ import (
 // there since: Cluster API looks at most of it only when the cluster changes.
 func goneRules() []Rule {
 	return []Rule{
-		{ID: "load-balancer-gone", Layer: "Octavia", Ending: Outside, Meaning: "Somebody deleted the load balancer of the Kubernetes API.",
+		{ID: "load-balancer-gone", Layer: "Octavia", Ending: Passing, Meaning: "Somebody deleted the load balancer of the Kubernetes API.",
 			// CAPO keeps both addresses in its status; members come with the next look at each OpenStackMachine.
 			Fix: "wait for twenty minutes: Cluster API creates another with the same address and floating IP, and the control plane as its members; to begin at once, set an annotation on the OpenStackCluster, and when the load balancer is ACTIVE on the OpenStackMachines of the control plane; if none comes, read the events of the OpenStackCluster: an address that something else has meanwhile must be freed", find: lostBalancer},
 		{ID: "load-balancer-disabled", Layer: "Octavia", Ending: Outside, Meaning: "Somebody disabled the load balancer of the Kubernetes API, its listener or its pool.",
@@ -42,7 +42,15 @@ func lostBalancer(v *scene) []hit {
 	}
 	name := cmp.Or(text(v.infrastructure, "status", "apiServerLoadBalancer", "name"), "k8s-clusterapi-cluster-"+v.resource()+"-kubeapi")
 	object := v.under(v.infra(), Ref{Kind: "load balancer", Name: name, ID: id})
-	return []hit{{object: object, cause: "Octavia has no load balancer with the id " + id, source: "Octavia", evidence: []string{"Octavia: no load balancer " + id}}}
+	return []hit{{object: object, cause: "Octavia has no load balancer with the id " + id, source: "Octavia", evidence: []string{"Octavia: no load balancer " + id}, refused: v.hindered()}}
+}
+
+// hindered reports whether CAPO says of the infrastructure what does not pass: then it does not get
+// to the load balancer, or the cloud refuses it another one.
+func (v *scene) hindered() bool {
+	return slices.ContainsFunc(v.spoken, func(c complaint) bool {
+		return c.object == v.infra() && c.kind != "event" && Lasting(c.text())
+	})
 }
 
 // lostNetwork are hits for what CAPO noted in the status and Neutron does not have.

@@ -28,6 +28,7 @@ func Checks() []Check {
 		{"key-pair", "Does the named key pair exist?", checkKeyPair},
 		{"load-balancer", "Does the cloud have load balancers for clusters?", checkLoadBalancer},
 		{"management-cluster", "Are there flavors, an image and a load balancer for the management cluster?", checkManagement},
+		{CatalogCheck, "Can the Magnum API be in Keystone's catalog?", checkCatalog},
 		{"name", "Are the names of the environment's resources free?", checkNames},
 		{"cidr", "Do the address ranges overlap with others nearby?", checkRanges},
 		{"quota", "Is there enough free quota?", checkQuota},

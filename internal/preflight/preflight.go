@@ -45,6 +45,8 @@ type Input struct {
 	Bundle      Bundle
 	// LocalSeed is what this machine has for a local seed; nil if that was not asked.
 	LocalSeed *LocalSeed
+	// Catalog is why the Magnum API cannot be in Keystone's catalog; nil if it can, or if nobody asked.
+	Catalog error
 	// Images are the images of spec.images.
 	Images []manifest.Image
 	// Steps are the steps that create resources; names derive from them.

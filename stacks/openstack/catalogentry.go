@@ -60,19 +60,28 @@ type catalogEntry struct {
 // Annotate names the resource's type.
 func (*catalogEntry) Annotate(a infer.Annotator) { a.SetToken("openstack", "CatalogEntry") }
 
+// Create has the kind contend for the region: another environment can begin at the same moment.
+func (c *catalogEntry) Create(ctx context.Context, r infer.CreateRequest[CatalogEntryInputs]) (infer.CreateResponse[CatalogEntryState], error) {
+	entry, _ := c.kind.(catalogKind)
+	entry.begins = true
+	return controller[CatalogEntryInputs, CatalogEntryState]{entry}.Create(ctx, r)
+}
+
 // Update tells the kind the URL that the endpoints had: those of a time before endpoints named
 // their project are known by it, also if it changes now.
 func (c *catalogEntry) Update(ctx context.Context, r infer.UpdateRequest[CatalogEntryInputs, CatalogEntryState]) (infer.UpdateResponse[CatalogEntryState], error) {
 	entry, _ := c.kind.(catalogKind)
-	entry.former = r.State.URL
+	entry.former = []string{r.State.URL}
 	return controller[CatalogEntryInputs, CatalogEntryState]{entry}.Update(ctx, r)
 }
 
 type catalogKind struct {
 	administrator Administrator
 	clients       Clients
-	// former is the URL that the endpoints had, if that is known.
-	former string
+	// former are the URLs that the endpoints had, as far as they are known.
+	former []string
+	// begins says that no state has the entry yet.
+	begins bool
 }
 
 func (catalogKind) word() string { return "service" }
@@ -86,17 +95,12 @@ func (k catalogKind) home(in CatalogEntryInputs) string {
 }
 
 func (k catalogKind) find(ctx context.Context, in CatalogEntryInputs) (string, error) {
-	client, _, err := k.administrator(ctx)
-	if err != nil {
+	list, err := k.services(ctx, in)
+	switch {
+	case err != nil || len(list) == 0:
 		return "", err
-	}
-	pages, err := services.List(client, services.ListOpts{ServiceType: in.Type}).AllPages(ctx)
-	if err != nil {
-		return "", err
-	}
-	list, err := services.ExtractServices(pages)
-	if err != nil || len(list) == 0 {
-		return "", err
+	case len(list) > 1:
+		return k.choose(ctx, in, list)
 	}
 	return list[0].ID, nil
 }
@@ -115,6 +119,11 @@ func (k catalogKind) make(ctx context.Context, in CatalogEntryInputs) (string, e
 
 // settle creates or corrects our endpoint of each interface, then disables those of others.
 func (k catalogKind) settle(ctx context.Context, id string, in CatalogEntryInputs) (CatalogEntryState, error) {
+	if k.begins {
+		if err := k.contend(ctx, id, in); err != nil {
+			return CatalogEntryState{}, err
+		}
+	}
 	client, list, err := k.endpoints(ctx, id, in.Region)
 	if err != nil {
 		return CatalogEntryState{}, err
@@ -125,7 +134,7 @@ func (k catalogKind) settle(ctx context.Context, id string, in CatalogEntryInput
 			ours[e.Availability] = e
 		}
 	}
-	for _, face := range []gophercloud.Availability{gophercloud.AvailabilityPublic, gophercloud.AvailabilityInternal, gophercloud.AvailabilityAdmin} {
+	for _, face := range faces() {
 		if err := k.put(ctx, client, id, in, face, ours[face]); err != nil {
 			return CatalogEntryState{}, fmt.Errorf("%s endpoint: %w", face, err)
 		}
@@ -140,15 +149,20 @@ func (k catalogKind) settle(ctx context.Context, id string, in CatalogEntryInput
 	return k.read(ctx, id, in)
 }
 
-// put creates the endpoint of an interface, or corrects the existing one, which another environment
-// may have disabled, and which has no project if a former release made it.
+// faces are the interfaces of an entry.
+func faces() []gophercloud.Availability {
+	return []gophercloud.Availability{gophercloud.AvailabilityPublic, gophercloud.AvailabilityInternal, gophercloud.AvailabilityAdmin}
+}
+
+// put creates the endpoint of an interface, or corrects the existing one: a claim, one that another
+// environment has disabled, or one that names no project because a former release made it.
 func (k catalogKind) put(ctx context.Context, client *gophercloud.ServiceClient, id string, in CatalogEntryInputs, face gophercloud.Availability, there endpoints.Endpoint) error {
 	home, named := k.home(in), ownership.ProjectIn(there.Description)
 	description := in.mark().DescriptionOf("", cmp.Or(home, named))
 	switch {
 	case there.ID == "":
 		return endpoints.Create(ctx, client, endpoints.CreateOpts{Availability: face, Region: in.Region, URL: in.URL, ServiceID: id, Description: description}).Err
-	case there.URL != in.URL || !there.Enabled || home != "" && named != home:
+	case there.URL != in.URL || !there.Enabled || claimed(there) || home != "" && named != home:
 		yes := true
 		return endpoints.Update(ctx, client, there.ID, endpoints.UpdateOpts{URL: in.URL, Enabled: &yes, Description: description}).Err
 	}
@@ -186,7 +200,7 @@ func (k catalogKind) isOurs(e endpoints.Endpoint, in CatalogEntryInputs) bool {
 	case named != "":
 		return named == home
 	}
-	return e.URL == in.URL || e.URL == k.former
+	return e.URL == in.URL || slices.Contains(k.former, e.URL)
 }
 
 // disabledBy is written into the descriptions of others' endpoints while ours are in the

@@ -114,12 +114,12 @@ func TestEndpointsOfAFormerReleaseAreTheirOwners(t *testing.T) {
 	if now, err := one.read(t.Context(), id, state.CatalogEntryInputs); err != nil || now.URL != state.URL {
 		t.Errorf("the state forgets the URL: %+v, %v", now, err)
 	}
-	one.former = state.URL
+	one.former = []string{state.URL}
 	_, now := one.register(t, entryAt("renamed"))
 	if got, want := served(t, client), []string{"https://other:9511/v1 off", "https://renamed:9511/v1 on"}; !slices.Equal(got, want) {
 		t.Errorf("the owner's, with another name: %q, want %q", got, want)
 	}
-	one.former = ""
+	one.former = nil
 	if err := one.remove(t.Context(), id, now); err != nil {
 		t.Fatal(err)
 	}

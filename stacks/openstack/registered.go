@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"net/netip"
 
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ownership"
@@ -14,6 +14,9 @@ import (
 type Registered struct {
 	// Catalog has no URL if that is not known.
 	Catalog CatalogEntryInputs
+	// Address is that of the environment's project in the URL, by itself or by a host name; it is
+	// not valid if nobody knows it.
+	Address netip.Addr
 	Users   []ServiceUserInputs
 	Project ServiceProjectInputs
 }
@@ -21,15 +24,16 @@ type Registered struct {
 // RemoveRegistered deletes it by its ownership tags, for what no state has: the state is lost, or a
 // run was killed before it noted what it had made. What belongs to others stays. What names no
 // project, as of a former release, goes if the catalog has no endpoint of the name but those with
-// our URL; if it has, an environment of the name in another project can have it, and it is returned
-// as unclear. It goes on after errors and joins them.
+// our URL, or that lead to our address; if it has, an environment of the name in another project can
+// have it, and it is returned as unclear. It goes on after errors and joins them.
 func RemoveRegistered(ctx context.Context, administrator Administrator, clients Clients, r Registered) (unclear []string, err error) {
 	entry := catalogKind{administrator: administrator, clients: clients}
-	unclear, shared, err := entry.astray(ctx, r.Catalog)
+	found, err := entry.astray(ctx, r.Catalog, r.Address)
 	if err != nil {
 		return nil, err
 	}
-	users := strayUserKind{serviceUserKind{administrator, clients}, r.Catalog.Region, len(unclear) == 0 && !shared && r.Catalog.URL != ""}
+	entry.former, unclear = found.ours, found.unclear
+	users := strayUserKind{serviceUserKind{administrator, clients}, r.Catalog.Region, len(unclear) == 0 && !found.shared && r.Catalog.URL != ""}
 	var errs []error
 	if len(unclear) == 0 || entry.home(r.Catalog) != "" { // who does not know the project goes by the name alone
 		errs = append(errs, unregister[CatalogEntryInputs, CatalogEntryState](ctx, entry, r.Catalog))
@@ -40,33 +44,6 @@ func RemoveRegistered(ctx context.Context, administrator Administrator, clients 
 	}
 	errs = append(errs, unregister[ServiceProjectInputs, ServiceProjectState](ctx, serviceProjectKind{administrator, clients}, r.Project))
 	return unclear, errors.Join(errs...)
-}
-
-// astray are endpoints of the name that lead elsewhere, and of which nobody knows the project. shared
-// says that others are of a project that is not ours: its users need not name it.
-func (k catalogKind) astray(ctx context.Context, in CatalogEntryInputs) (urls []string, shared bool, err error) {
-	err = again(ctx, func() error {
-		urls, shared = nil, false
-		id, err := k.find(ctx, in)
-		if err != nil || id == "" {
-			return err
-		}
-		_, list, err := k.endpoints(ctx, id, in.Region)
-		for _, e := range list {
-			mark, ok := ownership.FromDescription(e.Description)
-			home, named := k.home(in), ownership.ProjectIn(e.Description)
-			known := home != "" && named != ""
-			shared = shared || ok && mark == in.mark() && known && named != home
-			if word := "endpoint " + e.URL; ok && mark == in.mark() && !known && e.URL != in.URL && !slices.Contains(urls, word) {
-				urls = append(urls, word)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return nil, false, explain(k.word()+" "+in.mark().Name(), fmt.Errorf("looking for its endpoints: %w", err))
-	}
-	return urls, shared, nil
 }
 
 // strayUserKind finds users that no state has, in one region, whose login may name none.

@@ -42,16 +42,25 @@ func UserAgent() string {
 // Check takes one snapshot of the cloud and checks the environment against it.
 // Findings are in the result; an error means that no snapshot could be taken.
 func Check(ctx context.Context, c *cloud.Cloud, loaded *config.Loaded, steps, skip []string) (preflight.Result, error) {
-	if err := preflight.CheckSkips(skip); err != nil {
+	input, err := Look(ctx, c, loaded, steps, skip)
+	if err != nil {
 		return preflight.Result{}, err
+	}
+	return preflight.Run(input), nil
+}
+
+// Look is what Check looks at: a snapshot of the cloud, the bundle and this machine.
+func Look(ctx context.Context, c *cloud.Cloud, loaded *config.Loaded, steps, skip []string) (preflight.Input, error) {
+	if err := preflight.CheckSkips(skip); err != nil {
+		return preflight.Input{}, err
 	}
 	list, err := Images(loaded)
 	if err != nil {
-		return preflight.Result{}, err
+		return preflight.Input{}, err
 	}
 	snapshot, err := c.Snapshot(ctx)
 	if err != nil {
-		return preflight.Result{}, err
+		return preflight.Input{}, err
 	}
 	input := preflight.Input{Environment: loaded.Environment, Snapshot: snapshot, Bundle: lookAtBundle(loaded.Environment),
 		Steps: steps, Now: time.Now(), Skip: skip}
@@ -61,7 +70,7 @@ func Check(ctx context.Context, c *cloud.Cloud, loaded *config.Loaded, steps, sk
 	for _, listed := range list {
 		input.Images = append(input.Images, listed.Manifest.Spec.Images[0])
 	}
-	return preflight.Run(input), nil
+	return input, nil
 }
 
 // Images are the images of spec.images. Mistakes in an image manifest are

@@ -2,13 +2,17 @@
 package preflight
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/internal/cli/environment"
+	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -47,10 +51,11 @@ like those of the management cluster the quotas allow.`,
 				return err
 			}
 			defer c.Close()
-			result, err := environment.Check(cmd.Context(), c, loaded, steps, skip)
+			input, err := look(cmd.Context(), c, loaded, steps, skip)
 			if err != nil {
 				return err
 			}
+			result := preflight.Run(input)
 			if err := ui.Output(streams.Out, format, result, findingTable(result)); err != nil {
 				return err
 			}
@@ -61,6 +66,20 @@ like those of the management cluster the quotas allow.`,
 	SkipFlag(cmd, &skip)
 	ui.FormatFlag(cmd.Flags(), &format)
 	return cmd
+}
+
+// look is what the checks look at. Of Keystone's catalog its administrator knows, who logs in only
+// for a Magnum API.
+func look(ctx context.Context, c *cloud.Cloud, loaded *config.Loaded, steps, skip []string) (preflight.Input, error) {
+	input, err := environment.Look(ctx, c, loaded, steps, skip)
+	if err != nil || loaded.Environment.Spec.Magnum == nil || slices.Contains(skip, preflight.CatalogCheck) {
+		return input, err
+	}
+	input.Catalog = target.MayRegister(ctx, c, loaded)
+	if ctx.Err() != nil {
+		return input, input.Catalog
+	}
+	return input, nil
 }
 
 // SkipFlag adds --skip-check.

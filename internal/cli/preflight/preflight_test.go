@@ -3,6 +3,7 @@ package preflight
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,15 +13,19 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/quotasets"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/external"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/ownership"
 	"github.com/slipway-sh/slipway/internal/preflight"
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 	"github.com/slipway-sh/slipway/internal/ui"
+	"github.com/slipway-sh/slipway/stacks"
 )
 
 // run runs the command against the sandbox with an environment file. The
@@ -120,6 +125,44 @@ func TestSkippedChecksDoNotRefuse(t *testing.T) {
 	}
 	if _, err := run(t, sandbox, "", "--skip-check", "imgae"); fault.ExitCode(err) != fault.ExitUsage {
 		t.Errorf("unknown check: %v", err)
+	}
+}
+
+// TestTheCatalogOfAnotherProjectIsAFinding, and an administrator who is none.
+func TestTheCatalogOfAnotherProjectIsAFinding(t *testing.T) {
+	sandbox := sandboxtest.Start(t)
+	const spec = "managementCluster: {controlPlane: {count: 1}}, magnum: {adminCloud: %s}"
+	found := func(administrator string, args ...string) []preflight.Finding {
+		t.Helper()
+		text, err := run(t, sandbox, fmt.Sprintf(spec, administrator), append(args, "-o", "json")...)
+		var result preflight.Result
+		if broken := json.Unmarshal([]byte(text), &result); broken != nil {
+			t.Fatalf("printed %s (%v): %v", text, err, broken)
+		}
+		return slices.DeleteFunc(result.Findings, func(f preflight.Finding) bool { return f.ID != preflight.CatalogCheck })
+	}
+	if got := found("sandbox-admin"); len(got) > 0 {
+		t.Errorf("a catalog without a Magnum API: %+v", got)
+	}
+	if got := found("sandbox"); len(got) != 1 || got[0].Level != preflight.Error || got[0].Object != "spec.magnum.adminCloud" || !strings.Contains(got[0].Cause, "not an administrator") {
+		t.Errorf("an administrator who is none: %+v", got)
+	}
+	admin := sandbox.Admin.Identity(t)
+	service, err := services.Create(t.Context(), admin, services.CreateOpts{Type: "container-infra", Name: "magnum"}).Extract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := ownership.New("stage", stacks.StepMagnumCatalog).DescriptionOf("", "elsewhere")
+	endpoint, err := endpoints.Create(t.Context(), admin, endpoints.CreateOpts{Availability: gophercloud.AvailabilityPublic, Region: "RegionOne", URL: "https://stage:9511/v1", ServiceID: service.ID, Description: theirs}).Extract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := found("sandbox-admin")
+	if len(got) != 1 || got[0].Level != preflight.Error || !strings.Contains(got[0].Cause, "environment stage of project elsewhere has it in region RegionOne") || !strings.Contains(got[0].Remedy, "openstack endpoint set --disable for each of "+endpoint.ID) {
+		t.Errorf("the catalog of another project: %+v", got)
+	}
+	if got := found("sandbox-admin", "--skip-check", preflight.CatalogCheck); len(got) > 0 {
+		t.Errorf("skipped: %+v", got)
 	}
 }
 

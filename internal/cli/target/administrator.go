@@ -62,18 +62,27 @@ func (a administrator) check(ctx context.Context) error {
 	return err
 }
 
-// mayRegister refuses an administrator without rights, and a region whose Magnum API is that of an
-// environment in another project, before anything is created.
+// MayRegister refuses an administrator without rights, and a region whose Magnum API is that of an
+// environment in another project. It changes nothing.
+func MayRegister(ctx context.Context, c *cloud.Cloud, loaded *config.Loaded) error {
+	return newAdministrator(loaded).mayRegister(ctx, c, loaded.Environment)
+}
+
+// mayRegister is MayRegister with the target's administrator, before anything is created.
 func (t *Target) mayRegister(ctx context.Context) error {
-	if err := t.administrator.check(ctx); err != nil {
+	return t.administrator.mayRegister(ctx, t.Cloud, t.Environment)
+}
+
+func (a administrator) mayRegister(ctx context.Context, c *cloud.Cloud, conf *config.Environment) error {
+	if err := a.check(ctx); err != nil {
 		return err
 	}
-	project, err := projectID(t.Cloud)
+	project, err := projectID(c)
 	if err != nil {
 		return err
 	}
-	in := stacks.CatalogEntry(t.Environment, stacks.Cloud{Region: region(t.Cloud), ProjectID: project})
-	return openstack.CatalogFree(ctx, openstack.Administrator(t.administrator), t.Cloud, in)
+	in := stacks.CatalogEntry(conf, stacks.Cloud{Region: region(c), ProjectID: project})
+	return openstack.CatalogFree(ctx, openstack.Administrator(a), c, in)
 }
 
 // Unregister deletes what the environment registered in Keystone for its Magnum API, by its
