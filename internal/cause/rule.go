@@ -265,8 +265,10 @@ var conflict = regexp.MustCompile(`\b409\b`)
 
 // Lasting reports whether words of a controller are about what does not pass: what a rule
 // knows that says so, or what the cloud refuses.
-func Lasting(words string) bool {
-	for _, r := range rules() {
+func Lasting(words string) bool { return lasting(rules(), words) }
+
+func lasting(rules []Rule, words string) bool {
+	for _, r := range rules {
 		if r.words != nil && r.words.MatchString(words) {
 			return r.Ending != Passing && r.lasts == 0 // words alone do not say for how long
 		}

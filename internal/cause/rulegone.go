@@ -49,7 +49,7 @@ func lostBalancer(v *scene) []hit {
 // to the load balancer, or the cloud refuses it another one.
 func (v *scene) hindered() bool {
 	return slices.ContainsFunc(v.spoken, func(c complaint) bool {
-		return c.object == v.infra() && c.kind != "event" && Lasting(c.text())
+		return c.object == v.infra() && c.kind != "event" && lasting(v.rules, c.text())
 	})
 }
 
