@@ -38,6 +38,9 @@ func (h host) imported(ctx context.Context) error {
 	defer stop()
 	for pause := lookSoon; len(wanted) > 0; pause = min(pause*3/2, lookSlowly) {
 		there, err := h.images(ctx)
+		if ctx.Err() != nil { // in the middle of the question
+			return unimported(context.Cause(ctx), wanted[0])
+		}
 		if err != nil {
 			return err
 		}
