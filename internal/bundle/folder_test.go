@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
@@ -416,7 +417,7 @@ func TestFolderIsAnOCILayout(t *testing.T) {
 	}
 }
 
-func TestImageArchiveIsALayoutWithSharedLayersOnce(t *testing.T) {
+func TestImagesAreALayoutWithSharedLayersOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	folder := create(t, dir)
@@ -436,7 +437,19 @@ func TestImageArchiveIsALayoutWithSharedLayersOnce(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	path, err := layout.FromPath(unpacked)
+	direct := filepath.Join(t.TempDir(), "layout")
+	if err := folder.WriteImageLayout(t.Context(), direct, []bundle.Item{first, second}); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{unpacked, direct} {
+		expectLayout(t, dir, image)
+	}
+}
+
+// expectLayout wants a layout with one image, by two names.
+func expectLayout(t *testing.T, dir string, image v1.Image) {
+	t.Helper()
+	path, err := layout.FromPath(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -448,7 +461,14 @@ func TestImageArchiveIsALayoutWithSharedLayersOnce(t *testing.T) {
 	if err := validate.Image(got); err != nil {
 		t.Error(err)
 	}
-	blobs, err := os.ReadDir(filepath.Join(unpacked, "blobs/sha256"))
+	index, err := path.ImageIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := index.IndexManifest(); err != nil || len(all.Manifests) != 2 || all.Manifests[1].Annotations["io.containerd.image.name"] != "example.com/second:v1" {
+		t.Errorf("the index is %+v (%v), want both names", all, err)
+	}
+	blobs, err := os.ReadDir(filepath.Join(dir, "blobs/sha256"))
 	if err != nil || len(blobs) != 4 {
 		t.Errorf("%d blobs (%v), want manifest, configuration and two layers", len(blobs), err)
 	}

@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -172,23 +174,62 @@ func (f *Folder) WriteImageArchive(ctx context.Context, w io.Writer, images []It
 			return err
 		}
 	}
-	written := map[string]bool{}
+	err = f.eachBlob(images, func(blob Digest) error { return f.copyBlob(ctx, tw, blob) })
+	if err != nil {
+		return err
+	}
+	return tw.Close()
+}
+
+// WriteImageLayout writes the images as an OCI layout into a folder, which it makes. Layers that
+// images share are written once.
+func (f *Folder) WriteImageLayout(ctx context.Context, dir string, images []Item) error {
+	index, err := f.index(images)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, blobDir), 0o755); err != nil {
+		return err
+	}
+	for name, text := range map[string]string{layoutFile: layoutText, indexFile: string(index)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return f.eachBlob(images, func(blob Digest) error {
+		from, err := os.Open(f.Blob(blob.SHA256))
+		if err != nil {
+			return err
+		}
+		defer from.Close()
+		to, err := os.OpenFile(filepath.Join(dir, blobDir, blob.SHA256), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(to, contextReader{ctx, from})
+		return errors.Join(err, to.Close())
+	})
+}
+
+// eachBlob does something with each blob of images once.
+func (f *Folder) eachBlob(images []Item, do func(Digest) error) error {
+	done := map[string]bool{}
 	for _, item := range images {
 		blobs, err := f.blobs(item)
 		if err != nil {
 			return fmt.Errorf("reading image %s: %w", item.Name, err)
 		}
 		for _, blob := range blobs {
-			if written[blob.SHA256] {
+			if done[blob.SHA256] {
 				continue
 			}
-			written[blob.SHA256] = true
-			if err := f.copyBlob(ctx, tw, blob); err != nil {
+			done[blob.SHA256] = true
+			if err := do(blob); err != nil {
 				return fmt.Errorf("writing image %s: %w", item.Name, err)
 			}
 		}
 	}
-	return tw.Close()
+	return nil
 }
 
 func (f *Folder) copyBlob(ctx context.Context, tw *tar.Writer, blob Digest) error {

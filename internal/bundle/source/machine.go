@@ -40,6 +40,8 @@ type machine struct {
 	// Images maps the names of archives to the images in them. They are imported
 	// when the machine first boots.
 	Images map[string][]string
+	// Layouts says that Images are folders, for import-images, and no archives.
+	Layouts bool
 	// Enable are the units that start at boot.
 	Enable []string
 	// Version is what the property kube_version says.
@@ -238,7 +240,7 @@ func fillRefs(text []byte) []byte {
 	return text
 }
 
-// writeImages writes the archives that the machine imports.
+// writeImages writes the images that the machine imports.
 func (m machine) writeImages(ctx context.Context, j *job, root string) error {
 	dir := filepath.Join(root, imageFolder)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -249,8 +251,14 @@ func (m machine) writeImages(ctx context.Context, j *job, root string) error {
 		for i, name := range m.Images[archive] {
 			items[i] = j.inputs[name].item
 		}
-		if err := writeImageArchive(ctx, j, filepath.Join(dir, archive+".tar"), items); err != nil {
-			return fmt.Errorf("archive %s: %w", archive, err)
+		var err error
+		if m.Layouts {
+			err = j.builder.folder.WriteImageLayout(ctx, filepath.Join(dir, archive), items)
+		} else {
+			err = writeImageArchive(ctx, j, filepath.Join(dir, archive+".tar"), items)
+		}
+		if err != nil {
+			return fmt.Errorf("images %s: %w", archive, err)
 		}
 	}
 	return nil

@@ -112,6 +112,9 @@ func k3sRecipes() map[string]recipe {
 	}
 }
 
+// imageImport is the program by which nodes import the images on their disk.
+const imageImport = "import-images"
+
 func runtimeRecipes() map[string]recipe {
 	const containerd, plugins = "github.com/containerd/containerd/v2", "github.com/containernetworking/plugins"
 	all := map[string]recipe{
@@ -124,6 +127,7 @@ func runtimeRecipes() map[string]recipe {
 		all[name] = program{Module: "containerd", Package: containerd + "/cmd/" + name,
 			Variables: []string{containerd + "/version.Version=" + component.ContainerdVersion}}
 	}
+	all[imageImport] = program{Module: "containerd", Package: "./import-images"}
 	// Upstream's plugins, and flannel's from the last release that had it.
 	archive := map[string]string{"flannel": "cni-flannel"}
 	all["cni-flannel"] = program{Module: "cni-flannel", Package: plugins + "/plugins/meta/flannel"}
