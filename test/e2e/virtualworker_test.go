@@ -55,24 +55,9 @@ spec:
   volumes: [{name: data, persistentVolumeClaim: {claimName: virtual}}]
 `
 
-// TestVirtualWorker makes a management cluster with one virtual machine among the containers: its
-// flavor makes it one, with a kernel and a disk of its own. Such a worker joins by kubeadm, runs a
-// pod with a Cinder volume, and is deleted. Emulated on a slow host it needs a quarter of an hour to
-// join, so it runs only where SLIPWAY_PROOFS is set.
-func TestVirtualWorker(t *testing.T) {
-	if os.Getenv("SLIPWAY_PROOFS") == "" {
-		t.Skip("SLIPWAY_PROOFS is not set")
-	}
-	if !isolate(t) {
-		return
-	}
-	p := newProject(t)
-	defer p.tell()
-	p.joinVirtualMachine()
-	p.timed("down", func() { p.goDown("--images") })
-}
-
-// joinVirtualMachine adds the virtual machine when all else is there, and removes it again.
+// joinVirtualMachine gives the environment a management cluster with one virtual machine among
+// the containers: its flavor makes it one, with a kernel and a disk of its own. Such a worker
+// joins by kubeadm, runs a pod with a Cinder volume, and is deleted.
 func (p *project) joinVirtualMachine() {
 	p.t.Helper()
 	p.openstack("--os-cloud", "sandbox-admin", "flavor", "create", "--public", "--vcpus", "2", "--ram", "4096", "--disk", "20",
