@@ -67,14 +67,17 @@ func (i Installation) Run(ctx context.Context) error {
 	group, making := errgroup.WithContext(ctx)
 	work := &work{objects: len(p.certManager) + len(p.orc) + len(p.objects) + len(p.late), tell: i.Progress}
 	for _, objects := range [][]*unstructured.Unstructured{p.certManager, p.orc, p.objects} {
-		group.Go(func() error { return i.Cluster.ApplyEach(making, objects, work.applied) })
+		group.Go(func() error { return i.Cluster.ApplyEach(making, objects, work.steps()) })
 	}
 	for _, late := range p.late {
 		group.Go(func() error {
 			if err := i.Cluster.AwaitSecrets(making, late.deployment.GetNamespace(), late.secrets); err != nil {
 				return err
 			}
-			return i.Cluster.ApplyEach(making, []*unstructured.Unstructured{late.deployment}, work.applied)
+			if err := i.Cluster.AwaitServed(making, p.objects, work.serves); err != nil {
+				return err
+			}
+			return i.Cluster.ApplyEach(making, []*unstructured.Unstructured{late.deployment}, work.steps())
 		})
 	}
 	group.Go(func() error { return i.Cluster.WaitAvailable(making, p.deployments(), work.waits) })

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/slipway-sh/slipway/internal/kube"
 )
 
 // sayEvery is how often the number of applied objects is told.
@@ -15,16 +17,30 @@ type work struct {
 	objects int
 	tell    func(string)
 
-	mu      sync.Mutex
-	done    int
-	waiting string
-	said    time.Time
+	mu       sync.Mutex
+	done     int
+	waiting  string
+	unserved string
+	said     time.Time
+}
+
+func (w *work) steps() kube.Steps { return kube.Steps{Applied: w.applied, Unserved: w.serves} }
+
+// serves tells which definition the API server does not serve yet: it is asked several times a second.
+func (w *work) serves(definition string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unserved = definition
+	if time.Since(w.said) >= sayEvery {
+		w.say()
+	}
 }
 
 // applied counts an object.
 func (w *work) applied() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.unserved = ""
 	if w.done++; w.done == w.objects || time.Since(w.said) >= sayEvery {
 		w.say()
 	}
@@ -42,7 +58,11 @@ func (w *work) say() {
 	w.said = time.Now()
 	text := w.waiting
 	if w.done < w.objects {
-		text = fmt.Sprintf("%d of %d objects applied; %s", w.done, w.objects, text)
+		applied := fmt.Sprintf("%d of %d objects applied", w.done, w.objects)
+		if w.unserved != "" {
+			applied += ", definition " + w.unserved + " not served yet"
+		}
+		text = applied + "; " + text
 	}
 	if w.tell != nil && text != "" {
 		w.tell(text)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,8 +46,8 @@ func Decode(manifests io.Reader) ([]*unstructured.Unstructured, error) {
 }
 
 // Apply applies the objects of a manifest by server-side apply. It goes in waves, each
-// in parallel: namespaces and CustomResourceDefinitions, then built-in kinds, then the
-// newly defined kinds.
+// in parallel: namespaces and CustomResourceDefinitions, then built-in kinds, then what runs
+// pods, when the definitions are served, and then the newly defined kinds.
 func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 	objects, err := Decode(bytes.NewReader(manifests))
 	if err != nil {
@@ -58,12 +59,34 @@ func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 // ApplyObjects is Apply for decoded objects. It retries objects whose webhook is not
 // ready yet, and kinds that are just being defined.
 func (c *Cluster) ApplyObjects(ctx context.Context, objects []*unstructured.Unstructured) error {
-	return c.ApplyEach(ctx, objects, func() {})
+	return c.ApplyEach(ctx, objects, Steps{})
 }
 
-// ApplyEach is ApplyObjects that calls applied after each object, from several goroutines.
-func (c *Cluster) ApplyEach(ctx context.Context, objects []*unstructured.Unstructured, applied func()) error {
-	for _, wave := range waves(objects) {
+// Steps are told of, each from several goroutines; nil is nobody.
+type Steps struct {
+	// Applied is called after each object.
+	Applied func()
+	// Unserved gets the name of a definition that the API server does not serve yet, again and
+	// again. On an emulated machine it takes minutes for all of a hundred.
+	Unserved func(definition string)
+}
+
+// ApplyEach is ApplyObjects that tells how far it is.
+func (c *Cluster) ApplyEach(ctx context.Context, objects []*unstructured.Unstructured, steps Steps) error {
+	applied, unserved := steps.Applied, steps.Unserved
+	if applied == nil {
+		applied = func() {}
+	}
+	if unserved == nil {
+		unserved = func(string) {}
+	}
+	all := waves(objects)
+	for i, wave := range all {
+		if i == workloadWave && len(wave) > 0 {
+			if err := c.AwaitServed(ctx, all[0], unserved); err != nil {
+				return err
+			}
+		}
 		if err := c.applyAll(ctx, wave, applied); err != nil {
 			return err
 		}
@@ -73,10 +96,14 @@ func (c *Cluster) ApplyEach(ctx context.Context, objects []*unstructured.Unstruc
 
 const definition = "CustomResourceDefinition"
 
+// workloadWave has what runs pods. A controller whose kinds are not served ends, and each time
+// Kubernetes waits twice as long until it starts it again.
+const workloadWave = 2
+
 // waves are the objects in the order of their creation; those of one wave may
 // be created at once.
-func waves(objects []*unstructured.Unstructured) [3][]*unstructured.Unstructured {
-	var all [3][]*unstructured.Unstructured
+func waves(objects []*unstructured.Unstructured) [4][]*unstructured.Unstructured {
+	var all [4][]*unstructured.Unstructured
 	defined := definedGroups(objects)
 	for _, object := range objects {
 		wave := 1
@@ -84,13 +111,20 @@ func waves(objects []*unstructured.Unstructured) [3][]*unstructured.Unstructured
 		case object.GetKind() == "Namespace" || object.GetKind() == definition:
 			wave = 0
 		case defined[object.GroupVersionKind().Group]:
-			wave = 2 // their webhooks run in pods of the wave before
+			wave = 3 // their webhooks run in pods of the wave before
 		case isToken(object):
-			wave = 2 // Kubernetes deletes a token whose service account is not there yet
+			wave = 3 // Kubernetes deletes a token whose service account is not there yet
+		case slices.Contains(workloads(), object.GetKind()):
+			wave = workloadWave
 		}
 		all[wave] = append(all[wave], object)
 	}
 	return all
+}
+
+// workloads are the kinds that run pods.
+func workloads() []string {
+	return []string{"Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "Job", "CronJob", "Pod"}
 }
 
 // isToken tells whether an object is a Secret that Kubernetes fills with the

@@ -64,6 +64,8 @@ func TestObjectsComeInWaves(t *testing.T) {
 ---
 {apiVersion: example.org/v1, kind: Thing, metadata: {name: custom}}
 ---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: controller}}
+---
 {apiVersion: v1, kind: ServiceAccount, metadata: {name: account}}
 ---
 {apiVersion: v1, kind: Secret, type: Opaque, metadata: {name: secret}}
@@ -83,7 +85,7 @@ func TestObjectsComeInWaves(t *testing.T) {
 		}
 		got = append(got, strings.Join(names, " "))
 	}
-	if want := []string{"things.example.org ns", "account secret", "token custom"}; !slices.Equal(got, want) {
+	if want := []string{"things.example.org ns", "account secret", "controller", "token custom"}; !slices.Equal(got, want) {
 		t.Errorf("waves %q, want %q", got, want)
 	}
 }

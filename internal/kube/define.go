@@ -35,37 +35,64 @@ func (c *Cluster) Define(ctx context.Context, definitions map[string][]byte) err
 			if err := yaml.Unmarshal(definitions[name], &definition.Object); err != nil {
 				return fmt.Errorf("reading definition %s: %w", name, err)
 			}
-			if err := c.ApplyObjects(ctx, []*unstructured.Unstructured{definition}); err != nil {
+			all := []*unstructured.Unstructured{definition}
+			if err := c.ApplyObjects(ctx, all); err != nil {
 				return err
 			}
-			return c.awaitKinds(ctx, definition)
+			return c.awaitServed(ctx, servedTime, all, func(string) {})
 		})
 	}
 	return group.Wait()
 }
 
-// awaitKinds waits until discovery lists the kind of a definition in all versions that it
-// serves. Listers that start before never look again.
-func (c *Cluster) awaitKinds(ctx context.Context, definition *unstructured.Unstructured) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, servedTime, fmt.Errorf("its conditions say why: kubectl get crd %s -o yaml", definition.GetName()))
+// AwaitServed waits until the API server serves all that the CustomResourceDefinitions among the
+// objects define: seconds on a usual cloud, minutes on emulated machines. A controller that starts
+// before ends. unserved gets the name of a definition that is waited for, several times a second.
+func (c *Cluster) AwaitServed(ctx context.Context, objects []*unstructured.Unstructured, unserved func(definition string)) error {
+	definitions := slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != definition })
+	return c.awaitServed(ctx, applyPatience, definitions, unserved)
+}
+
+// awaitServed waits until discovery lists the kinds of definitions in all versions that they
+// serve, at most for the limit. Listers that start before never look again.
+func (c *Cluster) awaitServed(ctx context.Context, limit time.Duration, definitions []*unstructured.Unstructured, tell func(string)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not within %s", limit))
 	defer cancel()
-	for _, kind := range definedKinds(definition) {
-		for {
-			served, err := c.serves(kind)
-			if err != nil {
-				return fmt.Errorf("listing the kinds of %s: %w", kind.GroupVersion(), err)
+	wanted := map[schema.GroupVersion]map[string]string{}
+	for _, definition := range definitions {
+		for _, kind := range definedKinds(definition) {
+			if wanted[kind.GroupVersion()] == nil {
+				wanted[kind.GroupVersion()] = map[string]string{}
 			}
-			if served {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("%s %s is not served: %w", kind.GroupVersion(), kind.Kind, context.Cause(ctx))
-			case <-time.After(servedAgain):
-			}
+			wanted[kind.GroupVersion()][kind.Kind] = definition.GetName()
+		}
+	}
+	for version, definitionOf := range wanted {
+		if err := c.awaitVersion(ctx, version, definitionOf, tell); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// awaitVersion waits for the kinds of a version, each with its definition.
+func (c *Cluster) awaitVersion(ctx context.Context, version schema.GroupVersion, definitionOf map[string]string, tell func(string)) error {
+	for {
+		served, err := c.serves(version)
+		if err != nil {
+			return fmt.Errorf("listing the kinds of %s: %w", version, err)
+		}
+		missing := slices.DeleteFunc(slices.Sorted(maps.Keys(definitionOf)), func(kind string) bool { return slices.Contains(served, kind) })
+		if len(missing) == 0 {
+			return nil
+		}
+		tell(definitionOf[missing[0]])
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s %s is not served: %w; its conditions say why: kubectl get crd %s -o yaml", version, missing[0], context.Cause(ctx), definitionOf[missing[0]])
+		case <-time.After(servedAgain):
+		}
+	}
 }
 
 // definedKinds are the kinds of a definition, one for each version that it serves.
@@ -82,18 +109,21 @@ func definedKinds(definition *unstructured.Unstructured) (kinds []schema.GroupVe
 	return kinds
 }
 
-// serves reports whether discovery lists a kind now.
-func (c *Cluster) serves(kind schema.GroupVersionKind) (bool, error) {
-	list, err := c.Typed.Discovery().ServerResourcesForGroupVersion(kind.GroupVersion().String())
+// serves are the kinds that discovery lists now in a version.
+func (c *Cluster) serves(version schema.GroupVersion) (kinds []string, err error) {
+	list, err := c.Typed.Discovery().ServerResourcesForGroupVersion(version.String())
 	if err != nil {
 		if apierrors.IsNotFound(err) || passing(err) {
-			return false, nil
+			return nil, nil
 		}
-		return false, err
+		return nil, err
 	}
-	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
-		return r.Kind == kind.Kind && !strings.Contains(r.Name, "/")
-	}), nil
+	for _, r := range list.APIResources {
+		if !strings.Contains(r.Name, "/") {
+			kinds = append(kinds, r.Kind)
+		}
+	}
+	return kinds, nil
 }
 
 // Unserved reports whether an API server answered that it does not serve a kind. Another one of

@@ -26,7 +26,9 @@ func definer(t *testing.T, defined *atomic.Bool) *Cluster {
 		case r.URL.Path == "/apis":
 			list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
 			crds := metav1.GroupVersionForDiscovery{GroupVersion: "apiextensions.k8s.io/v1", Version: "v1"}
-			list.Groups = []metav1.APIGroup{{Name: "apiextensions.k8s.io", Versions: []metav1.GroupVersionForDiscovery{crds}, PreferredVersion: crds}}
+			apps := metav1.GroupVersionForDiscovery{GroupVersion: "apps/v1", Version: "v1"}
+			list.Groups = []metav1.APIGroup{{Name: "apiextensions.k8s.io", Versions: []metav1.GroupVersionForDiscovery{crds}, PreferredVersion: crds},
+				{Name: "apps", Versions: []metav1.GroupVersionForDiscovery{apps}, PreferredVersion: apps}}
 			if defined.Load() {
 				list.Groups = append(list.Groups, metav1.APIGroup{Name: "example.org", Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version})
 			}
@@ -34,6 +36,11 @@ func definer(t *testing.T, defined *atomic.Bool) *Cluster {
 		case r.URL.Path == "/apis/apiextensions.k8s.io/v1":
 			answer = metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "apiextensions.k8s.io/v1",
 				APIResources: []metav1.APIResource{{Name: "customresourcedefinitions", Kind: "CustomResourceDefinition", Verbs: metav1.Verbs{"patch", "get"}}}}
+		case r.URL.Path == "/apis/apps/v1":
+			answer = metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "apps/v1",
+				APIResources: []metav1.APIResource{{Name: "deployments", Kind: "Deployment", Namespaced: true, Verbs: metav1.Verbs{"patch", "get"}}}}
+		case r.URL.Path == "/apis/apps/v1/namespaces/n/deployments/manager" && !defined.Load():
+			t.Error("the Deployment came before its kinds were served")
 		case r.URL.Path == "/apis/example.org/v1" && !defined.Load():
 			http.NotFound(w, r)
 			return
@@ -63,7 +70,7 @@ func TestAnObjectWaitsForItsDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitsForKind(t, func(ctx context.Context, c *Cluster) error { return c.ApplyEach(ctx, objects, func() {}) }, "Thing custom", `no matches for kind "Thing"`)
+	waitsForKind(t, func(ctx context.Context, c *Cluster) error { return c.ApplyEach(ctx, objects, Steps{}) }, "Thing custom", `no matches for kind "Thing"`)
 }
 
 // waitsForKind does something on an API server that serves the kind it needs later, which
@@ -108,4 +115,27 @@ func TestADefinitionIsWaitedForUntilItIsServed(t *testing.T) {
 		return c.Define(ctx, map[string][]byte{"things.yaml": []byte(things)})
 	},
 		"example.org/v1 Thing is not served: not in time")
+}
+
+// TestAControllerWaitsForItsKinds: started before the API server serves them it ends, again and
+// again, as on an emulated machine that took minutes for a hundred definitions.
+func TestAControllerWaitsForItsKinds(t *testing.T) {
+	t.Parallel()
+	objects, err := Decode(strings.NewReader("{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: n, name: manager}}\n---\n" + things))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int64
+	waitsForKind(t, func(ctx context.Context, c *Cluster) error {
+		return c.ApplyEach(ctx, objects, Steps{Unserved: func(definition string) {
+			if asked.Add(1); definition != "things.example.org" {
+				t.Errorf("waits for definition %q", definition)
+			}
+		}})
+	}, "example.org/v1 Thing is not served: not in time", "kubectl get crd things.example.org -o yaml")
+	t.Cleanup(func() {
+		if asked.Load() == 0 {
+			t.Error("nobody was told of the definition")
+		}
+	})
 }

@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,11 +36,17 @@ const logLines = 10
 // become available, with the cause and the last lines of the container's log (row
 // S-26); at the end of ctx it says what was missing. progress, if not nil, receives
 // what is waited for whenever that changes.
+//
+// Pods that have crashed so often that it would give up at once are deleted first. Whoever runs a
+// command again has fixed the cause, and Kubernetes starts such a pod again only after minutes.
 func (c *Cluster) WaitAvailable(ctx context.Context, deployments []types.NamespacedName, progress func(string)) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	w := &waiter{cluster: c, wanted: deployments, changed: make(chan struct{}, 1), progress: progress}
 	if err := w.follow(following); err != nil {
+		return err
+	}
+	if err := w.revive(ctx); err != nil {
 		return err
 	}
 	tick := time.NewTicker(reconsider)
@@ -69,6 +76,32 @@ type waiter struct {
 	changed     chan struct{}
 	progress    func(string)
 	said        string
+	// gone are pods that revive deleted; those who watch learn it later.
+	gone map[types.UID]bool
+}
+
+// revive deletes the pods that crash and count as hopeless.
+func (w *waiter) revive(ctx context.Context) error {
+	w.gone = map[types.UID]bool{}
+	for _, name := range w.wanted {
+		item, _, _ := w.deployments.GetByKey(name.String())
+		d, ok := item.(*appsv1.Deployment)
+		if !ok {
+			continue
+		}
+		for _, pod := range w.podsOf(d) {
+			if c, bad := podCause(pod, time.Now()); !bad || !c.Hopeless || c.Container == "" || pod.DeletionTimestamp != nil {
+				continue
+			}
+			only := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}
+			err := w.cluster.Typed.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, only)
+			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+				return fmt.Errorf("starting pod %s/%s again, which crashes: %w", pod.Namespace, pod.Name, err)
+			}
+			w.gone[pod.UID] = true
+		}
+	}
+	return nil
 }
 
 // follow watches Deployments and pods.
@@ -123,7 +156,7 @@ func (w *waiter) podsOf(d *appsv1.Deployment) []*corev1.Pod {
 	}
 	var found []*corev1.Pod
 	for _, item := range w.pods.List() {
-		if pod, ok := item.(*corev1.Pod); ok && pod.Namespace == d.Namespace && selector.Matches(labels.Set(pod.Labels)) {
+		if pod, ok := item.(*corev1.Pod); ok && !w.gone[pod.UID] && pod.Namespace == d.Namespace && selector.Matches(labels.Set(pod.Labels)) {
 			found = append(found, pod)
 		}
 	}

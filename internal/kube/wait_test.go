@@ -23,7 +23,7 @@ func manager(edit func(*corev1.Pod)) []runtime.Object {
 	labels := map[string]string{"app": "manager"}
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "capi-system", Name: "manager"}, Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}}}
 	p := pod(5*time.Minute, edit)
-	p.Namespace, p.Name, p.Labels = "capi-system", "manager-x", labels
+	p.Namespace, p.Name, p.Labels, p.UID = "capi-system", "manager-x", labels, "x"
 	return []runtime.Object{d, p}
 }
 
@@ -37,14 +37,16 @@ func TestAWaitEndsWithTheFailingPod(t *testing.T) {
 	wanted := []types.NamespacedName{{Namespace: "capi-system", Name: "manager"}}
 	for name, test := range map[string]struct {
 		objects []runtime.Object
-		within  time.Duration
-		want    []string
+		// then is what becomes of the pod while it is waited for.
+		then   func(*corev1.Pod)
+		within time.Duration
+		want   []string
 	}{
-		"hopeless": {manager(waiting("CrashLoopBackOff", "back-off", 5, 1)), time.Hour,
+		"hopeless": {manager(waiting("CrashLoopBackOff", "back-off", 1, 1)), waiting("CrashLoopBackOff", "back-off", 5, 1), time.Hour,
 			[]string{"Deployment capi-system/manager", "Pod capi-system/manager-x, container manager: CrashLoopBackOff", "exit code 1", "last lines of its log:\nfake logs"}},
-		"late": {manager(waiting("CrashLoopBackOff", "back-off", 1, 1)), 3 * time.Second,
+		"late": {manager(waiting("CrashLoopBackOff", "back-off", 1, 1)), nil, 3 * time.Second,
 			[]string{"not in time", "Deployment capi-system/manager", "Pod capi-system/manager-x, container manager: CrashLoopBackOff", "last lines of its log:\nfake logs"}},
-		"not there": {nil, 3 * time.Second, []string{"not in time", "Deployment capi-system/manager: does not exist"}},
+		"not there": {nil, nil, 3 * time.Second, []string{"not in time", "Deployment capi-system/manager: does not exist"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,7 +54,16 @@ func TestAWaitEndsWithTheFailingPod(t *testing.T) {
 			defer cancel()
 			said := ""
 			client := fake.NewClientset(test.objects...)
-			err := (&Cluster{Typed: client}).WaitAvailable(ctx, wanted, func(text string) { said = text })
+			err := (&Cluster{Typed: client}).WaitAvailable(ctx, wanted, func(text string) {
+				if said = text; test.then == nil {
+					return
+				}
+				changed := test.objects[1].(*corev1.Pod).DeepCopy()
+				test.then(changed)
+				if _, err := client.CoreV1().Pods(changed.Namespace).UpdateStatus(ctx, changed, metav1.UpdateOptions{}); err != nil {
+					t.Error(err)
+				}
+			})
 			if asked := logsAsked(client); len(test.objects) > 0 && (len(asked) != 1 || asked[0].Container != "manager" || !asked[0].Previous || *asked[0].TailLines != 10) {
 				t.Errorf("asked for logs: %+v", asked)
 			}
@@ -63,6 +74,37 @@ func TestAWaitEndsWithTheFailingPod(t *testing.T) {
 			}
 			if fault.Remedy(err) == "" || said != "0 of 1 available; waiting for manager" {
 				t.Errorf("remedy %q; said %q", fault.Remedy(err), said)
+			}
+		})
+	}
+}
+
+// TestAPodThatHasCrashedBeforeIsStartedAgain: whoever runs a command again has fixed the cause, and was
+// told of the same crash at once. A pod that crashes less often is left alone.
+func TestAPodThatHasCrashedBeforeIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	wanted := []types.NamespacedName{{Namespace: "capi-system", Name: "manager"}}
+	for name, test := range map[string]struct {
+		pod  func(*corev1.Pod)
+		left int
+		want string
+	}{
+		"often":              {waiting("CrashLoopBackOff", "back-off", 5, 1), 0, "Deployment capi-system/manager: is not available yet"},
+		"once":               {waiting("CrashLoopBackOff", "back-off", 1, 1), 1, "CrashLoopBackOff"},
+		"for another reason": {waiting("ImagePullBackOff", "no such image", 5, 1), 1, "ImagePullBackOff"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errors.New("not in time"))
+			defer cancel()
+			client := fake.NewClientset(manager(test.pod)...)
+			err := (&Cluster{Typed: client}).WaitAvailable(ctx, wanted, nil)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("no %q in\n%v", test.want, err)
+			}
+			left, err := client.CoreV1().Pods("capi-system").List(t.Context(), metav1.ListOptions{})
+			if err != nil || len(left.Items) != test.left {
+				t.Errorf("%d pods are left, want %d: %v", len(left.Items), test.left, err)
 			}
 		})
 	}
