@@ -20,7 +20,7 @@ const withVirtualWorkers = `
     controlPlane: {count: 1, flavor: m1.medium}
     nodeGroups:
       - {name: md-0, count: 1, flavor: m1.medium}
-      - {name: virtual, count: 0, flavor: virtual}
+      - {name: virtual, count: 1, flavor: virtual}
     values:
       nodeGroupDefaults:
         healthCheck:
@@ -63,9 +63,6 @@ func (p *project) joinVirtualMachine() {
 	p.openstack("--os-cloud", "sandbox-admin", "flavor", "create", "--public", "--vcpus", "2", "--ram", "4096", "--disk", "20",
 		"--property", "slipway:driver=qemu", "virtual")
 	p.append(withVirtualWorkers)
-	// Slipway's controllers come first: emulated, their image takes minutes to start.
-	p.timed("up", func() { p.within(joinTime, "up", "--yes") })
-	p.replace("name: virtual, count: 0", "name: virtual, count: 1")
 	p.timed("up with a virtual machine", func() { p.within(joinTime, "up", "--yes") })
 	p.timed("Ready", func() { p.ready(3, joinTime) })
 	server, id := p.virtualServer()
