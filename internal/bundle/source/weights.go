@@ -36,7 +36,7 @@ func weights() map[string]weight {
 		"etcd-program":                    {11, 64},
 		"containerd":                      {41, 196},
 		"ctr":                             {40, 200},
-		"import-images":                   {20, 100},
+		"import-images":                   {2, 0},
 		"crictl":                          {25, 90},
 		"runc":                            {32, 94},
 
