@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,10 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client"
 
 	"github.com/slipway-sh/slipway/addons/clusterctl"
+	"github.com/slipway-sh/slipway/internal/bootdisk"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/cli"
 	"github.com/slipway-sh/slipway/internal/component"
@@ -180,7 +184,9 @@ func TestK3sStarts(t *testing.T) {
 	})
 }
 
-// TestContainerdImportsTheImages imports the archive that machines carry.
+// TestContainerdImportsTheImages imports what machines carry: an archive, and a folder by the program
+// of the node image. The folder's contents are linked into containerd's store where that is on the same
+// disk, and copied to another one.
 func TestContainerdImportsTheImages(t *testing.T) {
 	folder := openBundle(t)
 	if !isolate(t) {
@@ -190,31 +196,116 @@ func TestContainerdImportsTheImages(t *testing.T) {
 	for _, name := range []string{"pause", "coredns", "etcd"} {
 		images = append(images, *folder.Bill().Item(name))
 	}
-	archive := filepath.Join(t.TempDir(), "images.tar")
-	file, err := os.Create(archive)
-	if err != nil {
+	t.Run("archive", func(t *testing.T) {
+		archive := filepath.Join(t.TempDir(), "images.tar")
+		file, err := os.Create(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := folder.WriteImageArchive(t.Context(), file, images); err != nil {
+			t.Fatal(err)
+		}
+		if err := file.Close(); err != nil {
+			t.Fatal(err)
+		}
+		ctr, _ := runContainerd(t, folder, t.TempDir())
+		ctr("images", "import", "--local", "--no-unpack", archive)
+		expectImages(t, ctr, images)
+	})
+	layout := filepath.Join(t.TempDir(), "layout")
+	if err := folder.WriteImageLayout(t.Context(), layout, images); err != nil {
 		t.Fatal(err)
 	}
-	if err := folder.WriteImageArchive(t.Context(), file, images); err != nil {
-		t.Fatal(err)
+	program := fromDisk(t, folder, "/usr/libexec/slipway/import-images")
+	for name, linked := range map[string]bool{"folder": true, "folder on another disk": false} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			if !linked {
+				root = filepath.Join(root, "disk")
+				if err := errors.Join(os.Mkdir(root, 0o700), unix.Mount("tmpfs", root, "tmpfs", 0, "")); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = unix.Unmount(root, unix.MNT_DETACH) }) // the test's own mounts
+			}
+			ctr, socket := runContainerd(t, folder, root)
+			for range 2 { // a machine that is switched off in the middle does it again
+				run(t, program, "-address", socket, "-root", root, layout)
+			}
+			expectImages(t, ctr, images)
+			expectContents(t, layout, root, linked)
+		})
 	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
+}
+
+// runContainerd starts the bundle's containerd, and returns its ctr in Kubernetes' namespace.
+func runContainerd(t *testing.T, folder *bundle.Folder, root string) (ctr func(args ...string) string, socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "containerd.sock")
+	start(t, filepath.Join(folder.Dir(), "bin/containerd"), "--root", root, "--state", t.TempDir(), "--address", socket)
+	ctr = func(args ...string) string {
+		t.Helper()
+		return run(t, filepath.Join(folder.Dir(), "bin/ctr"), append([]string{"--address", socket, "--namespace", "k8s.io"}, args...)...)
 	}
-	socket := filepath.Join(t.TempDir(), "containerd.sock")
-	start(t, filepath.Join(folder.Dir(), "bin/containerd"), "--root", t.TempDir(), "--state", t.TempDir(), "--address", socket)
-	ctr := filepath.Join(folder.Dir(), "bin/ctr")
 	eventually(t, 30*time.Second, func() (string, bool) {
-		out, err := exec.CommandContext(t.Context(), ctr, "--address", socket, "version").CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), filepath.Join(folder.Dir(), "bin/ctr"), "--address", socket, "version").CombinedOutput()
 		return string(out), err == nil
 	})
-	run(t, ctr, "--address", socket, "--namespace", "k8s.io", "images", "import", "--local", "--no-unpack", archive)
-	listed := run(t, ctr, "--address", socket, "--namespace", "k8s.io", "images", "list", "-q")
+	return ctr, socket
+}
+
+// expectImages wants containerd to have the images with all of their contents.
+func expectImages(t *testing.T, ctr func(args ...string) string, images []bundle.Item) {
+	t.Helper()
+	checked := ctr("images", "check")
 	for _, image := range images {
-		if !strings.Contains(listed, image.Ref+"\n") {
-			t.Errorf("containerd has no %s:\n%s", image.Ref, listed)
+		complete := func(line string) bool {
+			return strings.HasPrefix(line, image.Ref+" ") && strings.Contains(line, " complete (")
+		}
+		if !slices.ContainsFunc(strings.Split(checked, "\n"), complete) {
+			t.Errorf("containerd has no complete %s:\n%s", image.Ref, checked)
 		}
 	}
+}
+
+// expectContents wants containerd's store to have the layout's contents, and nothing else.
+func expectContents(t *testing.T, layout, root string, linked bool) {
+	t.Helper()
+	const blobs = "blobs/sha256"
+	store := filepath.Join(root, "io.containerd.content.v1.content")
+	list := func(dir string) (names []string) {
+		entries, err := os.ReadDir(filepath.Join(dir, blobs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			names = append(names, entry.Name())
+		}
+		return names
+	}
+	if got, want := list(store), list(layout); !slices.Equal(got, want) {
+		t.Errorf("containerd's contents are %v, want %v", got, want)
+	}
+	for _, name := range list(layout) {
+		ours, err := os.Stat(filepath.Join(layout, blobs, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if its, err := os.Stat(filepath.Join(store, blobs, name)); err != nil || os.SameFile(ours, its) != linked || its.Size() != ours.Size() {
+			t.Errorf("%s: linked is %t, want %t; %d bytes, want %d (%v)", name, !linked, linked, its.Size(), ours.Size(), err)
+		}
+	}
+}
+
+// fromDisk is a copy of a program on the disk of nodes.
+func fromDisk(t *testing.T, folder *bundle.Folder, path string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), filepath.Base(path))
+	disk := fmt.Sprintf("%s?offset=%d", filepath.Join(folder.Dir(), "machines/node.raw"), bootdisk.RootOffset)
+	said := run(t, "debugfs", "-R", "dump -p "+path+" "+program, disk)
+	if _, err := os.Stat(program); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	return program
 }
 
 // eventually tries until the condition holds, and tells what it saw last.
