@@ -67,7 +67,7 @@ func (i Installation) Run(ctx context.Context) error {
 	group, making := errgroup.WithContext(ctx)
 	work := &work{objects: len(p.certManager) + len(p.orc) + len(p.objects) + len(p.late), tell: i.Progress}
 	for _, objects := range [][]*unstructured.Unstructured{p.certManager, p.orc, p.objects} {
-		group.Go(func() error { return i.Cluster.ApplyEach(making, objects, work.steps()) })
+		group.Go(func() error { return i.Cluster.ApplyEach(making, objects, work.progress()) })
 	}
 	for _, late := range p.late {
 		group.Go(func() error {
@@ -77,7 +77,7 @@ func (i Installation) Run(ctx context.Context) error {
 			if err := i.Cluster.AwaitServed(making, p.objects, work.serves); err != nil {
 				return err
 			}
-			return i.Cluster.ApplyEach(making, []*unstructured.Unstructured{late.deployment}, work.steps())
+			return i.Cluster.ApplyEach(making, []*unstructured.Unstructured{late.deployment}, work.progress())
 		})
 	}
 	group.Go(func() error { return i.Cluster.WaitAvailable(making, p.deployments(), work.waits) })

@@ -24,9 +24,9 @@ type work struct {
 	said     time.Time
 }
 
-func (w *work) steps() kube.Steps { return kube.Steps{Applied: w.applied, Unserved: w.serves} }
+func (w *work) progress() kube.Progress { return kube.Progress{Applied: w.applied, Unserved: w.serves} }
 
-// serves tells which definition the API server does not serve yet: it is asked several times a second.
+// serves tells which definition the API server does not serve yet. It is called with each look.
 func (w *work) serves(definition string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

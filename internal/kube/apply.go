@@ -59,11 +59,11 @@ func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 // ApplyObjects is Apply for decoded objects. It retries objects whose webhook is not
 // ready yet, and kinds that are just being defined.
 func (c *Cluster) ApplyObjects(ctx context.Context, objects []*unstructured.Unstructured) error {
-	return c.ApplyEach(ctx, objects, Steps{})
+	return c.ApplyEach(ctx, objects, Progress{})
 }
 
-// Steps are told of, each from several goroutines; nil is nobody.
-type Steps struct {
+// Progress is called, from several goroutines, while objects are applied. A nil function is left out.
+type Progress struct {
 	// Applied is called after each object.
 	Applied func()
 	// Unserved gets the name of a definition that the API server does not serve yet, again and
@@ -72,8 +72,8 @@ type Steps struct {
 }
 
 // ApplyEach is ApplyObjects that tells how far it is.
-func (c *Cluster) ApplyEach(ctx context.Context, objects []*unstructured.Unstructured, steps Steps) error {
-	applied, unserved := steps.Applied, steps.Unserved
+func (c *Cluster) ApplyEach(ctx context.Context, objects []*unstructured.Unstructured, progress Progress) error {
+	applied, unserved := progress.Applied, progress.Unserved
 	if applied == nil {
 		applied = func() {}
 	}

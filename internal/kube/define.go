@@ -17,11 +17,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// servedTime bounds how long the kinds of a definition may take to be served, and servedAgain
-// is the time between two looks.
+// servedTime bounds how long the kinds of a definition may take to be served. servedAgain is the
+// time between the first two looks, and servedSlowly between later ones: each costs a slow API server.
 const (
-	servedTime  = time.Minute
-	servedAgain = 200 * time.Millisecond
+	servedTime   = time.Minute
+	servedAgain  = 200 * time.Millisecond
+	servedSlowly = 2 * time.Second
 )
 
 // Define applies CustomResourceDefinitions, one in each text, and waits until the API server
@@ -47,7 +48,7 @@ func (c *Cluster) Define(ctx context.Context, definitions map[string][]byte) err
 
 // AwaitServed waits until the API server serves all that the CustomResourceDefinitions among the
 // objects define: seconds on a usual cloud, minutes on emulated machines. A controller that starts
-// before ends. unserved gets the name of a definition that is waited for, several times a second.
+// before ends. unserved gets the name of a definition that is waited for, again and again.
 func (c *Cluster) AwaitServed(ctx context.Context, objects []*unstructured.Unstructured, unserved func(definition string)) error {
 	definitions := slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != definition })
 	return c.awaitServed(ctx, applyPatience, definitions, unserved)
@@ -77,7 +78,7 @@ func (c *Cluster) awaitServed(ctx context.Context, limit time.Duration, definiti
 
 // awaitVersion waits for the kinds of a version, each with its definition.
 func (c *Cluster) awaitVersion(ctx context.Context, version schema.GroupVersion, definitionOf map[string]string, tell func(string)) error {
-	for {
+	for pause := servedAgain; ; pause = min(pause*3/2, servedSlowly) {
 		served, err := c.serves(version)
 		if err != nil {
 			return fmt.Errorf("listing the kinds of %s: %w", version, err)
@@ -90,7 +91,7 @@ func (c *Cluster) awaitVersion(ctx context.Context, version schema.GroupVersion,
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s %s is not served: %w; its conditions say why: kubectl get crd %s -o yaml", version, missing[0], context.Cause(ctx), definitionOf[missing[0]])
-		case <-time.After(servedAgain):
+		case <-time.After(pause):
 		}
 	}
 }

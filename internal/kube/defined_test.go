@@ -70,7 +70,7 @@ func TestAnObjectWaitsForItsDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitsForKind(t, func(ctx context.Context, c *Cluster) error { return c.ApplyEach(ctx, objects, Steps{}) }, "Thing custom", `no matches for kind "Thing"`)
+	waitsForKind(t, func(ctx context.Context, c *Cluster) error { return c.ApplyEach(ctx, objects, Progress{}) }, "Thing custom", `no matches for kind "Thing"`)
 }
 
 // waitsForKind does something on an API server that serves the kind it needs later, which
@@ -127,7 +127,7 @@ func TestAControllerWaitsForItsKinds(t *testing.T) {
 	}
 	var asked atomic.Int64
 	waitsForKind(t, func(ctx context.Context, c *Cluster) error {
-		return c.ApplyEach(ctx, objects, Steps{Unserved: func(definition string) {
+		return c.ApplyEach(ctx, objects, Progress{Unserved: func(definition string) {
 			if asked.Add(1); definition != "things.example.org" {
 				t.Errorf("waits for definition %q", definition)
 			}
