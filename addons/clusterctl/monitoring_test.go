@@ -40,7 +40,8 @@ spec:
 // proves: F26, F29
 func TestCAPOAndCertManagerAreMonitoredWhereSomebodyLooks(t *testing.T) {
 	t.Parallel()
-	cluster, err := kube.New(kubetest.Start(t).Config)
+	server := kubetest.Start(t)
+	cluster, err := kube.New(server.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,13 +60,9 @@ func TestCAPOAndCertManagerAreMonitoredWhereSomebodyLooks(t *testing.T) {
 	monitor()
 	expect(t, cluster, false)
 
-	if err := cluster.Apply(t.Context(), []byte(podMonitors)); err != nil {
-		t.Fatal(err)
-	}
+	server.Serve(t, []byte(podMonitors))
 	monitor() // an operator in parts: no rules yet
-	if err := cluster.Apply(t.Context(), []byte(definitionOf("PrometheusRule")+"---\n"+definitionOf("ServiceMonitor"))); err != nil {
-		t.Fatal(err)
-	}
+	server.Serve(t, []byte(definitionOf("PrometheusRule")+"---\n"+definitionOf("ServiceMonitor")))
 	monitor()
 	expect(t, cluster, true)
 	var token []byte

@@ -63,24 +63,6 @@ func controllerDefinitions(t *testing.T) []*unstructured.Unstructured {
 	return all
 }
 
-// awaitDefinitions waits until all definitions are served: the controller gives up
-// where one is not.
-func awaitDefinitions(t *testing.T, objects dynamic.Interface) {
-	t.Helper()
-	kind := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	seen := ""
-	until(t, func() bool {
-		seen = ""
-		for _, definition := range must[*unstructured.UnstructuredList](t)(objects.Resource(kind).List(t.Context(), metav1.ListOptions{})).Items {
-			conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
-			if !slices.ContainsFunc(conditions, func(c any) bool { return at(c, "type") == "Established" && at(c, "status") == "True" }) {
-				seen += definition.GetName() + " is not served; "
-			}
-		}
-		return seen == ""
-	}, &seen)
-}
-
 // credentials is the Secret that the release's objects log in with.
 func credentials(t *testing.T, cloud *sandboxtest.Cloud) []byte {
 	t.Helper()

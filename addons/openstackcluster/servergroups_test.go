@@ -111,7 +111,12 @@ func TestServerGroupsInACloud(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := must[*kube.Cluster](t)(kube.New(server.Config))
-	if err := cluster.ApplyObjects(t.Context(), controllerDefinitions(t)); err != nil {
+	definitions := controllerDefinitions(t)
+	if err := cluster.ApplyObjects(t.Context(), definitions); err != nil {
+		t.Fatal(err)
+	}
+	// The controller gives up where one is not served.
+	if err := cluster.AwaitServed(t.Context(), definitions, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range [][]byte{[]byte("{apiVersion: v1, kind: Namespace, metadata: {name: clusters}}"), credentials(t, cloud)} {
@@ -120,7 +125,6 @@ func TestServerGroupsInACloud(t *testing.T) {
 		}
 	}
 	objects := must[dynamic.Interface](t)(dynamic.NewForConfig(server.Config))
-	awaitDefinitions(t, objects)
 	runController(t, program, server.Kubeconfig)
 	made := groupObjects(t)
 	if err := cluster.ApplyObjects(t.Context(), made); err != nil {

@@ -110,7 +110,7 @@ func newUndoWorld(t *testing.T) undoWorld {
 		t.Fatal(err)
 	}
 	w := undoWorld{t, file, on, ""}
-	w.apply(clusterDefinition)
+	server.Serve(t, []byte(clusterDefinition))
 	return w
 }
 

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
@@ -43,16 +42,7 @@ func TestARunThatWasKilledKeepsItsCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := on.Apply(t.Context(), []byte(clusterDefinition)); err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) { // the kind is served a moment later
-		if _, err := on.Typed.Discovery().ServerResourcesForGroupVersion("cluster.x-k8s.io/v1beta2"); err == nil {
-			break
-		} else if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
+	server.Serve(t, []byte(clusterDefinition))
 	in := ClusterInputs{Name: "c", Namespace: "default", Chart: smallChart(t)}
 	at := on.Dynamic.Resource(schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "clusters"}).Namespace("default")
 	reconciled := func() types.UID {

@@ -107,9 +107,7 @@ func TestAnotherCredentialIsNoted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := on.Apply(t.Context(), []byte(clusterDefinition)); err != nil {
-		t.Fatal(err)
-	}
+	server.Serve(t, []byte(clusterDefinition))
 	in := ClusterInputs{Name: "c", Namespace: "default", Chart: smallChart(t)}
 	for i, c := range []struct{ id, noted string }{{"a", ""}, {"a", ""}, {"b", "b"}, {"b", "b"}, {"c", "c"}} {
 		if err := release(t.Context(), on, server.Config, in, logsIn(c.id, nil)); err != nil {

@@ -104,36 +104,15 @@ func manage(t *testing.T) *management {
 			t.Fatal(err)
 		}
 	}
-	m.established(all)
+	on, err := kube.New(config)
+	if err == nil {
+		err = on.AwaitServed(t.Context(), all, func(string) {})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	m.control(config)
 	return m
-}
-
-// established waits for one definition after the other: they are large, and an API
-// server that sends them all the time has no time to take them in.
-func (m *management) established(all []*unstructured.Unstructured) {
-	m.t.Helper()
-	for _, o := range all {
-		for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
-			err := m.client.Get(m.t.Context(), client.ObjectKeyFromObject(o), o)
-			if err == nil && isEstablished(o) {
-				break
-			}
-			if time.Now().After(end) {
-				m.t.Fatalf("definition %s: %v, %v", o.GetName(), err, o.Object["status"])
-			}
-		}
-	}
-}
-
-func isEstablished(o *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, entry := range conditions {
-		if c, _ := entry.(map[string]any); c["type"] == "Established" && c["status"] == "True" {
-			return true
-		}
-	}
-	return false
 }
 
 // control starts the controllers.

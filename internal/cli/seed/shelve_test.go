@@ -64,10 +64,9 @@ func TestNothingMayDependOnAShelvedSeed(t *testing.T) {
 
 func server(t *testing.T) *kube.Cluster {
 	t.Helper()
-	c, err := kube.New(kubetest.Start(t).Config)
-	if err == nil {
-		err = c.Apply(t.Context(), []byte(clusters))
-	}
+	api := kubetest.Start(t)
+	api.Serve(t, []byte(clusters))
+	c, err := kube.New(api.Config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,16 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -87,30 +84,10 @@ func (m *management) apply(objects []*unstructured.Unstructured, program *manage
 	if err := m.kube.ApplyObjects(m.Context(), objects); err != nil {
 		m.Fatal(err)
 	}
-	for _, object := range objects {
-		if object.GetKind() == "CustomResourceDefinition" {
-			m.established(object)
-		}
+	// A controller without its kinds ends.
+	if err := m.kube.AwaitServed(m.Context(), objects, func(string) {}); err != nil {
+		m.Fatal(err)
 	}
-}
-
-// established waits until a kind is served: a controller without its kinds ends.
-func (m *management) established(definition *unstructured.Unstructured) {
-	m.Helper()
-	definitions := need(m.kube.Resource(definition))(m)
-	eventually(m.T, definition.GetName(), time.Minute, func() error {
-		now, err := definitions.Get(m.Context(), definition.GetName(), metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		conditions, _, _ := unstructured.NestedSlice(now.Object, "status", "conditions")
-		for _, one := range conditions {
-			if condition, ok := one.(map[string]any); ok && condition["type"] == "Established" && condition["status"] == "True" {
-				return nil
-			}
-		}
-		return errors.New("it is not established")
-	})
 }
 
 // redirect writes the program's address into every webhook of an object: those
