@@ -307,7 +307,7 @@ devcloud-machines: bundle build
 	go run ./test/e2e/older -seed -dir $(OLDER_SEED) -bundle $(BUNDLE)
 	go run ./test/devcloud -dir $(DEVCLOUD_MACHINES) -machines up
 	@status=0; SLIPWAY_DEVCLOUD_MACHINES=$(abspath $(DEVCLOUD_MACHINES)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_OLDER=$(abspath $(OLDER_SEED)) \
-		go test -count=1 -timeout 150m -v ./test/devcloud/machines || status=$$?; \
+		go test -count=1 -timeout 300m -v ./test/devcloud/machines || status=$$?; \
 	go run ./test/devcloud -dir $(DEVCLOUD_MACHINES) down && exit $$status
 
 # Horizon's panels for Magnum on Slipway's endpoint, in Chromium. Another folder too: it has
