@@ -70,15 +70,7 @@ func (i Installation) Run(ctx context.Context) error {
 		group.Go(func() error { return i.Cluster.ApplyEach(making, objects, work.progress()) })
 	}
 	for _, late := range p.late {
-		group.Go(func() error {
-			if err := i.Cluster.AwaitSecrets(making, late.deployment.GetNamespace(), late.secrets); err != nil {
-				return err
-			}
-			if err := i.Cluster.AwaitServed(making, p.objects, work.serves); err != nil {
-				return err
-			}
-			return i.Cluster.ApplyEach(making, []*unstructured.Unstructured{late.deployment}, work.progress())
-		})
+		group.Go(func() error { return late.start(making, i.Cluster, p.objects, work) })
 	}
 	group.Go(func() error { return i.Cluster.WaitAvailable(making, p.deployments(), work.waits) })
 	if err := group.Wait(); err != nil {
@@ -129,6 +121,17 @@ type parts struct {
 type lateDeployment struct {
 	deployment *unstructured.Unstructured
 	secrets    []string
+}
+
+// start applies the Deployment when its secrets are made, and the definitions among the objects served.
+func (l lateDeployment) start(ctx context.Context, on *kube.Cluster, objects []*unstructured.Unstructured, work *work) error {
+	if err := on.AwaitSecrets(ctx, l.deployment.GetNamespace(), l.secrets); err != nil {
+		return err
+	}
+	if err := on.AwaitServed(ctx, objects, work.serves); err != nil {
+		return err
+	}
+	return on.ApplyEach(ctx, []*unstructured.Unstructured{l.deployment}, work.progress())
 }
 
 func (p parts) deployments() []types.NamespacedName {
