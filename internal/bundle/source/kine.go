@@ -10,8 +10,12 @@ var (
 	kineProgress string
 )
 
-// kinePatch mends what lets the API server of k3s miss changes, or answer
-// without the latest ones, when processors are busy.
+// kinePatch mends what lets the API server of k3s miss changes, answer without the
+// latest ones, or end, when processors are busy.
+//
+// A compaction that took longer than its five seconds was rolled back by then. If that
+// was noticed at its commit, the whole of k3s ended (orbstack/orbstack#758); noticed
+// earlier, it is tried again after five minutes, and so it is now.
 //
 // Sends of several goroutines on one stream, which gRPC forbids, lost the count
 // of its window: the API server waited for ever for what changed of a kind
@@ -24,7 +28,7 @@ var (
 // through the same channels, behind the events, and each watch answers when it
 // has come to what was the newest at the question.
 //
-// Upstream has mended both (0.14.16; kine#746), in releases that k3s 1.34 does
+// Upstream has mended these two (0.14.16; kine#746), in releases that k3s 1.34 does
 // not take.
 func kinePatch() patch {
 	const (
@@ -43,6 +47,8 @@ func kinePatch() patch {
 			// Each batch ends with its revision, and comes to each watch with it.
 			{sqllog, "if len(sequential) > 0 {\n\t\t\t\tresult <- sequential\n\t\t\t}", "result <- append(sequential, server.Seen(rev))"},
 			{sqllog, "event.KV.Key == prefix {", "event.KV.Key == prefix || event.IsSeen() {"},
+			{sqllog, "\tt.MustCommit()\n", "\tif err := t.Commit(); err != nil {\n\t\treturn 0, 0, errors.Wrap(err, \"failed to commit\")\n\t}\n"},
+			{sqllog, "defer t.MustRollback()", "defer func() {\n\t\tif err := t.Rollback(); err != nil && err != sql.ErrTxDone {\n\t\t\tlogrus.Errorf(\"Compact rollback failed: %v\", err)\n\t\t}\n\t}()"},
 			// A new watch begins with what the database has; what is written meanwhile follows.
 			{logstructured, "rev, kvs, err := l.log.After(", "before, currentErr := l.log.CurrentRevision(ctx)\n\trev, kvs, err := l.log.After("},
 			{logstructured, "if len(kvs) > 0 {\n\t\t\tresult <- kvs\n\t\t}", "if currentErr == nil {\n\t\t\tkvs = append(kvs, server.Seen(before))\n\t\t}\n\t\tresult <- kvs"},
