@@ -13,6 +13,9 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -139,11 +142,19 @@ func (w Wanted) timeout() time.Duration {
 	return w.Timeout
 }
 
+// noValidation keeps Helm from reading the schemas of all kinds of a chart, which the API server
+// must make first. With Kubernetes 1.27 or newer, Helm only looks there whether the API server could
+// validate, and goes on without.
+const noValidation = true
+
 func (c *Client) install(ctx context.Context, w Wanted) (*release.Release, error) {
+	if err := c.makeNamespace(ctx); err != nil {
+		return nil, err
+	}
 	install := action.NewInstall(c.config)
-	install.ReleaseName, install.Namespace, install.CreateNamespace = w.Name, c.namespace, true
+	install.ReleaseName, install.Namespace = w.Name, c.namespace
 	install.Wait, install.WaitForJobs, install.Timeout, install.Labels = w.Wait, w.Wait, w.timeout(), w.Labels
-	install.TakeOwnership = true
+	install.TakeOwnership, install.DisableOpenAPIValidation = true, noValidation
 	r, err := install.RunWithContext(ctx, w.Chart, w.Values)
 	if err != nil {
 		return nil, fmt.Errorf("installing release %s: %w", w.Name, err)
@@ -151,11 +162,25 @@ func (c *Client) install(ctx context.Context, w Wanted) (*release.Release, error
 	return r, nil
 }
 
+// makeNamespace does as Helm's command does with --create-namespace, but reads no schemas for it.
+func (c *Client) makeNamespace(ctx context.Context) error {
+	typed, err := c.config.KubernetesClientSet()
+	if err != nil {
+		return fmt.Errorf("creating a client: %w", err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace, Labels: map[string]string{"name": c.namespace}}}
+	_, err = typed.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating namespace %s: %w", c.namespace, err)
+	}
+	return nil
+}
+
 func (c *Client) upgrade(ctx context.Context, w Wanted) (*release.Release, error) {
 	upgrade := action.NewUpgrade(c.config)
 	upgrade.Namespace, upgrade.ResetValues, upgrade.CleanupOnFail = c.namespace, true, !w.Resume
 	upgrade.Wait, upgrade.WaitForJobs, upgrade.Timeout, upgrade.Labels = w.Wait, w.Wait, w.timeout(), w.Labels
-	upgrade.MaxHistory = w.History
+	upgrade.MaxHistory, upgrade.DisableOpenAPIValidation = w.History, noValidation
 	if upgrade.MaxHistory == 0 {
 		upgrade.MaxHistory = defaultHistory
 	}

@@ -3,6 +3,9 @@ package helm
 import (
 	"fmt"
 	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -10,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
 )
@@ -48,7 +52,16 @@ func TestSame(t *testing.T) {
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	server := kubetest.Start(t)
-	client, err := New(server.Config, "ours", slog.New(slog.DiscardHandler))
+	config, schemas := rest.CopyConfig(server.Config), atomic.Int64{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(r.URL.Path, "/openapi") {
+				schemas.Add(1)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	client, err := New(config, "ours", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +108,14 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	ensure("d", 1, true)
+	if n := schemas.Load(); n > 0 {
+		t.Errorf("Helm asked %d times for schemas, which it does not use", n)
+	}
 }
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestWhatAFailedUpgradeMadeStays if the next one continues it: objects that were changed before
 // the failure refer to it by then.
