@@ -19,8 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
-
-	"github.com/slipway-sh/slipway/internal/kube/retry"
 )
 
 // applyParallel is how many objects are applied at once.
@@ -224,8 +222,7 @@ const applyPatience = 15 * time.Minute
 // passing reports whether an error is expected to go away while other objects are
 // created, their controllers start, and control planes join.
 func passing(err error) bool {
-	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
-		WebhookAway(err) || retry.Helps(err)
+	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || Away(err)
 }
 
 // WebhookAway reports whether a request was refused because a webhook that must judge it did

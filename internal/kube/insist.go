@@ -4,6 +4,10 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/slipway-sh/slipway/internal/kube/retry"
 )
 
 // insistPause is the time between two attempts of Insist.
@@ -26,4 +30,29 @@ func Insist(ctx context.Context, passes func(error) bool, tell func(error), ask 
 		case <-time.After(insistPause):
 		}
 	}
+}
+
+// Away reports whether an API server, or a webhook that must judge a request, does not answer for
+// now. A busy or lost node has their programs started again.
+func Away(err error) bool {
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || WebhookAway(err) || retry.Helps(err)
+}
+
+// Outlast repeats a request while its error passes, at most for the limit. It ends early, with the
+// cause, if the program behind a webhook that must judge the request cannot run. tell takes each
+// error that is waited out; it may be nil.
+func (c *Cluster) Outlast(ctx context.Context, limit time.Duration, passes func(error) bool, tell func(error), ask func(context.Context) error) error {
+	attempts, end := c.Attempts(), time.Now().Add(limit)
+	var vain error
+	again := func(err error) bool {
+		if !passes(err) || time.Now().After(end) {
+			return false
+		}
+		vain = attempts.Vain(ctx, err)
+		return vain == nil
+	}
+	if err := Insist(ctx, again, tell, ask); vain == nil {
+		return err
+	}
+	return vain
 }

@@ -94,9 +94,23 @@ func release(ctx context.Context, on *kube.Cluster, config *rest.Config, in Clus
 			return err
 		}
 	}
-	_, _, err = client.Ensure(ctx, to)
-	return err
+	// The failed revision is continued.
+	tell := func(err error) {
+		if kube.WebhookAway(err) {
+			status(ctx, "installing the Helm release; the webhooks of Cluster API do not answer")
+			return
+		}
+		status(ctx, "installing the Helm release; the Kubernetes API does not answer")
+	}
+	return on.Outlast(ctx, awayTime, kube.Away, tell, func(ctx context.Context) error {
+		_, _, err := client.Ensure(ctx, to)
+		return err
+	})
 }
+
+// awayTime is how long the API, and the webhooks of Cluster API, may be away while a release is written:
+// k3s, or a kubelet, of a seed that is busy or emulated starts programs again that do not answer in time.
+const awayTime = 15 * time.Minute
 
 // await waits until a cluster is as done says, and tells what consoles say of
 // machines that do not become nodes.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -261,6 +262,14 @@ func (m *Management) ensureRelease(ctx context.Context, key Key, there known, va
 			return false, err
 		}
 	}
-	_, changed, err := client.Ensure(ctx, wanted)
+	changed := false
+	err = m.Kube.Outlast(ctx, awayTime, kube.Away, nil, func(ctx context.Context) (err error) {
+		_, changed, err = client.Ensure(ctx, wanted)
+		return err
+	})
 	return changed, err
 }
+
+// awayTime is how long the API, and the webhooks of Cluster API, may be away: an upgrade, or the
+// loss of a node, starts their programs elsewhere within two minutes.
+const awayTime = 2 * time.Minute

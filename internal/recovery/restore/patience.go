@@ -11,7 +11,6 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
-	"github.com/slipway-sh/slipway/internal/kube/retry"
 	"github.com/slipway-sh/slipway/internal/recovery"
 )
 
@@ -29,27 +28,12 @@ const (
 // patiently does something on a cluster until it succeeds or fails for a cause that does not
 // pass.
 func patiently(ctx context.Context, on *kube.Cluster, do func() error) error {
-	end, attempts := time.Now().Add(patience), on.Attempts()
-	for {
-		err := do()
-		if err == nil || !passing(err) || time.Now().After(end) {
-			return err
-		}
-		if vain := attempts.Vain(ctx, err); vain != nil {
-			return vain
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
-		case <-time.After(again):
-		}
-	}
+	return on.Outlast(ctx, patience, passing, nil, func(context.Context) error { return do() })
 }
 
 // passing reports whether a later attempt may succeed.
 func passing(err error) bool {
-	return apierrors.IsConflict(err) || kube.Unserved(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || retry.Helps(err) ||
-		kube.WebhookAway(err)
+	return apierrors.IsConflict(err) || kube.Unserved(err) || kube.Away(err)
 }
 
 // refused is the cause of a refusal with its object, and what to do.

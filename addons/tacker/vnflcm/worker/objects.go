@@ -18,7 +18,6 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/kube"
-	"github.com/slipway-sh/slipway/internal/kube/retry"
 )
 
 // applyTime bounds one attempt to apply a package; the next look tries again.
@@ -211,6 +210,5 @@ func statusOf(err error) int32 {
 
 // passing says whether an error is expected to go away by itself.
 func passing(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
-		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || kube.WebhookAway(err) || retry.Helps(err)
+	return errors.Is(err, context.DeadlineExceeded) || apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || kube.Away(err)
 }
