@@ -94,7 +94,24 @@ func (r *run) everything(args ...string) string {
 	defer cancel()
 	out, err := r.CommandContext(ctx, args...).CombinedOutput()
 	if err != nil {
-		r.T.Fatalf("slipway %s: %v\n%s", strings.Join(args, " "), err, out)
+		r.T.Fatalf("slipway %s: %v\n%s\non the seed:\n%s", strings.Join(args, " "), err, out, r.onTheSeed())
+	}
+	return string(out)
+}
+
+// podsOfTheSeed prints its pods, what went wrong with them, and the last words of containers that
+// were started again.
+const podsOfTheSeed = `sudo kubectl get pods -A -o wide; sudo kubectl get events -A --field-selector type=Warning | tail -n 60
+sudo kubectl get pods -A -o 'jsonpath={range .items[?(@.status.containerStatuses[0].restartCount>0)]}{.metadata.namespace} {.metadata.name}{"\n"}{end}' |
+	while read -r namespace pod; do echo "== $pod"; sudo kubectl -n "$namespace" logs --previous --tail 15 "$pod"; done; free -m; uptime`
+
+// onTheSeed is what an operator looks at when something does not work.
+func (r *run) onTheSeed() string {
+	ctx, cancel := context.WithTimeout(r.T.Context(), 5*time.Minute)
+	defer cancel()
+	out, err := r.CommandContext(ctx, "ssh", "--", "sh", "-c", podsOfTheSeed).CombinedOutput()
+	if err != nil {
+		return err.Error() + "\n" + string(out)
 	}
 	return string(out)
 }
