@@ -60,6 +60,30 @@ func (v *scene) connected() bool {
 	return slices.ContainsFunc(Conditions(v.cluster), func(c Condition) bool { return c.Type == "RemoteConnectionProbe" && c.Status == "True" })
 }
 
+// firstStart is how long an API server may take to answer for the first time, from when the cloud
+// has the server of a control plane: bare metal boots for ten minutes, and an emulated machine needs as
+// long for kubeadm.
+const firstStart = 20 * time.Minute
+
+// neverAnswered takes back that Cluster API does not reach an API server that has never answered, and
+// cannot yet: it says so from five minutes on, also while no control plane has a server.
+func neverAnswered(v *scene, c complaint, _ string) bool {
+	if Answers(v.Objects) || strings.Contains(c.text(), "last succe") { // "succeeded", "successful probe"
+		return false
+	}
+	for _, machine := range v.Objects["Machine"] {
+		if _, plane := machine.GetLabels()["cluster.x-k8s.io/control-plane"]; !plane {
+			continue
+		}
+		for _, is := range Conditions(machine) {
+			if is.Type == "InfrastructureReady" && is.Status == "True" && v.Now.Sub(is.Since) > firstStart {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // disconnected is since when Cluster API does not reach the API server; zero if it does.
 func (v *scene) disconnected() time.Time {
 	for _, c := range Conditions(v.cluster) {

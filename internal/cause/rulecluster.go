@@ -51,7 +51,7 @@ func clusterRules() []Rule {
 			find: reached(WayNoAnswer, WayNoName),
 			// Conditions of the control plane and of machines say it too (reason ConnectionDown).
 			kind: "Cluster", of: func(v *scene, _ complaint) string { return v.top().Name },
-			words: regexp.MustCompile(`(?i)remote connection (probe failed|down)|last successful probe at|remote connection probe failed, probe last succeeded|lost connection to the workload cluster`)},
+			words: regexp.MustCompile(`(?i)remote connection (probe failed|down)|last successful probe at|remote connection probe failed, probe last succeeded|lost connection to the workload cluster`), not: neverAnswered},
 	}
 }
 
