@@ -38,6 +38,7 @@ func parts() []part {
 		{"autoscaler", "autoscaler-test", "cluster-autoscaler, which you give, scales a tenant's group from nothing and back", false},
 		{"velero", "velero-test", "Velero of the bundle, on a real API server with a real S3 server", false},
 		{"machines", "devcloud-machines", "a seed in a guest of a real Nova, by an older Slipway and then by this one", false},
+		{"guests", "devcloud-guests", "a management cluster of guests of a real Nova, with a volume of Cinder", false},
 		{"horizon", "devcloud-horizon", "Horizon's panels for Magnum on Slipway's endpoint, in Chromium", false},
 		{"tacker", "devcloud-tacker", "the devstack plugin with OpenStack's own Tacker, which you give", false},
 		{"moving", "devcloud-moving", "clusters of Debian's Magnum move to Slipway and back, with a real k3s and Cluster API", false},

@@ -24,7 +24,7 @@ func newRun(t *testing.T) *run {
 	t.Helper()
 	dir, bundle := os.Getenv("SLIPWAY_DEVCLOUD_MACHINES"), os.Getenv("SLIPWAY_BUNDLE")
 	if dir == "" || bundle == "" {
-		t.Skip("SLIPWAY_DEVCLOUD_MACHINES names no devcloud, or SLIPWAY_BUNDLE no bundle: run make devcloud-machines")
+		t.Skip("SLIPWAY_DEVCLOUD_MACHINES names no devcloud, or SLIPWAY_BUNDLE no bundle: run make devcloud-machines or make devcloud-guests")
 	}
 	return &run{operator.New(t, dir, bundle)}
 }
