@@ -12,13 +12,13 @@ import (
 
 // ClientLog is the logger that commands give the Kubernetes client libraries. It
 // writes warnings and errors to standard error, but not the failures that
-// client-go reports for watches whose context was cancelled.
+// client-go reports for requests whose context has ended: their callers know, and tell it or try again.
 func ClientLog(streams ui.Streams) logr.Logger {
 	handler := slog.NewTextHandler(streams.Err, &slog.HandlerOptions{Level: slog.LevelWarn})
 	return logr.FromSlogHandler(unabandoned{handler}).WithName("client-go")
 }
 
-// unabandoned drops error records that a cancelled context caused.
+// unabandoned drops error records that the end of a context caused.
 type unabandoned struct{ slog.Handler }
 
 // Handle implements slog.Handler.
@@ -26,7 +26,7 @@ func (h unabandoned) Handle(ctx context.Context, r slog.Record) error {
 	abandoned := false
 	r.Attrs(func(a slog.Attr) bool {
 		err, ok := a.Value.Any().(error)
-		abandoned = ok && errors.Is(err, context.Canceled)
+		abandoned = ok && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 		return !abandoned
 	})
 	if abandoned {

@@ -11,13 +11,14 @@ import (
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
-// TestClientLogKeepsWhatFails wants nothing of watches that were given up, and
+// TestClientLogKeepsWhatFails wants nothing of requests that were given up, and
 // every other failure.
 func TestClientLogKeepsWhatFails(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	log := ClientLog(ui.Streams{Err: &out})
 	log.Error(&url.Error{Op: "Get", URL: "https://seed:6443/", Err: context.Canceled}, "Failed to watch", "type", "*v1.Node")
+	log.Error(context.DeadlineExceeded, "Unexpected error when reading response body")
 	log.Info("Waited before sending request")
 	if out.Len() != 0 {
 		t.Errorf("said %s", out.String())
