@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/yaml"
 )
 
@@ -55,45 +56,36 @@ func (c *Cluster) AwaitServed(ctx context.Context, objects []*unstructured.Unstr
 }
 
 // awaitServed waits until discovery lists the kinds of definitions in all versions that they
-// serve, at most for the limit. Listers that start before never look again.
+// serve, at most for the limit. Listers that start before never look again. It looks at the list of
+// all groups, as clients do: those of single versions are there a moment earlier.
 func (c *Cluster) awaitServed(ctx context.Context, limit time.Duration, definitions []*unstructured.Unstructured, tell func(string)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not within %s", limit))
 	defer cancel()
-	wanted := map[schema.GroupVersion]map[string]string{}
+	definitionOf := map[schema.GroupVersionKind]string{}
 	for _, definition := range definitions {
 		for _, kind := range definedKinds(definition) {
-			if wanted[kind.GroupVersion()] == nil {
-				wanted[kind.GroupVersion()] = map[string]string{}
-			}
-			wanted[kind.GroupVersion()][kind.Kind] = definition.GetName()
+			definitionOf[kind] = definition.GetName()
 		}
 	}
-	for version, definitionOf := range wanted {
-		if err := c.awaitVersion(ctx, version, definitionOf, tell); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// awaitVersion waits for the kinds of a version, each with its definition.
-func (c *Cluster) awaitVersion(ctx context.Context, version schema.GroupVersion, definitionOf map[string]string, tell func(string)) error {
-	for pause := servedAgain; ; pause = min(pause*3/2, servedSlowly) {
-		served, err := c.serves(version)
+	for pause := servedAgain; len(definitionOf) > 0; pause = min(pause*3/2, servedSlowly) {
+		served, err := c.served()
 		if err != nil {
-			return fmt.Errorf("listing the kinds of %s: %w", version, err)
+			return fmt.Errorf("listing the kinds that are served: %w", err)
 		}
-		missing := slices.DeleteFunc(slices.Sorted(maps.Keys(definitionOf)), func(kind string) bool { return slices.Contains(served, kind) })
+		maps.DeleteFunc(definitionOf, func(kind schema.GroupVersionKind, _ string) bool { return served[kind] })
+		missing := slices.SortedFunc(maps.Keys(definitionOf), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
 		if len(missing) == 0 {
-			return nil
+			break
 		}
-		tell(definitionOf[missing[0]])
+		first := missing[0]
+		tell(definitionOf[first])
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s %s is not served: %w; its conditions say why: kubectl get crd %s -o yaml", version, missing[0], context.Cause(ctx), definitionOf[missing[0]])
+			return fmt.Errorf("%s %s is not served: %w; its conditions say why: kubectl get crd %s -o yaml", first.GroupVersion(), first.Kind, context.Cause(ctx), definitionOf[first])
 		case <-time.After(pause):
 		}
 	}
+	return nil
 }
 
 // definedKinds are the kinds of a definition, one for each version that it serves.
@@ -110,18 +102,16 @@ func definedKinds(definition *unstructured.Unstructured) (kinds []schema.GroupVe
 	return kinds
 }
 
-// serves are the kinds that discovery lists now in a version.
-func (c *Cluster) serves(version schema.GroupVersion) (kinds []string, err error) {
-	list, err := c.Typed.Discovery().ServerResourcesForGroupVersion(version.String())
-	if err != nil {
-		if apierrors.IsNotFound(err) || passing(err) {
-			return nil, nil
-		}
+// served are the kinds that discovery lists now. An API server that is away lists none.
+func (c *Cluster) served() (map[schema.GroupVersionKind]bool, error) {
+	_, lists, err := c.Typed.Discovery().ServerGroupsAndResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) && !passing(err) {
 		return nil, err
 	}
-	for _, r := range list.APIResources {
-		if !strings.Contains(r.Name, "/") {
-			kinds = append(kinds, r.Kind)
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, list := range lists {
+		for _, r := range list.APIResources {
+			kinds[schema.FromAPIVersionAndKind(list.GroupVersion, r.Kind)] = true
 		}
 	}
 	return kinds, nil

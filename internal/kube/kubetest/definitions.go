@@ -69,20 +69,21 @@ func (s *Server) Serve(t *testing.T, texts ...[]byte) {
 			return err == nil && apihelpers.IsCRDConditionTrue(now, apiextensionsv1.Established), err
 		})
 	}
-	for _, definition := range all {
-		for _, version := range definition.Spec.Versions {
-			if !version.Served {
-				continue
+	// The list of all groups, as clients see it, is complete a moment after those of single versions.
+	await(t, "all definitions are served", func() (bool, error) {
+		_, lists, err := client.Discovery().ServerGroupsAndResources()
+		served := map[string]bool{}
+		for _, list := range lists {
+			for _, r := range list.APIResources {
+				served[list.GroupVersion+" "+r.Name] = true
 			}
-			group := definition.Spec.Group + "/" + version.Name
-			await(t, definition.Spec.Names.Plural+" of "+group+" is served", func() (bool, error) {
-				list, err := client.Discovery().ServerResourcesForGroupVersion(group)
-				return err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
-					return r.Name == definition.Spec.Names.Plural
-				}), err
-			})
 		}
-	}
+		return !slices.ContainsFunc(all, func(definition *apiextensionsv1.CustomResourceDefinition) bool {
+			return slices.ContainsFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+				return v.Served && !served[definition.Spec.Group+"/"+v.Name+" "+definition.Spec.Names.Plural]
+			})
+		}), err
+	})
 }
 
 func await(t *testing.T, what string, done func() (bool, error)) {
