@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,6 +68,7 @@ func (p *project) joinVirtualMachine() {
 	p.timed("Ready", func() { p.ready(3, joinTime) })
 	server, id := p.virtualServer()
 	p.expectKernels(server)
+	p.expectPatience(server)
 	if !runsQEMU(p.t, id) {
 		p.t.Errorf("server %s has no QEMU", id)
 	}
@@ -134,6 +136,24 @@ func (p *project) expectKernels(virtual string) {
 		if other := kernel != ours; kernel == "" || other != (name == virtual) {
 			p.t.Errorf("node %s has kernel %s; the host has %s, and %s is the virtual machine", name, kernel, ours, virtual)
 		}
+	}
+}
+
+// expectPatience wants a kubelet that waits until containerd has unpacked an image: with less
+// patience the containers of an emulated node begin again every two minutes.
+func (p *project) expectPatience(node string) {
+	p.t.Helper()
+	var config struct {
+		Kubelet struct {
+			Timeout string `json:"runtimeRequestTimeout"`
+		} `json:"kubeletconfig"`
+	}
+	out, err := p.on("", "get", "--raw", "/api/v1/nodes/"+node+"/proxy/configz")
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &config)
+	}
+	if err != nil || config.Kubelet.Timeout != "15m0s" {
+		p.t.Errorf("kubelet of %s gives containerd %q: %v", node, config.Kubelet.Timeout, err)
 	}
 }
 
