@@ -11,6 +11,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/schedulerstats"
 	volumeservices "github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/services"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/flavors"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/hypervisors"
@@ -126,6 +127,7 @@ func hostsUp(ctx context.Context, client *gophercloud.ServiceClient, wanted int)
 	return nil
 }
 
+// volumesUp tells what is missing until a volume finds a backend.
 func volumesUp(ctx context.Context, client *gophercloud.ServiceClient) error {
 	pages, err := volumeservices.List(client, nil).AllPages(ctx)
 	if err != nil {
@@ -144,7 +146,16 @@ func volumesUp(ctx context.Context, client *gophercloud.ServiceClient) error {
 	if !up["cinder-volume"] || !up["cinder-scheduler"] {
 		return fmt.Errorf("up are only %v", up)
 	}
-	return nil
+	// The scheduler refuses every volume until a backend has told it how much room it has.
+	pages, err = schedulerstats.List(client, nil).AllPages(ctx)
+	if err != nil {
+		return err
+	}
+	pools, err := schedulerstats.ExtractStoragePools(pages)
+	if err == nil && len(pools) == 0 {
+		err = errors.New("the scheduler knows no backend")
+	}
+	return err
 }
 
 // writeClouds writes the file for OpenStack's clients.
