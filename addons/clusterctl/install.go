@@ -214,6 +214,9 @@ func (i Installation) parts(ctx context.Context) (parts, error) {
 	}
 	p.certManager, p.orc = certManager, orc
 	all := slices.Concat(p.certManager, p.orc, p.objects)
+	if err := dropUnserved(all); err != nil {
+		return p, err
+	}
 	if err := setProbes(all); err != nil {
 		return p, err
 	}

@@ -2,6 +2,7 @@ package clusterctl
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // probeTime is how long controllers may take to answer a probe, in seconds. Without a value it is
@@ -9,8 +10,14 @@ import (
 // at once, and their webhooks are away.
 const probeTime = 10
 
-// setProbes gives the liveness and readiness probes of all Deployments more time. A manifest that
-// gives as much, or more, is left as it is.
+// startTime is how long controllers may take to start, in seconds: an emulated machine needs
+// minutes. Without a startup probe the kubelet ends them after one, and they begin again.
+const startTime = 300
+
+// setProbes gives the liveness and readiness probes of all Deployments more time, and a startup
+// probe to each container that has a liveness probe. It asks every second, and what has started is
+// asked at once whether it is ready: without it, that is known up to ten seconds later. A manifest
+// that gives as much time, or more, or a startup probe, is left as it is.
 func setProbes(objects []*unstructured.Unstructured) error {
 	return eachContainer(objects, func(_ *unstructured.Unstructured, container map[string]any) error {
 		for _, name := range []string{"livenessProbe", "readinessProbe"} {
@@ -19,6 +26,14 @@ func setProbes(objects []*unstructured.Unstructured) error {
 				probe["timeoutSeconds"] = int64(probeTime)
 			}
 		}
+		alive, _ := container["livenessProbe"].(map[string]any)
+		if alive == nil || container["startupProbe"] != nil {
+			return nil
+		}
+		started := runtime.DeepCopyJSON(alive)
+		delete(started, "initialDelaySeconds")
+		started["periodSeconds"], started["failureThreshold"] = int64(1), int64(startTime)
+		container["startupProbe"] = started
 		return nil
 	})
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
-const probed = `apiVersion: apps/v1
+const (
+	probed = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: d, namespace: ns}
 spec:
@@ -19,14 +20,34 @@ spec:
     spec:
       containers:
       - name: quick
-        livenessProbe: {periodSeconds: 20, httpGet: {path: /healthz, port: healthz}}
+        livenessProbe: {initialDelaySeconds: 15, periodSeconds: 20, httpGet: {path: /healthz, port: healthz}}
         readinessProbe: {timeoutSeconds: 5, httpGet: {path: /readyz, port: healthz}}
       - name: patient
         livenessProbe: {timeoutSeconds: 15, httpGet: {path: /livez, port: 9403}}
+        startupProbe: {httpGet: {path: /startedz, port: 9403}}
       - {name: none}
 `
+	// patient is what it becomes.
+	patient = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d, namespace: ns}
+spec:
+  template:
+    spec:
+      containers:
+      - name: quick
+        livenessProbe: {initialDelaySeconds: 15, timeoutSeconds: 10, periodSeconds: 20, httpGet: {path: /healthz, port: healthz}}
+        startupProbe: {failureThreshold: 300, timeoutSeconds: 10, periodSeconds: 1, httpGet: {path: /healthz, port: healthz}}
+        readinessProbe: {timeoutSeconds: 10, httpGet: {path: /readyz, port: healthz}}
+      - name: patient
+        livenessProbe: {timeoutSeconds: 15, httpGet: {path: /livez, port: 9403}}
+        startupProbe: {httpGet: {path: /startedz, port: 9403}}
+      - {name: none}
+`
+)
 
-// TestControllersMayBeSlow: each probe has ten seconds or more, and nothing else changes.
+// TestControllersMayBeSlow: each probe has ten seconds or more, each controller five minutes to
+// start, and nothing else changes.
 func TestControllersMayBeSlow(t *testing.T) {
 	t.Parallel()
 	objects, err := kube.Decode(strings.NewReader(probed))
@@ -36,7 +57,7 @@ func TestControllersMayBeSlow(t *testing.T) {
 	if err := setProbes(objects); err != nil {
 		t.Fatal(err)
 	}
-	want, err := kube.Decode(strings.NewReader(strings.NewReplacer("{periodSeconds: 20,", "{timeoutSeconds: 10, periodSeconds: 20,", "timeoutSeconds: 5", "timeoutSeconds: 10").Replace(probed)))
+	want, err := kube.Decode(strings.NewReader(patient))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +106,10 @@ func TestProbesOfTheBundle(t *testing.T) {
 	for _, object := range ofTheBundle(t) {
 		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
 		for _, container := range containers {
+			_, live := container.(map[string]any)["livenessProbe"]
+			if _, starts := container.(map[string]any)["startupProbe"]; live && !starts {
+				t.Errorf("%s has no startup probe", object.GetName())
+			}
 			for _, name := range []string{"livenessProbe", "readinessProbe"} {
 				probe, there, _ := unstructured.NestedMap(container.(map[string]any), name)
 				if given := seconds(probe); there && given < probeTime {

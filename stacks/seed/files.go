@@ -103,7 +103,7 @@ func k3sConfig(s Settings) (string, error) {
 			config[key] = value
 		}
 	}
-	withRequestTimeout(config)
+	withTimes(config)
 	config["node-name"] = s.Name
 	config["tls-san"] = s.Access
 	config["write-kubeconfig-mode"] = secret
@@ -116,21 +116,38 @@ func k3sConfig(s Settings) (string, error) {
 	return string(text), nil
 }
 
-// withRequestTimeout gives the API server five minutes for a request, not one, unless there is a
-// time. A large definition costs an emulated one a minute of its processor: what it gives up
-// after that is sent again, and costs as much again.
-func withRequestTimeout(config map[string]any) {
-	const key, argument = "kube-apiserver-arg", "request-timeout="
-	given, _ := config[key].([]any)
-	if one, single := config[key].(string); single {
-		given = []any{one}
+// withTimes gives a slow seed time, unless the operator sets one. The API server has five minutes for
+// a request, not one: a large definition costs an emulated one a minute of its processor, and what it
+// gives up after that is sent again, and costs as much again. The kubelet waits 15 minutes, not two,
+// for a container: containerd unpacks its image first, and throws away what it has if it is given up.
+func withTimes(config map[string]any) {
+	for key, setting := range map[string][2]string{
+		"kube-apiserver-arg": {"request-timeout", "5m"},
+		"kubelet-arg":        {"runtime-request-timeout", "15m"},
+	} {
+		config[key] = withArgument(config[key], setting[0]+"=", setting[1])
+	}
+}
+
+// withArgument are the arguments with one more, unless it is among them.
+func withArgument(arguments any, name, value string) any {
+	var given []any
+	switch some := arguments.(type) {
+	case string:
+		given = []any{some}
+	case []string:
+		for _, one := range some {
+			given = append(given, one)
+		}
+	case []any:
+		given = some
 	}
 	for _, one := range given {
-		if text, _ := one.(string); strings.HasPrefix(strings.TrimLeft(text, "-"), argument) {
-			return
+		if text, _ := one.(string); strings.HasPrefix(strings.TrimLeft(text, "-"), name) {
+			return arguments
 		}
 	}
-	config[key] = append(slices.Clone(given), argument+"5m")
+	return append(slices.Clone(given), name+value)
 }
 
 // unit sets the proxy of k3s and its containerd.

@@ -103,30 +103,33 @@ func TestK3sStartsOnlyWithItsVolumeAndItsOwnProgram(t *testing.T) {
 	}
 }
 
-// TestTheAPIServerMayBeSlow: it has five minutes for a request, unless the operator sets a time;
-// other arguments stay.
-func TestTheAPIServerMayBeSlow(t *testing.T) {
+// TestASeedMayBeSlow: its API server has five minutes for a request, and containerd 15 for a
+// container, unless the operator sets a time; other arguments stay.
+func TestASeedMayBeSlow(t *testing.T) {
 	t.Parallel()
-	const key, ours = "kube-apiserver-arg", "request-timeout=5m"
-	for name, c := range map[string]struct{ given, want any }{
-		"nothing given": {nil, []any{ours}},
-		"others":        {[]any{"v=2"}, []any{"v=2", ours}},
-		"one":           {"v=2", []any{"v=2", ours}},
-		"a time":        {[]any{"v=2", "request-timeout=90s"}, []any{"v=2", "request-timeout=90s"}},
-		"with dashes":   {"--request-timeout=90s", "--request-timeout=90s"},
-	} {
-		s := full()
-		s.K3s = map[string]any{}
-		if c.given != nil {
-			s.K3s[key] = c.given
-		}
-		_, files := parse(t, s)
-		var got map[string]any
-		if err := yaml.Unmarshal([]byte(files["/etc/rancher/k3s/config.yaml.d/10-slipway.yaml"]), &got); err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(got[key], c.want) {
-			t.Errorf("%s: %v, want %v", name, got[key], c.want)
+	for key, argument := range map[string]string{"kube-apiserver-arg": "request-timeout=5m", "kubelet-arg": "runtime-request-timeout=15m"} {
+		other := strings.Split(argument, "=")[0] + "=90s"
+		for name, c := range map[string]struct{ given, want any }{
+			"nothing given": {nil, []any{argument}},
+			"others":        {[]any{"v=2"}, []any{"v=2", argument}},
+			"one":           {"v=2", []any{"v=2", argument}},
+			"texts":         {[]string{"v=2"}, []any{"v=2", argument}},
+			"a time":        {[]any{"v=2", other}, []any{"v=2", other}},
+			"with dashes":   {"--" + other, "--" + other},
+		} {
+			s := full()
+			s.K3s = map[string]any{}
+			if c.given != nil {
+				s.K3s[key] = c.given
+			}
+			_, files := parse(t, s)
+			var got map[string]any
+			if err := yaml.Unmarshal([]byte(files["/etc/rancher/k3s/config.yaml.d/10-slipway.yaml"]), &got); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got[key], c.want) {
+				t.Errorf("%s, %s: %v, want %v", key, name, got[key], c.want)
+			}
 		}
 	}
 }

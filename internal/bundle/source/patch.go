@@ -70,6 +70,8 @@ func patches() map[string][]patch {
 				// (recipes.go), which speaks CNI up to 0.4.0.
 				replacement{"pkg/agent/flannel/setup_linux.go", `"cniVersion":"1.0.0"`, `"cniVersion":"0.4.0"`},
 				replacement{"pkg/deploy/embed/coredns.yaml", "rancher/mirrored-coredns-coredns:1.13.1", componentRef("coredns")},
+				// On a busy or emulated machine CoreDNS was started again every few minutes.
+				replacement{"pkg/deploy/embed/coredns.yaml", "timeoutSeconds: 1\n", "timeoutSeconds: 10\n"},
 			),
 		}, kinePatch()},
 	}
