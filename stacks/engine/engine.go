@@ -112,8 +112,9 @@ func New(options Options) (*Engine, error) {
 
 // Up creates the resources that are in the program but not in the state, changes those
 // that differ, and deletes those that left the program.
-func (e *Engine) Up(ctx context.Context, program pulumi.RunFunc) (Report, error) {
-	defer e.memory.change()()
+func (e *Engine) Up(ctx context.Context, program pulumi.RunFunc) (report Report, err error) {
+	ended := e.memory.attempt()
+	defer func() { ended(err != nil || !report.same) }()
 	return e.run(ctx, program, true, func(ctx context.Context, stack auto.Stack, events chan<- events.EngineEvent) error {
 		_, err := stack.Up(ctx, optup.EventStreams(events), optup.Parallel(parallel), optup.SuppressOutputs())
 		return err

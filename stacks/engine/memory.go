@@ -46,9 +46,33 @@ func (m *memory) change() (ended func()) {
 	return func() { m.forget(-1) }
 }
 
+// attempt is called before what may change the state, and what it returns after it: if nothing was
+// changed, what was read before is still true.
+func (m *memory) attempt() (ended func(changed bool)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list, at := m.list, m.at
+	m.count(1)
+	begun := m.changes
+	return func(changed bool) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		alone := m.changes == begun
+		m.count(-1)
+		if !changed && alone {
+			m.list, m.at = list, at
+		}
+	}
+}
+
 func (m *memory) forget(begun int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.count(begun)
+}
+
+// count needs the lock.
+func (m *memory) count(begun int) {
 	m.list = nil
 	m.changes++
 	m.changing += begun

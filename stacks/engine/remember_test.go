@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	sdk "github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
@@ -31,6 +33,8 @@ func TestAStateIsReadOnceUntilItChanges(t *testing.T) {
 		things, reads int
 	}{
 		{"up", func() error { _, err := e.Up(t.Context(), program("a", "b")); return err }, 2, 1},
+		{"up with nothing to do", func() error { _, err := e.Up(t.Context(), program("a", "b")); return err }, 2, 0},
+		{"up with another output", func() error { _, err := e.Up(t.Context(), answering("43", "a", "b")); return err }, 2, 1},
 		{"up with less", func() error { _, err := e.Up(t.Context(), program("a")); return err }, 1, 1},
 		{"an export", func() error { former, err = e.Export(t.Context()); return err }, 1, 0},
 		{"forgetting", func() error { return e.Forget(t.Context(), "thing-0", false) }, 0, 1},
@@ -56,5 +60,13 @@ func TestAStateIsReadOnceUntilItChanges(t *testing.T) {
 		if reads := int(started.Load() - before); reads != change.reads {
 			t.Errorf("%s: the state was read %d times", change.what, reads)
 		}
+	}
+}
+
+// answering is the program with another output.
+func answering(answer string, labels ...string) sdk.RunFunc {
+	return func(ctx *sdk.Context) error {
+		defer ctx.Export("answer", sdk.String(answer))
+		return program(labels...)(ctx)
 	}
 }

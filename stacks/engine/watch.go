@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,8 @@ type Report struct {
 	Took []Took `json:"took"`
 
 	plan Plan
+	// same says that the state has what it had: no resource was changed, and no output.
+	same bool
 }
 
 // Took is the duration of one resource.
@@ -49,6 +52,7 @@ type watcher struct {
 	errors  []string
 	cut     map[string]error // by name, what steps waited for when the operation was stopped
 	counts  map[string]int
+	kept    bool // the outputs of the program are those that the state has
 }
 
 func newWatcher(sink event.Sink, failures *failures) *watcher {
@@ -115,6 +119,7 @@ func (w *watcher) handle(e events.EngineEvent) {
 	case e.ResourcePreEvent != nil:
 		w.begin(e.ResourcePreEvent.Metadata, e.ResourcePreEvent.Planning)
 	case e.ResOutputsEvent != nil:
+		w.kept = w.kept || keeps(e.ResOutputsEvent.Metadata)
 		w.end(e.ResOutputsEvent.Metadata, e.ResOutputsEvent.Planning, nil)
 	case e.ResOpFailedEvent != nil:
 		m := e.ResOpFailedEvent.Metadata
@@ -194,7 +199,7 @@ func (w *watcher) report() Report {
 			changes[op] = n
 		}
 	}
-	return Report{Changes: changes, Took: w.took, plan: newPlan(w.changes)}
+	return Report{Changes: changes, Took: w.took, plan: newPlan(w.changes), same: w.kept && len(changes) == 0}
 }
 
 // explain returns the error of an operation: the resources' own errors if there are any,
@@ -269,6 +274,12 @@ func ended(op apitype.OpType) string {
 // ours reports whether a resource belongs to the program, rather than to the engine (the
 // stack, providers).
 func ours(resourceType string) bool { return strings.HasPrefix(resourceType, Provider+":") }
+
+// keeps reports whether an event is that of the program's end, with the outputs that the state has.
+// The engine hides secrets in it: those come from resources, and change with them.
+func keeps(m apitype.StepEventMetadata) bool {
+	return m.Type == string(resource.RootStackType) && m.Old != nil && m.New != nil && reflect.DeepEqual(m.Old.Outputs, m.New.Outputs)
+}
 
 func nameOf(urn string) string { return resource.URN(urn).Name() }
 
