@@ -120,12 +120,17 @@ func k3sConfig(s Settings) (string, error) {
 // a request, not one: a large definition costs an emulated one a minute of its processor, and what it
 // gives up after that is sent again, and costs as much again. The kubelet waits 15 minutes, not two,
 // for a container: containerd unpacks its image first, and throws away what it has if it is given up.
+// A seed that is not Ready for a while, such as one that was suspended, keeps its pods: after five
+// minutes they would be deleted and made again, and there is no other node for them.
 func withTimes(config map[string]any) {
-	for key, setting := range map[string][2]string{
-		"kube-apiserver-arg": {"request-timeout", "5m"},
-		"kubelet-arg":        {"runtime-request-timeout", "15m"},
+	const day = "86400" // seconds
+	for _, setting := range [][3]string{
+		{"kube-apiserver-arg", "request-timeout", "5m"},
+		{"kube-apiserver-arg", "default-not-ready-toleration-seconds", day},
+		{"kube-apiserver-arg", "default-unreachable-toleration-seconds", day},
+		{"kubelet-arg", "runtime-request-timeout", "15m"},
 	} {
-		config[key] = withArgument(config[key], setting[0]+"=", setting[1])
+		config[setting[0]] = withArgument(config[setting[0]], setting[1]+"=", setting[2])
 	}
 }
 

@@ -103,19 +103,26 @@ func TestK3sStartsOnlyWithItsVolumeAndItsOwnProgram(t *testing.T) {
 	}
 }
 
-// TestASeedMayBeSlow: its API server has five minutes for a request, and containerd 15 for a
-// container, unless the operator sets a time; other arguments stay.
+// TestASeedMayBeSlow: its API server has five minutes for a request, containerd 15 for a container,
+// and its pods stay for a day on a node that is not Ready, unless the operator sets a time; other
+// arguments stay.
 func TestASeedMayBeSlow(t *testing.T) {
 	t.Parallel()
-	for key, argument := range map[string]string{"kube-apiserver-arg": "request-timeout=5m", "kubelet-arg": "runtime-request-timeout=15m"} {
-		other := strings.Split(argument, "=")[0] + "=90s"
-		for name, c := range map[string]struct{ given, want any }{
-			"nothing given": {nil, []any{argument}},
-			"others":        {[]any{"v=2"}, []any{"v=2", argument}},
-			"one":           {"v=2", []any{"v=2", argument}},
-			"texts":         {[]string{"v=2"}, []any{"v=2", argument}},
-			"a time":        {[]any{"v=2", other}, []any{"v=2", other}},
-			"with dashes":   {"--" + other, "--" + other},
+	for key, ours := range map[string][]any{
+		"kube-apiserver-arg": {"request-timeout=5m", "default-not-ready-toleration-seconds=86400", "default-unreachable-toleration-seconds=86400"},
+		"kubelet-arg":        {"runtime-request-timeout=15m"},
+	} {
+		first := strings.Split(ours[0].(string), "=")[0] + "=90s"
+		for name, c := range map[string]struct {
+			given any
+			want  []any
+		}{
+			"nothing given": {nil, ours},
+			"others":        {[]any{"v=2"}, append([]any{"v=2"}, ours...)},
+			"one":           {"v=2", append([]any{"v=2"}, ours...)},
+			"texts":         {[]string{"v=2"}, append([]any{"v=2"}, ours...)},
+			"a time":        {[]any{"v=2", first}, append([]any{"v=2", first}, ours[1:]...)},
+			"with dashes":   {"--" + first, append([]any{"--" + first}, ours[1:]...)},
 		} {
 			s := full()
 			s.K3s = map[string]any{}
@@ -127,7 +134,11 @@ func TestASeedMayBeSlow(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(files["/etc/rancher/k3s/config.yaml.d/10-slipway.yaml"]), &got); err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(got[key], c.want) {
+			list, single := got[key].([]any)
+			if !single {
+				list = []any{got[key]} // one that the operator gave stays as it was
+			}
+			if !reflect.DeepEqual(list, c.want) {
 				t.Errorf("%s, %s: %v, want %v", key, name, got[key], c.want)
 			}
 		}
