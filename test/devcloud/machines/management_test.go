@@ -12,14 +12,17 @@ import (
 
 // twoGuests is the section of the environment file: one control plane and one worker. While
 // three guests share two processors without KVM, a node can be NotReady for longer than the
-// health checks wait: they would replace it before it is done.
+// health checks wait: they would replace it before it is done. Nor does a control plane start
+// within the four minutes that kubeadm gives it.
 const twoGuests = `
   managementCluster:
     controlPlane: {count: 1, flavor: m1.medium}
     nodeGroups:
       - {name: md-0, count: 1, flavor: m1.medium}
     values:
-      controlPlane: {healthCheck: {enabled: false}}
+      controlPlane:
+        healthCheck: {enabled: false}
+        kubeadmConfigSpec: {initConfiguration: {timeouts: {controlPlaneComponentHealthCheckSeconds: 1800}}}
       nodeGroupDefaults: {healthCheck: {enabled: false}}
 `
 
