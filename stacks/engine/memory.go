@@ -12,6 +12,10 @@ import (
 // about what another changes meanwhile, which an operation compares with itself.
 const fresh = 2 * time.Minute
 
+// sure is how old a reading may be when an attempt begins that turns out to change nothing. What
+// somebody else changed between the two is not seen.
+const sure = 15 * time.Second
+
 // memory is the state as it was read last, until this process changes it.
 type memory struct {
 	mu   sync.Mutex
@@ -47,11 +51,14 @@ func (m *memory) change() (ended func()) {
 }
 
 // attempt is called before what may change the state, and what it returns after it: if nothing was
-// changed, what was read before is still true.
+// changed, what was read shortly before is still true.
 func (m *memory) attempt() (ended func(changed bool)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list, at := m.list, m.at
+	if time.Since(at) > sure {
+		list = nil
+	}
 	m.count(1)
 	begun := m.changes
 	return func(changed bool) {
