@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build build-deps deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test conformance-test autoscaler-test
+.PHONY: up down kind-test kind-deps build build-deps deps test e2e magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test conformance-test autoscaler-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -221,6 +221,14 @@ monitoring-test: bundle build
 	SLIPWAY_MONITORING=$(abspath $(MONITORING)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 20m -run TestMonitoring -v ./addons/monitoring/stack
 	$(SLIPWAY) bundle build --dir $(BUNDLE) --with monitoring
 	SLIPWAY_MONITORING=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 30m -run TestMonitoringOnMachines -v ./test/e2e
+
+# Traefik of a bundle of its own, on a management cluster of the sandbox.
+INGRESS ?= bin/ingress
+
+ingress-test: bundle build
+	$(SLIPWAY) bundle build --dir $(INGRESS) --only traefik,gateway-api-crds
+	SLIPWAY_INGRESS=$(abspath $(INGRESS)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -run TestGateway -v ./addons/openstackcluster
+	SLIPWAY_INGRESS=$(abspath $(INGRESS)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 40m -run TestIngress -v ./test/e2e
 
 # Kubernetes' own tests, some of them, on a management cluster of the sandbox: with them the
 # bundle compiles for some minutes more.

@@ -144,21 +144,6 @@ func TestFlannel(t *testing.T) {
 	want(t, got.get(t, "Namespace kube-flannel"), `privileged`, "metadata", "labels", "pod-security.kubernetes.io/enforce")
 }
 
-// TestIngress is one of two.
-//
-// proves: F103
-func TestIngress(t *testing.T) {
-	t.Parallel()
-	all := render(t, `addons: {ingress: {enabled: true}}`)
-	all.get(t, "HelmRelease traefik")
-	other := render(t, `addons: {ingress: {enabled: true, traefik: {enabled: false}, nginx: {enabled: true}}}`)
-	other.get(t, "HelmRelease ingress-nginx")
-	if all["HelmRelease ingress-nginx"] != nil || other["HelmRelease traefik"] != nil || render(t)["HelmRelease traefik"] != nil {
-		t.Error("an ingress controller is there that was not asked for")
-	}
-	refuse(t, `addons: {ingress: {enabled: true, nginx: {enabled: true}}}`, "traefik and nginx")
-}
-
 // TestCustom keeps every character of what users bring.
 //
 // proves: F104

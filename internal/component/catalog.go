@@ -16,6 +16,7 @@ const (
 	bsd     = "BSD-3-Clause"
 	gplTool = "Apache-2.0 AND GPL-2.0-or-later" // with iptables and friends of Debian
 	debian  = "Apache-2.0 AND LicenseRef-Debian"
+	mit     = "MIT"
 )
 
 // Component is one part of the catalogue: what a bundle holds one item of.
@@ -231,6 +232,7 @@ func charts(v Versions) []Component {
 		chart("openstack-cloud-controller-manager-chart", v.CloudProvider, "openstack-cloud-controller-manager"),
 		chart("openstack-cinder-csi-chart", v.CloudProvider, "openstack-cinder-csi"),
 		chart("metrics-server-chart", v.MetricsServer, "metrics-server"),
+		chart("traefik-chart", v.Traefik, "traefik"),
 	}
 }
 

@@ -15,6 +15,15 @@ const (
 	TestPodImage     = "agnhost"
 )
 
+// OptionIngress names the option that adds Traefik and the Gateway API.
+const OptionIngress = "ingress"
+
+// The items of the option OptionIngress.
+const (
+	TraefikImage       = "traefik"
+	GatewayDefinitions = "gateway-api-crds"
+)
+
 // ConformanceRepository is where Kubernetes publishes its tests.
 const ConformanceRepository = "registry.k8s.io/conformance"
 
@@ -57,6 +66,9 @@ func OptionsOf(v Versions) []Option {
 	}}, {OptionConformance, []Component{
 		image(ConformanceImage, v.Kubernetes, ConformanceRepository, apache),
 		imageAs(TestPodImage, v.Agnhost, "registry.k8s.io/e2e-test-images/agnhost:"+v.Agnhost, apache),
+	}}, {OptionIngress, []Component{
+		image(TraefikImage, v.Traefik, "docker.io/library/traefik", mit),
+		manifest(GatewayDefinitions, v.GatewayAPI, "manifests/gateway-api-crds.yaml"),
 	}}}
 }
 

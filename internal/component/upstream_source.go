@@ -88,6 +88,8 @@ func (c Component) upstreamManifest() (Upstream, bool) {
 		return Upstream{URL: release("cert-manager/cert-manager", c.Version, "cert-manager.yaml")}, true
 	case "openstack-resource-controller-manifest":
 		return Upstream{URL: release("k-orc/openstack-resource-controller", c.Version, "install.yaml")}, true
+	case GatewayDefinitions:
+		return Upstream{URL: release("kubernetes-sigs/gateway-api", c.Version, "standard-install.yaml")}, true
 	case "flannel-manifest":
 		return Upstream{URL: release("flannel-io/flannel", c.Version, "kube-flannel.yml")}, true
 	}
@@ -103,6 +105,8 @@ func (c Component) upstreamChart() (Upstream, bool) {
 		return Upstream{Repository: "https://kubernetes.github.io/cloud-provider-openstack", Chart: chart}, true
 	case "metrics-server":
 		return Upstream{Repository: "https://kubernetes-sigs.github.io/metrics-server", Chart: chart}, true
+	case "traefik":
+		return Upstream{Repository: "https://traefik.github.io/charts", Chart: chart}, true
 	}
 	return Upstream{}, false
 }

@@ -53,6 +53,10 @@ const (
 	// AgnhostVersion is what the tests of our version of Kubernetes ask for, in
 	// test/utils/image/manifest.go.
 	AgnhostVersion = "2.56"
+	// TraefikVersion is the one that the newest chart of the module proxy installs.
+	TraefikVersion = "v3.7.13"
+	// GatewayAPIVersion is the one that this Traefik is compiled with.
+	GatewayAPIVersion = "v1.6.1"
 )
 
 // Versions are the versions of a bundle's parts.
@@ -94,6 +98,10 @@ type Versions struct {
 	KubeStateMetrics string
 	// Agnhost is the image of the pods of Kubernetes' own tests, optional as they are.
 	Agnhost string
+	// Traefik has its chart in every bundle; its image is optional, as the definitions of the
+	// Gateway API are.
+	Traefik    string
+	GatewayAPI string
 }
 
 // DefaultVersions are the versions that were tested together.
@@ -132,6 +140,8 @@ func DefaultVersions() Versions {
 		NodeExporter:     NodeExporterVersion,
 		KubeStateMetrics: KubeStateMetricsVersion,
 		Agnhost:          AgnhostVersion,
+		Traefik:          TraefikVersion,
+		GatewayAPI:       GatewayAPIVersion,
 	}
 }
 
@@ -171,6 +181,8 @@ func (v *Versions) parts() map[string]*string {
 		"node-exporter":             &v.NodeExporter,
 		"kube-state-metrics":        &v.KubeStateMetrics,
 		"agnhost":                   &v.Agnhost,
+		"traefik":                   &v.Traefik,
+		"gateway-api":               &v.GatewayAPI,
 	}
 }
 

@@ -73,7 +73,8 @@ func TestAutoscaling(t *testing.T) {
 	}
 	p := newProject(t)
 	p.append(smallManagementCluster)
-	p.mirror("--dir", autoscalerBundle(t, program))
+	p.mirror("--dir", programBundle(t, program, bundle.Item{Name: "cluster-autoscaler", Kind: bundle.Image, Version: "v1.34.0", License: "Apache-2.0", Source: program,
+		Ref: "registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.0"}))
 	p.timed("up", func() { p.up() })
 	p.enlargeQuota()
 	values := filepath.Join(p.folder, "values.yaml")
@@ -138,8 +139,8 @@ func (p *project) bursts(kubeconfig string, want int) {
 	}
 }
 
-// autoscalerBundle is a bundle with nothing but the autoscaler's image.
-func autoscalerBundle(t *testing.T, program string) string {
+// programBundle is a bundle with nothing but an image of one program.
+func programBundle(t *testing.T, program string, item bundle.Item) string {
 	t.Helper()
 	text, err := os.ReadFile(program)
 	if err != nil {
@@ -147,7 +148,7 @@ func autoscalerBundle(t *testing.T, program string) string {
 	}
 	var files bytes.Buffer
 	w := tar.NewWriter(&files)
-	err = w.WriteHeader(&tar.Header{Name: "cluster-autoscaler", Mode: 0o755, Size: int64(len(text))})
+	err = w.WriteHeader(&tar.Header{Name: item.Name, Mode: 0o755, Size: int64(len(text))})
 	if err == nil {
 		_, err = w.Write(text)
 	}
@@ -167,12 +168,12 @@ func autoscalerBundle(t *testing.T, program string) string {
 		t.Fatal(err)
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Config.Entrypoint = "linux", "amd64", []string{"/cluster-autoscaler"}
+	config.OS, config.Architecture, config.Config.Entrypoint = "linux", "amd64", []string{"/" + item.Name}
 	image, err = mutate.ConfigFile(image, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := bundle.Create(filepath.Join(t.TempDir(), "autoscaler"), "linux/amd64")
+	folder, err := bundle.Create(filepath.Join(t.TempDir(), item.Name), "linux/amd64")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,8 +182,7 @@ func autoscalerBundle(t *testing.T, program string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	item := bundle.Item{Name: "cluster-autoscaler", Kind: bundle.Image, Version: "v1.34.0", License: "Apache-2.0", Source: program,
-		SHA256: digest.SHA256, Size: digest.Size, Ref: "registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.0"}
+	item.SHA256, item.Size = digest.SHA256, digest.Size
 	if err := folder.Record(item); err != nil {
 		t.Fatal(err)
 	}

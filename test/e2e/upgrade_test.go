@@ -158,7 +158,7 @@ func (p *project) mirror(others ...string) {
 		"-addext", "subjectAltName=IP:"+host, "-keyout", key, "-out", certificate)
 	start(p.t, p.program, append([]string{"bundle", "serve", "--dir", bundleDir(p.t), "--listen", host + port, "--tls-cert", certificate, "--tls-key", key}, others...)...)
 	text := "  registries:\n    " + host + port + ": {caFile: " + certificate + "}\n"
-	for _, registry := range []string{"registry.k8s.io", "quay.io", "ghcr.io"} {
+	for _, registry := range []string{"registry.k8s.io", "quay.io", "ghcr.io", "docker.io"} {
 		text += "    " + registry + ": {mirrors: [\"https://" + host + port + "\"]}\n"
 	}
 	p.append(text)

@@ -36,6 +36,7 @@ func parts() []part {
 		{"monitoring", "monitoring-test", "Monitoring of the bundle: its programs beside a real API server, and on machines of the sandbox", false},
 		{"conformance", "conformance-test", "Kubernetes' own tests, some of them, on a management cluster of the sandbox", false},
 		{"autoscaler", "autoscaler-test", "cluster-autoscaler, which you give, scales a tenant's group from nothing and back", false},
+		{"ingress", "ingress-test", "Traefik of the bundle, with an Ingress and a Gateway, on machines of the sandbox", false},
 		{"velero", "velero-test", "Velero of the bundle, on a real API server with a real S3 server", false},
 		{"machines", "devcloud-machines", "a seed in a guest of a real Nova, by an older Slipway and then by this one", false},
 		{"guests", "devcloud-guests", "a management cluster of guests of a real Nova, with a volume of Cinder", false},

@@ -308,7 +308,7 @@ func TestUnknownItemsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 	if len(all) != 3 || fault.ExitCode(err) != fault.ExitUsage {
 		t.Fatalf("errors %v with exit code %d", all, fault.ExitCode(err))
 	}
-	if remedy := fault.Remedy(all[0]); !strings.Contains(remedy, "velero, monitoring") {
+	if remedy := fault.Remedy(all[0]); !strings.Contains(remedy, "velero, monitoring, conformance, ingress") {
 		t.Errorf("remedy %q does not name the options", remedy)
 	}
 	if remedy := fault.Remedy(all[2]); !strings.Contains(remedy, "kube-apiserver") {

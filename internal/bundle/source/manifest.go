@@ -33,6 +33,8 @@ type moduleFile struct {
 	// Images maps the name of an image as it stands there, without tag, to the
 	// component that takes its place.
 	Images map[string]string
+	// Terse leaves out the descriptions of fields, which are most of a definition.
+	Terse bool `json:",omitempty"`
 }
 
 func (moduleFile) needs() []string       { return nil }
@@ -125,6 +127,12 @@ func (m moduleFile) write(j *job, text []byte) (output, error) {
 	if len(m.Images) > 0 {
 		var err error
 		if text, err = setImages(text, m.Images); err != nil {
+			return output{}, err
+		}
+	}
+	if m.Terse {
+		var err error
+		if text, err = terse(text); err != nil {
 			return output{}, err
 		}
 	}

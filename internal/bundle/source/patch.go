@@ -56,6 +56,7 @@ func patches() map[string][]patch {
 		"coredns":    {corednsPatch()},
 		"tools":      {k9sPatch()},
 		"monitoring": {prometheusPatch()},
+		"ingress":    traefikPatches(),
 		"k3s": {{
 			// k3s writes these manifests at start; its own build script copies them here.
 			Module: "github.com/k3s-io/k3s",

@@ -21,7 +21,9 @@ func apart() map[string]string {
 		"cni-flannel":  "a release of 2021, which knows no newer ones",
 		"velero":       "an option, with newer libraries of clouds than the program's",
 		"monitoring":   "an option, with a client of Prometheus that is not released",
+		"ingress":      "an option, with Kubernetes' libraries v0.36",
 		"kind":         "files only, nothing is compiled",
+		"charts":       "files only, nothing is compiled",
 	}
 }
 

@@ -86,6 +86,7 @@ func weights() map[string]weight {
 		"seed":                {4, 0},
 		"slipway":             {4, 0},
 		// Options, compiled after all others. Their numbers are guesses but for the tests.
+		"traefik-program":   {250, 1250},
 		"conformance-tests": {240, 0}, "agnhost-program": {30, 0}, "agnhost-base": {12, 0},
 		"prometheus-program": {150, 0}, "kube-state-metrics-program": {40, 0}, "velero-program": {150, 0}, "velero-aws-program": {30, 0},
 	}

@@ -1,0 +1,5 @@
+module slipway.sh/bundle/charts
+
+go 1.26.0
+
+require github.com/traefik/traefik-helm-chart v41.6.0+incompatible

@@ -1,0 +1,185 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-sh/slipway/internal/bundle"
+)
+
+// exposed are the values of a management cluster with an ingress controller.
+const exposed = `
+    values:
+      addons:
+        ingress: {enabled: true, keepClientAddress: false, gatewayAPI: {enabled: false}}
+`
+
+// whoami tells who asks, by an Ingress of the default class.
+const whoami = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: whoami}
+spec:
+  selector: {matchLabels: {app: whoami}}
+  template:
+    metadata: {labels: {app: whoami}}
+    spec:
+      containers: [{name: whoami, image: "ghcr.io/slipway-sh/whoami:v1.0.0", securityContext: {runAsUser: 65532}}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: whoami}
+spec:
+  selector: {app: whoami}
+  ports: [{port: 80, targetPort: 8080}]
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: whoami}
+spec:
+  rules:
+    - host: ingress.example
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: whoami, port: {number: 80}}}}]}
+`
+
+// gateway does so by the Gateway API.
+const gateway = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: front}
+spec:
+  gatewayClassName: traefik
+  listeners: [{name: web, port: 80, protocol: HTTP}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: whoami}
+spec:
+  parentRefs: [{name: front}]
+  hostnames: [gateway.example]
+  rules: [{backendRefs: [{name: whoami, port: 80}]}]
+`
+
+// TestIngress has Traefik of the bundle answer on a load balancer's floating IP for an Ingress
+// and, when that is asked for, for a Gateway with its route. A pod learns the client's address
+// only after keepClientAddress is set. Switched off, Traefik goes with its load balancer, and the
+// definitions of the Gateway API stay.
+//
+// proves: S-49
+func TestIngress(t *testing.T) {
+	images := os.Getenv("SLIPWAY_INGRESS")
+	if images == "" {
+		t.Skip("SLIPWAY_INGRESS names no bundle: run make ingress-test")
+	}
+	bundleDir(t)
+	if !isolate(t) {
+		return
+	}
+	p := newProject(t)
+	defer p.tell()
+	p.append(smallManagementCluster + strings.TrimPrefix(exposed, "\n"))
+	p.mirror("--dir", images, "--dir", whoamiBundle(t))
+	p.timed("up", func() { p.up() })
+	if out, err := p.on("", "get", "crd", "gateways.gateway.networking.k8s.io"); err == nil {
+		t.Errorf("the Gateway API is there, and nobody asked for it: %s", out)
+	}
+	p.applies(whoami)
+	p.timed("an Ingress", func() {
+		p.answersTo("ingress.example", func(told, client string) bool { return net.ParseIP(told) != nil && told != client })
+	})
+	p.replace("keepClientAddress: false, gatewayAPI: {enabled: false}", "keepClientAddress: true, gatewayAPI: {enabled: true}")
+	p.timed("a change of it", func() { p.up() })
+	p.timed("a Gateway", func() {
+		p.eventually("the class of Gateways", 5*time.Minute, func() (string, bool) {
+			out, err := p.on("", "get", "gatewayclass", "traefik", "-o", `jsonpath={.status.conditions[?(@.type=="Accepted")].status}`)
+			return out, err == nil && out == "True"
+		})
+		p.applies(gateway)
+		for _, host := range []string{"ingress.example", "gateway.example"} {
+			p.answersTo(host, func(told, client string) bool { return told == client })
+		}
+	})
+	if again := p.up(); len(again.Report.Changes) != 0 {
+		t.Errorf("a further run changed %v", again.Report.Changes)
+	}
+	p.replace("ingress: {enabled: true", "ingress: {enabled: false")
+	p.timed("without", func() {
+		p.up()
+		p.eventually("nothing left of Traefik", 5*time.Minute, func() (string, bool) {
+			out, err := p.on("", "-n", "traefik", "get", "deployments,services", "-o", "name")
+			balancers := p.openstack("loadbalancer", "list", "-f", "value", "-c", "name")
+			return out + "\n" + balancers, err == nil && !strings.Contains(out, "/") && !strings.Contains(balancers, "traefik")
+		})
+	})
+	if out, err := p.on("", "get", "gateway.gateway.networking.k8s.io", "front", "-o", "name"); err != nil {
+		t.Errorf("the Gateway is gone with Traefik: %v\n%s", err, out)
+	}
+	p.timed("down", func() { p.goDown() })
+}
+
+// applies has the management cluster take manifests.
+func (p *project) applies(manifests string) {
+	p.t.Helper()
+	if out, err := p.on(manifests, "apply", "-f", "-"); err != nil {
+		p.t.Fatalf("applying: %v\n%s", err, out)
+	}
+}
+
+// answersTo asks Traefik for a host until the address that a pod was told is as wanted, beside
+// this client's own.
+func (p *project) answersTo(host string, good func(told, client string) bool) {
+	p.t.Helper()
+	p.eventually(host, 8*time.Minute, func() (string, bool) {
+		address, err := p.on("", "-n", "traefik", "get", "service", "traefik", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
+		if err != nil || address == "" {
+			return address, false
+		}
+		told, client, err := askAs(p.t.Context(), address, host)
+		return fmt.Sprintf("%s was told to be %q (%v)", client, told, err), err == nil && good(told, client)
+	})
+}
+
+// askAs asks a server for another host's page, and returns it with this client's address.
+func askAs(ctx context.Context, address, host string) (page, client string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, to string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, to)
+		if err == nil {
+			client, _, err = net.SplitHostPort(conn.LocalAddr().String())
+		}
+		return conn, err
+	}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/", nil)
+	if err != nil {
+		return "", "", err
+	}
+	request.Host = host
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return "", client, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<10))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", response.Status, text)
+	}
+	return string(text), client, err
+}
+
+// whoamiBundle is a bundle with nothing but the image of whoami.
+func whoamiBundle(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "whoami")
+	run(t, "env", "CGO_ENABLED=0", "go", "build", "-o", program, "./whoami")
+	return programBundle(t, program, bundle.Item{Name: "whoami", Kind: bundle.Image, Version: "v1.0.0", License: "Apache-2.0", Source: program,
+		Ref: "ghcr.io/slipway-sh/whoami:v1.0.0"})
+}
