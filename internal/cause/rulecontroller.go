@@ -18,9 +18,14 @@ type Controller struct {
 	Words string `json:"words,omitempty"`
 	// Since is when it became so.
 	Since time.Time `json:"since,omitzero"`
+	// Starting says that its pods are rolled out, and the deadline of the Deployment for that,
+	// ten minutes, has not passed.
+	Starting bool `json:"starting,omitempty"`
 }
 
-// restarts is how long a controller may be away: it is upgraded, or its leader changes.
+// restarts is how long a controller that was there may be away: its leader changes, or its node
+// is busy. One that is rolled out has until its Deployment's deadline: on an emulated machine
+// three starts at once took almost three minutes.
 const restarts = 2 * time.Minute
 
 // unable are words of pods that do not start by themselves: they ended again and again (as
@@ -43,7 +48,7 @@ func idle(v *scene) []hit {
 	}
 	var hits []hit
 	for _, c := range v.Controllers {
-		if c.Ready > 0 || c.Wanted > 0 && !unable.MatchString(c.Words) && v.Now.Sub(c.Since) < restarts {
+		if c.Ready > 0 || c.Wanted > 0 && !unable.MatchString(c.Words) && (c.Starting || v.Now.Sub(c.Since) < restarts) {
 			continue
 		}
 		words := fmt.Sprintf("none of its %d pods is ready", c.Wanted)

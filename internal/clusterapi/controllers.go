@@ -58,6 +58,8 @@ func controllersIn(ctx context.Context, client dynamic.Interface, namespace stri
 		if available := find(conditions(d), "Available"); available.Since.After(one.Since) {
 			one.Since = available.Since
 		}
+		progress := find(conditions(d), "Progressing")
+		one.Starting = progress.Status == "True" && progress.Reason != "NewReplicaSetAvailable"
 		if one.Ready == 0 && one.Wanted > 0 {
 			one.Words = podWords(ctx, client, d)
 		}

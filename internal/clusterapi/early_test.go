@@ -285,6 +285,9 @@ func TestAControllerThatCannotRunEndsTheWait(t *testing.T) {
 		"scaled to zero":  {scaled, "", "Deployment orc-system/orc-controller-manager: it is scaled to zero"},
 		"no image":        {crashing, strings.Replace(crashingPod, "CrashLoopBackOff", "ImagePullBackOff", 1), "ImagePullBackOff"},
 		"starts":          {crashing, strings.NewReplacer("7", "1", "CrashLoopBackOff", "ContainerCreating").Replace(crashingPod), ""},
+		"starts slowly":   {away("True", "ReplicaSetUpdated"), "", ""},
+		"was there":       {away("True", "NewReplicaSetAvailable"), "", "Deployment capo-system/capo-controller-manager: none of its 1 pods is ready"},
+		"never started":   {away("False", "ProgressDeadlineExceeded"), "", "Deployment capo-system/capo-controller-manager: none of its 1 pods is ready"},
 		"of certificates": {strings.ReplaceAll(crashing, "capo-system", "cert-manager"), crashingPod, ""},
 	} {
 		for what, g := range goals {
@@ -311,6 +314,13 @@ func TestAControllerThatCannotRunEndsTheWait(t *testing.T) {
 			})
 		}
 	}
+}
+
+// away is a controller that is not ready for three minutes when a test begins, whose Deployment
+// makes that progress.
+func away(status, reason string) string {
+	return strings.NewReplacer("2026-01-02T08:00:00Z", "1999-12-31T23:57:00Z", `lastTransitionTime: "2026-01-02T09:00:00Z"}`,
+		`lastTransitionTime: "1999-12-31T23:57:00Z"}, {type: Progressing, status: "`+status+`", reason: `+reason+`}`).Replace(crashing)
 }
 
 // place creates an object in the namespace that it names.

@@ -50,6 +50,27 @@ spec:
       http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: whoami, port: {number: 80}}}}]}
 `
 
+// locked has Traefik ask for a password first: user and password are "user" and "secret".
+const locked = `
+apiVersion: v1
+kind: Secret
+metadata: {name: locked}
+stringData: {users: "user:$apr1$slipway1$HmhMJrdPzhAG3RSodemEj/"}
+---
+apiVersion: traefik.io/v1alpha1
+kind: Middleware
+metadata: {name: locked}
+spec: {basicAuth: {secret: locked}}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: locked, annotations: {traefik.ingress.kubernetes.io/router.middlewares: default-locked@kubernetescrd}}
+spec:
+  rules:
+    - host: locked.example
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: whoami, port: {number: 80}}}}]}
+`
+
 // gateway does so by the Gateway API.
 const gateway = `
 apiVersion: gateway.networking.k8s.io/v1
@@ -93,8 +114,17 @@ func TestIngress(t *testing.T) {
 	}
 	p.applies(whoami)
 	p.timed("an Ingress", func() {
-		p.answersTo("ingress.example", func(told, client string) bool { return net.ParseIP(told) != nil && told != client })
+		p.answersTo("ingress.example", "", func(told, client string) bool { return net.ParseIP(told) != nil && told != client })
 	})
+	p.applies(locked)
+	p.timed("a password", func() {
+		p.answersTo("locked.example", "secret", func(told, _ string) bool { return net.ParseIP(told) != nil })
+	})
+	for _, wrong := range []string{"", "secre", "secrets"} {
+		if told, _, err := askAs(t.Context(), p.traefik(), "locked.example", wrong); err == nil || !strings.Contains(err.Error(), "401") {
+			t.Errorf("with the password %q: %q (%v)", wrong, told, err)
+		}
+	}
 	p.replace("keepClientAddress: false, gatewayAPI: {enabled: false}", "keepClientAddress: true, gatewayAPI: {enabled: true}")
 	p.timed("a change of it", func() { p.up() })
 	p.timed("a Gateway", func() {
@@ -104,7 +134,7 @@ func TestIngress(t *testing.T) {
 		})
 		p.applies(gateway)
 		for _, host := range []string{"ingress.example", "gateway.example"} {
-			p.answersTo(host, func(told, client string) bool { return told == client })
+			p.answersTo(host, "", func(told, client string) bool { return told == client })
 		}
 	})
 	if again := p.up(); len(again.Report.Changes) != 0 {
@@ -135,20 +165,31 @@ func (p *project) applies(manifests string) {
 
 // answersTo asks Traefik for a host until the address that a pod was told is as wanted, beside
 // this client's own.
-func (p *project) answersTo(host string, good func(told, client string) bool) {
+func (p *project) answersTo(host, password string, good func(told, client string) bool) {
 	p.t.Helper()
 	p.eventually(host, 8*time.Minute, func() (string, bool) {
-		address, err := p.on("", "-n", "traefik", "get", "service", "traefik", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
-		if err != nil || address == "" {
-			return address, false
+		address := p.traefik()
+		if address == "" {
+			return "no address", false
 		}
-		told, client, err := askAs(p.t.Context(), address, host)
+		told, client, err := askAs(p.t.Context(), address, host, password)
 		return fmt.Sprintf("%s was told to be %q (%v)", client, told, err), err == nil && good(told, client)
 	})
 }
 
-// askAs asks a server for another host's page, and returns it with this client's address.
-func askAs(ctx context.Context, address, host string) (page, client string, err error) {
+// traefik is the address of its load balancer, if it has one.
+func (p *project) traefik() string {
+	p.t.Helper()
+	address, err := p.on("", "-n", "traefik", "get", "service", "traefik", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
+	if err != nil {
+		return ""
+	}
+	return address
+}
+
+// askAs asks a server for another host's page, with a password if there is one, and returns it with
+// this client's address.
+func askAs(ctx context.Context, address, host, password string) (page, client string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, to string) (net.Conn, error) {
@@ -163,6 +204,9 @@ func askAs(ctx context.Context, address, host string) (page, client string, err 
 		return "", "", err
 	}
 	request.Host = host
+	if password != "" {
+		request.SetBasicAuth("user", password)
+	}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
 		return "", client, err

@@ -2,15 +2,19 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/ignore"
 	"helm.sh/helm/v3/pkg/releaseutil"
 
 	"github.com/slipway-sh/slipway/internal/component"
@@ -24,6 +28,11 @@ type chartArchive struct {
 	Patch patch
 }
 
+// packing is how charts become archives: results of another way are made again.
+const packing = "without what Helm ignores "
+
+func (c chartArchive) fingerprint() string { return packing + c.moduleFile.fingerprint() }
+
 func (c chartArchive) make(ctx context.Context, j *job) (output, error) {
 	module, err := c.dir(ctx, j)
 	if err != nil {
@@ -36,6 +45,9 @@ func (c chartArchive) make(ctx context.Context, j *job) (output, error) {
 	if err := c.Patch.apply(dir); err != nil {
 		return output{}, fmt.Errorf("patching chart: %w", err)
 	}
+	if err := dropIgnored(dir); err != nil {
+		return output{}, fmt.Errorf("leaving files out of the chart: %w", err)
+	}
 	chart, err := loader.LoadDir(dir)
 	if err != nil {
 		return output{}, fmt.Errorf("loading chart: %w", err)
@@ -45,6 +57,34 @@ func (c chartArchive) make(ctx context.Context, j *job) (output, error) {
 	}
 	file := j.path("chart.tgz")
 	return output{file: file, source: c.source()}, writeArchive(file, dir, chart.Name())
+}
+
+// dropIgnored removes what a chart's .helmignore names, as Helm does when it packs a chart:
+// Traefik's has a file beside its definitions that no API server takes.
+func dropIgnored(dir string) error {
+	rules, err := ignore.ParseFile(filepath.Join(dir, ignore.HelmIgnore))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || name == dir {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil || !rules.Ignore(filepath.ToSlash(strings.TrimPrefix(name, dir+"/")), info) {
+			return err
+		}
+		if err := os.RemoveAll(name); err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return filepath.SkipDir
+		}
+		return nil
+	})
 }
 
 // renderedChart is a chart of the bundle as plain manifests, for tools that

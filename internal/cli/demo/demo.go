@@ -21,6 +21,7 @@ import (
 // The machine drivers of the sandbox that a demo uses.
 const (
 	driverContainer = "container"
+	driverQEMU      = "qemu"
 	driverNone      = "none"
 )
 
@@ -69,7 +70,7 @@ the bundle.`,
 	flags.StringSliceVar(&o.keys, "key", nil, "public key of minisign that a bundle of --from must be signed with, or its file")
 	flags.BoolVar(&o.unsigned, "unsigned", false, "accept a bundle of --from without checking who signed it")
 	flags.BoolVar(&o.own, "own", false, "rebuild the items of the bundle that contain the controllers of another slipway binary")
-	ui.ChoiceFlag(flags, &o.driver, "driver", []string{driverContainer, "qemu", driverNone}, "what servers are: containers, virtual machines (which need KVM to be fast enough), or nothing")
+	ui.ChoiceFlag(flags, &o.driver, "driver", []string{driverContainer, driverQEMU, driverNone}, "what servers are: containers, virtual machines (which need KVM to be fast enough), or nothing")
 	ui.ChoiceFlag(flags, &o.seed, "seed", []string{seedOpenStack, seedKind}, "what the seed is: a server of the sandbox, or a container of Docker or Podman on this machine")
 	flags.StringVar(&o.listen, "listen", "", "loopback address of the sandbox's APIs, if another sandbox has the usual one; port 0 chooses a free port")
 	flags.IntVar(&o.controlPlanes, "control-planes", 0, "machines of the control plane: 1 or 3 (default: 3 if this machine has the memory)")

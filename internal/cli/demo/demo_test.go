@@ -185,6 +185,11 @@ func TestSizesFollowTheMachine(t *testing.T) {
 	if !strings.Contains(said.String(), "less memory than that") || !strings.Contains(said.String(), "3 of a control plane") {
 		t.Error(said.String())
 	}
+	said.Reset()
+	estimate{cpus: 2, memory: 12 << 30, controlPlanes: 1, machines: true, virtual: true}.print(&said)
+	if !strings.Contains(said.String(), "16.0 GiB of memory") || !strings.Contains(said.String(), "less memory than that") || !strings.Contains(said.String(), "emulated") {
+		t.Error(said.String())
+	}
 }
 
 // TestTheEstimateFollowsWhatIsMissing, not how many items that is.

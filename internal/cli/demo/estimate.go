@@ -19,6 +19,9 @@ import (
 const (
 	// perMachine is the memory that a machine of the environment uses, about.
 	perMachine = 1800 << 20
+	// virtualSeed and virtualNode are what the flavors of virtual machines give them. Each takes
+	// all of it after a while.
+	virtualSeed, virtualNode = 8 << 30, 4 << 30
 	// enough is the memory of this machine with which a control plane of three
 	// leaves something for others.
 	enough = 14 << 30
@@ -36,13 +39,15 @@ type estimate struct {
 	memory        uint64
 	controlPlanes int
 	machines      bool
+	// virtual says that the machines are virtual.
+	virtual bool
 	// empty says that there is no bundle at all.
 	empty bool
 	dir   string
 }
 
 func (o options) estimate() (estimate, error) {
-	e := estimate{cpus: runtime.NumCPU(), memory: memory(), controlPlanes: o.controlPlanes, machines: o.driver != driverNone, dir: o.dir}
+	e := estimate{cpus: runtime.NumCPU(), memory: memory(), controlPlanes: o.controlPlanes, machines: o.driver != driverNone, virtual: o.driver == driverQEMU, dir: o.dir}
 	if e.controlPlanes == 0 {
 		e.controlPlanes = 3
 		if e.memory > 0 && e.memory < enough {
@@ -101,6 +106,14 @@ func memory() uint64 {
 	return 0
 }
 
+// need is the memory of all machines in bytes.
+func (e estimate) need() int64 {
+	if e.virtual {
+		return virtualSeed + int64(e.servers()-1)*virtualNode
+	}
+	return int64(e.servers()) * perMachine
+}
+
 // servers are the seed, the control plane and one worker.
 func (e estimate) servers() int { return 2 + e.controlPlanes }
 
@@ -114,9 +127,11 @@ func (e estimate) print(w io.Writer) {
 		fmt.Fprintln(w, "  environment  all APIs, but no machines: a file and a plan, in seconds")
 		return
 	}
-	need := int64(e.servers()) * perMachine
-	fmt.Fprintf(w, "  environment  a seed, %d of a control plane, a worker: about %s of memory and %s\n", e.controlPlanes, ui.Bytes(need), ui.Duration(upTime*2/time.Duration(max(e.cpus, 2))*time.Duration(e.servers())/5))
-	if e.memory > 0 && uint64(need) > e.memory {
+	fmt.Fprintf(w, "  environment  a seed, %d of a control plane, a worker: about %s of memory and %s\n", e.controlPlanes, ui.Bytes(e.need()), ui.Duration(upTime*2/time.Duration(max(e.cpus, 2))*time.Duration(e.servers())/5))
+	if e.virtual {
+		fmt.Fprintln(w, "               with KVM; without it processors are emulated, and the seed alone takes a quarter of an hour")
+	}
+	if e.memory > 0 && uint64(e.need()) > e.memory {
 		fmt.Fprintln(w, "  warning      this machine has less memory than that: close other programs, or expect waits")
 	}
 }
