@@ -29,7 +29,7 @@ func TestBoot(t *testing.T) {
 		"util.py: Failed to run module scripts-user (scripts in /x)\n":            "Failed to run module scripts-user (scripts in /x)",
 		"[3.4] Kernel panic - not syncing: VFS: Unable to mount root fs\n":        "Kernel panic - not syncing: VFS: Unable to mount root fs",
 	} {
-		if got := Boot(console); got != want {
+		if reason, got := Boot(console); got != want || (reason == "") != (want == "") {
 			t.Errorf("%q says %q, want %q", console, got, want)
 		}
 	}

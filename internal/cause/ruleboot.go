@@ -20,7 +20,7 @@ func bootRules() []Rule {
 		{ID: "boot-failed", Layer: "machine", Ending: Outside, Meaning: "The system of the machine does not start: its root disk or a file system is not there, or damaged.",
 			Fix:     "see the whole console with openstack console log show SERVER; try another image" + again,
 			console: lines(`.*[Yy]ou are in emergency mode.*|.*Entering emergency mode.*|.*Reached target.*Emergency Mode.*|grub rescue>.*|.*Gave up waiting for root.*|.*dracut.*Could not boot.*|.*ALERT!.*does not exist.*`)},
-		{ID: "metadata-unreachable", Layer: "machine", Ending: Outside, Meaning: "The machine cannot reach the cloud's metadata service, so it has no configuration.",
+		{ID: NoMetadata, Layer: "machine", Ending: Outside, Meaning: "The machine cannot reach the cloud's metadata service, so it has no configuration.",
 			Fix:     "ask the cloud's operator about the metadata agent of the network, or use a config drive (machine setting configDrive)" + again,
 			console: lines(`.*169\.254\.169\.254.*(?:failed|refused|timed out|unreachable|giving up|No route).*|.*No (?:instance )?datasource found.*|.*Used fallback datasource.*`),
 			// The service may be later than a machine that boots, which asks again. What kubeadm and
@@ -76,19 +76,22 @@ func printed(v *scene, r Rule) []hit {
 	return hits
 }
 
-// Boot returns what the console of a server says went wrong while it became a node; ""
-// if it says nothing of the kind.
-func Boot(console string) string {
+// NoMetadata is the reason of a machine without the cloud's metadata service: it has no keys.
+const NoMetadata = "metadata-unreachable"
+
+// Boot returns what the console of a server says went wrong while it became a node, and the
+// reason that it is; both are "" if it says nothing of the kind.
+func Boot(console string) (reason, words string) {
 	v := &scene{members: []member{{own: Ref{Kind: "server"}, nova: &Server{Console: console}}}}
 	for _, r := range rules() {
 		if r.console == nil {
 			continue
 		}
 		for _, h := range printed(v, r) {
-			return h.cause
+			return r.ID, h.cause
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // silent are machines that run for long and are no node, about which nobody complains.

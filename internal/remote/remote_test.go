@@ -272,6 +272,46 @@ func TestALostConnectionIsMadeAgain(t *testing.T) {
 	}
 }
 
+// mute is a connection to a machine that crashed: nothing arrives there any more.
+type mute struct {
+	net.Conn
+	on *atomic.Bool
+}
+
+func (m mute) Write(p []byte) (int, error) {
+	if m.on.Load() {
+		return len(p), nil
+	}
+	return m.Conn.Write(p)
+}
+
+// TestAMachineThatCrashedHoldsNobodyUp: a program that cannot be started there ends with its
+// context, for the reason that this has, and not when the connection is found to be lost.
+func TestAMachineThatCrashedHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, func(string, io.Reader, io.Writer, io.Writer) uint32 { return 0 })
+	var crashed atomic.Bool
+	m.target.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return mute{c, &crashed}, err
+	}
+	c := open(t, m)
+	crashed.Store(true)
+	ctx, end := context.WithCancelCause(t.Context())
+	panicked := errors.New("its console says: Kernel panic")
+	time.AfterFunc(50*time.Millisecond, func() { end(panicked) })
+	ran := make(chan error, 1)
+	go func() { _, err := c.Run(ctx, "true"); ran <- err }()
+	select {
+	case err := <-ran:
+		if !errors.Is(err, panicked) {
+			t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it goes on after its context")
+	}
+}
+
 // A connection that ends while it is asked for a way to an address is made again once;
 // after that it is an error that callers retry.
 func TestAWayThatIsCutOff(t *testing.T) {

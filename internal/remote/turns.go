@@ -83,7 +83,7 @@ func (m *Machine) session(ctx context.Context, doing string) (session *ssh.Sessi
 		if err := m.turns.take(ctx); err != nil {
 			return nil, nil, fmt.Errorf("%s on %s: waiting until other sessions end: %w", doing, m.name, err)
 		}
-		session, err := client.NewSession()
+		session, err := openSession(ctx, client)
 		if err == nil {
 			return session, sync.OnceFunc(func() { session.Close(); m.turns.give(false) }), nil
 		}
@@ -102,6 +102,31 @@ func (m *Machine) session(ctx context.Context, doing string) (session *ssh.Sessi
 		if !others {
 			time.Sleep(refusedWait)
 		}
+	}
+}
+
+// openSession is client.NewSession, but for a context: a machine that crashed does not answer, and
+// its connection is found to be lost a minute later.
+func openSession(ctx context.Context, client *ssh.Client) (*ssh.Session, error) {
+	type answer struct {
+		session *ssh.Session
+		err     error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		session, err := client.NewSession()
+		answered <- answer{session, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.session, a.err
+	case <-ctx.Done():
+		go func() {
+			if late := <-answered; late.err == nil {
+				late.session.Close()
+			}
+		}()
+		return nil, context.Cause(ctx)
 	}
 }
 

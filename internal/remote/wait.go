@@ -37,7 +37,7 @@ func Await(ctx context.Context, t Target, patience Patience, waiting func(last e
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("waiting for SSH: %w", ended(ctx, err))
 		}
-		if foreign(err) {
+		if Foreign(err) {
 			return nil, fmt.Errorf("%w: the machine at this address is not the one that was created, or somebody intercepts the connection", err)
 		}
 		if patience.Silent > 0 && time.Since(begun) > patience.Silent {
@@ -71,8 +71,8 @@ func ended(ctx context.Context, last error) error {
 	return errors.Join(context.Canceled, last)
 }
 
-// foreign reports whether the other side has another host key.
-func foreign(err error) bool {
+// Foreign reports whether the other side has another host key.
+func Foreign(err error) bool {
 	return strings.Contains(err.Error(), "host key mismatch") || strings.Contains(err.Error(), "no common algorithm for host key")
 }
 

@@ -11,11 +11,14 @@ import (
 
 	"github.com/pulumi/pulumi-go-provider/infer"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-sh/slipway/addons/clusterctl"
 	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/component"
+	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/kube/retry"
 )
@@ -161,10 +164,22 @@ func installClusterAPI(ctx context.Context, machine Way, from *bundle.Folder, in
 		Alone: in.Alone, Progress: tell}
 	// Control planes of the cluster may still join.
 	if err := kube.Insist(ctx, retry.Helps, func(err error) { tell("retrying: " + err.Error()) }, installation.Run); err != nil {
-		return err
+		return refusedLogin(ctx, onSeed, err)
 	}
 	tell("waiting for the webhooks")
 	return installation.Answering(ctx)
+}
+
+// refusedLogin explains an error of clusterctl's own clients, which do not tell a wrong clock.
+func refusedLogin(ctx context.Context, on *kube.Cluster, err error) error {
+	if !apierrors.IsUnauthorized(err) {
+		return err
+	}
+	var told *fault.Fault
+	if _, again := on.Typed.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{}); errors.As(again, &told) {
+		return told
+	}
+	return err
 }
 
 // local writes a kubeconfig file, mode 0600, that connects through the machine until ctx

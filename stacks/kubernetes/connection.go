@@ -80,6 +80,7 @@ func Config(kubeconfig string) (*rest.Config, error) {
 	if err != nil {
 		return nil, vain.Certain(fmt.Errorf("reading the kubeconfig: %w", err))
 	}
+	kube.ExplainClock(config)
 	return config, nil
 }
 

@@ -169,8 +169,17 @@ func (k k3sKind) settle(ctx context.Context, in K3sInputs) (K3sState, error) {
 		return state, k.hear(ctx, in, err)
 	}
 	defer machine.Close()
-	host := host{machine}
-	if err := host.settle(ctx, in, files, k.bundle); err != nil {
+	if state, err = k.arrange(ctx, in, files, machine); err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // why it ended, not what that cut off
+	}
+	return state, err
+}
+
+// arrange has k3s run on the machine as the inputs say.
+func (k k3sKind) arrange(ctx context.Context, in K3sInputs, files []seed.File, machine *remote.Machine) (K3sState, error) {
+	state, host := k.blank(in), host{machine}
+	err := host.settle(ctx, in, files, k.bundle)
+	if err != nil {
 		return state, err
 	}
 	if k.datastore != nil {
@@ -189,19 +198,43 @@ func (k k3sKind) settle(ctx context.Context, in K3sInputs) (K3sState, error) {
 	return state, err
 }
 
-// consoleTime bounds the reading of a console when a login has failed.
-const consoleTime = 30 * time.Second
+const (
+	// consoleTime bounds the reading of a console when a login has failed.
+	consoleTime = time.Minute
+	// consoleEvery is how often it is read, until it says why a machine has other keys.
+	consoleEvery = 3 * time.Second
+)
 
 // hear adds to the error of a login what the console says about the boot: a server that
 // found no metadata, for example, does not know the key.
 func (k k3sKind) hear(ctx context.Context, in K3sInputs, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), consoleTime)
 	defer cancel()
-	words := cause.Boot(k.console(ctx, in.ServerID))
-	if words == "" || strings.Contains(err.Error(), words) {
+	reason, words := k.said(ctx, in.ServerID, remote.Foreign(err))
+	switch {
+	case words == "" || strings.Contains(err.Error(), words):
 		return err
+	case reason == cause.NoMetadata:
+		return fault.New("server "+in.ServerID, fmt.Errorf("it has no keys and no configuration, because it did not get them from the cloud's metadata service; its console says: %s; %w", words, err),
+			"ask the cloud's operator about the metadata service of the network; when it answers, start the server again with openstack server reboot --hard "+in.ServerID+", then run the same command again")
 	}
-	return fault.New("server "+in.ServerID, fmt.Errorf("%w; its console says: %s", err, words), "see all with slipway logs --console; if the words are about 169.254.169.254, the network has no metadata service: ask the cloud's operator; then run the same command again")
+	return fault.New("server "+in.ServerID, fmt.Errorf("%w; its console says: %s", err, words), "see all with slipway logs --console; fix the cause, then run the same command again")
+}
+
+// said is what the console says about the boot. A server that answers with another key than it
+// was given says why at the end of its boot, which may be a while later: then it is waited for.
+func (k k3sKind) said(ctx context.Context, server string, wait bool) (reason, words string) {
+	for {
+		console := k.console(ctx, server)
+		if reason, words = cause.Boot(console); words != "" || console == "" || !wait {
+			return reason, words
+		}
+		select {
+		case <-ctx.Done():
+			return "", ""
+		case <-time.After(consoleEvery):
+		}
+	}
 }
 
 func explain(object string, err error) error {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/pulumi/pulumi-go-provider/infer"
 
@@ -36,13 +38,47 @@ func TestVersionsThatASeedCannotGoTo(t *testing.T) {
 	}
 }
 
+// TestAnotherHostKeyIsExplained by the end of the boot, which a machine without metadata reaches
+// a while after its SSH answers. A cloud without consoles costs no time, nor does a machine that
+// says nothing of the kind cost more than a minute.
+func TestAnotherHostKeyIsExplained(t *testing.T) {
+	t.Parallel()
+	mismatch := errors.New("ssh: handshake failed: ssh: host key mismatch")
+	for name, test := range map[string]struct {
+		console func(since time.Duration) string
+		takes   time.Duration
+		fix     string
+	}{
+		"no metadata": {func(since time.Duration) string {
+			if since < 11*time.Second {
+				return "Started getty@tty1.service"
+			}
+			return "cc_final_message.py[WARNING]: Used fallback datasource"
+		}, 12 * time.Second, "openstack server reboot --hard 4711"},
+		"no consoles":    {func(time.Duration) string { return "" }, 0, ""},
+		"another server": {func(time.Duration) string { return "Debian GNU/Linux 12 login:" }, consoleTime, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				k := k3sKind{console: func(context.Context, string) string { return test.console(time.Since(begun)) }}
+				err := k.hear(t.Context(), K3sInputs{ServerID: "4711"}, mismatch)
+				if took := time.Since(begun); took != test.takes || !errors.Is(err, mismatch) || !strings.Contains(fault.Remedy(err), test.fix) || (test.fix == "") != (fault.Remedy(err) == "") {
+					t.Errorf("after %s: %v (%s)", took, err, fault.Remedy(err))
+				}
+			})
+		})
+	}
+}
+
 // Why a server does not know the key only its console tells.
 func TestAFailedLoginTellsWhatTheConsoleSays(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("unable to authenticate")
 	for printed, want := range map[string]string{
 		"Debian GNU/Linux 12 login:": "unable to authenticate",
-		"url_helper.py[WARNING]: Calling 'http://169.254.169.254/openstack' failed [119/120s]: timed out": "unable to authenticate; its console says: url_helper.py[WARNING]: Calling 'http://169.254.169.254/openstack' failed",
+		"url_helper.py[WARNING]: Calling 'http://169.254.169.254/openstack' failed [119/120s]: timed out": "did not get them from the cloud's metadata service; its console says: url_helper.py[WARNING]: Calling 'http://169.254.169.254/openstack' failed",
 		"Kernel panic - not syncing: VFS": "its console says: Kernel panic - not syncing: VFS",
 	} {
 		asked := ""

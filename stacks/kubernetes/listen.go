@@ -84,7 +84,7 @@ func (l *listener) look(ctx context.Context) {
 		if p.Kind != "Machine" || p.Ready || p.Server == "" {
 			continue
 		}
-		if words := cause.Boot(l.console(ctx, p.Server)); words != "" {
+		if _, words := cause.Boot(l.console(ctx, p.Server)); words != "" {
 			said = fmt.Sprintf("the console of %s says: %s", p.Name, words)
 			break
 		}
