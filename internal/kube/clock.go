@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -39,7 +40,7 @@ func (c clocks) RoundTrip(request *http.Request) (*http.Response, error) {
 	if behind < 0 {
 		way = "ahead of"
 	}
-	return nil, fault.New("Kubernetes API of "+request.URL.Host, fmt.Errorf("it refuses the login, and its clock is %s %s this machine's", behind.Abs(), way),
+	return nil, fault.New("Kubernetes API of "+request.URL.Host, fmt.Errorf("it refuses the login, and its clock is %s %s this machine's", duration.HumanDuration(behind.Abs()), way),
 		"set the clock that is wrong, and give its machine a time server (NTP) that it reaches; then run the same command again")
 }
 

@@ -23,8 +23,8 @@ func TestAWrongClockIsTold(t *testing.T) {
 		off    time.Duration
 		says   string
 	}{
-		"behind":    {http.StatusUnauthorized, -6 * time.Hour, "its clock is 6h0m"},
-		"ahead":     {http.StatusUnauthorized, 400 * 24 * time.Hour, "ahead of this machine's"},
+		"behind":    {http.StatusUnauthorized, -6 * time.Hour, "its clock is 6h behind this machine's"},
+		"ahead":     {http.StatusUnauthorized, 800*24*time.Hour + time.Hour, "its clock is 2y70d ahead of this machine's"},
 		"right":     {http.StatusUnauthorized, -20 * time.Second, ""},
 		"forbidden": {http.StatusForbidden, -6 * time.Hour, ""},
 	} {
