@@ -78,6 +78,9 @@ func TestGatewayAPI(t *testing.T) {
 			t.Errorf("%s has the Gateway API", without)
 		}
 	}
+	for _, wrong := range []string{`addons: {ingress: {keepClientAdress: true}}`, `addons: {ingress: {gatewayAPI: {enable: true}}}`, `addons: {ingress: {keepClientAddress: maybe}}`} {
+		refuse(t, wrong, "ingress")
+	}
 	refuse(t, `addons: {ingress: {enabled: true, gatewayAPI: {enabled: true}, traefik: {enabled: false}, nginx: {enabled: true}}}`, "only traefik serves it")
 }
 

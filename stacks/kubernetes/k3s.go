@@ -208,9 +208,13 @@ const (
 // hear adds to the error of a login what the console says about the boot: a server that
 // found no metadata, for example, does not know the key.
 func (k k3sKind) hear(ctx context.Context, in K3sInputs, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), consoleTime)
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), consoleTime)
 	defer cancel()
-	reason, words := k.said(ctx, in.ServerID, remote.Foreign(err))
+	var until <-chan struct{}
+	if remote.Foreign(err) {
+		until = ctx.Done() // somebody may stop the run meanwhile
+	}
+	reason, words := k.said(asking, in.ServerID, until)
 	switch {
 	case words == "" || strings.Contains(err.Error(), words):
 		return err
@@ -222,15 +226,18 @@ func (k k3sKind) hear(ctx context.Context, in K3sInputs, err error) error {
 }
 
 // said is what the console says about the boot. A server that answers with another key than it
-// was given says why at the end of its boot, which may be a while later: then it is waited for.
-func (k k3sKind) said(ctx context.Context, server string, wait bool) (reason, words string) {
+// was given says why at the end of its boot, which may be a while later: then it is waited for,
+// until that is closed; nil does not wait.
+func (k k3sKind) said(ctx context.Context, server string, until <-chan struct{}) (reason, words string) {
 	for {
 		console := k.console(ctx, server)
-		if reason, words = cause.Boot(console); words != "" || console == "" || !wait {
+		if reason, words = cause.Boot(console); words != "" || console == "" || until == nil {
 			return reason, words
 		}
 		select {
 		case <-ctx.Done():
+			return "", ""
+		case <-until:
 			return "", ""
 		case <-time.After(consoleEvery):
 		}

@@ -57,13 +57,19 @@ func TestAnotherHostKeyIsExplained(t *testing.T) {
 		}, 12 * time.Second, "openstack server reboot --hard 4711"},
 		"no consoles":    {func(time.Duration) string { return "" }, 0, ""},
 		"another server": {func(time.Duration) string { return "Debian GNU/Linux 12 login:" }, consoleTime, ""},
+		"interrupted":    {func(time.Duration) string { return "Debian GNU/Linux 12 login:" }, 5 * time.Second, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
 				k := k3sKind{console: func(context.Context, string) string { return test.console(time.Since(begun)) }}
-				err := k.hear(t.Context(), K3sInputs{ServerID: "4711"}, mismatch)
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				if name == "interrupted" {
+					time.AfterFunc(test.takes, stop)
+				}
+				err := k.hear(ctx, K3sInputs{ServerID: "4711"}, mismatch)
 				if took := time.Since(begun); took != test.takes || !errors.Is(err, mismatch) || !strings.Contains(fault.Remedy(err), test.fix) || (test.fix == "") != (fault.Remedy(err) == "") {
 					t.Errorf("after %s: %v (%s)", took, err, fault.Remedy(err))
 				}
