@@ -16,6 +16,18 @@ const late = 15 * time.Minute
 // again is the fix of what failed for good: Cluster API makes another machine.
 const again = "; then delete the Machine so that Cluster API creates another: kubectl delete machine NAME"
 
+// ServerFault returns what to do about Nova's fault of a server that is not Cluster API's, "" if no
+// rule knows the fault.
+func ServerFault(fault string) string {
+	for _, r := range rules() {
+		if r.fault != nil && r.fault.MatchString(fault) {
+			fix, _, _ := strings.Cut(r.Fix, "; then delete the Machine")
+			return fix
+		}
+	}
+	return ""
+}
+
 // serverRules are about Nova's servers.
 func serverRules() []Rule {
 	return []Rule{

@@ -19,9 +19,9 @@ func volumeRules() []Rule {
 		{ID: "volume-slow", Layer: "Cinder", Ending: Passing, Meaning: "A volume of a machine stays in a state that Cinder should end.",
 			Fix:  "ask the cloud's operator about storage: only they can end a state that stays",
 			find: volumes(slowVolume)},
-		{ID: "volume-not-created", Layer: "Cinder", Ending: Outside, Meaning: "Cinder could not create or attach the root volume of a server.",
-			Fix:   "ask the cloud's operator about storage, or choose another volume type" + again,
-			fault: regexp.MustCompile(`(?i)block device mapping|volume .*(did not finish being created|failed|error)|build of instance .* aborted: (volume|failure prepping block device)`),
+		{ID: "volume-not-created", Layer: "Cinder", Ending: Outside, Meaning: "Cinder could not create or attach a volume of a server.",
+			Fix:   "ask the cloud's operator about storage (openstack volume service list), or choose another volume type" + again,
+			fault: regexp.MustCompile(`(?i)block device mapping|volume .*(did not finish being created|failed|error)|build of instance .* aborted: (volume|failure prepping block device|unable to \w+ (the )?attachment)`),
 			words: regexp.MustCompile(`(?i)block device mapping is invalid|volume type .*(not be found|not found|is disabled)`)},
 	}
 }

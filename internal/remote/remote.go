@@ -30,6 +30,8 @@ type Target struct {
 	Key string
 	// Dial opens connections; nil means the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// full is that packets have the size that both ends believe in, not segment.
+	full bool
 }
 
 // Machine is a connection to a machine. It is safe for concurrent use. What is asked of it
@@ -41,8 +43,9 @@ type Machine struct {
 
 	mu     sync.Mutex
 	client *ssh.Client
-	// lost is closed when the connection has ended.
+	// lost is closed when the connection has ended, and why is why it was ended here.
 	lost   <-chan struct{}
+	why    *reason
 	closed bool
 	// shared is how many close it besides who opened it.
 	shared int
@@ -93,93 +96,15 @@ func (m *Machine) connected(ctx context.Context) (*ssh.Client, error) {
 			return m.client, nil
 		}
 	}
-	client, err := m.target.login(ctx)
+	why := &reason{}
+	client, err := m.target.login(ctx, why)
 	if err != nil {
 		return nil, err
 	}
 	lost := make(chan struct{})
-	m.client, m.lost = client, lost
-	go keepAlive(client, lost)
+	m.client, m.lost, m.why = client, lost, why
+	go keepAlive(client, lost, why)
 	return client, nil
-}
-
-// login connects and logs in.
-func (t Target) login(ctx context.Context) (*ssh.Client, error) {
-	config, err := t.config()
-	if err != nil {
-		return nil, fmt.Errorf("connecting to %s: %w", t.Address, err)
-	}
-	dial := t.Dial
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: 5 * time.Second}).DialContext
-	}
-	connection, err := dial(ctx, "tcp", t.Address)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to %s: %w", t.Address, err)
-	}
-	if err := endWhenSilent(connection); err != nil {
-		connection.Close()
-		return nil, fmt.Errorf("connecting to %s: %w", t.Address, err)
-	}
-	stop := context.AfterFunc(ctx, func() { connection.Close() })
-	_ = connection.SetDeadline(time.Now().Add(handshakeTime))
-	transport, channels, requests, err := ssh.NewClientConn(connection, t.Address, config)
-	if !stop() {
-		err = errors.Join(context.Cause(ctx), err)
-	}
-	if err != nil {
-		connection.Close()
-		return nil, fmt.Errorf("logging in to %s as %s: %w", t.Address, t.User, err)
-	}
-	_ = connection.SetDeadline(time.Time{})
-	return ssh.NewClient(transport, channels, requests), nil
-}
-
-func (t Target) config() (*ssh.ClientConfig, error) {
-	signer, err := ssh.ParsePrivateKey([]byte(t.Key))
-	if err != nil {
-		return nil, errors.New("the private key cannot be read")
-	}
-	hostKey, _, _, _, err := ssh.ParseAuthorizedKey([]byte(t.HostKey))
-	if err != nil {
-		return nil, fmt.Errorf("host key: %w", err)
-	}
-	return &ssh.ClientConfig{
-		User: t.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
-		HostKeyCallback: ssh.FixedHostKey(hostKey), HostKeyAlgorithms: []string{hostKey.Type()},
-		Timeout: handshakeTime,
-	}, nil
-}
-
-// keepAlive closes the connection of a machine that is gone, so that nothing waits for
-// it, and then lost.
-func keepAlive(client *ssh.Client, lost chan<- struct{}) {
-	defer close(lost)
-	ticker := time.NewTicker(aliveEvery)
-	defer ticker.Stop()
-	ended := make(chan struct{})
-	go func() { _ = client.Wait(); close(ended) }()
-	for {
-		select {
-		case <-ended:
-			return
-		case <-ticker.C:
-			answered := make(chan error, 1)
-			go func() {
-				_, _, err := client.SendRequest("keepalive@openssh.com", true, nil)
-				answered <- err
-			}()
-			select {
-			case err := <-answered:
-				if err == nil {
-					continue
-				}
-			case <-time.After(aliveTime):
-			}
-			_ = client.Close()
-			return
-		}
-	}
 }
 
 // Share returns the machine for another who will close it.
@@ -311,10 +236,14 @@ func (m *Machine) Pipe(ctx context.Context, in io.Reader, out io.Writer, program
 	}
 	defer leave()
 	said := &tail{limit: 2000}
-	session.Stdin, session.Stdout, session.Stderr = in, out, said
-	stop := context.AfterFunc(ctx, func() { session.Close() })
-	defer stop()
-	err = session.Run(Command(append([]string{"sudo", "--non-interactive", "--", program}, args...)...))
+	to, shut := gated(out)
+	defer shut()
+	errs, shutErrs := gated(said)
+	defer shutErrs()
+	session.Stdin, session.Stdout, session.Stderr = in, to, errs
+	err = within(ctx, session, func() error {
+		return session.Run(Command(append([]string{"sudo", "--non-interactive", "--", program}, args...)...))
+	})
 	if ctx.Err() != nil {
 		return fmt.Errorf("running %s on %s: %w", program, m.name, context.Cause(ctx))
 	}
@@ -326,7 +255,7 @@ func (m *Machine) Pipe(ctx context.Context, in io.Reader, out io.Writer, program
 		return &Failure{Program: program, Status: status, Said: strings.TrimSpace(said.String())}
 	}
 	if err != nil {
-		return fmt.Errorf("running %s on %s: %w", program, m.name, err)
+		return fmt.Errorf("running %s on %s: %w", program, m.name, m.because(err))
 	}
 	return nil
 }

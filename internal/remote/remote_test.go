@@ -50,12 +50,17 @@ type machine struct {
 
 func newMachine(t *testing.T, commands func(string, io.Reader, io.Writer, io.Writer) uint32) *machine {
 	t.Helper()
-	private, client := key(t)
-	_, host := key(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newMachineAt(t, l, commands)
+}
+
+func newMachineAt(t *testing.T, l net.Listener, commands func(string, io.Reader, io.Writer, io.Writer) uint32) *machine {
+	t.Helper()
+	private, client := key(t)
+	_, host := key(t)
 	t.Cleanup(func() { l.Close() })
 	m := &machine{host: host, client: client, commands: commands}
 	m.accept.Store(true)
@@ -285,30 +290,42 @@ func (m mute) Write(p []byte) (int, error) {
 	return m.Conn.Write(p)
 }
 
-// TestAMachineThatCrashedHoldsNobodyUp: a program that cannot be started there ends with its
-// context, for the reason that this has, and not when the connection is found to be lost.
+// TestAMachineThatCrashedHoldsNobodyUp: a program that cannot be started there, or that runs when
+// it crashes, ends with its context, for the reason that this has, and not when the connection is
+// found to be lost.
 func TestAMachineThatCrashedHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t, func(string, io.Reader, io.Writer, io.Writer) uint32 { return 0 })
-	var crashed atomic.Bool
-	m.target.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		return mute{c, &crashed}, err
-	}
-	c := open(t, m)
-	crashed.Store(true)
-	ctx, end := context.WithCancelCause(t.Context())
-	panicked := errors.New("its console says: Kernel panic")
-	time.AfterFunc(50*time.Millisecond, func() { end(panicked) })
-	ran := make(chan error, 1)
-	go func() { _, err := c.Run(ctx, "true"); ran <- err }()
-	select {
-	case err := <-ran:
-		if !errors.Is(err, panicked) {
-			t.Errorf("it ended with %v", err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Error("it goes on after its context")
+	for name, late := range map[string]bool{"before": false, "while a program runs": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var crashed atomic.Bool
+			started, hold := make(chan struct{}), make(chan struct{})
+			t.Cleanup(func() { close(hold) })
+			m := newMachine(t, func(string, io.Reader, io.Writer, io.Writer) uint32 { close(started); <-hold; return 0 })
+			m.target.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+				c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+				return mute{c, &crashed}, err
+			}
+			c := open(t, m)
+			crashed.Store(!late)
+			ctx, end := context.WithCancelCause(t.Context())
+			panicked := errors.New("its console says: Kernel panic")
+			ran := make(chan error, 1)
+			go func() { _, err := c.Run(ctx, "true"); ran <- err }()
+			if late {
+				<-started
+				crashed.Store(true)
+			}
+			time.AfterFunc(50*time.Millisecond, func() { end(panicked) })
+			select {
+			case err := <-ran:
+				if !errors.Is(err, panicked) {
+					t.Errorf("it ended with %v", err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("it goes on after its context")
+			}
+		})
 	}
 }
 

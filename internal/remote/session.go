@@ -35,12 +35,29 @@ func (m *Machine) Session(ctx context.Context, streams Streams, terminal *Termin
 		return 0, err
 	}
 	defer leave()
-	session.Stdin, session.Stdout, session.Stderr = streams.In, streams.Out, streams.Err
-	stop := context.AfterFunc(ctx, func() { session.Close() })
-	defer stop()
+	out, shutOut := gated(streams.Out)
+	errs, shutErrs := gated(streams.Err)
+	defer shutErrs()
+	defer shutOut()
+	session.Stdin, session.Stdout, session.Stderr = streams.In, out, errs
+	err = within(ctx, session, func() error { return m.interact(ctx, session, terminal, command) })
+	var exit *ssh.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
+	case errors.As(err, &exit):
+		return exit.ExitStatus(), nil
+	case err != nil:
+		return 0, fmt.Errorf("session on %s: %w", m.name, m.because(err))
+	}
+	return 0, nil
+}
+
+// interact runs a command, or a shell, to its end.
+func (m *Machine) interact(ctx context.Context, session *ssh.Session, terminal *Terminal, command string) (err error) {
 	if terminal != nil {
 		if err := session.RequestPty(terminal.Type, terminal.Height, terminal.Width, ssh.TerminalModes{}); err != nil {
-			return 0, fmt.Errorf("opening a terminal on %s: %w", m.name, err)
+			return fmt.Errorf("opening a terminal: %w", err)
 		}
 		go follow(ctx, session, terminal.Resized)
 	}
@@ -49,19 +66,10 @@ func (m *Machine) Session(ctx context.Context, streams Streams, terminal *Termin
 	} else {
 		err = session.Start(command)
 	}
-	if err == nil {
-		err = session.Wait()
+	if err != nil {
+		return err
 	}
-	var exit *ssh.ExitError
-	switch {
-	case ctx.Err() != nil:
-		return 0, context.Cause(ctx)
-	case errors.As(err, &exit):
-		return exit.ExitStatus(), nil
-	case err != nil:
-		return 0, fmt.Errorf("session on %s: %w", m.name, err)
-	}
-	return 0, nil
+	return session.Wait()
 }
 
 func follow(ctx context.Context, session *ssh.Session, resized <-chan Size) {

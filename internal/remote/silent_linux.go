@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"fmt"
 	"net"
 	"syscall"
 	"time"
@@ -16,7 +17,7 @@ const lookEvery = 5 * time.Second
 // is slow. The kernel's own limit (TCP_USER_TIMEOUT) does not tell them apart: it also ends a
 // connection whose other end acknowledges, but has no room because its sshd does not read
 // (commit 9d9b1ee0b2d1 of Linux). Connections that are not TCP stay as they are.
-func endWhenSilent(connection net.Conn) error {
+func endWhenSilent(connection net.Conn, why *reason) error {
 	tcp, ok := connection.(*net.TCPConn)
 	if !ok {
 		return nil
@@ -25,12 +26,12 @@ func endWhenSilent(connection net.Conn) error {
 	if err != nil {
 		return err
 	}
-	go watch(tcp, control, lookEvery, silentTime)
+	go watch(tcp, control, lookEvery, silentTime, why)
 	return nil
 }
 
 // watch ends with the connection.
-func watch(connection net.Conn, control syscall.RawConn, every, limit time.Duration) {
+func watch(connection net.Conn, control syscall.RawConn, every, limit time.Duration, why *reason) {
 	for range time.Tick(every) {
 		var info *unix.TCPInfo
 		var err error
@@ -40,6 +41,7 @@ func watch(connection net.Conn, control syscall.RawConn, every, limit time.Durat
 			return
 		}
 		if silent(info, limit) {
+			why.set(fmt.Errorf("the machine acknowledges nothing for %s", limit))
 			_ = connection.Close()
 			return
 		}
@@ -52,4 +54,9 @@ func watch(connection net.Conn, control syscall.RawConn, every, limit time.Durat
 func silent(info *unix.TCPInfo, limit time.Duration) bool {
 	asked := info.Retransmits >= 3 || info.Probes >= 2
 	return asked && time.Duration(info.Last_ack_recv)*time.Millisecond > limit
+}
+
+// setSegment bounds what a packet of a connection carries, before it is made.
+func setSegment(socket uintptr, size int) error {
+	return unix.SetsockoptInt(int(socket), unix.IPPROTO_TCP, unix.TCP_MAXSEG, size)
 }

@@ -50,7 +50,7 @@ func TestAMachineThatDoesNotReadKeepsItsConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	go func() { watch(connection, control, 50*time.Millisecond, 500*time.Millisecond); close(ended) }()
+	go func() { watch(connection, control, 50*time.Millisecond, 500*time.Millisecond, &reason{}); close(ended) }()
 	select {
 	case <-ended:
 		t.Error("the connection was closed")
@@ -65,7 +65,7 @@ func TestAMachineThatDoesNotReadKeepsItsConnection(t *testing.T) {
 	pipe, other := net.Pipe()
 	defer pipe.Close()
 	defer other.Close()
-	if err := endWhenSilent(pipe); err != nil {
+	if err := endWhenSilent(pipe, &reason{}); err != nil {
 		t.Errorf("a pipe: %v", err)
 	}
 }

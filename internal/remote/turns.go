@@ -85,7 +85,7 @@ func (m *Machine) session(ctx context.Context, doing string) (session *ssh.Sessi
 		}
 		session, err := openSession(ctx, client)
 		if err == nil {
-			return session, sync.OnceFunc(func() { session.Close(); m.turns.give(false) }), nil
+			return session, sync.OnceFunc(func() { parted(ctx, func() { session.Close(); m.turns.give(false) }) }), nil
 		}
 		others := m.turns.give(tooMany(err))
 		if cutOff(err) && !lost && ctx.Err() == nil {

@@ -169,8 +169,13 @@ func (k k3sKind) settle(ctx context.Context, in K3sInputs) (K3sState, error) {
 		return state, k.hear(ctx, in, err)
 	}
 	defer machine.Close()
+	looked := make(chan struct{})
+	go func() { host{machine}.lookAtPath(ctx); close(looked) }()
 	if state, err = k.arrange(ctx, in, files, machine); err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // why it ended, not what that cut off
+	}
+	if err == nil {
+		<-looked
 	}
 	return state, err
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/volumeattach"
+
+	"github.com/slipway-sh/slipway/internal/cause"
 )
 
 // running waits until the server is active. It starts a server that is off, and confirms a
@@ -61,21 +62,24 @@ func lazy(s *servers.Server) string {
 
 // describe returns a server's state and task in Nova's terms.
 func describe(s *servers.Server) string {
-	if s.TaskState != "" {
+	does := map[string]string{"scheduling": "its host is chosen", "networking": "its ports are set up",
+		"block_device_mapping": "Cinder attaches its volumes", "spawning": "its host makes the machine"}[s.TaskState]
+	switch {
+	case does != "":
+		return fmt.Sprintf("server is %s (%s: %s)", s.Status, s.TaskState, does)
+	case s.TaskState != "":
 		return fmt.Sprintf("server is %s (%s)", s.Status, s.TaskState)
 	}
 	return "server is " + s.Status
 }
 
-func serverRemedy(cause string) string {
-	text := strings.ToLower(cause)
-	switch {
-	case strings.Contains(text, "no valid host"):
-		return "choose another flavor or availability zone, or ask the cloud's operator for capacity"
-	case strings.Contains(text, "quota"):
-		return "ask for more quota; slipway preflight shows how much is needed"
+// serverRemedy is what to do about Nova's fault of a server.
+func serverRemedy(novaFault string) string {
+	const again = "run the same command again, which creates the server again"
+	if fix := cause.ServerFault(novaFault); fix != "" {
+		return fix + "; then " + again
 	}
-	return "run the same command again, which creates the server again"
+	return again
 }
 
 // resize changes the flavor and confirms.

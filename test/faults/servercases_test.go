@@ -81,5 +81,7 @@ status: {failureReason: UpdateError, failureMessage: "instance state 0xc000a1b2c
 			said: &cause.Cloud{Servers: []cause.Server{{ID: "w1", Name: "shop-w1", Status: "ACTIVE", Created: asked.Add(-time.Hour)}}}},
 		{fault: "root volume not created", reason: "volume-not-created", object: "server shop-w1", objects: server("ERROR", "w1", "InstanceStateError", ""),
 			said: nova("Build of instance w1 aborted: Volume 5a1f did not finish being created even after we waited 187 seconds or 61 attempts. And its status is error.")},
+		{fault: "volume not attached as its server is made", reason: "volume-not-created", object: "server shop-w1", objects: server("ERROR", "w1", "InstanceStateError", ""),
+			said: nova("Build of instance w1 aborted: Unable to update the attachment. (HTTP 500) (Request-ID: req-a58343e0-90cc-458b-800e-e0ecef031756)")}, // Nova 31, cinder-volume stopped
 	}
 }
