@@ -108,8 +108,8 @@ func keepAlive(client *ssh.Client, lost chan<- struct{}, why *reason) {
 					continue
 				}
 			case <-time.After(aliveTime):
+				why.set(fmt.Errorf("sshd answers nothing for %s", aliveTime))
 			}
-			why.set(fmt.Errorf("sshd answers nothing for %s", aliveTime))
 			_ = client.Close()
 			return
 		}

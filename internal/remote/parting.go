@@ -13,8 +13,17 @@ import (
 // gone never does, and its connection is found to be lost minutes later.
 const parting = 2 * time.Second
 
-// within does what uses a session, until the context ends.
+// within does what uses a session, until the context ends; nothing is written to the session's
+// streams after it.
 func within(ctx context.Context, session *ssh.Session, do func() error) error {
+	for _, stream := range []*io.Writer{&session.Stdout, &session.Stderr} {
+		if *stream == nil {
+			continue
+		}
+		g := &gate{to: *stream}
+		*stream = g
+		defer g.close()
+	}
 	done := make(chan error, 1)
 	go func() { done <- do() }()
 	select {
@@ -40,31 +49,24 @@ func parted(ctx context.Context, closing func()) {
 	closing()
 }
 
-// gate is where the output of a session goes until it is shut: what a session writes that
+// gate is where the output of a session goes until it is closed: what a session writes that
 // nobody waits for any more goes nowhere.
 type gate struct {
-	mu   sync.Mutex
-	to   io.Writer
-	shut bool
+	mu     sync.Mutex
+	to     io.Writer
+	closed bool
 }
 
-// gated returns nil for nil.
-func gated(to io.Writer) (w io.Writer, shut func()) {
-	if to == nil {
-		return nil, func() {}
-	}
-	g := &gate{to: to}
-	return g, func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.shut = true
-	}
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
 }
 
 func (g *gate) Write(p []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.shut {
+	if g.closed {
 		return 0, io.ErrClosedPipe
 	}
 	return g.to.Write(p)

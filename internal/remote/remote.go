@@ -236,11 +236,7 @@ func (m *Machine) Pipe(ctx context.Context, in io.Reader, out io.Writer, program
 	}
 	defer leave()
 	said := &tail{limit: 2000}
-	to, shut := gated(out)
-	defer shut()
-	errs, shutErrs := gated(said)
-	defer shutErrs()
-	session.Stdin, session.Stdout, session.Stderr = in, to, errs
+	session.Stdin, session.Stdout, session.Stderr = in, out, said
 	err = within(ctx, session, func() error {
 		return session.Run(Command(append([]string{"sudo", "--non-interactive", "--", program}, args...)...))
 	})

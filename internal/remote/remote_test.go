@@ -329,6 +329,30 @@ func TestAMachineThatCrashedHoldsNobodyUp(t *testing.T) {
 	}
 }
 
+// TestAConnectionThatIsEndedHereSaysWhy, where what used it only sees that it ended.
+func TestAConnectionThatIsEndedHereSaysWhy(t *testing.T) {
+	t.Parallel()
+	for name, why := range map[string]error{"by us": errors.New("the machine acknowledges nothing"), "by the machine": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			started, hold := make(chan struct{}), make(chan struct{})
+			t.Cleanup(func() { close(hold) })
+			c := open(t, newMachine(t, func(string, io.Reader, io.Writer, io.Writer) uint32 { close(started); <-hold; return 0 }))
+			go func() {
+				<-started
+				if why != nil {
+					c.why.set(why)
+				}
+				c.client.Close()
+			}()
+			_, err := c.Run(t.Context(), "true")
+			if err == nil || why != nil && !errors.Is(err, why) || why == nil && strings.Contains(err.Error(), "nothing") {
+				t.Errorf("it ended with %v", err)
+			}
+		})
+	}
+}
+
 // A connection that ends while it is asked for a way to an address is made again once;
 // after that it is an error that callers retry.
 func TestAWayThatIsCutOff(t *testing.T) {

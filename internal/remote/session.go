@@ -35,11 +35,7 @@ func (m *Machine) Session(ctx context.Context, streams Streams, terminal *Termin
 		return 0, err
 	}
 	defer leave()
-	out, shutOut := gated(streams.Out)
-	errs, shutErrs := gated(streams.Err)
-	defer shutErrs()
-	defer shutOut()
-	session.Stdin, session.Stdout, session.Stderr = streams.In, out, errs
+	session.Stdin, session.Stdout, session.Stderr = streams.In, streams.Out, streams.Err
 	err = within(ctx, session, func() error { return m.interact(ctx, session, terminal, command) })
 	var exit *ssh.ExitError
 	switch {
