@@ -28,7 +28,7 @@ func TestCloudConfig(t *testing.T) {
 		object := applied(t, all, "cloud-config", known(c.clouds, c.more)).get(t, "Secret cloud-config")
 		text, _ := at(object, "stringData", "cloud.conf").(string)
 		lines := "[Global]\nuse-clouds=true\nclouds-file=/etc/config/clouds.yaml\ncloud=openstack\n" + c.global +
-			"[Networking]\ninternal-network-name=net1\n[LoadBalancer]\nfloating-network-id=ext1\nlb-provider=ovn\n" +
+			"[Networking]\ninternal-network-name=net1\n[LoadBalancer]\nfloating-network-id=ext1\ncreate-monitor=true\nlb-provider=ovn\n" +
 			"[BlockStorage]\nignore-volume-az=true\n[Metadata]\nsearch-order={{ x }}\n"
 		if text != lines {
 			t.Errorf("%s:\n%s\nwant\n%s", name, text, lines)
@@ -65,6 +65,7 @@ func TestBalancersOfServices(t *testing.T) {
 		"named amphora":    {`{apiServer: {loadBalancerProvider: amphora}}`, none},
 		"OVN":              {`{apiServer: {loadBalancerProvider: ovn}}`, "create-monitor=true\nlb-method=SOURCE_IP_PORT\nlb-provider=ovn\n"},
 		"OVN, no monitor":  {`{apiServer: {loadBalancerProvider: ovn}, addons: {openstack: {cloudConfig: {LoadBalancer: {create-monitor: false, max-shared-lb: 1}}}}}`, "create-monitor=false\nlb-method=SOURCE_IP_PORT\nlb-provider=ovn\nmax-shared-lb=1\n"},
+		"amphora, and OVN": {`addons: {openstack: {cloudConfig: {LoadBalancer: {lb-provider: ovn}}}}`, "create-monitor=true\nlb-method=SOURCE_IP_PORT\nlb-provider=ovn\n"},
 		"OVN, and amphora": {`{apiServer: {loadBalancerProvider: ovn}, addons: {openstack: {cloudConfig: {LoadBalancer: {lb-provider: amphora}}}}}`, "lb-provider=amphora\n"},
 	} {
 		object := applied(t, render(t, c.values), "cloud-config", known(someClouds, nil)).get(t, "Secret cloud-config")

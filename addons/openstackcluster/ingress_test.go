@@ -47,6 +47,7 @@ func TestClientAddresses(t *testing.T) {
 	ovn := traefikValues(t, kept, `apiServer: {loadBalancerProvider: ovn}`)
 	want(t, ovn, `{spec: {externalTrafficPolicy: Local}}`, "service")
 	want(t, ovn, `null`, "ports")
+	want(t, traefikValues(t, kept, `addons: {openstack: {cloudConfig: {LoadBalancer: {lb-provider: ovn}}}}`), `{spec: {externalTrafficPolicy: Local}}`, "service")
 	// Only the Services' load balancers count.
 	mixed := traefikValues(t, kept, `{apiServer: {loadBalancerProvider: ovn}, addons: {openstack: {cloudConfig: {LoadBalancer: {lb-provider: amphora}}}}}`)
 	want(t, mixed, told, "service", "annotations")

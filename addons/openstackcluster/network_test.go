@@ -102,6 +102,10 @@ func TestSecurityGroupRules(t *testing.T) {
 		want(t, ovn, protocol, "managedSecurityGroups", "workerNodesSecurityGroupRules", i+1, "protocol")
 		want(t, ovn, `30000`, "managedSecurityGroups", "workerNodesSecurityGroupRules", i+1, "portRangeMin")
 	}
+	services := at(render(t, `addons: {openstack: {cloudConfig: {LoadBalancer: {lb-provider: ovn}}}}`).get(t, "OpenStackCluster"), "spec")
+	want(t, services, `null`, "apiServerLoadBalancer", "provider")
+	want(t, services, `32767`, "managedSecurityGroups", "workerNodesSecurityGroupRules", 0, "portRangeMax")
+	want(t, render(t).get(t, "OpenStackCluster"), `null`, "spec", "managedSecurityGroups", "workerNodesSecurityGroupRules")
 	want(t, render(t, `clusterNetworking: {manageSecurityGroups: false}`).get(t, "OpenStackCluster"), `null`, "spec", "managedSecurityGroups")
 }
 

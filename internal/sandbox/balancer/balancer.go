@@ -24,6 +24,7 @@ const prefix = "lb-"
 type Network interface {
 	Plug(ctx context.Context, p fabric.Plug) error
 	Unplug(ctx context.Context, p machine.Port) error
+	PassOn(ctx context.Context, id string, p fabric.PassOn) error
 }
 
 // Balancers is machine.Balancers in this process. It balances only while the
@@ -44,13 +45,14 @@ func New(n Network, dir string) *Balancers {
 
 // balancer is one load balancer.
 type balancer struct {
-	space string
+	id, space string
 
 	mu sync.Mutex // held while it is changed, which waits for its network
 	// plugged says that vip is in the network.
 	plugged   bool
 	vip       machine.Port
 	frontends map[string]*frontend
+	keeper    *keeper
 	// gone says that it is no longer one of the balancers.
 	gone bool
 }
@@ -61,7 +63,7 @@ func (b *Balancers) hold(id string) *balancer {
 		b.mu.Lock()
 		lb := b.by[id]
 		if lb == nil {
-			lb = &balancer{space: b.space(id), frontends: map[string]*frontend{}}
+			lb = &balancer{id: id, space: b.space(id), frontends: map[string]*frontend{}}
 			b.by[id] = lb
 		}
 		b.mu.Unlock()
@@ -97,7 +99,11 @@ func (b *Balancers) ApplyBalancer(ctx context.Context, want machine.Balancer) er
 		return fmt.Errorf("applying load balancer %s: %w", want.ID, err)
 	}
 	lb.plugged, lb.vip = true, want.VIP
-	if err := lb.apply(want.Listeners); err != nil {
+	if want.KeepsClients && lb.keeper == nil {
+		lb.keeper = b.keep(lb)
+	}
+	err := lb.apply(want.Listeners)
+	if err = errors.Join(err, lb.passOn(ctx, b.network)); err != nil {
 		return fmt.Errorf("applying load balancer %s: %w", want.ID, err)
 	}
 	return nil
@@ -124,7 +130,7 @@ func (lb *balancer) apply(listeners []machine.Listener) error {
 		}
 		if f == nil {
 			var openErr error
-			if f, openErr = open(lb.space, l, lb.vip); openErr != nil {
+			if f, openErr = open(lb.space, l, lb.vip, lb.keeper); openErr != nil {
 				err = errors.Join(err, fmt.Errorf("listener %s: %w", l.ID, openErr))
 				continue
 			}
@@ -142,8 +148,11 @@ func (b *Balancers) DeleteBalancer(ctx context.Context, id string) error {
 	defer b.forget(id, lb)
 	lb.close()
 	var err error
+	if lb.keeper != nil {
+		err = b.network.PassOn(ctx, id, fabric.PassOn{})
+	}
 	if lb.plugged {
-		err = b.network.Unplug(ctx, lb.vip)
+		err = errors.Join(err, b.network.Unplug(ctx, lb.vip))
 	}
 	if err = errors.Join(err, namespace.Delete(lb.space)); err != nil {
 		return fmt.Errorf("deleting load balancer %s: %w", id, err)
@@ -152,6 +161,9 @@ func (b *Balancers) DeleteBalancer(ctx context.Context, id string) error {
 }
 
 func (lb *balancer) close() {
+	if lb.keeper != nil {
+		lb.keeper.stop()
+	}
 	for _, f := range lb.frontends {
 		f.close()
 	}

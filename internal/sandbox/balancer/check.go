@@ -18,7 +18,7 @@ import (
 
 // watch checks a member until the context ends. The first result counts at
 // once; later it takes so many of the same in a row.
-func watch(ctx context.Context, space string, m *member, c machine.Check) {
+func watch(ctx context.Context, space string, m *member, c machine.Check, k *keeper) {
 	tick := time.NewTicker(time.Duration(max(1, c.Delay)) * time.Second)
 	defer tick.Stop()
 	row := 0
@@ -36,6 +36,7 @@ func watch(ctx context.Context, space string, m *member, c machine.Check) {
 			row = 0
 		case before == 0 || row+1 >= need:
 			m.health.Store(result)
+			k.changed()
 			row = 0
 		default:
 			row++

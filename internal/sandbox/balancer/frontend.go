@@ -26,6 +26,7 @@ type frontend struct {
 	ctx          context.Context
 	cancel       context.CancelFunc
 	active       atomic.Int64
+	keeper       *keeper // nil for one whose members do not see clients
 
 	mu      sync.Mutex
 	closers map[io.Closer]bool
@@ -42,8 +43,8 @@ func place(l machine.Listener, vip machine.Port) string {
 }
 
 // open listens on all addresses of the VIP.
-func open(space string, l machine.Listener, vip machine.Port) (*frontend, error) {
-	f := &frontend{space: space, place: place(l, vip), closers: map[io.Closer]bool{}}
+func open(space string, l machine.Listener, vip machine.Port, k *keeper) (*frontend, error) {
+	f := &frontend{space: space, keeper: k, place: place(l, vip), closers: map[io.Closer]bool{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.pool.Store(&pool{})
 	var err error
@@ -126,7 +127,7 @@ func (f *frontend) apply(l machine.Listener) {
 	if old.same(l) {
 		return
 	}
-	f.pool.Store(newPool(f.space, l, old))
+	f.pool.Store(newPool(f.space, l, old, f.keeper))
 	old.stop()
 }
 

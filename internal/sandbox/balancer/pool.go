@@ -36,7 +36,7 @@ type history struct {
 	health atomic.Int32
 }
 
-func newPool(space string, l machine.Listener, old *pool) *pool {
+func newPool(space string, l machine.Listener, old *pool, k *keeper) *pool {
 	p := &pool{Listener: l}
 	known := map[string]*member{}
 	for _, m := range old.members {
@@ -54,7 +54,7 @@ func newPool(space string, l machine.Listener, old *pool) *pool {
 			m.health.Store(0)
 			continue
 		}
-		p.checks.Go(func() { watch(ctx, space, m, *l.Check) })
+		p.checks.Go(func() { watch(ctx, space, m, *l.Check, k) })
 	}
 	return p
 }

@@ -60,6 +60,8 @@ type Fabric struct {
 	mu       sync.Mutex
 	networks map[string]machine.Network
 	filters  map[string]machine.Filter
+	routers  map[string]machine.Router
+	passOns  map[string]PassOn
 }
 
 var _ machine.Fabric = (*Fabric)(nil)
@@ -70,7 +72,8 @@ func New(o Options) *Fabric {
 	if o.Host == "" {
 		o.Host = "/proc/self/ns/net"
 	}
-	return &Fabric{Options: o, networks: map[string]machine.Network{}, filters: map[string]machine.Filter{}}
+	return &Fabric{Options: o, networks: map[string]machine.Network{}, filters: map[string]machine.Filter{},
+		routers: map[string]machine.Router{}, passOns: map[string]PassOn{}}
 }
 
 func (f *Fabric) space(kind, id string) string { return filepath.Join(f.Dir, kind+filepath.Base(id)) }
@@ -116,6 +119,8 @@ func (f *Fabric) Shutdown(context.Context) error {
 	defer f.mu.Unlock()
 	clear(f.networks)
 	clear(f.filters)
+	clear(f.routers)
+	clear(f.passOns)
 	err := f.removeUplinks("")
 	entries, readErr := os.ReadDir(f.Dir)
 	if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {

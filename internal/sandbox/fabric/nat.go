@@ -18,8 +18,8 @@ const (
 )
 
 // translate writes the router's NAT: floating IPs both ways, and its own
-// address for the rest when it has SNAT.
-func translate(space string, r machine.Router) error {
+// address for the rest when it has SNAT. What is passed on comes before the floating IP's address.
+func (f *Fabric) translate(space string, r machine.Router) error {
 	return change(space, func(c *nftables.Conn) error {
 		t := &nftables.Table{Name: table, Family: nftables.TableFamilyIPv4}
 		c.AddTable(t)
@@ -47,6 +47,13 @@ func translate(space string, r machine.Router) error {
 		for _, tr := range r.Translations {
 			if !tr.Floating.Is4() || !tr.Fixed.Is4() {
 				continue
+			}
+			members, err := f.membersOf(r, tr)
+			if err != nil {
+				return err
+			}
+			for _, m := range members {
+				rule(in, m)
 			}
 			to := payload(expr.PayloadBaseNetworkHeader, 16, 4)
 			rule(in, to, cmp(expr.CmpOpEq, tr.Floating.AsSlice()), nat(expr.NATTypeDestNAT, tr.Fixed))

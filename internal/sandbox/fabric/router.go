@@ -35,6 +35,7 @@ var routerSettings = map[string]string{
 func (f *Fabric) ApplyRouter(_ context.Context, r machine.Router) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.routers[r.ID] = r
 	space := f.space(rtrSpace, r.ID)
 	err := namespace.Create(space)
 	if err == nil {
@@ -47,7 +48,7 @@ func (f *Fabric) ApplyRouter(_ context.Context, r machine.Router) error {
 		err = inside(space, func(h *netlink.Handle) error { return routeRouter(h, r) })
 	}
 	if err == nil {
-		err = translate(space, r)
+		err = f.translate(space, r)
 	}
 	if err == nil {
 		err = f.refuseNames(space, r)
@@ -124,6 +125,7 @@ func routeRouter(h *netlink.Handle, r machine.Router) error {
 func (f *Fabric) DeleteRouter(_ context.Context, id string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	delete(f.routers, id)
 	space := f.space(rtrSpace, id)
 	var err error
 	if namespace.Exists(space) {

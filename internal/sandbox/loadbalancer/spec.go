@@ -18,6 +18,8 @@ func (s *service) spec(id string) (spec machine.Balancer, err error) {
 			return fmt.Errorf("load balancer %s is gone", id)
 		}
 		spec.ID = id
+		// Only OVN does this: between an amphora and its members there are new connections.
+		spec.KeepsClients = lb.Provider == "ovn"
 		if spec.VIP, ok = s.ports.Card(r, lb.VIPPortID); !ok {
 			return fmt.Errorf("port %s of the VIP is gone", lb.VIPPortID)
 		}

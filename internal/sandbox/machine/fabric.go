@@ -111,6 +111,8 @@ type Balancer struct {
 	ID        string
 	VIP       Port
 	Listeners []Listener
+	// KeepsClients has members see the addresses of clients that come by a floating IP.
+	KeepsClients bool
 }
 
 // Listener takes connections on a port of the VIP.

@@ -54,7 +54,8 @@
 {{- define "openstackcluster.securityGroups" -}}
 {{- $network := .Values.clusterNetworking -}}
 {{- $workers := $network.workerNodesSecurityGroupRules | default list -}}
-{{- if eq (default "" .Values.apiServer.loadBalancerProvider) "ovn" -}}
+{{- $services := get (include "cloudconfig.balancers" . | mustFromJson) "lb-provider" -}}
+{{- if has "ovn" (list .Values.apiServer.loadBalancerProvider $services) -}}
   {{- /* OVN keeps the client's address, so the ports of Services must be open to clients. */ -}}
   {{- range $protocol := list "tcp" "udp" -}}
     {{- $workers = append $workers (dict "name" (printf "node-port-%s" $protocol) "description" "NodePorts, for load balancers of OVN"

@@ -65,11 +65,12 @@ stringData:
 {{/*
 The settings for load balancers of Services, JSON. Where the API server's is OVN's,
 theirs are too: a cloud that has OVN need not have Amphora, which is the cloud
-controller manager's default. OVN knows one algorithm.
+controller manager's default. OVN knows one algorithm, which is not its default either.
 */}}
 {{- define "cloudconfig.balancers" -}}
 {{- $settings := deepCopy (default dict .Values.addons.openstack.cloudConfig.LoadBalancer) -}}
-{{- if and (eq (default "" .Values.apiServer.loadBalancerProvider) "ovn") (eq (get $settings "lb-provider" | default "ovn") "ovn") -}}
+{{- $provider := get $settings "lb-provider" | default (.Values.apiServer.loadBalancerProvider | default "amphora") -}}
+{{- if eq $provider "ovn" -}}
   {{- range $key, $value := dict "lb-provider" "ovn" "lb-method" "SOURCE_IP_PORT" "create-monitor" true -}}
     {{- if not (hasKey $settings $key) -}}{{- $_ := set $settings $key $value -}}{{- end -}}
   {{- end -}}
