@@ -144,6 +144,29 @@ func TestFlannel(t *testing.T) {
 	want(t, got.get(t, "Namespace kube-flannel"), `privileged`, "metadata", "labels", "pod-security.kubernetes.io/enforce")
 }
 
+// TestPoliciesOfFlannel come by a program beside it, which knows the networks of Services.
+func TestPoliciesOfFlannel(t *testing.T) {
+	t.Parallel()
+	container := func(text string) any {
+		got := applied(t, render(t, `addons: {cni: {type: flannel}}`, text), "cni-flannel", known(someClouds, nil))
+		if got["DaemonSet network-policies"] == nil {
+			return nil
+		}
+		return at(got.get(t, "DaemonSet network-policies"), "spec", "template", "spec", "containers", 0)
+	}
+	usual := container(`kubeNetwork: {services: {cidrBlocks: [10.2.0.0/16]}}`)
+	image, _ := component.Find("network-policies")
+	want(t, usual, image.Ref, "image")
+	want(t, usual, `["--ipv4=true", "--ipv6=false", "--services=10.2.0.0/16", "--deny=169.254.169.254/32"]`, "args")
+	want(t, usual, `{drop: [ALL], add: [NET_ADMIN, NET_RAW]}`, "securityContext", "capabilities")
+	dual := container(`{kubeNetwork: {pods: {cidrBlocks: [10.1.0.0/16, "fd00::/48"]}, services: {cidrBlocks: [10.2.0.0/16, "fd01::/112"]}}, addons: {cni: {flannel: {networkPolicies: {denyEgressCidrs: null}}}}}`)
+	want(t, dual, `["--ipv4=true", "--ipv6=true", "--services=10.2.0.0/16,fd01::/112"]`, "args")
+	if off := container(`addons: {cni: {flannel: {networkPolicies: {enabled: false}}}}`); off != nil {
+		t.Errorf("switched off there is %v", off)
+	}
+	refuse(t, `addons: {cni: {flannel: {networkPolicies: {enable: true}}}}`, "enable")
+}
+
 // TestCustom keeps every character of what users bring.
 //
 // proves: F104

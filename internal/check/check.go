@@ -38,6 +38,7 @@ const (
 	StepPackets  = "large-packets"
 	StepService  = "service"
 	StepEgress   = "egress"
+	StepPolicies = "policies"
 	StepVolume   = "volume"
 	StepSnapshot = "snapshot"
 	StepBalancer = "load-balancer"
@@ -49,9 +50,9 @@ const (
 // Steps returns the steps of a check by its name; nil for an unknown one.
 func Steps(name string) []string {
 	return map[string][]string{
-		"quick":     {StepNodes, StepPods, StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepVolume, StepBalancer},
+		"quick":     {StepNodes, StepPods, StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepPolicies, StepVolume, StepBalancer},
 		"storage":   {StepNodes, StepVolume, StepSnapshot},
-		"network":   {StepNodes, StepPods, StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepBalancer},
+		"network":   {StepNodes, StepPods, StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepPolicies, StepBalancer},
 		Conformance: {StepNodes, StepSuite, StepTests},
 	}[name]
 }
@@ -157,7 +158,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 // rest. The results are in the order of the names.
 func (r *run) steps(ctx context.Context, names []string) []Step {
 	do := map[string]func(context.Context) (string, error){StepNodes: r.nodes, StepPods: r.startPods, StepNames: r.names, StepPodToPod: r.podToPod, StepPackets: r.packets, StepService: r.service,
-		StepEgress: r.egress, StepVolume: r.volume, StepSnapshot: r.snapshot, StepBalancer: r.balancer, StepSuite: r.startSuite, StepTests: r.waitForSuite}
+		StepEgress: r.egress, StepPolicies: r.policies, StepVolume: r.volume, StepSnapshot: r.snapshot, StepBalancer: r.balancer, StepSuite: r.startSuite, StepTests: r.waitForSuite}
 	results := map[string]Step{}
 	var mu sync.Mutex
 	one := func(name string) {
@@ -188,7 +189,7 @@ func (r *run) steps(ctx context.Context, names []string) []Step {
 		group.Go(func() {
 			one(StepPods)
 			var inner sync.WaitGroup
-			for _, name := range []string{StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepBalancer} {
+			for _, name := range []string{StepNames, StepPodToPod, StepPackets, StepService, StepEgress, StepPolicies, StepBalancer} {
 				if slices.Contains(names, name) {
 					inner.Go(func() { one(name) })
 				}

@@ -58,7 +58,7 @@ func TestChecks(t *testing.T) {
 func (w *world) passes(ctx context.Context) {
 	w.Helper()
 	r, err := Run(ctx, w.options("quick"))
-	if err != nil || !r.Passed || len(r.Steps) != 10 || strings.Contains(w.states(r), Skipped) {
+	if err != nil || !r.Passed || len(r.Steps) != 11 || strings.Contains(w.states(r), Skipped) {
 		w.Errorf("passes: %+v, %v", r, err)
 	}
 	if i := slices.IndexFunc(r.Steps, func(s Step) bool { return s.Name == StepVolume }); i < 0 || r.Steps[i].Detail != "class fast: written on n1, read on n2" {
@@ -67,7 +67,7 @@ func (w *world) passes(ctx context.Context) {
 	w.clean()
 	text, err := r.JUnit()
 	var parsed suite
-	if err != nil || xml.Unmarshal(text, &parsed) != nil || parsed.Tests != 10 || parsed.Failures != 0 {
+	if err != nil || xml.Unmarshal(text, &parsed) != nil || parsed.Tests != 11 || parsed.Failures != 0 {
 		w.Errorf("JUnit: %v\n%s", err, text)
 	}
 }
@@ -75,21 +75,21 @@ func (w *world) passes(ctx context.Context) {
 func (w *world) fails(ctx context.Context) {
 	w.Helper()
 	w.mu.Lock()
-	w.closed, w.loses = "192.0.2.7:5000", true
+	w.closed, w.loses, w.disobeys = "192.0.2.7:5000", true, true
 	w.mu.Unlock()
 	o := w.options("quick")
 	o.Skip = []string{StepBalancer}
 	r, err := Run(ctx, o)
-	if err != nil || r.Passed || w.states(r) != "nodes passed, pods passed, dns passed, pod-to-pod passed, large-packets passed, service passed, egress failed, volume failed, load-balancer skipped, cleanup passed" {
+	if err != nil || r.Passed || w.states(r) != "nodes passed, pods passed, dns passed, pod-to-pod passed, large-packets passed, service passed, egress failed, policies failed, volume failed, load-balancer skipped, cleanup passed" {
 		w.Errorf("fails: %s, %v", w.states(r), err)
 	}
 	text, err := r.JUnit()
-	if err != nil || !strings.Contains(string(text), "connection refused") || !strings.Contains(string(text), `failures="2"`) {
+	if err != nil || !strings.Contains(string(text), "connection refused") || !strings.Contains(string(text), "nodes still reach it after 30s: n1, n2") || !strings.Contains(string(text), `failures="3"`) {
 		w.Errorf("JUnit: %v\n%s", err, text)
 	}
 	w.clean()
 	w.mu.Lock()
-	w.closed, w.loses = "", false
+	w.closed, w.loses, w.disobeys = "", false, false
 	w.mu.Unlock()
 }
 

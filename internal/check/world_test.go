@@ -36,6 +36,8 @@ type world struct {
 	waiting string
 	// closed is where a connection fails.
 	closed string
+	// disobeys is set if NetworkPolicies have no effect.
+	disobeys bool
 	// loses is set if volumes lose what is written.
 	loses bool
 	// tests ends the tests of a pod of the check conformance, with an exit code.
@@ -119,7 +121,8 @@ func (w *world) kubelet(ctx context.Context, p *corev1.Pod) {
 		if reason != "" {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "check", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "no such image"}}}}
 		} else {
-			p.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.1.0.1", PodIPs: []corev1.PodIP{{IP: "10.1.0.1"}}, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+			address := map[bool]string{true: "10.1.0.2", false: "10.1.0.1"}[p.Name == closed]
+			p.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address, PodIPs: []corev1.PodIP{{IP: address}}, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
 		}
 		_, _ = pods.UpdateStatus(ctx, p, metav1.UpdateOptions{})
 	case p.Name == suitePod && len(p.Status.ContainerStatuses) == 0:
@@ -217,6 +220,12 @@ func (w *world) dial(ctx context.Context, network, address string) (net.Conn, er
 	defer w.mu.Unlock()
 	if address == w.closed {
 		return nil, fmt.Errorf("dial %s: connection refused", address)
+	}
+	if strings.HasPrefix(address, "10.1.0.2:") && !w.disobeys {
+		policies, err := w.client.NetworkingV1().NetworkPolicies(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+		if err != nil || len(policies.Items) > 0 {
+			return nil, fmt.Errorf("dial %s: connection refused (%w)", address, err)
+		}
 	}
 	for _, s := range w.servers {
 		return (&net.Dialer{}).DialContext(ctx, network, s.Listener.Addr().String())

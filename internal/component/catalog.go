@@ -144,6 +144,7 @@ func addonImages(v Versions) []Component {
 		image("metrics-server", v.MetricsServer, "registry.k8s.io/metrics-server/metrics-server", apache),
 		image("flannel", v.Flannel, "ghcr.io/flannel-io/flannel", gplTool),
 		image("flannel-cni-plugin", v.FlannelPlugin, "ghcr.io/flannel-io/flannel-cni-plugin", gplTool),
+		image("network-policies", v.KubeRouter, "ghcr.io/slipway-sh/network-policies", gplTool),
 	}
 }
 

@@ -15,23 +15,25 @@ import (
 
 // The versions that were tested together and are built from source.
 const (
-	KubernetesVersion     = "v1.34.4"
-	K3sVersion            = "v1.34.1+k3s1"
-	ContainerdVersion     = "v2.1.5"
-	RuncVersion           = "v1.3.3"
-	CNIPluginsVersion     = "v1.8.0"
-	CRIToolsVersion       = "v1.34.0"
-	EtcdVersion           = "v3.6.5"
-	CoreDNSVersion        = "v1.12.1"
-	PauseVersion          = "3.10.1"
-	ClusterAPIVersion     = "v1.12.3"
-	CAPOVersion           = "v0.14.2"
-	ORCVersion            = "v2.4.0"
-	CertManagerVersion    = "v1.21.2"
-	CloudProviderVersion  = "v1.34.1"
-	MetricsServerVersion  = "v0.8.0"
-	FlannelVersion        = "v0.28.4"
-	FlannelPluginVersion  = "v0.9.1"
+	KubernetesVersion    = "v1.34.4"
+	K3sVersion           = "v1.34.1+k3s1"
+	ContainerdVersion    = "v2.1.5"
+	RuncVersion          = "v1.3.3"
+	CNIPluginsVersion    = "v1.8.0"
+	CRIToolsVersion      = "v1.34.0"
+	EtcdVersion          = "v3.6.5"
+	CoreDNSVersion       = "v1.12.1"
+	PauseVersion         = "3.10.1"
+	ClusterAPIVersion    = "v1.12.3"
+	CAPOVersion          = "v0.14.2"
+	ORCVersion           = "v2.4.0"
+	CertManagerVersion   = "v1.21.2"
+	CloudProviderVersion = "v1.34.1"
+	MetricsServerVersion = "v0.8.0"
+	FlannelVersion       = "v0.28.4"
+	FlannelPluginVersion = "v0.9.1"
+	// KubeRouterVersion is the one whose network policies k3s has.
+	KubeRouterVersion     = "v2.6.1"
 	CSIProvisionerVersion = "v5.3.0"
 	CSIAttacherVersion    = "v4.12.0"
 	CSIResizerVersion     = "v1.14.0"
@@ -79,6 +81,7 @@ type Versions struct {
 	MetricsServer  string
 	Flannel        string
 	FlannelPlugin  string
+	KubeRouter     string
 	CSIProvisioner string
 	CSIAttacher    string
 	CSIResizer     string
@@ -124,6 +127,7 @@ func DefaultVersions() Versions {
 		MetricsServer:    MetricsServerVersion,
 		Flannel:          FlannelVersion,
 		FlannelPlugin:    FlannelPluginVersion,
+		KubeRouter:       KubeRouterVersion,
 		CSIProvisioner:   CSIProvisionerVersion,
 		CSIAttacher:      CSIAttacherVersion,
 		CSIResizer:       CSIResizerVersion,
@@ -165,6 +169,7 @@ func (v *Versions) parts() map[string]*string {
 		"metrics-server":            &v.MetricsServer,
 		"flannel":                   &v.Flannel,
 		"flannel-cni-plugin":        &v.FlannelPlugin,
+		"kube-router":               &v.KubeRouter,
 		"csi-provisioner":           &v.CSIProvisioner,
 		"csi-attacher":              &v.CSIAttacher,
 		"csi-resizer":               &v.CSIResizer,

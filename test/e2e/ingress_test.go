@@ -91,10 +91,13 @@ spec:
 
 // TestIngress has Traefik of the bundle answer on a load balancer's floating IP for an Ingress
 // and, when that is asked for, for a Gateway with its route. A pod learns the client's address
-// only after keepClientAddress is set. Switched off, Traefik goes with its load balancer, and the
-// definitions of the Gateway API stay.
+// only after keepClientAddress is set: from a load balancer of amphorae by the PROXY protocol, and
+// from one of OVN as the sender of what arrives. Switched off, Traefik goes with its load balancer,
+// and the definitions of the Gateway API stay.
 //
-// proves: S-49
+// Its pods do not reach the metadata service, until the values say so.
+//
+// proves: S-46, S-49
 func TestIngress(t *testing.T) {
 	images := os.Getenv("SLIPWAY_INGRESS")
 	if images == "" {
@@ -116,6 +119,7 @@ func TestIngress(t *testing.T) {
 	p.timed("an Ingress", func() {
 		p.answersTo("ingress.example", "", func(told, client string) bool { return net.ParseIP(told) != nil && told != client })
 	})
+	p.answersTo("ingress.example/metadata", "", func(told, _ string) bool { return strings.Contains(told, "Client.Timeout exceeded") })
 	p.applies(locked)
 	p.timed("a password", func() {
 		p.answersTo("locked.example", "secret", func(told, _ string) bool { return net.ParseIP(told) != nil })
@@ -126,7 +130,9 @@ func TestIngress(t *testing.T) {
 		}
 	}
 	p.replace("keepClientAddress: false, gatewayAPI: {enabled: false}", "keepClientAddress: true, gatewayAPI: {enabled: true}")
+	p.replace("addons:\n", "addons:\n        cni: {flannel: {networkPolicies: {denyEgressCidrs: null}}}\n")
 	p.timed("a change of it", func() { p.up() })
+	p.answersTo("ingress.example/metadata", "", func(told, _ string) bool { return told == "200 OK" })
 	p.timed("a Gateway", func() {
 		p.eventually("the class of Gateways", 5*time.Minute, func() (string, bool) {
 			out, err := p.on("", "get", "gatewayclass", "traefik", "-o", `jsonpath={.status.conditions[?(@.type=="Accepted")].status}`)
@@ -152,7 +158,35 @@ func TestIngress(t *testing.T) {
 	if out, err := p.on("", "get", "gateway.gateway.networking.k8s.io", "front", "-o", "name"); err != nil {
 		t.Errorf("the Gateway is gone with Traefik: %v\n%s", err, out)
 	}
+	p.timed("OVN", func() {
+		p.replace("ingress: {enabled: false", "openstack: {cloudConfig: {LoadBalancer: {lb-provider: ovn}}}\n        ingress: {enabled: true")
+		p.up()
+		for _, host := range []string{"ingress.example", "gateway.example"} {
+			p.answersTo(host, "", func(told, client string) bool { return told == client })
+		}
+		if providers := p.openstack("loadbalancer", "list", "-f", "value", "-c", "name", "-c", "provider"); !ovnOnly(providers, "traefik") {
+			t.Errorf("load balancers are of\n%s", providers)
+		}
+		if out, err := p.on("", "-n", "traefik", "get", "service", "traefik", "-o", "jsonpath={.metadata.annotations}"); err != nil || strings.Contains(out, "proxy-protocol") {
+			t.Errorf("with OVN the PROXY protocol stays: %s (%v)", out, err)
+		}
+	})
 	p.timed("down", func() { p.goDown() })
+}
+
+// ovnOnly tells whether those load balancers of a list whose names have the text are OVN's, and
+// that there is one.
+func ovnOnly(list, text string) bool {
+	found := false
+	for line := range strings.Lines(list) {
+		if strings.Contains(line, text) {
+			found = true
+			if !strings.HasSuffix(strings.TrimSpace(line), " ovn") {
+				return false
+			}
+		}
+	}
+	return found
 }
 
 // applies has the management cluster take manifests.
@@ -163,7 +197,7 @@ func (p *project) applies(manifests string) {
 	}
 }
 
-// answersTo asks Traefik for a host until the address that a pod was told is as wanted, beside
+// answersTo asks Traefik for a host, and a path behind it, until the address that a pod was told is as wanted, beside
 // this client's own.
 func (p *project) answersTo(host, password string, good func(told, client string) bool) {
 	p.t.Helper()
@@ -199,7 +233,8 @@ func askAs(ctx context.Context, address, host, password string) (page, client st
 		}
 		return conn, err
 	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/", nil)
+	host, path, _ := strings.Cut(host, "/")
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/"+path, nil)
 	if err != nil {
 		return "", "", err
 	}

@@ -33,7 +33,7 @@ func (p *project) quickCheck() {
 	if err := json.Unmarshal([]byte(p.do("check", "quick", "-o", "json", "--junit", "check.xml")), &result); err != nil {
 		p.t.Fatal(err)
 	}
-	if !result.Passed || result.Seconds > (3*time.Minute).Seconds() || len(result.Steps) != 10 {
+	if !result.Passed || result.Seconds > (3*time.Minute).Seconds() || len(result.Steps) != 11 {
 		p.t.Errorf("the check: %+v", result)
 	}
 	for _, s := range result.Steps {
@@ -41,7 +41,7 @@ func (p *project) quickCheck() {
 			p.t.Errorf("step %s %s: %s", s.Name, s.State, s.Detail)
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(p.folder, "check.xml")); err != nil || !strings.Contains(string(text), `tests="10" failures="0"`) {
+	if text, err := os.ReadFile(filepath.Join(p.folder, "check.xml")); err != nil || !strings.Contains(string(text), `tests="11" failures="0"`) {
 		p.t.Errorf("JUnit: %v\n%s", err, text)
 	}
 	if out, err := p.on("", "get", "namespaces,persistentvolumes", "-A"); err != nil || strings.Contains(out, "slipway-check") {

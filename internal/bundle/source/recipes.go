@@ -34,7 +34,7 @@ func debianRecipes() map[string]recipe {
 	return map[string]recipe{
 		"debian-certificates": debianTree{Variant: "extract", Packages: []string{"ca-certificates", "tzdata"}},
 		baseStatic:            staticBase{Tree: "debian-certificates"},
-		// What kube-proxy and flannel run: packet filters, their userland, and cp.
+		// What kube-proxy, flannel and network-policies run: packet filters, their userland, and cp.
 		baseNetwork: debianTree{Variant: "extract", Links: iptablesLinks(),
 			Packages: []string{"iptables", "ipset", "conntrack", "kmod", "iproute2", "coreutils", "ca-certificates"}},
 		// What the Cinder driver runs to make, check, grow and mount file systems.

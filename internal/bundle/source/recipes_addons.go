@@ -106,6 +106,10 @@ func addonRecipes() map[string]recipe {
 		"flannel": container{Base: baseNetwork, Entrypoint: []string{"/opt/bin/flanneld"},
 			Files: map[string]string{"/opt/bin/flanneld": "flannel-program"}},
 		"flannel-cni-plugin": container{Base: baseNetwork, Files: map[string]string{"/flannel": "cni-flannel"}},
+		// What flannel leaves to others, compiled with k3s' modules, of which it is a part.
+		"network-policies-program": program{Module: "k3s", Package: "./network-policies"},
+		"network-policies": container{Base: baseNetwork, Entrypoint: []string{"/network-policies"},
+			Files: map[string]string{"/network-policies": "network-policies-program"}},
 		"flannel-manifest": moduleFile{Module: "cluster", From: flannel, Path: "Documentation/kube-flannel.yml",
 			Images: map[string]string{"ghcr.io/flannel-io/flannel": "flannel", "ghcr.io/flannel-io/flannel-cni-plugin": "flannel-cni-plugin"}},
 		"snapshot-crds": moduleFile{Module: "cluster", From: snapshot, Path: "config/crd/snapshot.storage.k8s.io_volumesnapshot*.yaml"},

@@ -100,7 +100,7 @@ func machineRecipes() map[string]recipe {
 func clusterImages() []string {
 	return []string{
 		"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "etcd", "coredns", "pause",
-		"flannel", "flannel-cni-plugin", "openstack-cloud-controller-manager", "cinder-csi-plugin", "csi-provisioner",
+		"flannel", "flannel-cni-plugin", "network-policies", "openstack-cloud-controller-manager", "cinder-csi-plugin", "csi-provisioner",
 		"csi-attacher", "csi-resizer", "csi-snapshotter", "snapshot-controller", "csi-node-driver-registrar", "livenessprobe",
 		"metrics-server", "k8s-keystone-auth",
 	}

@@ -57,6 +57,7 @@ func weights() map[string]weight {
 		"csi-provisioner-program":                    {24, 53},
 		"openstack-resource-controller-program":      {22, 43},
 		"flannel-program":                            {19, 76},
+		"network-policies-program":                   {10, 0},
 		"metrics-server-program":                     {16, 50},
 		"kubeadm-bootstrap-controller-program":       {12, 48},
 		"csi-resizer-program":                        {11, 0},

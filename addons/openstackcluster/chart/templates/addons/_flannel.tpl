@@ -66,6 +66,10 @@ data:
   net-conf.json: {{ mustToJson $network | squote }}
 ---
 {{ include "flannel.daemon" (list $flannel (mustToJson $network | sha256sum | trunc 8)) }}
+{{- if $flannel.networkPolicies.enabled }}
+---
+{{ include "flannel.policies" (list .Values.kubeNetwork $network $flannel.networkPolicies) }}
+{{- end }}
 {{- end -}}
 
 {{- define "flannel.daemon" -}}
@@ -132,5 +136,91 @@ spec:
         - {name: cni-plugin, hostPath: {path: /opt/cni/bin} }
         - {name: cni, hostPath: {path: /etc/cni/net.d} }
         - {name: flannel-cfg, configMap: {name: kube-flannel-cfg} }
+        - {name: xtables-lock, hostPath: {path: /run/xtables.lock, type: FileOrCreate} }
+{{- end -}}
+
+{{/*
+[networks, flannel's, settings]: what has the packet filters of nodes obey NetworkPolicies. On a
+new node pods can be faster than it. Its rules stay when it ends.
+*/}}
+{{- define "flannel.policies" -}}
+{{- $policies := index . 2 -}}
+{{- $args := list (printf "--ipv4=%t" (index . 1).EnableIPv4) (printf "--ipv6=%t" (default false (index . 1).EnableIPv6)) -}}
+{{- $args = append $args (printf "--services=%s" (join "," (index . 0).services.cidrBlocks)) -}}
+{{- with $policies.denyEgressCidrs -}}
+  {{- $args = append $args (printf "--deny=%s" (join "," .)) -}}
+{{- end -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: network-policies
+  namespace: kube-flannel
+  labels: {app: network-policies}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: network-policies
+  labels: {app: network-policies}
+rules:
+  - {apiGroups: [""], resources: [nodes], verbs: [get]}
+  - {apiGroups: [""], resources: [pods, namespaces], verbs: [list, watch]}
+  - {apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: network-policies
+  labels: {app: network-policies}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: network-policies}
+subjects:
+  - {kind: ServiceAccount, name: network-policies, namespace: kube-flannel}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata:
+  name: network-policies
+  namespace: kube-flannel
+  labels: {app: network-policies}
+spec:
+  selector:
+    matchLabels: {app: network-policies}
+  updateStrategy:
+    rollingUpdate: {maxUnavailable: 100%}
+  template:
+    metadata:
+      labels: {app: network-policies}
+    spec:
+      hostNetwork: true
+      nodeSelector: {kubernetes.io/os: linux}
+      priorityClassName: system-node-critical
+      serviceAccountName: network-policies
+      tolerations:
+        - {operator: Exists}
+      containers:
+        - name: network-policies
+          image: {{ $policies.image.repository }}:{{ $policies.image.tag }}
+          imagePullPolicy: IfNotPresent
+          args: {{ mustToJson $args }}
+          env:
+            - name: NODE_NAME
+              valueFrom: {fieldRef: {fieldPath: spec.nodeName} }
+          livenessProbe:
+            httpGet: {host: 127.0.0.1, port: 20244, path: /healthz}
+            periodSeconds: 10
+            failureThreshold: 6
+          startupProbe:
+            httpGet: {host: 127.0.0.1, port: 20244, path: /healthz}
+            periodSeconds: 2
+            failureThreshold: 300
+          resources:
+            requests: {cpu: 10m, memory: 32Mi}
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities: {drop: [ALL], add: [NET_ADMIN, NET_RAW]}
+          volumeMounts:
+            - {name: xtables-lock, mountPath: /run/xtables.lock}
+      volumes:
         - {name: xtables-lock, hostPath: {path: /run/xtables.lock, type: FileOrCreate} }
 {{- end -}}
