@@ -86,6 +86,9 @@ func (e Environment) kubernetesVersion() string {
 	return cmp.Or(e.Config.Spec.ManagementCluster.KubernetesVersion, e.Equipment.Versions.Kubernetes)
 }
 
+// ValuesPath is where the environment file has values for the chart.
+const ValuesPath = "spec.managementCluster.values"
+
 // CheckValues holds the values against the schema of Slipway's own chart before
 // anything is made: every mistake at once, with the path below
 // spec.managementCluster.values.
@@ -99,7 +102,7 @@ func (e Environment) CheckValues() error {
 	var errs []error
 	for _, err := range fault.All(openstackcluster.Check(e.Values(made))) {
 		if known := (*fault.Fault)(nil); errors.As(err, &known) {
-			err = fault.Usage("spec.managementCluster.values."+known.Object, known.Err, known.Remedy)
+			err = fault.Usage(ValuesPath+"."+known.Object, known.Err, known.Remedy)
 		}
 		errs = append(errs, err)
 	}

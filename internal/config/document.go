@@ -60,7 +60,7 @@ func (d *Document) add(p Problem) {
 			return
 		}
 	}
-	p.Origin = d.loaded.nearestOrigin(p.Path)
+	p.Origin = d.loaded.Near(p.Path)
 	d.problems = append(d.problems, p)
 }
 

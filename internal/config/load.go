@@ -114,7 +114,7 @@ func (l *Loaded) judge(known []Problem) []Problem {
 		if slices.ContainsFunc(known, func(k Problem) bool { return covers(k.Path, p.Path) }) {
 			continue
 		}
-		p.Origin = l.nearestOrigin(p.Path)
+		p.Origin = l.Near(p.Path)
 		fresh = append(fresh, p)
 	}
 	return fresh
@@ -147,8 +147,8 @@ func (l *Loaded) Origin(path string) Origin { return l.origins[path] }
 // Given reports whether a file sets the key, rather than a default.
 func (l *Loaded) Given(path string) bool { return l.Origin(path).File != "" }
 
-// nearestOrigin is the origin of a key, or of the nearest key around it.
-func (l *Loaded) nearestOrigin(path string) Origin {
+// Near is the origin of a key or, if no file sets it, of the nearest key around it that one does.
+func (l *Loaded) Near(path string) Origin {
 	for path != "" {
 		if o := l.Origin(path); o.File != "" {
 			return o

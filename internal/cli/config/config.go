@@ -2,6 +2,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -79,9 +80,9 @@ func newValidate(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Check the environment file without contacting the cloud",
-		Long: `Checks syntax, keys, types and values of all files, and the image manifests that
-spec.images names, and reports every mistake at once. To check the environment against
-its cloud, use slipway preflight.`,
+		Long: `Checks syntax, keys, types and values of all files, the values for the chart of the
+management cluster, and the image manifests that spec.images names, and reports every
+mistake at once. To check the environment against its cloud, use slipway preflight.`,
 		Example: "  slipway config validate\n  slipway config validate -f slipway.yaml -f production.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -89,7 +90,8 @@ its cloud, use slipway preflight.`,
 			if err != nil {
 				return err
 			}
-			if _, err := manifest.ReadFiles(loaded.Environment.Spec.Images...); err != nil {
+			_, wrong := manifest.ReadFiles(loaded.Environment.Spec.Images...)
+			if err := errors.Join(environment.CheckValues(loaded), wrong); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(streams.Out, "environment %s is valid (%s)\n", loaded.Environment.Metadata.Name, strings.Join(loaded.Files, ", "))

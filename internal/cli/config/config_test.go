@@ -3,8 +3,10 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,6 +104,37 @@ func TestValidateTellsEveryMistake(t *testing.T) {
 	_, err := run(t, "validate", "-f", filepath.Join(dir, "bad.yaml"))
 	if len(fault.All(err)) != 2 || fault.ExitCode(fault.All(err)[0]) != fault.ExitUsage {
 		t.Errorf("told %v", err)
+	}
+}
+
+// TestValidateChecksTheChartsValues: each mistake has its line, also those of a later file.
+func TestValidateChecksTheChartsValues(t *testing.T) {
+	t.Parallel()
+	const more = `  managementCluster:
+    values:
+      controlPlane: {machineCuont: 5}
+      nodeGroups:
+        - name: md-0
+          machineCount: many
+`
+	dir := project(t, map[string]string{"a.yaml": base + more, "b.yaml": "spec:\n  managementCluster:\n    values:\n      addons:\n        cnj: {}\n"})
+	_, err := run(t, "validate", "-f", filepath.Join(dir, "a.yaml"), "-f", filepath.Join(dir, "b.yaml"))
+	var told []string
+	for _, one := range fault.All(err) {
+		told = append(told, strings.TrimPrefix(one.Error(), dir+"/"))
+		if fault.ExitCode(one) != fault.ExitUsage {
+			t.Errorf("%v ends with %d", one, fault.ExitCode(one))
+		}
+	}
+	line := strings.Count(base, "\n")
+	for _, want := range []string{
+		"b.yaml:5: spec.managementCluster.values.addons.cnj: unknown key",
+		fmt.Sprintf("a.yaml:%d: spec.managementCluster.values.controlPlane.machineCuont: unknown key", line+3),
+		fmt.Sprintf("a.yaml:%d: spec.managementCluster.values.nodeGroups[0].machineCount: ", line+6),
+	} {
+		if !slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("%q is not told, but %q", want, told)
+		}
 	}
 }
 

@@ -43,6 +43,9 @@ like those of the management cluster the quotas allow.`,
 				return err
 			}
 			loaded, err := from.Load()
+			if err == nil {
+				err = environment.CheckValues(loaded)
+			}
 			if err != nil {
 				return err
 			}

@@ -107,6 +107,9 @@ func keys(loaded *config.Loaded) string { return filepath.Join(loaded.SecretsDir
 
 // Program runs preflight on the environment and returns its program.
 func (t *Target) Program(ctx context.Context, skip []string) (stacks.Environment, preflight.Result, error) {
+	if err := environment.CheckValues(t.Loaded); err != nil {
+		return stacks.Environment{}, preflight.Result{}, err
+	}
 	questions := []func(context.Context) error{t.sameProvider}
 	if t.Environment.Spec.Magnum != nil {
 		questions = slices.Insert(questions, 0, t.mayRegister)
