@@ -51,7 +51,7 @@ func New(streams ui.Streams) *cobra.Command {
 		Short: "Create a whole environment on this machine: a sandbox, and Slipway on it",
 		Long: `Completes a bundle, starts a sandbox, writes an environment file and brings the
 environment up, each by the command that you would type: it prints them. First it says
-what this takes of the machine, and how long.
+what this needs from the machine, and how long it takes.
 
 The environment is in the folder demo; work there with all other commands. Run the same
 command again after an interruption: it continues. --down deletes everything, except for
