@@ -72,6 +72,9 @@ func (e Environment) Values(made Made) map[string]any {
 	if e.Equipment.Cloud.Authority != "" {
 		values["cloudCACert"] = e.Equipment.Cloud.Authority
 	}
+	if e.Config.Spec.ConfigDrive {
+		withConfigDrives(values)
+	}
 	e.trust(values)
 	if own, err := name.NewTag(e.Equipment.ControllersImage, name.StrictValidation); err == nil { // the one that the node image has
 		values["addons"].(map[string]any)["etcdDefrag"] = map[string]any{"image": map[string]any{"repository": own.Context().Name(), "tag": own.TagStr()}}

@@ -77,11 +77,16 @@ func TestValuesOfTheManagementCluster(t *testing.T) {
 		"groups of none run nothing": {"managementCluster: {nodeGroups: [{name: md-0, count: 0}]}", nil, map[string]string{"controlPlane.nodeTaints": "[]", "nodeGroups.machineCount": "0"}},
 		"volumes": {"managementCluster: {controlPlane: {rootVolume: {sizeGiB: 50, type: ssd}, etcdVolume: {sizeGiB: 20}}}", nil, map[string]string{
 			"controlPlane.machineRootVolume.diskSize": "50", "controlPlane.machineRootVolume.volumeType": "ssd", "etcd.blockDevice.size": "20"}},
-		"zones":          {"managementCluster: {controlPlane: {availabilityZones: [a, b]}}", nil, map[string]string{"controlPlane.omitFailureDomain": "false", "controlPlane.failureDomains": "- a\n- b"}},
-		"no floating IP": {"managementCluster: {apiServer: {floatingIP: false}}", nil, map[string]string{"apiServer.associateFloatingIP": "false", "apiServer.enableLoadBalancer": "true"}},
-		"OVN":            {"managementCluster: {}", func(e *Environment) { e.Choices.LoadBalancerProvider = "ovn" }, map[string]string{"apiServer.loadBalancerProvider": "ovn"}},
-		"allowed":        {"managementCluster: {apiServer: {allowedCIDRs: [198.51.100.0/24]}}", nil, map[string]string{"apiServer.allowedCIDRs": "- 198.51.100.0/24\n- 192.168.100.0/24\n- 203.0.113.7/32\n- 203.0.113.9/32"}},
-		"values win":     {"managementCluster: {values: {controlPlane: {machineCount: 5}, addons: {cni: {type: cilium}}}}", nil, map[string]string{"controlPlane.machineCount": "5", "controlPlane.machineFlavor": "medium", "addons.cni.type": "cilium"}},
+		"config drives": {"managementCluster: {nodeGroups: [{name: md-0}]}, configDrive: true", nil, map[string]string{
+			"controlPlane.machineConfigDrive": "true", "nodeGroupDefaults.machineConfigDrive": "true", "nodeGroupDefaults.rolloutStrategy.rollingUpdate.maxSurge": "1"}},
+		"config drives of the workers": {"managementCluster: {values: {controlPlane: {machineConfigDrive: false}}}, configDrive: true", nil, map[string]string{
+			"controlPlane.machineConfigDrive": "false", "nodeGroupDefaults.machineConfigDrive": "true"}},
+		"no config drives": {"managementCluster: {}", nil, map[string]string{"controlPlane.machineConfigDrive": "null", "nodeGroupDefaults.machineConfigDrive": "null"}},
+		"zones":            {"managementCluster: {controlPlane: {availabilityZones: [a, b]}}", nil, map[string]string{"controlPlane.omitFailureDomain": "false", "controlPlane.failureDomains": "- a\n- b"}},
+		"no floating IP":   {"managementCluster: {apiServer: {floatingIP: false}}", nil, map[string]string{"apiServer.associateFloatingIP": "false", "apiServer.enableLoadBalancer": "true"}},
+		"OVN":              {"managementCluster: {}", func(e *Environment) { e.Choices.LoadBalancerProvider = "ovn" }, map[string]string{"apiServer.loadBalancerProvider": "ovn"}},
+		"allowed":          {"managementCluster: {apiServer: {allowedCIDRs: [198.51.100.0/24]}}", nil, map[string]string{"apiServer.allowedCIDRs": "- 198.51.100.0/24\n- 192.168.100.0/24\n- 203.0.113.7/32\n- 203.0.113.9/32"}},
+		"values win":       {"managementCluster: {values: {controlPlane: {machineCount: 5}, addons: {cni: {type: cilium}}}}", nil, map[string]string{"controlPlane.machineCount": "5", "controlPlane.machineFlavor": "medium", "addons.cni.type": "cilium"}},
 		"etcd by the image of the nodes": {"managementCluster: {}", func(e *Environment) { e.Equipment.ControllersImage = "corp:5000/slipway:v1.2" }, map[string]string{
 			"addons.etcdDefrag.image.repository": "corp:5000/slipway", "addons.etcdDefrag.image.tag": "v1.2", "addons.cni.type": "flannel"}},
 		"own version":   {"managementCluster: {kubernetesVersion: v1.33.1}", nil, map[string]string{"kubernetesVersion": "1.33.1"}},

@@ -163,6 +163,17 @@ func (e Environment) magnumSettings(ctx *pulumi.Context, address *openstack.Floa
 	return pulumi.ToSecret(text).(pulumi.StringOutput), nil
 }
 
+// withConfigDrives adds config drives of machines to values of the chart.
+func withConfigDrives(values map[string]any) map[string]any {
+	if values == nil {
+		values = map[string]any{}
+	}
+	for _, role := range []string{"controlPlane", "nodeGroupDefaults"} {
+		set(values, true, role, "machineConfigDrive")
+	}
+	return values
+}
+
 // magnumValues are the settings of the API, given its address and its logins.
 func (e Environment) magnumValues(address string, user, administrator map[string]any) (controllers.Magnum, error) {
 	conf := e.Config.Spec.Magnum
@@ -174,6 +185,9 @@ func (e Environment) magnumValues(address string, user, administrator map[string
 	// Logins are the operator's own: tenants read what is on their machines.
 	if mirrors := e.registryMirrors(); len(mirrors) > 0 {
 		m.ClusterValues = map[string]any{"registryMirrors": mirrors}
+	}
+	if e.Config.Spec.ConfigDrive {
+		m.ClusterValues = withConfigDrives(m.ClusterValues)
 	}
 	if conf.Hostname != "" {
 		m.Hostnames = []string{conf.Hostname}

@@ -43,3 +43,22 @@ func TestTenantsHaveTheMirrorsWithoutLogins(t *testing.T) {
 		}
 	}
 }
+
+// TestTenantsHaveConfigDrives where the operator's file says that the cloud needs them.
+func TestTenantsHaveConfigDrives(t *testing.T) {
+	t.Parallel()
+	e := managed(t, "managementCluster: {}, magnum: {}, configDrive: true")
+	e.Equipment.Registries = map[string]seed.Registry{"docker.io": {Mirrors: []string{"https://m"}}}
+	m, err := e.magnumValues("203.0.113.7", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"controlPlane.machineConfigDrive": "true", "nodeGroupDefaults.machineConfigDrive": "true"} {
+		if got := lookUp(t, m.ClusterValues, path); got != want {
+			t.Errorf("%s is %s", path, got)
+		}
+	}
+	if m.ClusterValues["registryMirrors"] == nil {
+		t.Error("the mirrors are gone")
+	}
+}

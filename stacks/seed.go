@@ -62,7 +62,8 @@ func (e Environment) seed(ctx *pulumi.Context, network networkRefs, group *opens
 	}
 	boot := e.boot(seed, data)
 	seed.files = boot.files
-	in := openstack.ServerInputs{Ownership: e.ownership(StepSeed), FlavorID: e.Choices.FlavorID, AvailabilityZone: conf.AvailabilityZone, ImageDigest: e.seedDigest()}
+	in := openstack.ServerInputs{Ownership: e.ownership(StepSeed), FlavorID: e.Choices.FlavorID, AvailabilityZone: conf.AvailabilityZone, ImageDigest: e.seedDigest(),
+		ConfigDrive: e.Config.Spec.ConfigDrive}
 	if root := conf.RootVolume; root != nil {
 		in.RootVolumeSize, in.RootVolumeType = root.SizeGiB, root.Type
 	}

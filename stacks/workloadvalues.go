@@ -50,6 +50,7 @@ func inherited() [][]string {
 		{"clusterNetworking", "externalNetworkId"}, {"clusterNetworking", "disableExternalNetwork"},
 		{"apiServer", "loadBalancerProvider"}, {"apiServer", "associateFloatingIP"},
 		{"controlPlane", "machineFlavor"}, {"controlPlane", "machineRootVolume"},
+		{"controlPlane", "machineConfigDrive"}, {"nodeGroupDefaults", "machineConfigDrive"},
 		{"addons", "cni", "type"}, {"addons", "etcdDefrag", "image"}, {"kubeletServingCertificates"},
 	}
 }

@@ -27,6 +27,7 @@ func TestValuesOfClusters(t *testing.T) {
 			"apiServer.associateFloatingIP": "true", "addons.cni.type": "flannel", "proxy": "null"}},
 		"workers like workers": {"managementCluster: {controlPlane: {rootVolume: {sizeGiB: 50}}, nodeGroups: [{name: md-0, rootVolume: {sizeGiB: 60, type: ssd}}, {name: md-1}]}", nil, map[string]string{
 			"controlPlane.machineRootVolume.diskSize": "50", "nodeGroupDefaults.machineFlavor": "worker", "nodeGroupDefaults.machineRootVolume": "diskSize: 60\nvolumeType: ssd"}},
+		"config drives": {"managementCluster: {}, configDrive: true", nil, map[string]string{"controlPlane.machineConfigDrive": "true", "nodeGroupDefaults.machineConfigDrive": "true"}},
 		"name servers and tags": {"managementCluster: {}, tags: [team-a], seed: {network: {dnsNameservers: [192.0.2.1, 192.0.2.2]}}", nil, map[string]string{
 			"clusterNetworking.dnsNameservers": "- 192.0.2.1\n- 192.0.2.2", "tags": "- team-a"}},
 		"inside, with OVN": {"managementCluster: {apiServer: {floatingIP: false, allowedCIDRs: [198.51.100.0/24]}}", func(e *Environment) { e.Choices.LoadBalancerProvider = "ovn" },

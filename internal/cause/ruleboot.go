@@ -21,7 +21,7 @@ func bootRules() []Rule {
 			Fix:     "see the whole console with openstack console log show SERVER; try another image" + again,
 			console: lines(`.*[Yy]ou are in emergency mode.*|.*Entering emergency mode.*|.*Reached target.*Emergency Mode.*|grub rescue>.*|.*Gave up waiting for root.*|.*dracut.*Could not boot.*|.*ALERT!.*does not exist.*`)},
 		{ID: NoMetadata, Layer: "machine", Ending: Outside, Meaning: "The machine cannot reach the cloud's metadata service, so it has no configuration.",
-			Fix:     "ask the cloud's operator about the metadata agent of the network, or use a config drive (machine setting configDrive)" + again,
+			Fix:     "ask the cloud's operator about the metadata agent of the network, or give machines a config drive (spec.configDrive: true in the environment file, machineConfigDrive in the values of a cluster)" + again,
 			console: lines(`.*169\.254\.169\.254.*(?:failed|refused|timed out|unreachable|giving up|No route).*|.*No (?:instance )?datasource found.*|.*Used fallback datasource.*`),
 			// The service may be later than a machine that boots, which asks again. What kubeadm and
 			// the script say that runs it came from there.

@@ -45,6 +45,9 @@ type Spec struct {
 	// External network for the router's gateway and for floating IPs, by name or ID. Empty: the only external
 	// network that the project can see; if there are several, you must choose one.
 	ExternalNetwork string `json:"externalNetwork,omitempty"`
+	// Give machines their user data on a config drive too, as on a cloud whose networks have no metadata service: the seed, the machines of the management
+	// cluster and those of workload clusters, unless these say otherwise. A change replaces the machines; those of a workload cluster when it is next upgraded.
+	ConfigDrive bool `json:"configDrive,omitempty"`
 	// The seed: a server with k3s that runs Cluster API until the management cluster can.
 	Seed Seed `json:"seed"`
 	// Cluster API and its providers.

@@ -46,6 +46,9 @@ type ServerInputs struct {
 	RootVolumeType   string            `pulumi:"rootVolumeType,optional" diff:"replace"`
 	AvailabilityZone string            `pulumi:"availabilityZone,optional" diff:"replace"`
 	Metadata         map[string]string `pulumi:"metadata,optional"`
+	// ConfigDrive has Nova give the user data on a disk, beside the metadata service. A cloud may
+	// do so for all servers, so it is not read back.
+	ConfigDrive bool `pulumi:"configDrive,optional" diff:"replace"`
 	// ImageDigest is the SHA-256 of the image, if it is from the bundle or an image
 	// manifest: a newer image replaces the server. It is empty for other images of the
 	// cloud, which its operator manages.
@@ -161,6 +164,9 @@ func (k serverKind) make(ctx context.Context, in ServerInputs) (string, error) {
 		UserData: []byte(in.UserData), AvailabilityZone: in.AvailabilityZone, Metadata: metadata, BlockDevice: in.devices(), Tags: append(in.mark().Tags(), in.Tags...)}
 	if in.RootVolumeSize > 0 {
 		options.ImageRef = ""
+	}
+	if in.ConfigDrive {
+		options.ConfigDrive = &in.ConfigDrive
 	}
 	s, err := servers.Create(ctx, &creating, keypairs.CreateOptsExt{CreateOptsBuilder: options, KeyName: in.KeyName}, nil).Extract()
 	if err != nil {
