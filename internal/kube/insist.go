@@ -32,11 +32,15 @@ func Insist(ctx context.Context, passes func(error) bool, tell func(error), ask 
 	}
 }
 
+// Busy reports whether an API server does not answer for now, or says that it cannot, as while it
+// starts.
+func Busy(err error) bool {
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || retry.Helps(err)
+}
+
 // Away reports whether an API server, or a webhook that must judge a request, does not answer for
 // now. A busy or lost node has their programs started again.
-func Away(err error) bool {
-	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || WebhookAway(err) || retry.Helps(err)
-}
+func Away(err error) bool { return Busy(err) || WebhookAway(err) }
 
 // Outlast repeats a request while its error passes, at most for the limit. It ends early, with the
 // cause, if the program behind a webhook that must judge the request cannot run. tell takes each

@@ -3,17 +3,19 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/slipway-sh/slipway/internal/kube/retry"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // TestARequestIsRepeatedWhileControlPlanesJoin: what an API server says meanwhile is asked
 // again; what stays wrong, and what nobody waits for any more, ends it.
 func TestARequestIsRepeatedWhileControlPlanesJoin(t *testing.T) {
 	t.Parallel()
+	starting := fmt.Errorf("listing: %w", apierrors.NewServiceUnavailable("the server is currently unable to handle the request"))
 	joining, refused, ended := errors.New("etcdserver: leader changed"), errors.New("forbidden"), errors.New("out of time")
 	for name, test := range map[string]struct {
 		answers     []error
@@ -24,6 +26,7 @@ func TestARequestIsRepeatedWhileControlPlanesJoin(t *testing.T) {
 		"after two":        {[]error{joining, joining, nil}, 3, 2, nil},
 		"refused":          {[]error{refused, nil}, 1, 0, []error{refused}},
 		"refused later":    {[]error{joining, refused, nil}, 2, 1, []error{refused}},
+		"starting":         {[]error{starting, joining, nil}, 3, 2, nil},
 		"for ever joining": {[]error{joining}, 10, 10, []error{ended, joining}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -32,7 +35,7 @@ func TestARequestIsRepeatedWhileControlPlanesJoin(t *testing.T) {
 				ctx, cancel := context.WithTimeoutCause(t.Context(), 9500*time.Millisecond, ended)
 				defer cancel()
 				times, told := 0, 0
-				err := Insist(ctx, retry.Helps, func(error) { told++ }, func(context.Context) error {
+				err := Insist(ctx, Busy, func(error) { told++ }, func(context.Context) error {
 					times++
 					return test.answers[min(times, len(test.answers))-1]
 				})

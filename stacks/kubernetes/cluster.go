@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
-	"github.com/slipway-sh/slipway/internal/kube/retry"
 	"github.com/slipway-sh/slipway/internal/kubeversion"
 )
 
@@ -234,5 +233,5 @@ func (k clusterKind) tell(ctx context.Context, machine Way, kubeconfig string) e
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, tellTime, fmt.Errorf("its API did not answer within %s", tellTime))
 	defer cancel()
-	return kube.Insist(ctx, retry.Helps, func(err error) { status(ctx, "retrying: "+err.Error()) }, func(ctx context.Context) error { return k.answered(ctx, on) })
+	return kube.Insist(ctx, kube.Busy, func(err error) { status(ctx, "retrying: "+err.Error()) }, func(ctx context.Context) error { return k.answered(ctx, on) })
 }

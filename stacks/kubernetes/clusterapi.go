@@ -20,7 +20,6 @@ import (
 	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
-	"github.com/slipway-sh/slipway/internal/kube/retry"
 )
 
 // ClusterAPIInputs are the inputs of Cluster API with its providers.
@@ -163,7 +162,7 @@ func installClusterAPI(ctx context.Context, machine Way, from *bundle.Folder, in
 	installation := clusterctl.Installation{Bundle: from, Cluster: onSeed, Kubeconfig: path, Settings: settings, TrustBundle: in.TrustBundle, Environment: in.Environment,
 		Alone: in.Alone, Progress: tell}
 	// Control planes of the cluster may still join.
-	if err := kube.Insist(ctx, retry.Helps, func(err error) { tell("retrying: " + err.Error()) }, installation.Run); err != nil {
+	if err := kube.Insist(ctx, kube.Busy, func(err error) { tell("retrying: " + err.Error()) }, installation.Run); err != nil {
 		return refusedLogin(ctx, onSeed, err)
 	}
 	tell("waiting for the webhooks")
