@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -101,5 +102,6 @@ func (r *run) reaching(ctx context.Context, pods []pod, address string) []string
 		})
 	}
 	group.Wait()
+	slices.Sort(nodes)
 	return nodes
 }
