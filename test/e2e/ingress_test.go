@@ -97,7 +97,7 @@ spec:
 //
 // Its pods do not reach the metadata service, until the values say so.
 //
-// proves: S-46, S-49
+// proves: S-49
 func TestIngress(t *testing.T) {
 	images := os.Getenv("SLIPWAY_INGRESS")
 	if images == "" {
