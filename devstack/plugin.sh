@@ -66,7 +66,7 @@ function slipway_install_program {
             if [[ "${OFFLINE:-False}" == "True" ]]; then
                 export GOPROXY=off
             fi
-            GOFLAGS=-trimpath CGO_ENABLED=0 go build -ldflags "-s -w" -o "$SLIPWAY_BIN" ./cmd/slipway
+            GOFLAGS="-trimpath -gcflags=all=-dwarf=false" CGO_ENABLED=0 go build -ldflags "-s -w" -o "$SLIPWAY_BIN" ./cmd/slipway
         )
     elif [[ ! -x "$SLIPWAY_BIN" ]]; then
         die $LINENO "there is no slipway: set SLIPWAY_BINARY_URL and SLIPWAY_BINARY_SHA256, or install Go 1.26 or newer"

@@ -25,6 +25,11 @@ func cases() []oneCase {
 			`up{job="etcd", namespace="kube-system", pod="a"}`: "1x9 0x39 1x30", `up{job="etcd", namespace="kube-system", pod="b"}`: "1x80"}},
 		{alert: "AlertsUndelivered", severity: "critical", labels: `integration="slack"`, fires: []int{20}, quiet: []int{9, 60}, series: map[string]string{
 			`alertmanager_notifications_failed_total{integration="slack", reason="other"}`: "0x9 1+1x9 10x60"}},
+		// Loki does not answer, so the queue fills; on another node lines are refused.
+		{alert: "LogsUndelivered", severity: "warning", labels: `node="a"`, fires: []int{40}, quiet: []int{5, 20, 60}, series: map[string]string{
+			`otelcol_exporter_queue_size{data_type="logs", node="a"}`: "3x9 90x39 2x30", `otelcol_exporter_queue_capacity{data_type="logs", node="a"}`: "100x90"}},
+		{alert: "LogsUndelivered", severity: "warning", labels: `node="b"`, fires: []int{35}, quiet: []int{5, 20, 80}, series: map[string]string{
+			`otelcol_exporter_send_failed_log_records{node="b"}`: "0x9 1+1x39 40x60"}},
 		{alert: "NodeNotReady", severity: "warning", labels: `node="a"`, fires: []int{40}, quiet: []int{5, 20, 60}, series: map[string]string{
 			`kube_node_status_condition{node="a", condition="Ready", status="true"}`: "1x9 0x39 1x30"}},
 		{alert: "NodeDiskFull", severity: "warning", labels: `node="a"`, fires: []int{40}, quiet: []int{5, 20, 60}, series: map[string]string{

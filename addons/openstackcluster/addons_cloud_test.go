@@ -45,6 +45,35 @@ func TestCloudConfig(t *testing.T) {
 	}
 }
 
+// TestChangedSettingsRestartWhatReadsThem: each reader gets another template when settings of
+// cloud.conf change, and only then.
+func TestChangedSettingsRestartWhatReadsThem(t *testing.T) {
+	t.Parallel()
+	hooks := func(text string) any {
+		return at(render(t, text).get(t, "Manifests cloud-config"), "spec", "lifecycleHooks", "postUpgrade")
+	}
+	usual := hooks(`{}`)
+	all, _ := usual.([]any)
+	var readers []string
+	for _, hook := range all {
+		readers = append(readers, at(hook, "kind").(string)+" "+at(hook, "name").(string))
+		want(t, hook, `patch`, "action")
+	}
+	if want := []string{"Deployment openstack-cinder-csi-controllerplugin", "DaemonSet openstack-cinder-csi-nodeplugin", "DaemonSet openstack-cloud-controller-manager"}; !slices.Equal(readers, want) {
+		t.Errorf("readers are %q, want %q", readers, want)
+	}
+	for _, same := range []string{`addons: {metricsServer: {enabled: false}}`, `nodeGroups: [{name: md-9, machineCount: 5}]`} {
+		if !reflect.DeepEqual(hooks(same), usual) {
+			t.Errorf("%s restarts what reads cloud.conf", same)
+		}
+	}
+	for _, other := range []string{`addons: {openstack: {cloudConfig: {LoadBalancer: {lb-provider: ovn}}}}`, `apiServer: {loadBalancerProvider: ovn}`, `addons: {openstack: {cloudConfig: {BlockStorage: {ignore-volume-az: false}}}}`} {
+		if reflect.DeepEqual(hooks(other), usual) {
+			t.Errorf("%s restarts nothing", other)
+		}
+	}
+}
+
 // TestCloudProviderHasItsOwnCredential keeps Cluster API's away from the cluster.
 func TestCloudProviderHasItsOwnCredential(t *testing.T) {
 	t.Parallel()

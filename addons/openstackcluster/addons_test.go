@@ -99,6 +99,12 @@ func TestCilium(t *testing.T) {
 	beside := render(t, `addons: {cni: {type: cilium, cilium: {release: {values: {kubeProxyReplacement: false}}}}}`)
 	want(t, beside.kubeadm(t), `null`, "initConfiguration", "skipPhases")
 	want(t, chartValues(t, beside, "cni-cilium"), `{ipam: {mode: kubernetes}, kubeProxyReplacement: false}`)
+	policy := applied(t, all, "cni-cilium-policy", known(someClouds, nil)).get(t, "CiliumClusterwideNetworkPolicy deny-metadata-service")
+	want(t, policy, `[{toCIDR: [169.254.169.254/32, "fe80::a9fe:a9fe/128"]}]`, "spec", "egressDeny")
+	want(t, policy, `[{key: io.kubernetes.pod.namespace, operator: NotIn, values: [openstack-system]}]`, "spec", "endpointSelector", "matchExpressions")
+	if none := render(t, `addons: {cni: {type: cilium, cilium: {denyEgressCidrs: null}}}`); none["Manifests cni-cilium-policy"] != nil {
+		t.Error("a policy is there without any address")
+	}
 	refuse(t, `addons: {cni: {type: weave}}`, "addons/cni/type", "flannel")
 }
 

@@ -46,6 +46,7 @@ func Places(program string) []Place {
 	return map[string][]Place{
 		"prometheus":   {{Namespace, "prometheus", 9090}, {Namespace, "kube-prometheus-stack-prometheus", 9090}},
 		"alertmanager": {{Namespace, "alertmanager", 9093}, {Namespace, "kube-prometheus-stack-alertmanager", 9093}},
+		"loki":         {{Namespace, "loki", 3100}, {Namespace, "loki-stack", 3100}},
 		"grafana":      {{Namespace, "kube-prometheus-stack-grafana", 80}},
 	}[program]
 }
@@ -167,7 +168,7 @@ func ask(ctx context.Context, client kubernetes.Interface, program, path string,
 	}
 	text, err := client.CoreV1().RESTClient().Get().AbsPath(place.Path() + path).DoRaw(ctx)
 	if err != nil {
-		return fmt.Errorf("asking %s: %w", program, reason(err))
+		return fmt.Errorf("asking %s: %w", program, Reason(err))
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("reading what %s says: %w", program, err)
@@ -175,8 +176,8 @@ func ask(ctx context.Context, client kubernetes.Interface, program, path string,
 	return nil
 }
 
-// reason is what the program said, if it was reached.
-func reason(err error) error {
+// Reason is what a program said, if the API server reached it, and err otherwise.
+func Reason(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil {
 		for _, c := range status.Status().Details.Causes {

@@ -17,6 +17,8 @@ const (
 	gplTool = "Apache-2.0 AND GPL-2.0-or-later" // with iptables and friends of Debian
 	debian  = "Apache-2.0 AND LicenseRef-Debian"
 	mit     = "MIT"
+	agpl    = "AGPL-3.0-only"
+	ebpf    = "Apache-2.0 AND (GPL-2.0-only OR BSD-2-Clause) AND LicenseRef-Debian" // programs for the kernel
 )
 
 // Component is one part of the catalogue: what a bundle holds one item of.
@@ -234,6 +236,7 @@ func charts(v Versions) []Component {
 		chart("openstack-cinder-csi-chart", v.CloudProvider, "openstack-cinder-csi"),
 		chart("metrics-server-chart", v.MetricsServer, "metrics-server"),
 		chart("traefik-chart", v.Traefik, "traefik"),
+		chart("cilium-chart", v.Cilium, "cilium"),
 	}
 }
 

@@ -1,5 +1,7 @@
 package component
 
+import "strings"
+
 // OptionVelero names the option of a bundle that adds Velero.
 const OptionVelero = "velero"
 
@@ -24,6 +26,26 @@ const (
 	GatewayDefinitions = "gateway-api-crds"
 )
 
+// OptionFlux names the option that adds Flux.
+const OptionFlux = "flux"
+
+// The items of the option OptionFlux: its controllers, and the definitions of each.
+const (
+	FluxSourceImage          = "flux-source-controller"
+	FluxKustomizeImage       = "flux-kustomize-controller"
+	FluxSourceDefinitions    = "flux-source-crds"
+	FluxKustomizeDefinitions = "flux-kustomize-crds"
+)
+
+// OptionCilium names the option that adds Cilium, a pod network.
+const OptionCilium = "cilium"
+
+// The items of the option OptionCilium.
+const (
+	CiliumImage         = "cilium"
+	CiliumOperatorImage = "cilium-operator"
+)
+
 // ConformanceRepository is where Kubernetes publishes its tests.
 const ConformanceRepository = "registry.k8s.io/conformance"
 
@@ -33,6 +55,8 @@ const (
 	AlertmanagerImage     = "alertmanager"
 	NodeExporterImage     = "node-exporter"
 	KubeStateMetricsImage = "kube-state-metrics"
+	LokiImage             = "loki"
+	LogCollectorImage     = "opentelemetry-collector"
 )
 
 // The items of the option OptionVelero.
@@ -63,12 +87,22 @@ func OptionsOf(v Versions) []Option {
 		image(AlertmanagerImage, v.Alertmanager, "quay.io/prometheus/alertmanager", debian),
 		image(NodeExporterImage, v.NodeExporter, "quay.io/prometheus/node-exporter", debian),
 		image(KubeStateMetricsImage, v.KubeStateMetrics, "registry.k8s.io/kube-state-metrics/kube-state-metrics", apache),
+		imageAs(LokiImage, v.Loki, "docker.io/grafana/loki:"+strings.TrimPrefix(v.Loki, "v"), agpl),
+		imageAs(LogCollectorImage, v.LogCollector, "ghcr.io/open-telemetry/opentelemetry-collector-releases/opentelemetry-collector-k8s:"+strings.TrimPrefix(v.LogCollector, "v"), apache),
 	}}, {OptionConformance, []Component{
 		image(ConformanceImage, v.Kubernetes, ConformanceRepository, apache),
 		imageAs(TestPodImage, v.Agnhost, "registry.k8s.io/e2e-test-images/agnhost:"+v.Agnhost, apache),
 	}}, {OptionIngress, []Component{
 		image(TraefikImage, v.Traefik, "docker.io/library/traefik", mit),
 		manifest(GatewayDefinitions, v.GatewayAPI, "manifests/gateway-api-crds.yaml"),
+	}}, {OptionFlux, []Component{
+		image(FluxSourceImage, v.FluxSource, "ghcr.io/fluxcd/source-controller", apache),
+		image(FluxKustomizeImage, v.FluxKustomize, "ghcr.io/fluxcd/kustomize-controller", apache),
+		manifest(FluxSourceDefinitions, v.FluxSource, "manifests/flux-source-crds.yaml"),
+		manifest(FluxKustomizeDefinitions, v.FluxKustomize, "manifests/flux-kustomize-crds.yaml"),
+	}}, {OptionCilium, []Component{
+		image(CiliumImage, v.Cilium, "quay.io/cilium/cilium", ebpf),
+		image(CiliumOperatorImage, v.Cilium, "quay.io/cilium/operator-generic", apache),
 	}}}
 }
 

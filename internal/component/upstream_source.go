@@ -90,6 +90,10 @@ func (c Component) upstreamManifest() (Upstream, bool) {
 		return Upstream{URL: release("k-orc/openstack-resource-controller", c.Version, "install.yaml")}, true
 	case GatewayDefinitions:
 		return Upstream{URL: release("kubernetes-sigs/gateway-api", c.Version, "standard-install.yaml")}, true
+	case FluxSourceDefinitions:
+		return Upstream{URL: release("fluxcd/source-controller", c.Version, "source-controller.crds.yaml")}, true
+	case FluxKustomizeDefinitions:
+		return Upstream{URL: release("fluxcd/kustomize-controller", c.Version, "kustomize-controller.crds.yaml")}, true
 	case "flannel-manifest":
 		return Upstream{URL: release("flannel-io/flannel", c.Version, "kube-flannel.yml")}, true
 	}
@@ -107,6 +111,8 @@ func (c Component) upstreamChart() (Upstream, bool) {
 		return Upstream{Repository: "https://kubernetes-sigs.github.io/metrics-server", Chart: chart}, true
 	case "traefik":
 		return Upstream{Repository: "https://traefik.github.io/charts", Chart: chart}, true
+	case "cilium":
+		return Upstream{Repository: "https://helm.cilium.io", Chart: chart}, true
 	}
 	return Upstream{}, false
 }

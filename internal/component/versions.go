@@ -52,6 +52,9 @@ const (
 	NodeExporterVersion = "v1.5.0"
 	// KubeStateMetricsVersion is the release whose client is of our minor version of Kubernetes.
 	KubeStateMetricsVersion = "v2.18.0"
+	LokiVersion             = "v3.7.8"
+	// LogCollectorVersion is that of upstream's collector; its parts have patches of their own.
+	LogCollectorVersion = "v0.165.0"
 	// AgnhostVersion is what the tests of our version of Kubernetes ask for, in
 	// test/utils/image/manifest.go.
 	AgnhostVersion = "2.56"
@@ -59,6 +62,11 @@ const (
 	TraefikVersion = "v3.7.13"
 	// GatewayAPIVersion is the one that this Traefik is compiled with.
 	GatewayAPIVersion = "v1.6.1"
+	// Those of Flux 2.7, which is for Kubernetes 1.32 to 1.34, that the module proxy serves.
+	FluxSourceVersion    = "v1.7.2"
+	FluxKustomizeVersion = "v1.7.3"
+	// CiliumVersion is that of Cilium's chart, which every bundle has, and of its images.
+	CiliumVersion = "v1.20.2"
 )
 
 // Versions are the versions of a bundle's parts.
@@ -99,12 +107,19 @@ type Versions struct {
 	Alertmanager     string
 	NodeExporter     string
 	KubeStateMetrics string
+	Loki             string
+	LogCollector     string
 	// Agnhost is the image of the pods of Kubernetes' own tests, optional as they are.
 	Agnhost string
 	// Traefik has its chart in every bundle; its image is optional, as the definitions of the
 	// Gateway API are.
 	Traefik    string
 	GatewayAPI string
+	// Flux' controllers are optional.
+	FluxSource    string
+	FluxKustomize string
+	// Cilium has its chart in every bundle; its images are optional.
+	Cilium string
 }
 
 // DefaultVersions are the versions that were tested together.
@@ -143,9 +158,14 @@ func DefaultVersions() Versions {
 		Alertmanager:     AlertmanagerVersion,
 		NodeExporter:     NodeExporterVersion,
 		KubeStateMetrics: KubeStateMetricsVersion,
+		Loki:             LokiVersion,
+		LogCollector:     LogCollectorVersion,
 		Agnhost:          AgnhostVersion,
 		Traefik:          TraefikVersion,
 		GatewayAPI:       GatewayAPIVersion,
+		FluxSource:       FluxSourceVersion,
+		FluxKustomize:    FluxKustomizeVersion,
+		Cilium:           CiliumVersion,
 	}
 }
 
@@ -185,9 +205,14 @@ func (v *Versions) parts() map[string]*string {
 		"alertmanager":              &v.Alertmanager,
 		"node-exporter":             &v.NodeExporter,
 		"kube-state-metrics":        &v.KubeStateMetrics,
+		"loki":                      &v.Loki,
+		"opentelemetry-collector":   &v.LogCollector,
 		"agnhost":                   &v.Agnhost,
 		"traefik":                   &v.Traefik,
+		"cilium":                    &v.Cilium,
 		"gateway-api":               &v.GatewayAPI,
+		"flux-source-controller":    &v.FluxSource,
+		"flux-kustomize-controller": &v.FluxKustomize,
 	}
 }
 

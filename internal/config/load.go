@@ -41,7 +41,8 @@ type Loaded struct {
 
 // Load reads an environment from files. Later files override earlier ones: maps are
 // merged, everything else is replaced, null resets to the default. All mistakes in
-// all files are reported at once, each as a fault.Fault with file, line and path.
+// all files are reported at once, each as a fault.Fault with file, line and path. With them
+// comes what could be read, if anything, so that the rest of it can be checked too.
 func Load(paths ...string) (*Loaded, error) {
 	if len(paths) == 0 {
 		return nil, fault.Usage("environment", errors.New("no environment file is named"), "name one with -f")
@@ -91,10 +92,7 @@ func Parse(sources ...Source) (*Loaded, error) {
 	}
 	l.decode(merged, files, l.Environment) // its mistakes are known: every layer was checked
 	problems = append(problems, l.judge(problems)...)
-	if err := faults(problems, l.Files); err != nil {
-		return nil, err
-	}
-	return l, nil
+	return l, faults(problems, l.Files)
 }
 
 func (l *Loaded) decode(root *yaml.Node, files map[*yaml.Node]string, into *Environment) []Problem {

@@ -22,7 +22,7 @@ type Magnum struct {
 	DefaultQuota int `json:"defaultQuota" default:"20" schema:"min=1,max=100000"`
 	// How long the old credential of a cluster stays valid after a change, until the new one is in use everywhere; at least one minute.
 	CredentialOverlap Duration `json:"credentialOverlap" default:"10m" schema:"format=duration"`
-	// Pod network of clusters whose template names none. `flannel` is in the bundle, `calico` and `cilium` are fetched from their chart repositories.
+	// Pod network of clusters whose template names none. `flannel` is in the bundle, `cilium` in one that was built with it, `calico` is fetched.
 	NetworkDriver string `json:"networkDriver" default:"flannel" schema:"enum=flannel|calico|cilium"`
 	// Default labels of clusters, used where neither the cluster nor its template sets them, such as `boot_volume_size: "20"`.
 	Labels map[string]string `json:"labels,omitempty"`

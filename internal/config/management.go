@@ -21,7 +21,7 @@ type ManagementCluster struct {
 	ServiceCIDR netip.Prefix `json:"serviceCIDR" default:"10.245.0.0/16" schema:"format=cidr"`
 	// Logins for people and pipelines, in addition to the administrator's client certificate.
 	Kubeconfig *Kubeconfig `json:"kubeconfig,omitempty"`
-	// Pod network. `flannel` is in the bundle, `calico` and `cilium` are fetched from their chart repositories.
+	// Pod network. `flannel` is in the bundle, `cilium` in one that was built with it, `calico` is fetched.
 	CNI string `json:"cni" default:"flannel" schema:"enum=flannel|calico|cilium"`
 	// Programs that are installed on the management cluster on request.
 	Addons Addons `json:"addons"`

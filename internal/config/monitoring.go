@@ -17,7 +17,9 @@ type Monitoring struct {
 	Prometheus MonitoringPrometheus `json:"prometheus"`
 	// Alertmanager, which tells people.
 	Alertmanager MonitoringAlertmanager `json:"alertmanager"`
-	// Storage class of both volumes. Empty: the management cluster's default.
+	// Logs of pods, which Loki keeps.
+	Logs MonitoringLogs `json:"logs"`
+	// Storage class of all volumes. Empty: the management cluster's default.
 	StorageClass string `json:"storageClass,omitempty"`
 	// Alerts (docs/operations/alerts.md).
 	Alerts MonitoringAlerts `json:"alerts"`
@@ -35,6 +37,16 @@ type MonitoringPrometheus struct {
 type MonitoringAlertmanager struct {
 	// How long silences and what was told are kept, in whole hours.
 	Retention Duration `json:"retention" default:"168h" schema:"format=duration"`
+	// Size of its volume in GiB. You can make it larger at any time, but not smaller.
+	VolumeGiB int `json:"volumeGiB" default:"10" schema:"min=1,max=10000"`
+}
+
+// MonitoringLogs is what Loki keeps of the logs of the management cluster's pods.
+type MonitoringLogs struct {
+	// Keep logs, by Loki and a collector on each node.
+	Enabled bool `json:"enabled" default:"true"`
+	// How long lines are kept, in whole hours, at least 24.
+	Retention Duration `json:"retention" default:"744h" schema:"format=duration"`
 	// Size of its volume in GiB. You can make it larger at any time, but not smaller.
 	VolumeGiB int `json:"volumeGiB" default:"10" schema:"min=1,max=10000"`
 }
@@ -105,10 +117,14 @@ func (v *validator) monitoring(e *Environment) {
 	for _, kept := range []struct {
 		name string
 		time Duration
-	}{{"prometheus", m.Prometheus.Retention}, {"alertmanager", m.Alertmanager.Retention}} {
+	}{{"prometheus", m.Prometheus.Retention}, {"alertmanager", m.Alertmanager.Retention}, {"logs", m.Logs.Retention}} {
 		if d := time.Duration(kept.time); d < time.Hour || d%time.Hour != 0 {
 			v.add(at.Child(kept.name, "retention"), "write whole hours, such as 2160h", "%s is less than an hour, or not whole hours", d)
 		}
+	}
+	// Loki deletes whole days' tables.
+	if d := time.Duration(m.Logs.Retention); d >= time.Hour && d < 24*time.Hour {
+		v.add(at.Child("logs", "retention"), "write 24h or more", "Loki keeps lines for 24 hours at least, but this is %s", d)
 	}
 	seen := map[string]bool{}
 	for i, r := range m.Alerts.Receivers {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slipway-sh/slipway/internal/fault"
 )
@@ -73,12 +74,36 @@ func TestSettingsThatContradict(t *testing.T) {
 		"Velero without a bucket": {"managementCluster: {addons: {velero: {credentialsFile: a}}}", "addons.velero.bucket: this is required"},
 		"monitoring of nothing":   {"monitoring: {}", "spec.monitoring: Prometheus runs on the management cluster"},
 		"two Prometheus":          {"managementCluster: {values: {addons: {monitoring: {enabled: true}}}}, monitoring: {}", "spec.monitoring: spec.managementCluster.values has addons.monitoring.enabled"},
+		"logs for an hour":        {"managementCluster: {}, monitoring: {logs: {retention: 1h}}", "spec.monitoring.logs.retention: Loki keeps lines for 24 hours at least, but this is 1h0m0s"},
+		"logs for minutes":        {"managementCluster: {}, monitoring: {logs: {retention: 30m}}", "spec.monitoring.logs.retention: 30m0s is less than an hour"},
 		"empty tag":               {"tags: ['']", "spec.tags[0]: this is required"},
 	} {
 		_, err := layers(head + "spec: {" + test.spec + "}\n")
 		if got := lines(err); len(got) != 1 || !strings.Contains(got[0], test.want) {
 			t.Errorf("%s: told %q, want %q", name, got, test.want)
 		}
+	}
+}
+
+// TestWhatMonitoringKeeps, and how much room it has for that, if the file says nothing.
+//
+// proves: F51
+func TestWhatMonitoringKeeps(t *testing.T) {
+	t.Parallel()
+	loaded, err := layers(head + "spec: {managementCluster: {}, monitoring: {}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const day = 24 * time.Hour
+	m := loaded.Environment.Spec.Monitoring
+	if time.Duration(m.Prometheus.Retention) != 90*day || m.Prometheus.VolumeGiB != 10 {
+		t.Errorf("Prometheus: %+v", m.Prometheus)
+	}
+	if time.Duration(m.Alertmanager.Retention) != 7*day || m.Alertmanager.VolumeGiB != 10 {
+		t.Errorf("Alertmanager: %+v", m.Alertmanager)
+	}
+	if !m.Logs.Enabled || time.Duration(m.Logs.Retention) != 31*day || m.Logs.VolumeGiB != 10 {
+		t.Errorf("Loki: %+v", m.Logs)
 	}
 }
 

@@ -116,12 +116,16 @@ func (m *machine) kubectl(kubeconfig string, args ...string) string {
 		pid := m.running.Process.Pid
 		m.mu.Unlock()
 		words := append([]string{"--net=/proc/" + strconv.Itoa(pid) + "/ns/net", filepath.Join(m.bundle, "bin", "kubectl"), "--kubeconfig", kubeconfig, "--request-timeout=10s"}, args...)
-		out, err := exec.CommandContext(m.t.Context(), "nsenter", words...).CombinedOutput()
+		out, err := exec.CommandContext(m.t.Context(), "nsenter", words...).Output()
 		if err == nil {
-			return strings.TrimSpace(string(out))
+			return strings.TrimSpace(string(out)) // not what it warns of: a first attempt that failed
 		}
 		if time.Now().After(end) {
 			log, _ := os.ReadFile(m.folder + ".log")
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				out = append(out, exit.Stderr...)
+			}
 			m.t.Fatalf("kubectl %v: %v\n%s\nk3s said:\n%s", args, err, out, log[max(0, len(log)-3000):])
 		}
 		time.Sleep(time.Second)

@@ -82,6 +82,34 @@ func TestSCS(t *testing.T) {
 	}
 }
 
+// TestSCSServices become addons; one that is another, or less, is told.
+func TestSCSServices(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"a.yaml": "DEPLOY_METRICS: false\nDEPLOY_NGINX_INGRESS: v1.9.6\nNGINX_INGRESS_PROXY: true\nDEPLOY_GATEWAY_API: true\nDEPLOY_CERT_MANAGER: v1.14.2\nDEPLOY_FLUX: maybe\n", "b.tfvars": "deploy_flux = true\n"})
+	r, err := SCS([]string{filepath.Join(dir, "a.yaml")}, "mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := r.Files["testcluster.yaml"]
+	for _, want := range []string{"metricsServer:\n    enabled: false\n", "ingress:\n    enabled: true\n    gatewayAPI:\n      enabled: true\n    keepClientAddress: true\n", "certManager:\n    enabled: true\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for name, want := range map[string]Level{"deploy_metrics": Converted, "deploy_nginx_ingress": Changed, "nginx_ingress_proxy": Converted, "deploy_gateway_api": Changed, "deploy_cert_manager": Converted, "deploy_flux": Changed} {
+		if got := notes(r)[name]; got.Level != want {
+			t.Errorf("%s: %+v, want %s", name, got, want)
+		}
+	}
+	if !strings.Contains(notes(r)["deploy_flux"].Text, "maybe is neither true nor false") || strings.Contains(text, "flux") {
+		t.Errorf("%+v\n%s", notes(r)["deploy_flux"], text)
+	}
+	r, err = SCS([]string{filepath.Join(dir, "b.tfvars")}, "mine")
+	if err != nil || !strings.Contains(r.Files["testcluster.yaml"], "flux:\n    enabled: true\n") {
+		t.Errorf("%v\n%v", err, r)
+	}
+}
+
 // TestSCSCluster: a cluster may have the name that environment files have.
 func TestSCSCluster(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,8 @@ package migrate
 import (
 	"fmt"
 	"strings"
+
+	"golang.org/x/mod/semver"
 )
 
 // scsNames are the names of clusterctl.yaml, and those of old releases, for today's names
@@ -15,6 +17,7 @@ func scsNames() map[string]string {
 		"OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR": "controller_flavor", "OPENSTACK_NODE_MACHINE_FLAVOR": "worker_flavor",
 		"CONTROL_PLANE_MACHINE_COUNT": "controller_count", "WORKER_MACHINE_COUNT": "worker_count", "OPENSTACK_ANTI_AFFINITY": "anti_affinity",
 		"RESTRICT_KUBEAPI": "restrict_kubeapi", "DEPLOY_METRICS": "deploy_metrics", "DEPLOY_NGINX_INGRESS": "deploy_nginx_ingress",
+		"NGINX_INGRESS_PROXY": "nginx_ingress_proxy",
 		"USE_OVN_LB_PROVIDER": "use_ovn_lb_provider", "ETCD_UNSAFE_FS": "etcd_unsafe_fs", "DEPLOY_OCCM": "deploy_occm", "DEPLOY_CINDERCSI": "deploy_cindercsi",
 		"DEPLOY_CERT_MANAGER": "deploy_cert_manager", "DEPLOY_FLUX": "deploy_flux", "DEPLOY_GATEWAY_API": "deploy_gateway_api",
 		"OPENSTACK_ANTIAFFINITY": "anti_affinity", "deploy_metrics_service": "deploy_metrics", "dns_nameserver": "dns_nameservers",
@@ -67,8 +70,12 @@ func scsClusterRules() map[string]rule {
 		"worker_count":         {to: "workers.machineCount", convert: count},
 		"restrict_kubeapi":     {to: "apiServer.allowedCIDRs", convert: apiRanges},
 		"use_cilium":           {to: "addons.cni.type", convert: cni, text: "the bundle has flannel; calico and cilium are fetched from their repositories"},
-		"deploy_metrics":       {to: "addons.metricsServer.enabled", convert: truth},
-		"deploy_nginx_ingress": {to: "addons.ingress.enabled", convert: truth, text: "ingress-nginx is fetched from its repository"},
+		"deploy_metrics":       {to: "addons.metricsServer.enabled", convert: asked},
+		"deploy_nginx_ingress": {to: "addons.ingress.enabled", convert: asked, text: "it installs Traefik; for ingress-nginx, retired upstream, set addons.ingress.nginx.enabled: true and addons.ingress.traefik.enabled: false"},
+		"nginx_ingress_proxy":  {to: "addons.ingress.keepClientAddress", convert: truth},
+		"deploy_gateway_api":   {to: "addons.ingress.gatewayAPI.enabled", convert: asked, text: "it comes with Traefik: set addons.ingress.enabled too"},
+		"deploy_cert_manager":  {to: "addons.certManager.enabled", convert: asked},
+		"deploy_flux":          {to: "addons.flux.enabled", convert: asked, text: "it is Flux 2.7 without its controllers for Helm releases and notifications"},
 		"use_ovn_lb_provider": {to: "apiServer.loadBalancerProvider", convert: func(v any) (any, bool, error) {
 			yes, err := boolean(v)
 			return "ovn", yes, err
@@ -80,9 +87,6 @@ func scsClusterRules() map[string]rule {
 		"deploy_occm":                   {text: "clusters always have it"},
 		"deploy_cindercsi":              {text: "clusters always have it"},
 		"etcd_unsafe_fs":                {text: "it loses data when a host fails; use etcd.blockDevice"},
-		"deploy_gateway_api":            {text: "install it with addons.custom"},
-		"deploy_cert_manager":           {text: "install it with addons.custom"},
-		"deploy_flux":                   {text: "install it with addons.custom"},
 		"controller_metadata":           {text: "Slipway's chart has no metadata of servers"},
 		"worker_metadata":               {text: "Slipway's chart has no metadata of servers"},
 	}
@@ -95,7 +99,7 @@ func scsFamilies() []family {
 		{"OPENSTACK_CLOUD_", generated}, {"OPENSTACK_SRVGRP_", generated}, {"OPENSTACK_CLUSTER_GEN", generated}, {"CONTROL_PLANE_MACHINE_GEN", generated},
 		{"WORKER_MACHINE_GEN", generated}, {"OPENSTACK_SSH_KEY_NAME", generated}, {"OLD_OPENSTACK_CLOUD", generated}, {"PROXY_CMD", generated},
 		{"OPENSTACK_IMAGE_", "list node images in spec.images: docs/guides/images.md"}, {"CONTROL_PLANE_ROOT_DISKSIZE", "set controlPlane.machineRootVolume.diskSize"},
-		{"WORKER_ROOT_DISKSIZE", "set nodeGroups[].machineRootVolume.diskSize"}, {"NGINX_INGRESS_PROXY", "write the chart's values in addons.ingress"},
+		{"WORKER_ROOT_DISKSIZE", "set nodeGroups[].machineRootVolume.diskSize"},
 	}
 }
 
@@ -115,6 +119,14 @@ func apiRanges(value any) (any, bool, error) {
 		return nil, false, fmt.Errorf("an API without a floating IP is apiServer.associateFloatingIP: false")
 	}
 	return list, ok, err
+}
+
+// asked is true, false, or a version, which is that of the chart's here.
+func asked(value any) (any, bool, error) {
+	if text, ok := value.(string); ok && semver.IsValid(text) {
+		return true, true, nil
+	}
+	return truth(value)
 }
 
 // cni is true, a version of cilium, or false for Calico.

@@ -292,4 +292,5 @@ func (r *run) clusterNeeds(needs map[resource]int) {
 	const groups, rules = 2, 30
 	needs[resource{cloud.Network, "security_groups"}] += groups
 	needs[resource{cloud.Network, "security_group_rules"}] += rules
+	r.monitoringNeeds(needs)
 }

@@ -142,6 +142,26 @@ func (r *run) serverNeeds(needs map[resource]int) {
 	}
 }
 
+// monitoringNeeds adds the volumes of a new cluster's monitoring. What a storage class of yours
+// makes of them is not known: they count in all, but as no type.
+func (r *run) monitoringNeeds(needs map[resource]int) {
+	m := r.spec.Monitoring
+	if m == nil {
+		return
+	}
+	sizes := []int{m.Prometheus.VolumeGiB, m.Alertmanager.VolumeGiB}
+	if m.Logs.Enabled {
+		sizes = append(sizes, m.Logs.VolumeGiB)
+	}
+	for _, gib := range sizes {
+		volume := r.disk(gib, "")
+		if m.StorageClass != "" {
+			volume.kind = ""
+		}
+		volume.add(needs, 1)
+	}
+}
+
 // networkNeeds adds network, subnet and router, with the ports of the router and
 // of DHCP or metadata.
 func (r *run) networkNeeds(needs map[resource]int) {

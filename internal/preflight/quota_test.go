@@ -133,6 +133,26 @@ func TestUpgradesNeedTheSurge(t *testing.T) {
 	}
 }
 
+// TestMonitoringNeedsVolumes, those that its pods claim: without room for them they would wait.
+func TestMonitoringNeedsVolumes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		monitoring     string
+		volumes, sizes int // beside the seed's data volume
+	}{
+		"none":         {"", 0, 0},
+		"with logs":    {", monitoring: {prometheus: {volumeGiB: 20}, logs: {volumeGiB: 5}}", 3, 20 + 10 + 5},
+		"without logs": {", monitoring: {storageClass: mine, logs: {enabled: false}}", 2, 20},
+	} {
+		bare := check(t, "managementCluster: {controlPlane: {flavor: large}}", nil)
+		r := check(t, "managementCluster: {controlPlane: {flavor: large}}"+test.monitoring, nil)
+		volumes, sizes := needOf(r, "volumes").Need-needOf(bare, "volumes").Need, needOf(r, "gigabytes").Need-needOf(bare, "gigabytes").Need
+		if volumes != test.volumes || sizes != test.sizes {
+			t.Errorf("%s: %d volumes of %d GiB more, want %d of %d", name, volumes, sizes, test.volumes, test.sizes)
+		}
+	}
+}
+
 func TestUnlimitedQuota(t *testing.T) {
 	t.Parallel()
 	r := check(t, "", func(s *cloud.Snapshot) {

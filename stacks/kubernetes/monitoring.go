@@ -88,7 +88,7 @@ func (k monitoringKind) settle(ctx context.Context, in MonitoringInputs) (Monito
 	if err := stack.Apply(ctx, on, settings); err != nil {
 		return k.blank(in), err
 	}
-	return k.blank(in), on.WaitAvailable(ctx, stack.Deployments(), tell)
+	return k.blank(in), on.WaitAvailable(ctx, stack.Deployments(settings), tell)
 }
 
 // remove takes it away but for its volumes, which have the past.

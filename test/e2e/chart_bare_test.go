@@ -37,8 +37,7 @@ addons: {enabled: false}
 func (r *release) shielded(stdin string, args ...string) (string, error) {
 	cmd := r.command(append([]string{"ssh", "--", "kubectl", "--kubeconfig", "/tmp/" + r.name + ".kubeconfig"}, args...)...)
 	cmd.Stdin = strings.NewReader(stdin)
-	out, err := cmd.CombinedOutput()
-	return strings.TrimSpace(string(out)), err
+	return answer(cmd)
 }
 
 // finish brings what the cluster lacks, waits for it as the commands do, and

@@ -97,7 +97,7 @@ spec:
 //
 // Its pods do not reach the metadata service, until the values say so.
 //
-// proves: S-49
+// proves: S-46, S-49
 func TestIngress(t *testing.T) {
 	images := os.Getenv("SLIPWAY_INGRESS")
 	if images == "" {
@@ -159,7 +159,10 @@ func TestIngress(t *testing.T) {
 		t.Errorf("the Gateway is gone with Traefik: %v\n%s", err, out)
 	}
 	p.timed("OVN", func() {
-		p.replace("ingress: {enabled: false", "openstack: {cloudConfig: {LoadBalancer: {lb-provider: ovn}}}\n        ingress: {enabled: true")
+		// First the provider: load balancers that exist keep theirs.
+		p.replace("ingress: {enabled: false", "openstack: {cloudConfig: {LoadBalancer: {lb-provider: ovn}}}\n        ingress: {enabled: false")
+		p.up()
+		p.replace("ingress: {enabled: false", "ingress: {enabled: true")
 		p.up()
 		for _, host := range []string{"ingress.example", "gateway.example"} {
 			p.answersTo(host, "", func(told, client string) bool { return told == client })

@@ -63,6 +63,5 @@ current-context: shop
 		p.t.Fatal(err)
 	}
 	cmd := exec.CommandContext(p.t.Context(), filepath.Join(bundleDir(p.t), "bin", "kubectl"), append([]string{"--kubeconfig", path, "--request-timeout=30s"}, args...)...)
-	out, err := cmd.CombinedOutput()
-	return strings.TrimSpace(string(out)), err
+	return answer(cmd)
 }

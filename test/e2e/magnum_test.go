@@ -20,8 +20,7 @@ func (p *project) coe(args ...string) (string, error) {
 	cmd := exec.CommandContext(p.t.Context(), "openstack", append([]string{"--os-cloud", "sandbox", "coe"}, args...)...)
 	cmd.Env = append(os.Environ(), "OS_CLIENT_CONFIG_FILE="+filepath.Join(p.dir, "clouds.yaml"), "OS_CACERT="+filepath.Join(p.folder, ".slipway", "magnum-ca.pem"), "PYTHONWARNINGS=ignore",
 		"SHELL=/bin/sh") // `coe cluster config` reads it unasked, and CI has none
-	out, err := cmd.CombinedOutput()
-	return strings.TrimSpace(string(out)), err
+	return answer(cmd)
 }
 
 // asked is coe that must succeed.
@@ -57,8 +56,7 @@ func (p *project) shop(stdin string, args ...string) (string, error) {
 	cmd := exec.CommandContext(p.t.Context(), filepath.Join(bundleDir(p.t), "bin", "kubectl"), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(p.folder, "shop", "config"))
 	cmd.Stdin = strings.NewReader(stdin)
-	out, err := cmd.CombinedOutput()
-	return strings.TrimSpace(string(out)), err
+	return answer(cmd)
 }
 
 // balancers are those of the Services of clusters in this project, by the name

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -42,7 +43,17 @@ func (p *project) by(kubeconfig, stdin string, args ...string) (string, error) {
 	cmd := exec.CommandContext(p.t.Context(), filepath.Join(bundleDir(p.t), "bin", "kubectl"), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(p.folder, ".slipway", kubeconfig))
 	cmd.Stdin = strings.NewReader(stdin)
-	out, err := cmd.CombinedOutput()
+	return answer(cmd)
+}
+
+// answer is what a command printed for its reader. Clients warn beside it of what they have
+// tried again; that is only told with a failure.
+func answer(cmd *exec.Cmd) (string, error) {
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		out = append(out, exit.Stderr...)
+	}
 	return strings.TrimSpace(string(out)), err
 }
 

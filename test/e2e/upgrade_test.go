@@ -29,7 +29,7 @@ const outage = 15 * time.Second
 // images of both bundles: a node's image brings those of one. At last the cluster
 // looks after itself, and repairs itself while the seed is shelved.
 //
-// proves: F03, S-58, S-66
+// proves: F03, S-58, S-66, S-67
 func TestUpgrade(t *testing.T) {
 	older := os.Getenv("SLIPWAY_OLDER")
 	if older == "" {

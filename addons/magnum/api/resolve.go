@@ -14,9 +14,15 @@ import (
 // findCluster finds a cluster by uuid or name among those of the caller's
 // project, or of all when everywhere holds.
 func (c *call) findCluster(ident string, everywhere bool) (*inventory.View, error) {
-	found := slices.DeleteFunc(slices.Clone(c.s.o.Inventory.FindClusters(canonical(ident), ident)), func(v *inventory.View) bool {
-		return !everywhere && v.Cluster.Spec.ProjectID != c.caller.ProjectID
-	})
+	look := func() []*inventory.View {
+		return slices.DeleteFunc(slices.Clone(c.s.o.Inventory.FindClusters(canonical(ident), ident)), func(v *inventory.View) bool {
+			return !everywhere && v.Cluster.Spec.ProjectID != c.caller.ProjectID
+		})
+	}
+	found, err := foundOrNew(c, ident, &v1alpha1.ClusterList{}, look)
+	if err != nil {
+		return nil, err
+	}
 	switch len(found) {
 	case 0:
 		return nil, notFound("Cluster %s could not be found.", ident)
@@ -83,9 +89,15 @@ func (c *call) visible(t *v1alpha1.ClusterTemplate, everywhere bool) bool {
 
 // findTemplate finds a template by uuid or name among those the caller sees.
 func (c *call) findTemplate(ident string, everywhere bool) (*v1alpha1.ClusterTemplate, error) {
-	found := slices.DeleteFunc(slices.Clone(c.s.o.Inventory.FindTemplates(canonical(ident), ident)), func(t *v1alpha1.ClusterTemplate) bool {
-		return !c.visible(t, everywhere)
-	})
+	look := func() []*v1alpha1.ClusterTemplate {
+		return slices.DeleteFunc(slices.Clone(c.s.o.Inventory.FindTemplates(canonical(ident), ident)), func(t *v1alpha1.ClusterTemplate) bool {
+			return !c.visible(t, everywhere)
+		})
+	}
+	found, err := foundOrNew(c, ident, &v1alpha1.ClusterTemplateList{}, look)
+	if err != nil {
+		return nil, err
+	}
 	switch len(found) {
 	case 0:
 		return nil, notFound("ClusterTemplate %s could not be found.", ident)

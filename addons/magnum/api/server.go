@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-sh/slipway/addons/magnum/certificate"
@@ -172,6 +173,8 @@ type Server struct {
 	addresses openstackapi.Addresses
 	mux       *http.ServeMux
 	places    places
+	// misses bounds the questions for what is not known here.
+	misses flowcontrol.PassiveRateLimiter
 }
 
 // New returns a server.
@@ -179,7 +182,7 @@ func New(o Options) (*Server, error) {
 	if o.Client == nil || o.Inventory == nil || o.Tokens == nil || o.Cloud == nil || o.Policy == nil {
 		return nil, errors.New("the server needs a client, an inventory, tokens, a cloud and a policy")
 	}
-	s := &Server{o: o.withDefaults()}
+	s := &Server{o: o.withDefaults(), misses: flowcontrol.NewTokenBucketPassiveRateLimiter(missRate, missBurst)}
 	var err error
 	if s.addresses, err = openstackapi.NewAddresses(o.PublicEndpoint, "/v1", o.TrustForwarded); err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ package peer
 import (
 	"context"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -23,17 +22,9 @@ import (
 // Path is where replicas ask each other.
 const Path = "/seen"
 
-const (
-	// waitTime bounds how long a write waits for a replica. One that takes
-	// longer is cut off from the API server or dead, and load balancers take it
-	// out.
-	waitTime = 2 * time.Second
-	// lookupTime is how long addresses of replicas are used again, dnsTime how long DNS may take
-	// to tell them: a node that is lost may have had the cluster's DNS, and every write waits
-	// for the answer.
-	lookupTime = 2 * time.Second
-	dnsTime    = time.Second
-)
+// waitTime bounds how long a write waits for a replica. One that takes longer is cut off from
+// the API server or dead, and load balancers take it out.
+const waitTime = 2 * time.Second
 
 // Handler answers other replicas: 204 when the inventory has an object in a
 // version or later, or no longer in this one for a deletion; 504 when that
@@ -55,26 +46,22 @@ func Handler(stock *inventory.Inventory) http.Handler {
 	})
 }
 
-// Group is all replicas by one name of DNS, such as that of a headless
-// Service.
-type Group struct {
-	host, port string
-	log        *slog.Logger
-	http       http.Client
-	resolve    func(ctx context.Context, host string) ([]string, error)
-
-	mu        sync.Mutex
-	addresses []string
-	until     time.Time
+// Finder names the addresses, host and port, where replicas serve [Handler]. An error is for the
+// log: writes wait for the addresses beside it.
+type Finder interface {
+	Find(ctx context.Context) ([]string, error)
 }
 
-// NewGroup returns the replicas at host:port, where port serves [Handler].
-func NewGroup(address string, log *slog.Logger) (*Group, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	return &Group{host: host, port: port, log: log, http: http.Client{Timeout: waitTime}, resolve: net.DefaultResolver.LookupHost}, nil
+// Group is all replicas.
+type Group struct {
+	replicas Finder
+	log      *slog.Logger
+	http     http.Client
+}
+
+// NewGroup returns the replicas that are found.
+func NewGroup(replicas Finder, log *slog.Logger) *Group {
+	return &Group{replicas: replicas, log: log, http: http.Client{Timeout: waitTime}}
 }
 
 // Await waits until all replicas show o as it was written, or its deletion. A
@@ -82,10 +69,14 @@ func NewGroup(address string, log *slog.Logger) (*Group, error) {
 func (g *Group) Await(ctx context.Context, o client.Object, deleted bool) {
 	query := url.Values{"kind": {inventory.Kind(o)}, "namespace": {o.GetNamespace()}, "name": {o.GetName()}, "version": {o.GetResourceVersion()},
 		"deleted": {strconv.FormatBool(deleted)}}.Encode()
+	addresses, err := g.replicas.Find(ctx)
+	if err != nil {
+		g.log.WarnContext(ctx, "finding replicas", "error", err.Error())
+	}
 	var all sync.WaitGroup
-	for _, address := range g.lookup(ctx) {
+	for _, address := range addresses {
 		all.Go(func() {
-			if err := g.ask(ctx, "http://"+net.JoinHostPort(address, g.port)+Path+"?"+query); err != nil {
+			if err := g.ask(ctx, "http://"+address+Path+"?"+query); err != nil {
 				g.log.WarnContext(ctx, "did not wait for a replica", "replica", address, "error", err.Error())
 			}
 		})
@@ -112,24 +103,3 @@ func (g *Group) ask(ctx context.Context, address string) error {
 type statusError struct{ status string }
 
 func (e *statusError) Error() string { return "it answered " + e.status }
-
-// lookup is the replicas' addresses; without an answer of DNS the last ones, and DNS is left
-// alone for a while then: requests that wait here wait for each other. A client that goes away
-// does not end what others wait for.
-func (g *Group) lookup(ctx context.Context) []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if time.Now().Before(g.until) {
-		return g.addresses
-	}
-	brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), dnsTime)
-	defer cancel()
-	found, err := g.resolve(brief, g.host)
-	g.until = time.Now().Add(lookupTime)
-	if err != nil {
-		g.log.WarnContext(ctx, "finding replicas", "host", g.host, "error", err.Error())
-		return g.addresses
-	}
-	g.addresses = found
-	return found
-}

@@ -30,13 +30,10 @@ func TestSilentDNS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	group, err := NewGroup(net.JoinHostPort("replicas", port), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dns := &names{host: "replicas", port: port, addresses: []string{net.JoinHostPort(host, port)}}
+	group := NewGroup(dns, slog.New(slog.DiscardHandler))
 	var lookups atomic.Int64
-	group.addresses = []string{host}
-	group.resolve = func(ctx context.Context, _ string) ([]string, error) {
+	dns.resolve = func(ctx context.Context, _ string) ([]string, error) {
 		lookups.Add(1)
 		<-ctx.Done() // nobody answers
 		return nil, ctx.Err()
@@ -57,9 +54,9 @@ func TestSilentDNS(t *testing.T) {
 	// A client that went away does not keep the next from an answer.
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	group.until = group.until.Add(-lookupTime)
-	group.resolve = func(ctx context.Context, _ string) ([]string, error) { return []string{"10.0.0.9"}, ctx.Err() }
-	if got := group.lookup(gone); !slices.Equal(got, []string{"10.0.0.9"}) {
-		t.Errorf("%v", got)
+	dns.until = dns.until.Add(-lookupTime)
+	dns.resolve = func(ctx context.Context, _ string) ([]string, error) { return []string{"10.0.0.9"}, ctx.Err() }
+	if got, err := dns.Find(gone); err != nil || !slices.Equal(got, []string{net.JoinHostPort("10.0.0.9", port)}) {
+		t.Errorf("%v, %v", got, err)
 	}
 }

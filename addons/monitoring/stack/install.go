@@ -18,7 +18,11 @@ func Apply(ctx context.Context, on *kube.Cluster, s Settings) error {
 	if err != nil {
 		return err
 	}
-	for name, size := range map[string]int{Prometheus: s.VolumeGiB, Alertmanager: s.AlertVolumeGiB} {
+	sizes := map[string]int{Prometheus: s.VolumeGiB, Alertmanager: s.AlertVolumeGiB}
+	if s.Logs != nil {
+		sizes[Loki] = s.Logs.VolumeGiB
+	}
+	for name, size := range sizes {
 		if err := noSmaller(ctx, on, name, size); err != nil {
 			return err
 		}
@@ -26,6 +30,11 @@ func Apply(ctx context.Context, on *kube.Cluster, s Settings) error {
 	if s.CA == "" {
 		if err := on.Typed.CoreV1().ConfigMaps(Namespace).Delete(ctx, Alertmanager+"-trust", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("removing the trust of Alertmanager: %w", err)
+		}
+	}
+	if s.Logs == nil {
+		if err := removeLogs(ctx, on); err != nil {
+			return err
 		}
 	}
 	return on.ApplyObjects(ctx, all)
@@ -42,15 +51,22 @@ func noSmaller(ctx context.Context, on *kube.Cluster, name string, gib int) erro
 	}
 	now := claim.Spec.Resources.Requests.Storage()
 	if wanted := resource.MustParse(fmt.Sprintf("%dGi", gib)); now.Cmp(wanted) > 0 {
-		return fault.New("spec.monitoring."+name+".volumeGiB", fmt.Errorf("the volume has %s already, and cannot shrink to %s", now, &wanted),
+		key := name
+		if name == Loki {
+			key = "logs"
+		}
+		return fault.New("spec.monitoring."+key+".volumeGiB", fmt.Errorf("the volume has %s already, and cannot shrink to %s", now, &wanted),
 			fmt.Sprintf("set it back, or delete what is recorded: kubectl -n %s delete deployment/%s pvc/%s", Namespace, name, name))
 	}
 	return nil
 }
 
-// Remove takes everything away but the volumes of Prometheus and Alertmanager: who installs
-// them again has the past, and who wants it gone deletes the namespace.
+// Remove takes everything away but the volumes: who installs monitoring again has the past, and
+// who wants it gone deletes the namespace.
 func Remove(ctx context.Context, on *kube.Cluster) error {
+	if err := removeLogs(ctx, on); err != nil {
+		return err
+	}
 	now, core, apps := metav1.DeleteOptions{}, on.Typed.CoreV1(), on.Typed.AppsV1()
 	steps := []func() error{
 		func() error { return apps.DaemonSets(NodesNamespace).Delete(ctx, NodeExporter, now) },

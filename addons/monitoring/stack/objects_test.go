@@ -45,13 +45,13 @@ func TestTheRulesKnowTheMetricsOfObjects(t *testing.T) {
 // for what is not compacted, and to Alertmanager.
 func TestHowLongIsKept(t *testing.T) {
 	t.Parallel()
-	all, err := Objects(Settings{Retention: "15d", VolumeGiB: 20, AlertRetention: "120h", AlertVolumeGiB: 2})
+	all, err := Objects(Settings{Retention: "15d", VolumeGiB: 20, AlertRetention: "120h", AlertVolumeGiB: 2, Logs: &Logs{Retention: "48h", VolumeGiB: 5}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string][]string{Prometheus: {"--storage.tsdb.path=/prometheus", "--storage.tsdb.retention.time=15d", "--storage.tsdb.retention.size=17408MB"},
-		Alertmanager: {"--storage.path=/alertmanager", "--data.retention=120h"}}
-	sizes := map[string]string{Prometheus: "20Gi", Alertmanager: "2Gi"}
+		Alertmanager: {"--storage.path=/alertmanager", "--data.retention=120h"}, Loki: {"-config.file=/etc/loki/loki.yaml"}}
+	sizes := map[string]string{Prometheus: "20Gi", Alertmanager: "2Gi", Loki: "5Gi"}
 	for _, o := range all {
 		switch o.GetKind() {
 		case "Deployment":
@@ -63,6 +63,10 @@ func TestHowLongIsKept(t *testing.T) {
 				}
 			}
 			delete(want, o.GetName())
+		case "ConfigMap":
+			if text, _, _ := unstructured.NestedString(o.Object, "data", "loki.yaml"); o.GetName() == Loki && !strings.Contains(text, "retention_period: 48h\n") {
+				t.Errorf("Loki is told %s", text)
+			}
 		case "PersistentVolumeClaim":
 			if size, _, _ := unstructured.NestedString(o.Object, "spec", "resources", "requests", "storage"); size != sizes[o.GetName()] {
 				t.Errorf("the volume of %s has %s", o.GetName(), size)

@@ -41,6 +41,7 @@ func TestMonitoring(t *testing.T) {
 	w.targets()
 	w.rules()
 	w.metrics()
+	w.logs()
 	w.quiet()
 	leader.Store(false)
 	w.critical()
@@ -81,7 +82,7 @@ func (w *world) ask(path string, into any) error {
 // targets waits until each job has what it is to read, and can read it.
 func (w *world) targets() {
 	w.Helper()
-	want := []string{"apiserver", "cadvisor", "cert-manager", "cluster-api", "coredns", "etcd", "kube-state-metrics", "kubelet", "monitoring", "monitoring", "node-exporter",
+	want := []string{"apiserver", "cadvisor", "cert-manager", "cluster-api", "coredns", "etcd", "kube-state-metrics", "kubelet", "log-collector", "monitoring", "monitoring", "monitoring", "node-exporter",
 		"openstack-resource-controller", "slipway", "velero"}
 	w.until("targets", func() error {
 		var answer struct {
@@ -161,7 +162,7 @@ func (w *world) query(text string) {
 func (w *world) metrics() {
 	w.Helper()
 	text := string(monitoring.Rules()) + string(monitoring.PlatformRules())
-	served := regexp.MustCompile(`\b(kube_(?:deployment|node)_\w+|node_\w+|alertmanager_\w+|kube_customresource_\w+)\b`).FindAllString(text, -1)
+	served := regexp.MustCompile(`\b(kube_(?:deployment|node)_\w+|node_\w+|alertmanager_\w+|otelcol_exporter_queue_\w+|kube_customresource_\w+)\b`).FindAllString(text, -1)
 	slices.Sort(served)
 	served = slices.Compact(served)
 	if len(served) < 9 {
@@ -264,6 +265,11 @@ func (w *world) grown() {
 	if err := stack.Apply(w.Context(), w.on, smaller); err == nil || !strings.Contains(err.Error(), "spec.monitoring.prometheus.volumeGiB") || !strings.Contains(err.Error(), "cannot shrink") {
 		w.Errorf("smaller: %v", err)
 	}
+	smaller = w.settings
+	smaller.Logs = &stack.Logs{Retention: "744h", VolumeGiB: 5}
+	if err := stack.Apply(w.Context(), w.on, smaller); err == nil || !strings.Contains(err.Error(), "spec.monitoring.logs.volumeGiB") {
+		w.Errorf("smaller logs: %v", err)
+	}
 }
 
 // removed expects nothing but the volumes to be left.
@@ -273,7 +279,7 @@ func (w *world) removed() {
 		w.fine(stack.Remove(w.Context(), w.on))
 	}
 	core := w.on.Typed.CoreV1()
-	for _, name := range []string{stack.Prometheus, stack.Alertmanager, stack.StateMetrics} {
+	for _, name := range []string{stack.Prometheus, stack.Alertmanager, stack.StateMetrics, stack.Loki} {
 		w.gone(name, func(ctx context.Context) error {
 			_, err := w.on.Typed.AppsV1().Deployments(stack.Namespace).Get(ctx, name, metav1.GetOptions{})
 			return err

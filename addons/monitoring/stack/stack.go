@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"text/template"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,6 +49,9 @@ type Images struct {
 	Alertmanager     string `json:"alertmanager"`
 	NodeExporter     string `json:"nodeExporter"`
 	KubeStateMetrics string `json:"kubeStateMetrics"`
+	// Loki and LogCollector are empty without logs.
+	Loki         string `json:"loki,omitempty"`
+	LogCollector string `json:"logCollector,omitempty"`
 }
 
 // Settings are what an installation needs. They hold logins: never print them.
@@ -61,7 +65,9 @@ type Settings struct {
 	VolumeGiB      int    `json:"volumeGiB"`
 	AlertRetention string `json:"alertRetention"`
 	AlertVolumeGiB int    `json:"alertVolumeGiB"`
-	// StorageClass of both volumes; empty is the cluster's default.
+	// Logs are nil if none are kept.
+	Logs *Logs `json:"logs,omitempty"`
+	// StorageClass of all volumes; empty is the cluster's default.
 	StorageClass string     `json:"storageClass,omitempty"`
 	Receivers    []Receiver `json:"receivers,omitempty"`
 	// CA holds PEM certificates that receivers' are verified with, besides those of the image.
@@ -76,10 +82,18 @@ func ParseSettings(text []byte) (Settings, error) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return s, errors.New("reading the settings of monitoring: they are not JSON") // the library's error could quote a login
 	}
-	if s.Images.Prometheus == "" || s.Images.Alertmanager == "" || s.Images.NodeExporter == "" || s.Images.KubeStateMetrics == "" || s.VolumeGiB <= 0 || s.AlertVolumeGiB <= 0 {
+	if !s.complete() {
 		return s, errors.New("reading the settings of monitoring: they are incomplete")
 	}
 	return s, nil
+}
+
+func (s Settings) complete() bool {
+	wanted, sizes := []string{s.Images.Prometheus, s.Images.Alertmanager, s.Images.NodeExporter, s.Images.KubeStateMetrics}, []int{s.VolumeGiB, s.AlertVolumeGiB}
+	if s.Logs != nil {
+		wanted, sizes = append(wanted, s.Images.Loki, s.Images.LogCollector, s.Logs.Retention), append(sizes, s.Logs.VolumeGiB)
+	}
+	return !slices.Contains(wanted, "") && slices.Min(sizes) > 0
 }
 
 // rendered is what objects.yaml is written with.
@@ -103,6 +117,13 @@ func Objects(s Settings) ([]*unstructured.Unstructured, error) {
 	text, err := render("objects", objects, rendered{s, files, receivers, resources})
 	if err != nil {
 		return nil, err
+	}
+	if s.Logs != nil {
+		logs, err := renderLogs(s)
+		if err != nil {
+			return nil, err
+		}
+		text = append(append(text, "---\n"...), logs...)
 	}
 	return kube.Decode(bytes.NewReader(text))
 }
@@ -150,6 +171,10 @@ func digest(parts ...any) (string, error) {
 func megabytes(gib int) int { return gib * 1024 * 85 / 100 }
 
 // Deployments are what an installer waits for.
-func Deployments() []types.NamespacedName {
-	return []types.NamespacedName{{Namespace: Namespace, Name: Prometheus}, {Namespace: Namespace, Name: Alertmanager}, {Namespace: Namespace, Name: StateMetrics}}
+func Deployments(s Settings) []types.NamespacedName {
+	all := []types.NamespacedName{{Namespace: Namespace, Name: Prometheus}, {Namespace: Namespace, Name: Alertmanager}, {Namespace: Namespace, Name: StateMetrics}}
+	if s.Logs != nil {
+		all = append(all, types.NamespacedName{Namespace: Namespace, Name: Loki})
+	}
+	return all
 }

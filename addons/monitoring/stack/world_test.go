@@ -1,7 +1,6 @@
 package stack_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/url"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,7 +23,6 @@ import (
 	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
-	"github.com/slipway-sh/slipway/internal/process"
 )
 
 // patience is how long anything may take; Prometheus looks twice a minute.
@@ -43,6 +40,10 @@ type world struct {
 	// outside is an address of this machine that is not loopback, which the API server
 	// leads no one to.
 	outside string
+	// collector is the program that follows the logs of pods.
+	collector *podProgram
+	// node is a folder with the files of a node.
+	node string
 	// ended names a program that ended by itself.
 	ended atomic.Pointer[string]
 }
@@ -108,7 +109,7 @@ func (w *world) running(pod *corev1.Pod, ip string) {
 }
 
 // run runs the program of a pod at an address, until the test ends.
-func (w *world) run(item, namespace, name, ip string, more ...string) *corev1.Pod {
+func (w *world) run(item, namespace, name, ip string, more ...string) *podProgram {
 	w.Helper()
 	pod := w.pod(namespace, name)
 	container := pod.Spec.Containers[0]
@@ -121,35 +122,29 @@ func (w *world) run(item, namespace, name, ip string, more ...string) *corev1.Po
 		script += fmt.Sprintf("mkdir -p \"$0%[1]s\" && mount --rbind %[2]s \"$0%[1]s\" && ", inside, of)
 	}
 	script += `exec chroot --userspec=` + user + ` "$0" "$@"`
-	cmd := exec.Command("/bin/sh", append(append([]string{"-c", script, root}, append(container.Command, container.Args...)...), more...)...)
-	// Its own mounts, which nobody else sees.
-	cmd.SysProcAttr = process.Bound(true)
-	cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
+	// There is no DNS.
+	w.files(filepath.Join(root, "etc"), map[string]string{"hosts": w.outside + " " + stack.Loki + "." + stack.Namespace + "\n"})
+	p := &podProgram{world: w, name: name, words: append(append([]string{"/bin/sh", "-c", script, root}, append(container.Command, container.Args...)...), more...), env: w.environment(container)}
+	p.launch()
+	w.Cleanup(p.halt)
+	w.running(pod, ip)
+	return p
+}
+
+// environment are the variables of a container.
+func (w *world) environment(c corev1.Container) []string {
+	w.Helper()
 	api, err := url.Parse(w.server.Config.Host)
 	w.fine(err)
-	cmd.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "KUBERNETES_SERVICE_HOST=" + api.Hostname(), "KUBERNETES_SERVICE_PORT=" + api.Port()}
-	said := &bytes.Buffer{}
-	cmd.Stdout, cmd.Stderr = said, said
-	w.fine(cmd.Start())
-	over, stopped := make(chan struct{}), &atomic.Bool{}
-	go func() {
-		_ = cmd.Wait()
-		if !stopped.Load() {
-			w.ended.Store(&name)
+	all := []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "KUBERNETES_SERVICE_HOST=" + api.Hostname(), "KUBERNETES_SERVICE_PORT=" + api.Port()}
+	for _, v := range c.Env {
+		value := v.Value
+		if v.ValueFrom != nil && v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == "spec.nodeName" {
+			value = "n1"
 		}
-		close(over)
-	}()
-	w.Cleanup(func() {
-		stopped.Store(true)
-		_ = cmd.Process.Kill()
-		<-over
-		if w.Failed() {
-			text := said.String()
-			w.Logf("%s said:\n%s", name, text[max(0, len(text)-6000):])
-		}
-	})
-	w.running(pod, ip)
-	return pod
+		all = append(all, v.Name+"="+value)
+	}
+	return all
 }
 
 // unpack writes the files of an image; another process does, so that they can be run.
@@ -183,8 +178,8 @@ func (w *world) volumes(pod *corev1.Pod, root string) (binds map[string]string) 
 			switch {
 			case v.Name != mount.Name:
 			case v.HostPath != nil:
-				binds[mount.MountPath] = v.HostPath.Path
-			case v.PersistentVolumeClaim != nil:
+				binds[mount.MountPath] = w.host(v.HostPath.Path)
+			case v.PersistentVolumeClaim != nil, v.EmptyDir != nil:
 				w.fine(os.MkdirAll(at, 0o755))
 				w.fine(os.Chown(at, int(*pod.Spec.SecurityContext.FSGroup), int(*pod.Spec.SecurityContext.FSGroup)))
 			default:
@@ -237,15 +232,16 @@ func newWorld(t *testing.T) *world {
 	if os.Geteuid() != 0 {
 		t.Skip("programs of images are run by chroot, which needs root")
 	}
-	w := &world{T: t, server: kubetest.Start(t), outside: ownAddress(t)}
+	w := &world{T: t, server: kubetest.Start(t), outside: ownAddress(t), node: t.TempDir()}
 	var err error
 	w.folder, err = bundle.Open(built)
 	w.fine(err)
 	w.on, err = kube.New(w.server.Config)
 	w.fine(err)
 	w.server.Define(t)
-	w.settings = stack.Settings{Environment: "demo", Retention: "2160h", VolumeGiB: 10, AlertRetention: "168h", AlertVolumeGiB: 10,
-		Images: stack.Images{Prometheus: component.PrometheusImage, Alertmanager: component.AlertmanagerImage, NodeExporter: component.NodeExporterImage, KubeStateMetrics: component.KubeStateMetricsImage}}
+	w.settings = stack.Settings{Environment: "demo", Retention: "2160h", VolumeGiB: 10, AlertRetention: "168h", AlertVolumeGiB: 10, Logs: &stack.Logs{Retention: "744h", VolumeGiB: 10},
+		Images: stack.Images{Prometheus: component.PrometheusImage, Alertmanager: component.AlertmanagerImage, NodeExporter: component.NodeExporterImage, KubeStateMetrics: component.KubeStateMetricsImage,
+			Loki: component.LokiImage, LogCollector: component.LogCollectorImage}}
 	w.fine(stack.Apply(t.Context(), w.on, w.settings))
 	return w
 }
@@ -256,7 +252,19 @@ func (w *world) start() {
 	w.run(component.AlertmanagerImage, stack.Namespace, stack.Alertmanager, w.outside, "--web.listen-address="+w.outside+":9093")
 	w.run(component.KubeStateMetricsImage, stack.Namespace, stack.StateMetrics, "127.77.0.3", "--host=127.77.0.3", "--telemetry-host=127.77.0.3")
 	w.run(component.NodeExporterImage, stack.NodesNamespace, stack.NodeExporter, "127.77.0.4", "--web.listen-address=127.77.0.4:9100")
+	w.run(component.LokiImage, stack.Namespace, stack.Loki, w.outside, "-server.http-listen-address="+w.outside)
+	w.collector = w.run(component.LogCollectorImage, stack.NodesNamespace, stack.LogCollector, "127.77.0.5")
 	w.run(component.PrometheusImage, stack.Namespace, stack.Prometheus, w.outside, "--web.listen-address="+w.outside+":9090")
+}
+
+// host is where a folder of the node is: those of pods' logs and of the collector are the test's.
+func (w *world) host(path string) string {
+	if !strings.HasPrefix(path, "/var/") {
+		return path
+	}
+	own := filepath.Join(w.node, path)
+	w.fine(os.MkdirAll(own, 0o755))
+	return own
 }
 
 // gone waits until an object is not there.

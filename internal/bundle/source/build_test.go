@@ -240,10 +240,13 @@ func TestInterruptedBuildGoesOnWhereItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = build(ctx, folder, Options{Env: os.Environ()}, all)
+	report, err := build(ctx, folder, Options{Env: os.Environ()}, all)
 	folder.Close()
 	if fault.ExitCode(err) != fault.ExitInterrupted {
 		t.Fatalf("error %v, want the interrupt", err)
+	}
+	if report.Counted("failed") != 0 || report.Counted("interrupted") != 1 {
+		t.Errorf("report %+v, want kubectl interrupted", report)
 	}
 	sound(t, dir, "kubeadm")
 	all["kubectl"] = text{Text: "kubectl ", Needs: []string{"middle", "kubeadm"}, runs: &kubectl}
@@ -308,7 +311,7 @@ func TestUnknownItemsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 	if len(all) != 3 || fault.ExitCode(err) != fault.ExitUsage {
 		t.Fatalf("errors %v with exit code %d", all, fault.ExitCode(err))
 	}
-	if remedy := fault.Remedy(all[0]); !strings.Contains(remedy, "velero, monitoring, conformance, ingress") {
+	if remedy := fault.Remedy(all[0]); !strings.Contains(remedy, "velero, monitoring, conformance, ingress, flux, cilium") {
 		t.Errorf("remedy %q does not name the options", remedy)
 	}
 	if remedy := fault.Remedy(all[2]); !strings.Contains(remedy, "kube-apiserver") {
@@ -397,7 +400,7 @@ func TestOptionsAreBuiltOnRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, item := range []string{component.PrometheusImage, component.AlertmanagerImage, component.NodeExporterImage, component.KubeStateMetricsImage} {
+	for _, item := range []string{component.PrometheusImage, component.AlertmanagerImage, component.NodeExporterImage, component.KubeStateMetricsImage, component.LokiImage, component.LogCollectorImage} {
 		if slices.Contains(usual, item) || !slices.Contains(watched, item) {
 			t.Errorf("%s: in the usual build %t, asked for %t", item, slices.Contains(usual, item), slices.Contains(watched, item))
 		}

@@ -238,12 +238,16 @@ func (b *builder) run(ctx context.Context, name string, inputs map[string]produc
 	j := &job{builder: b, name: name, inputs: inputs, step: step, dir: b.work("jobs", name)}
 	p, err := b.execute(ctx, j)
 	result := "built"
-	if err != nil {
-		result = "failed"
-	}
-	step.End("built", err)
-	if err == nil {
+	switch {
+	case err == nil:
+		step.End("built", nil)
 		b.progress.made(name, 1)
+	case ctx.Err() != nil: // nothing is wrong with it
+		result = "interrupted"
+		step.Skip("interrupted")
+	default:
+		result = "failed"
+		step.End("", err)
 	}
 	b.note(name, result, step.Elapsed())
 	return p, err

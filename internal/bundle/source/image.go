@@ -37,6 +37,8 @@ type container struct {
 	plain
 	// Base is the recipe of a base, "" for none.
 	Base string
+	// Layers are recipes of more layers over it, as tar archives.
+	Layers []string `json:",omitempty"`
 	// Files maps paths in the image to the recipes whose results lie there, as
 	// programs; Data does so for what is only read.
 	Files      map[string]string
@@ -52,7 +54,7 @@ func (c container) needs() []string {
 	if c.Base != "" {
 		needs = append(needs, c.Base)
 	}
-	return needs
+	return append(needs, c.Layers...)
 }
 
 func (c container) make(_ context.Context, j *job) (output, error) {
@@ -91,10 +93,14 @@ func (c container) config(name string) v1.Config {
 
 func (c container) layers(j *job) ([]v1.Layer, error) {
 	var layers []v1.Layer
+	below := c.Layers
 	if c.Base != "" {
-		layer, err := layerOf(func() (io.ReadCloser, error) { return os.Open(j.input(c.Base)) })
+		below = append([]string{c.Base}, below...)
+	}
+	for _, name := range below {
+		layer, err := layerOf(func() (io.ReadCloser, error) { return os.Open(j.input(name)) })
 		if err != nil {
-			return nil, fmt.Errorf("layer of %s: %w", c.Base, err)
+			return nil, fmt.Errorf("layer of %s: %w", name, err)
 		}
 		layers = append(layers, layer)
 	}

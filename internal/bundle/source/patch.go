@@ -57,6 +57,7 @@ func patches() map[string][]patch {
 		"tools":      {k9sPatch()},
 		"monitoring": {prometheusPatch()},
 		"ingress":    traefikPatches(),
+		"cilium":     ciliumPatches(),
 		"k3s": {{
 			// k3s writes these manifests at start; its own build script copies them here.
 			Module: "github.com/k3s-io/k3s",

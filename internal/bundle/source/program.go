@@ -75,7 +75,8 @@ func (b *builder) goBuild(ctx context.Context, dir string, p program, out string
 	if p.Test {
 		verb = []string{"test", "-c"}
 	}
-	cmd := b.command(ctx, dir, "go", append(verb, "-v", "-trimpath", "-buildvcs=false", "-mod=readonly",
+	// DWARF is not linked (-s -w); a compiler that does not make it needs an eighth less time.
+	cmd := b.command(ctx, dir, "go", append(verb, "-v", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=false", "-mod=readonly",
 		"-tags", tags, "-ldflags", flags, "-o", out, p.Package)...)
 	cmd.Env = append(append([]string(nil), b.options.Env...), cgo)
 	if p.CFlags != "" {

@@ -12,7 +12,7 @@ func recipes() map[string]recipe {
 	all := map[string]recipe{}
 	for _, part := range []map[string]recipe{
 		debianRecipes(), kubernetesRecipes(), k3sRecipes(), runtimeRecipes(), clusterAPIRecipes(),
-		certManagerRecipes(), cloudRecipes(), addonRecipes(), veleroRecipes(), monitoringRecipes(), conformanceRecipes(), ingressRecipes(), toolRecipes(), ownRecipes(), bootRecipes(), machineRecipes(),
+		certManagerRecipes(), cloudRecipes(), addonRecipes(), veleroRecipes(), monitoringRecipes(), conformanceRecipes(), ingressRecipes(), fluxRecipes(), ciliumRecipes(), toolRecipes(), ownRecipes(), bootRecipes(), machineRecipes(),
 	} {
 		for name, r := range part {
 			all[name] = r

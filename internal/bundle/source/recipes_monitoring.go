@@ -9,6 +9,9 @@ import (
 // nobody is the user that upstream's images of Prometheus run as.
 const nobody = "65534"
 
+// lokiUser is the user that upstream's image of Loki runs as.
+const lokiUser = "10001"
+
 // monitoringRecipes make what watches a management cluster, an option. Alertmanager and
 // node-exporter are Debian's, which gives security fixes to the versions of its release.
 // Prometheus and kube-state-metrics are compiled: Debian's Prometheus cannot ask an API
@@ -21,6 +24,11 @@ func monitoringRecipes() map[string]recipe {
 		"prometheus-program":            program{Module: "monitoring", Package: prometheusModule + "/cmd/prometheus", Variables: []string{variable + strings.TrimPrefix(component.PrometheusVersion, "v")}},
 		component.PrometheusImage:       staticImage("prometheus-program", "/bin/prometheus", nobody+":"+nobody),
 		component.KubeStateMetricsImage: staticImage("kube-state-metrics-program", "/kube-state-metrics", nobody+":"+nobody),
+		"loki-program":                  program{Module: "loki", Package: "github.com/grafana/loki/v3/cmd/loki", Variables: []string{"github.com/grafana/loki/v3/pkg/util/build.Version=" + component.LokiVersion[1:]}},
+		"log-collector-program":         program{Module: "collector", Package: "./log-collector", Variables: []string{"main.version=" + component.LogCollectorVersion[1:]}},
+		component.LokiImage:             staticImage("loki-program", "/usr/bin/loki", lokiUser+":"+lokiUser),
+		// It reads files of root's.
+		component.LogCollectorImage: staticImage("log-collector-program", "/otelcol-k8s", "0:0"),
 	}
 	for name, of := range map[string]struct {
 		pkg, path string

@@ -21,7 +21,11 @@ func apart() map[string]string {
 		"cni-flannel":  "a release of 2021, which knows no newer ones",
 		"velero":       "an option, with newer libraries of clouds than the program's",
 		"monitoring":   "an option, with a client of Prometheus that is not released",
+		"loki":         "an option, with libraries that it replaces by forks",
+		"collector":    "an option, whose parts ask for each other's versions",
 		"ingress":      "an option, with Kubernetes' libraries v0.36",
+		"flux":         "an option, with newer libraries of OpenAPI and kustomize than the program's",
+		"cilium":       "an option, with Kubernetes' libraries v0.36",
 		"kind":         "files only, nothing is compiled",
 		"charts":       "files only, nothing is compiled",
 	}

@@ -53,7 +53,7 @@ const DefaultSuite = "bookworm"
 // Timing is how long one item or intermediate result took.
 type Timing struct {
 	Name    string  `json:"name"`
-	Result  string  `json:"result"` // built, unchanged or failed
+	Result  string  `json:"result"` // built, unchanged, failed or interrupted
 	Seconds float64 `json:"seconds"`
 }
 

@@ -87,9 +87,10 @@ func weights() map[string]weight {
 		"seed":                {4, 0},
 		"slipway":             {4, 0},
 		// Options, compiled after all others. Their numbers are guesses but for the tests.
-		"traefik-program":   {250, 1250},
+		"traefik-program": {250, 1250}, "cilium-agent-program": {300, 2000}, "cilium-operator-program": {60, 0}, "cilium-dbg-program": {30, 0}, "cilium-tree": {40, 0}, "cilium-base": {15, 0},
+		"flux-source-program": {300, 2460}, "flux-kustomize-program": {60, 0},
 		"conformance-tests": {240, 0}, "agnhost-program": {30, 0}, "agnhost-base": {12, 0},
-		"prometheus-program": {150, 0}, "kube-state-metrics-program": {40, 0}, "velero-program": {150, 0}, "velero-aws-program": {30, 0},
+		"prometheus-program": {150, 0}, "kube-state-metrics-program": {40, 0}, "loki-program": {400, 2150}, "log-collector-program": {150, 870}, "velero-program": {150, 0}, "velero-aws-program": {30, 0},
 	}
 }
 

@@ -103,7 +103,11 @@ func reportTable(r source.Report) ui.Table {
 	for _, t := range timings {
 		table.Rows = append(table.Rows, []string{t.Name, t.Result, fmt.Sprintf("%.1f", t.Seconds)})
 	}
-	table.Footer = []string{fmt.Sprintf("%d built, %d unchanged, %d failed in %s", r.Counted("built"), r.Counted("unchanged"), r.Counted("failed"),
+	interrupted := ""
+	if n := r.Counted("interrupted"); n > 0 {
+		interrupted = fmt.Sprintf(", %d interrupted", n)
+	}
+	table.Footer = []string{fmt.Sprintf("%d built, %d unchanged, %d failed%s in %s", r.Counted("built"), r.Counted("unchanged"), r.Counted("failed"), interrupted,
 		ui.Duration(time.Duration(r.Seconds*float64(time.Second))))}
 	if r.Freed > 0 {
 		table.Footer = append(table.Footer, ui.Bytes(r.Freed)+" of replaced items removed")

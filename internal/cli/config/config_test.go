@@ -138,6 +138,42 @@ func TestValidateChecksTheChartsValues(t *testing.T) {
 	}
 }
 
+// TestValidateTellsValuesBesideOtherMistakes: of a file with a wrong key of its own, too, and no
+// mistake that would not be there without that key.
+func TestValidateTellsValuesBesideOtherMistakes(t *testing.T) {
+	t.Parallel()
+	const more = `  clowd: x
+  managementCluster:
+    podCIDR: none
+    values:
+      controlPlane: {machineCuont: 5}
+`
+	dir := project(t, map[string]string{"a.yaml": base + more})
+	_, err := run(t, "validate", "-f", filepath.Join(dir, "a.yaml"))
+	var told []string
+	for _, one := range fault.All(err) {
+		_, text, _ := strings.Cut(one.Error(), "a.yaml:")
+		told = append(told, text)
+		if fault.ExitCode(one) != fault.ExitUsage {
+			t.Errorf("%v ends with %d", one, fault.ExitCode(one))
+		}
+	}
+	line := strings.Count(base, "\n")
+	want := []string{
+		fmt.Sprintf("%d: spec.clowd: unknown key", line+1),
+		fmt.Sprintf("%d: spec.managementCluster.podCIDR: ", line+3),
+		fmt.Sprintf("%d: spec.managementCluster.values.controlPlane.machineCuont: unknown key", line+5),
+	}
+	if len(told) != len(want) {
+		t.Fatalf("told are %q", told)
+	}
+	for i := range want {
+		if !strings.HasPrefix(told[i], want[i]) {
+			t.Errorf("told are %q, want %q", told, want)
+		}
+	}
+}
+
 func TestSchemaIsPrinted(t *testing.T) {
 	t.Parallel()
 	text, err := run(t, "schema")

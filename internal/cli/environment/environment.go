@@ -38,8 +38,20 @@ func (f *Flags) Layer() string {
 	return filepath.Join(filepath.Dir(f.Files[0]), "environments", f.Name+".yaml")
 }
 
-// Load reads the environment that the flags name.
+// Load reads the environment that the flags name. Mistakes come with those of the values for the
+// management cluster's chart.
 func (f *Flags) Load() (*config.Loaded, error) {
+	loaded, err := f.read()
+	if err == nil {
+		return loaded, nil
+	}
+	if more := checkGiven(loaded); more != nil {
+		err = errors.Join(err, more)
+	}
+	return nil, err
+}
+
+func (f *Flags) read() (*config.Loaded, error) {
 	if f.Name == "" {
 		return config.Load(f.Files...)
 	}
@@ -64,7 +76,7 @@ func (f *Flags) Load() (*config.Loaded, error) {
 	}
 	loaded, err := config.Parse(append(sources, config.Source{Name: layer, Text: text})...)
 	if err != nil {
-		return nil, err
+		return loaded, err
 	}
 	if got := loaded.Environment.Metadata.Name; got != f.Name {
 		return nil, fault.Usage(loaded.Origin("metadata.name").String()+": metadata.name", fmt.Errorf("the file names environment %q, --env names %q", got, f.Name), "remove the name from the file")

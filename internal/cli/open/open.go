@@ -23,10 +23,10 @@ import (
 func New(streams ui.Streams, console *cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "open",
-		Short: "Reach Prometheus, Alertmanager, Grafana or the console on a port of this machine",
+		Short: "Reach Prometheus, Alertmanager, Loki, Grafana or the console on a port of this machine",
 		Args:  cobra.NoArgs,
 	}
-	for _, program := range []string{"prometheus", "alertmanager", "grafana"} {
+	for _, program := range []string{"prometheus", "alertmanager", "loki", "grafana"} {
 		cmd.AddCommand(newOpen(streams, program))
 	}
 	cmd.AddCommand(console)
@@ -41,7 +41,7 @@ type options struct {
 
 func newOpen(streams ui.Streams, program string) *cobra.Command {
 	o := options{listen: "127.0.0.1:0"}
-	title := map[string]string{"prometheus": "Prometheus", "alertmanager": "Alertmanager", "grafana": "Grafana"}[program]
+	title := map[string]string{"prometheus": "Prometheus", "alertmanager": "Alertmanager", "loki": "Loki", "grafana": "Grafana"}[program]
 	cmd := &cobra.Command{
 		Use:   program,
 		Short: "Reach " + title + " on a port of this machine",

@@ -120,7 +120,7 @@ func discovery(w http.ResponseWriter, r *http.Request) {
 var (
 	// foreign are the metrics of other programs: Alertmanager, cert-manager, etcd,
 	// kube-state-metrics, kubelets and node-exporter.
-	foreign = regexp.MustCompile(`^(alertmanager|certmanager|etcd|kube|kubelet|node)_`)
+	foreign = regexp.MustCompile(`^(alertmanager|certmanager|etcd|kube|kubelet|node|otelcol)_`)
 	// aside is what is no metric in an expression: texts, matchers, and labels.
 	aside = regexp.MustCompile(`\{[^}]*\}|\b(by|on) \([^)]*\)`)
 	named = regexp.MustCompile(`[a-z]+(?:_[a-z0-9]+)+\b(\()?`)

@@ -70,7 +70,7 @@ func (o *magnumOptions) commonFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error; info includes the audit log of all changes and refusals")
 	f.StringVar(&o.logFormat, "log-format", "json", "json or text")
 	f.DurationVar(&o.drain, "drain-time", 5*time.Second, "how long the health check fails before requests are refused")
-	f.StringVar(&o.peers, "peers", "", "host:port that resolves to the metrics addresses of all replicas, such as a headless Service; a write is answered when all replicas show it")
+	f.StringVar(&o.peers, "peers", "", "where all replicas have their metrics: namespace/name of a Service with a port metrics, or a host:port that DNS resolves; a write is answered when all replicas show it")
 	f.BoolVar(&o.installCRDs, "install-crds", false, "apply the CustomResourceDefinitions first")
 	o.at.Flags(f, ":9511", "API")
 }
@@ -135,8 +135,9 @@ func (o *magnumOptions) checkPeers() error {
 	if o.peers == "" {
 		return nil
 	}
-	if _, _, err := net.SplitHostPort(o.peers); err != nil {
-		return fault.Usage("--peers", err, "give host:port, such as slipway-magnum.slipway-system.svc:8080")
+	_, service := o.peerService()
+	if _, _, err := net.SplitHostPort(o.peers); err != nil && !service {
+		return fault.Usage("--peers", err, "give namespace/name of a Service, such as slipway-system/slipway-magnum-metrics, or host:port")
 	}
 	if o.metricsAddress == noServer {
 		return fault.Usage("--peers", fmt.Errorf("--metrics-address is 0"), "set a metrics address: replicas ask each other there")
@@ -154,10 +155,19 @@ func (o *magnumOptions) readFiles() error {
 	return err
 }
 
+// peerService is the Service that --peers names, unless that is host:port.
+func (o *magnumOptions) peerService() (types.NamespacedName, bool) { return namespaced(o.peers) }
+
 func (o *magnumOptions) leaseName() (types.NamespacedName, error) {
-	namespace, name, ok := strings.Cut(o.lease, "/")
-	if !ok || namespace == "" || name == "" {
-		return types.NamespacedName{}, fault.Usage("--controllers-lease", fmt.Errorf("%q is not namespace/name", o.lease), "give a Lease such as slipway-system/slipway-magnum")
+	lease, ok := namespaced(o.lease)
+	if !ok {
+		return lease, fault.Usage("--controllers-lease", fmt.Errorf("%q is not namespace/name", o.lease), "give a Lease such as slipway-system/slipway-magnum")
 	}
-	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+	return lease, nil
+}
+
+// namespaced reads namespace/name.
+func namespaced(text string) (types.NamespacedName, bool) {
+	namespace, name, ok := strings.Cut(text, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}, ok && namespace != "" && name != "" && !strings.Contains(name, "/")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -67,7 +68,11 @@ func (o *magnumOptions) run(ctx context.Context, config *rest.Config, login *clo
 	if err != nil {
 		return fault.New("kubeconfig", err, "check that the cluster answers")
 	}
-	store, err := cache.New(config, cache.Options{Scheme: scheme, DefaultTransform: cache.TransformStripManagedFields()})
+	reads := cache.Options{Scheme: scheme, DefaultTransform: cache.TransformStripManagedFields()}
+	if service, ok := o.peerService(); ok {
+		reads.ByObject = peer.Slices(service)
+	}
+	store, err := cache.New(config, reads)
 	if err != nil {
 		return fault.New("kubeconfig", err, "check that the cluster answers")
 	}
@@ -114,16 +119,33 @@ func (o *magnumOptions) server(ctx, work context.Context, kubeClient client.Clie
 	if a.Lease, err = o.leaseName(); err != nil {
 		return nil, err
 	}
-	if o.peers != "" {
-		if a.Peers, err = peer.NewGroup(o.peers, a.Log); err != nil {
-			return nil, err
-		}
+	if a.Peers, err = o.replicas(starting, store); err != nil {
+		return nil, err
 	}
 	handler, err := api.New(a)
 	if err != nil {
 		return nil, fault.Usage("--public-endpoint", err, "give a URL such as https://cloud.example:9511/v1")
 	}
 	return &stocked{drained{Handler: handler}, stock}, nil
+}
+
+// replicas are those to wait for; nil is none.
+func (o *magnumOptions) replicas(starting context.Context, store cache.Cache) (api.Replicas, error) {
+	if o.peers == "" {
+		return nil, nil
+	}
+	if service, ok := o.peerService(); ok {
+		// Now, not with the first write.
+		if _, err := store.GetInformer(starting, &discoveryv1.EndpointSlice{}); err != nil {
+			return nil, fault.New(fmt.Sprintf("EndpointSlices of the Service %s (--peers)", service), err, "allow the service account to get, list and watch endpointslices in that namespace")
+		}
+		return peer.NewGroup(peer.Behind(store, service), o.api.Log), nil
+	}
+	named, err := peer.Named(o.peers)
+	if err != nil {
+		return nil, err
+	}
+	return peer.NewGroup(named, o.api.Log), nil
 }
 
 // stocked is the API's handler with what it reads.

@@ -37,6 +37,10 @@ func (t *Target) monitoring(bill *bundle.Bill, e *stacks.Equipment) error {
 		Images:    stack.Images{Prometheus: ref(component.PrometheusImage), Alertmanager: ref(component.AlertmanagerImage), NodeExporter: ref(component.NodeExporterImage), KubeStateMetrics: ref(component.KubeStateMetricsImage)},
 		Retention: hours(spec.Prometheus.Retention), VolumeGiB: spec.Prometheus.VolumeGiB,
 		AlertRetention: hours(spec.Alertmanager.Retention), AlertVolumeGiB: spec.Alertmanager.VolumeGiB}
+	if spec.Logs.Enabled {
+		s.Images.Loki, s.Images.LogCollector = ref(component.LokiImage), ref(component.LogCollectorImage)
+		s.Logs = &stack.Logs{Retention: hours(spec.Logs.Retention), VolumeGiB: spec.Logs.VolumeGiB}
+	}
 	var wrong []error
 	if len(missing) > 0 {
 		wrong = append(wrong, fault.Usage("spec.monitoring", fmt.Errorf("the bundle %s contains no %s", t.Environment.Spec.Bundle, strings.Join(missing, ", ")),

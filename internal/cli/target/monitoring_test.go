@@ -26,7 +26,7 @@ func watched(t *testing.T, slack, password string, mode os.FileMode) *Target {
 	e := &config.Environment{Metadata: config.Metadata{Name: "demo"}}
 	e.Spec.ManagementCluster = &config.ManagementCluster{}
 	e.Spec.Monitoring = &config.Monitoring{Prometheus: config.MonitoringPrometheus{Retention: config.Duration(48 * time.Hour), VolumeGiB: 20},
-		Alertmanager: config.MonitoringAlertmanager{Retention: config.Duration(time.Hour), VolumeGiB: 1},
+		Alertmanager: config.MonitoringAlertmanager{Retention: config.Duration(time.Hour), VolumeGiB: 1}, Logs: config.MonitoringLogs{Enabled: true, Retention: config.Duration(72 * time.Hour), VolumeGiB: 3},
 		Alerts: config.MonitoringAlerts{Receivers: []config.AlertReceiver{
 			{Name: "a", Severities: []string{"critical"}, Slack: &config.SlackReceiver{URLFile: file("slack", slack)}},
 			{Name: "b", Mail: &config.MailReceiver{To: []string{"x@example.org"}, Username: "u", PasswordFile: file("password", password), TLS: true},
@@ -38,7 +38,7 @@ func watched(t *testing.T, slack, password string, mode os.FileMode) *Target {
 // one line of their files.
 func TestMonitoringOfAnEnvironment(t *testing.T) {
 	t.Parallel()
-	bill := holding(component.PrometheusImage, component.AlertmanagerImage, component.NodeExporterImage, component.KubeStateMetricsImage)
+	bill := holding(component.PrometheusImage, component.AlertmanagerImage, component.NodeExporterImage, component.KubeStateMetricsImage, component.LokiImage, component.LogCollectorImage)
 	e := stacks.Equipment{Authorities: []string{"authority"}}
 	if err := watched(t, "https://hooks.example.org/x\n", "secret\n", 0o600).monitoring(bill, &e); err != nil {
 		t.Fatal(err)
@@ -46,6 +46,9 @@ func TestMonitoringOfAnEnvironment(t *testing.T) {
 	s := e.Monitoring
 	if s.Images.Prometheus != "quay.io/prometheus/prometheus:"+component.PrometheusVersion || s.Images.KubeStateMetrics == "" || s.Environment != "demo" || s.Retention != "48h" || s.VolumeGiB != 20 || s.AlertRetention != "1h" || s.CA != "authority" {
 		t.Errorf("images %+v, retention %s and %s, environment %s", s.Images, s.Retention, s.AlertRetention, s.Environment)
+	}
+	if s.Logs == nil || s.Logs.Retention != "72h" || s.Logs.VolumeGiB != 3 || s.Images.Loki != "docker.io/grafana/loki:"+component.LokiVersion[1:] || s.Images.LogCollector == "" {
+		t.Errorf("logs %+v, images %+v", s.Logs, s.Images)
 	}
 	a, b := s.Receivers[0], s.Receivers[1]
 	if a.Slack.URL != "https://hooks.example.org/x" || strings.Join(a.Severities, ",") != "critical" || strings.Join(b.Severities, ",") != "critical,warning" || b.Mail.Password != "secret" || b.Mail.Plain || b.Webhook.Token != "word" {
@@ -62,14 +65,14 @@ func TestMonitoringOfAnEnvironment(t *testing.T) {
 func TestMonitoringIsRefused(t *testing.T) {
 	t.Parallel()
 	const key = "spec.monitoring.alerts.receivers"
-	all := []string{component.PrometheusImage, component.AlertmanagerImage, component.NodeExporterImage, component.KubeStateMetricsImage}
+	all := []string{component.PrometheusImage, component.AlertmanagerImage, component.NodeExporterImage, component.KubeStateMetricsImage, component.LokiImage, component.LogCollectorImage}
 	for name, test := range map[string]struct {
 		slack, password string
 		mode            os.FileMode
 		items           []string
 		want            []string // key or cause | remedy
 	}{
-		"a bundle without it": {"https://x.org", "p", 0o600, all[:1], []string{"contains no alertmanager, node-exporter, kube-state-metrics | bundle build --with monitoring"}},
+		"a bundle without it": {"https://x.org", "p", 0o600, all[:1], []string{"contains no alertmanager, node-exporter, kube-state-metrics, loki, opentelemetry-collector | bundle build --with monitoring"}},
 		"files for all":       {"https://x.org", "p", 0o644, all, []string{key + "[0].slack.urlFile | chmod 600", key + "[1].mail.passwordFile | chmod 600", key + "[1].webhook.tokenFile | chmod 600"}},
 		"no URL, no password": {"secret-word", "secret-word\nmore", 0o600, all, []string{key + "[0].slack.urlFile | https://", key + "[1].mail.passwordFile | one line"}},
 	} {

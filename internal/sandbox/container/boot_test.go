@@ -2,11 +2,14 @@ package container_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -148,6 +151,37 @@ func (c *cloud) limits() {
 	c.must(err)
 	if got := strings.TrimSpace(string(limit)); got != "1073741824" {
 		c.Errorf("memory limit %s, want 1 GiB", got)
+	}
+	c.ownUnified()
+}
+
+// ownUnified wants the machine's processes in no one else's cgroup of version 2, to which eBPF
+// programs attach, where the host has that beside version 1: runc makes it. Its systemd moves
+// them to cgroups below, if it manages that version.
+func (c *cloud) ownUnified() {
+	c.Helper()
+	const unified = "/sys/fs/cgroup/unified"
+	if _, err := os.Stat(unified); err != nil {
+		return
+	}
+	paths, _ := filepath.Glob(unified + "/slipway-*" + serverA)
+	if len(paths) != 1 {
+		c.Fatalf("cgroup of version 2 of the machine: %v", paths)
+	}
+	var processes []string
+	c.must(filepath.WalkDir(paths[0], func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == "cgroup.procs" {
+			var text []byte
+			text, err = os.ReadFile(path)
+			processes = append(processes, strings.Fields(string(text))...)
+		}
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
+			return nil // the cgroup of a service that has just ended
+		}
+		return err
+	}))
+	if len(processes) < 2 {
+		c.Errorf("the machine's cgroup of version 2 has the processes %q", processes)
 	}
 }
 

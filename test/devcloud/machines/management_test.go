@@ -1,6 +1,7 @@
 package machines
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -117,7 +118,11 @@ func (r *run) kubectl(stdin string, args ...string) (string, error) {
 	cmd := exec.CommandContext(r.T.Context(), filepath.Join(os.Getenv("SLIPWAY_BUNDLE"), "bin", "kubectl"), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(r.Folder, ".slipway", "management.kubeconfig"))
 	cmd.Stdin = strings.NewReader(stdin)
-	out, err := cmd.CombinedOutput()
+	out, err := cmd.Output() // what it warns of stands beside, such as a first attempt that failed
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		out = append(out, exit.Stderr...)
+	}
 	if err != nil {
 		err = fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
 	}

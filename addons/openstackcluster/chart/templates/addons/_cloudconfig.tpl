@@ -53,6 +53,25 @@ stringData:
     {{- end }}
 {{- end -}}
 
+{{/*
+Restarts what reads cloud.conf when its settings have changed, after the Secret has: they read it
+once. A new credential is distributed in another way.
+*/}}
+{{- define "cloudconfig.hooks" -}}
+{{- $settings := list .Values.addons.openstack.cloudConfig (include "cloudconfig.balancers" .) | mustToJson | sha256sum | trunc 16 -}}
+{{- $readers := dict "openstack-cloud-controller-manager" "DaemonSet" "openstack-cinder-csi-controllerplugin" "Deployment" "openstack-cinder-csi-nodeplugin" "DaemonSet" -}}
+postUpgrade:
+  {{- range $name, $kind := $readers }}
+  - apiVersion: apps/v1
+    kind: {{ $kind }}
+    name: {{ $name }}
+    action: patch
+    options:
+      type: strategic
+      data: {spec: {template: {metadata: {annotations: {slipway.sh/cloud-config: {{ $settings | quote }} } } } } }
+  {{- end }}
+{{- end -}}
+
 {{/* The settings of a section; a null takes a default away. */}}
 {{- define "cloudconfig.section" -}}
 {{- range $key, $value := . }}
