@@ -26,8 +26,7 @@ type command struct {
 // the Makefile asks this program for are given to make.
 func commands(ctx context.Context, root string, s *source) ([]command, error) {
 	var all []command
-	real := s.real(realVariables(), realFolders())
-	lists := []string{"REAL=" + strings.Join(packages(real), " "), "REAL_TESTS=" + strings.Join(names(real), "|"), "GUARDED=" + strings.Join(packages(s.needing("SLIPWAY_PROOFS")), " ")}
+	lists := []string{"REAL=" + strings.Join(packages(s.real(realVariables(), realFolders())), " "), "GUARDED=" + strings.Join(packages(s.needing("SLIPWAY_PROOFS")), " ")}
 	for _, p := range parts() {
 		cmd := exec.CommandContext(ctx, "make", append(lists, "--no-print-directory", "-n", p.target)...)
 		cmd.Dir, cmd.Stderr = root, os.Stderr

@@ -17,8 +17,8 @@ import (
 )
 
 type options struct {
-	root, only, packages, real, fuzz string
-	list, page, check                bool
+	root, only, packages, fuzz string
+	list, page, check, real    bool
 }
 
 func main() {
@@ -29,7 +29,7 @@ func main() {
 	flag.BoolVar(&o.page, "page", false, "write docs/proofs.md")
 	flag.BoolVar(&o.check, "check", false, "compare docs/proofs.md with the tests, and look for tests that nothing runs")
 	flag.StringVar(&o.packages, "packages", "", "name the packages whose tests need this variable")
-	flag.StringVar(&o.real, "real", "", "name the packages, or the tests, that make e2e runs with the bundle and programs")
+	flag.BoolVar(&o.real, "real", false, "name the packages that make real tests with the bundle and programs")
 	flag.StringVar(&o.fuzz, "fuzz", "", "run each fuzz target this long, such as 1m")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -47,7 +47,7 @@ func (o options) start(ctx context.Context) error {
 		}
 		return nil
 	}
-	if !o.page && !o.check && o.packages == "" && o.real == "" && o.fuzz == "" {
+	if !o.page && !o.check && o.packages == "" && !o.real && o.fuzz == "" {
 		return o.run(ctx)
 	}
 	s, err := read(o.root)
@@ -57,14 +57,9 @@ func (o options) start(ctx context.Context) error {
 	case o.packages != "":
 		fmt.Println(strings.Join(packages(s.needing(o.packages)), " "))
 		return nil
-	case o.real == "packages":
+	case o.real:
 		fmt.Println(strings.Join(packages(s.real(realVariables(), realFolders())), " "))
 		return nil
-	case o.real == "tests":
-		fmt.Println(strings.Join(names(s.real(realVariables(), realFolders())), "|"))
-		return nil
-	case o.real != "":
-		return fmt.Errorf("-real %s: say packages or tests", o.real)
 	case o.fuzz != "":
 		return fuzz(ctx, o.root, s, o.fuzz, os.Stdout)
 	}

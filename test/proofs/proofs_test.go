@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 const tests = `package p
 
 import (
+	"maps"
 	"os"
 	"testing"
 )
@@ -250,4 +252,13 @@ func TestChoose(t *testing.T) {
 	if _, unknown := choose([]string{"test", "nothing"}); !slices.Equal(unknown, []string{"nothing"}) {
 		t.Errorf("unknown %v", unknown)
 	}
+}
+
+// names are those of tests.
+func names(tests []*function) []string {
+	found := map[string]bool{}
+	for _, f := range tests {
+		found[f.name] = true
+	}
+	return slices.Sorted(maps.Keys(found))
 }

@@ -292,15 +292,6 @@ func packages(tests []*function) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// names are those of tests.
-func names(tests []*function) []string {
-	found := map[string]bool{}
-	for _, f := range tests {
-		found[f.name] = true
-	}
-	return slices.Sorted(maps.Keys(found))
-}
-
 // needing are the tests that are skipped without a variable.
 func (s *source) needing(name string) []*function {
 	return slices.DeleteFunc(s.tests(), func(f *function) bool { return !slices.Contains(s.needs(f), name) })
