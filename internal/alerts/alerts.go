@@ -1,5 +1,5 @@
-// Package alerts asks the Prometheus and the Alertmanager of a management cluster, through
-// its API server, which alerts there are.
+// Package alerts asks the Prometheus and the Alertmanager of a management cluster which alerts
+// there are, and finds the other programs that monitor it.
 package alerts
 
 import (
@@ -8,6 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +18,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-sh/slipway/internal/kube"
 )
 
 // Watchdog is the alert that always fires where alerts are evaluated. InfoInhibitor is no
@@ -68,9 +73,57 @@ func Find(ctx context.Context, client kubernetes.Interface, program string) (Pla
 	return Place{}, ErrAbsent
 }
 
-// Path is the path of the place below the API server, which leads requests on.
-func (p Place) Path() string {
-	return fmt.Sprintf("/api/v1/namespaces/%s/services/http:%s:%d/proxy", p.Namespace, p.Service, p.Port)
+// Access is how programs on a cluster are found and reached. NetworkPolicies keep everybody else
+// from them, the API server's proxy too.
+type Access struct {
+	Client kubernetes.Interface
+	// Dial connects to a port of a Service, as (*kube.Cluster).Dial does.
+	Dial func(ctx context.Context, namespace, service string, port int) (net.Conn, error)
+}
+
+// On is the access to a cluster's programs by forwarded ports.
+func On(c *kube.Cluster) Access { return Access{Client: c.Typed, Dial: c.Dial} }
+
+// Transport sends requests to a program, whatever host they name. Close its idle connections.
+func (a Access) Transport(to Place) *http.Transport {
+	return &http.Transport{ResponseHeaderTimeout: headerTime, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return a.Dial(ctx, to.Namespace, to.Service, to.Port)
+	}}
+}
+
+// headerTime bounds the wait for the beginning of an answer, answerSize is how many bytes of it
+// are read.
+const (
+	headerTime = 5 * time.Minute
+	answerSize = 256 << 20
+)
+
+// Get returns what a program answers to a path with its query. Without the program it is
+// ErrAbsent; an answer that is not 200 is an error with the program's words.
+func (a Access) Get(ctx context.Context, program, path string) ([]byte, error) {
+	place, err := Find(ctx, a.Client, program)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", program, err)
+	}
+	transport := a.Transport(place)
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+place.Service+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s: %w", program, err)
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s: %w", program, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, answerSize))
+	if err != nil {
+		return nil, fmt.Errorf("reading what %s says: %w", program, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s: %s", program, response.Status, strings.TrimSpace(string(text[:min(len(text), 1000)])))
+	}
+	return text, nil
 }
 
 // Alert is an alert that is not over.
@@ -90,7 +143,7 @@ func (a Alert) Expected() bool { return a.Name == Watchdog || a.Name == infoInhi
 
 // Look returns all alerts, the worst first. It is an error if Watchdog does not fire, or did
 // not reach Alertmanager: nobody would be told of anything.
-func Look(ctx context.Context, client kubernetes.Interface) ([]Alert, error) {
+func (a Access) Look(ctx context.Context) ([]Alert, error) {
 	var evaluated struct {
 		Data struct {
 			Alerts []struct {
@@ -100,17 +153,17 @@ func Look(ctx context.Context, client kubernetes.Interface) ([]Alert, error) {
 			}
 		}
 	}
-	if err := ask(ctx, client, "prometheus", "/api/v1/alerts", &evaluated); err != nil {
+	if err := a.ask(ctx, "prometheus", "/api/v1/alerts", &evaluated); err != nil {
 		return nil, err
 	}
 	var told []received
-	if err := ask(ctx, client, "alertmanager", "/api/v2/alerts", &told); err != nil {
+	if err := a.ask(ctx, "alertmanager", "/api/v2/alerts", &told); err != nil {
 		return nil, err
 	}
 	all := []Alert{}
-	for _, a := range evaluated.Data.Alerts {
-		one := Alert{Name: a.Labels["alertname"], State: a.State, Severity: a.Labels["severity"], Since: a.ActiveAt, Labels: a.Labels,
-			Summary: cmp.Or(a.Annotations["summary"], a.Annotations["description"], a.Annotations["message"]), Runbook: a.Annotations["runbook_url"]}
+	for _, e := range evaluated.Data.Alerts {
+		one := Alert{Name: e.Labels["alertname"], State: e.State, Severity: e.Labels["severity"], Since: e.ActiveAt, Labels: e.Labels,
+			Summary: cmp.Or(e.Annotations["summary"], e.Annotations["description"], e.Annotations["message"]), Runbook: e.Annotations["runbook_url"]}
 		if one.State == Firing && silenced(told, one.Labels) {
 			one.State = Silenced
 		}
@@ -160,31 +213,14 @@ func silenced(told []received, labels map[string]string) bool {
 	})
 }
 
-// ask reads JSON of a program through the API server.
-func ask(ctx context.Context, client kubernetes.Interface, program, path string, into any) error {
-	place, err := Find(ctx, client, program)
+// ask reads JSON of a program.
+func (a Access) ask(ctx context.Context, program, path string, into any) error {
+	text, err := a.Get(ctx, program, path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", program, err)
-	}
-	text, err := client.CoreV1().RESTClient().Get().AbsPath(place.Path() + path).DoRaw(ctx)
-	if err != nil {
-		return fmt.Errorf("asking %s: %w", program, Reason(err))
+		return err
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("reading what %s says: %w", program, err)
 	}
 	return nil
-}
-
-// Reason is what a program said, if the API server reached it, and err otherwise.
-func Reason(err error) error {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && status.Status().Details != nil {
-		for _, c := range status.Status().Details.Causes {
-			if c.Type == metav1.CauseTypeUnexpectedServerResponse {
-				return errors.New(strings.TrimSpace(c.Message))
-			}
-		}
-	}
-	return err
 }

@@ -57,13 +57,18 @@ func available(d *appsv1.Deployment, pods []*corev1.Pod) bool {
 func ready(pods []*corev1.Pod) int32 {
 	var count int32
 	for _, pod := range pods {
-		if pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		}) {
+		if isReady(pod) {
 			count++
 		}
 	}
 	return count
+}
+
+// isReady says that a pod is ready and not being deleted.
+func isReady(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // causes explains why a Deployment is not available, from its pods and its

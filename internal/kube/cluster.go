@@ -22,6 +22,7 @@ type Cluster struct {
 	Typed   kubernetes.Interface
 	Dynamic dynamic.Interface
 
+	config *rest.Config
 	mapper meta.ResettableRESTMapper
 	paces  paces
 }
@@ -45,5 +46,5 @@ func New(config *rest.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a Kubernetes client: %w", err)
 	}
-	return &Cluster{typed, resources, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(typed.Discovery())), newPaces()}, nil
+	return &Cluster{typed, resources, config, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(typed.Discovery())), newPaces()}, nil
 }

@@ -1,5 +1,5 @@
-// Package podlogs reads the logs of a management cluster's pods from its Loki, through its API
-// server: also those of pods, and of nodes, that are gone.
+// Package podlogs reads the logs of a management cluster's pods from its Loki, also those of
+// pods, and of nodes, that are gone.
 package podlogs
 
 import (
@@ -7,13 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-sh/slipway/internal/alerts"
 )
@@ -56,16 +55,12 @@ func (q Query) logQL() string {
 }
 
 // Read returns the lines, the oldest first. Without Loki it is alerts.ErrAbsent.
-func Read(ctx context.Context, client kubernetes.Interface, q Query) ([]Line, error) {
-	place, err := alerts.Find(ctx, client, "loki")
+func Read(ctx context.Context, on alerts.Access, q Query) ([]Line, error) {
+	asked := url.Values{"query": {q.logQL()}, "direction": {"backward"}, "limit": {strconv.Itoa(q.Lines)},
+		"since": {strconv.FormatInt(int64(q.Since.Seconds()), 10) + "s"}}
+	text, err := on.Get(ctx, "loki", "/loki/api/v1/query_range?"+asked.Encode())
 	if err != nil {
-		return nil, fmt.Errorf("loki: %w", err)
-	}
-	text, err := client.CoreV1().RESTClient().Get().AbsPath(place.Path()+"/loki/api/v1/query_range").
-		Param("query", q.logQL()).Param("direction", "backward").Param("limit", strconv.Itoa(q.Lines)).
-		Param("since", strconv.FormatInt(int64(q.Since.Seconds()), 10)+"s").DoRaw(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("asking Loki: %w", alerts.Reason(err))
+		return nil, err
 	}
 	return parse(text)
 }

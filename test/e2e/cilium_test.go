@@ -143,7 +143,7 @@ func (p *project) servicesAnswer() {
 	}
 	for _, by := range []string{"one", "two"} {
 		for _, to := range []string{"one", "two"} {
-			p.asksFrom(by, to, func(told string) bool { return told == to })
+			p.asksFrom(by, to+".default", func(told string) bool { return told == to })
 		}
 	}
 	p.eventually("both, from outside", 8*time.Minute, func() (string, bool) {
@@ -161,25 +161,30 @@ func (p *project) servicesAnswer() {
 	})
 }
 
-// asksFrom has a pod ask another, or itself, by the name of the Service, until it is told what is
-// wanted. The pod's own name alone would be its own address.
+// asksFrom has a pod ask another, or itself, by the name of its Service and namespace, until it is
+// told what is wanted. The pod's own name alone would be its own address.
 func (p *project) asksFrom(by, host string, good func(told string) bool) {
 	p.t.Helper()
 	p.eventually(host+" from "+by, 2*time.Minute, func() (string, bool) {
-		told, err := p.on("", "get", "--raw", "/api/v1/namespaces/default/pods/"+by+":8080/proxy/of?host="+host+".default")
+		told, err := p.asks(by, host)
 		return told, err == nil && good(told)
 	})
+}
+
+// asks is what a pod is told by a host, or why it is not.
+func (p *project) asks(by, host string) (string, error) {
+	return p.on("", "get", "--raw", "/api/v1/namespaces/default/pods/"+by+":8080/proxy/of?host="+host)
 }
 
 // policiesHold closes a pod for all but one, and looks for what Cilium is to deny by itself.
 func (p *project) policiesHold() {
 	p.t.Helper()
-	p.asksFrom("two", "two", func(told string) bool { return told == "two" })
+	p.asksFrom("two", "two.default", func(told string) bool { return told == "two" })
 	p.applies(closed)
 	p.applies(fmt.Sprintf(pair, "three", p.nodeOf("one")))
-	p.asksFrom("three", "one", func(told string) bool { return told == "one" })
-	p.asksFrom("three", "two", func(told string) bool { return strings.Contains(told, "Client.Timeout exceeded") })
-	p.asksFrom("one", "two", func(told string) bool { return told == "two" })
+	p.asksFrom("three", "one.default", func(told string) bool { return told == "one" })
+	p.asksFrom("three", "two.default", func(told string) bool { return strings.Contains(told, "Client.Timeout exceeded") })
+	p.asksFrom("one", "two.default", func(told string) bool { return told == "two" })
 	told, err := p.on("", "get", "--raw", "/api/v1/namespaces/default/pods/one:8080/proxy/metadata")
 	if err != nil || !strings.Contains(told, "Client.Timeout exceeded") {
 		p.t.Errorf("the metadata service told a pod %q (%v)", told, err)

@@ -71,6 +71,7 @@ func Remove(ctx context.Context, on *kube.Cluster) error {
 	steps := []func() error{
 		func() error { return apps.DaemonSets(NodesNamespace).Delete(ctx, NodeExporter, now) },
 		func() error { return core.Namespaces().Delete(ctx, NodesNamespace, now) },
+		func() error { return on.Typed.NetworkingV1().NetworkPolicies(Namespace).Delete(ctx, policy, now) },
 		func() error { return core.Secrets(Namespace).Delete(ctx, Alertmanager, now) },
 		func() error { return core.ConfigMaps(Namespace).Delete(ctx, Alertmanager+"-trust", now) },
 	}

@@ -15,6 +15,8 @@ const (
 	Loki = "loki"
 	// LogCollector is the DaemonSet that brings Loki the logs of pods.
 	LogCollector = "log-collector"
+	// logPolicy names the NetworkPolicy that lets the collector reach Loki.
+	logPolicy = "slipway-logs"
 )
 
 //go:embed logs.yaml
@@ -60,6 +62,7 @@ func removeLogs(ctx context.Context, on *kube.Cluster) error {
 		func() error { return apps.Deployments(Namespace).Delete(ctx, Loki, now) },
 		func() error { return core.ConfigMaps(Namespace).Delete(ctx, Loki, now) },
 		func() error { return core.Services(Namespace).Delete(ctx, Loki, now) },
+		func() error { return on.Typed.NetworkingV1().NetworkPolicies(Namespace).Delete(ctx, logPolicy, now) },
 	} {
 		if err := step(); err != nil && !kube.Absent(err) {
 			return fmt.Errorf("removing Loki: %w", err)

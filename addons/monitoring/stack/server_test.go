@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -27,7 +29,7 @@ import (
 // TestMonitoring: the programs of the images find all that they are to read by a real API
 // server, with no right but what the stack gives. The rules are loaded, and their metrics
 // are those that kube-state-metrics and node-exporter serve. Alerts go from Prometheus to
-// Alertmanager, and are seen through the API server.
+// Alertmanager, and are seen there.
 //
 // proves: F44, F53
 func TestMonitoring(t *testing.T) {
@@ -197,9 +199,16 @@ func (w *world) quiet() {
 	})
 }
 
+// access reaches the programs where they listen: there is no kubelet to forward ports.
+func (w *world) access() alerts.Access {
+	return alerts.Access{Client: w.on.Typed, Dial: func(_ context.Context, _, _ string, port int) (net.Conn, error) {
+		return net.Dial("tcp", net.JoinHostPort(w.outside, strconv.Itoa(port)))
+	}}
+}
+
 // firing are the alerts that fire, each with the name of its object.
 func (w *world) firing() (all []string, err error) {
-	found, err := alerts.Look(w.Context(), w.on.Typed)
+	found, err := w.access().Look(w.Context())
 	for _, a := range found {
 		if a.State == alerts.Firing {
 			all = append(all, a.Name+" "+a.Labels["name"])
@@ -212,7 +221,7 @@ func (w *world) firing() (all []string, err error) {
 func (w *world) critical() {
 	w.Helper()
 	w.until("critical", func() error {
-		found, err := alerts.Look(w.Context(), w.on.Typed)
+		found, err := w.access().Look(w.Context())
 		if err == nil && (len(found) == 0 || found[0].Name != "EtcdNoLeader" || found[0].State != alerts.Firing || found[0].Severity != "critical") {
 			err = fmt.Errorf("%v", found)
 		}
@@ -293,10 +302,14 @@ func (w *world) removed() {
 	if err != nil || len(roles.Items) > 0 {
 		w.Errorf("%d roles are left, %v", len(roles.Items), err)
 	}
+	policies, err := w.on.Typed.NetworkingV1().NetworkPolicies(stack.Namespace).List(w.Context(), metav1.ListOptions{})
+	if err != nil || len(policies.Items) > 0 {
+		w.Errorf("%d NetworkPolicies are left, %v", len(policies.Items), err)
+	}
 	if _, err := core.PersistentVolumeClaims(stack.Namespace).Get(w.Context(), stack.Prometheus, metav1.GetOptions{}); err != nil {
 		w.Errorf("the volume: %v", err)
 	}
-	if _, err := alerts.Look(w.Context(), w.on.Typed); !errors.Is(err, alerts.ErrAbsent) {
+	if _, err := w.access().Look(w.Context()); !errors.Is(err, alerts.ErrAbsent) {
 		w.Errorf("alerts without Prometheus: %v", err)
 	}
 }

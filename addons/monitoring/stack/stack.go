@@ -32,6 +32,8 @@ const (
 	// StateMetrics is the Deployment of kube-state-metrics, NodeExporter a DaemonSet.
 	StateMetrics = "kube-state-metrics"
 	NodeExporter = "node-exporter"
+	// policy names the NetworkPolicy that lets Prometheus alone reach them.
+	policy = "slipway-monitoring"
 )
 
 //go:embed objects.yaml

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-sh/slipway/internal/alerts"
 	"github.com/slipway-sh/slipway/internal/check"
@@ -69,7 +68,7 @@ func (o alertOptions) run(ctx context.Context, streams ui.Streams) error {
 		return err
 	}
 	defer leave()
-	return o.look(ctx, streams, management.Kube.Typed, loaded.Environment.Metadata.Name)
+	return o.look(ctx, streams, alerts.On(management.Kube), loaded.Environment.Metadata.Name)
 }
 
 // lookAgain is the time between two looks, answerTime how long one may take.
@@ -82,13 +81,13 @@ const (
 var errSilent = errors.New("no answer in time")
 
 // look looks until nothing fires, or the time is over, and shows the last look that was answered.
-func (o alertOptions) look(ctx context.Context, streams ui.Streams, client kubernetes.Interface, name string) error {
+func (o alertOptions) look(ctx context.Context, streams ui.Streams, on alerts.Access, name string) error {
 	begun := time.Now().UTC()
 	end := begun.Add(o.timeout)
 	var found []alerts.Alert
 	var problem error
 	for first := true; ; first = false {
-		now, err := o.once(ctx, client, end)
+		now, err := o.once(ctx, on, end)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -109,14 +108,14 @@ func (o alertOptions) look(ctx context.Context, streams ui.Streams, client kuber
 }
 
 // once looks once, and no longer than --timeout allows.
-func (o alertOptions) once(ctx context.Context, client kubernetes.Interface, end time.Time) ([]alerts.Alert, error) {
+func (o alertOptions) once(ctx context.Context, on alerts.Access, end time.Time) ([]alerts.Alert, error) {
 	limit := time.Now().Add(answerTime)
 	if o.timeout > 0 && end.Before(limit) {
 		limit = end
 	}
 	ctx, cancel := context.WithDeadline(ctx, limit)
 	defer cancel()
-	found, err := alerts.Look(ctx, client)
+	found, err := on.Look(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", errSilent, err)
 	}

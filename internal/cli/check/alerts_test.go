@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,9 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/slipway-sh/slipway/internal/alerts"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -28,33 +32,43 @@ func alert(name, state, severity, node string) string {
 
 const watchdog = `{"labels": {"alertname": "Watchdog", "severity": "none", "environment": "demo"}, "status": {"state": "active", "silencedBy": []}}`
 
-// monitored is an API server that leads to a Prometheus and an Alertmanager, which answer
-// with these alerts; the first answers are later ones.
-func monitored(t *testing.T, services string, told string, evaluated ...string) kubernetes.Interface {
+// monitored is a cluster with a Prometheus and an Alertmanager, which answer with these alerts; the
+// first answers are later ones.
+func monitored(t *testing.T, services string, told string, evaluated ...string) alerts.Access {
 	t.Helper()
 	asked := &atomic.Int32{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		const base = "/api/v1/namespaces/monitoring-system/services/"
-		w.Header().Set("Content-Type", "application/json")
-		switch path := strings.TrimPrefix(r.URL.Path, base); {
-		case strings.HasSuffix(path, "/proxy/api/v1/alerts") && strings.Contains(path, services+"prometheus:9090"):
+	return answering(t, services, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/prometheus:9090/api/v1/alerts":
 			i := min(int(asked.Add(1)), len(evaluated)) - 1
 			fmt.Fprintf(w, `{"status": "success", "data": {"alerts": [%s]}}`, evaluated[i])
-		case strings.HasSuffix(path, "/proxy/api/v2/alerts") && strings.Contains(path, services+"alertmanager:9093"):
+		case "/alertmanager:9093/api/v2/alerts":
 			fmt.Fprintf(w, `[%s]`, told)
-		case path == services+"prometheus" || path == services+"alertmanager":
-			fmt.Fprint(w, `{"kind": "Service", "apiVersion": "v1", "metadata": {"name": "x"}}`)
 		default:
-			w.WriteHeader(http.StatusNotFound)
-			fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
+			http.NotFound(w, r)
 		}
-	}))
-	t.Cleanup(server.Close)
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
+	})
+}
+
+// answering is a cluster with two Services, whose names begin so. What is asked of one has its
+// name and port before the path.
+func answering(t *testing.T, services string, handler http.HandlerFunc) alerts.Access {
+	t.Helper()
+	var objects []runtime.Object
+	at := map[string]string{}
+	for _, program := range []string{"prometheus:9090", "alertmanager:9093"} {
+		name, _, _ := strings.Cut(program, ":")
+		objects = append(objects, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: alerts.Namespace, Name: services + name}})
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.URL.Path = "/" + program + r.URL.Path
+			handler(w, r)
+		}))
+		t.Cleanup(s.Close)
+		at[services+program] = s.Listener.Addr().String()
 	}
-	return client
+	return alerts.Access{Client: fake.NewClientset(objects...), Dial: func(_ context.Context, _, service string, port int) (net.Conn, error) {
+		return net.Dial("tcp", at[fmt.Sprintf("%s:%d", service, port)])
+	}}
 }
 
 // TestAlertsByTheirExitCode: it is 0 if nothing fires but Watchdog, which must.
@@ -125,23 +139,11 @@ func TestAlertsAsATable(t *testing.T) {
 // TestAPrometheusThatHangsIsWaitedForNoLonger than --timeout says.
 func TestAPrometheusThatHangsIsWaitedForNoLonger(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.URL.Path, "/proxy/") {
-			<-r.Context().Done()
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"kind": "Service", "apiVersion": "v1", "metadata": {"name": "x"}}`)
-	}))
-	t.Cleanup(server.Close)
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	on := answering(t, "", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	out := &bytes.Buffer{}
-	err = alertOptions{timeout: 100 * time.Millisecond, format: "json"}.look(ctx, ui.Streams{Out: out, Err: out}, client, "demo")
+	err := alertOptions{timeout: 100 * time.Millisecond, format: "json"}.look(ctx, ui.Streams{Out: out, Err: out}, on, "demo")
 	if ctx.Err() != nil || !errors.Is(err, errSilent) || fault.Remedy(err) == "" {
 		t.Errorf("%v (%v)", err, ctx.Err())
 	}

@@ -53,7 +53,7 @@ func (o options) printPods(ctx context.Context, streams ui.Streams, units []stri
 		return err
 	}
 	defer leave()
-	all, err := podlogs.Read(ctx, management.Kube.Typed, query)
+	all, err := podlogs.Read(ctx, alerts.On(management.Kube), query)
 	if errors.Is(err, alerts.ErrAbsent) {
 		return fault.New("logs of pods", err, "install it by spec.monitoring (docs/operations/monitoring.md), or use kubectl logs")
 	}

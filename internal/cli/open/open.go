@@ -8,8 +8,6 @@ import (
 	"os/exec"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/internal/alerts"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
@@ -46,7 +44,7 @@ func newOpen(streams ui.Streams, program string) *cobra.Command {
 		Use:   program,
 		Short: "Reach " + title + " on a port of this machine",
 		Long: `Leads from a port of this machine to ` + title + ` on the management cluster: through the seed,
-and through the API server with your login. It prints the URL, and lasts until you stop
+and into its pod as kubectl port-forward does. It prints the URL, and lasts until you stop
 it with Ctrl-C.
 
 The port is for this machine only. Other sites in your browser are refused.`,
@@ -73,17 +71,12 @@ func (o options) run(ctx context.Context, streams ui.Streams, program string) er
 		return err
 	}
 	defer leave()
-	config, away, err := seed.Reach(ctx, seed.Management)
-	if err != nil {
-		return err
-	}
-	defer away()
-	return o.forward(ctx, streams, management.Kube.Typed, config, program)
+	return o.forward(ctx, streams, alerts.On(management.Kube), program)
 }
 
 // forward leads to the program until ctx ends, which is how the command is stopped.
-func (o options) forward(ctx context.Context, streams ui.Streams, client kubernetes.Interface, config *rest.Config, program string) error {
-	place, err := alerts.Find(ctx, client, program)
+func (o options) forward(ctx context.Context, streams ui.Streams, on alerts.Access, program string) error {
+	place, err := alerts.Find(ctx, on.Client, program)
 	if err != nil {
 		return fault.New(program, err, "install it by spec.monitoring (docs/operations/monitoring.md); Grafana comes with kube-prometheus-stack only")
 	}
@@ -91,7 +84,9 @@ func (o options) forward(ctx context.Context, streams ui.Streams, client kuberne
 	if err != nil {
 		return fault.New("--listen "+o.listen, err, "give 127.0.0.1:PORT with a free port, or leave the flag out")
 	}
-	handler, err := newForwarder(config, place.Path(), listener.Addr())
+	transport := on.Transport(place)
+	defer transport.CloseIdleConnections()
+	handler, err := newForwarder(transport, listener.Addr())
 	if err == nil {
 		err = handler.answers(ctx)
 	}
