@@ -58,6 +58,10 @@ type product struct {
 	item                 bundle.Item
 }
 
+// compilerGC has the compiler collect garbage less often, unless the caller says how often: for
+// k8s.io/api, it takes 41 instead of 49 seconds of a processor, and 530 instead of 370 MB.
+const compilerGC = "GOGC=400"
+
 func newBuilder(ctx context.Context, folder *bundle.Folder, o Options, all map[string]recipe) (*builder, error) {
 	if o.Sink == nil {
 		o.Sink = event.Discard{}
@@ -66,7 +70,7 @@ func newBuilder(ctx context.Context, folder *bundle.Folder, o Options, all map[s
 		o.DebianSuite = DefaultSuite
 	}
 	// One program in one version, whatever the caller's settings are.
-	o.Env = append(append([]string(nil), o.Env...), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
+	o.Env = append(append([]string{compilerGC}, o.Env...), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
 	if o.Jobs == 0 {
 		o.Jobs = DefaultJobs(runtime.NumCPU(), availableMemory())
 	}
