@@ -211,7 +211,7 @@ tosca:
 OLDER ?= older
 
 upgrade-test: bundle
-	GONOSUMDB=k8s.io/* go run ./test/e2e/older -dir $(OLDER) -bundle $(BUNDLE)
+	GONOSUMDB=k8s.io/* $(COMPILING) go run ./test/e2e/older -dir $(OLDER) -bundle $(BUNDLE)
 	SLIPWAY_OLDER=$(abspath $(OLDER)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -run TestUpgrade -v ./test/e2e
 
 # Parts of an environment are lost one after the other, then all of one, and come back by
@@ -344,7 +344,7 @@ DEVCLOUD_MACHINES ?= devcloud-machines
 OLDER_SEED ?= older-seed
 
 devcloud-machines: bundle build
-	go run ./test/e2e/older -seed -dir $(OLDER_SEED) -bundle $(BUNDLE)
+	$(COMPILING) go run ./test/e2e/older -seed -dir $(OLDER_SEED) -bundle $(BUNDLE)
 	go run ./test/devcloud -dir $(DEVCLOUD_MACHINES) -machines up
 	@status=0; SLIPWAY_DEVCLOUD_MACHINES=$(abspath $(DEVCLOUD_MACHINES)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_OLDER=$(abspath $(OLDER_SEED)) \
 		go test -count=1 -timeout 150m -run TestSeed -v ./test/devcloud/machines || status=$$?; \
@@ -464,7 +464,7 @@ faults:
 # The files of a release, in the folder dist. SLIPWAY_RELEASE_KEY is the file or the
 # text of a secret key of minisign, SLIPWAY_RELEASE_KEY_PASSWORD its password.
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/arm64
-RELEASE = cd release && go run . -version "$(VERSION)" -platforms "$(PLATFORMS)" $(if $(UNSIGNED),-unsigned)
+RELEASE = cd release && $(COMPILING) go run . -version "$(VERSION)" -platforms "$(PLATFORMS)" $(if $(UNSIGNED),-unsigned)
 
 release:
 	$(RELEASE) $(if $(DIRTY),-dirty)
