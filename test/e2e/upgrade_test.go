@@ -125,7 +125,8 @@ func (p *project) goesToNewer(identity string) {
 			}
 		}
 	}
-	if way := p.do("undo", "--dry-run", "--identity", identity); !strings.Contains(way, "cluster-api") || !strings.Contains(way, "v1.12.2") {
+	const controller = "take capi-system/capi-controller-manager from " + component.ClusterAPIVersion + " to v1.12.2\n"
+	if way := p.do("undo", "--dry-run", "--identity", identity); !strings.Contains(way, controller) {
 		p.t.Errorf("the way back is not to the older versions:\n%s", way)
 	}
 	const inventory = `jsonpath={range .items[*]}{.metadata.name}={.version} {end}`
