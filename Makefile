@@ -59,6 +59,7 @@ bundle: deps build
 
 # BUT=real leaves out the packages that `make real` tests whole: CI links none of them twice.
 test:
+	$(if $(filter-out real,$(BUT)),$(error BUT=$(BUT): only BUT=real is known))
 	$(COMPILING) go vet ./...
 	go test $(if $(filter real,$(BUT)),$(filter-out $(REAL:./%=$(MODULE)/%),$(shell go list ./...)),./...)
 	cd release && $(COMPILING) go vet ./... && go test ./...

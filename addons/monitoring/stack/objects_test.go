@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -112,5 +113,48 @@ func TestDisksOfNodesAreNotVolumesOfPods(t *testing.T) {
 		if left.MatchString(path) != want {
 			t.Errorf("%s is left out: %t", path, !want)
 		}
+	}
+}
+
+// TestEachProgramIsClosed: every Deployment has the labels that the NetworkPolicy selects, and only
+// Prometheus is let in; Loki's collector is by the port on which Loki listens.
+func TestEachProgramIsClosed(t *testing.T) {
+	t.Parallel()
+	all, err := Objects(Settings{Logs: &Logs{Retention: "48h", VolumeGiB: 5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]map[string]any{}
+	for _, o := range all {
+		spec, _, _ := unstructured.NestedMap(o.Object, "spec")
+		switch o.GetKind() {
+		case "NetworkPolicy":
+			got[o.GetName()] = spec
+		case "Deployment":
+			if label, _, _ := unstructured.NestedString(spec, "template", "metadata", "labels", "app.kubernetes.io/part-of"); label != "slipway-monitoring" {
+				t.Errorf("%s is no part of monitoring, but of %q", o.GetName(), label)
+			}
+		}
+	}
+	const want = `
+slipway-logs:
+  podSelector: {matchLabels: {app.kubernetes.io/name: loki, app.kubernetes.io/part-of: slipway-monitoring}}
+  policyTypes: [Ingress]
+  ingress:
+    - from:
+        - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring-nodes}}
+          podSelector: {matchLabels: {app.kubernetes.io/name: log-collector}}
+      ports: [{port: http}]
+slipway-monitoring:
+  podSelector: {matchLabels: {app.kubernetes.io/part-of: slipway-monitoring}}
+  policyTypes: [Ingress]
+  ingress: [{from: [{podSelector: {matchLabels: {app.kubernetes.io/name: prometheus, app.kubernetes.io/part-of: slipway-monitoring}}}]}]
+`
+	var policies map[string]map[string]any
+	if err := yaml.Unmarshal([]byte(want), &policies); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, policies) {
+		t.Errorf("policies %v, want %v", got, policies)
 	}
 }

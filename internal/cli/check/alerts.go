@@ -59,11 +59,7 @@ func (o alertOptions) run(ctx context.Context, streams ui.Streams) error {
 	if o.timeout < 0 {
 		return fault.Usage("--timeout", errors.New("it is negative"), "give a duration such as 10m")
 	}
-	seed, loaded, err := target.OpenSeed(ctx, o.from)
-	if err != nil {
-		return err
-	}
-	management, leave, err := seed.OpenManagement(ctx, loaded)
+	management, loaded, leave, err := target.OpenManagement(ctx, o.from)
 	if err != nil {
 		return err
 	}

@@ -63,11 +63,7 @@ type session struct {
 
 // look opens the management cluster; the cloud is not asked.
 func look(ctx context.Context, from environment.Flags) (*session, error) {
-	seed, loaded, err := target.OpenSeed(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	m, leave, err := seed.OpenManagement(ctx, loaded)
+	m, loaded, leave, err := target.OpenManagement(ctx, from)
 	if err != nil {
 		return nil, err
 	}

@@ -44,11 +44,7 @@ func (o options) printPods(ctx context.Context, streams ui.Streams, units []stri
 	if err != nil {
 		return err
 	}
-	seed, loaded, err := target.OpenSeed(ctx, o.from)
-	if err != nil {
-		return err
-	}
-	management, leave, err := seed.OpenManagement(ctx, loaded)
+	management, _, leave, err := target.OpenManagement(ctx, o.from)
 	if err != nil {
 		return err
 	}

@@ -62,11 +62,7 @@ func (o options) run(ctx context.Context, streams ui.Streams, program string) er
 	if err := listen.Loopback(o.listen); err != nil {
 		return err
 	}
-	seed, loaded, err := target.OpenSeed(ctx, o.from)
-	if err != nil {
-		return err
-	}
-	management, leave, err := seed.OpenManagement(ctx, loaded)
+	management, _, leave, err := target.OpenManagement(ctx, o.from)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
@@ -24,6 +25,17 @@ import (
 // directTime bounds a direct request to the management cluster, without the seed
 // in between.
 const directTime = 10 * time.Second
+
+// OpenManagement connects to the management cluster of an environment, as Seed.OpenManagement does.
+// It reads the state, and does not contact the cloud.
+func OpenManagement(ctx context.Context, from environment.Flags) (m *workload.Management, loaded *config.Loaded, leave func(), err error) {
+	seed, loaded, err := OpenSeed(ctx, from)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	m, leave, err = seed.OpenManagement(ctx, loaded)
+	return m, loaded, leave, err
+}
 
 // OpenManagement connects to the management cluster: through the seed, or directly
 // if the seed does not answer, as when it is shelved. leave closes the connection.
