@@ -10,7 +10,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build build-deps deps test e2e real machines given magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test addons-test cilium-test conformance-test autoscaler-test
+.PHONY: up down kind-test kind-deps build build-deps deps test e2e real machines given guarded-programs guarded-machines long-life-test magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test addons-test cilium-test conformance-test autoscaler-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -30,9 +30,9 @@ down: build
 
 # Building
 
-# The compiler collects garbage less often: a sixth less processor time. Tests run as usual; what
-# they need is compiled by go vet.
-COMPILING = GOGC=400
+# The compiler collects garbage less often, where there is memory not at all: up to a quarter less
+# processor time. Tests run as usual; what they need is compiled by go vet.
+COMPILING = $(shell awk -v n=$$(nproc) '/^MemAvailable/ {print ($$2 > n * 2500000 ? "GOGC=off GOMEMLIMIT=1500MiB" : "GOGC=400")}' /proc/meminfo 2>/dev/null)
 
 build:
 	$(COMPILING) go build -ldflags "-s -w" -o $(SLIPWAY) ./cmd/slipway
@@ -82,9 +82,13 @@ GIVEN = OS_CLOUD= SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_S3_SERVER=$(abspat
 
 e2e: real machines
 
-# All in one go: each package is linked once, and while one waits another works.
+# Those that take longest are begun first: none of them is alone at the end.
+LONG = ./internal/check ./stacks/workload ./internal/cli/devstack ./addons/tacker/lifecycle ./addons/tacker/vnflcm/lifecycle \
+	./test/devcloud/capo ./internal/recovery/restore ./internal/cli ./addons/clusterctl/move ./stacks/engine ./internal/cli/serve
+
+# All in one go: each package is linked once, and while some wait others work.
 real: given
-	$(GIVEN) go test -count=1 -p 3 -timeout 30m $(filter-out $(MACHINES),$(REAL))
+	$(GIVEN) go test -count=1 -p 4 -timeout 30m $(LONG) $(filter-out $(LONG) $(MACHINES),$(REAL))
 
 # Tests on machines; SKIP names some that are left out.
 SKIP ?=
@@ -412,11 +416,20 @@ proofs:
 proofs-page:
 	go run ./test/proofs -page
 
-# Tests that take too long for CI ask for SLIPWAY_PROOFS=1.
-GUARDED = $(shell go run ./test/proofs -packages SLIPWAY_PROOFS)
+# Tests that take too long for CI ask for SLIPWAY_PROOFS=1. `make proofs` has each piece as a part.
+GUARDED = $(filter-out ./test/e2e ./internal/localseed,$(shell go run ./test/proofs -packages SLIPWAY_PROOFS))
 
-guarded: bundle
-	$(if $(strip $(GUARDED)),SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 -timeout 120m -v $(GUARDED),@echo "no test asks for SLIPWAY_PROOFS=1")
+guarded: guarded-programs guarded-machines long-life-test disaster-test kind-test
+
+guarded-programs: bundle
+	SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 -timeout 120m -v $(GUARDED)
+
+guarded-machines: bundle
+	SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 120m -v \
+		-run 'TestAnsibleSite|TestChart$$|TestForeignSeed|TestNodeImageBoots|TestRecovery|TestScheduledBackup|TestTackerManagement|TestUp$$' ./test/e2e
+
+long-life-test: bundle
+	SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 90m -run TestManagementClusterAtLength -v ./test/e2e
 
 FUZZTIME ?= 1m
 

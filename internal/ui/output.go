@@ -10,12 +10,14 @@ import (
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/internal/printable"
 )
 
 // Formats are the values of -o.
 func Formats() []string { return []string{"table", "json", "yaml"} }
 
-// Table is data as rows of cells under a header.
+// Table is data as rows of cells under a header. A cell is one line, whatever is in it.
 type Table struct {
 	Header []string
 	Rows   [][]string
@@ -53,12 +55,25 @@ func Output(w io.Writer, format string, value any, table Table) error {
 	return fmt.Errorf("unknown output format %q (one of %s)", format, strings.Join(Formats(), ", "))
 }
 
-// fitted are header and rows, cut to fit.
-func (t Table) fitted() [][]string {
-	all := t.Rows
+// lines are header and rows, each cell in one line.
+func (t Table) lines() (all [][]string) {
+	rows := t.Rows
 	if len(t.Header) > 0 { // else only the footer tells
-		all = append([][]string{t.Header}, t.Rows...)
+		rows = append([][]string{t.Header}, t.Rows...)
 	}
+	for _, row := range rows {
+		var cells []string
+		for _, cell := range row {
+			cells = append(cells, printable.Line(cell))
+		}
+		all = append(all, cells)
+	}
+	return all
+}
+
+// fitted are the lines, cut to fit.
+func (t Table) fitted() [][]string {
+	all := t.lines()
 	if t.Fit == 0 {
 		return all
 	}

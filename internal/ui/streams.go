@@ -9,9 +9,11 @@ import (
 	"golang.org/x/term"
 
 	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/printable"
 )
 
-// Streams are the three standard streams of one run of the program.
+// Streams are the three standard streams of one run of the program. Out and Err that are
+// terminals show what is written as text: commands to the terminal go by printable.Raw.
 type Streams struct {
 	In  io.Reader
 	Out io.Writer
@@ -28,9 +30,17 @@ type Streams struct {
 // SystemStreams returns the streams of the process.
 func SystemStreams() Streams {
 	fd := int(os.Stderr.Fd())
-	s := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Terminal: term.IsTerminal(fd)}
+	s := Streams{In: os.Stdin, Out: shown(os.Stdout), Err: shown(os.Stderr), Terminal: term.IsTerminal(fd)}
 	if width, _, err := term.GetSize(fd); err == nil {
 		s.Width = width
 	}
 	return s
+}
+
+// shown is a file, or the screen of one that is a terminal.
+func shown(file *os.File) io.Writer {
+	if term.IsTerminal(int(file.Fd())) {
+		return printable.NewScreen(file)
+	}
+	return file
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/internal/event"
+	"github.com/slipway-sh/slipway/internal/printable"
 )
 
 // terminal keeps the running steps at the bottom of the screen, and ended steps
@@ -102,7 +103,7 @@ func (t *terminal) print(line string) {
 
 func (t *terminal) clear() {
 	if t.drawn > 0 {
-		fmt.Fprintf(t.w, "\x1b[%dA\x1b[J", t.drawn)
+		fmt.Fprintf(printable.Raw(t.w), "\x1b[%dA\x1b[J", t.drawn)
 		t.drawn = 0
 	}
 }
@@ -116,6 +117,7 @@ func (t *terminal) draw() {
 		if e.State == event.Started {
 			line += fmt.Sprintf(" (%s)", Duration(e.Time.Sub(e.Since)))
 		}
+		line = strings.ReplaceAll(line, "\n", " ") // each is cleared as one line
 		fmt.Fprintln(t.w, t.fit(string(spinner[t.frame%len(spinner)])+line))
 		t.drawn++
 	}

@@ -180,6 +180,21 @@ func TestBytesHaveRateAndRest(t *testing.T) {
 	}
 }
 
+// TestACellIsOneLine, whatever a tenant calls a cluster.
+func TestACellIsOneLine(t *testing.T) {
+	t.Parallel()
+	rows := [][]string{{"shop\nother\tCREATE_FAILED", "\x1b[2Jok"}}
+	for _, table := range []Table{{Rows: rows}, {Rows: rows, Fit: Terminal}} {
+		var out bytes.Buffer
+		if err := Output(&out, "table", nil, table); err != nil || out.String() != "shop⟨U+000A⟩other⟨U+0009⟩CREATE_FAILED  ⟨U+001B⟩[2Jok\n" {
+			t.Errorf("fit %d: %q, %v", table.Fit, out.String(), err)
+		}
+	}
+	if rows[0][1] != "\x1b[2Jok" {
+		t.Errorf("the caller's rows are changed: %q", rows)
+	}
+}
+
 // TestTablesFit cuts the widest columns first, and none to nothing.
 func TestTablesFit(t *testing.T) {
 	t.Parallel()

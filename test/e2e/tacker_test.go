@@ -14,7 +14,7 @@ import (
 // TestTackerManagement has Tacker's Helm driver install the package of a management cluster
 // on a k3s with a node, which has nothing but what k3s brings. The definitions are
 // established, the controllers run and do their work, and the package cannot be terminated
-// while a cluster exists. CI has no time for another seed: make guarded runs it.
+// while a cluster exists. CI has no time for another seed: make guarded-machines runs it.
 //
 // proves: T-26
 func TestTackerManagement(t *testing.T) {

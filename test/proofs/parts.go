@@ -17,7 +17,11 @@ func parts() []part {
 	return []part{
 		{"test", "test", "go vet and the quick tests", true},
 		{"e2e", "e2e", "the bundle, tests on real API servers and on machines", true},
-		{"guarded", "guarded", "tests that ask for SLIPWAY_PROOFS=1", false},
+		{"guarded", "guarded-programs", "tests without machines that ask for SLIPWAY_PROOFS=1", false},
+		{"guarded-machines", "guarded-machines", "those on machines, but for the next three", false},
+		{"long-life", "long-life-test", "the long life of a management cluster, on machines", false},
+		{"disasters", "disaster-test", "parts of an environment are lost, then all of one, on machines", false},
+		{"kind", "kind-test", "an environment whose seed is a container of Podman", false},
 		{"clients", "clients-test", "Debian's clients, and the collection with two versions of ansible-core", false},
 		{"fuzz", "fuzz", "each fuzz target for a minute", false},
 		{"gophercloud", "gophercloud-acceptance", "gophercloud's own tests on a sandbox", false},

@@ -110,12 +110,12 @@ func TestWhatNothingRunsIsFound(t *testing.T) {
 		"without a value":  "SLIPWAY_PROOFS= go test ./addons/p",
 		"another variable": "SLIPWAY_BUNDLE=/b go test ./addons/p",
 	} {
-		targets["guarded"] = command
+		targets["guarded-programs"] = command
 		if len(nowhere(s, commandsOf(t, targets))) != 1 {
 			t.Errorf("%s runs TestSlow: %s", says, command)
 		}
 	}
-	targets["guarded"] = "SLIPWAY_PROOFS=1 go test -timeout 9m -run TestSlow ./addons/..."
+	targets["guarded-programs"] = "SLIPWAY_PROOFS=1 go test -timeout 9m -run TestSlow ./addons/..."
 	if missing := nowhere(s, commandsOf(t, targets)); len(missing) > 0 {
 		t.Errorf("missing %v", missing)
 	}

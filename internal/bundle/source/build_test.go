@@ -467,3 +467,17 @@ func TestDefaultJobsRespectMemory(t *testing.T) {
 		}
 	}
 }
+
+// Compilers do without collecting garbage only where all that run at a time have room.
+func TestCompilersRespectMemory(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		processors, jobs int
+		memory           int64
+		want             string
+	}{{2, 2, 8 << 30, "GOGC=off GOMEMLIMIT=1572864000"}, {2, 2, 5 << 30, "GOGC=400"}, {16, 8, 64 << 30, "GOGC=400"}, {1, 1, 1 << 30, "GOGC=400"}} {
+		if got := strings.Join(compilerGC(test.processors, test.jobs, test.memory), " "); got != test.want {
+			t.Errorf("%d processors, %d jobs, %d bytes: %s, want %s", test.processors, test.jobs, test.memory, got, test.want)
+		}
+	}
+}

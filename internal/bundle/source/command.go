@@ -124,6 +124,19 @@ func full(name string, err error) error {
 	return fault.New(object, err, "fix the cause, then run the build again; completed items are kept")
 }
 
+// compilerMemory is what a compiler or linker may have where memory is plenty. Few need as much.
+const compilerMemory = 1500 << 20
+
+// compilerGC has the compiler collect garbage less often, unless the caller says how often. For
+// k8s.io/api it takes 41 instead of 49 seconds of a processor and 530 instead of 370 MB, and
+// where all that may run at a time have room, it does without.
+func compilerGC(processors, jobs int, availableBytes int64) []string {
+	if int64(processors)*int64(jobs)*compilerMemory <= availableBytes {
+		return []string{"GOGC=off", "GOMEMLIMIT=" + strconv.Itoa(compilerMemory)}
+	}
+	return []string{"GOGC=400"}
+}
+
 // availableMemory is what the kernel says can be used without swapping, in
 // bytes; 4 GiB when it does not say.
 func availableMemory() int64 {

@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/printable"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
@@ -49,7 +50,7 @@ func exchange(ctx context.Context, streams ui.Streams, connection net.Conn) erro
 			_ = half.CloseWrite()
 		}
 	}()
-	_, err := io.Copy(streams.Out, connection)
+	_, err := io.Copy(printable.Raw(streams.Out), connection)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

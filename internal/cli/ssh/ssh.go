@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cli/environment"
 	"github.com/slipway-sh/slipway/internal/cli/target"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/printable"
 	"github.com/slipway-sh/slipway/internal/remote"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -66,7 +67,7 @@ func run(ctx context.Context, streams ui.Streams, from environment.Flags, args [
 	if err != nil {
 		return err
 	}
-	status, err := machine.Session(ctx, remote.Streams{In: streams.In, Out: streams.Out, Err: streams.Err}, terminal, command)
+	status, err := machine.Session(ctx, remote.Streams{In: streams.In, Out: printable.Raw(streams.Out), Err: printable.Raw(streams.Err)}, terminal, command)
 	restore()
 	if err != nil {
 		return fault.New("seed "+seed.Name, err, "run it again")

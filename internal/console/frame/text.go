@@ -6,11 +6,11 @@ import (
 	"html/template"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/slipway-sh/slipway/internal/console/words"
 	"github.com/slipway-sh/slipway/internal/event"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/printable"
 )
 
 // How many characters of a name and of a longer text are shown.
@@ -23,7 +23,7 @@ const (
 // name or text: they cut it, and show characters that would turn the direction of the line.
 func functions(in *words.Language) template.FuncMap {
 	cut := func(most int) func(any) string {
-		return func(what any) string { return Cut(Visible(said(in, what)), most, in) }
+		return func(what any) string { return Cut(printable.Text(said(in, what)), most, in) }
 	}
 	name, text := cut(LongestName), cut(longestText)
 	return template.FuncMap{
@@ -36,7 +36,7 @@ func functions(in *words.Language) template.FuncMap {
 			}
 			return in.HTML(english, args...)
 		},
-		"name": name, "text": text, "short": func(s string) string { return shortened(Visible(s)) },
+		"name": name, "text": text, "short": func(s string) string { return shortened(printable.Text(s)) },
 		"moment": func(t time.Time) template.HTML { return moment(t, time.DateTime) },
 		"clock":  func(t time.Time) template.HTML { return moment(t, time.TimeOnly) },
 		"bytes":  func(n int64) string { return words.Bytes(n).In(in) },
@@ -78,23 +78,6 @@ func moment(t time.Time, layout string) template.HTML {
 	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `">` + t.Local().Format(layout) + `</time>`) //nolint:gosec // a time has digits alone
 }
 
-// Visible writes control characters and those that turn the direction of text as their code
-// points, so that a name looks like what it is.
-func Visible(s string) string {
-	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
-		switch {
-		case r == '\n' || r == '\t':
-			b.WriteRune(r)
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Bidi_Control, r):
-			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
 // Cut shortens a text to most characters and says how many there are.
 func Cut(s string, most int, in *words.Language) string {
 	if len(s) <= most {
@@ -109,7 +92,7 @@ func Cut(s string, most int, in *words.Language) string {
 
 // Name is a name from outside within a sentence: a long one must not push the rest of it out.
 func Name(s string) words.Text {
-	letters := []rune(Visible(s))
+	letters := []rune(printable.Text(s))
 	if len(letters) <= LongestName {
 		return words.Said(string(letters))
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/containerinfra/v1/clustertemplates"
 
-	"github.com/slipway-sh/slipway/internal/console/frame"
 	"github.com/slipway-sh/slipway/internal/console/words"
+	"github.com/slipway-sh/slipway/internal/printable"
 )
 
 // jsonType is what a page asks for that has a form checked while somebody fills it in.
@@ -64,10 +64,10 @@ func (s *Server) checked(w http.ResponseWriter, r *http.Request, c change, q *re
 	}
 	v := verdict{Wrong: map[string]string{}, Over: f.Over}
 	for _, one := range f.Wrong() {
-		v.Wrong[one.Name] = frame.Visible(s.site.Say(r, one.Error))
+		v.Wrong[one.Name] = printable.Text(s.site.Say(r, one.Error))
 	}
 	for _, line := range f.Cost {
-		v.Cost = append(v.Cost, frame.Visible(s.site.Say(r, line)))
+		v.Cost = append(v.Cost, printable.Text(s.site.Say(r, line)))
 	}
 	w.Header().Set("Content-Type", jsonType)
 	_ = json.NewEncoder(w).Encode(v) // a browser that went away is no failure
