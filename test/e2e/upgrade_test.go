@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,11 +14,6 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/component"
 )
-
-// outage is how long the management cluster's API may be silent in one go while
-// its control planes are replaced: a request that went to the one that ends, and
-// the load balancer's next look.
-const outage = 15 * time.Second
 
 // TestUpgrade brings a management cluster up by an older Slipway with its
 // bundle, and goes to this one by one run: k3s of the seed, Kubernetes by a minor
@@ -63,9 +57,7 @@ func TestUpgrade(t *testing.T) {
 	p.timed("the newer up", func() {
 		p.underLoad("the upgrade", func() { p.goesToNewer(identity) })
 	})
-	silent := watched()
-	t.Logf("the API was silent for %s at most", silent.Round(time.Second))
-	if silent > outage {
+	if silent := watched(); silent > outage {
 		t.Errorf("the API was silent for %s", silent)
 	}
 	p.ready(4, time.Minute)
@@ -321,28 +313,6 @@ func (p *project) refuse(line string) {
 	}
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		p.t.Fatal(err)
-	}
-}
-
-// watch asks the management cluster's API all the time; what it returns tells
-// the longest time without an answer, and stops.
-func (p *project) watch() func() time.Duration {
-	ctx, stop := context.WithCancel(p.t.Context())
-	longest := make(chan time.Duration, 1)
-	go func() {
-		var most time.Duration
-		for last := time.Now(); ctx.Err() == nil; time.Sleep(time.Second) {
-			cmd := exec.CommandContext(ctx, filepath.Join(bundleDir(p.t), "bin", "kubectl"), "get", "--raw", "/readyz", "--request-timeout=3s")
-			cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(p.folder, ".slipway", "management.kubeconfig"))
-			if cmd.Run() == nil {
-				most, last = max(most, time.Since(last)), time.Now()
-			}
-		}
-		longest <- most
-	}()
-	return func() time.Duration {
-		stop()
-		return <-longest
 	}
 }
 

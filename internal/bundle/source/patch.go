@@ -42,7 +42,7 @@ func patches() map[string][]patch {
 			Replace: []replacement{
 				{"pkg/backend/udp/udp.go", "//go:build !amd64 && !windows\n// +build !amd64,!windows\n", "//go:build !windows\n"},
 			},
-		}},
+		}, capoPatch()},
 		"cert-manager": {{
 			// The Venafi SDK is not served; our controller reports such issuers as
 			// not ready, with that reason.

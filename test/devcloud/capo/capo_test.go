@@ -10,10 +10,13 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/volumeattach"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // TestAClusterIsMadeAndLeavesNothing has Cluster API and CAPO of the bundle make
@@ -86,7 +89,9 @@ func (c *cluster) live() *left {
 		if role == "worker" {
 			worker = *server
 		} else {
-			c.expectMember(c.text(below, "status", "apiServerLoadBalancer", "id"), c.portOf(server.ID))
+			balancer := c.text(below, "status", "apiServerLoadBalancer", "id")
+			c.expectMember(balancer, c.portOf(server.ID))
+			c.expectReadiness(balancer)
 		}
 	}
 	c.expectGroups(below)
@@ -108,8 +113,67 @@ func (c *cluster) expectMember(balancer string, port ports.Port) {
 	})
 }
 
+// expectReadiness checks that the load balancer asks API servers whether they are ready, also
+// where an earlier release had it ask whether something listens.
+func (c *cluster) expectReadiness(balancer string) {
+	c.Helper()
+	was := need(c.monitor(balancer))(c)
+	const path = "/readyz?exclude=etcd&exclude=etcd-readiness"
+	if was.Type != monitors.TypeHTTPS || was.URLPath != path || was.ExpectedCodes != "200,401" {
+		c.Errorf("the load balancer asks %s %s for %s", was.Type, was.URLPath, was.ExpectedCodes)
+	}
+	active := func() error {
+		lb, err := loadbalancers.Get(c.Context(), c.balancer, balancer).Extract()
+		if err == nil && lb.ProvisioningStatus != "ACTIVE" {
+			err = errors.New("it is " + lb.ProvisioningStatus)
+		}
+		return err
+	}
+	eventually(c.T, "the load balancer", time.Minute, active)
+	if err := monitors.Delete(c.Context(), c.balancer, was.ID).ExtractErr(); err != nil {
+		c.Fatal(err)
+	}
+	eventually(c.T, "the load balancer without its monitor", time.Minute, active)
+	older := monitors.CreateOpts{Name: was.Name, PoolID: was.Pools[0].ID, Type: monitors.TypeTCP, Delay: was.Delay, Timeout: was.Timeout, MaxRetries: was.MaxRetries}
+	need(monitors.Create(c.Context(), c.balancer, older).Extract())(c)
+	eventually(c.T, "the load balancer with an older monitor", time.Minute, active)
+	object := need(c.object(infrastructureAPI, "OpenStackCluster", c.name))(c)
+	client := need(c.management.kube.Resource(object))(c)
+	look := []byte(`{"metadata":{"annotations":{"slipway.sh/test":"look"}}}`)
+	need(client.Patch(c.Context(), c.name, types.MergePatchType, look, metav1.PatchOptions{}))(c)
+	eventually(c.T, "the replacement of an older monitor", time.Minute, func() error {
+		now, err := c.monitor(balancer)
+		if err == nil && (now.Type != monitors.TypeHTTPS || now.URLPath != path || now.Delay != was.Delay) {
+			err = fmt.Errorf("it asks %s %s every %d s", now.Type, now.URLPath, now.Delay)
+		}
+		return err
+	})
+}
+
+// monitor is that of a load balancer's only pool.
+func (c *cluster) monitor(balancer string) (*monitors.Monitor, error) {
+	pool, err := c.pool(balancer)
+	if err != nil {
+		return nil, err
+	}
+	return monitors.Get(c.Context(), c.balancer, pool.MonitorID).Extract()
+}
+
 // members are those of a load balancer's only pool.
 func (c *cluster) members(balancer string) ([]pools.Member, error) {
+	pool, err := c.pool(balancer)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := pools.ListMembers(c.balancer, pool.ID, nil).AllPages(c.Context())
+	if err != nil {
+		return nil, err
+	}
+	return pools.ExtractMembers(pages)
+}
+
+// pool is the only one of a load balancer.
+func (c *cluster) pool(balancer string) (*pools.Pool, error) {
 	pages, err := pools.List(c.balancer, pools.ListOpts{LoadbalancerID: balancer}).AllPages(c.Context())
 	if err != nil {
 		return nil, err
@@ -118,11 +182,7 @@ func (c *cluster) members(balancer string) ([]pools.Member, error) {
 	if err != nil || len(found) != 1 {
 		return nil, errors.Join(err, fmt.Errorf("there are %d pools, want 1", len(found)))
 	}
-	pages, err = pools.ListMembers(c.balancer, found[0].ID, nil).AllPages(c.Context())
-	if err != nil {
-		return nil, err
-	}
-	return pools.ExtractMembers(pages)
+	return &found[0], nil
 }
 
 // expectGroups checks that there is a security group for each role.
