@@ -417,12 +417,13 @@ proofs-page:
 	go run ./test/proofs -page
 
 # Tests that take too long for CI ask for SLIPWAY_PROOFS=1. `make proofs` has each piece as a part.
-GUARDED = $(filter-out ./test/e2e ./internal/localseed,$(shell go run ./test/proofs -packages SLIPWAY_PROOFS))
+GUARDED = $(shell go run ./test/proofs -packages SLIPWAY_PROOFS)
 
 guarded: guarded-programs guarded-machines long-life-test disaster-test kind-test
 
 guarded-programs: bundle
-	SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 -timeout 120m -v $(GUARDED)
+	SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 -timeout 120m -v \
+		$(filter-out ./test/e2e ./internal/localseed,$(GUARDED))
 
 guarded-machines: bundle
 	SLIPWAY_PROOFS=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 120m -v \
