@@ -14,8 +14,8 @@ import (
 // An API server without anonymous requests answers 401, once it answers at all. One whose etcd
 // has no leader stays: its clients are told why.
 func checkOf(cluster *infrav1.OpenStackCluster, provider string, port int) monitors.CreateOpts {
-	speaks := provider == "amphora" || provider == "octavia"
-	if !speaks || slices.Contains(cluster.Spec.APIServerLoadBalancer.AdditionalPorts, port) {
+	speaks := []string{"amphora", "amphorav2", "octavia"} // one provider: the others are former names
+	if !slices.Contains(speaks, provider) || slices.Contains(cluster.Spec.APIServerLoadBalancer.AdditionalPorts, port) {
 		return monitors.CreateOpts{Type: monitors.TypeTCP}
 	}
 	return monitors.CreateOpts{Type: monitors.TypeHTTPS, URLPath: "/readyz?exclude=etcd&exclude=etcd-readiness", ExpectedCodes: "200,401"}
