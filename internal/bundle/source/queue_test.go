@@ -148,7 +148,7 @@ func TestWorkFollowsWhatIsMissing(t *testing.T) {
 			t.Errorf("%s does not say that a bundle takes %s (%v)", page, whole, err)
 		}
 	}
-	if k3s := Duration([]string{"k3s"}, 2); k3s < 7*time.Minute || k3s > 10*time.Minute {
+	if k3s := Duration([]string{"k3s"}, 2); k3s < 5*time.Minute || k3s > 8*time.Minute {
 		t.Errorf("k3s alone takes %s", k3s)
 	}
 	if chart := Duration([]string{"metrics-server-chart"}, 2); chart != time.Minute {

@@ -31,7 +31,7 @@ func newBuild(streams ui.Streams) *cobra.Command {
 		Long: `Builds every item from source with the go command and Debian's tools. They use the
 module proxy and the mirror that they are configured with. Items that did not change
 are not built again, so an interrupted build resumes where it stopped. A cold build
-takes about 27 minutes on two processors and 25 GB of disk including Go's caches. The
+takes about 19 minutes on two processors and 25 GB of disk including Go's caches. The
 step "bundle" shows how much of it is done. Machine images need root.`,
 		Example: `  slipway bundle build
   slipway bundle build --only kubelet,kubeadm
