@@ -12,7 +12,7 @@ import (
 // outage is how long the management cluster's API may be silent in one go while
 // its control planes are replaced: a request that went to the one that ends, and
 // the load balancer's next look.
-const outage = 15 * time.Second
+const outage = 10 * time.Second
 
 // watch asks the management cluster's API all the time, and logs each request that failed. What
 // it returns tells the longest time without an answer, and stops.

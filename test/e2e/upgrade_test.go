@@ -52,7 +52,7 @@ func TestUpgrade(t *testing.T) {
 
 	p.program = newer
 	p.bundled(filepath.Join(older, "bundle"), bundleDir(t))
-	p.refuse("kubernetesVersion: v1.35.0")
+	p.refuse("v1.35.0")
 	watched := p.watch()
 	p.timed("the newer up", func() {
 		p.underLoad("the upgrade", func() { p.goesToNewer(identity) })
@@ -295,25 +295,31 @@ func (p *project) issued() string {
 	return strings.TrimSpace(string(out))
 }
 
-// refuse wants a section of the management cluster to be refused by plan as a
-// version that does not follow.
-func (p *project) refuse(line string) {
+// refuse wants plan to refuse a version of Kubernetes that does not follow, of an image that does
+// not say what it has.
+func (p *project) refuse(version string) {
 	p.t.Helper()
+	disk := filepath.Join(p.folder, "empty.raw")
+	if err := os.WriteFile(disk, make([]byte, 1<<20), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	p.openstack("image", "create", "--disk-format", "raw", "--container-format", "bare", "--file", disk, "unknown")
 	path := filepath.Join(p.folder, "slipway.yaml")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	changed := strings.Replace(string(text), "  managementCluster:\n", "  managementCluster:\n    "+line+"\n", 1)
+	changed := strings.Replace(string(text), "  managementCluster:\n", "  managementCluster:\n    image: unknown\n    kubernetesVersion: "+version+"\n", 1)
 	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
 		p.t.Fatal(err)
 	}
-	if out, err := p.command("plan").CombinedOutput(); err == nil || !strings.Contains(string(out), "minor version") {
-		p.t.Errorf("plan with %s: %v\n%s", line, err, out)
+	if out, err := p.command("plan").CombinedOutput(); err == nil || !strings.Contains(string(out), "cannot skip a minor version") {
+		p.t.Errorf("plan with Kubernetes %s: %v\n%s", version, err, out)
 	}
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		p.t.Fatal(err)
 	}
+	p.openstack("image", "delete", "unknown")
 }
 
 // replaced wants other servers of the environment, the newer images, and the same
