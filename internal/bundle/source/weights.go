@@ -24,7 +24,7 @@ func weights() map[string]weight {
 	return map[string]weight{
 		// Kubernetes, and what it runs on.
 		"kubeadm":                         {272, 635},
-		"kubelet":                         {146, 790},
+		"kubelet":                         {170, 790},
 		"kube-apiserver-program":          {85, 518},
 		"kube-controller-manager-program": {53, 147},
 		"kubectl":                         {26, 133},
@@ -87,10 +87,10 @@ func weights() map[string]weight {
 		"seed":                {3, 0},
 		"slipway":             {3, 0},
 		// Options, compiled after all others. Their numbers are guesses but for the tests.
-		"traefik-program": {250, 1250}, "cilium-agent-program": {300, 2000}, "cilium-operator-program": {60, 0}, "cilium-dbg-program": {30, 0}, "cilium-tree": {40, 0}, "cilium-base": {15, 0},
-		"flux-source-program": {300, 2460}, "flux-kustomize-program": {60, 0},
-		"conformance-tests": {240, 0}, "agnhost-program": {30, 0}, "agnhost-base": {12, 0},
-		"prometheus-program": {150, 0}, "kube-state-metrics-program": {40, 0}, "loki-program": {400, 2150}, "log-collector-program": {150, 870}, "velero-program": {150, 0}, "velero-aws-program": {30, 0},
+		"traefik-program": {175, 1250}, "cilium-agent-program": {210, 2000}, "cilium-operator-program": {42, 0}, "cilium-dbg-program": {21, 0}, "cilium-tree": {28, 0}, "cilium-base": {10, 0},
+		"flux-source-program": {210, 2460}, "flux-kustomize-program": {42, 0},
+		"conformance-tests": {168, 0}, "agnhost-program": {21, 0}, "agnhost-base": {8, 0},
+		"prometheus-program": {105, 0}, "kube-state-metrics-program": {28, 0}, "loki-program": {280, 2150}, "log-collector-program": {105, 870}, "velero-program": {105, 0}, "velero-aws-program": {21, 0},
 	}
 }
 
