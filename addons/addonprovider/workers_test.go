@@ -130,3 +130,33 @@ func TestHooksWaitForWorkers(t *testing.T) {
 	})
 	w.phase(r, v1alpha1.PhaseDeployed)
 }
+
+// TestAHookThatFailedRunsAgain: an installation that a hook ended is no release to upgrade, which
+// would leave its hooks out.
+func TestAHookThatFailedRunsAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.chart("hooked", "1.0.0", map[string]string{
+		"templates/hook.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: before, annotations: {helm.sh/hook: pre-install}}\n" +
+			"spec: {serviceAccountName: late, containers: [{name: web, image: example.com/web}]}\n",
+		"templates/map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: after}\n"})
+	w.start()
+	r := w.helmRelease("hr", func(r *v1alpha1.HelmRelease) { r.Spec.Chart.Name = "hooked" })
+	w.phase(r, v1alpha1.PhaseFailed)
+	if all := w.revisions("hr"); len(all) > 0 || w.configMap("after") != nil {
+		t.Errorf("revisions are %v", all)
+	}
+	w.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.target, Name: "late"}})
+	w.until("the hook runs", func() error {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.target, Name: "before"}}
+		if err := w.client.Get(context.Background(), client.ObjectKeyFromObject(pod), pod); err != nil {
+			return err
+		}
+		pod.Status.Phase = corev1.PodSucceeded
+		return w.client.Status().Update(context.Background(), pod)
+	})
+	w.phase(r, v1alpha1.PhaseDeployed)
+	if w.configMap("after") == nil {
+		t.Error("the release is not there")
+	}
+}

@@ -130,20 +130,25 @@ func (c *Client) Apply(ctx context.Context, state State, desired Desired) (*Resu
 	return result, err
 }
 
+// beforeInstalling is how Helm begins what a hook ended an installation with, before anything
+// else was made.
+const beforeInstalling = "failed pre-install"
+
 // notApplied is why an installation or upgrade failed. Of an installation that
-// ended in a hook for want of workers, before anything was made, no record stays:
-// the next attempt is an installation again, with its hooks.
+// ended in a hook, for want of workers or of anything else, before anything was made, no record
+// stays: the next attempt is an installation again, with its hooks. As an upgrade it would leave
+// them out, such as after a Pod that came before the service account of its new namespace.
 func (c *Client) notApplied(ctx context.Context, cfg *action.Configuration, state State, record *helm.Release, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	w, ok := cfg.KubeClient.(*waiter)
-	if !ok || len(w.hookForWorkers) == 0 {
-		return err
+	again := strings.Contains(err.Error(), beforeInstalling)
+	if w, ok := cfg.KubeClient.(*waiter); ok && len(w.hookForWorkers) > 0 {
+		// Helm keeps only the words of what a hook ends with.
+		err = &Error{WorkersMissing, &WorkersError{w.hookForWorkers}}
+		again = !w.applied
 	}
-	// Helm keeps only the words of what a hook ends with.
-	err = &Error{WorkersMissing, &WorkersError{w.hookForWorkers}}
-	if state.Revision == 0 && !w.applied && record != nil {
+	if again && state.Revision == 0 && record != nil {
 		if _, deleting := cfg.Releases.Delete(record.Name, record.Version); deleting != nil {
 			return errors.Join(err, fmt.Errorf("deleting record of release: %w", deleting))
 		}
