@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	_ "github.com/slipway-sh/slipway/cmd/slipway/begin" // before the libraries fill their tables
+	"github.com/slipway-sh/slipway/cmd/slipway/begin" // before the libraries fill their tables
 	"github.com/slipway-sh/slipway/internal/cli"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -20,6 +20,7 @@ import (
 )
 
 func main() {
+	begin.Terminal()
 	if filepath.Base(os.Args[0]) == pulumi.Name { // started by stacks/engine
 		os.Exit(pulumi.Main(context.Background(), os.Args[1:], os.Environ()))
 	}
