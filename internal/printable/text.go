@@ -14,7 +14,7 @@ import (
 // hidden is a character that is a command to a terminal, that nobody sees, or that turns the
 // direction of the text around it.
 func hidden(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Bidi_Control, r)
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
 }
 
 // Text returns text whose hidden characters are written as their code points, such as ⟨U+001B⟩.

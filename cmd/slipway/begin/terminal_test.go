@@ -6,16 +6,21 @@ import (
 )
 
 // TestTheTerminalIsHiddenUntilMain: libraries see one that answers nothing, commands the real one.
+// TestATerminalIsAskedNothing (test/e2e) has the whole program.
 func TestTheTerminalIsHiddenUntilMain(t *testing.T) {
-	if !told {
-		t.Skip("TERM is not set")
+	t.Setenv("TERM", "xterm") // what it is now comes back at the end
+	k := hide()
+	if now := os.Getenv("TERM"); now != "dumb" {
+		t.Errorf("libraries see %q", now)
 	}
-	t.Setenv("TERM", "dumb") // and what it is now comes back at the end
-	Terminal()
-	if now := os.Getenv("TERM"); now != terminal {
-		t.Errorf("TERM is %q, was %q", now, terminal)
+	k.show()
+	if now := os.Getenv("TERM"); now != "xterm" {
+		t.Errorf("commands see %q", now)
 	}
-	if kind, is := hideTerminal(); !is || kind != terminal || os.Getenv("TERM") != "dumb" {
-		t.Errorf("hidden is %q, libraries see %q", kind, os.Getenv("TERM"))
+	os.Unsetenv("TERM")
+	k = hide()
+	k.show()
+	if now, is := os.LookupEnv("TERM"); is {
+		t.Errorf("without a terminal there is one, %q", now)
 	}
 }
