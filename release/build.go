@@ -31,7 +31,7 @@ func (r *release) build(ctx context.Context) error {
 // the build id, the state of the repository. Version and commit are linked in.
 func (r *release) compile(ctx context.Context, p platform, path string) error {
 	versions := "-X " + r.versions + ".releaseVersion=" + r.version + " -X " + r.versions + ".releaseCommit=" + r.source.commit
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=false", "-mod=readonly",
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-gcflags=all=-dwarf=false", "-tags=disable_grpc_modules", "-buildvcs=false", "-mod=readonly",
 		"-ldflags=-s -w -buildid= "+versions, "-o", path, "./cmd/"+r.program)
 	cmd.Dir = r.root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off")

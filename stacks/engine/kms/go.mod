@@ -1,0 +1,3 @@
+module github.com/aws/aws-sdk-go-v2/service/kms
+
+go 1.22
