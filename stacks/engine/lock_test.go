@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -38,9 +40,15 @@ func TestTheLockIsSeenWithoutARun(t *testing.T) {
 			if err := second.CheckLock(t.Context()); !errors.As(err, &locked) || len(locked.Holders) != 1 || fault.Remedy(err) == "" {
 				t.Errorf("while the first runs: %v", err)
 			}
+			if err := engine.CheckFolder(filepath.Join(folder, "state")); errors.As(err, &locked) == remote {
+				t.Errorf("while the first runs, in the folder: %v", err)
+			}
 			close(c.free)
 			if err := <-ended; err != nil {
 				t.Errorf("first run: %v", err)
+			}
+			if err := engine.CheckFolder(filepath.Join(folder, "state")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("after the first, in the folder: %v", err)
 			}
 			before, err := first.Export(t.Context())
 			if err != nil {

@@ -13,8 +13,11 @@ import (
 	"github.com/slipway-sh/slipway/internal/ui"
 )
 
+// stateFolder is where the environment keeps its state.
+const stateFolder = ".slipway"
+
 // ownerFile is where package localseed keeps the mark of the seed while there is one.
-const ownerFile = ".slipway/local-seed-owner"
+const ownerFile = stateFolder + "/local-seed-owner"
 
 // removeSeed deletes the seed on this machine that an interrupted up left. The mark in the
 // folder tells whose it is: one of another environment of the name stays.

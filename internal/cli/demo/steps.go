@@ -27,9 +27,11 @@ func (o options) create(ctx context.Context, streams ui.Streams, do run, e estim
 	if err := os.MkdirAll(o.dir, 0o755); err != nil {
 		return fault.Usage("--dir", err, "name a folder that you may write to")
 	}
-	if err := os.WriteFile(filepath.Join(o.dir, marker), []byte("slipway demo --down deletes this folder\n"), 0o644); err != nil {
-		return fault.Usage("--dir", err, "name a folder that you may write to")
+	release, err := o.hold()
+	if err != nil {
+		return err
 	}
+	defer release()
 	start := []string{"sandbox", "start", "--dir", o.cloud(), "--bundle", o.bundle, "--driver", o.driver, "--factor", "0"}
 	if o.listen != "" {
 		start = append(start, "--listen", o.listen)
@@ -182,6 +184,14 @@ func (o options) remove(ctx context.Context, streams ui.Streams, do run) error {
 	}
 	if !o.isDemo() {
 		return fault.Usage("--dir "+o.dir, errors.New("this folder is no demo"), "name the folder of the demo")
+	}
+	release, err := o.hold()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := o.idle(); err != nil {
+		return err
 	}
 	if !o.yes {
 		if err := target.Confirm(ctx, streams, "delete the demo in "+o.dir+"?"); err != nil {
