@@ -48,6 +48,33 @@ func TestWhatAnotherReplicaMadeIsFound(t *testing.T) {
 	}
 }
 
+// TestANodeGroupThatAnotherReplicaMadeIsFound in its cluster, and one of another cluster is not.
+func TestANodeGroupThatAnotherReplicaMadeIsFound(t *testing.T) {
+	t.Parallel()
+	const id = "0b7a9e0c-0d3c-4a51-8a41-0f6f2a9a1c11"
+	for _, test := range []struct {
+		ident, cluster string
+		status         int
+	}{
+		{id, "c-0", http.StatusOK}, {"gpu", "c-0", http.StatusOK}, {"cpu", "c-0", http.StatusNotFound},
+		{id, "c-1", http.StatusNotFound}, {"gpu", "c-1", http.StatusNotFound},
+	} {
+		s, events := stocked(t, 2)
+		group := &v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.Namespace("p"), Name: "g-1"}}
+		group.Spec.Identity = v1alpha1.Identity{UUID: id, Name: "gpu", ProjectID: "p", UserID: "u"}
+		group.Spec.ClusterName, group.Spec.NodeCount = test.cluster, 1
+		for _, o := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: group.Namespace}}, group} {
+			if err := s.o.Client.Create(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.AfterFunc(50*time.Millisecond, func() { events.add(group) })
+		if w := listed(s, "/v1/clusters/00000000-0000-4000-8000-000000000000/nodegroups/"+test.ident); w.Code != test.status {
+			t.Errorf("%s of %s: %d %s", test.ident, test.cluster, w.Code, w.Body)
+		}
+	}
+}
+
 // TestMissesAreBounded: what is asked for in vain does not load the API server, and while that
 // does not answer nobody is told that something is not there.
 func TestMissesAreBounded(t *testing.T) {

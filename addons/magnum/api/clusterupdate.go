@@ -207,7 +207,7 @@ func resizeCluster(c *call) error {
 	}
 	g := v.Default(false)
 	if d.given("nodegroup") {
-		if g, err = findGroup(v, d.text("nodegroup")); err != nil {
+		if g, err = c.findGroup(v, d.text("nodegroup")); err != nil {
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ func upgradeCluster(c *call) error {
 	}
 	var g *v1alpha1.NodeGroup
 	if d.given("nodegroup") {
-		if g, err = findGroup(v, d.text("nodegroup")); err != nil {
+		if g, err = c.findGroup(v, d.text("nodegroup")); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func TestMicroversions(t *testing.T) {
 		}
 	}
 	for _, asked := range []string{"1.15", "1.0", "2.1"} {
-		a := b.with(asked).do(member, http.MethodGet, "/v1/clusters", nil).want(406)
+		a := b.with(asked).do(member, http.MethodGet, "/v1/clusters", nil).want(406).says("Version " + asked + " is not supported. The service has versions 1.1 to 1.14.")
 		e := a.list("errors")[0]
 		if e["code"] != "magnum.microversion-unsupported" || e["min_version"] != "1.1" || e["max_version"] != "1.14" || e["title"] == nil || e["status"] != nil {
 			t.Errorf("%s: %v", asked, e)
@@ -113,7 +113,7 @@ func TestGatedOperations(t *testing.T) {
 	template, cluster := b.ready()
 	groups, group := "/v1/clusters/"+cluster+"/nodegroups", "/v1/clusters/"+cluster+"/nodegroups/default-worker"
 	for _, o := range [][2]string{{"GET", groups}, {"POST", groups}, {"GET", group}, {"PATCH", group}, {"DELETE", group}} {
-		b.with("1.8").do(member, o[0], o[1], nil).want(406).says("magnum.microversion-unsupported")
+		b.with("1.8").do(member, o[0], o[1], nil).want(406).says("magnum.microversion-unsupported").says("Version 1.8 does not have this request: ask for version 1.9 or later.")
 	}
 	b.with("1.9").do(member, http.MethodGet, groups, nil).want(200)
 	resize, upgrade := "/v1/clusters/"+cluster+"/actions/resize", "/v1/clusters/"+cluster+"/actions/upgrade"

@@ -102,6 +102,7 @@ func made(i int) (*v1alpha1.Cluster, []*v1alpha1.NodeGroup) {
 func listed(s *Server, path string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Header.Set("X-Auth-Token", "t")
+	r.Header.Set("OpenStack-API-Version", "container-infra latest")
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
 	return w

@@ -51,7 +51,7 @@ func getGroup(c *call) error {
 	if err != nil {
 		return err
 	}
-	g, err := findGroup(v, c.ident("group"))
+	g, err := c.findGroup(v, c.ident("group"))
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func patchGroup(c *call) error {
 	if err != nil {
 		return err
 	}
-	g, err := findGroup(v, c.ident("group"))
+	g, err := c.findGroup(v, c.ident("group"))
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func deleteGroup(c *call) error {
 	if err != nil {
 		return err
 	}
-	g, err := findGroup(v, c.ident("group"))
+	g, err := c.findGroup(v, c.ident("group"))
 	if err != nil {
 		return err
 	}

@@ -72,10 +72,7 @@ func (c *call) unheld(o metav1.Object) error {
 
 // findGroup finds a node group of a cluster by uuid or name.
 func findGroup(v *inventory.View, ident string) (*v1alpha1.NodeGroup, error) {
-	id := canonical(ident)
-	i := slices.IndexFunc(v.Groups, func(g *v1alpha1.NodeGroup) bool {
-		return id != "" && g.UUID() == id || id == "" && g.Title() == ident
-	})
+	i := slices.IndexFunc(v.Groups, func(g *v1alpha1.NodeGroup) bool { return is(g, ident) })
 	if i < 0 {
 		return nil, notFound("Nodegroup %s could not be found.", ident)
 	}

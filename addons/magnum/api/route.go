@@ -53,7 +53,7 @@ func dispatch(r *http.Request, pattern string, of []route) {
 	}
 	o := of[i]
 	if c.version < o.since {
-		c.err = unsupported(c.version.String())
+		c.err = unsupported(microversionError{asked: c.version.String(), since: o.since})
 		return
 	}
 	if c.err = c.query(o.params); c.err == nil {

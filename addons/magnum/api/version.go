@@ -24,8 +24,12 @@ type minor int
 
 func (m minor) String() string { return fmt.Sprintf("1.%d", int(m)) }
 
-// microversionError is the special body of 406 (facts 1.5).
-type microversionError struct{ asked string }
+// microversionError is the special body of 406 (facts 1.5). A request that came with since has it;
+// without, the service does not have the version that was asked for.
+type microversionError struct {
+	asked string
+	since minor
+}
 
 func (e *microversionError) object(accept string) any {
 	o := map[string]any{
@@ -34,13 +38,21 @@ func (e *microversionError) object(accept string) any {
 		"links": []any{map[string]string{"rel": "help", "href": versionHelp}},
 	}
 	if accept == "" || strings.Contains(accept, "json") || strings.Contains(accept, "*/*") {
-		o["description"] = fmt.Sprintf("Version %s is not supported here. Versions from %s to %s are.", e.asked, minor(minMinor), minor(maxMinor))
+		o["description"] = e.description()
 	}
 	return o
 }
 
-func unsupported(asked string) error {
-	return &httpError{status: http.StatusNotAcceptable, detail: "Requested microversion is unsupported", version: &microversionError{asked}}
+func (e *microversionError) description() string {
+	all := fmt.Sprintf("The service has versions %s to %s.", minor(minMinor), minor(maxMinor))
+	if e.since > 0 {
+		return fmt.Sprintf("Version %s does not have this request: ask for version %s or later. %s", e.asked, e.since, all)
+	}
+	return fmt.Sprintf("Version %s is not supported. %s", e.asked, all)
+}
+
+func unsupported(e microversionError) error {
+	return &httpError{status: http.StatusNotAcceptable, detail: "Requested microversion is unsupported", version: &e}
 }
 
 // negotiate reads the version a client asks for; no header is 1.1. In-range
@@ -69,7 +81,7 @@ func negotiate(header string) (version minor, readable bool, err error) {
 	case !ok || err1 != nil || err2 != nil:
 		return 0, false, malformed
 	case major != 1 || number < minMinor || number > maxMinor:
-		return 0, true, unsupported(words[1])
+		return 0, true, unsupported(microversionError{asked: words[1]})
 	}
 	return minor(number), true, nil
 }
