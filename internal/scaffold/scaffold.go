@@ -84,7 +84,7 @@ func external(s *cloud.Snapshot, p *page) Choice {
 
 func flavor(s *cloud.Snapshot, r preflight.Result, p *page) Choice {
 	for _, f := range s.Flavors {
-		p.Flavors = append(p.Flavors, fmt.Sprintf("%s (%d vCPUs, %d MiB, %d GB)", f.Name, f.VCPUs, f.RAM, f.Disk))
+		p.Flavors = append(p.Flavors, fmt.Sprintf("%s (%d vCPU, %d MiB, %d GB)", f.Name, f.VCPUs, f.RAM, f.Disk))
 	}
 	c := Choice{Setting: "spec.seed.flavor", Value: r.Choices.FlavorName, Why: "it has the least memory of the flavors with 2 vCPUs, 8 GiB and 20 GB of disk"}
 	if c.Value == "" {

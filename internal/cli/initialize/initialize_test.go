@@ -45,7 +45,7 @@ func TestInitWritesAFileThatLoads(t *testing.T) {
 		t.Errorf("loaded %+v", e)
 	}
 	written, err := os.ReadFile(file)
-	if err != nil || !strings.Contains(string(written), "# Found: public.") || !strings.Contains(string(written), "m1.large (4 vCPUs, 8192 MiB, 80 GB)") {
+	if err != nil || !strings.Contains(string(written), "# Found: public.") || !strings.Contains(string(written), "m1.large (4 vCPU, 8192 MiB, 80 GB)") {
 		t.Errorf("wrote\n%s(%v)", written, err)
 	}
 }

@@ -148,7 +148,7 @@ func roomLines(rooms []preflight.Room) []string {
 			lines = append(lines, line+"no limit")
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s%d, then %s is used up", line, r.Machines, r.Bound))
+		lines = append(lines, fmt.Sprintf("%s%d, then the quota of %s is used up", line, r.Machines, r.Bound))
 	}
 	return lines
 }
