@@ -55,10 +55,10 @@ func Output(w io.Writer, format string, value any, table Table) error {
 	return fmt.Errorf("unknown output format %q (one of %s)", format, strings.Join(Formats(), ", "))
 }
 
-// lines are header and rows, each cell in one line.
+// lines are header and rows, each cell in one line. Without rows, a footer tells all.
 func (t Table) lines() (all [][]string) {
 	rows := t.Rows
-	if len(t.Header) > 0 { // else only the footer tells
+	if len(t.Header) > 0 && (len(t.Rows) > 0 || len(t.Footer) == 0) {
 		rows = append([][]string{t.Header}, t.Rows...)
 	}
 	for _, row := range rows {

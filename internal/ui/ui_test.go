@@ -146,6 +146,12 @@ func TestOutputFormats(t *testing.T) {
 			t.Errorf("%s: %q (%v), want %q", format, out.String(), err, want)
 		}
 	}
+	for want, empty := range map[string]Table{"NAME  KIND\n": {Header: table.Header}, "1 item\n": {Header: table.Header, Footer: table.Footer}} {
+		var out bytes.Buffer
+		if err := Output(&out, "table", value, empty); err != nil || out.String() != want {
+			t.Errorf("without rows: %q (%v), want %q", out.String(), err, want)
+		}
+	}
 	if err := Output(&bytes.Buffer{}, "xml", value, table); err == nil {
 		t.Error("an unknown format is accepted")
 	}

@@ -124,7 +124,7 @@ func TestTrouble(t *testing.T) {
 		}, "drift: magnum: authority is x, should be -----BEGIN CERTIFICATE-----...", "magnum differs from the state. Run slipway up"},
 		"a shelved seed": {func(r *Overview) { r.Seed, r.Unreachable, r.shelved = nil, errShelved.Error(), true },
 			"Cluster", "All that can be checked is well. The seed is shelved"},
-		"nothing": {func(r *Overview) { *r = Overview{Environment: "demo", Cloud: "sandbox"} }, "TYPE", "Cloud sandbox has nothing of demo. Run slipway up to create it."},
+		"nothing": {func(r *Overview) { *r = Overview{Environment: "demo", Cloud: "sandbox"} }, "", "Cloud sandbox has nothing of demo. Run slipway up to create it."},
 		"trouble below comes first": {func(r *Overview) {
 			r.Resources[1].State, r.Seed[3].Ready = "ERROR", false
 		}, "ERROR", "is ERROR. Run slipway up"},
