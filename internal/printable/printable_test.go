@@ -49,6 +49,9 @@ func TestScreen(t *testing.T) {
 				if n, err := s.Write(piece); n != len(piece) || err != nil {
 					t.Fatalf("wrote %d of %d, %v", n, len(piece), err)
 				}
+				if n, err := s.Write(nil); n != 0 || err != nil { // which completes nothing
+					t.Fatalf("wrote %d of nothing, %v", n, err)
+				}
 			}
 			if out.String() != want {
 				t.Errorf("%q in pieces of %d: %q, want %q", give, size, out.String(), want)

@@ -76,7 +76,7 @@ func TestADemoContinues(t *testing.T) {
 	if err != nil || r.verbs() != "sandbox sandbox init sandbox init sandbox" {
 		t.Errorf("%v: %s", err, r.verbs())
 	}
-	for _, want := range []string{"bundle       not needed", "$ cd " + o.dir + " && slipway sandbox status --dir " + o.cloud(), "slipway demo --down --dir " + o.dir} {
+	for _, want := range []string{"bundle       not needed", "$ cd " + o.dir + " && slipway sandbox status --dir " + o.cloud(), "slipway demo --down --dir " + o.dir, "Look around in " + o.dir} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it did not say %q:\n%s", want, said)
 		}
