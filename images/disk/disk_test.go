@@ -190,6 +190,17 @@ func (c *chunks) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
+// room is a writer that breaks after some bytes.
+type room struct{ bytes int }
+
+func (r *room) Write(p []byte) (int, error) {
+	n := min(len(p), r.bytes)
+	if r.bytes -= n; n < len(p) {
+		return n, io.ErrShortWrite
+	}
+	return n, nil
+}
+
 func TestSealedStreamHasNoEndWithoutTheCheck(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("other bytes")
@@ -206,6 +217,11 @@ func TestSealedStreamHasNoEndWithoutTheCheck(t *testing.T) {
 		}
 		if written.largest > 1<<20 {
 			t.Errorf("size %d: a chunk of %d bytes, which uWSGI refuses", size, written.largest)
+		}
+		full := &room{bytes: size / 2}
+		n, err := Seal(bytes.NewReader(data), func() error { return nil }).WriteTo(full)
+		if size > 0 && (!errors.Is(err, io.ErrShortWrite) || n != int64(size/2)) {
+			t.Errorf("size %d: a writer that broke took %d bytes (%v)", size, n, err)
 		}
 		bad := Seal(bytes.NewReader(data), func() error { return wrong })
 		got, err = io.ReadAll(onlyReader{bad})

@@ -61,6 +61,8 @@ func TestEveryMistakeIsTold(t *testing.T) {
 		"typing mistake":   {`{name: a, file: a, properties: {hw_dsk_bus: scsi}}`, "properties[hw_dsk_bus]", "no service knows", "hw_disk_bus"},
 		"Glance's own":     {`{name: a, file: a, properties: {os_hash_value: x}}`, "properties[os_hash_value]", "Glance's own", ""},
 		"ours":             {`{name: a, file: a, properties: {slipway_image: x}}`, "properties[slipway_image]", "Slipway's own", ""},
+		"hours in words":   {`{name: a, file: a, properties: {hotfix_hours: many}}`, "properties[hotfix_hours]", "is not a valid value", "a number of hours"},
+		"hours below zero": {`{name: a, file: a, properties: {hotfix_hours: "-1"}}`, "properties[hotfix_hours]", "is not a valid value", "a number of hours"},
 		"validity":         {`{name: a, file: a, properties: {uuid_validity: sometimes}}`, "properties[uuid_validity]", "is not a valid value", "last-N"},
 		"unknown key":      {`{name: a, file: a, min_disk: 3}`, "min_disk", "unknown key", "minDisk"},
 		"date":             {`{name: a, file: a, buildDate: yesterday}`, "buildDate", "is not a date", ""},
@@ -82,6 +84,20 @@ func TestEveryMistakeIsTold(t *testing.T) {
 	}
 	if _, err := parse(t, "<html><body>login</body></html>"); err == nil || !strings.Contains(err.Error(), "web page") {
 		t.Errorf("a page: %v", err)
+	}
+}
+
+// TestDigestsAreCompared: one of two is enough, in any letters, of the right kind.
+func TestDigestsAreCompared(t *testing.T) {
+	t.Parallel()
+	both := Image{SHA256: "AB", SHA512: "cd"}
+	for recorded, want := range map[string]bool{"sha256:ab": true, "SHA256:AB": true, "sha512:cd": true, "sha512:ab": false, "sha256:cd": false, "ab": false, "": false, "sha256:": false, "sha512:": false} {
+		if both.HasDigest(recorded) != want {
+			t.Errorf("%q: %v", recorded, !want)
+		}
+		if (Image{}).HasDigest(recorded) {
+			t.Errorf("an image without a digest has %q", recorded)
+		}
 	}
 }
 

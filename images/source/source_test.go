@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/images/imagetest"
+	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
@@ -97,29 +98,43 @@ func TestDownloadThatCannotBe(t *testing.T) {
 	t.Parallel()
 	data := imagetest.Disk(1, 1)
 	for name, test := range map[string]struct {
-		answer func(n int, w http.ResponseWriter, r *http.Request)
-		want   string
-		most   int32
+		answer       func(n int, w http.ResponseWriter, r *http.Request)
+		want, remedy string
+		most         int32
 	}{
-		"missing": {func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, "404", 1},
+		"missing": {func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, "404", "moved or been withdrawn", 1},
+		"gone":    {func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }, "410", "moved or been withdrawn", 1},
+		"login":   {func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, "403", "requires a login", 1},
 		"page": {func(_ int, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			fmt.Fprint(w, "<html>please log in</html>")
-		}, "web page", 1},
+		}, "web page", "in a browser", 1},
 		"changed": {func(n int, w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("ETag", fmt.Sprintf(`"%d"`, n))
 			part(w, data, 0, 1000)
-		}, "changed", 2},
+		}, "changed", "content does not change", 2},
 		"always cut": {func(_ int, w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadGateway)
-		}, "502", attempts},
+		}, "502", "check the network", attempts},
 		"other range": {func(n int, w http.ResponseWriter, _ *http.Request) {
 			if n == 1 {
 				part(w, data, 0, 1000)
 			}
 			w.Header().Set("Content-Range", "bytes 7-99/100")
 			w.WriteHeader(http.StatusPartialContent)
-		}, "changed", 2},
+		}, "changed", "content does not change", 2},
+		"a file that has grown": {func(n int, w http.ResponseWriter, _ *http.Request) {
+			if n == 1 {
+				part(w, data, 0, 1000)
+			}
+			part(w, append(data, 0), 1000, len(data))
+		}, "changed", "content does not change", 2},
+		"no range": {func(n int, w http.ResponseWriter, _ *http.Request) {
+			if n == 1 {
+				part(w, data, 0, 1000)
+			}
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+		}, "changed", "content does not change", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +143,7 @@ func TestDownloadThatCannotBe(t *testing.T) {
 			if err == nil {
 				_, err = io.ReadAll(stream)
 			}
-			if err == nil || !strings.Contains(err.Error(), test.want) || fault.Remedy(err) == "" || strings.Contains(err.Error(), "secret") {
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(fault.Remedy(err), test.remedy) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("ended with %v, remedy %q", err, fault.Remedy(err))
 			}
 			if count.Load() > test.most {
@@ -176,6 +191,9 @@ func TestInterruptEndsADownload(t *testing.T) {
 
 func TestFiles(t *testing.T) {
 	t.Parallel()
+	if _, err := quick().Open(t.Context(), "http://[::1/node.qcow2"); err == nil {
+		t.Error("an address that is none was opened")
+	}
 	dir := t.TempDir()
 	if _, err := quick().OpenFile(dir); err == nil {
 		t.Error("a folder was opened")
@@ -189,5 +207,53 @@ func TestFiles(t *testing.T) {
 	}
 	if _, err := quick().ReadText(t.Context(), path); err == nil {
 		t.Error("a list of more than the bound was read")
+	}
+}
+
+// TestImagesOfABundle have the digest and the properties that the bill says; an item of another
+// kind is none, and a file that is gone is told of.
+func TestImagesOfABundle(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	folder, err := bundle.Create(dir, "linux/amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	digest, err := folder.Put(t.Context(), strings.NewReader("a disk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, kind := range map[string]bundle.Kind{"node": bundle.Machine, "kubectl": bundle.Binary} {
+		item := bundle.Item{Name: name, Kind: kind, Version: "v1", Source: "here", License: "MIT", Size: digest.Size, SHA256: digest.SHA256, Path: string(kind) + "/" + name}
+		if kind == bundle.Machine {
+			item.Properties = map[string]string{"os_distro": "debian"}
+		}
+		if err := folder.Record(item); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := Opener{Bundle: dir}
+	stream, err := o.OpenBundle("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	if text, err := io.ReadAll(stream); err != nil || string(text) != "a disk" || stream.SHA256 != digest.SHA256 || stream.Properties["os_distro"] != "debian" {
+		t.Errorf("%q %s %v (%v)", text, stream.SHA256, stream.Properties, err)
+	}
+	for _, name := range []string{"kubectl", "absent"} {
+		if _, err := o.OpenBundle(name); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("no machine image %q", name)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "machine", "node")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.OpenBundle("node"); fault.Remedy(err) == "" {
+		t.Errorf("without its file: %v", err)
+	}
+	if _, err := (Opener{Bundle: t.TempDir()}).OpenBundle("node"); err == nil {
+		t.Error("a folder without a bundle was read")
 	}
 }

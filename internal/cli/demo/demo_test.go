@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slipway-sh/slipway/internal/bundle"
 	"github.com/slipway-sh/slipway/internal/bundle/source"
+	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -206,6 +208,30 @@ func TestTheEstimateFollowsWhatIsMissing(t *testing.T) {
 	e.print(&said)
 	if want := fmt.Sprintf("about %.0f minutes", source.Duration(lacks, e.cpus).Minutes()); !e.empty || !strings.Contains(said.String(), want) {
 		t.Errorf("no %q in\n%s", want, said.String())
+	}
+}
+
+// TestAnItemThatIsThereIsNotBuilt.
+func TestAnItemThatIsThereIsNotBuilt(t *testing.T) {
+	t.Parallel()
+	o := demo(t)
+	folder, err := bundle.Create(o.bundle, "linux/amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	digest, err := folder.Put(t.Context(), strings.NewReader("it"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := component.All()
+	there := bundle.Item{Name: all[0].Name, Kind: bundle.Binary, Version: "v1", Source: "here", License: "MIT", Size: digest.Size, SHA256: digest.SHA256, Path: "bin/it"}
+	if err := folder.Record(there); err != nil {
+		t.Fatal(err)
+	}
+	lacks, err := missing(o.bundle)
+	if err != nil || len(lacks) != len(all)-1 || slices.Contains(lacks, there.Name) {
+		t.Errorf("%d of %d are missing, %s among them: %v (%v)", len(lacks), len(all), there.Name, slices.Contains(lacks, there.Name), err)
 	}
 }
 
