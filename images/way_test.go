@@ -293,6 +293,33 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
+// TestSignaturesThatCannotBeRead: an image is not taken unchecked because what checks it is not
+// there.
+func TestSignaturesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	data := qcow2(1)
+	public, private, err := minisign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*manifest.Signature){
+		"no signature":  func(s *manifest.Signature) { s.From += ".absent" },
+		"no list":       func(s *manifest.Signature) { s.Checksums = s.From + ".absent" },
+		"a key of text": func(s *manifest.Signature) { s.PublicKey = "secret" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			i := f.node(t, "node", data)
+			i.Signature = &manifest.Signature{Method: "minisign", PublicKey: public.String(), From: string(f.file(t, "signature", minisigned(t, private, data)))}
+			change(i.Signature)
+			if _, err := f.Sync(t.Context(), list(i)); err == nil || fault.Remedy(err) == "" || len(f.all(t)) > 0 {
+				t.Errorf("ended with %v, left %+v", err, f.all(t))
+			}
+		})
+	}
+}
+
 // minisigned signs with another implementation than the one that checks.
 func minisigned(t *testing.T, key minisign.PrivateKey, data []byte) []byte {
 	t.Helper()

@@ -119,7 +119,8 @@ func refuse(w http.ResponseWriter, status int, detail string) {
 // fixture is a sandbox whose catalogue has the fake, with a syncer.
 type fixture struct {
 	*Syncer
-	magnum *magnum
+	magnum  *magnum
+	sandbox *sandboxtest.Cloud
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -150,7 +151,7 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	m.project = s.Project()
-	return &fixture{s, m}
+	return &fixture{s, m, sandbox}
 }
 
 // image uploads a node image.

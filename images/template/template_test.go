@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/internal/config"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 )
 
 const head = "apiVersion: slipway.sh/v1alpha1\nkind: ClusterTemplates\nmetadata: {name: standard}\nspec:\n"
@@ -164,6 +165,22 @@ func TestImagesThatDoNotFit(t *testing.T) {
 		if fault.Remedy(err) == "" {
 			t.Errorf("no remedy: %v", err)
 		}
+	}
+}
+
+// TestACloudThatDoesNotAnswer: without Glance nothing is planned.
+func TestACloudThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	file := &File{}
+	if _, err := f.Plan(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.sandbox.Faults.Add(faultinject.Rule{Kind: faultinject.API, Service: "image", Method: "GET", Path: "/v2/images", Status: 403}); err != nil {
+		t.Fatal(err)
+	}
+	if changes, err := f.Plan(t.Context(), file); err == nil {
+		t.Errorf("without Glance: %v", changes)
 	}
 }
 
