@@ -121,3 +121,17 @@ func TestEffectiveLabels(t *testing.T) {
 		t.Errorf("none, also not the template's: %v", got)
 	}
 }
+
+// TestPhases: each is going on, the end of a failure or a good end; what is deleted is none.
+func TestPhases(t *testing.T) {
+	t.Parallel()
+	for phase, want := range map[Phase][3]bool{
+		"": {true, false, false}, CreateInProgress: {true, false, false}, DeleteInProgress: {true, false, false}, RollbackInProgress: {true, false, false},
+		CreateFailed: {false, true, false}, DeleteFailed: {false, true, false}, RollbackFailed: {false, true, false},
+		CreateComplete: {false, false, true}, UpdateComplete: {false, false, true}, RollbackComplete: {false, false, true}, DeleteComplete: {},
+	} {
+		if got := [3]bool{phase.InProgress(), phase.Failed(), phase.Complete()}; got != want {
+			t.Errorf("%q: in progress, failed, complete: %v", phase, got)
+		}
+	}
+}
