@@ -72,7 +72,8 @@ func TestSurvivors(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":      "module p\n\ngo 1.24\n",
-		"p/p.go":      "package p\n\nfunc tested(a int) bool { return a == 1 }\n\nfunc untested(a int) bool { return a != 2 }\n",
+		"p/p.go":      "package p\n\nfunc tested(a int) bool { return a == 1 }\n\nfunc untested(a int) bool { return a != 2 }\n\nfunc Elsewhere(a int) bool { return a == 3 }\n",
+		"q/q_test.go": "package q\n\nimport (\n\t\"testing\"\n\n\t\"p/p\"\n)\n\nfunc Test(t *testing.T) {\n\tif !p.Elsewhere(3) {\n\t\tt.Fail()\n\t}\n}\n",
 		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc Test(t *testing.T) {\n\tif !tested(1) || tested(2) {\n\t\tt.Fail()\n\t}\n\tuntested(1)\n}\n",
 	} {
 		file := filepath.Join(dir, name)
@@ -85,16 +86,16 @@ func TestSurvivors(t *testing.T) {
 	}
 	t.Chdir(dir)
 	var out bytes.Buffer
-	o := options{out: &out, most: 10, timeout: 10 * time.Minute}
+	o := options{out: &out, most: 10, others: map[string]string{"p": "q"}, timeout: 10 * time.Minute}
 	if err := o.start(t.Context(), []string{"p"}); err == nil || !strings.Contains(err.Error(), "more than 10 % survived") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
-	for _, want := range []string{"2 changes, 1 noticed, 1 survived (50.0 %), 0 more do not compile", "survived: p/p.go:5: != becomes =="} {
+	for _, want := range []string{"3 changes, 2 noticed, 1 survived (33.3 %), 0 more do not compile", "survived: p/p.go:5: != becomes =="} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, out.String())
 		}
 	}
-	if o.most = 50; o.start(t.Context(), []string{"p"}) != nil {
-		t.Error("half may survive")
+	if o.most = 40; o.start(t.Context(), []string{"p"}) != nil {
+		t.Error("two of five may survive")
 	}
 }
