@@ -97,10 +97,11 @@ func (p *project) expectNoSecrets() {
 }
 
 // expectNoSecretsOnSeed has grep find files by the secrets, which it reads from a
-// file that it must find too if it looks at all.
+// file that it must find too if it looks at all. They come by standard input: sudo
+// writes the command into the journal, where they would be found.
 func (p *project) expectNoSecretsOnSeed(secrets map[string]string) {
 	p.t.Helper()
-	const script = `umask 077; d=$(mktemp -d /var/tmp/look.XXXXXX); trap 'rm -rf $d' EXIT; cat > $d/secrets; echo ` + registryPassword + ` > $d/open; chmod 755 $d; chmod 644 $d/open
+	const script = `umask 077; d=$(mktemp -d /var/tmp/look.XXXXXX); trap 'rm -rf $d' EXIT; cat > $d/secrets; cp $d/secrets $d/open; chmod 755 $d; chmod 644 $d/open
 find /etc /home /opt /root /run /srv /tmp /usr/local /var -xdev -type f -perm /077 -size -20M -not -path '/run/k3s/*' -exec grep -lF -f $d/secrets -- {} + 2>/dev/null || true
 grep -rlF -f $d/secrets /var/log || true`
 	cmd := p.command("ssh", "--", "sudo", "sh", "-c", script)
