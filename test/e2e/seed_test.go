@@ -186,7 +186,9 @@ func (p *project) loseDevice() {
 	p.status("demo-seed", "ACTIVE")
 	p.replace("sizeGiB: 60", "sizeGiB: 61")
 	out, err := p.command("up", "--yes", "--progress", "plain").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "no device /dev/disk/by-id/virtio-"+volume[:20]) || !strings.Contains(string(out), "slipway-data.service: the data volume could not be mounted") {
+	// The console tells it first, or, if SSH was faster, the unit.
+	told := strings.Contains(string(out), "its console says: slipway: data volume "+volume) || strings.Contains(string(out), "slipway-data.service: the data ")
+	if err == nil || !told || !strings.Contains(string(out), "no device /dev/disk/by-id/virtio-"+volume[:20]) {
 		p.t.Errorf("up without the device: %v\n%s", err, out)
 	}
 	if found := p.do("ssh", "--", "sudo", "find", "/var/lib/rancher", "-mindepth", "1", "-not", "-path", "/var/lib/rancher/k3s"); found != "" {
