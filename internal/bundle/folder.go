@@ -11,14 +11,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/process"
 )
 
 // The parts of a bundle's folder besides the bill and the named links. The
@@ -37,7 +36,7 @@ const (
 // Close; its methods may be called from many goroutines.
 type Folder struct {
 	dir  string
-	lock *os.File
+	lock *process.Lock
 
 	mu   sync.Mutex
 	bill *Bill
@@ -96,24 +95,18 @@ func Create(dir, platform string) (*Folder, error) {
 		err = os.MkdirAll(f.work("tmp"), 0o755)
 	}
 	if err != nil {
-		lock.Close()
+		_ = lock.Release()
 		return nil, err
 	}
 	return f, nil
 }
 
-func lockFolder(dir string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(dir, WorkDir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, err
+func lockFolder(dir string) (*process.Lock, error) {
+	lock, err := process.Hold(filepath.Join(dir, WorkDir, "lock"))
+	var held *process.Held
+	if errors.As(err, &held) {
+		return nil, fault.New(dir, fmt.Errorf("the bundle is being written by %w", held), "wait for it to end")
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		holder, _ := io.ReadAll(lock)
-		lock.Close()
-		return nil, fault.New(dir, fmt.Errorf("the bundle is being written by %s", strings.TrimSpace(string(holder))), "wait for it to end")
-	}
-	_ = lock.Truncate(0)
-	_, err = fmt.Fprintf(lock, "process %d since %s\n", os.Getpid(), time.Now().Format(time.DateTime))
 	return lock, err
 }
 
@@ -122,9 +115,7 @@ func (f *Folder) Close() error {
 	if f.lock == nil {
 		return nil
 	}
-	// Closing alone may come late: a process that is being started beside this
-	// has the file until it is another program.
-	return errors.Join(syscall.Flock(int(f.lock.Fd()), syscall.LOCK_UN), f.lock.Close())
+	return f.lock.Release()
 }
 
 // Dir is the bundle's folder; absolute when it was opened for writing.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,7 +14,6 @@ import (
 
 // CheckFolder returns a [Locked] if a process of this host works on a state that is kept in the
 // folder dir. It needs no passphrase and changes nothing; a lock whose process has ended is none.
-// The error is fs.ErrNotExist where there never was a lock.
 func CheckFolder(dir string) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -29,7 +29,7 @@ func CheckFolder(dir string) error {
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading the locks of %s: %w", dir, err)
 	}
 	if len(locked.Holders) > 0 {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -47,7 +46,7 @@ func TestTheLockIsSeenWithoutARun(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Errorf("first run: %v", err)
 			}
-			if err := engine.CheckFolder(filepath.Join(folder, "state")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := engine.CheckFolder(filepath.Join(folder, "state")); err != nil {
 				t.Errorf("after the first, in the folder: %v", err)
 			}
 			before, err := first.Export(t.Context())

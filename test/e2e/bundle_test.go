@@ -72,10 +72,7 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 // TestNothingChangedTakesNoTime asks the program that made the bundle: another
 // one, such as this test's, would put itself into it.
 func TestNothingChangedTakesNoTime(t *testing.T) {
-	program, err := filepath.Abs("../../bin/slipway")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := builtProgram(t)
 	begin := time.Now()
 	if said := run(t, program, "bundle", "build", "--dir", bundleDir(t)); !strings.Contains(said, " 0 built") && !strings.Contains(said, "\n0 built") {
 		t.Error(said)

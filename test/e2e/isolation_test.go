@@ -24,6 +24,17 @@ func bundleDir(t *testing.T) string {
 	return dir
 }
 
+// builtProgram is the path of the program, which what builds a bundle has built.
+func builtProgram(t *testing.T) string {
+	t.Helper()
+	bundleDir(t)
+	program, err := filepath.Abs("../../bin/slipway")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
 // openBundle opens the built bundle.
 func openBundle(t *testing.T) *bundle.Folder {
 	t.Helper()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -41,10 +40,7 @@ func TestAReplicaKilledUnderLoad(t *testing.T) {
 		ContainerFormat: "bare", Properties: map[string]string{"os_distro": "ubuntu", "kube_version": "v1.34.2"}}).Extract(); err != nil {
 		t.Fatal(err)
 	}
-	program, err := filepath.Abs("../../bin/slipway")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := builtProgram(t)
 	r := &replicas{t: t, token: cloud.Member.Provider.Token()}
 	metrics := [2]string{endpoint.FreeAddress(t), endpoint.FreeAddress(t)}
 	for i := range r.endpoints {

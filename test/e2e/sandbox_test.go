@@ -22,10 +22,7 @@ type sandbox struct {
 // startSandbox starts it with driver container; it is reset when the test ends.
 func startSandbox(t *testing.T) *sandbox {
 	t.Helper()
-	program, err := filepath.Abs("../../bin/slipway")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := builtProgram(t)
 	s := &sandbox{t: t, program: program, dir: filepath.Join(t.TempDir(), "cloud")}
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -186,7 +186,7 @@ func (p *project) loseDevice() {
 	p.status("demo-seed", "ACTIVE")
 	p.replace("sizeGiB: 60", "sizeGiB: 61")
 	out, err := p.command("up", "--yes", "--progress", "plain").CombinedOutput()
-	// The console tells it first, or, if SSH was faster, the unit.
+	// The console tells it first, or, if SSH was faster, the unit of the seed.
 	told := strings.Contains(string(out), "its console says: slipway: data volume "+volume) || strings.Contains(string(out), "slipway-data.service: the data ")
 	if err == nil || !told || !strings.Contains(string(out), "no device /dev/disk/by-id/virtio-"+volume[:20]) {
 		p.t.Errorf("up without the device: %v\n%s", err, out)

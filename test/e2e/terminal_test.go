@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,12 +10,7 @@ import (
 // TestATerminalIsAskedNothing has the whole program on a terminal that answers nothing: libraries
 // ask for its background before main, and wait for five seconds (cmd/slipway/begin).
 func TestATerminalIsAskedNothing(t *testing.T) {
-	bundleDir(t) // what builds a bundle has built the program
-	program, err := filepath.Abs("../../bin/slipway")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "script", "--quiet", "--return", "--command", program+" version", "/dev/null")
+	cmd := exec.CommandContext(t.Context(), "script", "--quiet", "--return", "--command", builtProgram(t)+" version", "/dev/null")
 	cmd.Env = append(cmd.Environ(), "TERM=xterm-256color")
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()

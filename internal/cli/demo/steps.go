@@ -27,11 +27,11 @@ func (o options) create(ctx context.Context, streams ui.Streams, do run, e estim
 	if err := os.MkdirAll(o.dir, 0o755); err != nil {
 		return fault.Usage("--dir", err, "name a folder that you may write to")
 	}
-	release, err := o.hold()
+	lock, err := o.hold()
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer lock.Release() //nolint:errcheck // the process ends
 	start := []string{"sandbox", "start", "--dir", o.cloud(), "--bundle", o.bundle, "--driver", o.driver, "--factor", "0"}
 	if o.listen != "" {
 		start = append(start, "--listen", o.listen)
@@ -185,11 +185,11 @@ func (o options) remove(ctx context.Context, streams ui.Streams, do run) error {
 	if !o.isDemo() {
 		return fault.Usage("--dir "+o.dir, errors.New("this folder is no demo"), "name the folder of the demo")
 	}
-	release, err := o.hold()
+	lock, err := o.hold()
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer lock.Release() //nolint:errcheck // the process ends
 	if err := o.idle(); err != nil {
 		return err
 	}
