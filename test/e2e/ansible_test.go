@@ -110,16 +110,25 @@ func (c *controlNode) play(args ...string) (changed int) {
 	return changed
 }
 
-// runAsASite lets Ansible have the environment that is up: what it installs is a change once,
-// the environment is none. Check mode, the pipeline's playbook and the inventory see the same.
-func (c *controlNode) runAsASite() {
+// installs has Ansible's first run on an environment that is up: the program is new to it.
+func (c *controlNode) installs() {
 	c.t.Helper()
 	before := c.all()
 	if c.play("slipway.cloud.site") == 0 {
 		c.t.Error("the first run installed no program")
 	}
+	if after := c.all(); fmt.Sprint(after) != fmt.Sprint(before) {
+		c.t.Errorf("there was\n%v\nthere is\n%v", before, after)
+	}
+}
+
+// runAsASite lets Ansible have the environment that is up, whose program it has installed: a run
+// changes nothing. Check mode, the pipeline's playbook and the inventory see the same.
+func (c *controlNode) runAsASite() {
+	c.t.Helper()
+	before := c.all()
 	if changed := c.play("slipway.cloud.site"); changed != 0 {
-		c.t.Errorf("the second run: changed=%d\n%s", changed, c.said.String())
+		c.t.Errorf("a further run: changed=%d\n%s", changed, c.said.String())
 	}
 	if changed := c.play("slipway.cloud.site", "--check", "--diff"); changed != 0 {
 		c.t.Errorf("check mode: changed=%d\n%s", changed, c.said.String())

@@ -147,6 +147,7 @@ func TestManagementClusterAtLength(t *testing.T) {
 	p.bringUp()
 	p.timed("checks, certificates and leftovers", p.operations)
 	site := p.control()
+	p.timed("the first run by Ansible", site.installs)
 	p.timed("runs by Ansible", site.runAsASite)
 	p.timed("machines by Ansible", func() { site.reachMachines(5) })
 	p.timed("a visit of the console", p.visitConsole)
