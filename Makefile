@@ -11,7 +11,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build build-deps deps test e2e real machines given guarded-programs guarded-machines long-life-test magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test addons-test cilium-test conformance-test autoscaler-test
+.PHONY: up down kind-test kind-deps build build-deps deps test e2e real machines given guarded-programs guarded-machines long-life-test magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test addons-test cilium-test calico-test conformance-test autoscaler-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -250,6 +250,24 @@ CILIUM ?= bin/cilium
 cilium-test: bundle build
 	$(SLIPWAY) bundle build --dir $(CILIUM) --only cilium,cilium-operator
 	SLIPWAY_CILIUM=$(abspath $(CILIUM)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -run TestCilium -v ./test/e2e
+
+# Calico as the pod network of a management cluster of the sandbox. CALICO, CALICO_OPERATOR and
+# CALICO_API are folders with the sources of a release of projectcalico/calico, of the
+# tigera/operator that its chart names and of the tigera/api that this one's go.mod names, which
+# you give: they are no modules.
+CALICO ?= calico
+CALICO_OPERATOR ?= calico-operator
+CALICO_API ?= calico-api
+
+calico-test: bundle bin/calico.tar
+	go run ./test/e2e/calico -calico $(CALICO) -operator $(CALICO_OPERATOR) -api $(CALICO_API) -bundle $(BUNDLE) -dir bin/calico
+	SLIPWAY_CALICO=$(abspath bin/calico) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 60m -run TestCalico -v ./test/e2e
+
+# What its agent runs, beside upstream's scripts.
+bin/calico.tar:
+	mkdir -p bin
+	mmdebstrap --mode=root --variant=minbase --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+		--include=runit,iptables,ipset,iproute2,nftables,conntrack,kmod,procps,ca-certificates $$(. /etc/os-release; echo $$VERSION_CODENAME) $@
 
 # Traefik of a bundle of its own, on a management cluster of the sandbox.
 INGRESS ?= bin/ingress

@@ -1,23 +1,14 @@
 package e2e
 
 import (
-	"archive/tar"
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"github.com/google/go-containerregistry/pkg/v1/types"
-
-	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/test/e2e/imagebundle"
 )
 
 // scaling are the values of a cluster with a group that has no machine until a pod asks for
@@ -73,8 +64,8 @@ func TestAutoscaling(t *testing.T) {
 	}
 	p := newProject(t)
 	p.append(smallManagementCluster)
-	p.mirror("--dir", programBundle(t, program, bundle.Item{Name: "cluster-autoscaler", Kind: bundle.Image, Version: "v1.34.0", License: "Apache-2.0", Source: program,
-		Ref: "registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.0"}))
+	p.mirror("--dir", programBundle(t, imagebundle.Image{Ref: "registry.k8s.io/autoscaling/cluster-autoscaler", Version: "v1.34.0",
+		Files: map[string]string{"/cluster-autoscaler": program}, Entrypoint: []string{"/cluster-autoscaler"}}))
 	p.timed("up", func() { p.up() })
 	p.enlargeQuota()
 	values := filepath.Join(p.folder, "values.yaml")
@@ -139,52 +130,12 @@ func (p *project) bursts(kubeconfig string, want int) {
 	}
 }
 
-// programBundle is a bundle with nothing but an image of one program.
-func programBundle(t *testing.T, program string, item bundle.Item) string {
+// programBundle is a bundle with nothing but one image.
+func programBundle(t *testing.T, image imagebundle.Image) string {
 	t.Helper()
-	text, err := os.ReadFile(program)
-	if err != nil {
+	dir := filepath.Join(t.TempDir(), "images")
+	if err := imagebundle.Write(t.Context(), dir, image); err != nil {
 		t.Fatal(err)
 	}
-	var files bytes.Buffer
-	w := tar.NewWriter(&files)
-	err = w.WriteHeader(&tar.Header{Name: item.Name, Mode: 0o755, Size: int64(len(text))})
-	if err == nil {
-		_, err = w.Write(text)
-	}
-	if err = errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files.Bytes())), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	image, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), layer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := image.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Config.Entrypoint = "linux", "amd64", []string{"/" + item.Name}
-	image, err = mutate.ConfigFile(image, config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder, err := bundle.Create(filepath.Join(t.TempDir(), item.Name), "linux/amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer folder.Close()
-	digest, err := folder.PutImage(t.Context(), image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	item.SHA256, item.Size = digest.SHA256, digest.Size
-	if err := folder.Record(item); err != nil {
-		t.Fatal(err)
-	}
-	return folder.Dir()
+	return dir
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slipway-sh/slipway/internal/bundle"
+	"github.com/slipway-sh/slipway/test/e2e/imagebundle"
 )
 
 // exposed are the values of a management cluster with an ingress controller.
@@ -262,6 +262,5 @@ func whoamiBundle(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "whoami")
 	run(t, "env", "CGO_ENABLED=0", "go", "build", "-o", program, "./whoami")
-	return programBundle(t, program, bundle.Item{Name: "whoami", Kind: bundle.Image, Version: "v1.0.0", License: "Apache-2.0", Source: program,
-		Ref: "ghcr.io/slipway-sh/whoami:v1.0.0"})
+	return programBundle(t, imagebundle.Image{Ref: "ghcr.io/slipway-sh/whoami", Version: "v1.0.0", Files: map[string]string{"/whoami": program}, Entrypoint: []string{"/whoami"}})
 }

@@ -43,6 +43,7 @@ func parts() []part {
 		{"ingress", "ingress-test", "Traefik of the bundle, with an Ingress and a Gateway, on machines of the sandbox", false},
 		{"addons", "addons-test", "optional addons of the bundle, Flux among them, one at a time on machines of the sandbox", false},
 		{"cilium", "cilium-test", "Cilium of the bundle in the place of flannel and kube-proxy, on machines of the sandbox", false},
+		{"calico", "calico-test", "Calico, whose sources you give, in the place of flannel, on machines of the sandbox", false},
 		{"velero", "velero-test", "Velero of the bundle, on a real API server with a real S3 server", false},
 		{"machines", "devcloud-machines", "a seed in a guest of a real Nova, by an older Slipway and then by this one", false},
 		{"guests", "devcloud-guests", "a management cluster of guests of a real Nova, with a volume of Cinder", false},
