@@ -242,7 +242,7 @@ monitoring-test: bundle build
 	$(SLIPWAY) bundle build --dir $(MONITORING) --only prometheus,alertmanager,node-exporter,kube-state-metrics,loki,opentelemetry-collector
 	SLIPWAY_MONITORING=$(abspath $(MONITORING)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 20m -run TestMonitoring -v ./addons/monitoring/stack
 	$(SLIPWAY) bundle build --dir $(BUNDLE) --with monitoring
-	SLIPWAY_MONITORING=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 30m -run TestMonitoringOnMachines -v ./test/e2e
+	SLIPWAY_MONITORING=1 SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 30m -run 'TestMonitoringOn(Machines|Seed)$$' -v ./test/e2e
 
 # Cilium of a bundle of its own, as the pod network of a management cluster of the sandbox.
 CILIUM ?= bin/cilium

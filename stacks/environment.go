@@ -56,8 +56,11 @@ func (e Environment) Program(ctx *pulumi.Context) error {
 		return err
 	}
 	seed, clusterAPI, err := e.anySeed(ctx, network, login, credential)
-	if err != nil || e.Config.Spec.ManagementCluster == nil {
+	if err != nil {
 		return err
+	}
+	if e.Config.Spec.ManagementCluster == nil {
+		return e.seedMonitoring(ctx, clusterAPI)
 	}
 	management, err := e.managementCluster(ctx, parent{seed, clusterAPI, network, login})
 	if err != nil {

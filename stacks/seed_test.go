@@ -44,6 +44,9 @@ func onSeed(install func()) []infer.InferredResource {
 		infer.Resource(&tenantConsole{stand[kubernetes.TenantConsoleInputs, kubernetes.TenantConsoleState]{func(in kubernetes.TenantConsoleInputs) kubernetes.TenantConsoleState {
 			return kubernetes.TenantConsoleState{TenantConsoleInputs: in, Authority: "the console's authority"}
 		}}}),
+		infer.Resource(&prometheus{stand[kubernetes.MonitoringInputs, kubernetes.MonitoringState]{func(in kubernetes.MonitoringInputs) kubernetes.MonitoringState {
+			return kubernetes.MonitoringState{MonitoringInputs: in}
+		}}}),
 	}
 }
 
@@ -120,6 +123,12 @@ type tenantConsole struct {
 }
 
 func (*tenantConsole) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "TenantConsole") }
+
+type prometheus struct {
+	stand[kubernetes.MonitoringInputs, kubernetes.MonitoringState]
+}
+
+func (*prometheus) Annotate(a infer.Annotator) { a.SetToken("kubernetes", "Monitoring") }
 
 type templates struct {
 	stand[catalog.ClusterTemplatesInputs, catalog.ClusterTemplatesState]

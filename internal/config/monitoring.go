@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Monitoring is Prometheus and what goes with it on the management cluster. The bundle must have it: `slipway bundle build --with monitoring`.
+// Monitoring is Prometheus and what goes with it on the management cluster; on the seed if there is none. The bundle must have it: `slipway bundle build --with monitoring`.
 type Monitoring struct {
 	// Prometheus, which records and evaluates.
 	Prometheus MonitoringPrometheus `json:"prometheus"`
@@ -19,7 +19,7 @@ type Monitoring struct {
 	Alertmanager MonitoringAlertmanager `json:"alertmanager"`
 	// Logs of pods, which Loki keeps.
 	Logs MonitoringLogs `json:"logs"`
-	// Storage class of all volumes. Empty: the management cluster's default.
+	// Storage class of all volumes. Empty: the management cluster's default. A seed has folders on its data volume instead.
 	StorageClass string `json:"storageClass,omitempty"`
 	// Alerts (docs/operations/alerts.md).
 	Alerts MonitoringAlerts `json:"alerts"`
@@ -29,7 +29,7 @@ type Monitoring struct {
 type MonitoringPrometheus struct {
 	// How long samples are kept, in whole hours, unless 85 % of the volume are full before.
 	Retention Duration `json:"retention" default:"2160h" schema:"format=duration"`
-	// Size of its volume in GiB. You can make it larger at any time, but not smaller.
+	// Size of its volume in GiB, or what it may fill of the seed's data volume. You can make it larger at any time; a volume cannot become smaller.
 	VolumeGiB int `json:"volumeGiB" default:"10" schema:"min=1,max=10000"`
 }
 
@@ -110,7 +110,9 @@ func (v *validator) monitoring(e *Environment) {
 		return
 	}
 	if e.Spec.ManagementCluster == nil {
-		v.add(at, "add spec.managementCluster, or leave out spec.monitoring", "Prometheus runs on the management cluster, but there is none")
+		if m.StorageClass != "" {
+			v.add(at.Child("storageClass"), "leave it out", "without spec.managementCluster Prometheus runs on the seed, which has no storage classes")
+		}
 	} else if on, _, _ := unstructured.NestedBool(e.Spec.ManagementCluster.Values, "addons", "monitoring", "enabled"); on {
 		v.add(at, "keep one of the two", "spec.managementCluster.values has addons.monitoring.enabled: that is another Prometheus")
 	}

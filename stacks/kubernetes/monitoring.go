@@ -2,6 +2,8 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/pulumi/pulumi-go-provider/infer"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/slipway-sh/slipway/addons/monitoring/stack"
 	"github.com/slipway-sh/slipway/internal/fault"
+	"github.com/slipway-sh/slipway/internal/remote"
 )
 
 // MonitoringInputs are the inputs of Prometheus and what goes with it on a cluster.
@@ -84,11 +87,29 @@ func (k monitoringKind) settle(ctx context.Context, in MonitoringInputs) (Monito
 	if err != nil {
 		return k.blank(in), err
 	}
+	if err := makeFolders(ctx, machine, settings.Paths()); err != nil {
+		return k.blank(in), err
+	}
 	tell("applying")
 	if err := stack.Apply(ctx, on, settings); err != nil {
 		return k.blank(in), err
 	}
 	return k.blank(in), on.WaitAvailable(ctx, stack.Deployments(settings), tell)
+}
+
+// makeFolders makes folders on a seed. Those that are there stay as they are: pods run on them.
+func makeFolders(ctx context.Context, way Way, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	seed, ok := way.(*remote.Machine)
+	if !ok {
+		return fault.New("spec.monitoring", errors.New("a seed on this machine has no folders for it"), "add spec.managementCluster, or leave out spec.monitoring")
+	}
+	if _, err := seed.Run(ctx, "mkdir", append([]string{"--parents", "--mode=0750", "--"}, paths...)...); err != nil {
+		return fmt.Errorf("making the folders of monitoring: %w", err)
+	}
+	return nil
 }
 
 // remove takes it away but for its volumes, which have the past.

@@ -23,6 +23,9 @@ func Apply(ctx context.Context, on *kube.Cluster, s Settings) error {
 		sizes[Loki] = s.Logs.VolumeGiB
 	}
 	for name, size := range sizes {
+		if s.Folders != nil {
+			break
+		}
 		if err := noSmaller(ctx, on, name, size); err != nil {
 			return err
 		}

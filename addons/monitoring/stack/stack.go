@@ -1,5 +1,5 @@
-// Package stack installs Prometheus and what goes with it on a management cluster, for
-// those who have no monitoring of their own (docs/operations/monitoring.md).
+// Package stack installs Prometheus and what goes with it on a management cluster, or on a
+// seed, for those who have no monitoring of their own (docs/operations/monitoring.md).
 package stack
 
 import (
@@ -70,8 +70,10 @@ type Settings struct {
 	// Logs are nil if none are kept.
 	Logs *Logs `json:"logs,omitempty"`
 	// StorageClass of all volumes; empty is the cluster's default.
-	StorageClass string     `json:"storageClass,omitempty"`
-	Receivers    []Receiver `json:"receivers,omitempty"`
+	StorageClass string `json:"storageClass,omitempty"`
+	// Folders take the place of volumes on a seed, nil elsewhere.
+	Folders   *Folders   `json:"folders,omitempty"`
+	Receivers []Receiver `json:"receivers,omitempty"`
 	// CA holds PEM certificates that receivers' are verified with, besides those of the image.
 	CA string `json:"ca,omitempty"`
 	// Variables are the environment of programs that go out: the proxy.
@@ -95,6 +97,9 @@ func (s Settings) complete() bool {
 	if s.Logs != nil {
 		wanted, sizes = append(wanted, s.Images.Loki, s.Images.LogCollector, s.Logs.Retention), append(sizes, s.Logs.VolumeGiB)
 	}
+	if s.Folders != nil {
+		wanted = append(wanted, s.Folders.Node, s.Folders.Path)
+	}
 	return !slices.Contains(wanted, "") && slices.Min(sizes) > 0
 }
 
@@ -115,7 +120,12 @@ func Objects(s Settings) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]string{"prometheus.yaml": config, "slipway.rules.yaml": string(monitoring.Rules()), "platform.rules.yaml": string(monitoring.PlatformRules())}
+	files := map[string]string{"prometheus.yaml": config}
+	for name, text := range map[string][]byte{"slipway.rules.yaml": monitoring.Rules(), "platform.rules.yaml": monitoring.PlatformRules()} {
+		if files[name], err = s.rules(text); err != nil {
+			return nil, fmt.Errorf("choosing rules of %s: %w", name, err)
+		}
+	}
 	text, err := render("objects", objects, rendered{s, files, receivers, resources})
 	if err != nil {
 		return nil, err
@@ -126,6 +136,13 @@ func Objects(s Settings) ([]*unstructured.Unstructured, error) {
 			return nil, err
 		}
 		text = append(append(text, "---\n"...), logs...)
+	}
+	if s.Folders != nil {
+		volumes, err := render("volumes", folderObjects, s)
+		if err != nil {
+			return nil, err
+		}
+		text = append(append(text, "---\n"...), volumes...)
 	}
 	return kube.Decode(bytes.NewReader(text))
 }

@@ -33,8 +33,9 @@ func newAlerts(streams ui.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alerts",
 		Short: "Show the alerts of the management cluster, and fail if one fires",
-		Long: `Asks Prometheus and Alertmanager on the management cluster which alerts there are: those
-of spec.monitoring, or of kube-prometheus-stack in monitoring-system.
+		Long: `Asks Prometheus and Alertmanager on the management cluster, or on the seed if the
+environment has none, which alerts there are: those of spec.monitoring, or of
+kube-prometheus-stack in monitoring-system.
 
 The exit code is 0 only if nothing fires but Watchdog, which always does where alerts are
 evaluated and delivered; without it the check fails. With --timeout it looks again until
@@ -59,12 +60,12 @@ func (o alertOptions) run(ctx context.Context, streams ui.Streams) error {
 	if o.timeout < 0 {
 		return fault.Usage("--timeout", errors.New("it is negative"), "give a duration such as 10m")
 	}
-	management, loaded, leave, err := target.OpenManagement(ctx, o.from)
+	on, loaded, leave, err := target.OpenMonitored(ctx, o.from)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return o.look(ctx, streams, alerts.On(management.Kube), loaded.Environment.Metadata.Name)
+	return o.look(ctx, streams, alerts.On(on), loaded.Environment.Metadata.Name)
 }
 
 // lookAgain is the time between two looks, answerTime how long one may take.

@@ -44,12 +44,12 @@ func (o options) printPods(ctx context.Context, streams ui.Streams, units []stri
 	if err != nil {
 		return err
 	}
-	management, _, leave, err := target.OpenManagement(ctx, o.from)
+	on, _, leave, err := target.OpenMonitored(ctx, o.from)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	all, err := podlogs.Read(ctx, alerts.On(management.Kube), query)
+	all, err := podlogs.Read(ctx, alerts.On(on), query)
 	if errors.Is(err, alerts.ErrAbsent) {
 		return fault.New("logs of pods", err, "install it by spec.monitoring (docs/operations/monitoring.md), or use kubectl logs")
 	}

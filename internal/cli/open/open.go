@@ -43,9 +43,9 @@ func newOpen(streams ui.Streams, program string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   program,
 		Short: "Reach " + title + " on a port of this machine",
-		Long: `Leads from a port of this machine to ` + title + ` on the management cluster: through the seed,
-and into its pod as kubectl port-forward does. It prints the URL, and lasts until you stop
-it with Ctrl-C.
+		Long: `Leads from a port of this machine to ` + title + ` on the management cluster, or on the seed
+if the environment has none: through the seed, and into its pod as kubectl port-forward does.
+It prints the URL, and lasts until you stop it with Ctrl-C.
 
 The port is for this machine only. Other sites in your browser are refused.`,
 		Example: fmt.Sprintf("  slipway open %[1]s\n  slipway open %[1]s --listen 127.0.0.1:9090 --browser", program),
@@ -62,12 +62,12 @@ func (o options) run(ctx context.Context, streams ui.Streams, program string) er
 	if err := listen.Loopback(o.listen); err != nil {
 		return err
 	}
-	management, _, leave, err := target.OpenManagement(ctx, o.from)
+	on, _, leave, err := target.OpenMonitored(ctx, o.from)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return o.forward(ctx, streams, alerts.On(management.Kube), program)
+	return o.forward(ctx, streams, alerts.On(on), program)
 }
 
 // forward leads to the program until ctx ends, which is how the command is stopped.

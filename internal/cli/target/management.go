@@ -37,6 +37,31 @@ func OpenManagement(ctx context.Context, from environment.Flags) (m *workload.Ma
 	return m, loaded, leave, err
 }
 
+// OpenMonitored connects to the cluster that spec.monitoring is about: the management cluster, or
+// the seed if the environment has none. The rest is as with OpenManagement.
+func OpenMonitored(ctx context.Context, from environment.Flags) (on *kube.Cluster, loaded *config.Loaded, leave func(), err error) {
+	seed, loaded, err := OpenSeed(ctx, from)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if loaded.Environment.Spec.ManagementCluster != nil {
+		m, leave, err := seed.OpenManagement(ctx, loaded)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return m.Kube, loaded, leave, nil
+	}
+	machine, err := seed.Login(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if on, err = kubernetes.Reach(machine, seed.Kubeconfig); err != nil {
+		machine.Close()
+		return nil, nil, nil, err
+	}
+	return on, loaded, func() { machine.Close() }, nil
+}
+
 // OpenManagement connects to the management cluster: through the seed, or directly
 // if the seed does not answer, as when it is shelved. leave closes the connection.
 func (s *Seed) OpenManagement(ctx context.Context, loaded *config.Loaded) (m *workload.Management, leave func(), err error) {

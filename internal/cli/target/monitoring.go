@@ -21,7 +21,7 @@ import (
 // files; all mistakes are told at once.
 func (t *Target) monitoring(bill *bundle.Bill, e *stacks.Equipment) error {
 	spec := t.Environment.Spec.Monitoring
-	if spec == nil || t.Environment.Spec.ManagementCluster == nil {
+	if spec == nil {
 		return nil
 	}
 	var missing []string
