@@ -113,6 +113,9 @@ func (v *validator) monitoring(e *Environment) {
 		if m.StorageClass != "" {
 			v.add(at.Child("storageClass"), "leave it out", "without spec.managementCluster Prometheus runs on the seed, which has no storage classes")
 		}
+		if whole := e.Spec.Seed.DataVolume.SizeGiB; m.Prometheus.VolumeGiB >= whole {
+			v.add(at.Child("prometheus", "volumeGiB"), "make it smaller, or spec.seed.dataVolume.sizeGiB larger", "Prometheus may fill %d GiB, but the seed's data volume has %d GiB, with k3s on it", m.Prometheus.VolumeGiB, whole)
+		}
 	} else if on, _, _ := unstructured.NestedBool(e.Spec.ManagementCluster.Values, "addons", "monitoring", "enabled"); on {
 		v.add(at, "keep one of the two", "spec.managementCluster.values has addons.monitoring.enabled: that is another Prometheus")
 	}

@@ -72,6 +72,7 @@ func TestSettingsThatContradict(t *testing.T) {
 		"a short Velero":          {"managementCluster: {addons: {velero: {bucket: abc, credentialsFile: a, schedule: {keepFor: 5m}}}}", "velero.schedule.keepFor: 5m0s is too short"},
 		"no cron of Velero":       {"managementCluster: {addons: {velero: {bucket: abc, credentialsFile: a, schedule: {cron: nightly}}}}", "velero.schedule.cron: \"nightly\" is not a cron expression"},
 		"Velero without a bucket": {"managementCluster: {addons: {velero: {credentialsFile: a}}}", "addons.velero.bucket: this is required"},
+		"a full seed":             {"seed: {dataVolume: {sizeGiB: 20}}, monitoring: {prometheus: {volumeGiB: 20}}", "spec.monitoring.prometheus.volumeGiB: Prometheus may fill 20 GiB, but the seed's data volume has 20 GiB"},
 		"a class on the seed":     {"monitoring: {storageClass: fast}", "spec.monitoring.storageClass: without spec.managementCluster Prometheus runs on the seed"},
 		"two Prometheus":          {"managementCluster: {values: {addons: {monitoring: {enabled: true}}}}, monitoring: {}", "spec.monitoring: spec.managementCluster.values has addons.monitoring.enabled"},
 		"logs for an hour":        {"managementCluster: {}, monitoring: {logs: {retention: 1h}}", "spec.monitoring.logs.retention: Loki keeps lines for 24 hours at least, but this is 1h0m0s"},
