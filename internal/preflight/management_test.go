@@ -36,8 +36,38 @@ func TestManagementClusterIsChosenFor(t *testing.T) {
 	if got := kept.Choices.Management.ControlPlaneFlavor; got != "huge" {
 		t.Errorf("a cheaper flavor would replace the servers: %s instead of huge", got)
 	}
+	first := check(t, withCluster, func(s *cloud.Snapshot) {
+		offer(s)
+		s.Servers = []cloud.ServerInfo{{Resource: cloud.Resource{Kind: "server", ID: "s", Name: "prod-control-plane-x"}, Flavor: "small"}}
+	})
+	if got := first.Choices.Management.ControlPlaneFlavor; got != "small" {
+		t.Errorf("the servers have small, the first flavor, but %s is chosen", got)
+	}
 	if none := check(t, "", nil); none.Choices.Management != nil {
 		t.Errorf("chosen for no management cluster: %+v", none.Choices.Management)
+	}
+}
+
+// TestNodesGetTheLeastOfAllThatFits: each of the three limits counts, and where none fits, none is
+// counted.
+func TestNodesGetTheLeastOfAllThatFits(t *testing.T) {
+	t.Parallel()
+	short := []cloud.FlavorInfo{{Name: "one CPU", VCPUs: 1, RAM: 4096, Disk: 20}, {Name: "a MiB short", VCPUs: 2, RAM: 4095, Disk: 20}, {Name: "a GB short", VCPUs: 2, RAM: 4096, Disk: 19}}
+	for want, flavors := range map[string][]cloud.FlavorInfo{"": short, "enough": append(slices.Clone(short), cloud.FlavorInfo{Name: "enough", VCPUs: 2, RAM: 4096, Disk: 20})} {
+		r := check(t, "managementCluster: {}", func(s *cloud.Snapshot) { s.Flavors = flavors })
+		machines := needOf(r, "instances").Need
+		if got := r.Choices.Management.ControlPlaneFlavor; got != want || machines > 1 != (want != "") {
+			t.Errorf("chosen %q, want %q; %d machines are counted", got, want, machines)
+		}
+	}
+}
+
+// TestZonesOfNodesWhereNoneAreKnown are the cloud's business.
+func TestZonesOfNodesWhereNoneAreKnown(t *testing.T) {
+	t.Parallel()
+	r := check(t, "managementCluster: {controlPlane: {availabilityZones: [az9]}}", func(s *cloud.Snapshot) { s.Quotas, s.Zones = nil, nil })
+	if r.Refused() {
+		t.Errorf("refused: %q", told(r, Error))
 	}
 }
 

@@ -36,6 +36,8 @@ func TestABundleThatFollowsAnotherWantsAMirror(t *testing.T) {
 					Properties: map[string]string{"slipway_env": of, "slipway_step": "node-image", "slipway_sha256": sha}})
 			}
 		}
+		s.Images = append(s.Images, cloud.ImageInfo{Resource: cloud.Resource{ID: "seed", Name: "prod-seed-image"}, Status: "active",
+			Properties: map[string]string{"slipway_env": "prod", "slipway_step": "seed-image", "slipway_sha256": "of a seed"}})
 		r := Run(Input{Environment: environment(t, c.spec), Snapshot: s, Now: now, Bundle: Bundle{Dir: "b", NodeImage: "newer"}})
 		warned := false
 		for _, text := range told(r, Warning) {

@@ -166,12 +166,13 @@ func TestExternalNetwork(t *testing.T) {
 		"none, and a local seed whose cluster needs one": {local + "{floatingIP: true}}", none, Error, "external-network external network: project demo sees none, so the API of the management cluster"},
 		"none needed, of two":                            {"seed: {network: {existing: internal}, floatingIP: {mode: none}}", second, Error, ""},
 		"none needed, unknown":                           {"externalNetwork: other, seed: {network: {existing: internal}, floatingIP: {mode: none}}", nil, Error, "external network other: nothing has this name or ID"},
-		"two":                                            {"", second, Error, "there are 2: internet (ext2), public (ext)"},
-		"two, by name":                                   {"externalNetwork: internet", second, Error, ""},
-		"two, by id":                                     {"externalNetwork: ext2", second, Error, ""},
-		"two of a name":                                  {"externalNetwork: public", same, Error, "2 have this name: ext, ext2"},
-		"named, not external":                            {"externalNetwork: internal", nil, Error, "external network internal: nothing has this name or ID"},
-		"listing is not possible":                        {"", func(s *cloud.Snapshot) { s.Networks = nil; s.Missing = missing(cloud.Network, cloud.ListNetworks) }, Error, "services service network: networks cannot be listed"},
+		"none, but the seed is to have a floating IP":    {"seed: {network: {existing: internal}}", none, Error, "so neither the router nor the seed could be reached"},
+		"two":                     {"", second, Error, "there are 2: internet (ext2), public (ext)"},
+		"two, by name":            {"externalNetwork: internet", second, Error, ""},
+		"two, by id":              {"externalNetwork: ext2", second, Error, ""},
+		"two of a name":           {"externalNetwork: public", same, Error, "2 have this name: ext, ext2"},
+		"named, not external":     {"externalNetwork: internal", nil, Error, "external network internal: nothing has this name or ID"},
+		"listing is not possible": {"", func(s *cloud.Snapshot) { s.Networks = nil; s.Missing = missing(cloud.Network, cloud.ListNetworks) }, Error, "services service network: networks cannot be listed"},
 	})
 	if r := check(t, "externalNetwork: internet", second); r.Choices.ExternalNetworkID != "ext2" || r.Choices.FloatingNetworkID != "ext2" {
 		t.Errorf("chosen %+v", r.Choices)
@@ -190,7 +191,7 @@ func missing(service cloud.Service, what string) []cloud.Missing {
 func TestListsThatChoicesNeed(t *testing.T) {
 	t.Parallel()
 	const given, address = "externalNetwork: public, seed: {network: {existing: internal}}", "seed: {floatingIP: {address: 172.24.4.9}}"
-	const cluster = "managementCluster: {controlPlane: {flavor: large}}"
+	const cluster, hints = "managementCluster: {controlPlane: {flavor: large}}", "seed: {network: {availabilityZoneHints: [nz1]}}"
 	const unbalanced = "managementCluster: {controlPlane: {flavor: large}, values: {apiServer: {enableLoadBalancer: false}}}"
 	for name, c := range map[string]struct {
 		spec    string
@@ -213,6 +214,10 @@ func TestListsThatChoicesNeed(t *testing.T) {
 		"providers of the management cluster":         {cluster, cloud.LoadBalancer, cloud.ListProviders, 503, true},
 		"providers that only the operator sees":       {cluster, cloud.LoadBalancer, cloud.ListProviders, 403, false},
 		"providers of an Octavia that lists none":     {cluster, cloud.LoadBalancer, cloud.ListProviders, 404, false},
+		"providers of an Octavia with a fault":        {cluster, cloud.LoadBalancer, cloud.ListProviders, 500, true},
+		"extensions, and hints are to be sent":        {hints, cloud.Network, cloud.ListExtensions, 503, true},
+		"extensions that nobody may list":             {hints, cloud.Network, cloud.ListExtensions, 403, false},
+		"extensions, and there are no hints":          {"", cloud.Network, cloud.ListExtensions, 503, false},
 	} {
 		r := check(t, c.spec, func(s *cloud.Snapshot) {
 			s.Quotas, s.Missing = nil, []cloud.Missing{{Service: c.service, What: c.what, Status: c.status, Cause: "no"}}
@@ -260,6 +265,9 @@ func TestNetworksAndAddresses(t *testing.T) {
 	if c := r.Choices; c.NetworkID != "int" || !slices.Equal(c.NetworkCIDRs, []string{"10.9.0.0/24"}) || c.NetworkMTU != 1442 || c.SubnetID != "s-int" || c.ProvisioningNetworkID != "int" || c.FloatingNetworkID != "" {
 		t.Errorf("chosen %+v", c)
 	}
+	if r := check(t, "externalNetwork: public, seed: {floatingIP: {pool: pool}}", func(s *cloud.Snapshot) { s.Networks = append(s.Networks, network("ext2", "pool", true)) }); r.Choices.FloatingNetworkID != "ext2" || r.Choices.ExternalNetworkID != "ext" {
+		t.Errorf("chosen of a pool %+v", r.Choices)
+	}
 	if r := check(t, "seed: {floatingIP: {address: 172.24.4.9}}", addresses("")); r.Choices.FloatingIPID != "f" || !slices.Equal(r.Choices.FloatingCIDRs, []string{"172.24.4.0/24"}) || r.Choices.FloatingNetworkID != "ext" {
 		t.Errorf("chosen %+v", r.Choices)
 	}
@@ -270,14 +278,16 @@ func TestAvailabilityZones(t *testing.T) {
 	t.Parallel()
 	without := func(s *cloud.Snapshot) { s.Extensions, s.Zones = nil, map[string][]string{} }
 	unknown := func(s *cloud.Snapshot) { s.Extensions, s.Missing = nil, missing(cloud.Network, cloud.ListExtensions) }
+	half := func(s *cloud.Snapshot) { s.Extensions = s.Extensions[:1] }
 	runCases(t, map[string]one{
-		"known":                     {"seed: {availabilityZone: az1, dataVolume: {availabilityZone: vz1}, network: {availabilityZoneHints: [nz1]}}", nil, Error, ""},
-		"compute":                   {"seed: {availabilityZone: az9}", nil, Error, "availability zone az9: there is no available compute zone with this name"},
-		"volume":                    {"seed: {dataVolume: {availabilityZone: az1}}", nil, Error, "availability zone az1"},
-		"root volume":               {"seed: {rootVolume: {availabilityZone: az1}}", nil, Error, "availability zone az1"},
-		"hints, no extension":       {"seed: {network: {availabilityZoneHints: [nz1]}}", without, Warning, "the hints are not sent"},
-		"hints, none given":         {"", without, Error, ""},
-		"hints, extensions unknown": {"seed: {network: {availabilityZoneHints: [nz1]}}", unknown, Error, "services service network: extensions cannot be listed"},
+		"known":                      {"seed: {availabilityZone: az1, dataVolume: {availabilityZone: vz1}, network: {availabilityZoneHints: [nz1]}}", nil, Error, ""},
+		"compute":                    {"seed: {availabilityZone: az9}", nil, Error, "availability zone az9: there is no available compute zone with this name"},
+		"volume":                     {"seed: {dataVolume: {availabilityZone: az1}}", nil, Error, "availability zone az1"},
+		"root volume":                {"seed: {rootVolume: {availabilityZone: az1}}", nil, Error, "availability zone az1"},
+		"hints, no extension":        {"seed: {network: {availabilityZoneHints: [nz1]}}", without, Warning, "the hints are not sent"},
+		"hints, half the extensions": {"seed: {network: {availabilityZoneHints: [nz1]}}", half, Warning, "the hints are not sent"},
+		"hints, none given":          {"", without, Error, ""},
+		"hints, extensions unknown":  {"seed: {network: {availabilityZoneHints: [nz1]}}", unknown, Error, "services service network: extensions cannot be listed"},
 	})
 	for _, change := range []func(*cloud.Snapshot){nil, unknown} {
 		if r := check(t, "seed: {network: {availabilityZoneHints: [nz1]}}", change); !slices.Equal(r.Choices.AvailabilityZoneHints, []string{"nz1"}) {
@@ -535,6 +545,12 @@ func TestBundleThatIsNotThere(t *testing.T) {
 	r := Run(Input{Environment: environment(t, ""), Snapshot: healthy(), Now: now, Bundle: Bundle{Dir: "b", Problem: "there is no bundle here"}})
 	if got := told(r, Error); len(got) != 1 || got[0] != "bundle bundle b: there is no bundle here" {
 		t.Errorf("found %q", got)
+	}
+	r = Run(Input{Environment: environment(t, ""), Snapshot: healthy(), Now: now, Bundle: Bundle{Dir: "b", Missing: []string{"seed", "k3s"}}})
+	for _, f := range r.Findings {
+		if seed := strings.HasPrefix(f.Cause, "seed "); f.Level == Error && strings.Contains(f.Remedy, "spec.seed.image") != seed {
+			t.Errorf("%s: %s", f.Cause, f.Remedy)
+		}
 	}
 }
 
