@@ -90,7 +90,7 @@ func (r *rawReader) fetch(buf []byte, start int64, n int) piece {
 	}
 	read, err := r.img.ReadAt(buf[:n], start)
 	if read < n {
-		if err == nil || err == io.EOF {
+		if err == nil || errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return piece{err: fmt.Errorf("reading qcow2 at %d: %w", start, err)}
