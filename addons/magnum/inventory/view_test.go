@@ -25,7 +25,9 @@ func group(c *v1alpha1.Cluster, name, role string, at time.Duration) *v1alpha1.N
 func TestGroupsAreInOrder(t *testing.T) {
 	t.Parallel()
 	c := cluster("c1", "p")
-	i := stocked(c, group(c, "late", v1alpha1.RoleWorker, 2*time.Hour), group(c, "early", v1alpha1.RoleWorker, time.Hour), group(c, "earliest", v1alpha1.RoleMaster, time.Minute))
+	master, worker := group(c, v1alpha1.DefaultMaster, v1alpha1.RoleMaster, 4*time.Hour), group(c, v1alpha1.DefaultWorker, v1alpha1.RoleWorker, 3*time.Hour)
+	master.Spec.IsDefault, worker.Spec.IsDefault = true, true
+	i := stocked(c, worker, master, group(c, "late", v1alpha1.RoleWorker, 2*time.Hour), group(c, "early", v1alpha1.RoleWorker, time.Hour), group(c, "earliest", v1alpha1.RoleMaster, time.Minute))
 	v := i.Cluster(client.ObjectKeyFromObject(c))
 	var names []string
 	for _, g := range v.Groups {
@@ -34,11 +36,11 @@ func TestGroupsAreInOrder(t *testing.T) {
 	if want := []string{v1alpha1.DefaultMaster, v1alpha1.DefaultWorker, "earliest", "early", "late"}; !slices.Equal(names, want) {
 		t.Errorf("%v, want %v", names, want)
 	}
-	if masters, workers := v.Counts(); masters != 1+2 || workers != 1+2+2 {
+	if masters, workers := v.Counts(); masters != 2+2 || workers != 2+2+2 {
 		t.Errorf("%d of the control plane and %d workers", masters, workers)
 	}
-	if master, worker := v.Default(true), v.Default(false); master != v.Groups[0] || worker != v.Groups[1] {
-		t.Errorf("default groups %v and %v", master, worker)
+	if v.Default(true) != master || v.Default(false) != worker {
+		t.Errorf("default groups %v and %v", v.Default(true), v.Default(false))
 	}
 	others := &View{Cluster: c, Groups: v.Groups[2:]}
 	if master, worker := others.Default(true), others.Default(false); master != nil || worker != nil {

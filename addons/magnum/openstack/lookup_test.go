@@ -68,6 +68,7 @@ func TestImagesByIDOrName(t *testing.T) {
 		"the name of two":       {"node", map[string]any{"/v2/images?name=node": listed("images", "x", "y")}, "", ErrAmbiguous},
 		"the name of none":      {"node", map[string]any{"/v2/images?name=node": listed("images")}, "", ErrNotFound},
 		"an id that is refused": {anID, map[string]any{byID: http.StatusForbidden, byName: listed("images", "x")}, "", ErrForbidden},
+		"a list that is none":   {"node", map[string]any{"/v2/images?name=node": object{"images": "x"}}, "", ErrUnavailable},
 		"a list that is not":    {"node", map[string]any{"/v2/images?name=node": http.StatusServiceUnavailable}, "", ErrUnavailable},
 	} {
 		got, err := (&Cloud{}).Image(t.Context(), asked(t, test.answers), test.ref)
