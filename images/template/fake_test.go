@@ -33,12 +33,21 @@ type magnum struct {
 	publisher bool
 	made      int
 	calls     []string
+	// refuses are statuses that the next calls of a method are refused with; 0 is not.
+	refuses map[string][]int
 }
 
 func (m *magnum) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls = append(m.calls, r.Method)
+	if next := m.refuses[r.Method]; len(next) > 0 {
+		m.refuses[r.Method] = next[1:]
+		if next[0] != 0 {
+			refuse(w, next[0], "refused")
+			return
+		}
+	}
 	id := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/v1/clustertemplates"), "/")
 	n := slices.IndexFunc(m.list, func(t map[string]any) bool { return t["uuid"] == id })
 	switch {

@@ -180,7 +180,7 @@ func fieldNames(differences []Difference) string {
 func compare(body map[string]any, own *Live, records []images.Record, project string) []Difference {
 	var all []Difference
 	for _, name := range slices.Sorted(maps.Keys(body)) {
-		has, wants := plain(own.Fields[name]), plain(body[name])
+		has, wants := own.Fields[name], body[name]
 		if name == "image_id" {
 			if r, err := images.Resolve(records, project, own.ImageID); err == nil {
 				has = r.ID
@@ -196,18 +196,7 @@ func compare(body map[string]any, own *Live, records []images.Record, project st
 	return all
 }
 
-// plain is a value as JSON has it.
-func plain(value any) any {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return value
-	}
-	var out any
-	_ = json.Unmarshal(text, &out) // just written
-	return out
-}
-
-// equal compares values of JSON; an absent map is an empty one.
+// equal compares values as JSON has them; an absent map is an empty one.
 func equal(a, b any) bool {
 	x, _ := json.Marshal(a)
 	y, _ := json.Marshal(b)
