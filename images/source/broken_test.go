@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -129,6 +130,17 @@ func TestClosedDownloadsLetGoOfTheServer(t *testing.T) {
 	case <-gone:
 	case <-time.After(20 * time.Second):
 		t.Error("the server is still asked")
+	}
+}
+
+// TestServersThatAreNotThere are tried some times, and then told of without what the address hides.
+func TestServersThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.NotFoundHandler())
+	s.Close()
+	stream, err := quick().Open(t.Context(), s.URL+"/node.qcow2?token=secret")
+	if stream != nil || err == nil || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "secret") || !strings.Contains(fault.Remedy(err), "check the network") {
+		t.Errorf("%v, %v", stream, err)
 	}
 }
 
