@@ -170,11 +170,19 @@ func (r *reconciler) end(ctx context.Context, t target, c *credential, opened *c
 		return outcome{}, err
 	}
 	ended, err := r.endCredential(ctx, t, c, opened, token)
-	if err == nil && !ended {
-		result.done = false // the watch of finalizers brings it back
+	if err != nil {
+		return outcome{}, &endError{err}
 	}
-	return result, err
+	result.done = ended // the watch of finalizers brings it back
+	return result, nil
 }
+
+// endError is an error when nothing was left but the credential. What was noted stays: if the
+// credential is gone, nobody can find it out again.
+type endError struct{ err error }
+
+func (e *endError) Error() string { return e.err.Error() }
+func (e *endError) Unwrap() error { return e.err }
 
 // loginError is an error before anything was done.
 type loginError struct{ err error }
@@ -205,9 +213,14 @@ func (r *reconciler) failed(ctx context.Context, t target, cause error) (reconci
 	}
 	r.meters.cleanups.WithLabelValues("failure").Inc()
 	log.FromContext(ctx).Info("attempt failed", "cause", cause.Error())
-	reason := ReasonCleanupFailed
 	var login *loginError
-	if errors.As(cause, &login) {
+	var end *endError
+	reason := ReasonCleanupFailed
+	switch {
+	case errors.As(cause, &end):
+		r.events.Event(t.object, corev1.EventTypeWarning, reason, cause.Error())
+		return reconcile.Result{RequeueAfter: r.pace.next(t.key(), reason, 0)}, nil
+	case errors.As(cause, &login):
 		reason = ReasonCloudUnreachable
 	}
 	return r.again(context.WithoutCancel(ctx), t, outcome{reason: reason, message: cause.Error()})

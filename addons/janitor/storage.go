@@ -34,8 +34,11 @@ func (s *survey) storage(ctx context.Context) error {
 			return nil
 		}
 		resource, err := s.volume(ctx, v, snapshotsOf[v.ID])
+		if err != nil {
+			return err // whose it is nobody knows
+		}
 		s.resources = append(s.resources, resource)
-		return err
+		return nil
 	})
 }
 

@@ -188,8 +188,11 @@ func (s *survey) groups(ctx context.Context) error {
 			return nil
 		}
 		of, err := s.claimPorts(ctx, ports.ListOpts{SecurityGroups: []string{g.ID}})
+		if err != nil {
+			return err // whose it is nobody knows
+		}
 		s.resources = append(s.resources, Resource{Kind: kindGroup, ID: g.ID, Name: g.Name, claim: of})
-		return err
+		return nil
 	})
 }
 
