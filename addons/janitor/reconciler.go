@@ -81,8 +81,11 @@ func (r *reconciler) living(ctx context.Context, cluster *metav1.PartialObjectMe
 		if apierrors.IsConflict(err) {
 			return reconcile.Result{RequeueAfter: firstDelay}, nil
 		}
+		if apierrors.IsNotFound(err) {
+			return reconcile.Result{}, nil
+		}
 		if err != nil {
-			return reconcile.Result{}, fmt.Errorf("adding the finalizer: %w", client.IgnoreNotFound(err))
+			return reconcile.Result{}, fmt.Errorf("adding the finalizer: %w", err)
 		}
 	}
 	if cluster.Annotations[DryRunAnnotation] != yes {

@@ -10,17 +10,12 @@ import (
 	"testing"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
-	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 )
@@ -61,6 +56,12 @@ func (w *world) breaks(call string, err error) {
 			}
 			return c.Delete(ctx, o, opts...)
 		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if err := fails("patch", o, o.GetNamespace()); err != nil {
+				return err
+			}
+			return c.Patch(ctx, o, patch, opts...)
+		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, part string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 			if err := fails("patch "+part, o, o.GetNamespace()); err != nil {
 				return err
@@ -96,6 +97,8 @@ func TestWhatTheAPIServerDoesNotTell(t *testing.T) {
 		"which clusters have its name":     {nil, "list OpenStackCluster ", ReasonCleanupFailed, "listing OpenStackClusters"},
 		"what a cluster of its name has":   {func(s *site) { s.cluster("team-b", s.Name) }, "get OpenStackCluster team-b", ReasonCleanupFailed, "away"},
 		"where a cluster of its name is":   {func(s *site) { s.cluster("team-b", s.Name) }, "get Secret team-b", ReasonCleanupFailed, "reading Secret team-b"},
+		"whether a rival's Cluster goes":   {rivalOfACluster, "get Cluster team-b", ReasonCleanupFailed, "reading Cluster prod"},
+		"that it is reported":              {func(s *site) { s.annotate(DryRunAnnotation, "true") }, "patch OpenStackCluster", ReasonCleanupFailed, "writing the report"},
 		"whether its Cluster goes":         {func(s *site) { s.ownedBy(s, func(*unstructured.Unstructured) {}) }, "get Cluster ", "", "reading Cluster prod"},
 		"which machines it has":            {(*site).going, "list Machine ", "", "listing Machines of Cluster prod"},
 		"that it is noted":                 {nil, "patch status OpenStackCluster", "", "writing the condition"},
@@ -123,6 +126,14 @@ func TestWhatTheAPIServerDoesNotTell(t *testing.T) {
 			}
 		})
 	}
+}
+
+// rivalOfACluster is another cluster of the name, which is being deleted while its Cluster lives.
+func rivalOfACluster(s *site) {
+	s.Helper()
+	other := s.cluster("team-b", s.Name, finalized(Finalizer, capoFinalizer))
+	s.ownedBy(other, func(*unstructured.Unstructured) {})
+	other.delete()
 }
 
 // groups are how many security groups the project has.
@@ -234,87 +245,5 @@ func TestACredentialThatCannotBeEnded(t *testing.T) {
 			s.settle()
 			absent(t, "the credential", w.getCredential(c.ID))
 		})
-	}
-}
-
-// TestWhatTheJanitorIsToldOf: changes that it goes by, and none that it makes itself.
-func TestWhatTheJanitorIsToldOf(t *testing.T) {
-	t.Parallel()
-	now := metav1.Now()
-	for name, test := range map[string]struct {
-		change func(*metav1.PartialObjectMetadata)
-		want   bool
-	}{
-		"nothing":          {func(*metav1.PartialObjectMetadata) {}, false},
-		"status alone":     {func(o *metav1.PartialObjectMetadata) { o.ResourceVersion = "8" }, false},
-		"its report":       {func(o *metav1.PartialObjectMetadata) { o.Annotations[ReportAnnotation] = "{}" }, false},
-		"an annotation":    {func(o *metav1.PartialObjectMetadata) { o.Annotations[RetryAnnotation] = "1" }, true},
-		"a label":          {func(o *metav1.PartialObjectMetadata) { o.Labels = map[string]string{"a": "b"} }, true},
-		"a finalizer":      {func(o *metav1.PartialObjectMetadata) { o.Finalizers = nil }, true},
-		"its deletion":     {func(o *metav1.PartialObjectMetadata) { o.DeletionTimestamp = &now }, true},
-		"what is wanted":   {func(o *metav1.PartialObjectMetadata) { o.Generation = 3 }, true},
-		"both, and report": {func(o *metav1.PartialObjectMetadata) { o.Generation, o.Annotations[ReportAnnotation] = 3, "{}" }, true},
-	} {
-		was := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Generation: 2, ResourceVersion: "7", Finalizers: []string{Finalizer}, Annotations: map[string]string{"x": "y"}}}
-		is := was.DeepCopy()
-		test.change(is)
-		if got := relevant().Update(event.UpdateEvent{ObjectOld: was, ObjectNew: is}); got != test.want {
-			t.Errorf("%s: %t", name, got)
-		}
-	}
-	was := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}}
-	if relevant().Update(event.UpdateEvent{ObjectOld: was, ObjectNew: was.DeepCopy()}) {
-		t.Error("a deletion is told once more")
-	}
-}
-
-// TestMetricsAreSharedInAProcess, but not with what has their name and is another.
-func TestMetricsAreSharedInAProcess(t *testing.T) {
-	t.Parallel()
-	registry := prometheus.NewRegistry()
-	first, err := newMeters(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := newMeters(registry); err != nil || again.cleanups != first.cleanups || again.waiting != first.waiting || again.removed != first.removed {
-		t.Errorf("another time: %v", err)
-	}
-	for _, name := range []string{"capi_janitor_cleanups_total", "capi_janitor_removed_total", "capi_janitor_waiting_clusters"} {
-		taken := prometheus.NewRegistry()
-		taken.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "another's"}))
-		if _, err := newMeters(taken); err == nil {
-			t.Errorf("%s is taken, and nobody says so", name)
-		}
-	}
-}
-
-// TestSettingsThatAreWrongStartNothing.
-func TestSettingsThatAreWrongStartNothing(t *testing.T) {
-	t.Parallel()
-	if err := Setup(nil, Options{}); err == nil {
-		t.Error("it was set up")
-	}
-	edge := DefaultOptions()
-	edge.RetryDelay, edge.Workers, edge.AttemptTime = firstDelay, 2, 1
-	if err := edge.Validate(); err != nil {
-		t.Errorf("the least that is allowed: %v", err)
-	}
-}
-
-// TestWhoseAnAddressIs: its load balancer's, else that of the router it goes through.
-func TestWhoseAnAddressIs(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		port, router string
-		routers      set
-		want         claim
-	}{
-		"its load balancer's": {"vip", "theirs", set{"mine": true}, ours}, "its router's": {"", "mine", set{"mine": true}, ours}, "another's": {"", "theirs", set{"mine": true}, foreign},
-		"of a router, and ours are not known": {"", "theirs", nil, unclaimed}, "of nothing": {"", "", set{"mine": true}, unclaimed}, "of another port": {"x", "mine", set{"mine": true}, ours},
-	} {
-		s := &survey{target: target{routers: test.routers}, vips: map[string]claim{"vip": ours, "": foreign}}
-		if got := s.claimAddress(floatingips.FloatingIP{PortID: test.port, RouterID: test.router}); got != test.want {
-			t.Errorf("%s: %d, want %d", name, got, test.want)
-		}
 	}
 }
