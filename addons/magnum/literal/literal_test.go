@@ -19,6 +19,11 @@ func TestParse(t *testing.T) {
 		` None `:                                     nil,
 		`'it\'s \u00fc'`:                             "it's ü",
 		`"\x41\n"`:                                   "A\n",
+		`[0, 9, +5, 1_000, 1e+3, -0.5]`:              []any{int64(0), int64(9), int64(5), int64(1000), 1000.0, -0.5},
+		`[False, false, None, null]`:                 []any{false, false, nil, nil},
+		`[u"a", U'b', '\\', "\"", '\/']`:             []any{"a", "b", `\`, `"`, "/"},
+		`{True: 1.5, 2.5: (), "x": {}}`:              map[string]any{"true": 1.5, "2.5": []any{}, "x": map[string]any{}},
+		strings.Repeat("[", 16) + strings.Repeat("]", 16): nested(16),
 	}
 	for text, want := range tests {
 		got, err := Parse(text)
@@ -28,9 +33,20 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// nested are empty lists in each other.
+func nested(deep int) any {
+	list := []any{}
+	for range deep - 1 {
+		list = []any{list}
+	}
+	return list
+}
+
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
+		"u", "x'a'", "ru'a'", "nothing", "[", "(", "[1", "[,", "{'a':", "{'a':1", "{:1}", "{1:2", "'\\", `'\x4`, `'\x`, `'\x4g'`, "[1)", "--1", "{'a': [}",
+		strings.Repeat("[", 18) + strings.Repeat("]", 18),
 		"", "{", "{'a'}", "{'a':}", "{'a' 'b'}", "{[1]: 2}", "'open", `'\q'`, "{'a':'b'} x", "__import__('os')", "1-2-3", "[1 2]",
 		strings.Repeat("[", 100) + strings.Repeat("]", 100), "'\xff'", `'\ud800'`,
 	} {

@@ -29,3 +29,31 @@ func TestDefaultGroups(t *testing.T) {
 		t.Errorf("no workers: %+v", worker.Spec)
 	}
 }
+
+// TestLeastSizesOfDefaultGroups: what is no size is none, and none is larger than the group.
+func TestLeastSizesOfDefaultGroups(t *testing.T) {
+	t.Parallel()
+	for label, want := range map[string]int32{"": 0, "1": 1, "9": 2, "0": 0, "-3": 0, "some": 0, "99999999999": 0} {
+		c, nodes := cluster("", 1, 0, false), int32(2)
+		c.Spec.NodeCount, c.Spec.Labels = &nodes, map[string]string{"min_node_count": label}
+		if got := DefaultGroups(c)[1].Spec.MinNodeCount; got != want {
+			t.Errorf("%q: %d, want %d", label, got, want)
+		}
+	}
+}
+
+// TestUUIDsOfDefaultGroups differ between clusters, and are the same each time.
+func TestUUIDsOfDefaultGroups(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, id := range []string{"6c9f3a52-5c0e-4b9f-9a5c-1b1f4f6a2f10", "6c9f3a52-5c0e-4b9f-9a5c-1b1f4f6a2f11", "no uuid"} {
+		c := cluster("", 1, 0, false)
+		c.Namespace, c.Name, c.Spec.UUID = "magnum-p", "shop", id
+		for _, name := range []string{DefaultMaster, DefaultWorker} {
+			if got := GroupUUID(c, name); got != GroupUUID(c, name) || len(got) != 36 || seen[got] {
+				t.Errorf("%s of %s: %s", name, id, got)
+			}
+			seen[GroupUUID(c, name)] = true
+		}
+	}
+}
