@@ -23,7 +23,7 @@ func TestParse(t *testing.T) {
 		`[False, false, None, null]`:                 []any{false, false, nil, nil},
 		`[u"a", U'b', '\\', "\"", '\/']`:             []any{"a", "b", `\`, `"`, "/"},
 		`{True: 1.5, 2.5: (), "x": {}}`:              map[string]any{"true": 1.5, "2.5": []any{}, "x": map[string]any{}},
-		strings.Repeat("[", 16) + strings.Repeat("]", 16): nested(16),
+		strings.Repeat("[", 17) + strings.Repeat("]", 17): nested(17),
 	}
 	for text, want := range tests {
 		got, err := Parse(text)
