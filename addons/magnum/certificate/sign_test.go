@@ -165,6 +165,64 @@ func TestBrokenRequests(t *testing.T) {
 	}
 }
 
+// TestRequestsOfOldOpenSSL have another title.
+func TestRequestsOfOldOpenSSL(t *testing.T) {
+	t.Parallel()
+	a, _ := authority(t, 10)
+	block, _ := pem.Decode(request(t, ecKey(t)))
+	block.Type = "NEW CERTIFICATE REQUEST"
+	if c := signed(t, a, pem.EncodeToMemory(block)); c.Subject.CommonName != "admin" {
+		t.Errorf("subject %s", c.Subject)
+	}
+	block.Type = "CERTIFICATE"
+	if _, err := a.Sign(pem.EncodeToMemory(block), Term, time.Now()); err == nil {
+		t.Error("a request under a wrong title was signed")
+	}
+}
+
+// TestUsagesOfWhichNoneIsAllowed leave an empty list, and the bits that are allowed stay where they are.
+func TestUsagesOfWhichNoneIsAllowed(t *testing.T) {
+	t.Parallel()
+	a, _ := authority(t, 10)
+	for asked, want := range map[byte][]byte{0x04: {3, 1, 0}, 0x80: {3, 2, 7, 0x80}, 0x20: {3, 2, 5, 0x20}, 0x44: {3, 2, 6, 0x40}} {
+		c := signed(t, a, request(t, ecKey(t), extension(t, keyUsage, false, asn1.BitString{Bytes: []byte{asked}, BitLength: 8})))
+		for _, e := range c.Extensions {
+			if e.Id.Equal(oid(keyUsage)) && string(e.Value) != string(want) {
+				t.Errorf("of %x: %x, want %x", asked, e.Value, want)
+			}
+		}
+	}
+}
+
+// TestWhoIsNoAuthority signs nothing: a certificate for something else, or one without its key.
+func TestWhoIsNoAuthority(t *testing.T) {
+	t.Parallel()
+	key, other := ecKey(t), ecKey(t)
+	made := func(authority bool) []byte {
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().AddDate(1, 0, 0), IsCA: authority, BasicConstraintsValid: true}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	}
+	written := func(key *ecdsa.PrivateKey) []byte {
+		der, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	}
+	for name, test := range map[string]struct {
+		certificate, key []byte
+		want             string
+	}{"an authority": {made(true), written(key), ""}, "a server": {made(false), written(key), "it cannot sign"}, "another's key": {made(true), written(other), "does not match"}} {
+		if _, err := NewAuthority(test.certificate, test.key); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func FuzzSign(f *testing.F) {
 	a, roots := authority(f, 10)
 	f.Add(request(f, ecKey(f)))
