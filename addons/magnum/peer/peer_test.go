@@ -60,3 +60,18 @@ func TestSilentDNS(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
+
+// TestReplicasByName have a port; an address that no request can be made of is told of in the log.
+func TestReplicasByName(t *testing.T) {
+	t.Parallel()
+	if found, err := Named("replicas"); err == nil || found != nil {
+		t.Errorf("without a port: %v", found)
+	}
+	found, err := Named("localhost:8080")
+	if err != nil || found.(*names).host != "localhost" || found.(*names).port != "8080" {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if err := NewGroup(found, slog.New(slog.DiscardHandler)).ask(t.Context(), "http://[::1"+Path); err == nil {
+		t.Error("an address that is none was asked")
+	}
+}

@@ -35,6 +35,7 @@ func TestReplicasBehindAService(t *testing.T) {
 	reader := fake.NewClientBuilder().WithObjects(elsewhere, other,
 		sliceOf("c", port, at("10.0.0.3", yes, yes), at("10.0.0.1", nil, nil), at("10.0.0.4", no, no)),
 		sliceOf("d", port, at("fd00::1", no, yes), at("10.0.0.3", yes, yes)),
+		sliceOf("g", port, discoveryv1.Endpoint{}),
 		sliceOf("e", ptr.To("api"), at("10.0.0.5", yes, yes)), sliceOf("f", nil, at("10.0.0.6", yes, yes))).Build()
 	got, err := Behind(reader, service).Find(t.Context())
 	if want := []string{"10.0.0.1:8080", "10.0.0.3:8080", "[fd00::1]:8080"}; err != nil || !slices.Equal(got, want) {
