@@ -64,7 +64,7 @@ func newSite(t *testing.T) *site {
 	for group, names := range map[string]string{"cluster.x-k8s.io/v1beta2": "clusters machines machinedeployments machinehealthchecks", "controlplane.cluster.x-k8s.io/v1beta2": "kubeadmcontrolplanes",
 		"infrastructure.cluster.x-k8s.io/v1beta1": "openstackclusters openstackmachines openstackmachinetemplates", "infrastructure.cluster.x-k8s.io/v1alpha1": "openstackservers",
 		"bootstrap.cluster.x-k8s.io/v1beta2": "kubeadmconfigtemplates", "addons.stackhpc.com/v1alpha1": "helmreleases manifests", "openstack.k-orc.cloud/v1alpha1": "servergroups",
-		"apps/v1": "deployments", "v1": "secrets events pods"} {
+		"apps/v1": "deployments", "v1": "secrets events pods", "magnum.slipway.sh/v1alpha1": "clusters"} {
 		for _, name := range strings.Fields(names) {
 			version, _ := schema.ParseGroupVersion(group)
 			lists[version.WithResource(name)] = name + "List"
