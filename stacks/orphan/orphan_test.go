@@ -235,6 +235,22 @@ func TestSweepGoesOnAfterAFailure(t *testing.T) {
 	}
 }
 
+// TestNothingIsJudgedByHalf: each list that cannot be read ends the search, and tells which.
+func TestNothingIsJudgedByHalf(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop()
+	for what, at := range map[string][2]string{"networks": {"network", "/v2.0/networks"}, "subnets": {"network", "/v2.0/subnets"}, "routers": {"network", "/v2.0/routers"}, "ports": {"network", "/v2.0/ports"},
+		"security groups": {"network", "/v2.0/security-groups"}, "floating IPs": {"network", "/v2.0/floatingips"}, "load balancers": {"load-balancer", "/**/loadbalancers"},
+		"application credentials": {"identity", "/**/application_credentials"}} {
+		w.fail(faultinject.Rule{Service: at[0], Method: "GET", Path: at[1], Status: http.StatusForbidden})
+		if found, err := w.survey.Find(t.Context()); err == nil || len(found) > 0 || !strings.Contains(err.Error(), "listing "+what) {
+			t.Errorf("%s: %v, %v", what, told(found), err)
+		}
+		w.box.Env.Faults.Clear()
+	}
+}
+
 // TestAClusterOfAnotherRegion that an environment of the same name has there: its credential is
 // in the same list, and it says nothing of this region. What names no region decides nothing
 // while the cloud has several.
