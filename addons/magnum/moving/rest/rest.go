@@ -155,18 +155,32 @@ func (r *reader) groups(ctx context.Context, d *database.Documents) error {
 	return nil
 }
 
-// groupsOf reads the node groups of a cluster: lists lack half of the fields.
+// groupsOf reads the node groups of a cluster: lists lack half of the fields. A group that was
+// deleted meanwhile is left out; if that are all, the cluster was.
 func (r *reader) groupsOf(ctx context.Context, cluster string) ([]database.Document, error) {
 	path := "clusters/" + url.PathEscape(cluster) + "/nodegroups"
-	all, err := r.list(ctx, path, "nodegroups", nil)
-	for i := range all {
-		var whole database.Document
-		if _, err := r.client.Get(ctx, r.client.ServiceURL(path, url.PathEscape(text(all[i], "uuid"))), &whole, ok()); err != nil {
-			return nil, err
-		}
-		all[i] = whole
+	listed, err := r.list(ctx, path, "nodegroups", nil)
+	if err != nil {
+		return nil, err
 	}
-	return all, err
+	var all []database.Document
+	var gone error
+	for _, g := range listed {
+		var whole database.Document
+		_, err := r.client.Get(ctx, r.client.ServiceURL(path, url.PathEscape(text(g, "uuid"))), &whole, ok())
+		switch {
+		case gophercloud.ResponseCodeIs(err, http.StatusNotFound):
+			gone = err
+		case err != nil:
+			return nil, err
+		default:
+			all = append(all, whole)
+		}
+	}
+	if len(all) == 0 {
+		return nil, gone
+	}
+	return all, nil
 }
 
 // text is a field that is a string, else empty.

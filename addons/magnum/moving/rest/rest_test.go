@@ -113,6 +113,11 @@ func TestBadAnswers(t *testing.T) {
 		"a template of swarm":     {"/v1/clustertemplates/detail", status(http.StatusInternalServerError), "does not know any more, such as swarm", "--from-database"},
 		"no list":                 {"/v1/clusters/detail", say(`{"clusters":3}`), "its answer to clusters/detail cannot be read", "--from-database"},
 		"pages without an end":    {"/v1/clusters/detail", say(`{"clusters":[{"uuid":"a"}],"next":"http://magnum/v1/clusters/detail?marker=a"}`), "its pages do not end", "--from-database"},
+		"no versions":             {"/", status(http.StatusForbidden), "403", ""},
+		"quotas that fail":        {"/v1/quotas", status(http.StatusConflict), "409", ""},
+		"templates that fail":     {"/v1/clustertemplates/detail", status(http.StatusForbidden), "403", ""},
+		"clusters that fail":      {"/v1/clusters/detail", status(http.StatusForbidden), "403", ""},
+		"groups that fail":        {"/v1/clusters/6c9f3a52-5c0e-4b9f-9a5c-000000000002/nodegroups", status(http.StatusForbidden), "403", ""},
 		"a row without a project": {"/v1/quotas", say(`{"quotas":[{"id":3,"resource":"Cluster","hard_limit":3}]}`), "row 3, column project_id: it is empty", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,5 +144,57 @@ func TestAClusterThatGoes(t *testing.T) {
 	}
 	if len(d.Clusters) != 6 || slices.ContainsFunc(d.Groups, func(g database.NodeGroup) bool { return g.ClusterID == gone }) {
 		t.Errorf("%d clusters", len(d.Clusters))
+	}
+}
+
+// TestAGroupThatGoes: a group deleted while the groups are read is left out, and nothing else; one that
+// cannot be read is an error.
+func TestAGroupThatGoes(t *testing.T) {
+	t.Parallel()
+	const cluster = "6c9f3a52-5c0e-4b9f-9a5c-000000000002"
+	m, client := start(t)
+	whole, err := Read(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(whole.Groups, func(g database.NodeGroup) bool { return g.ClusterID == cluster })
+	path := "/v1/clusters/" + cluster + "/nodegroups/" + whole.Groups[i].UUID
+	m.instead[path] = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }
+	d, err := Read(t.Context(), client)
+	if err != nil || len(d.Clusters) != len(whole.Clusters) || len(d.Groups) != len(whole.Groups)-1 || slices.ContainsFunc(d.Groups, func(g database.NodeGroup) bool { return g.UUID == whole.Groups[i].UUID }) {
+		t.Errorf("%v", err)
+	}
+	m.instead[path] = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }
+	if d, err := Read(t.Context(), client); err == nil {
+		t.Errorf("a group that is refused: %d groups", len(d.Groups))
+	}
+}
+
+// TestTheOldestMagnumThatIsRead is that of the version that is needed.
+func TestTheOldestMagnumThatIsRead(t *testing.T) {
+	t.Parallel()
+	m, client := start(t)
+	m.instead["/"] = func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"versions":[{"max_version":"1.%d"}]}`, minMinor)
+	}
+	if d, err := Read(t.Context(), client); err != nil || d.Releases != fmt.Sprintf("API 1.%d", minMinor) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestNumbersRise with the second of creation, also where two are of one second or nobody knows it.
+func TestNumbersRise(t *testing.T) {
+	t.Parallel()
+	created := func(at string) database.Document {
+		return database.Document{"created_at": json.RawMessage(`"` + at + `"`)}
+	}
+	all := []database.Document{created("unknown"), created("2026-01-02T03:04:05Z"), created("2026-01-02T03:04:05Z"), {}, created("2026-01-02T04:04:05Z")}
+	number(all)
+	var got []string
+	for _, d := range all {
+		got = append(got, string(d["id"]))
+	}
+	if want := []string{"1", "1767323045", "1767323046", "1767323047", "1767326645"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
