@@ -21,7 +21,7 @@ func (e Environment) monitoring(ctx *pulumi.Context, login kubernetes.LoginRefs,
 	}
 	settings := *e.Equipment.Monitoring
 	settings.Variables = e.onManagement()
-	return e.monitored(ctx, settings, kubernetes.MonitoringRefs{LoginRefs: login, Kubeconfig: cluster.AdminKubeconfig, ServerID: cluster.ID()}, after...)
+	return installMonitoring(ctx, StepMonitoring, settings, kubernetes.MonitoringRefs{LoginRefs: login, Kubeconfig: cluster.AdminKubeconfig, ServerID: cluster.ID()}, after...)
 }
 
 // seedMonitoring is the same on the seed of an environment without a management cluster. Its
@@ -33,15 +33,15 @@ func (e Environment) seedMonitoring(ctx *pulumi.Context, on seedCluster) error {
 	settings := *e.Equipment.Monitoring
 	settings.Variables = e.onSeed()
 	settings.Folders = &stack.Folders{Node: e.Config.ResourceName(StepSeed), Path: path.Join(seed.DataDir, "monitoring")}
-	return e.monitored(ctx, settings, kubernetes.MonitoringRefs{LoginRefs: on.login, Kubeconfig: on.kubeconfig, ServerID: on.on}, on.controllers...)
+	return installMonitoring(ctx, StepSeedMonitoring, settings, kubernetes.MonitoringRefs{LoginRefs: on.login, Kubeconfig: on.kubeconfig, ServerID: on.on}, on.controllers...)
 }
 
-func (e Environment) monitored(ctx *pulumi.Context, settings stack.Settings, refs kubernetes.MonitoringRefs, after ...pulumi.Resource) error {
+func installMonitoring(ctx *pulumi.Context, step string, settings stack.Settings, refs kubernetes.MonitoringRefs, after ...pulumi.Resource) error {
 	text, err := json.Marshal(settings)
 	if err != nil {
 		return fmt.Errorf("encoding the settings of monitoring: %w", err)
 	}
 	refs.Settings, refs.Release = string(text), component.SlipwayVersion()
-	_, err = kubernetes.NewMonitoring(ctx, StepMonitoring, refs, pulumi.DependsOn(after))
+	_, err = kubernetes.NewMonitoring(ctx, step, refs, pulumi.DependsOn(after))
 	return err
 }

@@ -31,6 +31,9 @@ const (
 	StepClusterAPI = "cluster-api"
 	// StepControllers are Slipway's own: addon provider and janitor.
 	StepControllers = "controllers"
+	// StepSeedMonitoring is StepMonitoring without a management cluster. With the same name it
+	// would stay on the seed when the environment gets one.
+	StepSeedMonitoring = "seed-monitoring"
 )
 
 // The steps on, and of, the management cluster.

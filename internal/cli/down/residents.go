@@ -8,10 +8,10 @@ import (
 	"github.com/slipway-sh/slipway/stacks/engine"
 )
 
-// residents are the steps that lie on the management cluster alone, and that the engine deletes
-// there.
+// residents are the steps that lie on the management cluster alone, or on the seed, and that the
+// engine deletes there.
 func residents() []string {
-	return []string{stacks.StepConsole, stacks.StepVelero, stacks.StepMonitoring}
+	return []string{stacks.StepConsole, stacks.StepVelero, stacks.StepMonitoring, stacks.StepSeedMonitoring}
 }
 
 // stateKeeper is what the engine does with a state.
@@ -20,7 +20,7 @@ type stateKeeper interface {
 	Forget(ctx context.Context, name string, dependents bool) error
 }
 
-// forgetResidents takes out of the state what went with the management cluster. The engine would
+// forgetResidents takes out of the state what went with the management cluster or the seed. The engine would
 // look for it there in vain, and stop before what Keystone has. A state that cannot be read has
 // nothing to forget.
 func forgetResidents(ctx context.Context, state stateKeeper) error {

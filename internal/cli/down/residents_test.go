@@ -40,6 +40,7 @@ func TestWhatWentWithTheManagementCluster(t *testing.T) {
 		err   error
 	}{
 		"all":          {state: fakeState{names: []string{stacks.StepSeed, stacks.StepMonitoring, stacks.StepMagnumUser, stacks.StepVelero, stacks.StepConsole}}, want: []string{stacks.StepMonitoring, stacks.StepVelero, stacks.StepConsole}},
+		"on the seed":  {state: fakeState{names: []string{stacks.StepSeed, stacks.StepSeedMonitoring}}, want: []string{stacks.StepSeedMonitoring}},
 		"none":         {state: fakeState{names: []string{stacks.StepSeed, stacks.StepManagementCluster}}},
 		"unreadable":   {state: fakeState{names: []string{stacks.StepConsole}, unread: errors.New("no passphrase")}},
 		"another runs": {state: fakeState{names: []string{stacks.StepConsole, stacks.StepVelero}, refuses: locked}, want: []string{stacks.StepConsole}, err: locked},
