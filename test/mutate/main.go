@@ -28,10 +28,12 @@ import (
 // folders are those whose packages are changed when none are named.
 var folders = []string{"addons/magnum", "addons/janitor", "images", "internal/preflight", "stacks"}
 
-// others are packages that the tests of another one are for: the API is tested with a whole cloud.
+// others are packages that the tests of another one are for: the API and the program of an
+// environment are tested with a whole cloud.
 func others() map[string]string {
 	const api = "addons/magnum/api"
-	return map[string]string{"addons/magnum/openstack": api, "addons/magnum/inventory": api, "addons/magnum/keystone": api, "addons/magnum/v1alpha1": api}
+	return map[string]string{"addons/magnum/openstack": api, "addons/magnum/inventory": api, "addons/magnum/keystone": api, "addons/magnum/v1alpha1": api,
+		"stacks/openstack": "stacks"}
 }
 
 type options struct {
