@@ -6,7 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/slipway-sh/slipway/internal/kube"
 )
 
 // onSeed are settings for a cluster of one node without volumes.
@@ -126,6 +131,23 @@ func TestSettingsOfFoldersAreWhole(t *testing.T) {
 		}
 		if read, err := ParseSettings(text); (err == nil) != whole || whole && read.Folders.Node != "demo-seed" {
 			t.Errorf("path %q: %v", path, err)
+		}
+	}
+}
+
+// TestFoldersAreClaimedAgain after somebody deleted the claims, but not while one has them.
+func TestFoldersAreClaimedAgain(t *testing.T) {
+	t.Parallel()
+	for phase, stays := range map[corev1.PersistentVolumePhase]bool{corev1.VolumeReleased: false, corev1.VolumeBound: true} {
+		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "slipway-monitoring-prometheus"}, Status: corev1.PersistentVolumeStatus{Phase: phase}}
+		volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: Namespace, Name: Prometheus, UID: "a"}
+		on := &kube.Cluster{Typed: fake.NewClientset(volume)}
+		if err := giveBack(t.Context(), on, onSeed().Volumes()); err != nil {
+			t.Fatal(err)
+		}
+		now, err := on.Typed.CoreV1().PersistentVolumes().Get(t.Context(), volume.Name, metav1.GetOptions{})
+		if err != nil || (now.Spec.ClaimRef.UID == "a") != stays || now.Spec.ClaimRef.Name != Prometheus {
+			t.Errorf("%s: claimed by %+v (%v)", phase, now.Spec.ClaimRef, err)
 		}
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
@@ -18,15 +20,13 @@ func Apply(ctx context.Context, on *kube.Cluster, s Settings) error {
 	if err != nil {
 		return err
 	}
-	sizes := map[string]int{Prometheus: s.VolumeGiB, Alertmanager: s.AlertVolumeGiB}
-	if s.Logs != nil {
-		sizes[Loki] = s.Logs.VolumeGiB
-	}
-	for name, size := range sizes {
-		if s.Folders != nil {
-			break
-		}
+	for name, size := range s.sizes() {
 		if err := noSmaller(ctx, on, name, size); err != nil {
+			return err
+		}
+	}
+	if s.Folders != nil {
+		if err := giveBack(ctx, on, s.Volumes()); err != nil {
 			return err
 		}
 	}
@@ -41,6 +41,37 @@ func Apply(ctx context.Context, on *kube.Cluster, s Settings) error {
 		}
 	}
 	return on.ApplyObjects(ctx, all)
+}
+
+// giveBack lets folders be claimed again whose claims somebody deleted, as with the namespace: a
+// volume that is kept remembers which claim had it, and takes no other of the same name.
+func giveBack(ctx context.Context, on *kube.Cluster, names []string) error {
+	volumes := on.Typed.CoreV1().PersistentVolumes()
+	for _, name := range names {
+		volume, err := volumes.Get(ctx, "slipway-monitoring-"+name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err == nil && volume.Status.Phase == corev1.VolumeReleased && volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID != "" {
+			_, err = volumes.Patch(ctx, volume.Name, types.JSONPatchType, []byte(`[{"op": "remove", "path": "/spec/claimRef/uid"}]`), metav1.PatchOptions{})
+		}
+		if err != nil {
+			return fmt.Errorf("giving back the folder of %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// sizes are those of the volumes in GiB, by the names of their claims; none of folders.
+func (s Settings) sizes() map[string]int {
+	if s.Folders != nil {
+		return nil
+	}
+	sizes := map[string]int{Prometheus: s.VolumeGiB, Alertmanager: s.AlertVolumeGiB}
+	if s.Logs != nil {
+		sizes[Loki] = s.Logs.VolumeGiB
+	}
+	return sizes
 }
 
 // noSmaller refuses a size below that of a volume that is there: no volume shrinks.
