@@ -9,7 +9,8 @@ import (
 
 // TestMonitoringOnSeed: an environment without a management cluster has Prometheus, Alertmanager and
 // Loki on its seed, which evaluate and deliver alerts and keep the logs of pods, but for alerts that
-// are about several nodes. Records are on the seed's data volume, and stay when monitoring goes.
+// are about several nodes. Records are on the seed's data volume, and stay when monitoring goes and
+// its claims are deleted; a further installation has them.
 func TestMonitoringOnSeed(t *testing.T) {
 	if os.Getenv("SLIPWAY_MONITORING") == "" {
 		t.Skip("SLIPWAY_MONITORING is not set: run make monitoring-test")
@@ -47,6 +48,12 @@ func TestMonitoringOnSeed(t *testing.T) {
 			t.Errorf("records on %s (%v): %s", name, err, kept)
 		}
 	}
+	if out, err := p.by("seed.kubeconfig", "", "delete", "namespace", "monitoring-system", "--timeout=2m"); err != nil {
+		t.Fatalf("deleting the claims: %v\n%s", err, out)
+	}
+	p.append(on)
+	p.timed("the second installation", func() { p.up() })
+	p.timed("alerts of it", p.expectWatchdog)
 	p.timed("down", func() { p.goDown() })
 }
 
