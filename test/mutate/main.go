@@ -1,13 +1,12 @@
 // Command mutate changes conditions and results of packages, one at a time, and
 // lists the changes that no test of the package notices, nor of another that is
-// for it: what is promised there is not tested. The files themselves stay as they are: the compiler is given
-// the change as an overlay.
+// for it: what is promised there is not tested. The files themselves stay as they are: the compiler is
+// given an overlay with all changes of a package, of which a run of its tests makes one. So a package
+// is compiled and linked once, and a change is tried on those tests only that reach it.
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,9 +15,9 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -38,6 +37,7 @@ func others() map[string]string {
 
 type options struct {
 	sample, most int
+	jobs         int
 	seed         uint64
 	timeout      time.Duration
 	others       map[string]string
@@ -46,10 +46,11 @@ type options struct {
 
 func main() {
 	o := options{out: os.Stdout, others: others()}
-	flag.IntVar(&o.sample, "sample", 8, "how many changes are tried in each package, by chance; 0 is all")
+	flag.IntVar(&o.sample, "sample", 0, "how many changes are tried in each package, by chance; 0 is all")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the chance: the same seed tries the same changes of the same files")
 	flag.IntVar(&o.most, "most", 10, "how many percent of the changes may survive")
-	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long the tests may take for one change, with the compiler")
+	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long the tests may take for one change, at most")
+	flag.IntVar(&o.jobs, "jobs", runtime.NumCPU(), "how many changes are tried at once")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "usage: mutate [flags] [FOLDER...]\nWithout folders: %s\n", strings.Join(folders, " "))
 		flag.PrintDefaults()
@@ -88,9 +89,6 @@ func (o options) start(ctx context.Context, below []string) error {
 		return errors.New("nothing was changed")
 	}
 	fmt.Fprintf(o.out, "\n%d changes, %d noticed, %d survived (%.1f %%), %d more do not compile\n", tried, sum.noticed, len(sum.survivors), percent(len(sum.survivors), tried), sum.broken)
-	for _, m := range sum.survivors {
-		fmt.Fprintln(o.out, "survived:", m)
-	}
 	if percent(len(sum.survivors), tried) > float64(o.most) {
 		return fmt.Errorf("more than %d %% survived", o.most)
 	}
@@ -133,111 +131,59 @@ func (o options) choose(dir string, all []mutation) []mutation {
 	chosen := slices.Clone(all)
 	rand.New(rand.NewPCG(o.seed, name.Sum64())).Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
 	chosen = chosen[:o.sample]
-	slices.SortFunc(chosen, func(a, b mutation) int {
-		if c := strings.Compare(a.file, b.file); c != 0 {
-			return c
-		}
-		return a.from - b.from
-	})
+	slices.SortFunc(chosen, func(a, b mutation) int { return a.id - b.id })
 	return chosen
 }
 
 // pack tries the changes of one package.
 func (o options) pack(ctx context.Context, dir string, sum *tally) error {
 	all, err := find(dir)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	began := time.Now()
+	tests, broken, err := begin(ctx, dir, dir, all, o.timeout)
 	if err != nil {
 		return err
 	}
-	chosen := o.choose(dir, all)
-	if len(chosen) == 0 {
-		return nil
+	chosen := o.choose(dir, without(all, broken))
+	prepared := time.Since(began)
+	left, err := tests.survivors(ctx, chosen, o.jobs)
+	if err := errors.Join(err, tests.end()); err != nil {
+		return err
 	}
-	began := time.Now()
-	if end, text, err := o.test(ctx, dir, ""); err != nil || end != unnoticed {
-		return fmt.Errorf("the tests of %s fail without a change: %w\n%s", dir, err, text)
-	}
-	fmt.Fprintf(o.out, "=== %s: %d of %d changes; the tests take %s\n", dir, len(chosen), len(all), time.Since(began).Round(time.Second))
-	for _, m := range chosen {
-		end, err := o.try(ctx, dir, m)
-		if err != nil {
+	if other := o.others[dir]; other != "" && len(left) > 0 {
+		if left, err = o.elsewhere(ctx, other, dir, all, left); err != nil {
 			return err
 		}
-		switch end {
-		case unnoticed:
-			sum.survivors = append(sum.survivors, m)
-			fmt.Fprintln(o.out, "survived:", m)
-		case noticed:
-			sum.noticed++
-		case uncompiled:
-			sum.broken++
+	}
+	sum.noticed += len(chosen) - len(left)
+	sum.broken += len(broken)
+	sum.survivors = append(sum.survivors, left...)
+	fmt.Fprintf(o.out, "=== %s: %d of %d changes, %d survived; prepared in %s, tried in %s\n", dir, len(chosen), len(all)-len(broken), len(left),
+		prepared.Round(time.Second), (time.Since(began) - prepared).Round(time.Second))
+	for _, m := range left {
+		reached := ""
+		if len(tests.reached[m.id]) == 0 {
+			reached = " (no test of the package reaches it)"
 		}
+		fmt.Fprintf(o.out, "survived: %s%s\n", m, reached)
 	}
 	return nil
 }
 
-// ending is what the tests say to a change.
-type ending int
-
-const (
-	unnoticed ending = iota
-	noticed
-	uncompiled
-)
-
-// try tests a package with a change.
-func (o options) try(ctx context.Context, dir string, m mutation) (ending, error) {
-	work, err := os.MkdirTemp("", "slipway-mutate-")
+// elsewhere tries changes of dir on the tests of another package.
+func (o options) elsewhere(ctx context.Context, other, dir string, all, left []mutation) ([]mutation, error) {
+	tests, _, err := begin(ctx, other, dir, all, o.timeout)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer os.RemoveAll(work)
-	text, err := os.ReadFile(m.file)
-	if err != nil {
-		return 0, err
-	}
-	changed, overlay := filepath.Join(work, "changed.go"), filepath.Join(work, "overlay.json")
-	original, err := filepath.Abs(m.file)
-	if err != nil {
-		return 0, err
-	}
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
-	if err != nil {
-		return 0, err
-	}
-	if err := errors.Join(os.WriteFile(changed, m.apply(text), 0o600), os.WriteFile(overlay, list, 0o600)); err != nil {
-		return 0, err
-	}
-	end, _, err := o.test(ctx, dir, overlay)
-	if other := o.others[dir]; err == nil && end == unnoticed && other != "" {
-		end, _, err = o.test(ctx, other, overlay)
-	}
-	return end, err
+	left, err = tests.survivors(ctx, left, o.jobs)
+	return left, errors.Join(err, tests.end())
 }
 
-// test runs a package's tests. Those that never end are a way to notice.
-func (o options) test(ctx context.Context, dir, overlay string) (ending, []byte, error) {
-	limited, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
-	args := []string{"test", "-count=1", "-failfast", "-vet=off", "-timeout=" + o.timeout.String()}
-	if overlay != "" {
-		args = append(args, "-overlay="+overlay)
-	}
-	cmd := exec.CommandContext(limited, "go", append(args, "./"+dir)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	text, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
-		return 0, text, ctx.Err()
-	case limited.Err() != nil:
-		return noticed, text, nil
-	case err == nil:
-		return unnoticed, text, nil
-	case !errors.As(err, &exit):
-		return 0, text, fmt.Errorf("testing %s: %w", dir, err)
-	case bytes.Contains(text, []byte("[build failed]")) || bytes.Contains(text, []byte("[setup failed]")):
-		return uncompiled, text, nil
-	}
-	return noticed, text, nil
+func without(all, some []mutation) []mutation {
+	return slices.DeleteFunc(slices.Clone(all), func(m mutation) bool {
+		return slices.ContainsFunc(some, func(n mutation) bool { return n.id == m.id })
+	})
 }
