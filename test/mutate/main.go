@@ -148,12 +148,13 @@ func (o options) pack(ctx context.Context, dir string, sum *tally) error {
 	}
 	chosen := o.choose(dir, without(all, broken))
 	prepared := time.Since(began)
-	left, err := tests.survivors(ctx, chosen, o.jobs)
+	tell := func(tried int) { fmt.Fprintf(o.out, "    %s: %d of %d tried\n", dir, tried, len(chosen)) }
+	left, err := tests.survivors(ctx, chosen, o.jobs, tell)
 	if err := errors.Join(err, tests.end()); err != nil {
 		return err
 	}
 	if other := o.others[dir]; other != "" && len(left) > 0 {
-		if left, err = o.elsewhere(ctx, other, dir, all, left); err != nil {
+		if left, err = o.elsewhere(ctx, other, dir, all, left, tell); err != nil {
 			return err
 		}
 	}
@@ -173,12 +174,12 @@ func (o options) pack(ctx context.Context, dir string, sum *tally) error {
 }
 
 // elsewhere tries changes of dir on the tests of another package.
-func (o options) elsewhere(ctx context.Context, other, dir string, all, left []mutation) ([]mutation, error) {
+func (o options) elsewhere(ctx context.Context, other, dir string, all, left []mutation, tell func(int)) ([]mutation, error) {
 	tests, _, err := begin(ctx, other, dir, all, o.timeout)
 	if err != nil {
 		return nil, err
 	}
-	left, err = tests.survivors(ctx, left, o.jobs)
+	left, err = tests.survivors(ctx, left, o.jobs, tell)
 	return left, errors.Join(err, tests.end())
 }
 

@@ -180,16 +180,22 @@ func (p program) tests(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(regexp.MustCompile(`\n`).Split(string(text), -1), func(s string) bool { return s == "" }), nil
 }
 
-// run says whether all tests of those that the expression names pass, and what they print.
-func (p program) run(ctx context.Context, expression string, environment ...string) (bool, []byte, error) {
+// run says whether all tests of those that the expression names pass, and what they print. What
+// tests that were stopped leave in their temporary folder is removed.
+func (p program) run(ctx context.Context, expression string, environment ...string) (passed bool, text []byte, err error) {
+	temporary, err := os.MkdirTemp("", "m-")
+	if err != nil {
+		return false, nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
 	cmd := exec.CommandContext(ctx, p.file, "-test.failfast", "-test.run", expression)
 	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), environment...)
+	cmd.Env = append(os.Environ(), append(environment, "TMPDIR="+temporary)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	err := cmd.Run()
+	err = cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return false, nil, fmt.Errorf("testing %s: %w", p.dir, err)

@@ -119,13 +119,16 @@ func (t *trial) with(ctx context.Context, id int, names []string) (bool, error) 
 	return passed, err
 }
 
-// survivors are those of the changes that no test notices, in order.
-func (t *trial) survivors(ctx context.Context, all []mutation, jobs int) ([]mutation, error) {
+// survivors are those of the changes that no test notices, in order. Now and then it tells how
+// many were tried.
+func (t *trial) survivors(ctx context.Context, all []mutation, jobs int, tell func(tried int)) ([]mutation, error) {
 	var (
 		group  sync.WaitGroup
 		lock   sync.Mutex
 		failed error
 		left   []mutation
+		tried  int
+		told   = time.Now()
 	)
 	queue := make(chan mutation)
 	for range jobs {
@@ -136,6 +139,10 @@ func (t *trial) survivors(ctx context.Context, all []mutation, jobs int) ([]muta
 				failed = errors.Join(failed, err)
 				if err == nil && !seen {
 					left = append(left, m)
+				}
+				if tried++; time.Since(told) > time.Minute {
+					told = time.Now()
+					tell(tried)
 				}
 				lock.Unlock()
 			}
