@@ -25,7 +25,7 @@ import (
 )
 
 // folders are those whose packages are changed when none are named.
-var folders = []string{"addons/magnum", "addons/janitor", "images", "internal/preflight", "stacks"}
+var folders = []string{"addons/magnum/...", "addons/janitor", "images/...", "internal/preflight", "stacks/..."}
 
 // others are packages that the tests of another one are for: the API and the program of an
 // environment are tested with a whole cloud.
@@ -52,7 +52,7 @@ func main() {
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long the tests may take for one change, at most")
 	flag.IntVar(&o.jobs, "jobs", runtime.NumCPU(), "how many changes are tried at once")
 	flag.Usage = func() {
-		fmt.Fprintf(flag.CommandLine.Output(), "usage: mutate [flags] [FOLDER...]\nWithout folders: %s\n", strings.Join(folders, " "))
+		fmt.Fprintf(flag.CommandLine.Output(), "usage: mutate [flags] [FOLDER...]\nFOLDER/... is also what is below. Without folders: %s\n", strings.Join(folders, " "))
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -70,11 +70,11 @@ type tally struct {
 	survivors       []mutation
 }
 
-func (o options) start(ctx context.Context, below []string) error {
-	if len(below) == 0 {
-		below = folders
+func (o options) start(ctx context.Context, named []string) error {
+	if len(named) == 0 {
+		named = folders
 	}
-	dirs, err := packages(below)
+	dirs, err := packages(named)
 	if err != nil {
 		return err
 	}
@@ -97,15 +97,16 @@ func (o options) start(ctx context.Context, below []string) error {
 
 func percent(part, whole int) float64 { return 100 * float64(part) / float64(whole) }
 
-// packages are the folders below that have tests.
-func packages(below []string) ([]string, error) {
+// packages are those of the folders that have tests.
+func packages(folders []string) ([]string, error) {
 	var dirs []string
-	for _, root := range below {
+	for _, folder := range folders {
+		root, below := strings.CutSuffix(folder, "/...")
 		err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.IsDir() {
 				return err
 			}
-			if entry.Name() == "testdata" {
+			if entry.Name() == "testdata" || name != root && !below {
 				return fs.SkipDir
 			}
 			if tests, _ := filepath.Glob(filepath.Join(name, "*_test.go")); len(tests) > 0 {

@@ -42,6 +42,16 @@ func f(a, b int, ok bool, g func() error) (bool, error) {
 	}
 }
 
+func TestFoldersBelowAreNamedAsForGo(t *testing.T) {
+	t.Chdir("../..")
+	for folder, want := range map[string]bool{"images": false, "images/...": true} {
+		dirs, err := packages([]string{folder})
+		if err != nil || !slices.Contains(dirs, "images") || slices.Contains(dirs, "images/manifest") != want {
+			t.Errorf("%s: %q, %v", folder, dirs, err)
+		}
+	}
+}
+
 // TestApply: words of a change are those of the operator and its opposite, and an expression in
 // another one is changed within it.
 func TestApply(t *testing.T) {
