@@ -31,6 +31,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/api"
 	"github.com/slipway-sh/slipway/addons/magnum/controller"
 	magnumv1alpha1 "github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
+	"github.com/slipway-sh/slipway/addons/noderemoval"
 	"github.com/slipway-sh/slipway/addons/openstackcluster/prune"
 	"github.com/slipway-sh/slipway/addons/scheduledbackup"
 	"github.com/slipway-sh/slipway/addons/tacker/vnflcm"
@@ -125,7 +126,7 @@ func Definitions() (map[string][]byte, error) {
 
 // rulesOf are the rules of each ClusterRole, by the name of their file.
 func rulesOf() map[string][]rbacv1.PolicyRule {
-	return map[string][]rbacv1.PolicyRule{"addon-provider": slices.Concat(addonprovider.Rules(), kubeletcerts.Rules()), "janitor": slices.Concat(janitor.Rules(), prune.Rules(), causes.Rules(), upkeep.Rules()),
+	return map[string][]rbacv1.PolicyRule{"addon-provider": slices.Concat(addonprovider.Rules(), kubeletcerts.Rules(), noderemoval.Rules()), "janitor": slices.Concat(janitor.Rules(), prune.Rules(), causes.Rules(), upkeep.Rules()),
 		"magnum": controller.Rules(), "magnum-api": api.AccessRules(), "backup": scheduledbackup.Rules(), "vnflcm": vnflcm.Rules()}
 }
 

@@ -38,9 +38,9 @@ type load struct {
 // underLoad has the Magnum API asked 20 times a second while something is done, and wants no
 // request to fail after what an ordinary client repeats: those that got no answer, and those
 // that were answered with Retry-After.
-func (p *project) underLoad(what string, do func()) {
+func (p *project) underLoad(what string, do func()) (l *load) {
 	p.t.Helper()
-	l := p.newLoad()
+	l = p.newLoad()
 	ctx, stop := context.WithCancel(p.t.Context())
 	var requests sync.WaitGroup
 	requests.Go(func() {
@@ -68,6 +68,7 @@ func (p *project) underLoad(what string, do func()) {
 		}
 	}()
 	do()
+	return l
 }
 
 // magnumErrors are the last errors in the log of the Magnum API, as far as its Pods are

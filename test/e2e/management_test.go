@@ -153,6 +153,7 @@ func TestManagementClusterAtLength(t *testing.T) {
 	p.timed("a visit of the console", p.visitConsole)
 	p.timed("loss of a control plane", p.loseControlPlaneUnderLoad)
 	p.timed("scaling", p.scale)
+	p.timed("replacement of a worker", p.replaceWorkerUnderLoad)
 	p.timed("life of an operator's cluster", func() { p.operateCluster(site) })
 	if of := p.balancers(); !slices.Equal(of, []string{"demo"}) { // which the tenant must leave alone
 		t.Errorf("load balancers of Services: %q", of)

@@ -120,6 +120,27 @@ func (p *project) loseControlPlaneUnderLoad() {
 	p.underLoad("the loss of a control plane", func() { p.loseControlPlane(4) })
 }
 
+// replaceWorkerUnderLoad replaces a worker while the Magnum API is asked, through the load balancer
+// whose member it is: no request may go to a server that is gone, so none is repeated.
+func (p *project) replaceWorkerUnderLoad() {
+	p.t.Helper()
+	worker, err := p.by("seed.kubeconfig", "", "get", "machines", "-A", "-l", "!cluster.x-k8s.io/control-plane", "-o", "jsonpath={.items[0].metadata.namespace} {.items[0].metadata.name} {.items[0].status.nodeRef.name}")
+	fields := strings.Fields(worker)
+	if err != nil || len(fields) != 3 {
+		p.t.Fatalf("listing workers: %v\n%s", err, worker)
+	}
+	l := p.underLoad("the replacement of a worker", func() {
+		if out, err := p.by("seed.kubeconfig", "", "delete", "machine", "-n", fields[0], fields[1]); err != nil {
+			p.t.Fatalf("deleting a Machine: %v\n%s", err, out)
+		}
+		p.ready(5, 8*time.Minute)
+		time.Sleep(30 * time.Second) // a connection that leads through the former worker would be used by then
+	})
+	if repeated := l.repeated.Load(); repeated > 0 {
+		p.t.Errorf("%d requests got no answer while node %s was removed", repeated, fields[2])
+	}
+}
+
 // loseControlPlane deletes one of the servers behind the API's back. The API
 // must answer all the time, and the health check replace the machine, so that there
 // are as many nodes as before.

@@ -17,8 +17,13 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// headerTime bounds how long a client may take to send headers.
-const headerTime = 10 * time.Second
+const (
+	// headerTime bounds how long a client may take to send headers.
+	headerTime = 10 * time.Second
+	// connectionTime is how old a connection gets, idle or not. It may lead through a node that
+	// is left out of load balancers by now, and will be gone (package noderemoval).
+	connectionTime = 25 * time.Second
+)
 
 // drained makes the health check answer 503 while the process shuts down.
 type drained struct {
@@ -37,7 +42,8 @@ func (d *drained) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // listen serves until ctx is cancelled, then drains.
 func (d *drained) listen(ctx context.Context, at listen.Options, request, drain time.Duration, log *slog.Logger) error {
-	server := &http.Server{Handler: d, ReadHeaderTimeout: headerTime, ReadTimeout: request, WriteTimeout: 2 * request, IdleTimeout: 2 * time.Minute}
+	server := aged(d, connectionTime)
+	server.ReadHeaderTimeout, server.ReadTimeout, server.WriteTimeout = headerTime, request, 2*request
 	return at.Serve(ctx, server, listen.Hooks{
 		Serving: func(address net.Addr) {
 			log.Info("serving", "address", address.String(), "tls", at.Certificate != "")
@@ -48,6 +54,25 @@ func (d *drained) listen(ctx context.Context, at listen.Options, request, drain 
 			time.Sleep(drain)
 		},
 	})
+}
+
+type connectedKey struct{}
+
+// aged is a server that ends connections of an age: with the answer to a request, or when they are
+// idle for so long.
+func aged(handler http.Handler, age time.Duration) *http.Server {
+	return &http.Server{
+		IdleTimeout: age,
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, connectedKey{}, time.Now())
+		},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if since, ok := r.Context().Value(connectedKey{}).(time.Time); ok && time.Since(since) >= age {
+				w.Header().Set("Connection", "close")
+			}
+			handler.ServeHTTP(w, r)
+		}),
+	}
 }
 
 // serveMetrics serves Prometheus metrics, and what else is for this network alone.

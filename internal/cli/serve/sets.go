@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/causes"
 	"github.com/slipway-sh/slipway/addons/janitor"
 	"github.com/slipway-sh/slipway/addons/kubeletcerts"
+	"github.com/slipway-sh/slipway/addons/noderemoval"
 	"github.com/slipway-sh/slipway/addons/openstackcluster/prune"
 	"github.com/slipway-sh/slipway/addons/upkeep"
 )
@@ -40,7 +41,7 @@ const chartFolder = "/usr/share/slipway/charts"
 func addonSet() set {
 	o := addonprovider.Options{}
 	return set{
-		name: "addon-provider", what: "reconciles HelmReleases and Manifests of addons.stackhpc.com on clusters, and approves serving certificates of their kubelets",
+		name: "addon-provider", what: "reconciles HelmReleases and Manifests of addons.stackhpc.com on clusters, approves serving certificates of their kubelets, and takes nodes out of load balancers before they go",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&o.ChartsDir, "addon-charts", chartFolder, "folder of charts with an index.json; a missing folder counts as empty")
 			f.StringVar(&o.CacheDir, "addon-cache", filepath.Join(os.TempDir(), "slipway-charts"), "cache folder for charts from repositories")
@@ -60,7 +61,7 @@ func addonSet() set {
 		scheme:   janitor.AddToScheme,
 		setup: func(m manager.Manager, g *barrier) error {
 			o.Clusters = o.Connections(g.wrap())
-			return errors.Join(addonprovider.Setup(m, o), kubeletcerts.Setup(m, o.Clusters))
+			return errors.Join(addonprovider.Setup(m, o), kubeletcerts.Setup(m, o.Clusters), noderemoval.Setup(m, o.Clusters))
 		},
 	}
 }
