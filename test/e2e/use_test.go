@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/slipway-sh/slipway/addons/noderemoval"
 )
 
 // consumer is a volume with a pod that mounts it.
@@ -130,9 +132,20 @@ func (p *project) replaceWorkerUnderLoad() {
 		p.t.Fatalf("listing workers: %v\n%s", err, worker)
 	}
 	l := p.underLoad("the replacement of a worker", func() {
-		if out, err := p.by("seed.kubeconfig", "", "delete", "machine", "-n", fields[0], fields[1]); err != nil {
+		if out, err := p.by("seed.kubeconfig", "", "delete", "machine", "-n", fields[0], fields[1], "--wait=false"); err != nil {
 			p.t.Fatalf("deleting a Machine: %v\n%s", err, out)
 		}
+		p.eventually("node "+fields[2]+" leaves load balancers", 2*time.Minute, func() (string, bool) {
+			out, err := p.on("", "get", "node", fields[2], "-o", "jsonpath={.metadata.labels}")
+			return out, err == nil && strings.Contains(out, noderemoval.ExcludedLabel)
+		})
+		if id := p.servers()[fields[1]]; id == "" {
+			p.t.Errorf("the server of Machine %s is gone before its node left load balancers", fields[1])
+		}
+		p.eventually("Machine "+fields[1]+" is gone", 8*time.Minute, func() (string, bool) {
+			out, err := p.by("seed.kubeconfig", "", "get", "machine", "-n", fields[0], fields[1], "--ignore-not-found", "-o", "name")
+			return out, err == nil && out == ""
+		})
 		p.ready(5, 8*time.Minute)
 		time.Sleep(30 * time.Second) // a connection that leads through the former worker would be used by then
 	})
