@@ -193,6 +193,10 @@ func (c *Client) upgrade(ctx context.Context, w Wanted) (*release.Release, error
 
 // Uninstall removes the release; it returns false if there was none.
 func (c *Client) Uninstall(name string, timeout time.Duration) (bool, error) {
+	// Helm's library takes a release whose records cannot be read for one that is not there.
+	if last, err := c.Last(name); err != nil || last == nil {
+		return false, err
+	}
 	uninstall := action.NewUninstall(c.config)
 	uninstall.Timeout, uninstall.IgnoreNotFound = timeout, true
 	response, err := uninstall.Run(name)
