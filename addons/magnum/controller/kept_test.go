@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -90,5 +91,37 @@ func TestUpgradeKeepsWhatCAPOHas(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLabelsThatAreKept are written where those in force come from; the cluster's own by an upgrade alone.
+func TestLabelsThatAreKept(t *testing.T) {
+	t.Parallel()
+	own := map[string]string{"b": "1"}
+	for name, test := range map[string]struct {
+		spec                v1alpha1.ClusterSpec
+		template            map[string]string
+		value               string
+		upgrading           bool
+		labels, ofTheCopied map[string]string
+	}{
+		"of a template without any":    {v1alpha1.ClusterSpec{}, nil, "x", false, nil, map[string]string{"a": "x"}},
+		"of a template":                {v1alpha1.ClusterSpec{}, map[string]string{"a": "y", "c": "1"}, "x", false, nil, map[string]string{"a": "x", "c": "1"}},
+		"taken away":                   {v1alpha1.ClusterSpec{}, map[string]string{"a": "y", "c": "1"}, "", true, nil, map[string]string{"c": "1"}},
+		"taken away where none are":    {v1alpha1.ClusterSpec{}, nil, "", true, nil, nil},
+		"merged":                       {v1alpha1.ClusterSpec{Labels: own, MergeLabels: true}, nil, "x", false, own, map[string]string{"a": "x"}},
+		"its own":                      {v1alpha1.ClusterSpec{Labels: own}, nil, "x", false, own, nil},
+		"its own, by an upgrade":       {v1alpha1.ClusterSpec{Labels: own}, nil, "x", true, map[string]string{"a": "x", "b": "1"}, nil},
+		"none, as asked for":           {v1alpha1.ClusterSpec{NoLabels: true}, nil, "x", true, nil, nil},
+		"none of the template's":       {v1alpha1.ClusterSpec{NoLabels: true, Labels: own}, nil, "x", true, map[string]string{"a": "x", "b": "1"}, nil},
+		"none of the template's, else": {v1alpha1.ClusterSpec{NoLabels: true, Labels: own}, nil, "x", false, own, nil},
+	} {
+		spec := test.spec.DeepCopy()
+		spec.Template = &v1alpha1.TemplateSnapshot{}
+		spec.Template.Labels = maps.Clone(test.template)
+		keepLabel(spec, "a", test.value, test.upgrading)
+		if !maps.Equal(spec.Labels, test.labels) || !maps.Equal(spec.Template.Labels, test.ofTheCopied) {
+			t.Errorf("%s: labels %v, those of the template %v", name, spec.Labels, spec.Template.Labels)
+		}
 	}
 }
