@@ -101,7 +101,7 @@ func (in inside) until(ctx context.Context, what string, progress func(string), 
 		if last = err; err != nil {
 			missing = err.Error()
 		}
-		if !ok {
+		if !ok || err != nil {
 			progress(what + ": " + missing)
 		}
 		return ok && err == nil, nil

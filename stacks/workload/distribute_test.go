@@ -90,7 +90,7 @@ func TestAClusterGetsItsCredential(t *testing.T) {
 		"it gets it from elsewhere":   {"former", "", "new", 0, 0, true, "former", waits + "it has the former credential", ""},
 		"it was lost there too":       {"", addonOf("shop", cloud, "Deployed"), "new", 0, 0, true, "new", waits + "it is not there", ""},
 		"it answers again":            {"new", "", "", 7 * time.Second, 0, true, "new", waits + "the API server is away", ""},
-		"its addons are known again":  {"", addonOf("shop", cloud, "Deployed"), "new", 0, 7 * time.Second, true, "new", "", ""},
+		"its addons are known again":  {"", addonOf("shop", cloud, "Deployed"), "new", 0, 7 * time.Second, true, "new", waits + "reading addons: the API server is away", ""},
 		"its addon failed":            {"", addonOf("shop", cloud, "Failed"), "", 0, 0, false, "", "", waits + "Manifests shop/shop-cloud-config: no template"},
 		"its addon failed to replace": {"former", addonOf("shop", cloud, "Failed"), "", 0, 0, false, "former", "", waits + "Manifests shop/shop-cloud-config: no template"},
 		"it never gets it":            {"former", "", "", 0, 0, false, "former", waits + "it has the former credential", waits + "context deadline exceeded"},
@@ -149,7 +149,7 @@ func TestWhatReadsTheCredentialIsRestarted(t *testing.T) {
 		"nothing reads it":    {nil, false, 0, nil, "", ""},
 		"it is up again":      {[]runtime.Object{reader}, true, 0, []string{"Deployment ccm"}, "Deployment ccm is not up again", ""},
 		"it stays down":       {[]runtime.Object{reader}, false, 0, []string{"Deployment ccm"}, "Deployment ccm is not up again", "context deadline exceeded"},
-		"the cluster is away": {nil, false, time.Hour, nil, "", "context deadline exceeded\nlisting Deployments: the API server is away"},
+		"the cluster is away": {nil, false, time.Hour, nil, "listing Deployments: the API server is away", "context deadline exceeded\nlisting Deployments: the API server is away"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
