@@ -32,7 +32,9 @@ type load struct {
 	asked, repeated   atomic.Int64
 	mu                sync.Mutex
 	failed            []string
-	slowest           time.Duration
+	// again has the first requests that were repeated, and why.
+	again   []string
+	slowest time.Duration
 }
 
 // underLoad has the Magnum API asked 20 times a second while something is done, and wants no
@@ -144,6 +146,11 @@ func (l *load) ask(ctx context.Context, method, path string, body any, want int)
 		again := err != nil || status == http.StatusServiceUnavailable && after > 0
 		if again && try <= loadTries {
 			l.repeated.Add(1)
+			l.mu.Lock()
+			if len(l.again) < 10 {
+				l.again = append(l.again, fmt.Sprintf("%s %s %s after %s: %d %v", begun.Format(time.TimeOnly), method, path, time.Since(begun).Round(time.Millisecond), status, err))
+			}
+			l.mu.Unlock()
 			time.Sleep(max(after, time.Second))
 			continue
 		}

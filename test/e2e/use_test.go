@@ -139,6 +139,7 @@ func (p *project) replaceWorkerUnderLoad() {
 			out, err := p.on("", "get", "node", fields[2], "-o", "jsonpath={.metadata.labels}")
 			return out, err == nil && strings.Contains(out, noderemoval.ExcludedLabel)
 		})
+		p.t.Logf("%s: node %s left load balancers", time.Now().Format(time.TimeOnly), fields[2])
 		if id := p.servers()[fields[1]]; id == "" {
 			p.t.Errorf("the server of Machine %s is gone before its node left load balancers", fields[1])
 		}
@@ -146,11 +147,12 @@ func (p *project) replaceWorkerUnderLoad() {
 			out, err := p.by("seed.kubeconfig", "", "get", "machine", "-n", fields[0], fields[1], "--ignore-not-found", "-o", "name")
 			return out, err == nil && out == ""
 		})
+		p.t.Logf("%s: Machine %s is gone", time.Now().Format(time.TimeOnly), fields[1])
 		p.ready(5, 8*time.Minute)
 		time.Sleep(30 * time.Second) // a connection that leads through the former worker would be used by then
 	})
 	if repeated := l.repeated.Load(); repeated > 0 {
-		p.t.Errorf("%d requests got no answer while node %s was removed", repeated, fields[2])
+		p.t.Errorf("%d requests got no answer while node %s was removed:\n%s", repeated, fields[2], strings.Join(l.again, "\n"))
 	}
 }
 
