@@ -11,7 +11,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build build-deps deps test e2e real machines given guarded-programs guarded-machines long-life-test magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test addons-test cilium-test calico-test conformance-test autoscaler-test
+.PHONY: up down kind-test kind-deps build build-deps deps test e2e real machines given guarded-programs guarded-machines short-life-test long-life-test magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test addons-test cilium-test calico-test conformance-test autoscaler-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -97,6 +97,12 @@ SKIP ?=
 machines: bundle
 	$(GIVEN) go test -count=1 $(MACHINES)
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 80m $(if $(SKIP),-skip '$(SKIP)') -v ./test/e2e
+
+# The short life of a management cluster alone; SHORT=-short leaves the total loss out.
+SHORT ?=
+
+short-life-test: bundle
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 80m $(SHORT) -run '^TestManagementCluster$$' -v ./test/e2e
 
 given: bundle prometheus tackerclient
 	GOBIN=$(abspath bin) go install $(S3_SERVER)

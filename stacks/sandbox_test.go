@@ -70,6 +70,10 @@ func (c clients) LoadBalancer() (*gophercloud.ServiceClient, error) {
 	return openstack.NewLoadBalancerV2(c.provider, c.region)
 }
 
+func (c clients) ObjectStore() (*gophercloud.ServiceClient, error) {
+	return openstack.NewObjectStorageV1(c.provider, c.region)
+}
+
 func (c clients) Region() string { return c.region.Region }
 
 func (clients) OtherRegions() bool { return false }

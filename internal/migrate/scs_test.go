@@ -66,7 +66,7 @@ func TestSCS(t *testing.T) {
 		}
 	}
 	all := notes(r)
-	for name, level := range map[string]Level{"kind_flavor": Changed, "image": Dropped, "kubernetes_version": Dropped, "deploy_harbor": Dropped, "no_such": Dropped, "OPENSTACK_SRVGRP_WORKER": Dropped,
+	for name, level := range map[string]Level{"kind_flavor": Changed, "image": Dropped, "kubernetes_version": Dropped, "deploy_harbor": Changed, "no_such": Dropped, "OPENSTACK_SRVGRP_WORKER": Dropped,
 		"worker_count": Converted, "use_cilium": Changed, "prefix": Dropped, "testcluster_name": Converted} {
 		if all[name].Level != level {
 			t.Errorf("%s: %+v, want %s", name, all[name], level)
@@ -85,7 +85,8 @@ func TestSCS(t *testing.T) {
 // TestSCSServices become addons; one that is another, or less, is told.
 func TestSCSServices(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"a.yaml": "DEPLOY_METRICS: false\nDEPLOY_NGINX_INGRESS: v1.9.6\nNGINX_INGRESS_PROXY: true\nDEPLOY_GATEWAY_API: true\nDEPLOY_CERT_MANAGER: v1.14.2\nDEPLOY_FLUX: maybe\n", "b.tfvars": "deploy_flux = true\n"})
+	dir := folder(t, map[string]string{"a.yaml": "DEPLOY_METRICS: false\nDEPLOY_NGINX_INGRESS: v1.9.6\nNGINX_INGRESS_PROXY: true\nDEPLOY_GATEWAY_API: true\nDEPLOY_CERT_MANAGER: v1.14.2\nDEPLOY_FLUX: maybe\n", "b.tfvars": "deploy_flux = true\ndeploy_harbor = true\nharbor_config = { domain_name : \"registry.example.org\", persistence : true }\n",
+		"c.yaml": "DEPLOY_HARBOR: true\nHARBOR_DOMAIN_NAME: \"\"\n"})
 	r, err := SCS([]string{filepath.Join(dir, "a.yaml")}, "mine")
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +106,11 @@ func TestSCSServices(t *testing.T) {
 		t.Errorf("%+v\n%s", notes(r)["deploy_flux"], text)
 	}
 	r, err = SCS([]string{filepath.Join(dir, "b.tfvars")}, "mine")
-	if err != nil || !strings.Contains(r.Files["testcluster.yaml"], "flux:\n    enabled: true\n") {
+	if err != nil || !strings.Contains(r.Files["testcluster.yaml"], "flux:\n    enabled: true\n  harbor:\n    domainName: registry.example.org\n    enabled: true\n") {
+		t.Errorf("%v\n%v", err, r)
+	}
+	r, err = SCS([]string{filepath.Join(dir, "c.yaml")}, "mine")
+	if err != nil || !strings.Contains(r.Files["testcluster.yaml"], "harbor:\n    enabled: true\n") {
 		t.Errorf("%v\n%v", err, r)
 	}
 }

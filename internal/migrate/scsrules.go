@@ -19,7 +19,7 @@ func scsNames() map[string]string {
 		"RESTRICT_KUBEAPI": "restrict_kubeapi", "DEPLOY_METRICS": "deploy_metrics", "DEPLOY_NGINX_INGRESS": "deploy_nginx_ingress",
 		"NGINX_INGRESS_PROXY": "nginx_ingress_proxy",
 		"USE_OVN_LB_PROVIDER": "use_ovn_lb_provider", "ETCD_UNSAFE_FS": "etcd_unsafe_fs", "DEPLOY_OCCM": "deploy_occm", "DEPLOY_CINDERCSI": "deploy_cindercsi",
-		"DEPLOY_CERT_MANAGER": "deploy_cert_manager", "DEPLOY_FLUX": "deploy_flux", "DEPLOY_GATEWAY_API": "deploy_gateway_api",
+		"DEPLOY_CERT_MANAGER": "deploy_cert_manager", "DEPLOY_FLUX": "deploy_flux", "DEPLOY_HARBOR": "deploy_harbor", "HARBOR_DOMAIN_NAME": "harbor_config", "DEPLOY_GATEWAY_API": "deploy_gateway_api",
 		"OPENSTACK_ANTIAFFINITY": "anti_affinity", "deploy_metrics_service": "deploy_metrics", "dns_nameserver": "dns_nameservers",
 		"deploy_k8s_openstack_git": "deploy_occm", "deploy_k8s_cindercsi_git": "deploy_cindercsi",
 	}
@@ -50,8 +50,6 @@ func scsRules() map[string]rule {
 		"git_repo":                       {text: "everything is in the program and the bundle"},
 		"capo_instance_create_timeout":   {text: "Slipway waits for causes, not for a time"},
 		"containerd_registry_files":      {text: "name mirrors in spec.registries"},
-		"deploy_harbor":                  {text: "Slipway installs no registry"},
-		"harbor_config":                  {text: "Slipway installs no registry"},
 		"image_registration_extra_flags": {text: "list node images in spec.images: docs/guides/images.md"},
 		"kube_image_raw":                 {text: "list node images in spec.images with convert: raw: docs/guides/images.md"},
 	}
@@ -76,6 +74,8 @@ func scsClusterRules() map[string]rule {
 		"deploy_gateway_api":   {to: "addons.ingress.gatewayAPI.enabled", convert: asked, text: "it comes with Traefik: set addons.ingress.enabled too"},
 		"deploy_cert_manager":  {to: "addons.certManager.enabled", convert: asked},
 		"deploy_flux":          {to: "addons.flux.enabled", convert: asked, text: "it is Flux 2.7 without its controllers for Helm releases and notifications"},
+		"deploy_harbor":        {to: "addons.harbor.enabled", convert: asked, text: "it needs addons.harbor.domainName and, to be reached, addons.ingress.enabled; images of the former registry are not copied"},
+		"harbor_config":        {to: "addons.harbor.domainName", convert: domain, text: "sizes of its volumes go into addons.harbor.release.values.persistence; its certificate is its own unless expose.tls says otherwise"},
 		"use_ovn_lb_provider": {to: "apiServer.loadBalancerProvider", convert: func(v any) (any, bool, error) {
 			yes, err := boolean(v)
 			return "ovn", yes, err
@@ -127,6 +127,17 @@ func asked(value any) (any, bool, error) {
 		return true, true, nil
 	}
 	return truth(value)
+}
+
+// domain is the host of Harbor, or what has it as domain_name.
+func domain(value any) (any, bool, error) {
+	if all, ok := value.(map[string]any); ok {
+		value = all["domain_name"]
+	}
+	if value == nil {
+		return nil, false, nil
+	}
+	return text(value)
 }
 
 // cni is true, a version of cilium, or false for Calico.

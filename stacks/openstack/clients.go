@@ -21,6 +21,7 @@ type Clients interface {
 	Volume() (*gophercloud.ServiceClient, error)
 	Identity() (*gophercloud.ServiceClient, error)
 	LoadBalancer() (*gophercloud.ServiceClient, error)
+	ObjectStore() (*gophercloud.ServiceClient, error)
 	// Region is the region of the services; "" if the login names none.
 	Region() string
 	// OtherRegions reports whether the cloud has, or may have, others.

@@ -113,6 +113,12 @@ func (m *Management) create(ctx context.Context, c Cloud, w Wanted, key Key, pro
 	if c, err = m.settle(ctx, c, w, key, there, values, own); err != nil {
 		return "", false, err
 	}
+	if err := m.settleStores(c, key, values, own); err != nil {
+		return "", false, err
+	}
+	if there.surplusStores, err = m.checkStores(ctx, c, key, values); err != nil {
+		return "", false, err
+	}
 	changed, renewed, err := m.make(ctx, c, key, there, values, own, progress)
 	if err != nil {
 		return "", false, err
@@ -149,7 +155,12 @@ func (m *Management) make(ctx context.Context, c Cloud, key Key, there known, va
 			}
 			return m.ensureCredential(ctx, c, key)
 		}},
+		{"creating object stores", len(storesIn(values)) > 0, func() (bool, error) { return m.ensureStores(ctx, c, key, values) }},
 		{"installing the Helm release", true, func() (bool, error) { return m.ensureRelease(ctx, key, there, values, c.home) }},
+		{"deleting object stores", there.surplusStores, func() (bool, error) {
+			_, err := m.removeStores(ctx, c, key, storesIn(values), false, progress)
+			return true, err
+		}},
 	} {
 		if !step.wanted {
 			continue

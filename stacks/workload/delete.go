@@ -63,11 +63,15 @@ func (m *Management) refuseTenant(ctx context.Context, key Key) error {
 	return fault.Usage(object(key), errors.New("the Magnum API created it, and its controllers would create it again"), remedy)
 }
 
+// Retention is what happens to data of a cluster that is deleted: "delete" or "keep". An object
+// store that is empty is deleted in any case.
+type Retention struct{ Volumes, ObjectStores string }
+
 // Delete deletes a cluster through Cluster API and waits until it is gone; then its release,
-// its credential, and its namespace if that is its own and empty. It also deletes what a
-// killed run left behind. A cluster whose credential is lost gets another one first. volumes is what happens to volumes of workloads: "delete" or
-// "keep".
-func (m *Management) Delete(ctx context.Context, c Cloud, key Key, volumes string, progress func(string)) (Deletion, error) {
+// its object stores, its credential, and its namespace if that is its own and empty. It also
+// deletes what a killed run left behind. A cluster whose credential is lost gets another one
+// first.
+func (m *Management) Delete(ctx context.Context, c Cloud, key Key, data Retention, progress func(string)) (Deletion, error) {
 	there, err := m.MayDelete(ctx, key)
 	d := Deletion{Deleted: there}
 	if err != nil {
@@ -80,12 +84,17 @@ func (m *Management) Delete(ctx context.Context, c Cloud, key Key, volumes strin
 		if err := m.lendCredential(ctx, c, key, progress); err != nil {
 			return d, fmt.Errorf("giving the cluster a credential for its deletion: %w", err)
 		}
-		if err := m.deleteCluster(ctx, key, volumes, progress); err != nil {
+		if err := m.deleteCluster(ctx, key, data.Volumes, progress); err != nil {
 			return d, err
 		}
 	}
+	stores, err := m.removeStores(ctx, c, key, nil, data.ObjectStores == "delete", progress)
+	if err != nil {
+		return d, err
+	}
 	progress("revoking the application credential")
-	if d.Notes, err = m.revoke(ctx, c, key, progress); err != nil || !there {
+	d.Notes, err = m.revoke(ctx, c, key, progress)
+	if d.Notes = append(stores, d.Notes...); err != nil || !there {
 		return d, err
 	}
 	note, err := m.deleteNamespace(ctx, key, progress)

@@ -162,7 +162,7 @@ func (t *tenancy) deletedWithoutSecret() {
 	t.lose()
 	ended, b := make(chan error, 1), &background{}
 	go func() {
-		_, err := t.Delete(t.Context(), t.cloud, t.key, "delete", b.say)
+		_, err := t.Delete(t.Context(), t.cloud, t.key, Retention{"delete", "delete"}, b.say)
 		ended <- err
 	}()
 	t.eventually("the deletion", func() bool { return t.get("clusters", t.key).GetDeletionTimestamp() != nil })

@@ -403,7 +403,7 @@ func TestProjectsKilledAnywhere(t *testing.T) {
 		case "deleted":
 			s.make(t.Context(), w)
 			died = s.killedBefore(n, func(ctx context.Context) {
-				_, _ = s.Delete(ctx, s.cloud, Key{Namespace: name, Name: name}, "delete", func(string) {})
+				_, _ = s.Delete(ctx, s.cloud, Key{Namespace: name, Name: name}, Retention{"delete", "delete"}, func(string) {})
 			})
 		}
 		if notes := s.remove(name); len(notes) > 0 {
@@ -476,7 +476,7 @@ func TestClustersShareAProject(t *testing.T) {
 	var group sync.WaitGroup
 	for name := range maps.Keys(both) {
 		group.Go(func() {
-			if _, err := s.Delete(t.Context(), s.cloud, Key{Namespace: name, Name: name}, "delete", func(string) {}); err != nil {
+			if _, err := s.Delete(t.Context(), s.cloud, Key{Namespace: name, Name: name}, Retention{"delete", "delete"}, func(string) {}); err != nil {
 				t.Error(err)
 			}
 		})

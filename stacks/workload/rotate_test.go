@@ -168,7 +168,7 @@ func separate(w *world) {
 	if ids := t.credentials("divided"); len(ids) != 2 || slices.Contains(ids, r.Credential) {
 		w.Errorf("credentials %v", ids)
 	}
-	if d, err := t.Delete(w.Context(), t.cloud, t.key, "delete", func(string) {}); err != nil || len(d.Notes) > 0 || len(t.credentials("divided")) > 0 {
+	if d, err := t.Delete(w.Context(), t.cloud, t.key, Retention{"delete", "delete"}, func(string) {}); err != nil || len(d.Notes) > 0 || len(t.credentials("divided")) > 0 {
 		w.Errorf("deleted: %+v, %v; left %v", d, err, t.credentials("divided"))
 	}
 }

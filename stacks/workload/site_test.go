@@ -198,7 +198,7 @@ func (s *site) installed(w Wanted) Key {
 // remove deletes a cluster and returns the notes.
 func (s *site) remove(name string) []string {
 	s.Helper()
-	d, err := s.Delete(s.Context(), s.cloud, Key{Namespace: name, Name: name}, "delete", func(string) {})
+	d, err := s.Delete(s.Context(), s.cloud, Key{Namespace: name, Name: name}, Retention{"delete", "delete"}, func(string) {})
 	if err != nil {
 		s.Fatalf("deleting %s: %v", name, err)
 	}

@@ -119,6 +119,8 @@ type known struct {
 	release   *release.Release
 	// exists reports whether the Cluster exists.
 	exists bool
+	// surplusStores reports that it has object stores that the values do not name.
+	surplusStores bool
 	// asItIs reports that it was adopted without a release.
 	asItIs bool
 }

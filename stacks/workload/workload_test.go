@@ -47,6 +47,10 @@ func TestManagement(t *testing.T) {
 		"whose is not rotated":        rotationRefused,
 		"a credential for each":       separate,
 		"rules that do not suffice":   rulesRefused,
+		"object stores":               objectStores,
+		"Harbor's object store":       registry,
+		"object stores of others":     storesOfOthers,
+		"object stores cut anywhere":  storesKilled,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -207,13 +211,13 @@ func (w *world) deleted(key Key) {
 	held(`["` + hold + `"]`)
 	short, cancel := context.WithTimeoutCause(w.Context(), 3*time.Second, errors.New("not in time"))
 	defer cancel()
-	if _, err := w.Delete(short, w.cloud, key, "delete", func(string) {}); err == nil || !strings.Contains(err.Error(), "not in time") {
+	if _, err := w.Delete(short, w.cloud, key, Retention{"delete", "delete"}, func(string) {}); err == nil || !strings.Contains(err.Error(), "not in time") {
 		w.Errorf("a deletion that is held: %v", err)
 	}
 	w.settings(key)
 	ended := make(chan error, 1)
 	go func() {
-		d, err := w.Delete(w.Context(), w.cloud, key, "keep", func(string) {})
+		d, err := w.Delete(w.Context(), w.cloud, key, Retention{"keep", "keep"}, func(string) {})
 		if err == nil && (!d.Deleted || len(d.Notes) > 0) {
 			err = errors.New("it left something: " + strings.Join(d.Notes, ", "))
 		}
@@ -244,7 +248,7 @@ func (w *world) deleted(key Key) {
 	if _, err := w.Kube.Typed.CoreV1().Namespaces().Get(w.Context(), key.Namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		w.Errorf("the namespace: %v", err)
 	}
-	if d, err := w.Delete(w.Context(), w.cloud, key, "keep", func(string) {}); err != nil || d.Deleted {
+	if d, err := w.Delete(w.Context(), w.cloud, key, Retention{"keep", "keep"}, func(string) {}); err != nil || d.Deleted {
 		w.Errorf("again: %+v, %v", d, err)
 	}
 }
@@ -437,7 +441,7 @@ func foreign(w *world) {
 		if key.Namespace == "" {
 			key.Namespace = key.Name
 		}
-		d, err := w.Delete(w.Context(), w.cloud, key, "delete", func(string) {})
+		d, err := w.Delete(w.Context(), w.cloud, key, Retention{"delete", "delete"}, func(string) {})
 		told := ""
 		if err != nil {
 			told = err.Error() + fault.Remedy(err)
@@ -485,7 +489,7 @@ func brought(w *world) {
 	if used, _, _ := unstructured.NestedString(w.get("openstackclusters", key).Object, "spec", "identityRef", "name"); used != "brought-cloud-credentials" {
 		w.Errorf("the cluster logs in with %q", used)
 	}
-	if d, err := w.Delete(w.Context(), w.cloud, key, "delete", func(string) {}); err != nil || len(d.Notes) > 0 {
+	if d, err := w.Delete(w.Context(), w.cloud, key, Retention{"delete", "delete"}, func(string) {}); err != nil || len(d.Notes) > 0 {
 		w.Errorf("deleted: %+v, %v", d, err)
 	}
 }
@@ -504,18 +508,18 @@ func shared(w *world) {
 	if found, err := w.Find(w.Context(), "guest", ""); err != nil || found != guest {
 		w.Errorf("the guest is found as %s (%v)", found, err)
 	}
-	if d, err := w.Delete(w.Context(), w.cloud, guest, "delete", func(string) {}); err != nil || !d.Deleted || len(d.Notes) > 0 {
+	if d, err := w.Delete(w.Context(), w.cloud, guest, Retention{"delete", "delete"}, func(string) {}); err != nil || !d.Deleted || len(d.Notes) > 0 {
 		w.Errorf("the guest: %+v, %v", d, err)
 	}
 	w.get("clusters", key) // is there
-	d, err := w.Delete(w.Context(), w.cloud, key, "delete", func(string) {})
+	d, err := w.Delete(w.Context(), w.cloud, key, Retention{"delete", "delete"}, func(string) {})
 	if err != nil || len(d.Notes) != 1 || d.Notes[0] != "namespace shared stays: it contains ConfigMap shared/notes" {
 		w.Errorf("deleted: %+v, %v", d, err)
 	}
 	if err := w.Kube.Typed.CoreV1().ConfigMaps("shared").Delete(w.Context(), "notes", metav1.DeleteOptions{}); err != nil {
 		w.Fatal(err)
 	}
-	if d, err := w.Delete(w.Context(), w.cloud, key, "delete", func(string) {}); err != nil || !d.Deleted || len(d.Notes) > 0 {
+	if d, err := w.Delete(w.Context(), w.cloud, key, Retention{"delete", "delete"}, func(string) {}); err != nil || !d.Deleted || len(d.Notes) > 0 {
 		w.Errorf("once it is empty: %+v, %v", d, err)
 	}
 }
@@ -562,7 +566,7 @@ func revoked(w *world) {
 	if _, change := w.create(c); change != Unchanged {
 		w.Errorf("of another operator: %s", change)
 	}
-	d, err := w.Delete(w.Context(), w.cloud, key, "delete", func(string) {})
+	d, err := w.Delete(w.Context(), w.cloud, key, Retention{"delete", "delete"}, func(string) {})
 	if err != nil || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "only user another, who created it, can delete it") {
 		w.Errorf("deleted: %+v, %v", d, err)
 	}

@@ -20,6 +20,7 @@ type deleteOptions struct {
 	timeout target.Timeout
 	place
 	volumes  string
+	stores   string
 	yes      bool
 	progress string
 	format   string
@@ -31,9 +32,9 @@ func newDelete(streams ui.Streams) *cobra.Command {
 		Use:   "delete NAME",
 		Short: "Delete a workload cluster with everything that was created for it",
 		Long: `Deletes a cluster that slipway cluster create made. Cluster API deletes it; the command
-waits until it is gone with its load balancers and volumes. Then it deletes the
-application credential, the kubeconfig, and the namespace if nothing else is in it. If
-the cluster does not exist it says so. A cluster whose credential is lost gets another one
+waits until it is gone with its load balancers and volumes. Then it deletes its object
+stores, the application credential, the kubeconfig, and the namespace if nothing else is in
+it. If the cluster does not exist it says so. A cluster whose credential is lost gets another one
 first, because nothing can be deleted in OpenStack without. Clusters of the Magnum API, whether named by their
 name, their UUID or that of their objects, are refused: delete them with openstack coe
 cluster delete.`,
@@ -50,6 +51,7 @@ cluster delete.`,
 	o.add(flags)
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	ui.ChoiceFlag(flags, &o.volumes, "volumes", []string{"delete", "keep"}, "what happens to volumes of workloads (default: spec.volumesPolicy of the environment)")
+	ui.ChoiceFlag(flags, &o.stores, "object-stores", []string{"delete", "keep"}, "what happens to containers of its object stores that have objects (default: as for volumes)")
 	ui.ProgressFlag(flags, &o.progress)
 	ui.FormatFlag(flags, &o.format)
 	return cmd
@@ -60,6 +62,8 @@ type deleted struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	Volumes   string `json:"volumes"`
+	// ObjectStores is what was to happen to containers with objects.
+	ObjectStores string `json:"objectStores"`
 	workload.Deletion
 }
 
@@ -70,18 +74,19 @@ func (o deleteOptions) run(ctx context.Context, streams ui.Streams, name string)
 	}
 	defer s.close()
 	result := deleted{Name: key.Name, Namespace: key.Namespace, Volumes: cmp.Or(o.volumes, s.loaded.Environment.Spec.VolumesPolicy)}
+	result.ObjectStores = cmp.Or(o.stores, result.Volumes)
 	there, err := s.MayDelete(ctx, key)
 	if err != nil {
 		return err
 	}
 	if there && !o.yes {
-		question := fmt.Sprintf("delete cluster %s with everything that runs on it (volumes of workloads: %s)?", key, result.Volumes)
+		question := fmt.Sprintf("delete cluster %s with everything that runs on it (volumes of workloads: %s, object stores: %s)?", key, result.Volumes, result.ObjectStores)
 		if err := target.Confirm(ctx, streams, question); err != nil {
 			return err
 		}
 	}
 	err = ui.Step(o.progress, streams, name, "deleting the cluster", func(step *event.Step) (string, error) {
-		result.Deletion, err = s.Delete(ctx, s.cloud, key, result.Volumes, step.Wait)
+		result.Deletion, err = s.Delete(ctx, s.cloud, key, workload.Retention{Volumes: result.Volumes, ObjectStores: result.ObjectStores}, step.Wait)
 		return result.word(), err
 	})
 	if err != nil {

@@ -43,7 +43,8 @@ func deleteWorkloads(ctx context.Context, t *target.Target, seed *target.Seed, m
 		group.Go(func() {
 			key := workload.Key{Namespace: c.Namespace, Name: c.Name}
 			step := event.Start(progress, key.String(), "deleting cluster")
-			_, err := m.Delete(ctx, cloud, key, t.Environment.Spec.VolumesPolicy, step.Wait)
+			policy := t.Environment.Spec.VolumesPolicy
+			_, err := m.Delete(ctx, cloud, key, workload.Retention{Volumes: policy, ObjectStores: policy}, step.Wait)
 			step.End("deleted", err)
 			errs[i] = err
 		})

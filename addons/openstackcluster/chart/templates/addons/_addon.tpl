@@ -58,7 +58,8 @@ data:
 {{/*
 A release and its values. Keys: root, name, release (name on the cluster, else
 name), namespace, chart, defaults (text that the addon provider renders),
-overrides (the user's), hooks, bootstrap.
+overrides (the user's), hooks, bootstrap, secret ({name, key} of values that
+Slipway keeps).
 */}}
 {{- define "addon.helmRelease" -}}
 {{- $data := dict -}}
@@ -81,6 +82,10 @@ spec:
   targetNamespace: {{ .namespace }}
   releaseName: {{ .release | default .name }}
   valuesSources: {{ empty $data | ternary "[]" "" }}
+    {{- with .secret }}
+    - secret:
+        {{- toYaml . | nindent 8 }}
+    {{- end }}
     {{- $secret := include "cluster.componentName" (list .root (printf "%s-config" .name)) }}
     {{- range list "defaults" "overrides" "values" }}
     {{- if hasKey $data . }}
@@ -95,7 +100,7 @@ spec:
   {{- end }}
 {{- end -}}
 
-{{/* Manifests. Keys: root, name, release, namespace, template (text that the addon provider renders), hooks, bootstrap. */}}
+{{/* Manifests. Keys: root, name, release, namespace, template (text that the addon provider renders), secret ({name, keys}), hooks, bootstrap. */}}
 {{- define "addon.manifests" }}
 ---
 apiVersion: addons.stackhpc.com/v1alpha1
@@ -109,6 +114,9 @@ spec:
   manifestSources:
     {{- if .template }}
     - template: {{ .template | trim | printf "%s\n" | quote }}
+    {{- else if .secret }}
+    - secret:
+        {{- toYaml .secret | nindent 8 }}
     {{- else }}
     - secret:
         name: {{ include "cluster.componentName" (list .root (printf "%s-config" .name)) }}
