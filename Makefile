@@ -11,7 +11,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build build-deps deps test e2e real machines given guarded-programs guarded-machines short-life-test long-life-test magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test addons-test cilium-test calico-test conformance-test autoscaler-test
+.PHONY: up down kind-test kind-deps build build-deps deps test e2e real machines given plugins-test guarded-programs guarded-machines short-life-test long-life-test magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test addons-test cilium-test calico-test conformance-test autoscaler-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -62,7 +62,7 @@ bundle: deps build
 test:
 	$(if $(filter-out real,$(BUT)),$(error BUT=$(BUT): only BUT=real is known))
 	$(COMPILING) go vet ./...
-	go test $(if $(filter real,$(BUT)),$(filter-out $(REAL:./%=$(MODULE)/%),$(shell go list ./...)),./...)
+	go test $(if $(filter real,$(BUT)),$(filter-out $(patsubst ./%,$(MODULE)/%,$(filter-out $(PLUGINS),$(REAL))),$(shell go list ./...)),./...)
 	cd release && $(COMPILING) go vet ./... && go test ./...
 
 MODULE := github.com/slipway-sh/slipway
@@ -84,12 +84,17 @@ GIVEN = OS_CLOUD= SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_S3_SERVER=$(abspat
 e2e: real machines
 
 # Those that take longest are begun first: none of them is alone at the end.
-LONG = ./internal/check ./stacks/workload ./internal/cli/devstack ./addons/tacker/lifecycle ./addons/tacker/vnflcm/lifecycle \
-	./test/devcloud/capo ./internal/recovery/restore ./internal/cli ./addons/clusterctl/move ./stacks/engine ./internal/cli/serve
+LONG = ./internal/check ./stacks/workload ./test/devcloud/capo ./internal/recovery/restore ./internal/cli ./addons/clusterctl/move ./stacks/engine ./internal/cli/serve
+
+# Those that take long and rarely break: CI has their quick tests, and `make proofs` the others.
+PLUGINS = ./internal/cli/devstack ./addons/tacker/lifecycle ./addons/tacker/vnflcm/lifecycle
 
 # All in one go: each package is linked once, and while some wait others work.
 real: given
-	$(GIVEN) go test -count=1 -p 4 -timeout 30m $(LONG) $(filter-out $(LONG) $(MACHINES),$(REAL))
+	$(GIVEN) go test -count=1 -p 4 -timeout 30m $(LONG) $(filter-out $(LONG) $(MACHINES) $(PLUGINS),$(REAL))
+
+plugins-test: given tackerclient
+	$(GIVEN) go test -count=1 -p 1 -timeout 40m $(PLUGINS)
 
 # Tests on machines; SKIP names some that are left out.
 SKIP ?=
@@ -104,7 +109,7 @@ SHORT ?=
 short-life-test: bundle
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 80m $(SHORT) -run '^TestManagementCluster$$' -v ./test/e2e
 
-given: bundle prometheus tackerclient
+given: bundle prometheus
 	GOBIN=$(abspath bin) go install $(S3_SERVER)
 
 # Clients in Python that others come with: Debian's openstack client, also with a newer

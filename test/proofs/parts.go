@@ -17,6 +17,7 @@ func parts() []part {
 	return []part{
 		{"test", "test", "go vet and the quick tests", true},
 		{"e2e", "e2e", "the bundle, tests on real API servers and on machines", true},
+		{"plugins", "plugins-test", "the devstack plugin and Tacker, on real API servers", false},
 		{"guarded", "guarded-programs", "tests without machines that ask for SLIPWAY_PROOFS=1", false},
 		{"guarded-machines", "guarded-machines", "those on machines, but for the next three", false},
 		{"long-life", "long-life-test", "the long life of a management cluster, on machines", false},
