@@ -158,7 +158,10 @@ func (m *Management) make(ctx context.Context, c Cloud, key Key, there known, va
 		{"creating object stores", len(storesIn(values)) > 0, func() (bool, error) { return m.ensureStores(ctx, c, key, values) }},
 		{"installing the Helm release", true, func() (bool, error) { return m.ensureRelease(ctx, key, there, values, c.home) }},
 		{"deleting object stores", there.surplusStores, func() (bool, error) {
-			_, err := m.removeStores(ctx, c, key, storesIn(values), false, progress)
+			notes, err := m.removeStores(ctx, c, key, storesIn(values), false, progress)
+			for _, note := range notes {
+				progress(note)
+			}
 			return true, err
 		}},
 	} {

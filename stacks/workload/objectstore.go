@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	addons "github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
@@ -120,7 +121,7 @@ func (m *Management) ensureStores(ctx context.Context, c Cloud, key Key, values 
 func (m *Management) recordStores(ctx context.Context, c Cloud, key Key, secret *corev1.Secret, records map[string]objectStore, values map[string]any) (bool, error) {
 	data := map[string][]byte{}
 	if secret != nil {
-		data = maps.Clone(secret.Data)
+		maps.Copy(data, secret.Data)
 	}
 	for name, given := range storesIn(values) {
 		store, _ := given.(map[string]any)
@@ -138,8 +139,8 @@ func (m *Management) recordStores(ctx context.Context, c Cloud, key Key, secret 
 		}
 		data[name+recordSuffix] = text
 	}
-	addons, _ := values["addons"].(map[string]any)
-	if _, wanted := harborOf(addons); wanted && data[keyHarbor] == nil {
+	of, _ := values["addons"].(map[string]any)
+	if _, wanted := harborOf(of); wanted && data[keyHarbor] == nil {
 		var err error
 		if data[keyHarbor], err = harborPasswords(); err != nil {
 			return false, err
@@ -152,7 +153,8 @@ func (m *Management) writeStores(ctx context.Context, key Key, secret *corev1.Se
 	secrets := m.Kube.Typed.CoreV1().Secrets(key.Namespace)
 	switch {
 	case secret == nil:
-		labels := map[string]string{labelStores: key.Name, clusterapi.Label: key.Name, labelMove: "true", "app.kubernetes.io/managed-by": kube.FieldManager}
+		labels := map[string]string{labelStores: key.Name, clusterapi.Label: key.Name, labelMove: "true", "app.kubernetes.io/managed-by": kube.FieldManager,
+			addons.WatchLabel: ""} // the addon provider would put it there, perhaps while this is written
 		_, err = secrets.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: StoresSecretName(key.Name), Labels: labels}, Data: data}, metav1.CreateOptions{})
 	case reflect.DeepEqual(secret.Data, data):
 		return false, nil

@@ -1,9 +1,13 @@
 package contract_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"net/http"
 	"testing"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/credentials"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/ec2credentials"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/ec2tokens"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
@@ -35,4 +39,34 @@ func TestEC2Credentials(t *testing.T) {
 	}
 	wantStatus(t, ec2credentials.Get(t.Context(), mine, p.user.ID, pair.Access).Err, http.StatusNotFound)
 	wantStatus(t, signedBy(pair.Secret).Err, http.StatusNotFound)
+}
+
+// TestChosenEC2Keys are how a credential is found again that nobody noted: its ID follows from the
+// access key.
+func TestChosenEC2Keys(t *testing.T) {
+	t.Parallel()
+	p, other := newPerson(t), newPerson(t)
+	mine := p.clients(t).Identity(t)
+	access := "a1b2" + p.user.ID
+	blob, err := json.Marshal(map[string]string{"access": access, "secret": "chosen"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := credentials.CreateOpts{Type: "ec2", UserID: p.user.ID, ProjectID: p.project.ID, Blob: string(blob)}
+	made := must[*credentials.Credential](t)(credentials.Create(t.Context(), mine, wanted).Extract())
+	sum := sha256.Sum256([]byte(access))
+	if id := hex.EncodeToString(sum[:]); made.ID != id {
+		t.Errorf("its ID is %s, want %s", made.ID, id)
+	}
+	wantStatus(t, credentials.Create(t.Context(), mine, wanted).Err, http.StatusConflict)
+	pair := must[*ec2credentials.Credential](t)(ec2credentials.Get(t.Context(), mine, p.user.ID, access).Extract())
+	if pair.Secret != "chosen" || pair.TenantID != p.project.ID {
+		t.Errorf("pair %+v", pair)
+	}
+	wantStatus(t, credentials.Get(t.Context(), other.clients(t).Identity(t), made.ID).Err, http.StatusForbidden)
+	wantStatus(t, credentials.Delete(t.Context(), other.clients(t).Identity(t), made.ID).Err, http.StatusForbidden)
+	if err := credentials.Delete(t.Context(), mine, made.ID).ExtractErr(); err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, credentials.Get(t.Context(), mine, made.ID).Err, http.StatusNotFound)
 }
