@@ -226,10 +226,25 @@ func passing(err error) bool {
 }
 
 // WebhookAway reports whether a request was refused because a webhook that must judge it did
-// not answer, as while its controller starts.
+// not answer, as while its controller starts. Of an upgrade by Helm's library it reports whether
+// all objects that were refused were so: it joins their texts and drops their types
+// (Client.Update in helm.sh/helm/v3/pkg/kube).
 func WebhookAway(err error) bool {
-	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
+	if err == nil {
+		return false
+	}
+	if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+		return apierrors.IsInternalError(err) && strings.Contains(err.Error(), webhookFailed)
+	}
+	for text := range strings.SplitSeq(err.Error(), " && ") {
+		if !strings.Contains(text, "Internal error occurred: "+webhookFailed) {
+			return false
+		}
+	}
+	return true
 }
+
+const webhookFailed = "failed calling webhook"
 
 // Resource finds the resource of an object's kind. It looks an unknown kind up a second
 // time, because its definition may have just been created.

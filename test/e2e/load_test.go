@@ -30,8 +30,11 @@ type load struct {
 	url, token, image string
 	client            *http.Client
 	asked, repeated   atomic.Int64
-	mu                sync.Mutex
-	failed            []string
+	// unanswered are those of the repeated ones to which nobody answered. The API itself answers
+	// others with Retry-After: it is there, and busy.
+	unanswered atomic.Int64
+	mu         sync.Mutex
+	failed     []string
 	// again has the first requests that were repeated, and why.
 	again   []string
 	slowest time.Duration
@@ -61,7 +64,7 @@ func (p *project) underLoad(what string, do func()) (l *load) {
 		stop()
 		requests.Wait()
 		l.clean(p.t.Context())
-		p.t.Logf("Magnum API during %s: %d requests, %d repeated, the slowest answered after %s", what, l.asked.Load(), l.repeated.Load(), l.slowest.Round(time.Millisecond))
+		p.t.Logf("Magnum API during %s: %d requests, %d repeated (%d without an answer), the slowest answered after %s", what, l.asked.Load(), l.repeated.Load(), l.unanswered.Load(), l.slowest.Round(time.Millisecond))
 		if len(l.failed) > 0 {
 			p.t.Errorf("%d requests of %d failed during %s:\n%s\n%s", len(l.failed), l.asked.Load(), what, strings.Join(l.failed[:min(5, len(l.failed))], "\n"), p.magnumErrors())
 		}
@@ -146,6 +149,9 @@ func (l *load) ask(ctx context.Context, method, path string, body any, want int)
 		again := err != nil || status == http.StatusServiceUnavailable && after > 0
 		if again && try <= loadTries {
 			l.repeated.Add(1)
+			if err != nil {
+				l.unanswered.Add(1)
+			}
 			l.mu.Lock()
 			if len(l.again) < 10 {
 				l.again = append(l.again, fmt.Sprintf("%s %s %s after %s: %d %v", begun.Format(time.TimeOnly), method, path, time.Since(begun).Round(time.Millisecond), status, err))

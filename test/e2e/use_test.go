@@ -123,7 +123,7 @@ func (p *project) loseControlPlaneUnderLoad() {
 }
 
 // replaceWorkerUnderLoad replaces a worker while the Magnum API is asked, through the load balancer
-// whose member it is: no request may go to a server that is gone, so none is repeated.
+// whose member it is: no request may go to a server that is gone, so each is answered.
 func (p *project) replaceWorkerUnderLoad() {
 	p.t.Helper()
 	worker, err := p.by("seed.kubeconfig", "", "get", "machines", "-A", "-l", "!cluster.x-k8s.io/control-plane", "-o", "jsonpath={.items[0].metadata.namespace} {.items[0].metadata.name} {.items[0].status.nodeRef.name}")
@@ -151,8 +151,8 @@ func (p *project) replaceWorkerUnderLoad() {
 		p.ready(5, 8*time.Minute)
 		time.Sleep(30 * time.Second) // a connection that leads through the former worker would be used by then
 	})
-	if repeated := l.repeated.Load(); repeated > 0 {
-		p.t.Errorf("%d requests got no answer while node %s was removed:\n%s", repeated, fields[2], strings.Join(l.again, "\n"))
+	if n := l.unanswered.Load(); n > 0 {
+		p.t.Errorf("%d requests got no answer while node %s was removed:\n%s", n, fields[2], strings.Join(l.again, "\n"))
 	}
 }
 
