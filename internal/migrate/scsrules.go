@@ -75,7 +75,7 @@ func scsClusterRules() map[string]rule {
 		"deploy_cert_manager":  {to: "addons.certManager.enabled", convert: asked},
 		"deploy_flux":          {to: "addons.flux.enabled", convert: asked, text: "it is Flux 2.7 without its controllers for Helm releases and notifications"},
 		"deploy_harbor":        {to: "addons.harbor.enabled", convert: asked, text: "it needs addons.harbor.domainName and, to be reached, addons.ingress.enabled; images of the former registry are not copied"},
-		"harbor_config":        {to: "addons.harbor.domainName", convert: domain, text: "sizes of its volumes go into addons.harbor.release.values.persistence; its certificate is its own unless expose.tls says otherwise"},
+		"harbor_config":        {to: "addons.harbor.domainName", convert: domain, text: "sizes of its volumes go into addons.harbor.release.values.persistence; its certificate is self-signed unless expose.tls names another"},
 		"use_ovn_lb_provider": {to: "apiServer.loadBalancerProvider", convert: func(v any) (any, bool, error) {
 			yes, err := boolean(v)
 			return "ovn", yes, err

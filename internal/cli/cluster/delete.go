@@ -33,11 +33,11 @@ func newDelete(streams ui.Streams) *cobra.Command {
 		Short: "Delete a workload cluster with everything that was created for it",
 		Long: `Deletes a cluster that slipway cluster create made. Cluster API deletes it; the command
 waits until it is gone with its load balancers and volumes. Then it deletes its object
-stores, the application credential, the kubeconfig, and the namespace if nothing else is in
-it. If the cluster does not exist it says so. A cluster whose credential is lost gets another one
-first, because nothing can be deleted in OpenStack without. Clusters of the Magnum API, whether named by their
-name, their UUID or that of their objects, are refused: delete them with openstack coe
-cluster delete.`,
+stores, the application credential, the kubeconfig, and the namespace if nothing else is
+in it. If the cluster does not exist it says so. A cluster whose credential is lost gets
+another one first, because nothing can be deleted in OpenStack without one. Clusters of
+the Magnum API, whether you give their name, their UUID or the name of their objects, are
+refused: delete them with openstack coe cluster delete.`,
 		Example: `  slipway cluster delete shop
   slipway cluster delete shop --yes --volumes keep`,
 		Args: cobra.ExactArgs(1),
