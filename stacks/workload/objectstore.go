@@ -68,6 +68,16 @@ func (m *Management) storesSecret(ctx context.Context, key Key) (*corev1.Secret,
 	return secret, nil
 }
 
+// ObjectStores are the names of a cluster's object stores.
+func (m *Management) ObjectStores(ctx context.Context, key Key) ([]string, error) {
+	secret, err := m.storesSecret(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	records, err := recordsIn(secret)
+	return slices.Sorted(maps.Keys(records)), err
+}
+
 // recordsIn reads what the Secret, which may be nil, has of each object store.
 func recordsIn(secret *corev1.Secret) (map[string]objectStore, error) {
 	all := map[string]objectStore{}

@@ -126,6 +126,9 @@ func objectStores(w *world) {
 	if _, change := w.create(c); change != Unchanged || !maps.Equal(pairs, w.pairs()) {
 		w.Errorf("again: %s", change)
 	}
+	if names, err := w.ObjectStores(w.Context(), key); err != nil || !slices.Equal(names, []string{"backups", "registry"}) {
+		w.Errorf("they are called %q, %v", names, err)
+	}
 
 	w.put(both[0], "a")
 	c.Values = parse(w.T, small+"\naddons: {objectStores: {backups: {bucket: other, namespace: velero, secretName: s3}}}")

@@ -62,3 +62,14 @@ func TestTables(t *testing.T) {
 		}
 	}
 }
+
+// TestTheQuestionNamesTheData that go with a cluster.
+func TestTheQuestionNamesTheData(t *testing.T) {
+	t.Parallel()
+	d, key := deleted{Volumes: "keep", ObjectStores: "delete"}, workload.Key{Namespace: "shop", Name: "shop"}
+	for want, stores := range map[string][]string{"(volumes of workloads: keep)?": nil, "(volumes of workloads: keep; objects of backups, registry: delete)?": {"backups", "registry"}} {
+		if got := d.question(key, stores); got != "delete cluster shop/shop with everything that runs on it "+want {
+			t.Errorf("it asks %q", got)
+		}
+	}
+}

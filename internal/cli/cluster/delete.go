@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,6 +68,15 @@ type deleted struct {
 	workload.Deletion
 }
 
+// question asks whether to delete the cluster, with what happens to its data.
+func (d deleted) question(key workload.Key, stores []string) string {
+	data := "volumes of workloads: " + d.Volumes
+	if len(stores) > 0 {
+		data += fmt.Sprintf("; objects of %s: %s", strings.Join(stores, ", "), d.ObjectStores)
+	}
+	return fmt.Sprintf("delete cluster %s with everything that runs on it (%s)?", key, data)
+}
+
 func (o deleteOptions) run(ctx context.Context, streams ui.Streams, name string) error {
 	s, key, err := o.find(ctx, work, o.from, name)
 	if err != nil {
@@ -80,8 +90,11 @@ func (o deleteOptions) run(ctx context.Context, streams ui.Streams, name string)
 		return err
 	}
 	if there && !o.yes {
-		question := fmt.Sprintf("delete cluster %s with everything that runs on it (volumes of workloads: %s, object stores: %s)?", key, result.Volumes, result.ObjectStores)
-		if err := target.Confirm(ctx, streams, question); err != nil {
+		stores, err := s.ObjectStores(ctx, key)
+		if err != nil {
+			return err
+		}
+		if err := target.Confirm(ctx, streams, result.question(key, stores)); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,7 @@ import (
 
 const (
 	// patience bounds the wait for a started sandbox to answer.
-	patience = 20 * time.Second
+	patience = time.Minute
 	// stopTime bounds the wait for it to end with all its machines.
 	stopTime = 60 * time.Second
 )
