@@ -59,7 +59,7 @@ func isolate(t *testing.T) bool {
 	if os.Geteuid() != 0 {
 		t.Skip("namespaces and mounts need root")
 	}
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1", fmt.Sprintf("-test.short=%t", testing.Short()))
 	cmd.Env = append(os.Environ(), isolated+"="+t.Name())
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
