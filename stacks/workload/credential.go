@@ -141,13 +141,19 @@ func (m *Management) withdraw(ctx context.Context, c Cloud, key Key, ids []strin
 // credentialSecret returns the Secret with the cluster's credential, nil if there is none. It
 // refuses one of others.
 func (m *Management) credentialSecret(ctx context.Context, key Key) (*corev1.Secret, error) {
-	secret, err := m.Kube.Typed.CoreV1().Secrets(key.Namespace).Get(ctx, SecretName(key.Name), metav1.GetOptions{})
+	return m.ownSecret(ctx, key, SecretName(key.Name), LabelCluster, "reading the credential's Secret")
+}
+
+// ownSecret returns a Secret of the cluster, which has the cluster's name as a label; nil if there
+// is none. It refuses one of others.
+func (m *Management) ownSecret(ctx context.Context, key Key, name, label, doing string) (*corev1.Secret, error) {
+	secret, err := m.Kube.Typed.CoreV1().Secrets(key.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading the credential's Secret: %w", err)
-	case secret.Labels[LabelCluster] != key.Name:
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	case secret.Labels[label] != key.Name:
 		return nil, fault.New("Secret "+key.Namespace+"/"+secret.Name, errors.New("it exists already, but does not belong to this cluster"), "delete or rename it, or choose another --namespace")
 	}
 	return secret, nil

@@ -20,7 +20,6 @@ import (
 
 	addons "github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
-	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/stacks/openstack"
 )
@@ -56,25 +55,23 @@ func (s objectStore) container(m *Management, c Cloud, key Key) openstack.Object
 
 // storesSecret returns the Secret with the cluster's object stores, nil if there is none.
 func (m *Management) storesSecret(ctx context.Context, key Key) (*corev1.Secret, error) {
-	secret, err := m.Kube.Typed.CoreV1().Secrets(key.Namespace).Get(ctx, StoresSecretName(key.Name), metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading the object stores' Secret: %w", err)
-	case secret.Labels[labelStores] != key.Name:
-		return nil, fault.New("Secret "+key.Namespace+"/"+secret.Name, errors.New("it exists already, but does not belong to this cluster"), "delete or rename it, or choose another --namespace")
+	return m.ownSecret(ctx, key, StoresSecretName(key.Name), labelStores, "reading the object stores' Secret")
+}
+
+// stores returns the Secret with the cluster's object stores, nil if there is none, and what it has
+// of each.
+func (m *Management) stores(ctx context.Context, key Key) (*corev1.Secret, map[string]objectStore, error) {
+	secret, err := m.storesSecret(ctx, key)
+	if err != nil {
+		return nil, nil, err
 	}
-	return secret, nil
+	records, err := recordsIn(secret)
+	return secret, records, err
 }
 
 // ObjectStores are the names of a cluster's object stores.
 func (m *Management) ObjectStores(ctx context.Context, key Key) ([]string, error) {
-	secret, err := m.storesSecret(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	records, err := recordsIn(secret)
+	_, records, err := m.stores(ctx, key)
 	return slices.Sorted(maps.Keys(records)), err
 }
 
@@ -104,11 +101,7 @@ func (m *Management) ensureStores(ctx context.Context, c Cloud, key Key, values 
 	if len(wanted) == 0 {
 		return false, nil
 	}
-	secret, err := m.storesSecret(ctx, key)
-	if err != nil {
-		return false, err
-	}
-	records, err := recordsIn(secret)
+	secret, records, err := m.stores(ctx, key)
 	if err != nil {
 		return false, err
 	}
@@ -133,8 +126,8 @@ func (m *Management) recordStores(ctx context.Context, c Cloud, key Key, secret 
 	if secret != nil {
 		maps.Copy(data, secret.Data)
 	}
-	for name, given := range storesIn(values) {
-		store, _ := given.(map[string]any)
+	for name, settled := range storesIn(values) {
+		store, _ := settled.(map[string]any)
 		record, known := records[name]
 		if !known {
 			record = objectStore{Bucket: bucketOf(store), EC2Pair: openstack.NewEC2Pair(), UserID: c.UserID, ProjectID: c.Login.ProjectID}
@@ -223,12 +216,8 @@ func harborPasswords() ([]byte, error) {
 // removeStores deletes the object stores that are not to stay, with their objects if content says
 // so, and their records. It reports what stays.
 func (m *Management) removeStores(ctx context.Context, c Cloud, key Key, stay map[string]any, content bool, progress func(string)) (notes []string, err error) {
-	secret, err := m.storesSecret(ctx, key)
+	secret, records, err := m.stores(ctx, key)
 	if err != nil || secret == nil {
-		return nil, err
-	}
-	records, err := recordsIn(secret)
-	if err != nil {
 		return nil, err
 	}
 	data := maps.Clone(secret.Data)

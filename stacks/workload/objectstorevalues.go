@@ -92,11 +92,7 @@ func storesIn(values map[string]any) map[string]any {
 // containers of others, to take an object store away that has objects, and to give one another
 // bucket.
 func (m *Management) checkStores(ctx context.Context, c Cloud, key Key, values map[string]any) (surplus bool, err error) {
-	secret, err := m.storesSecret(ctx, key)
-	if err != nil {
-		return false, err
-	}
-	records, err := recordsIn(secret)
+	_, records, err := m.stores(ctx, key)
 	if err != nil {
 		return false, err
 	}
