@@ -148,21 +148,13 @@ type pair struct{ folder string }
 func newPair(t *testing.T) pair {
 	t.Helper()
 	p := pair{t.TempDir()}
+	definitions := providerDefinitions(t)
 	for _, name := range []string{"seed", "management"} {
 		server := kubetest.Start(t)
 		if err := os.WriteFile(filepath.Join(p.folder, name), server.Kubeconfig, 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	definitions := providerDefinitions(t)
-	for _, name := range []string{"seed", "management"} {
-		side, err := sideOf(name, p.folder, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := side.Kube.ApplyObjects(t.Context(), definitions); err != nil {
-			t.Fatal(err)
-		}
+		server.Serve(t, definitions...)
 	}
 	return p
 }
@@ -170,7 +162,7 @@ func newPair(t *testing.T) pair {
 // providerDefinitions are those that clusterctl installs, and the addon
 // provider's, without schemas and conversions: no controller is there to default
 // and convert.
-func providerDefinitions(t *testing.T) []*unstructured.Unstructured {
+func providerDefinitions(t *testing.T) (list [][]byte) {
 	t.Helper()
 	folder, err := bundle.Open(os.Getenv("SLIPWAY_BUNDLE"))
 	if err != nil {
@@ -180,7 +172,6 @@ func providerDefinitions(t *testing.T) []*unstructured.Unstructured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list []*unstructured.Unstructured
 	for _, provider := range component.Providers(component.VersionsIn(folder.Bill())) {
 		components, err := library.GetProviderComponents(t.Context(), provider.Name, v1alpha3.ProviderType(provider.Type), client.ComponentsOptions{Version: provider.Version})
 		if err != nil {
@@ -188,7 +179,7 @@ func providerDefinitions(t *testing.T) []*unstructured.Unstructured {
 		}
 		for _, o := range components.Objs() {
 			if o.GetKind() == "CustomResourceDefinition" {
-				list = append(list, bare(&o))
+				list = append(list, bare(t, &o))
 			}
 		}
 	}
@@ -197,12 +188,13 @@ func providerDefinitions(t *testing.T) []*unstructured.Unstructured {
 		if err := yaml.Unmarshal(text, &o.Object); err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, bare(o))
+		list = append(list, bare(t, o))
 	}
 	return list
 }
 
-func bare(definition *unstructured.Unstructured) *unstructured.Unstructured {
+func bare(t *testing.T, definition *unstructured.Unstructured) []byte {
+	t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": definition.GetAPIVersion(), "kind": definition.GetKind(), "spec": definition.Object["spec"]}}
 	o.SetName(definition.GetName())
 	o.SetLabels(definition.GetLabels())
@@ -215,8 +207,14 @@ func bare(definition *unstructured.Unstructured) *unstructured.Unstructured {
 		delete(version, "additionalPrinterColumns")
 		delete(version, "selectableFields")
 	}
-	_ = unstructured.SetNestedSlice(o.Object, versions, "spec", "versions")
-	return o
+	if err := unstructured.SetNestedSlice(o.Object, versions, "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(o.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // The kinds of the test's cluster.
