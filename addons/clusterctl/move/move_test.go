@@ -150,11 +150,17 @@ func (w *world) run(to Place) Proof {
 	if want := map[string]string{"cp-1": "openstack:///cp-1", "md-1": "openstack:///md-1"}; !maps.Equal(proof.Machines, want) || proof.Objects != len(w.before) {
 		w.t.Errorf("proof %+v", proof)
 	}
+	w.control(to)
+	return proof
+}
+
+// control stands in for the controllers where the objects arrived.
+func (w *world) control(to Place) {
+	w.t.Helper()
 	_, here := w.sides(to)
 	if err := control(w.t.Context(), here, w.Cluster.Namespace); err != nil {
 		w.t.Fatal(err)
 	}
-	return proof
 }
 
 func (p pair) thereAndBack(t *testing.T) {
@@ -217,6 +223,7 @@ func (p pair) killedChild(w *world, to Place, kill, whole int) {
 			kill += whole - n
 		}
 		whole = n
+		w.control(to)
 		w.run(other(to))
 	}
 	w.t.Fatal("no child was killed")
