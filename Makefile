@@ -89,9 +89,12 @@ LONG = ./internal/check ./stacks/workload ./test/devcloud/capo ./internal/recove
 # Those that take long and rarely break: CI has their quick tests, and `make proofs` the others.
 PLUGINS = ./internal/cli/devstack ./addons/tacker/lifecycle ./addons/tacker/vnflcm/lifecycle
 
-# All in one go: each package is linked once, and while some wait others work.
+# All in one go: each package is linked once, and while some wait others work. PACKAGES and RUN
+# name some of them, and some of their tests: make real PACKAGES=./internal/helm RUN=^TestEnsure
+RUN ?=
+
 real: given
-	$(GIVEN) go test -count=1 -p 4 -timeout 30m $(LONG) $(filter-out $(LONG) $(MACHINES) $(PLUGINS),$(REAL))
+	$(GIVEN) go test -count=1 -p 4 -timeout 30m $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),$(LONG) $(filter-out $(LONG) $(MACHINES) $(PLUGINS),$(REAL)))
 
 plugins-test: given tackerclient
 	$(GIVEN) go test -count=1 -p 1 -timeout 40m $(PLUGINS)
