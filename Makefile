@@ -11,7 +11,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build build-deps deps test e2e real machines given plugins-test guarded-programs guarded-machines short-life-test long-life-test magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test addons-test cilium-test calico-test conformance-test autoscaler-test
+.PHONY: up down kind-test kind-deps build build-deps deps test e2e real machines given unpacked-k3s plugins-test guarded-programs guarded-machines short-life-test long-life-test magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test addons-test cilium-test calico-test conformance-test autoscaler-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -79,7 +79,7 @@ S3_SERVER := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 
 # What those tests are given. A cloud of yours is not: they have a sandbox.
 GIVEN = OS_CLOUD= SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) SLIPWAY_S3_SERVER=$(abspath bin/versitygw) SLIPWAY_PROMETHEUS=$(abspath bin/prometheus) \
-	SLIPWAY_CLIENTS=1 SLIPWAY_TACKERCLIENT=$(abspath bin/tackerclient)
+	SLIPWAY_CLIENTS=1 SLIPWAY_TACKERCLIENT=$(abspath bin/tackerclient) SLIPWAY_K3S=$(abspath $(K3S)/data/current/bin/k3s)
 
 e2e: real machines
 
@@ -112,8 +112,16 @@ SHORT ?=
 short-life-test: bundle
 	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -timeout 80m $(SHORT) -run '^TestManagementCluster$$' -v ./test/e2e
 
-given: bundle prometheus
+given: bundle prometheus unpacked-k3s
 	GOBIN=$(abspath bin) go install $(S3_SERVER)
+
+# k3s unpacks itself, 230 MB, to where its data is. Tests start some sixty servers: once will do.
+K3S = bin/k3s-data
+
+unpacked-k3s: bundle
+	rm -rf $(K3S)
+	mkdir -p $(K3S)
+	K3S_DATA_DIR=$(abspath $(K3S)) $(BUNDLE)/bin/k3s kubectl version --client
 
 # Clients in Python that others come with: Debian's openstack client, also with a newer
 # magnumclient, and Ansible with two versions of ansible-core.

@@ -19,8 +19,10 @@ import (
 )
 
 const (
-	// loadPause is the pause between two requests: 20 a second.
-	loadPause = 50 * time.Millisecond
+	// loadPause is the pause between two requests: 20 a second, of loadClients at most at a time. A
+	// machine that is too slow for them would else be asked ever more, by those that ask again.
+	loadPause   = 50 * time.Millisecond
+	loadClients = 32
 	// loadTries is how often an ordinary client asks again, as openstacksdk does by default.
 	loadTries = 5
 )
@@ -48,6 +50,7 @@ func (p *project) underLoad(what string, do func()) (l *load) {
 	l = p.newLoad()
 	ctx, stop := context.WithCancel(p.t.Context())
 	var requests sync.WaitGroup
+	clients, busy := make(chan struct{}, loadClients), 0
 	requests.Go(func() {
 		tick := time.NewTicker(loadPause)
 		defer tick.Stop()
@@ -56,7 +59,15 @@ func (p *project) underLoad(what string, do func()) (l *load) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				requests.Go(func() { l.turn(p.t.Context(), turn) })
+				select {
+				case clients <- struct{}{}:
+					requests.Go(func() {
+						l.turn(p.t.Context(), turn)
+						<-clients
+					})
+				default:
+					busy++
+				}
 			}
 		}
 	})
@@ -64,7 +75,7 @@ func (p *project) underLoad(what string, do func()) (l *load) {
 		stop()
 		requests.Wait()
 		l.clean(p.t.Context())
-		p.t.Logf("Magnum API during %s: %d requests, %d repeated (%d without an answer), the slowest answered after %s", what, l.asked.Load(), l.repeated.Load(), l.unanswered.Load(), l.slowest.Round(time.Millisecond))
+		p.t.Logf("Magnum API during %s: %d requests, %d repeated (%d without an answer), the slowest answered after %s; %d times all %d clients waited", what, l.asked.Load(), l.repeated.Load(), l.unanswered.Load(), l.slowest.Round(time.Millisecond), busy, loadClients)
 		if len(l.failed) > 0 {
 			p.t.Errorf("%d requests of %d failed during %s:\n%s\n%s", len(l.failed), l.asked.Load(), what, strings.Join(l.failed[:min(5, len(l.failed))], "\n"), p.magnumErrors())
 		}

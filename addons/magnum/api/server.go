@@ -87,6 +87,9 @@ type Options struct {
 	MaxBody int64
 	// RequestTime bounds a request; 0 is a minute.
 	RequestTime time.Duration
+	// MaxReads and MaxWrites are how many requests with a valid token are served at a time; others
+	// wait, and are answered 503 in the end. 0 is 128 and 64. A project has half of them at most.
+	MaxReads, MaxWrites int
 
 	// Quota is how many clusters a project may have that has no quota of its
 	// own; 0 is 20.
@@ -154,6 +157,8 @@ func (o Options) withDefaults() Options {
 	o.MaxLimit = fallback(o.MaxLimit, 1000)
 	o.MaxBody = fallback(o.MaxBody, 112<<10)
 	o.RequestTime = fallback(o.RequestTime, time.Minute)
+	o.MaxReads = fallback(o.MaxReads, readsAtOnce)
+	o.MaxWrites = fallback(o.MaxWrites, writesAtOnce)
 	o.Quota = fallback(o.Quota, 20)
 	o.Term = fallback(o.Term, certificate.Term)
 	return o
@@ -175,6 +180,8 @@ type Server struct {
 	places    places
 	// misses bounds the questions for what is not known here.
 	misses flowcontrol.PassiveRateLimiter
+	// reads and writes bound what is served at a time.
+	reads, writes *lane
 }
 
 // New returns a server.
@@ -183,6 +190,7 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("the server needs a client, an inventory, tokens, a cloud and a policy")
 	}
 	s := &Server{o: o.withDefaults(), misses: flowcontrol.NewTokenBucketPassiveRateLimiter(missRate, missBurst)}
+	s.reads, s.writes = newLane("reads", s.o.MaxReads), newLane("writes", s.o.MaxWrites)
 	var err error
 	if s.addresses, err = openstackapi.NewAddresses(o.PublicEndpoint, "/v1", o.TrustForwarded); err != nil {
 		return nil, err

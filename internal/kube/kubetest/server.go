@@ -32,7 +32,7 @@ func Start(t *testing.T) *Server {
 		t.Skip("SLIPWAY_BUNDLE names no bundle: run make e2e")
 	}
 	data := t.TempDir()
-	server, stop, err := begin(filepath.Join(dir, "bin", "k3s"), data)
+	server, stop, err := begin(program(dir), data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,13 +57,22 @@ func Run(m *testing.M, set func(*Server)) int {
 		panic(err)
 	}
 	defer os.RemoveAll(data)
-	server, stop, err := begin(filepath.Join(dir, "bin", "k3s"), data)
+	server, stop, err := begin(program(dir), data)
 	if err != nil {
 		panic(err)
 	}
 	defer stop()
 	set(server)
 	return m.Run()
+}
+
+// program is the bundle's k3s, or the one that SLIPWAY_K3S names: `make real` unpacks k3s once for
+// all servers. The bundle's unpacks itself into the data of each, 230 MB.
+func program(bundle string) string {
+	if unpacked := os.Getenv("SLIPWAY_K3S"); unpacked != "" {
+		return unpacked
+	}
+	return filepath.Join(bundle, "bin", "k3s")
 }
 
 // begin starts a server.

@@ -1,0 +1,98 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	// readsAtOnce and writesAtOnce are how many requests are served at a time unless the options
+	// say otherwise. kube-apiserver has 400 and 200 for --max-requests-inflight and
+	// --max-mutating-requests-inflight; a request here is several there and in the cloud.
+	readsAtOnce, writesAtOnce = 128, 64
+	// queueTime is how long a request waits until others are done. Clients wait longer.
+	queueTime = 5 * time.Second
+)
+
+// lane bounds how many requests are served at a time. Without a bound, a server that gets more
+// requests than it can serve takes longer for each, until clients give up and ask again, and it
+// serves nobody. One project has half of the places at most, so that others are served.
+type lane struct {
+	what   string
+	places chan struct{}
+	wait   time.Duration
+
+	mu sync.Mutex
+	// projects are those with a request that is served or waits.
+	projects map[string]*share
+}
+
+// share is what one project may have of a lane.
+type share struct {
+	places   chan struct{}
+	requests int
+}
+
+func newLane(what string, places int) *lane {
+	return &lane{what: what, places: make(chan struct{}, places), wait: queueTime, projects: map[string]*share{}}
+}
+
+// enter waits for a place, and returns what gives it back. Without one in time the client is to
+// try again; ctx ends the wait when the client goes.
+func (l *lane) enter(ctx context.Context, project string) (leave func(), err error) {
+	waiting, cancel := context.WithTimeoutCause(ctx, l.wait, l.busy(project))
+	defer cancel()
+	own := l.join(project)
+	if err := take(waiting, own.places); err != nil {
+		l.quit(project, own)
+		return nil, err
+	}
+	if err := take(waiting, l.places); err != nil {
+		<-own.places
+		l.quit(project, own)
+		return nil, err
+	}
+	return func() {
+		<-l.places
+		<-own.places
+		l.quit(project, own)
+	}, nil
+}
+
+// busy is the answer to a request that got no place.
+func (l *lane) busy(project string) error {
+	return away(fmt.Sprintf("the server is busy with other %s", l.what),
+		fmt.Errorf("no place for a request of project %q within %s", project, l.wait))
+}
+
+// take takes a place. The error says why there was none: time, or the client.
+func take(ctx context.Context, places chan struct{}) error {
+	select {
+	case places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *lane) join(project string) *share {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own := l.projects[project]
+	if own == nil {
+		own = &share{places: make(chan struct{}, (cap(l.places)+1)/2)}
+		l.projects[project] = own
+	}
+	own.requests++
+	return own
+}
+
+func (l *lane) quit(project string, own *share) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if own.requests--; own.requests == 0 {
+		delete(l.projects, project)
+	}
+}
