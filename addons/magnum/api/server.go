@@ -85,7 +85,8 @@ type Options struct {
 	MaxLimit int
 	// MaxBody is the largest body in bytes; 0 is 112 KiB.
 	MaxBody int64
-	// RequestTime bounds a request; 0 is a minute.
+	// RequestTime bounds a request; 0 is 45 seconds: a load balancer of Octavia ends a connection
+	// that has no data for 50 (timeout_client_data, timeout_member_data).
 	RequestTime time.Duration
 	// MaxReads and MaxWrites are how many requests with a valid token are served at a time; others
 	// wait, and are answered 503 in the end. 0 is 128 and 64. A project has half of them at most.
@@ -156,7 +157,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.MaxLimit = fallback(o.MaxLimit, 1000)
 	o.MaxBody = fallback(o.MaxBody, 112<<10)
-	o.RequestTime = fallback(o.RequestTime, time.Minute)
+	o.RequestTime = fallback(o.RequestTime, 45*time.Second)
 	o.MaxReads = fallback(o.MaxReads, readsAtOnce)
 	o.MaxWrites = fallback(o.MaxWrites, writesAtOnce)
 	o.Quota = fallback(o.Quota, 20)

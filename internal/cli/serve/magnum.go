@@ -89,7 +89,7 @@ func (o *magnumOptions) apiFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.DisableFile, "disable-by-file", "", "the health check fails while this file exists")
 	f.IntVar(&a.MaxLimit, "max-limit", 1000, "maximum number of entries per page of a list")
 	f.Int64Var(&a.MaxBody, "max-body", 112<<10, "maximum size of a request body, in bytes")
-	f.DurationVar(&a.RequestTime, "request-timeout", time.Minute, "maximum duration of a request")
+	f.DurationVar(&a.RequestTime, "request-timeout", 45*time.Second, "maximum duration of a request; load balancers of Octavia end connections without data after 50s")
 	f.IntVar(&a.MaxReads, "max-requests-inflight", 128, "reads that a replica serves at a time, half of them of one project; others wait up to 5s, then get 503")
 	f.IntVar(&a.MaxWrites, "max-mutating-requests-inflight", 64, "writes that a replica serves at a time, half of them of one project; others wait up to 5s, then get 503")
 	f.Int32Var(&o.quota, "default-quota", 20, "quota of clusters for projects without a quota of their own")

@@ -82,7 +82,7 @@ func (o *vnflcmOptions) apiFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.trustForward, "trust-forwarded-headers", false, "trust the headers Forwarded and X-Forwarded-*; use it only behind a proxy that sets them")
 	f.IntVar(&a.PageSize, "page-size", 0, "number of entries per page of a list; 0 has no pages")
 	f.Int64Var(&a.MaxBody, "max-body", 112<<10, "maximum size of a request body, in bytes")
-	f.DurationVar(&a.RequestTime, "request-timeout", time.Minute, "maximum duration of a request")
+	f.DurationVar(&a.RequestTime, "request-timeout", 45*time.Second, "maximum duration of a request; load balancers of Octavia end connections without data after 50s")
 	f.StringVar(&a.VIMID, "vim-id", "management-cluster", "vimId by which requests may name the management cluster")
 	f.StringSliceVar(&w.Endpoints, "vim-endpoint", nil, "addresses of the management cluster that vimConnectionInfo may name (default: that of the kubeconfig)")
 	f.StringSliceVar(&o.allowed, "callback-allow", nil, "hosts and networks that callbacks may be in although they are not public; they may use plain HTTP")

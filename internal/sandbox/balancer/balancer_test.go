@@ -213,6 +213,38 @@ func TestBalance(t *testing.T) {
 	}
 }
 
+// TestIdleConnectionsEnd: those without data, and only those.
+func TestIdleConnectionsEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.apply(func(l *machine.Listener) { l.Idle = 400 * time.Millisecond })
+	busy, idle := w.dial("tcp", "10.0.0.100:6443"), w.dial("tcp", "10.0.0.100:6443")
+	begun := time.Now()
+	ended := make(chan time.Duration)
+	go func() {
+		_, _ = io.ReadAll(idle)
+		ended <- time.Since(begun)
+	}()
+	for range 16 {
+		fmt.Fprint(busy, "x")
+		time.Sleep(50 * time.Millisecond)
+	}
+	_ = busy.(*net.TCPConn).CloseWrite()
+	if answer, err := io.ReadAll(busy); err != nil || !strings.HasSuffix(string(answer), strings.Repeat("x", 16)) {
+		t.Errorf("a connection with data was answered %q, %v", answer, err)
+	}
+	if took := <-ended; took < 400*time.Millisecond || took > 1900*time.Millisecond {
+		t.Errorf("a connection without data ended after %s", took)
+	}
+	w.apply(func(*machine.Listener) {})
+	forever := w.dial("tcp", "10.0.0.100:6443")
+	time.Sleep(600 * time.Millisecond)
+	_ = forever.(*net.TCPConn).CloseWrite()
+	if answer, err := io.ReadAll(forever); err != nil || len(answer) == 0 {
+		t.Errorf("a connection without a limit was answered %q, %v", answer, err)
+	}
+}
+
 func TestProxyProtocol(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -164,6 +164,7 @@ func (f *frontend) serve(client *net.TCPConn) {
 			return
 		}
 	}
+	defer endIdle(p.Idle, client, server)()
 	join(client, server)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
@@ -103,6 +104,9 @@ func TestDriverIsGivenTheModel(t *testing.T) {
 	if l.Port != 80 || l.Algorithm != "ROUND_ROBIN" || len(l.Members) != 2 || l.AllowedCIDRs[0].String() != "10.0.0.0/8" ||
 		l.Members[0].Address.String() != "10.7.0.11:8080" || l.Check == nil || l.Check.Path != "/" || l.Check.Codes != "200" {
 		t.Errorf("driver was given listener %+v, check %+v", l, l.Check)
+	}
+	if l.Idle != 50*time.Second {
+		t.Errorf("a connection without data ends after %s, not Octavia's 50 s", l.Idle)
 	}
 	off := false
 	must[*loadbalancers.LoadBalancer](t)(loadbalancers.Update(t.Context(), client, lb.ID, loadbalancers.UpdateOpts{AdminStateUp: &off}).Extract())

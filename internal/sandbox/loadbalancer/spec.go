@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 	"github.com/slipway-sh/slipway/internal/sandbox/model"
@@ -28,7 +29,7 @@ func (s *service) spec(id string) (spec machine.Balancer, err error) {
 		}
 		for l := range s.model.ListenersOf.Each(r, id) {
 			if works(l.Life) {
-				spec.Listeners = append(spec.Listeners, s.listenerSpec(r, l))
+				spec.Listeners = append(spec.Listeners, s.listenerSpec(r, lb, l))
 			}
 		}
 		return nil
@@ -38,8 +39,21 @@ func (s *service) spec(id string) (spec machine.Balancer, err error) {
 
 func works(v model.Life) bool { return v.AdminStateUp && v.ProvisioningStatus != pendingDelete }
 
-func (s *service) listenerSpec(r store.Reader, l model.Listener) machine.Listener {
-	spec := machine.Listener{ID: l.ID, Protocol: l.Protocol, Port: l.ProtocolPort, ConnectionLimit: l.ConnectionLimit}
+// idle is how long a connection may have no data. HAProxy in an amphora has one limit for each side,
+// and data either way starts both again; 0 is no limit. OVN does not look at connections.
+func idle(lb model.LoadBalancer, l model.Listener) time.Duration {
+	if lb.Provider == "ovn" {
+		return 0
+	}
+	limit := l.TimeoutClientData
+	if other := l.TimeoutMemberData; other > 0 && (limit == 0 || other < limit) {
+		limit = other
+	}
+	return time.Duration(limit) * time.Millisecond
+}
+
+func (s *service) listenerSpec(r store.Reader, lb model.LoadBalancer, l model.Listener) machine.Listener {
+	spec := machine.Listener{ID: l.ID, Protocol: l.Protocol, Port: l.ProtocolPort, ConnectionLimit: l.ConnectionLimit, Idle: idle(lb, l)}
 	for _, cidr := range l.AllowedCIDRs {
 		if prefix, err := netip.ParsePrefix(cidr); err == nil {
 			spec.AllowedCIDRs = append(spec.AllowedCIDRs, prefix)

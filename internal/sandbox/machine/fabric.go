@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"net/netip"
+	"time"
 )
 
 // Fabric carries networks.
@@ -127,8 +128,10 @@ type Listener struct {
 	MemberProtocol string
 	// ConnectionLimit of 0 or less is none.
 	ConnectionLimit int
-	Members         []Member
-	Check           *Check
+	// Idle ends a connection without data for so long; 0 ends none.
+	Idle    time.Duration
+	Members []Member
+	Check   *Check
 }
 
 // Member is one backend.

@@ -38,7 +38,8 @@ type Options struct {
 	PageSize int
 	// MaxBody is the largest body in bytes; 0 is 112 KiB.
 	MaxBody int64
-	// RequestTime bounds a request; 0 is a minute.
+	// RequestTime bounds a request; 0 is 45 seconds: a load balancer of Octavia ends a connection
+	// that has no data for 50 (timeout_client_data, timeout_member_data).
 	RequestTime time.Duration
 	Log         *slog.Logger
 	// Observe is told of every answer; nil is nobody.
@@ -63,7 +64,7 @@ func New(o Options) (*Server, error) {
 		o.MaxBody = 112 << 10
 	}
 	if o.RequestTime == 0 {
-		o.RequestTime = time.Minute
+		o.RequestTime = 45 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
