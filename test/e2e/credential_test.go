@@ -23,7 +23,7 @@ func (p *project) rotate() {
 	p.t.Helper()
 	former := p.clusterCredentials()
 	p.magnum(http.MethodPatch, "/credentials/shop", http.StatusAccepted)
-	p.eventually("another credential instead of "+strings.Join(former, " "), 4*time.Minute, func() (string, bool) {
+	p.eventually("another credential instead of "+strings.Join(former, " "), 8*time.Minute, func() (string, bool) {
 		time.Sleep(clientPause)
 		now := p.clusterCredentials()
 		return strings.Join(now, " "), len(now) == 1 && !slices.Contains(former, now[0])

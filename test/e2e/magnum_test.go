@@ -81,7 +81,7 @@ func (p *project) balance(others []string) {
 	if out, err := p.shop(metricsService, "apply", "-f", "-"); err != nil {
 		p.t.Fatalf("applying: %v\n%s", err, out)
 	}
-	p.eventually("the tenant's load balancer", 4*time.Minute, func() (string, bool) {
+	p.eventually("the tenant's load balancer", 8*time.Minute, func() (string, bool) {
 		out, err := p.shop("", "-n", "kube-system", "get", "service", "dns-metrics", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
 		return out, err == nil && out != ""
 	})

@@ -61,14 +61,14 @@ func (p *project) use() {
 	if out, err := p.on(consumer+"---"+metricsService, "apply", "-f", "-"); err != nil {
 		p.t.Fatalf("applying: %v\n%s", err, out)
 	}
-	p.eventually("pod with a volume", 4*time.Minute, func() (string, bool) {
+	p.eventually("pod with a volume", 8*time.Minute, func() (string, bool) {
 		out, err := p.on("", "get", "pod", "user", "-o", "jsonpath={.status.phase}")
 		return out, err == nil && out == "Running"
 	})
 	if claim, err := p.on("", "get", "pvc", "data", "-o", "jsonpath={.spec.storageClassName} {.status.phase}"); err != nil || claim != "csi-cinder Bound" {
 		p.t.Errorf("the claim: %v, %s", err, claim)
 	}
-	p.eventually("load balancer", 4*time.Minute, func() (string, bool) {
+	p.eventually("load balancer", 8*time.Minute, func() (string, bool) {
 		address, err := p.on("", "-n", "kube-system", "get", "service", "dns-metrics", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
 		if err != nil || address == "" {
 			return address, false
