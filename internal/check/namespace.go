@@ -107,17 +107,21 @@ func because(conditions []corev1.NamespaceCondition) string {
 }
 
 // until looks again and again until something is done. A look that fails is an error only if
-// there is no time for another.
+// there is no time for another. One that the time ended says nothing: the one before does.
 func (r *run) until(ctx context.Context, done func() (bool, error)) error {
+	var last error
 	for {
 		is, err := done()
 		if is && err == nil {
 			return nil
 		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			if err != nil {
-				return fmt.Errorf("%w; last: %w", context.Cause(ctx), err)
+			if last != nil {
+				return fmt.Errorf("%w; last: %w", context.Cause(ctx), last)
 			}
 			return context.Cause(ctx)
 		case <-time.After(lookEvery):
