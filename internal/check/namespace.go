@@ -58,6 +58,7 @@ func (r *run) clean(ctx context.Context) (string, error) {
 	if err := r.Client.CoreV1().Namespaces().Delete(ctx, r.namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("deleting namespace %s: %w", r.namespace, err)
 	}
+	r.empty(ctx)
 	var left string
 	err := r.until(ctx, func() (bool, error) {
 		if r.Name == Conformance {
@@ -95,6 +96,22 @@ func (r *run) clean(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%w; still there: %s", err, left)
 	}
 	return "nothing is left", nil
+}
+
+// empty deletes what takes time to go. The namespace's controller does so, too, but begins after 5
+// seconds, and waits again for pods that have not ended by then (namespaceDeletionGracePeriod in
+// k8s.io/kubernetes/pkg/controller/namespace). What is not deleted here is left to it.
+func (r *run) empty(ctx context.Context) {
+	core := r.Client.CoreV1()
+	_ = core.Pods(r.namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	_ = core.PersistentVolumeClaims(r.namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	services, err := core.Services(r.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	for _, s := range services.Items {
+		_ = core.Services(r.namespace).Delete(ctx, s.Name, metav1.DeleteOptions{})
+	}
 }
 
 func because(conditions []corev1.NamespaceCondition) string {
