@@ -91,7 +91,8 @@ PLUGINS = ./internal/cli/devstack ./addons/tacker/lifecycle ./addons/tacker/vnfl
 
 # All in one go: each package is linked once, and while some wait others work. PACKAGES and RUN
 # name some of them, and some of their tests: make real PACKAGES=./internal/helm RUN=^TestEnsure
-RUN ?=
+PACKAGES :=
+RUN :=
 
 real: given
 	$(GIVEN) go test -count=1 -p 4 -timeout 30m $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),$(LONG) $(filter-out $(LONG) $(MACHINES) $(PLUGINS),$(REAL)))

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,14 +14,20 @@ import (
 // insistPause is the time between two attempts of Insist.
 const insistPause = time.Second
 
-// Insist repeats a request while its error passes, until the context ends. tell takes each
+// Insist repeats a request while its error passes, until the context ends; the error then has what
+// was waited out last, also if the request was on its way when the time was over. tell takes each
 // error that is waited out; it may be nil.
 func Insist(ctx context.Context, passes func(error) bool, tell func(error), ask func(context.Context) error) error {
+	var last error
 	for {
 		err := ask(ctx)
+		if last != nil && err != nil && errors.Is(err, ctx.Err()) {
+			return fmt.Errorf("%w: %w", context.Cause(ctx), last)
+		}
 		if err == nil || !passes(err) || ctx.Err() != nil {
 			return err
 		}
+		last = err
 		if tell != nil {
 			tell(err)
 		}

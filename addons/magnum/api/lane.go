@@ -42,17 +42,17 @@ func newLane(what string, places int) *lane {
 // enter waits for a place, and returns what gives it back. Without one in time the client is to
 // try again; ctx ends the wait when the client goes.
 func (l *lane) enter(ctx context.Context, project string) (leave func(), err error) {
-	waiting, cancel := context.WithTimeoutCause(ctx, l.wait, l.busy(project))
+	waiting, cancel := context.WithTimeout(ctx, l.wait)
 	defer cancel()
 	own := l.join(project)
-	if err := take(waiting, own.places); err != nil {
+	if !take(waiting, own.places) {
 		l.quit(project, own)
-		return nil, err
+		return nil, l.refused(ctx, project)
 	}
-	if err := take(waiting, l.places); err != nil {
+	if !take(waiting, l.places) {
 		<-own.places
 		l.quit(project, own)
-		return nil, err
+		return nil, l.refused(ctx, project)
 	}
 	return func() {
 		<-l.places
@@ -61,19 +61,22 @@ func (l *lane) enter(ctx context.Context, project string) (leave func(), err err
 	}, nil
 }
 
-// busy is the answer to a request that got no place.
-func (l *lane) busy(project string) error {
+// refused is why a request got no place: its client went, or the time is over.
+func (l *lane) refused(ctx context.Context, project string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	return away(fmt.Sprintf("the server is busy with other %s", l.what),
 		fmt.Errorf("no place for a request of project %q within %s", project, l.wait))
 }
 
-// take takes a place. The error says why there was none: time, or the client.
-func take(ctx context.Context, places chan struct{}) error {
+// take takes a place, unless ctx ends before there is one.
+func take(ctx context.Context, places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:
-		return nil
+		return true
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return false
 	}
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -90,8 +91,8 @@ func (o *magnumOptions) apiFlags(f *pflag.FlagSet) {
 	f.IntVar(&a.MaxLimit, "max-limit", 1000, "maximum number of entries per page of a list")
 	f.Int64Var(&a.MaxBody, "max-body", 112<<10, "maximum size of a request body, in bytes")
 	f.DurationVar(&a.RequestTime, "request-timeout", 45*time.Second, "maximum duration of a request; load balancers of Octavia end connections without data after 50s")
-	f.IntVar(&a.MaxReads, "max-requests-inflight", 128, "reads that a replica serves at a time, half of them of one project; others wait up to 5s, then get 503")
-	f.IntVar(&a.MaxWrites, "max-mutating-requests-inflight", 64, "writes that a replica serves at a time, half of them of one project; others wait up to 5s, then get 503")
+	f.IntVar(&a.MaxReads, "max-requests-inflight", 128, "reads that a replica serves at a time, at most half of them for one project; others wait up to 5s, then get 503")
+	f.IntVar(&a.MaxWrites, "max-mutating-requests-inflight", 64, "writes that a replica serves at a time, at most half of them for one project; others wait up to 5s, then get 503")
 	f.Int32Var(&o.quota, "default-quota", 20, "quota of clusters for projects without a quota of their own")
 	f.DurationVar(&a.Term, "certificate-term", certificate.Term, "how long signed certificates are valid")
 	f.StringVar(&o.lease, "controllers-lease", "slipway-system/slipway-magnum", "namespace/name of the controllers' Lease, for GET /v1/mservices")
@@ -117,11 +118,7 @@ func (o *magnumOptions) check() error {
 	if u, err := url.Parse(o.api.PublicEndpoint); o.api.PublicEndpoint != "" && (err != nil || u.Host == "") {
 		return fault.Usage("--public-endpoint", fmt.Errorf("%q is not a URL", o.api.PublicEndpoint), "give a URL such as https://cloud.example:9511/v1")
 	}
-	if o.quota < 0 || o.api.MaxLimit < 1 || o.api.MaxBody < 1 || o.remember <= 0 || o.api.RequestTime <= 0 || o.api.Term <= 0 ||
-		o.api.MaxReads < 1 || o.api.MaxWrites < 1 {
-		return fault.Usage("--max-limit, --max-body, --default-quota, --token-cache-time, --request-timeout, --certificate-term, --max-requests-inflight, --max-mutating-requests-inflight", fmt.Errorf("one of these is zero or negative"), "give positive values")
-	}
-	if err := o.checkPeers(); err != nil {
+	if err := errors.Join(o.checkLimits(), o.checkPeers()); err != nil {
 		return err
 	}
 	switch r := &o.api.Rules; r.Architecture {
@@ -131,6 +128,21 @@ func (o *magnumOptions) check() error {
 		r.Architecture = ""
 	}
 	return o.readFiles()
+}
+
+// checkLimits names each limit that nothing could be done with.
+func (o *magnumOptions) checkLimits() error {
+	a := &o.api
+	return errors.Join(
+		atLeast("--default-quota", o.quota, 0),
+		atLeast("--max-limit", a.MaxLimit, 1),
+		atLeast("--max-body", a.MaxBody, 1),
+		atLeast("--max-requests-inflight", a.MaxReads, 1),
+		atLeast("--max-mutating-requests-inflight", a.MaxWrites, 1),
+		atLeast("--token-cache-time", o.remember, time.Millisecond),
+		atLeast("--request-timeout", a.RequestTime, time.Millisecond),
+		atLeast("--certificate-term", a.Term, time.Millisecond),
+	)
 }
 
 // checkPeers checks that replicas can ask each other.

@@ -40,12 +40,15 @@ func TestMagnumWrongFlags(t *testing.T) {
 		"half of a certificate": {[]string{"--tls-cert", "x"}, "--tls-key"},
 		"a lease":               {[]string{"--controllers-lease", "x"}, "--controllers-lease"},
 		"an endpoint":           {[]string{"--public-endpoint", "cloud.example"}, "--public-endpoint"},
-		"a limit":               {[]string{"--max-limit", "0"}, "--max-limit"},
-		"a policy file":         {[]string{"--policy-file", rules}, "cluster:crate"},
-		"no policy file":        {[]string{"--policy-file", "/nonexistent"}, "--policy-file"},
-		"a bundle":              {[]string{"--cloud-ca", "/nonexistent"}, "--cloud-ca"},
-		"a level":               {[]string{"--log-level", "loud"}, "--log-level"},
-		"a kubeconfig":          {[]string{"--kubeconfig", "/nonexistent"}, "--kubeconfig"},
+		"a limit":               {[]string{"--max-limit", "0"}, "--max-limit: 0 is less than 1"},
+		"two limits": {[]string{"--max-requests-inflight", "0", "--max-mutating-requests-inflight", "-3"},
+			"--max-requests-inflight: 0 is less than 1\n--max-mutating-requests-inflight: -3 is less than 1"},
+		"a time":         {[]string{"--request-timeout", "0s"}, "--request-timeout: 0s is less than 1ms"},
+		"a policy file":  {[]string{"--policy-file", rules}, "cluster:crate"},
+		"no policy file": {[]string{"--policy-file", "/nonexistent"}, "--policy-file"},
+		"a bundle":       {[]string{"--cloud-ca", "/nonexistent"}, "--cloud-ca"},
+		"a level":        {[]string{"--log-level", "loud"}, "--log-level"},
+		"a kubeconfig":   {[]string{"--kubeconfig", "/nonexistent"}, "--kubeconfig"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

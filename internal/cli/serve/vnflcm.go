@@ -103,9 +103,13 @@ func (o *vnflcmOptions) check() error {
 	} else if o.links, err = openstackapi.NewAddresses(o.public, view.Root, o.trustForward); err != nil {
 		say(fault.Usage("--public-endpoint", err, "give a URL such as https://cloud.example:9890"))
 	}
-	if o.api.PageSize < 0 || o.api.MaxBody < 1 || o.remember <= 0 || o.api.RequestTime <= 0 || o.worker.Wait <= 0 || o.worker.Forceful <= 0 || o.worker.Keep <= 0 {
-		say(fault.Usage("--page-size, --max-body, --token-cache-time, --request-timeout, --operation-timeout, --forceful-timeout, --keep-operations", errors.New("one of these is zero or negative"), "give positive values"))
-	}
+	say(atLeast("--page-size", o.api.PageSize, 0))
+	say(atLeast("--max-body", o.api.MaxBody, 1))
+	say(atLeast("--token-cache-time", o.remember, time.Millisecond))
+	say(atLeast("--request-timeout", o.api.RequestTime, time.Millisecond))
+	say(atLeast("--operation-timeout", o.worker.Wait, time.Millisecond))
+	say(atLeast("--forceful-timeout", o.worker.Forceful, time.Millisecond))
+	say(atLeast("--keep-operations", o.worker.Keep, time.Millisecond))
 	o.api.Policy, err = o.rules("docs/guides/vnflcm.md", func(text []byte) (*policy.Enforcer, error) {
 		return policy.Of("the endpoint", api.PolicyDefaults(), text)
 	})
