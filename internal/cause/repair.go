@@ -114,6 +114,20 @@ func joining(v *scene, c complaint, _ string) bool {
 	return strings.Contains(c.text(), "(Name not yet assigned)") && v.Now.Sub(c.since) < etcdJoins
 }
 
+// etcdStarts reports whether etcd has not answered yet on the machine of a finding, or on any if the
+// finding is about the cluster, and may still start. Cluster API calls such a member Unknown from the
+// creation of its Machine on, whatever it waits for, so the time of the condition tells nothing.
+func (v *scene) etcdStarts(f *Finding) bool {
+	name := f.Of("Machine").Name
+	return slices.ContainsFunc(v.Objects["Machine"], func(machine *unstructured.Unstructured) bool {
+		up := v.upFor(machine)
+		if name != "" && machine.GetName() != name || !controls(machine) || up <= 0 || up > firstStart {
+			return false
+		}
+		return slices.ContainsFunc(Conditions(machine), func(c Condition) bool { return c.Type == "EtcdMemberHealthy" && c.Status == "Unknown" })
+	})
+}
+
 // repairs reports whether a MachineHealthCheck replaces a machine that is not well. It
 // marks every machine that it looks after with the condition HealthCheckSucceeded, True or
 // False; the machine's owner says in OwnerRemediated if it cannot replace it
@@ -141,7 +155,7 @@ func (v *scene) repairs(machine *unstructured.Unstructured) bool {
 // a machine that it replaces what it would be without the machine: one that the next
 // machine does not have passes, others stay.
 func (v *scene) repair(f *Finding) {
-	if v.needless(f.Reason) || f.Reason == "etcd-unhealthy" && v.Now.Sub(f.Since) < etcdJoins {
+	if v.needless(f.Reason) || f.Reason == "etcd-unhealthy" && (v.Now.Sub(f.Since) < etcdJoins || v.etcdStarts(f)) {
 		f.Ending = Passing
 		return
 	}

@@ -126,6 +126,43 @@ func TestEtcdIsGivenTime(t *testing.T) {
 	}
 }
 
+// Cluster API calls a member Unknown from the creation of its Machine on: one whose machine has just
+// started is waited for, however long ago that was.
+func TestEtcdIsGivenTimeToStart(t *testing.T) {
+	t.Parallel()
+	const unknown = `{type: EtcdMemberHealthy, status: Unknown, reason: InspectionFailed, message: "Failed to connect to etcd: failed to get etcd status: context deadline exceeded", lastTransitionTime: "2026-01-02T09:00:00Z"}`
+	ready := func(minutes int) string {
+		return fmt.Sprintf(`, {type: InfrastructureReady, status: "True", lastTransitionTime: %q}`, now.Add(-time.Duration(minutes)*time.Minute).UTC().Format(time.RFC3339))
+	}
+	machine := func(name, conditions string) string {
+		return "kind: Machine\nmetadata: {name: " + name + ", namespace: prod, labels: {cluster.x-k8s.io/control-plane: \"\"}}\nstatus: {conditions: [" + conditions + "]}\n"
+	}
+	const plane = "---\nkind: KubeadmControlPlane\nmetadata: {name: c, namespace: prod}\n" +
+		`status: {conditions: [{type: EtcdClusterHealthy, status: Unknown, reason: EtcdClusterInspectionFailed, message: "Failed to get etcd members", lastTransitionTime: "2026-01-02T09:00:00Z"}]}`
+	for name, test := range map[string]struct {
+		objects string
+		help    bool
+	}{
+		"its server is new":             {machine("a", unknown+ready(6)), false},
+		"its server is old":             {machine("a", unknown+ready(21)), true},
+		"it has no server":              {machine("a", unknown), true},
+		"another one's server is new":   {machine("a", unknown+ready(21)) + "---\n" + machine("b", strings.Replace(unknown, "Unknown", `"True"`, 1)+ready(6)), true},
+		"the cluster's":                 {machine("a", unknown+ready(6)) + plane, false},
+		"the cluster's, no one's":       {machine("a", strings.TrimPrefix(ready(6), ", ")) + plane, true},
+		"it says what is wrong with it": {machine("a", strings.Replace(unknown, "Unknown", `"False"`, 1)+ready(6)), true},
+	} {
+		a := Explain(Snapshot{Objects: read(t, base+test.objects), Now: now})
+		if len(a.Findings) == 0 {
+			t.Fatalf("%s: no finding", name)
+		}
+		for _, f := range a.Findings {
+			if f.Reason != "etcd-unhealthy" || f.NeedsHelp() != test.help {
+				t.Errorf("%s: %s of %s needs help: %t", name, f.Reason, f.Object, f.NeedsHelp())
+			}
+		}
+	}
+}
+
 // A member of etcd that was just added has no name and no Machine; one that stays so is a cause.
 func TestAMemberThatJoinsIsNoCause(t *testing.T) {
 	t.Parallel()

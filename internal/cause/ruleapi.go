@@ -72,16 +72,21 @@ func neverAnswered(v *scene, c complaint, _ string) bool {
 		return false
 	}
 	for _, machine := range v.Objects["Machine"] {
-		if _, plane := machine.GetLabels()["cluster.x-k8s.io/control-plane"]; !plane {
-			continue
-		}
-		for _, is := range Conditions(machine) {
-			if is.Type == "InfrastructureReady" && is.Status == "True" && v.Now.Sub(is.Since) > firstStart {
-				return false
-			}
+		if controls(machine) && v.upFor(machine) > firstStart {
+			return false
 		}
 	}
 	return true
+}
+
+// upFor is how long the cloud has had the server of a machine; 0 without one.
+func (v *scene) upFor(machine *unstructured.Unstructured) time.Duration {
+	for _, is := range Conditions(machine) {
+		if is.Type == "InfrastructureReady" && is.Status == "True" {
+			return v.Now.Sub(is.Since)
+		}
+	}
+	return 0
 }
 
 // disconnected is since when Cluster API does not reach the API server; zero if it does.

@@ -48,6 +48,6 @@ func (p *pass) judge(ctx context.Context) {
 	if p.objects.Cloud = p.ask(ctx); p.objects.Cloud != nil {
 		p.state = observe.Of(p.objects)
 	}
-	p.forgetUndated(p.state.Causes)
+	p.forgetCauses(p.state.Causes)
 	p.tell()
 }

@@ -36,24 +36,27 @@ func end(p v1alpha1.Phase, how string) v1alpha1.Phase {
 	return v1alpha1.Phase(operation + how)
 }
 
-// hopeless is the same as the function, with the time at which a cause without one
-// was first met: the cloud may have been asked before what it lacks was there.
+// hopeless is the same as the function, for a cause no older than when it was first met: a
+// condition bears the time at which its status changed, and may say something else since then.
 func (p *pass) hopeless(c observe.Cause) (ended bool, left time.Duration) {
-	if c.Hopeless && (c.Since.IsZero() || c.Renew) { // a refusal is as old as the question
-		c.Since = p.first.met(p.key, undated(c), p.now)
+	if c.Hopeless {
+		// A refused credential bears the time of the last question.
+		if met := p.first.met(p.key, causeKey(c), p.now); c.Renew || c.Since.Before(met) {
+			c.Since = met
+		}
 	}
 	return hopeless(c, p.now, p.Patience)
 }
 
-// forgetUndated forgets causes that are no more.
-func (p *pass) forgetUndated(present []observe.Cause) {
+// forgetCauses forgets causes that are no more.
+func (p *pass) forgetCauses(present []observe.Cause) {
 	p.first.keep(p.key, func(what string) bool {
-		return what == aTrouble || slices.ContainsFunc(present, func(c observe.Cause) bool { return undated(c) == what })
+		return what == aTrouble || slices.ContainsFunc(present, func(c observe.Cause) bool { return causeKey(c) == what })
 	})
 }
 
-// undated is what the memory calls a cause without a time.
-func undated(c observe.Cause) string { return c.Reason + " " + c.Object }
+// causeKey is what the memory calls a cause, whatever its words: they change while it lasts.
+func causeKey(c observe.Cause) string { return c.Reason + " " + c.Object }
 
 // hopeless says whether a cause ends an operation: at once where the provider
 // has given up, after a while where only outside help cures it. Otherwise left

@@ -75,6 +75,22 @@ func TestARefusalIsAsOldAsItWasFirstMet(t *testing.T) {
 	}
 }
 
+// A condition that is not true for an hour may have become hopeless just now: patience begins then.
+func TestACauseIsNoOlderThanItWasFirstMet(t *testing.T) {
+	t.Parallel()
+	p := &pass{reconciler: newReconciler(nil, nil, Options{Patience: 5 * time.Minute}), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	long := observe.Cause{Object: "Machine a", Reason: "etcd-unhealthy", Since: p.now.Add(-time.Hour)}
+	for i, test := range []struct {
+		after           time.Duration
+		hopeless, ended bool
+	}{{0, false, false}, {time.Minute, true, false}, {4 * time.Minute, true, false}, {time.Minute, true, true}} {
+		p.now, long.Hopeless = p.now.Add(test.after), test.hopeless
+		if ended, _ := p.hopeless(long); ended != test.ended {
+			t.Errorf("step %d: ended %t", i, ended)
+		}
+	}
+}
+
 // wellPass is a pass over a cluster that is as it should be.
 func wellPass() *pass {
 	p := &pass{reconciler: newReconciler(nil, nil, Options{}.defaults()), cluster: &v1alpha1.Cluster{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
