@@ -419,7 +419,7 @@ devcloud-horizon: bundle build chromium
 DEVCLOUD_TACKER ?= devcloud-tacker
 TACKER ?= tacker
 
-devcloud-tacker: bundle build
+devcloud-tacker: bundle build kind-deps
 	go run ./test/devcloud -dir $(DEVCLOUD_TACKER) -tacker $(TACKER) up
 	@status=0; SLIPWAY_DEVCLOUD_TACKER=$(abspath $(DEVCLOUD_TACKER)) SLIPWAY_SOL001=$(abspath $(SOL001)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) \
 		go test -count=1 -timeout 60m -run TestTackerOnADevcloud -v ./internal/cli/devstack || status=$$?; \
@@ -431,7 +431,7 @@ devcloud-tacker: bundle build
 DEVCLOUD_MOVING ?= devcloud-moving
 CHART ?=
 
-devcloud-moving: bundle build
+devcloud-moving: bundle build kind-deps
 	go run ./test/acceptance -build opentofu
 	go build -C test/devcloud/moving/guests -o $(abspath bin)/guests .
 	go run ./test/devcloud -dir $(DEVCLOUD_MOVING) -clusters up

@@ -57,7 +57,7 @@ type Result struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Sync brings what is missing and describes what is there. Images go on when
+// Sync brings what is missing and describes what is there. Images continue when
 // others fail; the results are of those that did not, in the manifest's order.
 func (s *Syncer) Sync(ctx context.Context, m *manifest.Manifest) ([]Result, error) {
 	visible, err := s.visible(ctx, m)

@@ -37,6 +37,8 @@ const (
 // MagnumFiles are the content of the files that spec.magnum names.
 type MagnumFiles struct {
 	Policy, Certificate, Key string
+	// Authorities are the CA certificates of other management clusters' APIs.
+	Authorities string
 	// Templates are nil where no file is named.
 	Templates *template.File
 }
@@ -72,8 +74,10 @@ func (e Environment) magnum(ctx *pulumi.Context, on management) (*magnumAPI, err
 	url := address.PublicAddress.ApplyT(func(address string) string {
 		return magnumURL(conf, address)
 	}).(pulumi.StringOutput)
-	if _, err := openstack.NewCatalogEntry(ctx, e.registered().Catalog, url, pulumi.DependsOn([]pulumi.Resource{api})); err != nil {
-		return nil, err
+	if conf.Catalog {
+		if _, err := openstack.NewCatalogEntry(ctx, e.registered().Catalog, url, pulumi.DependsOn([]pulumi.Resource{api})); err != nil {
+			return nil, err
+		}
 	}
 	if _, err := catalog.NewClusterTemplates(ctx, StepMagnumTemplates, catalog.ClusterTemplatesRefs{Endpoint: url, Authority: api.Authority,
 		File: e.templates(), Images: e.templateImages(on.image)}, pulumi.DependsOn([]pulumi.Resource{api})); err != nil {
@@ -191,6 +195,12 @@ func (e Environment) magnumValues(address string, user, administrator map[string
 	}
 	if conf.Hostname != "" {
 		m.Hostnames = []string{conf.Hostname}
+	}
+	if len(conf.ManagementClusters) > 0 {
+		m.Name, m.Closed, m.MembersCA = e.Config.Metadata.Name, conf.Closed, e.Equipment.Magnum.Authorities
+	}
+	for _, other := range conf.ManagementClusters {
+		m.Members = append(m.Members, controllers.Member{Name: other.Name, URL: other.URL})
 	}
 	for entry, text := range map[*string]map[string]any{&m.Clouds: user, &m.Administrator: administrator} {
 		clouds, err := yaml.Marshal(map[string]any{"clouds": map[string]any{"magnum": text}})

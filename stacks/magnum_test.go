@@ -32,10 +32,10 @@ spec:
 `
 
 // magnumWorld is a world with an administrator and the Magnum API.
-func magnumWorld(t *testing.T) (*world, *gophercloud.ServiceClient) {
+func magnumWorld(t *testing.T, more ...string) (*world, *gophercloud.ServiceClient) {
 	t.Helper()
 	box := sandboxtest.Start(t)
-	w := newWorld(t, box, withMagnum)
+	w := newWorld(t, box, withMagnum+strings.Join(more, ""))
 	w.env.Choices.Management = &preflight.ManagementChoices{ControlPlaneFlavor: "m1.large"}
 	w.env.NodeImage = w.env.Image
 	w.env.Equipment.Cloud = stacks.Cloud{AuthURL: box.URL() + "/identity", Region: "RegionOne"}
@@ -129,6 +129,27 @@ func TestTheMagnumAPIIsInTheCatalogAndGoes(t *testing.T) {
 	}
 	if service, _ := inCatalog(t, identity); service != "" || len(made(t, identity)) > 0 {
 		t.Errorf("left: service %q, %v", service, made(t, identity))
+	}
+}
+
+// TestAnAPIBehindAnotherOneIsInNoCatalog: its users, its address and its templates are as ever, and
+// what others have in the catalog stays.
+func TestAnAPIBehindAnotherOneIsInNoCatalog(t *testing.T) {
+	t.Parallel()
+	w, identity := magnumWorld(t, "    catalog: false\n")
+	service := must[*services.Service](t)(services.Create(t.Context(), identity, services.CreateOpts{Type: "container-infra", Name: "magnum"}).Extract())
+	must[*endpoints.Endpoint](t)(endpoints.Create(t.Context(), identity, endpoints.CreateOpts{Availability: "public", Region: "RegionOne", URL: "http://east:9511/v1", ServiceID: service.ID}).Extract())
+	w.up(t)
+	w.canLogIn(t)
+	url := "https://" + w.only(t, stacks.StepMagnumAddress).Name + ":9511/v1"
+	if _, got := inCatalog(t, identity); !slices.Equal(got, []string{"public http://east:9511/v1 on"}) || w.output(t, stacks.OutputMagnumURL) != url {
+		t.Errorf("catalog %v; output %v", got, w.output(t, stacks.OutputMagnumURL))
+	}
+	if _, err := w.run(t).Destroy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, got := inCatalog(t, identity); len(got) != 1 || len(made(t, identity)) > 0 {
+		t.Errorf("left: catalog %v, %v", got, made(t, identity))
 	}
 }
 

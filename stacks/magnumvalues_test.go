@@ -2,11 +2,13 @@ package stacks
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slipway-sh/slipway/addons/controllers"
 	"github.com/slipway-sh/slipway/stacks/seed"
 )
 
@@ -60,5 +62,17 @@ func TestTenantsHaveConfigDrives(t *testing.T) {
 	}
 	if m.ClusterValues["registryMirrors"] == nil {
 		t.Error("the mirrors are gone")
+	}
+}
+
+// TestOtherManagementClustersAreSettings of the API.
+func TestOtherManagementClustersAreSettings(t *testing.T) {
+	t.Parallel()
+	e := managed(t, "managementCluster: {}, magnum: {managementClusters: [{name: west, url: 'https://west:9511/v1', caFile: west.pem}], closed: [prod]}")
+	e.Equipment.Magnum.Authorities = "PEM of west"
+	got, err := e.magnumValues("203.0.113.7", nil, nil)
+	if err != nil || got.Name != e.Config.Metadata.Name || !slices.Equal(got.Members, []controllers.Member{{Name: "west", URL: "https://west:9511/v1"}}) ||
+		!slices.Equal(got.Closed, []string{"prod"}) || got.MembersCA != "PEM of west" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

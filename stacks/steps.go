@@ -42,7 +42,7 @@ const (
 	StepManagementReady       = "management-cluster-ready"
 	StepManagementClusterAPI  = "management-cluster-api"
 	StepManagementControllers = "management-controllers"
-	// StepManagementMove is there while the management cluster looks after
+	// StepManagementMove is there while the management cluster manages
 	// itself: without it the seed does.
 	StepManagementMove = "management-move"
 	// StepVelero is Velero, if the environment file asks for it.

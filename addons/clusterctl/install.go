@@ -43,7 +43,7 @@ type Installation struct {
 	Environment map[string]string
 	// Alone says that the cluster has one node for good, as a seed has: controllers hold no lease.
 	Alone bool
-	// Progress is told what is waited for; nil is nobody.
+	// Progress receives what is waited for; nil is nobody.
 	Progress func(string)
 }
 
@@ -55,7 +55,7 @@ const orcManifest = "manifests/openstack-resource-controller.yaml"
 // `clusterctl init` does the same one object after the other; here whatever
 // does not need another goes at once, which halves the time on a small machine.
 // What clusterctl keeps about its providers is written as it does, so that its
-// own commands go on working.
+// own commands keep working.
 func (i Installation) Run(ctx context.Context) error {
 	p, err := i.parts(ctx)
 	if err != nil {

@@ -219,7 +219,7 @@ func TestHelmInstallsTheChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(loaded.CRDObjects()) != 10 || !strings.Contains(release.Manifest, controllers.AddonProviderName) {
+	if len(loaded.CRDObjects()) != 11 || !strings.Contains(release.Manifest, controllers.AddonProviderName) {
 		t.Errorf("%d definitions", len(loaded.CRDObjects()))
 	}
 }
@@ -322,6 +322,32 @@ func TestValuesOfClustersReachTheirControllers(t *testing.T) {
 	}
 	if own, api := marks[controllers.MagnumControllersName], marks[controllers.MagnumName]; own[0] == own[1] || own[1] == own[2] || api[0] != api[1] || api[1] != api[2] {
 		t.Errorf("marks of the controllers %v, of the API %v", own, api)
+	}
+}
+
+// Other management clusters are known to the API alone, with the certificates that it trusts them by.
+func TestOtherManagementClustersReachTheAPI(t *testing.T) {
+	t.Parallel()
+	o := magnumOptions()
+	o.Magnum.Members, o.Magnum.Name = []controllers.Member{{Name: "west", URL: "https://west:9511/v1"}, {Name: "north", URL: "https://north:9511"}}, "east"
+	o.Magnum.Closed, o.Magnum.MembersCA = []string{"east", "north"}, "PEM of west"
+	all := objects(t, o)
+	wanted := []string{"--member=west=https://west:9511/v1", "--member=north=https://north:9511", "--member-name=east", "--closed=east,north", "--member-ca=/etc/slipway/cloud/members.crt"}
+	for name, d := range find[appsv1.Deployment](t, all, "Deployment") {
+		args := d.Spec.Template.Spec.Containers[0].Args
+		for _, arg := range wanted {
+			if slices.Contains(args, arg) != (name == controllers.MagnumName) {
+				t.Errorf("%s: %s in %v", name, arg, args)
+			}
+		}
+	}
+	if got := string(find[corev1.Secret](t, all, "Secret")["slipway-magnum-cloud"].Data["members.crt"]); got != "PEM of west" {
+		t.Errorf("certificates %q", got)
+	}
+	for _, arg := range find[appsv1.Deployment](t, objects(t, magnumOptions()), "Deployment")[controllers.MagnumName].Spec.Template.Spec.Containers[0].Args {
+		if strings.HasPrefix(arg, "--member") || strings.HasPrefix(arg, "--closed") {
+			t.Errorf("without others it has %s", arg)
+		}
 	}
 }
 

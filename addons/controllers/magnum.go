@@ -36,9 +36,22 @@ type Magnum struct {
 	// ClusterValues are the chart openstack-cluster's of all clusters, under their
 	// own. Whoever reads ConfigMaps sees them.
 	ClusterValues map[string]any `json:"clusterValues,omitempty"`
+	// Members are other management clusters whose clusters the API serves too, Name is that of this
+	// one among them, Closed are those that get no new projects, and MembersCA are the
+	// certificates, in PEM, that the APIs of the others are trusted by.
+	Members   []Member `json:"members,omitempty"`
+	Name      string   `json:"name,omitempty"`
+	Closed    []string `json:"closed,omitempty"`
+	MembersCA string   `json:"membersCA,omitempty"`
 	// Replicas of the API, and of its controllers.
 	Replicas           int `json:"replicas"`
 	ControllerReplicas int `json:"controllerReplicas"`
+}
+
+// Member is another management cluster: its name, and the URL of its Magnum API.
+type Member struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
 }
 
 // values are the chart's, below `magnum`.

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube/retry"
 )
 
-// RetrySeconds is what a client is told to wait when something is away.
+// RetrySeconds is what a client is asked to wait when something is away.
 const RetrySeconds = 5
 
 // Error is an answer with an error.

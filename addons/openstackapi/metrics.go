@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Observer is told of every answer. Route is the pattern, so that it has few values.
+// Observer receives every answer. Route is the pattern, so that it has few values.
 type Observer func(method, route string, status int, took time.Duration)
 
 // Meter registers the metric slipway_<api>_request_duration_seconds and returns what

@@ -9,7 +9,7 @@ import (
 const aheadBuffers = 4
 
 // Ahead reads in a goroutine of its own, some pieces in advance, so that
-// reading and hashing go on while what was read is sent. Close ends it; it
+// reading and hashing continue while what was read is sent. Close ends it; it
 // does not close r.
 func Ahead(ctx context.Context, r io.Reader) io.ReadCloser {
 	ctx, cancel := context.WithCancel(ctx)

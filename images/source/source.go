@@ -27,7 +27,7 @@ type Opener struct {
 	Bundle string
 	// Stall is how long a server may send nothing; 0 is a minute.
 	Stall time.Duration
-	// Backoff is the first pause before a download goes on; 0 is half a
+	// Backoff is the first pause before a download continues; 0 is half a
 	// second. It doubles.
 	Backoff time.Duration
 	// Waiting, if set, receives the reason when a download pauses.

@@ -85,7 +85,7 @@ func (s *Syncer) Plan(ctx context.Context, f *File) ([]Change, error) {
 }
 
 // Sync carries a plan out and returns it with the IDs that came to be. Changes
-// go on when one fails; only those that succeeded are returned.
+// continue when one fails; only those that succeeded are returned.
 func (s *Syncer) Sync(ctx context.Context, plan []Change) ([]Change, error) {
 	var done []Change
 	var errs []error

@@ -132,7 +132,7 @@ type Alert struct {
 	State    string    `json:"state"`
 	Severity string    `json:"severity"`
 	Since    time.Time `json:"since"`
-	// Summary and Runbook are for who looks after it.
+	// Summary and Runbook are for who responds to it.
 	Summary string            `json:"summary,omitempty"`
 	Runbook string            `json:"runbook,omitempty"`
 	Labels  map[string]string `json:"labels"`

@@ -32,7 +32,7 @@ type Snapshot struct {
 	// Inside is what the cluster itself said; nil means it was not asked. Only operators'
 	// commands ask it.
 	Inside *Inside
-	// Controllers are those that look after the cluster; nil means they were not asked about.
+	// Controllers are those that manage the cluster; nil means they were not asked about.
 	Controllers []Controller
 	// Magnum is the cluster's UUID at the Magnum API; empty if it is none of its clusters.
 	Magnum string

@@ -25,7 +25,7 @@ type Rule struct {
 	// healthCheck is set if a machine health check sees it and has the machine replaced:
 	// then it is passing where such a check watches the machine.
 	healthCheck bool
-	// Operator is set if only the operator can see and fix it; tenants are told Meaning.
+	// Operator is set if only the operator can see and fix it; tenants get Meaning.
 	Operator bool
 
 	// find looks at objects and cloud.

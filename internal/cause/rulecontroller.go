@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Controller is a controller that looks after clusters, on the management cluster or the
+// Controller is a controller that manages clusters, on the management cluster or the
 // seed.
 type Controller struct {
 	Namespace string `json:"namespace"`
@@ -36,7 +36,7 @@ var unable = regexp.MustCompile(`CrashLoopBackOff, ended ([4-9]|\d\d+) times|Err
 // controllerRules are about the controllers of the management cluster.
 func controllerRules() []Rule {
 	return []Rule{{ID: "controller-down", Layer: "Cluster API", Ending: Outside, Operator: true,
-		Meaning: "A controller of the management cluster does not run, so nothing that it looks after goes on.",
+		Meaning: "A controller of the management cluster does not run, so nothing that it manages continues.",
 		Fix:     "see why with kubectl describe deployment and kubectl logs --previous; if it is scaled to zero, scale it back, or run slipway up",
 		find:    idle}}
 }

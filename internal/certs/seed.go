@@ -101,7 +101,7 @@ func due(kubeconfig string, when func(*x509.Certificate) time.Time, now time.Tim
 	return err == nil && found != nil && !now.Before(when(found))
 }
 
-// DueOnSeed returns the certificates of k3s that it makes anew when it starts.
+// DueOnSeed returns the certificates of k3s that it makes again when it starts.
 func DueOnSeed(l Listing, now time.Time) []Certificate {
 	var found []Certificate
 	for _, c := range l.Certificates {

@@ -99,7 +99,7 @@ type Options struct {
 	Patience time.Duration
 	// Suite is for the check Conformance alone.
 	Suite Suite
-	// Tell is told when a step begins, with "" as its state, how far it is, with a detail
+	// Tell receives when a step begins, with "" as its state, how far it is, with a detail
 	// too, and when it ends.
 	Tell func(Step)
 }

@@ -96,7 +96,7 @@ Exit codes are listed in docs/reference/exit-codes.md.`,
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fault.Usage(cmd.CommandPath(), err, "see "+cmd.CommandPath()+" --help")
+		return fault.Usage(cmd.CommandPath(), flagError(err), "see "+cmd.CommandPath()+" --help")
 	})
 	root.AddCommand(initialize.New(streams), config.New(streams), preflight.New(streams, stacks.Steps()),
 		plan.New(streams), up.New(streams, backup.Before), recover.NewUndo(streams, recover.Vault), status.New(streams), why.New(streams), clustercheck.New(streams), support.New(streams), refresh.New(streams),
@@ -119,7 +119,7 @@ func strict(cmd *cobra.Command) {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			// Flags that exclude each other are wrong usage too; cobra looks at them later.
 			if err := cmp.Or(check(cmd, args), cmd.ValidateFlagGroups()); err != nil {
-				return fault.Usage(cmd.CommandPath(), err, "see "+cmd.CommandPath()+" --help")
+				return fault.Usage(cmd.CommandPath(), flagError(err), "see "+cmd.CommandPath()+" --help")
 			}
 			return nil
 		}

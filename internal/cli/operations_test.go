@@ -14,6 +14,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"github.com/gophercloud/gophercloud/v2/openstack/objectstorage/v1/containers"
+	"github.com/gophercloud/gophercloud/v2/openstack/objectstorage/v1/objects"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +24,9 @@ import (
 	addons "github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/internal/ownership"
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
+	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
 )
 
 func TestWrongUseOfChecksAndCertificates(t *testing.T) {
@@ -125,6 +129,14 @@ type orphanData struct {
 	Orphans, Deleted []struct{ Type, Name, Cluster, Kept string }
 }
 
+// storeOf makes the container of an object store, with an object.
+func storeOf(t *testing.T, cloud *sandboxtest.Cloud, owner ownership.Owner) {
+	t.Helper()
+	client := cloud.Member.ObjectStorage(t)
+	check(t, containers.Create(t.Context(), client, "store", containers.CreateOpts{Metadata: map[string]string{"Slipway-Owner": owner.Description()}}).Err)
+	check(t, objects.Create(t.Context(), client, "store", "backup", objects.CreateOpts{Content: strings.NewReader("data")}).Err)
+}
+
 // TestOperationsOnAnEnvironment looks at certificates, checks a management cluster that has
 // no nodes, and sweeps up after a cluster that was lost, but not after one that lives.
 //
@@ -141,7 +153,7 @@ func TestOperationsOnAnEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, file := project(t)
+	cloud, file := project(t)
 	upToTheSeed(t, file)
 	withManagement(t, file, server.Kubeconfig)
 
@@ -193,7 +205,11 @@ func TestOperationsOnAnEnvironment(t *testing.T) {
 	if code, _, said := run(t.Context(), "sweep", "--by-name", "web", "-f", file); code != fault.ExitUsage || !strings.Contains(said, "--by-name web") {
 		t.Errorf("the name of one that lives: exit code %d\n%s", code, said)
 	}
-	if swept := data[orphanData](t, "sweep", "--delete", "--yes", "-f", file, "-o", "json"); len(swept.Deleted) != 1 || len(swept.Orphans) != 0 {
+	storeOf(t, cloud, ownership.New("prod", ownership.ClusterStep("my-shop", "my-shop")))
+	if swept := data[orphanData](t, "sweep", "--delete", "--yes", "-f", file, "-o", "json"); len(swept.Deleted) != 0 || len(swept.Orphans) != 2 {
+		t.Errorf("swept beside a container with objects: %+v", swept)
+	}
+	if swept := data[orphanData](t, "sweep", "--delete", "--yes", "--object-stores", "delete", "-f", file, "-o", "json"); len(swept.Deleted) != 2 || len(swept.Orphans) != 0 {
 		t.Errorf("swept %+v", swept)
 	}
 	if again := data[clusterData](t, "cluster", "create", "web", "--file", file, "--wait", "none", "-o", "json"); again.Change != "no changes" {

@@ -49,7 +49,7 @@ type Known struct {
 	Cloud  *cause.Cloud
 	Inside *cause.Inside
 	Unseen []cause.Unseen
-	// Controllers are those that look after it; nil means that nobody asked about them.
+	// Controllers are those that manage it; nil means that nobody asked about them.
 	Controllers []cause.Controller
 }
 

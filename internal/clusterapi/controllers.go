@@ -28,7 +28,7 @@ func controllerNamespaces() []string {
 	return []string{"capi-system", "capi-kubeadm-bootstrap-system", "capi-kubeadm-control-plane-system", "capo-system", "orc-system", "capi-addon-system", "cert-manager"}
 }
 
-// Controllers are the controllers on a cluster that look after others. What cannot be read
+// Controllers are the controllers on a cluster that manage others. What cannot be read
 // is left out, because causes are found without it too.
 func Controllers(ctx context.Context, client dynamic.Interface) []cause.Controller {
 	ctx, cancel := context.WithTimeout(ctx, eventTime)

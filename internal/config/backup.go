@@ -30,7 +30,7 @@ type Backup struct {
 	// Backups that the management cluster makes by itself, also when no machine of yours is on. Empty: only `slipway backup create` makes any.
 	Schedule *BackupSchedule `json:"schedule,omitempty"`
 	// How often `slipway backup drill` must pass. Run it with `--if-due` where the private key is: the management cluster has none that reads a backup,
-	// and only watches. It needs `schedule`. Empty: nobody is told that none was made.
+	// and only watches. It needs `schedule`. Empty: nobody hears that none was made.
 	Drill *BackupDrill `json:"drill,omitempty"`
 }
 

@@ -30,6 +30,22 @@ type Magnum struct {
 	TemplatesFile File `json:"templatesFile,omitempty"`
 	// Project of the service users, in the administrator's domain. It is created if it does not exist.
 	ServiceProject string `json:"serviceProject" default:"service"`
+	// Whether the API is registered in the catalog. Turn it off if clients use it through another environment, which has it in its `managementClusters`.
+	Catalog bool `json:"catalog" default:"true"`
+	// Other management clusters, whose clusters are served by this API too: environments of their own, with `catalog: false` (docs/guides/magnum-router.md).
+	ManagementClusters []OtherManagementCluster `json:"managementClusters,omitempty"`
+	// Management clusters that get no new projects: names in `managementClusters`, or this environment's.
+	Closed []string `json:"closed,omitempty" schema:"format=label"`
+}
+
+// OtherManagementCluster is a management cluster of another environment.
+type OtherManagementCluster struct {
+	// Name that stores where projects are, such as the environment's. It must not change.
+	Name string `json:"name" schema:"required,format=label"`
+	// URL of its Magnum API, as its `slipway status` prints it.
+	URL string `json:"url" schema:"required,format=httpURL"`
+	// PEM file of the API's CA certificates, such as `.slipway/magnum-ca.pem` of its environment. Empty: the certificate is one that every machine trusts.
+	CAFile File `json:"caFile,omitempty"`
 }
 
 // KeyPair is a TLS certificate with its key.

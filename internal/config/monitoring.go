@@ -51,17 +51,17 @@ type MonitoringLogs struct {
 	VolumeGiB int `json:"volumeGiB" default:"10" schema:"min=1,max=10000"`
 }
 
-// MonitoringAlerts is who is told of alerts.
+// MonitoringAlerts is who gets alerts.
 type MonitoringAlerts struct {
-	// Who is told. Empty: nobody; `slipway check alerts` shows what fires.
+	// Who gets them. Empty: nobody; `slipway check alerts` shows what fires.
 	Receivers []AlertReceiver `json:"receivers,omitempty"`
 }
 
-// AlertReceiver is told of alerts in one or more ways, when they begin and when they end.
+// AlertReceiver gets alerts in one or more ways, when they begin and when they end.
 type AlertReceiver struct {
 	// Name of the receiver: a lower-case RFC 1123 label.
 	Name string `json:"name" schema:"required,format=label"`
-	// Severities of the alerts that it is told of: `critical`, `warning`. Empty: both.
+	// Severities of the alerts that it gets: `critical`, `warning`. Empty: both.
 	Severities []string `json:"severities,omitempty" schema:"enum=critical|warning"`
 	// Slack, or what takes the same messages.
 	Slack *SlackReceiver `json:"slack,omitempty"`

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -120,5 +121,22 @@ func (v *validator) magnum(e *Environment) {
 	}
 	if e.Spec.ManagementCluster == nil {
 		v.add(at, "add spec.managementCluster, or leave out spec.magnum", "the API runs on the management cluster, but there is none")
+	}
+	v.managementClusters(at, e)
+}
+
+// managementClusters refuses two of a name, and closed ones that nobody knows.
+func (v *validator) managementClusters(at *field.Path, e *Environment) {
+	names := []string{e.Metadata.Name}
+	for i, other := range e.Spec.Magnum.ManagementClusters {
+		if slices.Contains(names, other.Name) {
+			v.add(at.Child("managementClusters").Index(i).Child("name"), "give each a name of its own", "%q is the name of another one, or of this environment", other.Name)
+		}
+		names = append(names, other.Name)
+	}
+	for i, name := range e.Spec.Magnum.Closed {
+		if !slices.Contains(names, name) {
+			v.add(at.Child("closed").Index(i), "known here: "+strings.Join(names, ", "), "there is no management cluster %q", name)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package etcd looks after the etcd of a control plane.
+// Package etcd maintains the etcd of a control plane.
 package etcd
 
 import (

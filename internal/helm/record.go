@@ -68,7 +68,7 @@ func (c *Client) Settle(r *release.Release) error {
 
 // GiveBack undoes a takeover after which nothing was changed: the revision before counts
 // again, and then the later one is deleted. If it is interrupted in between, the takeover
-// still counts, and the next call goes on.
+// still counts, and the next call continues.
 func (c *Client) GiveBack(last *release.Release) error {
 	before, err := c.config.Releases.Get(last.Name, last.Version-1)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 type Provider interface {
 	// Find returns the cluster of a name, started if it was stopped; nil if there is none.
 	Find(ctx context.Context, name string) (*Cluster, error)
-	// Create makes it from an image that the runtime has or can fetch. tell is told what
+	// Create makes it from an image that the runtime has or can fetch. tell receives what
 	// is done. A cluster that fails on the way is deleted again.
 	Create(ctx context.Context, wanted Wanted, tell func(string)) error
 	// Finish notes that the cluster was made to its end.

@@ -48,7 +48,7 @@ type Seed struct {
 	// NodeImage returns an archive with the node's image, for a runtime that lacks it; nil
 	// if the runtime is to fetch it.
 	NodeImage func() (io.ReadCloser, error)
-	// Tell is told what is done.
+	// Tell receives what is done.
 	Tell func(string)
 	// answers asks whether the API of a kubeconfig is ready; another one in tests.
 	answers func(ctx context.Context, kubeconfig string) error
@@ -72,7 +72,7 @@ func (s Seed) Find(ctx context.Context) (kubeconfig string, err error) {
 }
 
 // Bring returns the kubeconfig of the seed and makes it if there is none. One that a killed
-// run left half made holds nothing yet, and is made anew.
+// run left half made holds nothing yet, and is made again.
 func (s Seed) Bring(ctx context.Context) (kubeconfig string, err error) {
 	found, err := s.own(ctx)
 	if err != nil {

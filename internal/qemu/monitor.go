@@ -65,7 +65,7 @@ func Dial(ctx context.Context, path string) (*Monitor, error) {
 	return m, nil
 }
 
-// Close ends the connection; the machine goes on.
+// Close ends the connection; the machine continues.
 func (m *Monitor) Close() error { return m.conn.Close() }
 
 // bound lets reads and writes end with the context, or after the time.

@@ -36,7 +36,7 @@ type Recorder struct {
 }
 
 // Begin writes the record of a run that begins. An error means that the run is not
-// recorded; it may go on all the same.
+// recorded; it may continue all the same.
 func (r *Recorder) Begin(ctx context.Context, store Store, record Record) error {
 	record.ID = record.Started.UTC().Format("20060102T150405.000Z-") + strings.ToLower(rand.Text()[:6])
 	record.Outcome, record.Beat, record.Changed = Running, record.Started, []string{}

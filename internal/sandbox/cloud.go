@@ -183,7 +183,7 @@ func (c *Cloud) shutdown(ctx context.Context) error {
 }
 
 // Close releases listeners and state; Serve has returned before. Machines that
-// outlive the process go on running.
+// outlive the process keep running.
 func (c *Cloud) Close() error { return c.release() }
 
 // Stop is Close that ends machines too, and leaves the host as it was. They

@@ -16,7 +16,7 @@ type Shared struct {
 	Cause  string    `json:"cause"`
 	// Clusters are those that have it, as namespace/name; empty for the environment's servers.
 	Clusters []string `json:"clusters,omitempty"`
-	// Objects are all that it is told of.
+	// Objects are all that it gets.
 	Objects []cause.Ref `json:"objects"`
 
 	first  Answer

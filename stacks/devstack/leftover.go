@@ -82,7 +82,7 @@ func below(all []process, dirs ...string) []int {
 const killTime = 30 * time.Second
 
 // Sweep ends what a stopped k3s left running: systemd stops only its main process
-// (KillMode=process of devstack's units), so containers and their shims go on. It
+// (KillMode=process of devstack's units), so containers and their shims continue. It
 // unmounts what they had mounted, and removes their bridge and the chains of iptables. dir is
 // the plugin's folder; proc is /proc.
 func Sweep(ctx context.Context, run Runner, dir, proc string) error {

@@ -6,7 +6,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"time"
 
@@ -100,11 +99,7 @@ func (s Settings) CheckCertificate(authorities string, now time.Time) error {
 			between.AddCert(one)
 		}
 	}
-	name := s.ServiceHost
-	if address, err := netip.ParseAddr(name); err == nil && address.Is6() {
-		name = "[" + name + "]"
-	}
-	if _, err := pair.Leaf.Verify(x509.VerifyOptions{DNSName: name, Intermediates: between, Roots: Pool(authorities), CurrentTime: now}); err != nil {
+	if _, err := pair.Leaf.Verify(x509.VerifyOptions{DNSName: s.ServiceHost, Intermediates: between, Roots: Pool(authorities), CurrentTime: now}); err != nil {
 		return fault.Usage(certificateFile+" "+s.Certificate, fmt.Errorf("clients of the API would refuse it: %w", err), anew)
 	}
 	return nil

@@ -68,7 +68,15 @@ func TestClientsTrustTheCertificateOfTheAPI(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	own, other := devstacktest.NewCertificates(t, t.TempDir(), "192.0.2.7", now), devstacktest.NewCertificates(t, t.TempDir(), "192.0.2.7", now)
-	named := devstacktest.NewCertificates(t, t.TempDir(), "devstack.example.org", now)
+	named, six := devstacktest.NewCertificates(t, t.TempDir(), "devstack.example.org", now), devstacktest.NewCertificates(t, t.TempDir(), "2001:db8::7", now)
+	text, err := os.ReadFile(own.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(t.TempDir(), "root.pem") // the authority between is in the file of the certificate
+	if err := os.WriteFile(root, []byte(strings.SplitAfter(string(text), "-----END CERTIFICATE-----\n")[0]), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct {
 		settings Settings
 		want     string
@@ -76,6 +84,9 @@ func TestClientsTrustTheCertificateOfTheAPI(t *testing.T) {
 		"none":               {Settings{}, ""},
 		"address":            {Settings{CA: own.Bundle, Certificate: own.Certificate, ServiceHost: "192.0.2.7"}, ""},
 		"name":               {Settings{CA: named.Bundle, Certificate: named.Certificate, ServiceHost: "devstack.example.org"}, ""},
+		"the root only":      {Settings{CA: root, Certificate: own.Certificate, ServiceHost: "192.0.2.7"}, ""},
+		"IPv6":               {Settings{CA: six.Bundle, Certificate: six.Certificate, ServiceHost: "2001:db8::7"}, ""},
+		"IPv6 in brackets":   {Settings{CA: six.Bundle, Certificate: six.Certificate, ServiceHost: "[2001:db8::7]"}, ""},
 		"another host":       {Settings{CA: own.Bundle, Certificate: own.Certificate, ServiceHost: "192.0.2.8"}, "192.0.2.8"},
 		"another name":       {Settings{CA: named.Bundle, Certificate: named.Certificate, ServiceHost: "2001:db8::1"}, "2001:db8::1"},
 		"another authority":  {Settings{CA: other.Bundle, Certificate: own.Certificate, ServiceHost: "192.0.2.7"}, "unknown authority"},

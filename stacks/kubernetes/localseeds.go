@@ -47,7 +47,7 @@ func (s *LocalSeeds) open(ctx context.Context, text string, tell func(string)) (
 	if err := json.Unmarshal([]byte(text), &settings); err != nil {
 		return localseed.Seed{}, settings, fmt.Errorf("reading the settings of the local seed: %w", err)
 	}
-	if s == nil || s.Provider == nil {
+	if s.Provider == nil {
 		return localseed.Seed{}, settings, fault.New("local seed", errors.New("this command cannot use one"), "run slipway up")
 	}
 	provider, err := s.Provider(ctx)

@@ -43,6 +43,8 @@ const (
 	TypeImage         = "image"
 	TypeKeyPair       = "key pair"
 	TypeCredential    = "application credential"
+	// TypeContainer is one of a cluster. It is in no Inventory.List: clusters delete their own.
+	TypeContainer = "container"
 )
 
 // deletionOrder lists the types, those that others depend on last.

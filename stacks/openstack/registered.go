@@ -25,7 +25,7 @@ type Registered struct {
 // run was killed before it noted what it had made. What belongs to others stays. What names no
 // project, as of a former release, goes if the catalog has no endpoint of the name but those with
 // our URL, or that lead to our address; if it has, an environment of the name in another project can
-// have it, and it is returned as unclear. It goes on after errors and joins them.
+// have it, and it is returned as unclear. It continues after errors and joins them.
 func RemoveRegistered(ctx context.Context, administrator Administrator, clients Clients, r Registered) (unclear []string, err error) {
 	entry := catalogKind{administrator: administrator, clients: clients}
 	found, err := entry.astray(ctx, r.Catalog, r.Address)

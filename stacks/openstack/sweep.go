@@ -19,7 +19,7 @@ import (
 
 // Sweep deletes resources by their ownership tags, without the state: what a killed run
 // created, or everything if the state is lost. Resources of a type are deleted in parallel,
-// types in the order of Inventory.List. It goes on after errors and joins them.
+// types in the order of Inventory.List. It continues after errors and joins them.
 func (i Inventory) Sweep(ctx context.Context, things []Resource, events event.Sink) error {
 	var mu sync.Mutex
 	var errs []error

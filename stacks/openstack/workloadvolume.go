@@ -84,7 +84,7 @@ func judge(list []WorkloadVolume, policy string, ours []string) {
 	}
 }
 
-// RemoveWorkloadVolumes deletes those that do not stay, in parallel; it goes on after
+// RemoveWorkloadVolumes deletes those that do not stay, in parallel; it continues after
 // errors.
 func (i Inventory) RemoveWorkloadVolumes(ctx context.Context, list []WorkloadVolume, events event.Sink) error {
 	var mu sync.Mutex

@@ -116,8 +116,8 @@ func (g *former) key() string {
 	return g.namespace + "/" + g.name
 }
 
-// orphans lists what the cluster left.
-func (g *former) orphans(l lists) []Orphan {
+// orphans lists what the cluster left. content says that containers may go that have objects.
+func (g *former) orphans(l lists, content bool) []Orphan {
 	var found []Orphan
 	add := func(kind, id, name, state, proof string, byName bool, kept string) {
 		o := Orphan{Resource: openstack.Resource{Type: kind, ID: id, Name: name, Step: g.step, State: state}, Proof: proof, ByName: byName, Kept: kept}
@@ -132,6 +132,7 @@ func (g *former) orphans(l lists) []Orphan {
 	g.infrastructure(l, add)
 	g.services(l, add)
 	g.storage(l, add)
+	g.objects(l, content, add)
 	left := len(found)
 	kept := ""
 	if left > 0 {
@@ -237,5 +238,20 @@ func (g *former) storage(l lists, add adder) {
 			kept = "it is attached to server " + v.Attachments[0].ServerID
 		}
 		add(openstack.TypeVolume, v.ID, v.Name, v.Status, "made for a volume claim of a cluster of this name", true, kept)
+	}
+}
+
+// objects are the containers of the cluster's object stores. Those that have objects may be what is
+// left of the cluster's data, such as backups.
+func (g *former) objects(l lists, content bool, add adder) {
+	for _, c := range l.containers {
+		if c.Step != g.step {
+			continue
+		}
+		kept := ""
+		if c.Objects > 0 && !content {
+			kept = fmt.Sprintf("it has objects (%d), which go with --object-stores delete", c.Objects)
+		}
+		add(openstack.TypeContainer, c.Name, c.Name, fmt.Sprintf("%d objects", c.Objects), "the ownership tag of "+g.environment+" and of the cluster whose credential this is", false, kept)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-sh/slipway/internal/cloud"
+	"github.com/slipway-sh/slipway/stacks/openstack"
 )
 
 // lists are what the project has of each kind that a cluster can leave.
@@ -32,6 +33,8 @@ type lists struct {
 	balancers   []loadbalancers.LoadBalancer
 	volumes     []volumes.Volume
 	credentials []applicationcredentials.ApplicationCredential
+	// containers take a request each, so they are read only if a cluster is gone.
+	containers []openstack.OwnedContainer
 }
 
 // all returns the elements of all pages.

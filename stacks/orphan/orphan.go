@@ -47,6 +47,9 @@ type Survey struct {
 	// Project is the ID of the environment's project.
 	Project     string
 	Environment string
+	// Content says that containers of object stores are deleted with their objects. Without it, those
+	// that have objects stay.
+	Content bool
 	// Look says which clusters exist. It is asked before each look at the cloud.
 	Look func(context.Context) (Alive, error)
 }
@@ -71,13 +74,29 @@ func (s Survey) Find(ctx context.Context) ([]Orphan, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Clusters are read last: whatever the cloud has by then belongs to one of them, if it
-	// has been made for one.
-	alive, err := s.Look(ctx)
+	alive, err := s.look(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("finding out which clusters exist: %w", err)
+		return nil, err
+	}
+	if len(s.gone(l.credentials, alive)) > 0 {
+		if l.containers, err = s.Inventory.OwnedContainers(ctx, s.Environment); err != nil {
+			return nil, fmt.Errorf("listing containers: %w", err)
+		}
+		if alive, err = s.look(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return s.judge(l, alive, time.Now()), nil
+}
+
+// look reads the clusters. It comes last: whatever the cloud has by then belongs to one of them, if
+// it has been made for one.
+func (s Survey) look(ctx context.Context) (Alive, error) {
+	alive, err := s.Look(ctx)
+	if err != nil {
+		return alive, fmt.Errorf("finding out which clusters exist: %w", err)
+	}
+	return alive, nil
 }
 
 // judge finds the orphans in what the project has. It is pure.
@@ -85,10 +104,10 @@ func (s Survey) judge(l lists, alive Alive, now time.Time) []Orphan {
 	found := s.loosePorts(l, alive, now)
 	for _, g := range s.gone(l.credentials, alive) {
 		g.locate(l, alive)
-		found = append(found, g.orphans(l)...)
+		found = append(found, g.orphans(l, s.Content)...)
 	}
 	order := []string{openstack.TypeLoadBalancer, openstack.TypeFloatingIP, openstack.TypeRouter, openstack.TypePort, openstack.TypeSubnet, openstack.TypeNetwork, openstack.TypeSecurityGroup,
-		openstack.TypeVolume, openstack.TypeCredential}
+		openstack.TypeVolume, openstack.TypeContainer, openstack.TypeCredential}
 	slices.SortStableFunc(found, func(a, b Orphan) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Type), slices.Index(order, b.Type)), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})

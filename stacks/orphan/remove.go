@@ -2,6 +2,7 @@ package orphan
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -31,14 +32,19 @@ func (s Survey) Remove(ctx context.Context, chosen []Orphan, byName []string, ev
 			return deleted, chosen, err
 		}
 		var next []Orphan
-		var resources []openstack.Resource
+		var resources, containers []openstack.Resource
 		for _, o := range Chosen(now, byName) {
 			known := slices.ContainsFunc(chosen, func(c Orphan) bool { return c.Type == o.Type && c.ID == o.ID })
 			if known || o.Type == openstack.TypeCredential && slices.ContainsFunc(chosen, func(c Orphan) bool { return c.Cluster == o.Cluster || c.Step == o.Step }) {
-				next, resources = append(next, o), append(resources, o.Resource)
+				next = append(next, o)
+				if o.Type == openstack.TypeContainer {
+					containers = append(containers, o.Resource)
+					continue
+				}
+				resources = append(resources, o.Resource)
 			}
 		}
-		if err := s.Inventory.Sweep(ctx, resources, events); err != nil {
+		if err := errors.Join(s.removeContainers(ctx, containers, events), s.Inventory.Sweep(ctx, resources, events)); err != nil {
 			left, _ = s.Find(context.WithoutCancel(ctx))
 			return append(deleted, gone(next, left)...), left, err
 		}
@@ -46,6 +52,20 @@ func (s Survey) Remove(ctx context.Context, chosen []Orphan, byName []string, ev
 	}
 	left, err = s.Find(ctx)
 	return deleted, left, err
+}
+
+// removeContainers deletes containers of object stores, one after the other: each has its objects
+// deleted in parallel.
+func (s Survey) removeContainers(ctx context.Context, list []openstack.Resource, events event.Sink) error {
+	var failed []error
+	for _, r := range list {
+		store := openstack.ObjectStore{Clients: s.Inventory.Clients, Ownership: openstack.Ownership{Environment: s.Environment, Step: r.Step}, Container: r.ID}
+		step := event.Start(events, r.Name, "deleting container")
+		_, err := store.Remove(ctx, s.Content, step.Run)
+		step.End("deleted", err)
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
 }
 
 // gone are those that are not left.

@@ -17,7 +17,7 @@ type Options struct {
 	// one.
 	Environment string
 	// Image is the reference of the controllers' image; empty is that of this binary, or of
-	// the takeover that goes on.
+	// the takeover that continues.
 	Image string
 }
 

@@ -22,7 +22,7 @@ const (
 )
 
 // Take takes over what the plan says. It may be ended at any point and run again with a new
-// plan. tell is told of each step.
+// plan. tell receives each step.
 func (p *Plan) Take(ctx context.Context, tell func(string)) (changed bool, err error) {
 	if err := p.Refused(); err != nil {
 		return false, err
@@ -135,19 +135,23 @@ func (c *Cluster) end(ctx context.Context, live *unstructured.Unstructured) erro
 	return nil
 }
 
-// podsGone waits until no pod of a selector is left, also none that is ending.
+// podsGone waits until no pod of a selector is left, also none that is ending. Its error has what
+// was seen last; a look that the end of ctx interrupted saw nothing.
 func (c *Cluster) podsGone(ctx context.Context, namespace, selector string) error {
+	var last error
 	for {
 		pods, err := c.site.Kube.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-		if err == nil && len(pods.Items) == 0 {
+		switch {
+		case err == nil && len(pods.Items) == 0:
 			return nil
+		case err == nil:
+			last = fmt.Errorf("pod %s is still there", pods.Items[0].Name)
+		case ctx.Err() == nil || last == nil:
+			last = err
 		}
 		select {
 		case <-ctx.Done():
-			if err == nil {
-				err = fmt.Errorf("pod %s is still there", pods.Items[0].Name)
-			}
-			return errors.Join(context.Cause(ctx), err)
+			return errors.Join(context.Cause(ctx), last)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -110,13 +111,23 @@ func (b *Tab) Do(t testing.TB, actions ...chromedp.Action[chromedp.Void]) {
 // Ask is what an expression gives.
 func Ask[T any](t testing.TB, b *Tab, expression string, options ...chromedp.EvaluateOption) T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, max(b.Patience, time.Minute))
-	defer cancel()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, options...))
+	value, err := ask[T](b, expression, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return value
+}
+
+func ask[T any](b *Tab, expression string, options ...chromedp.EvaluateOption) (T, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, max(b.Patience, time.Minute))
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, options...))
+}
+
+// left says that the page that was asked went before it answered: another one follows.
+func left(err error) bool {
+	return slices.ContainsFunc([]string{"Inspected target navigated or closed", "Execution context was destroyed", "Cannot find context with specified id"},
+		func(said string) bool { return strings.Contains(err.Error(), said) })
 }
 
 // Text is what an expression gives.
@@ -129,7 +140,11 @@ func (b *Tab) Text(t testing.TB, expression string) string {
 func (b *Tab) Await(t testing.TB, what, expression string) {
 	t.Helper()
 	for end := time.Now().Add(b.Patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if Ask[bool](t, b, "document.body !== null && ("+expression+")") {
+		is, err := ask[bool](b, "document.body !== null && ("+expression+")")
+		if err != nil && !left(err) {
+			t.Fatal(err)
+		}
+		if is {
 			return
 		}
 	}

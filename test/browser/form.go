@@ -19,11 +19,26 @@ func (b *Tab) Type(t testing.TB, field, value string) {
 	Ask[bool](t, b, fmt.Sprintf(`(() => { const f = document.querySelector(%q); f.focus(); f.value = %q; return document.activeElement === f })()`, field, value))
 }
 
+// Click clicks the first element of a selector.
+func (b *Tab) Click(t testing.TB, selector string) {
+	t.Helper()
+	b.ClickOn(t, fmt.Sprintf("document.querySelector(%q)", selector))
+}
+
+// ClickOn clicks the element that an expression gives. The page that it leads to may come before
+// the browser says that it has clicked.
+func (b *Tab) ClickOn(t testing.TB, element string) {
+	t.Helper()
+	if _, err := ask[bool](b, element+".click() === undefined"); err != nil && !left(err) {
+		t.Fatal(err)
+	}
+}
+
 // Press presses a button, and waits for the page that follows.
 func (b *Tab) Press(t testing.TB, button string) {
 	t.Helper()
 	Ask[bool](t, b, `window.former = true`)
-	Ask[bool](t, b, fmt.Sprintf(`document.querySelector(%q).click() === undefined`, button))
+	b.Click(t, button)
 	b.Await(t, "the page that follows "+button, `window.former === undefined && document.readyState === "complete"`)
 }
 

@@ -42,7 +42,7 @@ func TestTenantsPagesWithoutScripts(t *testing.T) {
 	b.signIn(t)
 	b.Await(t, "the cluster, without a script", `document.body.innerText.includes("shop-prod")`)
 	w.Slow.Store(0)
-	browser.Ask[bool](t, b.Tab, `document.querySelector("tbody a").click() === undefined`)
+	b.Click(t, `tbody a`)
 	b.Await(t, "the page of the cluster", `document.body.innerText.includes("default-worker")`)
 	at := "/clusters/" + id
 	for path, text := range map[string]string{"/clusters?q=shop": "shop-prod", "/clusters?q=nothing": "No cluster fits", at: "create complete", at + "/upgrade": "What is replaced", at + "/rotate": "What happens",

@@ -122,7 +122,7 @@ func TestATenantInABrowser(t *testing.T) {
 	w.Authority(id)
 	folder := t.TempDir()
 	b.Download(t, folder)
-	browser.Ask[bool](t, b.Tab, `document.querySelector('form[action$="/kubeconfig"] button').click() === undefined`)
+	b.Click(t, `form[action$="/kubeconfig"] button`)
 	w.Await("the kubeconfig", func() bool {
 		text, err := os.ReadFile(filepath.Join(folder, "shop-prod.kubeconfig"))
 		return err == nil && strings.Contains(string(text), "client-key-data")
@@ -144,7 +144,7 @@ func TestSigningInAtAProvider(t *testing.T) {
 	axe := axeCore(t)
 	b.accessible(t, axe, "ways to sign in")
 	b.Shot(t, "tenant-providers")
-	browser.Ask[bool](t, b.Tab, `document.querySelector('form[action="/enter/depart"] button').click() === undefined`)
+	b.Click(t, `form[action="/enter/depart"] button`)
 	b.Await(t, "the choice of a project", `document.querySelector("#chosen") !== null`)
 	b.accessible(t, axe, "choice of a project")
 	b.Send(t, `form[action="/enter"]`, "project", "shop")

@@ -119,7 +119,7 @@ func (b *tenantTab) create() {
 		b.t.Fatal(err)
 	}
 	b.Download(b.t, folder)
-	browser.Ask[bool](b.t, b.Tab, `document.querySelector('form[action$="/kubeconfig"] button').click() === undefined`)
+	b.Click(b.t, `form[action$="/kubeconfig"] button`)
 	b.eventually("the kubeconfig", time.Minute, func() (string, bool) {
 		err := os.Rename(filepath.Join(folder, "shop.kubeconfig"), filepath.Join(folder, "config"))
 		return "", err == nil

@@ -37,8 +37,8 @@ type Result struct {
 
 // Repair brings a release out of a state that an interruption left it in, and
 // returns the state after that. An interrupted upgrade becomes a failed one,
-// which the next upgrade goes on from; what was never deployed, or was on its
-// way out, is taken away.
+// which the next upgrade continues from; what was never deployed, or was on its
+// way out, is deleted.
 func (c *Client) Repair(ctx context.Context, state State) (State, error) {
 	switch state.Status {
 	case helm.StatusPendingInstall, helm.StatusUninstalling:
@@ -234,7 +234,7 @@ func (c *Client) result(ctx context.Context, record *helm.Release) (*Result, err
 	return result, nil
 }
 
-// Uninstall takes the release away and waits until its resources are gone. One
+// Uninstall deletes the release and waits until its resources are gone. One
 // that does not exist is no error.
 func (c *Client) Uninstall(ctx context.Context) error {
 	uninstall := action.NewUninstall(c.configuration(ctx, func(string) bool { return true }))

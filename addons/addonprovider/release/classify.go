@@ -34,7 +34,7 @@ const (
 	// NotReady is a release that was applied but did not become ready in time,
 	// or whose own hooks failed.
 	NotReady Kind = "NotReady"
-	// WorkersMissing is a release that cannot go on without workers, on a cluster
+	// WorkersMissing is a release that cannot continue without workers, on a cluster
 	// that is to have none.
 	WorkersMissing Kind = "WorkersMissing"
 	// TemplateInvalid is values or manifests that do not render.

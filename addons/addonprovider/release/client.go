@@ -27,7 +27,7 @@ type Client struct {
 	Timeout time.Duration
 	// History is how many revisions are kept.
 	History int
-	// Progress is told what is done and waited for.
+	// Progress receives what is done and waited for.
 	Progress func(string)
 	// Workerless says that the cluster is to have no workers, so that what needs
 	// them is not waited for; nil is never.

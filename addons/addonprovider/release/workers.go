@@ -13,7 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
-// WorkersError is a release that cannot go on without workers, on a cluster
+// WorkersError is a release that cannot continue without workers, on a cluster
 // that is to have none.
 type WorkersError struct {
 	// Waiting is what finds no node: "Deployment kube-system/metrics-server".

@@ -125,5 +125,5 @@ func ownTransport(config *rest.Config) (*http.Transport, error) {
 	}, nil
 }
 
-// Close ends idle connections; requests under way go on.
+// Close ends idle connections; requests under way continue.
 func (c *Cluster) Close() { c.transport.CloseIdleConnections() }

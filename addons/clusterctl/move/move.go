@@ -29,7 +29,7 @@ type Move struct {
 	Seed, Management Side
 	// Kubeconfig leads to the management cluster; the record keeps it.
 	Kubeconfig string
-	// Progress is told what is done.
+	// Progress receives what is done.
 	Progress func(string)
 
 	// patience is another one than the usual, for tests.

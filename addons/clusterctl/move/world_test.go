@@ -148,9 +148,12 @@ type pair struct{ folder string }
 func newPair(t *testing.T) pair {
 	t.Helper()
 	p := pair{t.TempDir()}
+	servers := map[string]*kubetest.Server{}
+	for _, name := range []string{"seed", "management"} { // first: without a bundle the test is skipped here
+		servers[name] = kubetest.Start(t)
+	}
 	definitions := providerDefinitions(t)
-	for _, name := range []string{"seed", "management"} {
-		server := kubetest.Start(t)
+	for name, server := range servers {
 		if err := os.WriteFile(filepath.Join(p.folder, name), server.Kubeconfig, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -235,18 +235,19 @@ func (a *attribute) boolean(value any) (any, error) {
 	case bool:
 		return v, nil
 	case string:
-		if b, ok := parseBool(v); ok {
+		if b, ok := ParseBool(v); ok {
 			return b, nil
 		}
 	case json.Number:
-		if b, ok := parseBool(v.String()); ok {
+		if b, ok := ParseBool(v.String()); ok {
 			return b, nil
 		}
 	}
 	return nil, a.wrong("true or false")
 }
 
-func parseBool(text string) (value, ok bool) {
+// ParseBool reads a text as true or false as Magnum does; ok is false if it is neither.
+func ParseBool(text string) (value, ok bool) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "1", "t", "true", "on", "y", "yes":
 		return true, true

@@ -86,6 +86,11 @@ func asHTTP(err error) *httpError {
 	return &httpError{status: shared.Status, detail: shared.Detail, cause: shared.Cause}
 }
 
+// WriteError answers with an error as this API does, for who answers in its place.
+func WriteError(w http.ResponseWriter, r *http.Request, requestID string, err error) {
+	asHTTP(err).write(w, r, requestID)
+}
+
 // away is the answer while something does not answer.
 func away(what string, cause error) *httpError {
 	e := openstackapi.Away(what, cause)

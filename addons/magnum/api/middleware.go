@@ -84,21 +84,7 @@ func (c *call) serve() {
 		c.err = away("the server is starting", nil)
 		return
 	}
-	leave, err := c.lane().enter(c.ctx(), c.caller.ProjectID)
-	if err != nil {
-		c.err = err
-		return
-	}
-	defer leave()
 	c.dispatch(path)
-}
-
-// lane is the one of reads or of writes.
-func (c *call) lane() *lane {
-	if c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
-		return c.s.reads
-	}
-	return c.s.writes
 }
 
 func (c *call) dispatch(path string) {

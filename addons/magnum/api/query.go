@@ -38,7 +38,7 @@ func (c *call) boolParam(name string) (bool, error) {
 	if !c.values.Has(name) {
 		return false, nil
 	}
-	value, ok := parseBool(text)
+	value, ok := ParseBool(text)
 	if !ok {
 		return false, badRequest("Invalid input for argument %s: it must be true or false.", name)
 	}
@@ -148,9 +148,7 @@ func after[T any](c *call, items []T, l listing[T]) ([]T, error) {
 	return items[i+1:], nil
 }
 
-// next is the link to the next page. python-magnumclient cuts scheme and host
-// off and appends the rest to the catalog's address, which works only when the
-// path begins with /v1; others take the link as it is (facts 2.0).
+// next is the link to the next page.
 func (c *call) next(path, key, direction string, limit int, marker string) string {
 	values := url.Values{}
 	for name, given := range c.values {
@@ -160,8 +158,15 @@ func (c *call) next(path, key, direction string, limit int, marker string) strin
 	values.Set("sort_dir", direction)
 	values.Set("limit", strconv.Itoa(limit))
 	values.Set("marker", marker)
-	base := c.base
-	if u, err := url.Parse(base); err == nil && strings.HasPrefix(c.r.UserAgent(), "python-magnumclient") {
+	return NextLink(c.r, c.base, path, values)
+}
+
+// NextLink is the address of the next page of a list, at a path below /v1. base is the address that
+// clients use, without /v1. python-magnumclient cuts scheme and host off and appends the rest to
+// the catalog's address, which works only when the path begins with /v1; others take the link as
+// it is (facts 2.0).
+func NextLink(r *http.Request, base, path string, values url.Values) string {
+	if u, err := url.Parse(base); err == nil && strings.HasPrefix(r.UserAgent(), brittleClient) {
 		u.Path = ""
 		base = u.String()
 	}

@@ -57,9 +57,23 @@ func dispatch(r *http.Request, pattern string, of []route) {
 		return
 	}
 	if c.err = c.query(o.params); c.err == nil {
-		c.err = o.do(c)
+		c.err = c.do(o)
 	}
 }
+
+// do performs an operation when there is room for it.
+func (c *call) do(o route) error {
+	leave, err := c.s.lanes.Enter(c.r, c.caller.ProjectID)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return o.do(c)
+}
+
+// Path is the path that a request is routed by, for who routes before the API. base is the address
+// that clients use, without /v1.
+func Path(r *http.Request, base string) string { return clean(r.URL.EscapedPath(), pathOf(base)) }
 
 // clean is the path a request is routed by: below /v1, without a slash at the
 // end; a path without /v1 is as if it had it, so that a catalog address may

@@ -66,7 +66,7 @@ type Options struct {
 	Credentials openstack.CredentialOptions
 	// Log gets the audit log and what goes wrong.
 	Log *slog.Logger
-	// Observe is told of every answer, for metrics; nil is nobody. Route is the
+	// Observe receives every answer, for metrics; nil is nobody. Route is the
 	// pattern, so that it has few values.
 	Observe func(method, route string, status int, took time.Duration)
 
@@ -88,9 +88,11 @@ type Options struct {
 	// RequestTime bounds a request; 0 is 45 seconds: a load balancer of Octavia ends a connection
 	// that has no data for 50 (timeout_client_data, timeout_member_data).
 	RequestTime time.Duration
-	// MaxReads and MaxWrites are how many requests with a valid token are served at a time; others
-	// wait, and are answered 503 in the end. 0 is 128 and 64. A project has half of them at most.
+	// MaxReads and MaxWrites are how many requests with a valid token are served at a time, QueueTime
+	// how long others wait before they are answered 503. 0 is 128, 64 and 5 seconds. A project has
+	// half of the places at most.
 	MaxReads, MaxWrites int
+	QueueTime           time.Duration
 
 	// Quota is how many clusters a project may have that has no quota of its
 	// own; 0 is 20.
@@ -158,8 +160,6 @@ func (o Options) withDefaults() Options {
 	o.MaxLimit = fallback(o.MaxLimit, 1000)
 	o.MaxBody = fallback(o.MaxBody, 112<<10)
 	o.RequestTime = fallback(o.RequestTime, 45*time.Second)
-	o.MaxReads = fallback(o.MaxReads, readsAtOnce)
-	o.MaxWrites = fallback(o.MaxWrites, writesAtOnce)
 	o.Quota = fallback(o.Quota, 20)
 	o.Term = fallback(o.Term, certificate.Term)
 	return o
@@ -181,8 +181,8 @@ type Server struct {
 	places    places
 	// misses bounds the questions for what is not known here.
 	misses flowcontrol.PassiveRateLimiter
-	// reads and writes bound what is served at a time.
-	reads, writes *lane
+	// lanes bound what is served at a time.
+	lanes *openstackapi.Lanes
 }
 
 // New returns a server.
@@ -191,7 +191,7 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("the server needs a client, an inventory, tokens, a cloud and a policy")
 	}
 	s := &Server{o: o.withDefaults(), misses: flowcontrol.NewTokenBucketPassiveRateLimiter(missRate, missBurst)}
-	s.reads, s.writes = newLane("reads", s.o.MaxReads), newLane("writes", s.o.MaxWrites)
+	s.lanes = openstackapi.NewLanes(s.o.MaxReads, s.o.MaxWrites, s.o.QueueTime)
 	var err error
 	if s.addresses, err = openstackapi.NewAddresses(o.PublicEndpoint, "/v1", o.TrustForwarded); err != nil {
 		return nil, err

@@ -98,10 +98,10 @@ func TestACauseWithoutATimeIsGivenTime(t *testing.T) {
 	look := func(after time.Duration, present bool) bool {
 		p.now = p.now.Add(after)
 		if !present {
-			p.forgetUndated(nil)
+			p.forgetCauses(nil)
 			return false
 		}
-		p.forgetUndated([]observe.Cause{lost})
+		p.forgetCauses([]observe.Cause{lost})
 		ended, left := p.hopeless(lost)
 		if !ended && left <= 0 {
 			t.Errorf("it does not look again")

@@ -52,7 +52,7 @@ func (CloudResolver) Resolve(ctx context.Context, secret *corev1.Secret, want Na
 }
 
 func (n Names) any() bool {
-	return n.Image != "" || n.ExternalNetwork != "" || n.FixedNetwork != "" || n.FixedSubnet != "" || len(n.Images) > 0
+	return n.Image != "" || n.ExternalNetwork != "" || n.FixedNetwork != "" || n.FixedSubnet != "" || n.MTUOf != "" || len(n.Images) > 0
 }
 
 // lookup finds things as the endpoint does, with another token.

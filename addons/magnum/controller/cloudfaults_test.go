@@ -14,6 +14,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumetypes"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/mtu"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 	corev1 "k8s.io/api/core/v1"
@@ -103,6 +104,13 @@ func TestVolumeTypesThatCannotBeRead(t *testing.T) {
 	c := sandboxtest.Start(t)
 	_, made := credentialOf(t, c)
 	withImage(t, c)
+	var tenant struct {
+		networks.Network
+		mtu.NetworkMTUExt
+	}
+	if err := networks.Create(t.Context(), c.Member.Network(t), networks.CreateOpts{Name: "small"}).ExtractInto(&tenant); err != nil {
+		t.Fatal(err)
+	}
 	for name, rule := range map[string]faultinject.Rule{"refused": {Status: http.StatusForbidden}, "no list": {Status: http.StatusOK, Body: `{"volume_types": "none"}`}} {
 		rule.Kind, rule.Service, rule.Method = faultinject.API, "volumev3", http.MethodGet
 		planted := value(c.Faults.Add(rule))(t)
@@ -112,6 +120,10 @@ func TestVolumeTypesThatCannotBeRead(t *testing.T) {
 		found, _, err := CloudResolver{}.Resolve(t.Context(), secretOf(t, c, made), Names{Image: "ubuntu"})
 		if err != nil || found.Image.ID == "" || len(found.VolumeTypes) > 0 {
 			t.Errorf("%s: %+v, %v", name, found, err)
+		}
+		found, _, err = CloudResolver{}.Resolve(t.Context(), secretOf(t, c, made), Names{MTUOf: tenant.ID})
+		if err != nil || int(found.FixedNetworkMTU) != tenant.MTU || tenant.MTU == 0 {
+			t.Errorf("%s: the MTU is %+v, and not %d (%v)", name, found, tenant.MTU, err)
 		}
 		c.Faults.Remove(planted.ID)
 	}

@@ -157,7 +157,7 @@ func (p *pass) revokeAll(ctx context.Context) (left bool) {
 		}
 		p.leave(one.ID, err)
 		if !errors.Is(err, errNoRevoker) {
-			p.stay(err, true)
+			p.stay(err, false)
 			left = true
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
-// delete takes a cluster away: the release, then what Cluster API and the
-// janitor take away after it, then credentials and Secrets, then the objects of
-// the endpoint. The namespace stays, there are other clusters in it.
+// delete deletes the release of a cluster, waits for what Cluster API and the janitor delete after
+// it, then revokes credentials and deletes Secrets and the objects of the endpoint. The namespace
+// stays, there are other clusters in it.
 func (p *pass) delete(ctx context.Context) error {
 	if !controllerutil.ContainsFinalizer(p.cluster, v1alpha1.FinalizerCluster) {
 		return nil
@@ -29,7 +29,7 @@ func (p *pass) delete(ctx context.Context) error {
 	}
 	gone, err := p.takeAway(ctx)
 	if err != nil {
-		p.stay(err, true)
+		p.stay(err, false) // a webhook, Keystone or the API server may answer again
 	}
 	if !gone || p.trouble != nil {
 		return p.reportDeletion(ctx)
@@ -59,7 +59,10 @@ func (p *pass) delete(ctx context.Context) error {
 func (p *pass) takeAway(ctx context.Context) (gone bool, err error) {
 	stack := p.cluster.Stack()
 	begun := p.cluster.Status.Phase == v1alpha1.DeleteInProgress
-	if !begun || p.cluster.Status.Release != nil {
+	if !begun && p.cluster.Status.Release == nil {
+		p.cluster.Status.Release = &v1alpha1.ReleaseStatus{} // Helm may know one, until it says otherwise
+	}
+	if p.cluster.Status.Release != nil {
 		if err := p.Releases.Uninstall(ctx, p.key.Namespace, stack); err != nil {
 			return false, err
 		}
@@ -142,8 +145,9 @@ func (p *pass) reportDeletion(ctx context.Context) error {
 
 func (p *pass) deletionVerdict() (failed bool, reason string) {
 	if p.trouble != nil {
-		return true, explain(p.trouble.err)
+		return p.troubled()
 	}
+	p.firstMet("")
 	for _, cause := range append(p.state.Causes, deletionCauses(p.objects)...) {
 		if reason == "" {
 			reason = p.advise(cause)

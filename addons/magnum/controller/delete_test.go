@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,32 +134,85 @@ func TestDeleteInCreation(t *testing.T) {
 	}
 }
 
-// TestDeleteFails: it is told, and goes on by itself.
-func TestDeleteFails(t *testing.T) {
+// TestADeletionThatCannotGoOnSaysWhy at once, has failed when that lasts, and ends by itself when
+// it can.
+func TestADeletionThatCannotGoOnSaysWhy(t *testing.T) {
 	t.Parallel()
 	h := ready(t)
 	h.releases.err = errors.New("webhook is down")
 	h.delete()
-	if _, err := h.reconcile(); err == nil {
-		t.Error("it is not tried again")
-	}
+	h.stuck(v1alpha1.DeleteInProgress, "webhook is down")
+	h.clock = h.clock.Add(h.r.Patience + time.Minute)
+	h.stuck(v1alpha1.DeleteFailed, "webhook is down")
 	h.phases(v1alpha1.DeleteFailed, "default-worker", "DELETE_FAILED")
-	if reason := h.cluster().Status.StatusReason; !strings.Contains(reason, "webhook is down") {
-		t.Errorf("reason %q", reason)
-	}
 	h.releases.err = nil
 	h.revoker.err = errors.New("Keystone is down")
-	if _, err := h.reconcile(); err == nil {
-		t.Error("it is not tried again")
-	}
-	if _, err := h.reconcile(); err == nil {
-		t.Error("it is not tried again")
-	}
-	h.phases(v1alpha1.DeleteFailed)
+	_, _ = h.reconcile() // Cluster API's objects go
+	h.stuck(v1alpha1.DeleteFailed, "Keystone is down")
 	h.revoker.err = nil
 	h.pass()
 	if !h.gone() {
 		t.Error("something is left")
+	}
+}
+
+// stuck wants a pass of a deletion that ends with an error, so that it is repeated.
+func (h *harness) stuck(phase v1alpha1.Phase, reason string) {
+	h.t.Helper()
+	if _, err := h.reconcile(); err == nil {
+		h.t.Error("it is not tried again")
+	}
+	h.phases(phase)
+	if got := h.cluster().Status.StatusReason; !strings.Contains(got, reason) {
+		h.t.Errorf("reason %q, want %q", got, reason)
+	}
+}
+
+// silent is an API server without its etcd.
+type silent struct{ client.Reader }
+
+func (silent) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("etcdserver: request timed out")
+}
+
+// TestTroubleThatPassesIsNoFailure of a deletion: each time patience begins again.
+func TestTroubleThatPassesIsNoFailure(t *testing.T) {
+	t.Parallel()
+	h := ready(t)
+	h.hold()
+	h.delete()
+	h.pass()
+	for range 3 {
+		h.clock = h.clock.Add(h.r.Patience - time.Minute)
+		h.r.live = silent{}
+		h.stuck(v1alpha1.DeleteInProgress, "request timed out")
+		h.r.live = h.client
+		h.pass()
+		h.phases(v1alpha1.DeleteInProgress)
+		if reason := h.cluster().Status.StatusReason; strings.Contains(reason, "timed out") {
+			t.Errorf("reason %q", reason)
+		}
+	}
+}
+
+// TestAReleaseThatOnlyHelmKnowsIsUninstalled also if that failed at first: an installation that
+// was interrupted is not in the cluster's status.
+func TestAReleaseThatOnlyHelmKnowsIsUninstalled(t *testing.T) {
+	t.Parallel()
+	h := ready(t)
+	c := h.cluster()
+	c.Status.Release = nil
+	if err := h.client.Status().Update(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	h.releases.err = errors.New("webhook is down")
+	h.delete()
+	h.stuck(v1alpha1.DeleteInProgress, "webhook is down")
+	h.releases.err = nil
+	h.pass()
+	h.pass()
+	if !h.gone() || h.releases.last != nil {
+		t.Errorf("left: %+v", h.releases.last)
 	}
 }
 

@@ -160,6 +160,7 @@ func TestWhatADeletionWaitsFor(t *testing.T) {
 	} {
 		p := wellPass()
 		p.state, p.objects.Cluster, p.trouble = &test.state, test.cluster, test.trouble
+		p.metBefore(old)
 		if failed, reason := p.deletionVerdict(); failed != test.failed || reason != test.reason {
 			t.Errorf("%s: failed %t, %q", name, failed, reason)
 		}

@@ -18,7 +18,7 @@ type Releases interface {
 	Last(ctx context.Context, namespace, name string) (*helmrelease.Release, error)
 	// Ensure makes a release so; changed is false if it was.
 	Ensure(ctx context.Context, namespace string, w helm.Wanted) (r *helmrelease.Release, changed bool, err error)
-	// Uninstall takes a release away; there may be none.
+	// Uninstall deletes a release; there may be none.
 	Uninstall(ctx context.Context, namespace, name string) error
 }
 

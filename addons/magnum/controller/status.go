@@ -55,11 +55,7 @@ func (p *pass) report(ctx context.Context) error {
 // waited for.
 func (p *pass) verdict() (failed bool, reason string) {
 	if p.trouble != nil {
-		reason = explain(p.trouble.err)
-		since := p.firstMet(reason)
-		failed, left := hopeless(observe.Cause{Final: p.trouble.final, Hopeless: true, Since: since}, p.now, p.Patience)
-		p.later(left)
-		return p.timedOut(failed, reason)
+		return p.timedOut(p.troubled())
 	}
 	p.firstMet("")
 	for _, cause := range p.state.Causes {
@@ -76,6 +72,14 @@ func (p *pass) verdict() (failed bool, reason string) {
 		reason = p.state.Waiting
 	}
 	return p.timedOut(false, reason)
+}
+
+// troubled is whether trouble has lasted too long, and what it is.
+func (p *pass) troubled() (failed bool, reason string) {
+	reason = explain(p.trouble.err)
+	failed, left := hopeless(observe.Cause{Final: p.trouble.final, Hopeless: true, Since: p.firstMet(reason)}, p.now, p.Patience)
+	p.later(left)
+	return failed, reason
 }
 
 // ofGroup says whether a cause is told by a node group.

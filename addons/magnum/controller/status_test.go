@@ -49,6 +49,13 @@ func TestTheTimeOfACreation(t *testing.T) {
 	}
 }
 
+// metBefore lets the causes have been met at a time.
+func (p *pass) metBefore(at time.Time) {
+	for _, c := range p.state.Causes {
+		p.first.met(p.key, causeKey(c), at)
+	}
+}
+
 // TestTheVerdictOfACluster: the first cause is the reason; one that has lasted too long ends the operation, unless
 // it is a node group's, which tells it itself.
 func TestTheVerdictOfACluster(t *testing.T) {
@@ -76,6 +83,7 @@ func TestTheVerdictOfACluster(t *testing.T) {
 		p.cluster.Status.Phase = v1alpha1.UpdateInProgress
 		p.state.Causes, p.state.Waiting, p.trouble = test.causes, test.waiting, test.trouble
 		p.state.Workers = map[string]observe.Group{"default-worker": {Cause: test.own}}
+		p.metBefore(old)
 		if failed, reason := p.verdict(); failed != test.failed || reason != test.reason {
 			t.Errorf("%s: failed %t, %q", name, failed, reason)
 		}

@@ -65,7 +65,7 @@ func remove[T any](index map[string][]T, name string, gone func(T) bool) {
 const clocksApart = 5 * time.Second
 
 // SortID is the number that Magnum calls id: it rises with the time of
-// creation, stays the same for ever and fits into 53 bits. Of objects that the
+// creation, stays the same forever and fits into 53 bits. Of objects that the
 // endpoint did not create those of the same second are in an order of their own
 // that does not change.
 //

@@ -148,7 +148,7 @@ func (j *returning) settable(i *Returned, table string, changes []database.Diffe
 		case c.Column == "driver", c.Slipway == nil, c.Slipway == "{}", c.Slipway == "[]":
 		default:
 			i.problem(fmt.Sprintf("its %s is %s, and Magnum %s has no such column", c.Column, shownValue(c.Slipway), j.image.Releases),
-				"upgrade Magnum, or take it away with Slipway first")
+				"upgrade Magnum, or delete it with Slipway first")
 		}
 	}
 	return set

@@ -19,7 +19,7 @@ import (
 // Import writes what a plan adopts and shows. Clusters are written one after the
 // other; one that cannot be written does not keep the others from it. What is
 // there already is compared and written only where it differs, so that an import
-// can be interrupted and repeated. done is told of each object.
+// can be interrupted and repeated. done receives each object.
 func (p *Plan) Import(ctx context.Context, site Site, done func(what string, changed bool)) error {
 	w := &writer{ctx: ctx, client: site.Client, done: done, namespaces: map[string]bool{}}
 	var errs []error

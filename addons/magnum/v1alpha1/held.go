@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The values of [AnnotationHeld]: who looks after the object.
+// The values of [AnnotationHeld]: who manages the object.
 const (
 	// HeldByMagnum is a copy of what OpenStack's Magnum still manages, until it is
 	// adopted.
@@ -20,7 +20,7 @@ const (
 	HeldByClusterAPI = "magnum-cluster-api"
 )
 
-// Held says who looks after an object instead of Slipway; empty is Slipway.
+// Held says who manages an object instead of Slipway; empty is Slipway.
 func Held(o metav1.Object) string { return o.GetAnnotations()[AnnotationHeld] }
 
 // FormerID is Magnum's id of an object that was moved in, 0 for others.

@@ -27,7 +27,7 @@ const (
 	// AnnotationFirstCreatedAt is when the object was created first, RFC 3339, if Kubernetes
 	// does not know it: it came from a backup or from elsewhere, see [Created].
 	AnnotationFirstCreatedAt = Group + "/first-created-at"
-	// AnnotationHeld is on objects that somebody else looks after: Slipway shows
+	// AnnotationHeld is on objects that somebody else manages: Slipway shows
 	// them and touches nothing. See [Held].
 	AnnotationHeld = Group + "/held"
 	// AnnotationRecovering is on Cluster API's objects that recovery or an undo holds until

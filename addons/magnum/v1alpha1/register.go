@@ -21,6 +21,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&Cluster{}, &ClusterList{},
 		&NodeGroup{}, &NodeGroupList{},
 		&Quota{}, &QuotaList{},
+		&Placement{}, &PlacementList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion())
 	return nil

@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Receiver is who is told of alerts, in one or more ways.
+// Receiver is who gets alerts, in one or more ways.
 type Receiver struct {
 	Name string `json:"name"`
-	// Severities are those of the alerts that it is told of.
+	// Severities are those of the alerts that it gets.
 	Severities []string `json:"severities"`
 	Slack      *Slack   `json:"slack,omitempty"`
 	Mail       *Mail    `json:"mail,omitempty"`

@@ -95,7 +95,7 @@ func noSmaller(ctx context.Context, on *kube.Cluster, name string, gib int) erro
 	return nil
 }
 
-// Remove takes everything away but the volumes: who installs monitoring again has the past, and
+// Remove deletes everything but the volumes: who installs monitoring again has the past, and
 // who wants it gone deletes the namespace.
 func Remove(ctx context.Context, on *kube.Cluster) error {
 	if err := removeLogs(ctx, on); err != nil {

@@ -49,7 +49,7 @@ type VIM struct{ Name, Description, Endpoint, BearerToken, Authority string }
 type Registry interface {
 	// Register makes a VIM, or gives the one of its name these data.
 	Register(ctx context.Context, v VIM) error
-	// Remove takes the VIM of that name away, if there is one.
+	// Remove deletes the VIM of that name, if there is one.
 	Remove(ctx context.Context, name string) error
 	// Description is that of the VIM of a name; "" if there is none.
 	Description(ctx context.Context, name string) (string, error)

@@ -38,7 +38,7 @@ const attempts = 3
 type Options struct {
 	// Groups are API groups besides those of Groups whose objects are read.
 	Groups []string
-	// Progress is told of each kind; nil is nobody.
+	// Progress receives each kind; nil is nobody.
 	Progress func(kind string, objects int)
 }
 

@@ -37,7 +37,7 @@ type PushOptions struct {
 }
 
 // Push uploads the bundle of a folder. Blobs that the repository has are not
-// sent again, so a push that was interrupted goes on, and a new bundle costs what
+// sent again, so a push that was interrupted continues, and a new bundle costs what
 // is new in it. The manifest comes last: nobody pulls half a bundle. It returns
 // the manifest's digest.
 func Push(ctx context.Context, folder *bundle.Folder, ref name.Reference, o PushOptions) (string, error) {

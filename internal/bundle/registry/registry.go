@@ -2,7 +2,7 @@
 // read (https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md,
 // the category Pull), and as a mirror of the registries that the images are
 // named after. The registry of go-containerregistry takes pushes, and refuses
-// the open ranges with which containerd goes on with an interrupted layer.
+// the open ranges with which containerd continues with an interrupted layer.
 package registry
 
 import (

@@ -55,7 +55,7 @@ type artifactPull struct {
 // PullArtifact makes the folder, opened for writing, the bundle of a registry.
 // The bill comes first, and nothing else before its signature is checked. Then
 // only blobs come that the folder does not have, each verified; an interrupted
-// pull goes on in the middle of a blob. The folder's old bill stays until all is
+// pull continues in the middle of a blob. The folder's old bill stays until all is
 // there.
 func PullArtifact(ctx context.Context, folder *bundle.Folder, a Artifact, o Options) (Fetched, error) {
 	p, err := newPuller(o)

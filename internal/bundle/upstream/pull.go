@@ -1,6 +1,6 @@
 // Package upstream fetches the parts of a bundle from where their projects
 // publish them: release files over HTTPS and images from registries. It accepts
-// only content whose digest is pinned, goes on where an earlier run stopped,
+// only content whose digest is pinned, continues where an earlier run stopped,
 // and keeps what is good when something else fails.
 package upstream
 

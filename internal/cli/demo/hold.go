@@ -29,7 +29,7 @@ func (o options) idle() error {
 	err := engine.CheckFolder(filepath.Join(o.dir, stateFolder))
 	var locked *engine.Locked
 	if errors.As(err, &locked) {
-		return busy(o.dir, fmt.Errorf("a run of its environment goes on: the state is %w", locked))
+		return busy(o.dir, fmt.Errorf("a run of its environment is under way: the state is %w", locked))
 	}
 	return err
 }

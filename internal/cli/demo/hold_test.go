@@ -52,7 +52,7 @@ func TestABusyDemoStays(t *testing.T) {
 		}
 	}
 	held(os.Getpid())
-	refused(down, fmt.Sprintf("a run of its environment goes on: the state is locked by me on %s (process %d) since", host, os.Getpid()))
+	refused(down, fmt.Sprintf("a run of its environment is under way: the state is locked by me on %s (process %d) since", host, os.Getpid()))
 	held(1 << 30) // there is no such process
 	if _, err := down.try(t, r, ""); err != nil {
 		t.Errorf("after a run that was killed: %v", err)

@@ -157,6 +157,9 @@ func TestTheCatalogOfAnotherProjectIsAFinding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if got := found("sandbox-admin, catalog: false"); len(got) > 0 {
+		t.Errorf("an API that will not be in the catalog: %+v", got)
+	}
 	got := found("sandbox-admin")
 	if len(got) != 1 || got[0].Level != preflight.Error || !strings.Contains(got[0].Cause, "environment stage of project elsewhere has it in region RegionOne") || !strings.Contains(got[0].Remedy, "openstack endpoint set --disable for each of "+endpoint.ID) {
 		t.Errorf("the catalog of another project: %+v", got)

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/certificate"
 	"github.com/slipway-sh/slipway/addons/magnum/openstack"
 	"github.com/slipway-sh/slipway/addons/magnum/policy"
+	"github.com/slipway-sh/slipway/addons/magnum/router"
 	"github.com/slipway-sh/slipway/images"
 	"github.com/slipway-sh/slipway/internal/cli/listen"
 	"github.com/slipway-sh/slipway/internal/fault"
@@ -35,6 +36,9 @@ type magnumOptions struct {
 	quota        int32
 	lease, peers string
 	api          api.Options
+	// others are management clusters whose APIs are served here too.
+	others membership
+	front  router.Options
 }
 
 func newMagnum(streams ui.Streams) *cobra.Command {
@@ -51,6 +55,9 @@ The service user comes from clouds.yaml (--os-cloud, OS_CLOUD,
 OS_CLIENT_CONFIG_FILE). It validates tokens, so it needs the role service or admin.
 Everything else is done with the tokens of callers.
 
+With --member it serves the APIs of other management clusters too, as "slipway serve
+magnum-router" does.
+
 After SIGTERM the health check answers 503 for --drain-time, so that load balancers
 use other replicas; then open requests are finished.`,
 		Example: `  slipway serve magnum --os-cloud magnum --tls-cert tls.crt --tls-key tls.key
@@ -62,6 +69,8 @@ use other replicas; then open requests are finished.`,
 	o.commonFlags(cmd.Flags())
 	o.cloudFlags(cmd.Flags())
 	o.apiFlags(cmd.Flags())
+	o.others.flags(cmd.Flags(), "another management cluster whose API is served here too")
+	cmd.Flags().StringVar(&o.others.own, "member-name", "", "name of this management cluster among those of --member")
 	return cmd
 }
 
@@ -91,8 +100,7 @@ func (o *magnumOptions) apiFlags(f *pflag.FlagSet) {
 	f.IntVar(&a.MaxLimit, "max-limit", 1000, "maximum number of entries per page of a list")
 	f.Int64Var(&a.MaxBody, "max-body", 112<<10, "maximum size of a request body, in bytes")
 	f.DurationVar(&a.RequestTime, "request-timeout", 45*time.Second, "maximum duration of a request; load balancers of Octavia end connections without data after 50s")
-	f.IntVar(&a.MaxReads, "max-requests-inflight", 128, "reads that a replica serves at a time, at most half of them for one project; others wait up to 5s, then get 503")
-	f.IntVar(&a.MaxWrites, "max-mutating-requests-inflight", 64, "writes that a replica serves at a time, at most half of them for one project; others wait up to 5s, then get 503")
+	placesFlags(f, &a.MaxReads, &a.MaxWrites)
 	f.Int32Var(&o.quota, "default-quota", 20, "quota of clusters for projects without a quota of their own")
 	f.DurationVar(&a.Term, "certificate-term", certificate.Term, "how long signed certificates are valid")
 	f.StringVar(&o.lease, "controllers-lease", "slipway-system/slipway-magnum", "namespace/name of the controllers' Lease, for GET /v1/mservices")
@@ -118,7 +126,7 @@ func (o *magnumOptions) check() error {
 	if u, err := url.Parse(o.api.PublicEndpoint); o.api.PublicEndpoint != "" && (err != nil || u.Host == "") {
 		return fault.Usage("--public-endpoint", fmt.Errorf("%q is not a URL", o.api.PublicEndpoint), "give a URL such as https://cloud.example:9511/v1")
 	}
-	if err := errors.Join(o.checkLimits(), o.checkPeers()); err != nil {
+	if err := errors.Join(o.checkLimits(), o.checkPeers(), o.checkOthers()); err != nil {
 		return err
 	}
 	switch r := &o.api.Rules; r.Architecture {
@@ -137,8 +145,7 @@ func (o *magnumOptions) checkLimits() error {
 		atLeast("--default-quota", o.quota, 0),
 		atLeast("--max-limit", a.MaxLimit, 1),
 		atLeast("--max-body", a.MaxBody, 1),
-		atLeast("--max-requests-inflight", a.MaxReads, 1),
-		atLeast("--max-mutating-requests-inflight", a.MaxWrites, 1),
+		checkPlaces(a.MaxReads, a.MaxWrites),
 		atLeast("--token-cache-time", o.remember, time.Millisecond),
 		atLeast("--request-timeout", a.RequestTime, time.Millisecond),
 		atLeast("--certificate-term", a.Term, time.Millisecond),
@@ -158,6 +165,22 @@ func (o *magnumOptions) checkPeers() error {
 		return fault.Usage("--peers", fmt.Errorf("--metrics-address is 0"), "set a metrics address: replicas ask each other there")
 	}
 	return nil
+}
+
+// checkOthers reads which management clusters are served too.
+func (o *magnumOptions) checkOthers() error {
+	if len(o.others.given) == 0 {
+		return nil
+	}
+	var wrong []error
+	if o.others.own == "" {
+		wrong = append(wrong, fault.Usage("--member-name", errors.New("it is missing"), "give this management cluster a name, which placements of projects have"))
+	}
+	var err error
+	o.front.Members, err = o.others.read()
+	wrong = append(wrong, err)
+	o.front.Transport, err = o.others.transport(o.caBundle)
+	return errors.Join(append(wrong, err)...)
 }
 
 // readFiles reads the files that flags name.

@@ -43,12 +43,14 @@ func TestMagnumWrongFlags(t *testing.T) {
 		"a limit":               {[]string{"--max-limit", "0"}, "--max-limit: 0 is less than 1"},
 		"two limits": {[]string{"--max-requests-inflight", "0", "--max-mutating-requests-inflight", "-3"},
 			"--max-requests-inflight: 0 is less than 1\n--max-mutating-requests-inflight: -3 is less than 1"},
-		"a time":         {[]string{"--request-timeout", "0s"}, "--request-timeout: 0s is less than 1ms"},
-		"a policy file":  {[]string{"--policy-file", rules}, "cluster:crate"},
-		"no policy file": {[]string{"--policy-file", "/nonexistent"}, "--policy-file"},
-		"a bundle":       {[]string{"--cloud-ca", "/nonexistent"}, "--cloud-ca"},
-		"a level":        {[]string{"--log-level", "loud"}, "--log-level"},
-		"a kubeconfig":   {[]string{"--kubeconfig", "/nonexistent"}, "--kubeconfig"},
+		"a member without a name of this one": {[]string{"--member", "west=https://west"}, "--member-name: it is missing"},
+		"the own name for another":            {[]string{"--member-name", "west", "--member", "west=https://west"}, "west is given twice"},
+		"a time":                              {[]string{"--request-timeout", "0s"}, "--request-timeout: 0s is less than 1ms"},
+		"a policy file":                       {[]string{"--policy-file", rules}, "cluster:crate"},
+		"no policy file":                      {[]string{"--policy-file", "/nonexistent"}, "--policy-file"},
+		"a bundle":                            {[]string{"--cloud-ca", "/nonexistent"}, "--cloud-ca"},
+		"a level":                             {[]string{"--log-level", "loud"}, "--log-level"},
+		"a kubeconfig":                        {[]string{"--kubeconfig", "/nonexistent"}, "--kubeconfig"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

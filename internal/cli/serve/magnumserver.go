@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
@@ -22,6 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/inventory"
 	"github.com/slipway-sh/slipway/addons/magnum/openstack"
 	"github.com/slipway-sh/slipway/addons/magnum/peer"
+	"github.com/slipway-sh/slipway/addons/magnum/router"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/component"
@@ -126,8 +128,36 @@ func (o *magnumOptions) server(ctx, work context.Context, kubeClient client.Clie
 	if err != nil {
 		return nil, fault.Usage("--public-endpoint", err, "give a URL such as https://cloud.example:9511/v1")
 	}
-	return &stocked{drained{Handler: handler}, stock}, nil
+	if len(o.front.Members) == 0 {
+		return &stocked{drained{Handler: handler}, stock}, nil
+	}
+	front, err := o.before(work, a, handler, store)
+	if err != nil {
+		return nil, err
+	}
+	return &stocked{drained{Handler: front}, stock}, nil
 }
+
+// before is the router before this API and those of other management clusters.
+func (o *magnumOptions) before(work context.Context, a api.Options, own http.Handler, placements cache.Cache) (*router.Server, error) {
+	known, err := placements.GetInformer(work, &v1alpha1.Placement{})
+	if err != nil {
+		return nil, fault.New("resources of magnum.slipway.sh", err, "install the CustomResourceDefinitions: slipway serve magnum --install-crds")
+	}
+	r := o.front
+	r.Members[0].Handler = own
+	r.Client, r.Placements, r.Synced = a.Client, placements, func() bool { return known.HasSynced() && a.Inventory.Synced() }
+	r.Tokens, r.Policy, r.Log, r.AuthURL = a.Tokens, a.Policy, a.Log, a.AuthURL
+	r.PublicEndpoint, r.TrustForwarded, r.MaxLimit, r.MaxBody = a.PublicEndpoint, a.TrustForwarded, a.MaxLimit, a.MaxBody
+	r.MaxReads, r.MaxWrites, r.RequestTime = a.MaxReads, a.MaxWrites, a.RequestTime+routerTime
+	if r.Observe, err = meterRouter(); err != nil {
+		return nil, err
+	}
+	return router.New(r)
+}
+
+// routerTime is how much longer a router waits than an API that it waits for.
+const routerTime = 2 * time.Second
 
 // replicas are those to wait for; nil is none.
 func (o *magnumOptions) replicas(starting context.Context, store cache.Cache) (api.Replicas, error) {

@@ -18,6 +18,6 @@ of the chart "controllers" run it; with --kubeconfig you can run it anywhere, fo
 to debug it.`,
 		Args: cobra.NoArgs,
 	}
-	cmd.AddCommand(newControllers(streams, allSets()), newMagnum(streams), newVNFLCM(streams), newConsole(streams))
+	cmd.AddCommand(newControllers(streams, allSets()), newMagnum(streams), newRouter(streams), newVNFLCM(streams), newConsole(streams))
 	return cmd
 }

@@ -27,27 +27,29 @@ type options struct {
 	timeout     target.Timeout
 	delete, yes bool
 	byName      []string
+	stores      string
 	progress    string
 	format      string
 }
 
 // New returns the command.
 func New(streams ui.Streams) *cobra.Command {
-	o := options{progress: "auto", format: "table"}
+	o := options{stores: "keep", progress: "auto", format: "table"}
 	cmd := &cobra.Command{
 		Use:   "sweep",
 		Short: "Find what clusters that are gone have left in the project, and delete it",
-		Long: `Finds load balancers, floating IPs, networks, ports, security groups, volumes and
-application credentials of clusters that do not exist any more, and says for each how it is
-known whose it was. It starts from the application credentials that slipway cluster create
-made: their ownership tag has a hash of the cluster's namespace and name. A cluster of which
-a server still runs is not gone. Ports of lost machines of the management cluster are found
-too.
+		Long: `Finds load balancers, floating IPs, networks, ports, security groups, volumes, containers
+of object stores and application credentials of clusters that do not exist any more, and says
+for each how it is known whose it was. It starts from the application credentials that slipway
+cluster create made: their ownership tag has a hash of the cluster's namespace and name. A
+cluster of which a server still runs is not gone. Ports of lost machines of the management
+cluster are found too.
 
 Without --delete nothing is changed. With it, what is proved is deleted. For volumes, and
 for load balancers outside the cluster's own network, only the cluster's name shows whose
 they were: they stay unless you name the cluster with --by-name, and always if another
-cluster has or had the name.
+cluster has or had the name. Containers that have objects stay unless you give
+--object-stores delete.
 
 Images belong to no cluster, and are not looked for: slipway image prune finds those that
 Slipway uploaded and no image manifest names any more.
@@ -55,7 +57,7 @@ Slipway uploaded and no image manifest names any more.
 The seed and the management cluster must answer, because they say which clusters exist.`,
 		Example: `  slipway sweep
   slipway sweep --delete
-  slipway sweep --delete --by-name shop --yes`,
+  slipway sweep --delete --by-name shop --object-stores delete --yes`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.timeout.Run(cmd.Context(), func(ctx context.Context) error { return o.run(ctx, streams) })
@@ -67,6 +69,7 @@ The seed and the management cluster must answer, because they say which clusters
 	flags.BoolVar(&o.delete, "delete", false, "delete what is found")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	flags.StringArrayVar(&o.byName, "by-name", nil, "also delete what only the name of this cluster shows to be its own, as CLUSTER or NAMESPACE/CLUSTER; can be repeated")
+	ui.ChoiceFlag(flags, &o.stores, "object-stores", []string{"keep", "delete"}, "what happens to containers of object stores that have objects")
 	ui.ProgressFlag(flags, &o.progress)
 	ui.FormatFlag(flags, &o.format)
 	return cmd
@@ -91,6 +94,7 @@ func (o options) run(ctx context.Context, streams ui.Streams) error {
 	if err != nil {
 		return err
 	}
+	s.Content = o.stores == "delete"
 	r := result{Environment: s.Environment, Orphans: []orphan.Orphan{}, Deleted: []orphan.Orphan{}}
 	found, err := s.Find(ctx)
 	if err != nil {

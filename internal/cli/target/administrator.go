@@ -74,7 +74,7 @@ func (t *Target) mayRegister(ctx context.Context) error {
 }
 
 func (a administrator) mayRegister(ctx context.Context, c *cloud.Cloud, conf *config.Environment) error {
-	if err := a.check(ctx); err != nil {
+	if err := a.check(ctx); err != nil || !conf.Spec.Magnum.Catalog {
 		return err
 	}
 	project, err := projectID(c)

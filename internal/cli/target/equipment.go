@@ -2,6 +2,7 @@ package target
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -115,13 +116,31 @@ func serviceFiles(m *config.Magnum, c *config.Console) (api stacks.MagnumFiles, 
 // magnumFiles reads the files of spec.magnum and reports all mistakes in them.
 func magnumFiles(m *config.Magnum) (stacks.MagnumFiles, error) {
 	var files stacks.MagnumFiles
-	var wrong [3]error
+	var wrong [4]error
 	files.Policy, wrong[0] = rules(m.PolicyFile)
 	files.Templates, wrong[1] = templates(m.TemplatesFile)
 	if m.TLS != nil {
 		files.Certificate, files.Key, wrong[2] = certificate("spec.magnum.tls", m.TLS)
 	}
+	files.Authorities, wrong[3] = authorities(m.ManagementClusters)
 	return files, errors.Join(wrong[:]...)
+}
+
+// authorities reads the CA certificates of other management clusters' APIs.
+func authorities(of []config.OtherManagementCluster) (string, error) {
+	var all []string
+	var wrong []error
+	for _, other := range of {
+		if other.CAFile == "" {
+			continue
+		}
+		text, err := read(other.CAFile)
+		if err == nil && !x509.NewCertPool().AppendCertsFromPEM([]byte(text)) {
+			err = fault.Usage("spec.magnum.managementClusters: "+string(other.CAFile), errors.New("it has no certificate"), "give a PEM file of CA certificates")
+		}
+		all, wrong = append(all, text), append(wrong, err)
+	}
+	return pems(all...), errors.Join(wrong...)
 }
 
 // rules reads an oslo.policy file.
@@ -172,13 +191,17 @@ func registry(r config.Registry) (seed.Registry, error) {
 	return out, err
 }
 
-// pems is one text of two with certificates, either of which may be empty. Readers find neither
-// in a line that the first leaves open.
-func pems(first, second string) string {
-	if first != "" && second != "" && !strings.HasSuffix(first, "\n") {
-		first += "\n"
+// pems is one text of several with certificates, which may be empty. Readers do not find one in a
+// line that another leaves open.
+func pems(parts ...string) string {
+	all := ""
+	for _, part := range parts {
+		if all != "" && part != "" && !strings.HasSuffix(all, "\n") {
+			all += "\n"
+		}
+		all += part
 	}
-	return first + second
+	return all
 }
 
 // read returns the content of a file that the environment may name.

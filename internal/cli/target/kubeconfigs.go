@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,6 +100,8 @@ func servicesOf(resources []engine.Resource) Services {
 		switch r.Name {
 		case stacks.StepMagnumCatalog:
 			s.Magnum.URL = r.Text("url")
+		case stacks.StepMagnumTemplates: // an API behind another one is in no catalog
+			s.Magnum.URL = cmp.Or(s.Magnum.URL, r.Text("endpoint"))
 		case stacks.StepMagnum:
 			s.Magnum.authority = r.Text("authority")
 		case stacks.StepConsole:

@@ -16,6 +16,10 @@ func TestServicesAreInTheState(t *testing.T) {
 	if got != want {
 		t.Errorf("%+v", got)
 	}
+	behind := servicesOf([]engine.Resource{{Name: stacks.StepMagnum, Outputs: map[string]any{"authority": "one"}}, {Name: stacks.StepMagnumTemplates, Outputs: map[string]any{"endpoint": "https://d:9511/v1"}}})
+	if behind.Magnum.URL != "https://d:9511/v1" {
+		t.Errorf("of one that is in no catalog: %+v", behind)
+	}
 	if got := servicesOf(nil); got != (Services{}) {
 		t.Errorf("%+v of nothing", got)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/console/words"
 )
 
-// Page is one page. It is made anew for each request, and for a stream every few moments.
+// Page is one page. It is made again for each request, and for a stream every few moments.
 type Page struct {
 	// Template is its file, Nav the entry of the menu that it belongs to.
 	Template, Nav string
@@ -28,7 +28,7 @@ type Page struct {
 // Look is a look at a page.
 type Look struct {
 	*http.Request
-	// Began is when the page was opened: replays go on from there.
+	// Began is when the page was opened: replays continue from there.
 	Began, Now time.Time
 }
 

@@ -43,7 +43,7 @@ type Session[T any] struct {
 }
 
 // Sessions lets in many, who sign in on a page. A session is in its sealed cookie: a replica
-// that has not seen it, or was started again, makes it anew from there. What is in memory is
+// that has not seen it, or was started again, makes it again from there. What is in memory is
 // what they have read.
 type Sessions[T any] struct {
 	o      SessionOptions[T]
@@ -228,7 +228,7 @@ func (s *Sessions[T]) restore(ctx context.Context, in inCookie) *Session[T] {
 	return made.(*Session[T]) //nolint:forcetypeassert // it is made above
 }
 
-// Admit is Of for a request that somebody made: the session goes on.
+// Admit is Of for a request that somebody made: the session continues.
 func (s *Sessions[T]) Admit(w http.ResponseWriter, r *http.Request) *Session[T] {
 	one := s.Of(r)
 	if one == nil {

@@ -23,7 +23,7 @@ func createForm(q *request) *form {
 	return &form{Title: words.T("New cluster"), Button: words.T("Create the cluster"), Back: "/clusters", Intro: c.intro(), trouble: c.trouble, offered: c, Fields: []field{
 		{Name: "name", Label: words.T("Name"), Kind: "text", Required: true, Hint: words.T("It begins with a letter; letters, digits, dots, dashes and underscores may follow.")},
 		either(field{Name: "cluster_template_id", Label: words.T("Cluster template and Kubernetes version"), Required: true, Hint: words.T("It decides the image of the machines and what else you leave empty.")}, c.templateOptions(), words.T("Choose one")),
-		{Name: "master_count", Label: words.T("Control plane machines"), Kind: "number", Value: "1", Required: true, Least: 1, Hint: words.T("An odd number: 3 go on when one fails, 1 does not.")},
+		{Name: "master_count", Label: words.T("Control plane machines"), Kind: "number", Value: "1", Required: true, Least: 1, Hint: words.T("An odd number: 3 keep working when one fails, 1 does not.")},
 		{Name: "node_count", Label: words.T("Workers"), Kind: "number", Value: "1", Required: true},
 		either(field{Name: "master_flavor_id", Label: words.T("Flavor of the control plane")}, c.flavors, words.T("As in the template")),
 		either(field{Name: "flavor_id", Label: words.T("Flavor of the workers")}, c.flavors, words.T("As in the template")),

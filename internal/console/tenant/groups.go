@@ -39,7 +39,7 @@ func resizeForm(q *request) *form {
 		{Name: "seen", Kind: "hidden", Value: strconv.Itoa(g.NodeCount)},
 	}}
 	if g.Role == "master" {
-		f.Fields[0].Least, f.Fields[0].Hint = 1, words.T("An odd number: 3 go on when one fails, 1 does not.")
+		f.Fields[0].Least, f.Fields[0].Hint = 1, words.T("An odd number: 3 keep working when one fails, 1 does not.")
 	}
 	f.Intro = words.T("The group has %s of the flavor %s.", machines(g.NodeCount), g.FlavorID)
 	if g.FlavorID == "" {

@@ -24,7 +24,7 @@ type Member struct {
 	Authority, Certificate, Key string
 }
 
-// ParseManifest reads the manifest of the static pod. All that is missing in it is told at once.
+// ParseManifest reads the manifest of the static pod. It names all that is missing in it at once.
 func ParseManifest(text string) (Member, error) {
 	var pod corev1.Pod
 	if err := yaml.Unmarshal([]byte(text), &pod); err != nil {

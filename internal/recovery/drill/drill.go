@@ -61,7 +61,7 @@ type Drill struct {
 	Snapshot *snapshot.Snapshot
 	// Own is the Cluster, "namespace/name", of the management cluster itself.
 	Own string
-	// Progress, if set, is told what is done: n of total.
+	// Progress, if set, receives what is done: n of total.
 	Progress func(what string, n, total int)
 }
 

@@ -31,7 +31,7 @@ type Watch struct {
 	Ours func(ctx context.Context, cloud int) (int, error)
 	// Every and Patience are UsualEvery and UsualPatience unless set.
 	Every, Patience time.Duration
-	// Changed is told the state after the first look, and whenever it opens or closes.
+	// Changed receives the state after the first look, and whenever it opens or closes.
 	Changed func(State)
 
 	mu     sync.Mutex

@@ -63,7 +63,7 @@ func (g *Graph) Find(kind, name string) *unstructured.Unstructured {
 	panic("no " + kind + " " + name)
 }
 
-// Drop takes an object away.
+// Drop removes an object.
 func (g *Graph) Drop(kind, name string) {
 	gone := g.Find(kind, name)
 	g.Snapshot.Objects = slices.DeleteFunc(g.Snapshot.Objects, func(o *unstructured.Unstructured) bool { return o == gone })

@@ -79,7 +79,7 @@ const abandoned = 24 * time.Hour
 
 // Complete is nil unless a rebuild of this management cluster is not complete: it has begun
 // and not come to its end, or has taken a generation and not restored everything. A backup of
-// that would be the newest one, and lack most clusters; and a rebuild that goes on would take
+// that would be the newest one, and lack most clusters; and a rebuild that continues would take
 // it for the one to restore. The fault wraps ErrIncomplete.
 func Complete(ctx context.Context, on kubernetes.Interface) error {
 	record, err := on.CoreV1().ConfigMaps(recordNamespace).Get(ctx, recordName, metav1.GetOptions{})

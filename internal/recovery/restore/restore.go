@@ -53,7 +53,7 @@ type work struct {
 }
 
 // Run creates the objects of a plan, held and with their owners, then their statuses
-// by the status subresource. A second run goes on where a former one was killed and
+// by the status subresource. A second run continues where a former one was killed and
 // changes nothing that is done. All kinds are looked up first: if one is not served,
 // nothing is created.
 func (r Restorer) Run(ctx context.Context, plan *recovery.Plan) (Result, error) {

@@ -45,7 +45,7 @@ type Point struct {
 }
 
 // Open reports whether the change that the point is of has not come to an end: a further run
-// of up goes on with it and keeps the point.
+// of up continues with it and keeps the point.
 func (p *Point) Open() bool {
 	return p != nil && p.Backup != "" && (p.Complete.IsZero() || !p.Undoing.IsZero()) && p.Undone.IsZero()
 }

@@ -77,7 +77,7 @@ func (s *server) hostname() string {
 
 func (s *server) trouble(k faultinject.Kind) bool { return slices.Contains(s.Spec.Trouble, string(k)) }
 
-// Fit takes away the ports and volumes that a spec does not have.
+// Fit removes the ports and volumes that a spec does not have.
 func (s *server) Fit(spec machine.Spec) {
 	s.NICs = slices.DeleteFunc(s.NICs, func(n nic) bool { return !spec.HasPort(n.Port.ID) })
 	s.Slots.Keep(slices.Concat([]string{rootSlot}, spec.Volumes, s.LocalDisks()))

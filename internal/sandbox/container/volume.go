@@ -126,7 +126,7 @@ func (d *Driver) AttachVolume(ctx context.Context, id, volumeID string) (string,
 	return "/dev/" + machine.DeviceName(slot), nil
 }
 
-// DetachVolume takes the device away. It is an error, to be tried again, while
+// DetachVolume removes the device. It is an error, to be tried again, while
 // the machine has the volume mounted: on two machines it would be destroyed.
 func (d *Driver) DetachVolume(ctx context.Context, id, volumeID string) error {
 	defer d.Lock(id)()

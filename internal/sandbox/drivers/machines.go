@@ -82,7 +82,7 @@ func (m machines) Pause(ctx context.Context, id string) error {
 	return nil
 }
 
-// Unpause lets it go on.
+// Unpause lets it continue.
 func (m machines) Unpause(ctx context.Context, id string) error {
 	if d, ok := m.of(id).(machine.Pauser); ok {
 		return d.Unpause(ctx, id)

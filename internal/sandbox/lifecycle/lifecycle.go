@@ -40,7 +40,7 @@ type Server interface {
 	LocalDisks() []string
 	// ImageName is the image of its disk, by the name in the driver's store; empty is none.
 	ImageName() string
-	// Fit takes away the ports and volumes that a spec does not have.
+	// Fit removes the ports and volumes that a spec does not have.
 	Fit(spec machine.Spec)
 }
 
@@ -112,7 +112,7 @@ func (m *Servers[S]) try(ctx context.Context, doing, id string, f func(s S, err 
 	return context.Cause(ctx)
 }
 
-// Create makes the machine and starts it. Called again it goes on where it failed; a
+// Create makes the machine and starts it. Called again it continues where it failed; a
 // machine that runs is left as it is. What the image or the flavor is to blame for is a
 // machine.Refusal.
 func (m *Servers[S]) Create(ctx context.Context, spec machine.Spec) error {

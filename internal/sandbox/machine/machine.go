@@ -12,7 +12,7 @@ import (
 )
 
 // Host is one driver's set. Close releases what the process holds; machines
-// go on running unless the driver cannot keep them.
+// keep running unless the driver cannot keep them.
 type Host interface {
 	// Name is the value of --driver.
 	Name() string

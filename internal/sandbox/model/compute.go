@@ -37,7 +37,7 @@ type Server struct {
 	VMState    string `json:"vm_state"`
 	TaskState  string `json:"task_state"`
 	PowerState int    `json:"power_state"`
-	// Pending is when the task goes on; To is the task.
+	// Pending is when the task continues; To is the task.
 	Pending *transition.Pending `json:"pending,omitempty"`
 	// ActionID is the instance action that the task belongs to.
 	ActionID string       `json:"action_id,omitempty"`

@@ -54,7 +54,7 @@ func Exists(path string) bool {
 	return unix.Statfs(path, &st) == nil && st.Type == unix.NSFS_MAGIC
 }
 
-// Delete takes the name away; the namespace ends with the last that uses it.
+// Delete removes the name; the namespace ends with the last that uses it.
 // One that does not exist is no error.
 func Delete(path string) error {
 	// A name can be mounted more than once where mounts are shared.

@@ -11,7 +11,7 @@ import (
 )
 
 // KeepEnd gives the disk back what a log has before the end that Tail reads, once that is as much again.
-// Who writes to the log goes on, and loses nothing: the file keeps its size, with a hole at its beginning.
+// Who writes to the log continues, and loses nothing: the file keeps its size, with a hole at its beginning.
 // A file system that makes no holes keeps all. A file that does not exist is left alone.
 func KeepEnd(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)

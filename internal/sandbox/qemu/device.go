@@ -142,7 +142,7 @@ func (s *server) plugVolume(ctx context.Context, volume string) error {
 	}, func() { _ = drop() })
 }
 
-// DetachVolume takes the disk away. It is an error, to be tried again, until the guest
+// DetachVolume removes the disk. It is an error, to be tried again, until the guest
 // has let go of it; one whose kernel does not run yet does so later.
 func (d *Driver) DetachVolume(ctx context.Context, id, volume string) error {
 	return d.WithAny(ctx, "detaching volume "+volume+" from", id, func(s *server) error {
@@ -241,7 +241,7 @@ func (s *server) plugCard(ctx context.Context, port machine.Port) error {
 	}, func() { _ = drop() })
 }
 
-// DetachPort takes the card of a port away.
+// DetachPort removes the card of a port.
 func (d *Driver) DetachPort(ctx context.Context, id, portID string) error {
 	return d.WithAny(ctx, "detaching a port from", id, func(s *server) error {
 		i := slices.IndexFunc(s.Cards, func(p machine.Port) bool { return p.ID == portID })

@@ -18,7 +18,7 @@ func (d *Driver) Pause(ctx context.Context, id string) error {
 	return d.tell(ctx, "pausing", id, "stop")
 }
 
-// Unpause lets them go on.
+// Unpause lets them continue.
 func (d *Driver) Unpause(ctx context.Context, id string) error {
 	return d.tell(ctx, "resuming", id, "cont")
 }

@@ -57,7 +57,7 @@ func (s *server) socket() string {
 	return filepath.Join(s.driver.site.RunDir, "vm-"+strings.ReplaceAll(s.Spec.ID, "-", ""))
 }
 
-// Fit takes away the cards and volumes that a spec does not have.
+// Fit removes the cards and volumes that a spec does not have.
 func (s *server) Fit(spec machine.Spec) {
 	s.Cards = slices.DeleteFunc(s.Cards, func(p machine.Port) bool { return !spec.HasPort(p.ID) })
 	s.Slots.Keep(append([]string{rootSlot}, spec.Volumes...))

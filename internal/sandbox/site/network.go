@@ -71,7 +71,7 @@ func (s *Site) Note(id string, ports []machine.Port, ask func() (metadata.Instan
 	}
 }
 
-// Forget takes the addresses of a machine away.
+// Forget removes the addresses of a machine.
 func (s *Site) Forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,5 +25,5 @@ func WithCreateServiceTimeSeries() Option { return Option{} }
 // WithMonitoredResourceDescription would say what is measured.
 func WithMonitoredResourceDescription(string, []string) Option { return Option{} }
 
-// New says that there is none: the client goes on without it.
+// New says that there is none: the client continues without it.
 func New(...Option) (metric.Exporter, error) { return nil, errors.ErrUnsupported }

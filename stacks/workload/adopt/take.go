@@ -15,7 +15,7 @@ import (
 )
 
 // Take adopts the clusters of a plan that can be adopted, one after the other. One that
-// fails does not keep the others from it. done is told of each.
+// fails does not keep the others from it. done receives each.
 func (p *Plan) Take(ctx context.Context, site Site, done func(c *Cluster, changed bool)) error {
 	var errs []error
 	for i := range p.Clusters {

@@ -37,7 +37,7 @@ type Cloud struct {
 	Tacker string
 	// Clusters gives Magnum its driver for Cluster API, magnum-capi-helm, and adds OpenStack's client.
 	Clusters bool
-	// Tell is told what is done.
+	// Tell receives what is done.
 	Tell func(format string, args ...any)
 }
 

@@ -73,7 +73,7 @@ func (s *session) change(field, how string) {
 func (s *session) press(selector string) {
 	s.Helper()
 	s.tab.Await(s, selector, fmt.Sprintf(`(() => { const f = document.querySelector(%q); return f !== null && !f.disabled })()`, selector))
-	s.ask(fmt.Sprintf(`document.querySelector(%q).click() === undefined`, selector))
+	s.tab.Click(s, selector)
 }
 
 // pressText clicks the button or link with a text in an area, which is an expression.
@@ -81,7 +81,7 @@ func (s *session) pressText(area, text string) {
 	s.Helper()
 	found := fmt.Sprintf(`[...((%s) || document.createElement("p")).querySelectorAll("a, button")].find(e => e.innerText.trim() === %[2]q || e.textContent.trim() === %[2]q)`, area, text)
 	s.tab.Await(s, text, fmt.Sprintf(`(() => { const f = %s; return f !== undefined && !f.disabled })()`, found))
-	s.ask(fmt.Sprintf(`%s.click() === undefined`, found))
+	s.tab.ClickOn(s, found)
 }
 
 // row is the expression of an object's row in the list.

@@ -81,10 +81,17 @@ func (w *world) k3s(program, folder string) {
 	}
 	w.room.do("systemctl", "daemon-reload")
 	w.room.do("systemctl", "start", "management.service")
+	journal := []string{"--no-pager", "--output=cat", "-n", "60", "-u", "management"}
+	w.Cleanup(func() {
+		if w.Failed() {
+			said, err := w.room.command(context.Background(), "journalctl", journal...).CombinedOutput()
+			w.Logf("k3s said (%v):\n%s", err, said)
+		}
+	})
 	w.eventually("k3s", func() bool {
 		return w.room.command(w.Context(), program, "kubectl", "--kubeconfig", w.kubeconfig, "get", "--raw=/readyz").Run() == nil
 	}, func() string {
-		return w.room.do("journalctl", "--no-pager", "--output=cat", "-n", "60", "-u", "management")
+		return w.room.do(append([]string{"journalctl"}, journal...)...)
 	})
 }
 

@@ -201,7 +201,7 @@ func (o *Operator) Client(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Transcript is the output of a process that goes on.
+// Transcript is the output of a process that continues.
 type Transcript struct {
 	lock sync.Mutex
 	text bytes.Buffer

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// GivenVariable names an image that was made before, so that tests do not make it anew.
+// GivenVariable names an image that was made before, so that tests do not make it again.
 const GivenVariable = "SLIPWAY_FOREIGN_IMAGE"
 
 // Given returns the image that GivenVariable names, else one that it makes in the folder.

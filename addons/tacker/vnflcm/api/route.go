@@ -105,6 +105,11 @@ func (c *call) dispatch(of map[string]route) error {
 	if rule := PolicyPrefix + o.rule; !c.s.o.Policy.Allowed(rule, who, policy.Target{ProjectID: who.ProjectID, UserID: who.UserID}) {
 		return refuse(http.StatusForbidden, "Policy doesn't allow %s to be performed.", rule)
 	}
+	leave, err := c.s.lanes.Enter(c.r, who.ProjectID)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return o.do(c)
 }
 

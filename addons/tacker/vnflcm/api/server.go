@@ -41,8 +41,13 @@ type Options struct {
 	// RequestTime bounds a request; 0 is 45 seconds: a load balancer of Octavia ends a connection
 	// that has no data for 50 (timeout_client_data, timeout_member_data).
 	RequestTime time.Duration
-	Log         *slog.Logger
-	// Observe is told of every answer; nil is nobody.
+	// MaxReads and MaxWrites are how many requests that the policy permits are served at a time,
+	// QueueTime how long others wait before they are answered 503. 0 is 128, 64 and 5 seconds. A
+	// project has half of the places at most.
+	MaxReads, MaxWrites int
+	QueueTime           time.Duration
+	Log                 *slog.Logger
+	// Observe receives every answer; nil is nobody.
 	Observe openstackapi.Observer
 }
 
@@ -53,6 +58,8 @@ const maxReply = 1_000_000
 type Server struct {
 	o   Options
 	mux *http.ServeMux
+	// lanes bound what is served at a time.
+	lanes *openstackapi.Lanes
 }
 
 // New returns a server.
@@ -72,7 +79,7 @@ func New(o Options) (*Server, error) {
 	if o.Observe == nil {
 		o.Observe = func(string, string, int, time.Duration) {}
 	}
-	s := &Server{o: o}
+	s := &Server{o: o, lanes: openstackapi.NewLanes(o.MaxReads, o.MaxWrites, o.QueueTime)}
 	s.mux = s.routes()
 	return s, nil
 }

@@ -70,7 +70,7 @@ func (s *Server) Put(text string) {
 	s.document = []byte(text)
 }
 
-// Hold sets the lock; nil takes it away.
+// Hold sets the lock; nil removes it.
 func (s *Server) Hold(lock map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,24 +1,47 @@
-package api
+package openstackapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 )
 
 const (
-	// readsAtOnce and writesAtOnce are how many requests are served at a time unless the options
-	// say otherwise. kube-apiserver has 400 and 200 for --max-requests-inflight and
+	// ReadsAtOnce and WritesAtOnce are how many requests an API serves at a time unless told
+	// otherwise. kube-apiserver has 400 and 200 for --max-requests-inflight and
 	// --max-mutating-requests-inflight; a request here is several there and in the cloud.
-	readsAtOnce, writesAtOnce = 128, 64
-	// queueTime is how long a request waits until others are done. Clients wait longer.
-	queueTime = 5 * time.Second
+	ReadsAtOnce, WritesAtOnce = 128, 64
+	// QueueTime is how long a request then waits until others are done. Clients wait longer.
+	QueueTime = 5 * time.Second
 )
 
-// lane bounds how many requests are served at a time. Without a bound, a server that gets more
-// requests than it can serve takes longer for each, until clients give up and ask again, and it
-// serves nobody. One project has half of the places at most, so that others are served.
+// Lanes bound how many requests are served at a time, reads and writes apart. Without a bound, a
+// server that gets more requests than it can serve takes longer for each, until clients give up and
+// ask again, and it serves nobody. One project has half of the places at most, so that others are
+// served. They are safe for concurrent use.
+type Lanes struct{ reads, writes *lane }
+
+// NewLanes makes them with so many places for reads and for writes; wait is how long a request waits
+// for one. A value of 0 is the default above.
+func NewLanes(reads, writes int, wait time.Duration) *Lanes {
+	wait = cmp.Or(wait, QueueTime)
+	return &Lanes{newLane("reads", cmp.Or(reads, ReadsAtOnce), wait), newLane("writes", cmp.Or(writes, WritesAtOnce), wait)}
+}
+
+// Enter waits for a place for a request of a project, and returns what gives it back. Without one
+// in time the error is an answer: 503, to try again. If the request ends before, the error is that
+// of its context.
+func (l *Lanes) Enter(r *http.Request, project string) (leave func(), err error) {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return l.reads.enter(r.Context(), project)
+	}
+	return l.writes.enter(r.Context(), project)
+}
+
+// lane has places for requests of one kind.
 type lane struct {
 	what   string
 	places chan struct{}
@@ -35,8 +58,8 @@ type share struct {
 	requests int
 }
 
-func newLane(what string, places int) *lane {
-	return &lane{what: what, places: make(chan struct{}, places), wait: queueTime, projects: map[string]*share{}}
+func newLane(what string, places int, wait time.Duration) *lane {
+	return &lane{what: what, places: make(chan struct{}, places), wait: wait, projects: map[string]*share{}}
 }
 
 // enter waits for a place, and returns what gives it back. Without one in time the client is to
@@ -66,7 +89,7 @@ func (l *lane) refused(ctx context.Context, project string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return away(fmt.Sprintf("the server is busy with other %s", l.what),
+	return Away(fmt.Sprintf("the server is busy with other %s", l.what),
 		fmt.Errorf("no place for a request of project %q within %s", project, l.wait))
 }
 
