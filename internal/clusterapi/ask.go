@@ -107,6 +107,18 @@ func (all Clusters) Login(ctx context.Context, client dynamic.Interface, namespa
 	return o, err == nil
 }
 
+// Credential returns where the login of a cluster is, and the login, as [Clusters.Login] does. The place
+// is empty if no Secret is named.
+func (all Clusters) Credential(ctx context.Context, client dynamic.Interface, namespace, name string) (types.NamespacedName, cloud.Options, error) {
+	by := all.identity(namespace, name)
+	at, err := by.secret(ctx, client, namespace)
+	if err != nil {
+		return at, cloud.Options{}, err
+	}
+	o, err := login(ctx, client, namespace, by)
+	return at, o, err
+}
+
 // absent is what stands for the answer of a cloud that cannot be asked because there is no
 // credential; nil if there may be one.
 func absent(err error) *cause.Cloud {

@@ -79,7 +79,7 @@ func (p *pass) credentialCondition(valid bool, reason, message string) {
 // the old one ends.
 func (p *pass) restartFor() string {
 	wanted, status := p.cluster.Spec.Credential, &p.cluster.Status
-	if len(wanted.Superseded) == 0 || status.Release != nil && status.Release.Foreign && !p.upgrading {
+	if len(wanted.Superseded) == 0 || p.foreign() {
 		return ""
 	}
 	changed := ptr.Deref(status.CredentialChangedAt, metav1.Time{}).Time

@@ -49,6 +49,9 @@ type Options struct {
 	// Overlap is how long a superseded credential stays valid after the cluster
 	// got the new one. 0: 10 min.
 	Overlap time.Duration
+	// CloudCA are the CA certificates of the cloud, in PEM, for the Secrets of clusters whose
+	// credential the endpoint made. Nil: each keeps what it was created with.
+	CloudCA []byte
 	// Concurrency bounds the clusters that are worked on at a time. 0: 8.
 	Concurrency int
 	// Log is for what Helm does. Nil: nowhere.

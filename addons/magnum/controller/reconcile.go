@@ -182,8 +182,10 @@ func (p *pass) ensure(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := p.credentials(ctx); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{p.trustCloud, p.credentials} { // trouble or not
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	return p.report(ctx)
 }

@@ -143,7 +143,7 @@ func (p *pass) values(ctx context.Context, site *apiextensionsv1.JSON) (driver.O
 	if err != nil {
 		return driver.Output{}, err
 	}
-	in.Held, in.Credential = p.held, p.restartFor()
+	in.Held, in.Credential = p.held, p.restart()
 	if p.cluster.EffectiveLabels()["keystone_auth_enabled"] != "" || p.Defaults.Labels["keystone_auth_enabled"] != "" {
 		secret, err := p.secret(ctx)
 		if err != nil || secret == nil {

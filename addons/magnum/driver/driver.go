@@ -28,8 +28,8 @@ type Input struct {
 	Held map[string]Software
 	// AuthURL is Keystone's address, for logging in to the cluster by it.
 	AuthURL string
-	// Credential, if set, is the id of the application credential that what runs
-	// on the cluster is to be restarted for: it reads its Secret once only.
+	// Credential, if set, names the application credential and the CA certificates of the cloud
+	// that what runs on the cluster is to be restarted for: it reads its Secret once only.
 	Credential string
 	// Running is what there is of the cluster, of which it keeps what is never changed.
 	Running Running

@@ -51,6 +51,10 @@ type ClusterStatus struct {
 	// gone.
 	// +optional
 	RevokedCredentials []string `json:"revokedCredentials,omitempty"`
+	// CloudCA is about the cloud's CA certificates in the cluster's Secret. Absent: the
+	// controllers write none.
+	// +optional
+	CloudCA *CloudCAStatus `json:"cloudCA,omitempty"`
 	// CARotationID is the id of the last rotation that was carried out.
 	// +optional
 	CARotationID string `json:"caRotationID,omitempty"`
@@ -59,6 +63,18 @@ type ClusterStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// CloudCAStatus says which CA certificates of the cloud a cluster has.
+type CloudCAStatus struct {
+	// Digest of the certificates in the cluster's Secret.
+	Digest string `json:"digest"`
+	// ChangedAt is when the Secret got them. Absent: it has had no others.
+	// +optional
+	ChangedAt *metav1.Time `json:"changedAt,omitempty"`
+	// RestartedFor is the digest of those for which pods on the cluster were last restarted.
+	// +optional
+	RestartedFor string `json:"restartedFor,omitempty"`
 }
 
 // ReleaseStatus is what a Helm release was made of.

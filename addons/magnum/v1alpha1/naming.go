@@ -27,6 +27,9 @@ const (
 	// AnnotationFirstCreatedAt is when the object was created first, RFC 3339, if Kubernetes
 	// does not know it: it came from a backup or from elsewhere, see [Created].
 	AnnotationFirstCreatedAt = Group + "/first-created-at"
+	// AnnotationAuthoritiesChanged is on the Secret of a cluster: when the controllers replaced
+	// the cloud's CA certificates in it, RFC 3339.
+	AnnotationAuthoritiesChanged = Group + "/cacert-changed-at"
 	// AnnotationHeld is on objects that somebody else manages: Slipway shows
 	// them and touches nothing. See [Held].
 	AnnotationHeld = Group + "/held"

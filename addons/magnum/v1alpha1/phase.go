@@ -55,6 +55,9 @@ const (
 	// ReasonCredentialLost is the reason of [ConditionCredential] where its Secret is gone, or
 	// Keystone refuses it.
 	ReasonCredentialLost = "Lost"
+	// ConditionCloudCA is true where the cluster trusts the cloud by its CA certificates of now;
+	// absent where the controllers have none for it.
+	ConditionCloudCA = "CloudCATrusted"
 	// ConditionSettings is false where labels or properties have no effect.
 	ConditionSettings = "SettingsInEffect"
 	// ConditionCARotation tells what became of spec.caRotation.

@@ -46,7 +46,7 @@ not be looked at.`,
 	o.from.Add(cmd.Flags())
 	cmd.Flags().IntVar(&o.within, "within", expiry.SoonDays, "fail if a certificate ends within this many days")
 	ui.FormatFlag(cmd.Flags(), &o.format)
-	cmd.AddCommand(newRenew(streams))
+	cmd.AddCommand(newRenew(streams), newCloud(streams))
 	return cmd
 }
 

@@ -24,7 +24,7 @@ import (
 // magnumSet are the controllers behind `slipway serve magnum`.
 func magnumSet() set {
 	o := controller.Options{Chart: func() (*chart.Chart, error) { return openstackcluster.Chart() }, Clouds: look.NewCache(time.Now)}
-	login, values := "", ""
+	login, values, authorities := "", "", ""
 	return set{
 		name: "magnum", what: "creates clusters from the resources of the Magnum-compatible API",
 		flags: func(f *pflag.FlagSet) {
@@ -33,11 +33,16 @@ func magnumSet() set {
 			f.StringVar(&values, "magnum-values", "", "YAML file of default values of the openstack-cluster chart; a cluster keeps them until it is upgraded")
 			f.DurationVar(&o.Patience, "magnum-patience", 5*time.Minute, "how long a problem that the controllers cannot solve may last before the operation fails")
 			f.DurationVar(&o.Overlap, "magnum-credential-overlap", 10*time.Minute, "how long a superseded credential stays valid")
+			f.StringVar(&authorities, "magnum-cloud-ca", "", "PEM file of the cloud's CA certificates, which all clusters get; without one they keep those of their creation")
 			f.IntVar(&o.Concurrency, "magnum-workers", 8, "how many clusters are reconciled in parallel")
 		},
 		validate: func() (err error) {
 			if o.Concurrency < 1 {
 				return fault.Usage("--magnum-workers", fmt.Errorf("%d is too small", o.Concurrency), "give 1 or more")
+			}
+			o.CloudCA, err = readCloudCA(authorities)
+			if err != nil {
+				return err
 			}
 			o.Defaults.Values, err = readValues(values)
 			return err
@@ -51,6 +56,22 @@ func magnumSet() set {
 			return controller.Setup(m, o)
 		},
 	}
+}
+
+// readCloudCA reads the file of --magnum-cloud-ca.
+func readCloudCA(file string) ([]byte, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fault.Usage("--magnum-cloud-ca", err, "give a readable file")
+	}
+	all, err := controller.CloudCA(text)
+	if err != nil {
+		return nil, fault.Usage("--magnum-cloud-ca "+file, err, "give a PEM file of certificates")
+	}
+	return all, nil
 }
 
 // readValues reads the file of --magnum-values.
