@@ -325,6 +325,23 @@ func TestValuesOfClustersReachTheirControllers(t *testing.T) {
 	}
 }
 
+// The controllers give clusters the CA certificates by which the API trusts the cloud.
+func TestTheCloudsCAReachesTheControllers(t *testing.T) {
+	t.Parallel()
+	without := magnumOptions()
+	without.Magnum.CloudCA = ""
+	for want, o := range map[string]controllers.Options{"an authority": magnumOptions(), "": without} {
+		all := objects(t, o)
+		args := find[appsv1.Deployment](t, all, "Deployment")[controllers.MagnumControllersName].Spec.Template.Spec.Containers[0].Args
+		if slices.Contains(args, "--magnum-cloud-ca=/etc/slipway/cloud/ca.crt") != (want != "") {
+			t.Errorf("with %q: %v", want, args)
+		}
+		if got := string(find[corev1.Secret](t, all, "Secret")["slipway-magnum-administrator"].Data["ca.crt"]); got != want {
+			t.Errorf("certificates %q, want %q", got, want)
+		}
+	}
+}
+
 // Other management clusters are known to the API alone, with the certificates that it trusts them by.
 func TestOtherManagementClustersReachTheAPI(t *testing.T) {
 	t.Parallel()

@@ -190,6 +190,7 @@ func TestCertificatesOfAManagementCluster(t *testing.T) {
 			t.Errorf("unseen: %v, %v", l.Unseen, err)
 		}
 	})
+	w.trust()
 	w.serving(client)
 	w.renewal(plane)
 }

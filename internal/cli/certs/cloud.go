@@ -116,7 +116,10 @@ func trustTable(l certs.TrustListing) ui.Table {
 	for _, c := range l.Clusters {
 		others := "-"
 		if len(c.Others) > 0 {
-			others = fmt.Sprintf("%d others", len(c.Others))
+			others = c.Others[0]
+		}
+		if more := len(c.Others) - 1; more > 0 {
+			others += fmt.Sprintf(" and %d more", more)
 		}
 		t.Rows = append(t.Rows, []string{c.Namespace + "/" + c.Cluster, c.Secret, others, c.Says()})
 	}

@@ -43,3 +43,22 @@ func TestMagnumValues(t *testing.T) {
 		})
 	}
 }
+
+// TestMagnumCloudCA: what clusters could not be given ends the controllers before they start.
+func TestMagnumCloudCA(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	none := filepath.Join(dir, "none.pem")
+	if err := os.WriteFile(none, []byte("nothing"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{none: "it contains no certificate", filepath.Join(dir, "missing"): "no such file"} {
+		_, err := run(t, "controllers", "--only", "magnum", "--kubeconfig", "/nonexistent", "--magnum-cloud-ca", file)
+		if fault.ExitCode(err) != fault.ExitUsage || !strings.Contains(err.Error(), "--magnum-cloud-ca") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	if text, err := readCloudCA(""); text != nil || err != nil {
+		t.Errorf("without a file: %q, %v", text, err)
+	}
+}
