@@ -258,3 +258,40 @@ func TestOnlyCertificatesAreDistributed(t *testing.T) {
 		t.Errorf("digests %q and %q", a, b)
 	}
 }
+
+// trusted gives the cluster a credential of the endpoint: its Secret gets the CA certificates of the cloud,
+// and the real chart restarts what reads them.
+func (m *management) trusted(t *testing.T) {
+	made := secret("cred-1")
+	if err := m.client.Update(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	c := m.phase(v1alpha1.UpdateComplete)
+	before := c.DeepCopy()
+	c.Spec.Credential = v1alpha1.Credential{ApplicationCredentialID: "cred-1", UserID: "user"}
+	if err := m.client.Patch(t.Context(), c, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	m.until("the certificates", func() bool {
+		err := m.client.Get(t.Context(), client.ObjectKeyFromObject(made), made)
+		return err == nil && string(made.Data["cacert"]) == m.authority
+	})
+	m.until("the restart", func() bool {
+		m.addons("Deployed")
+		err := m.client.Get(t.Context(), client.ObjectKeyFromObject(c), c)
+		return err == nil && meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionCloudCA)
+	})
+	list := release().list()
+	if err := m.client.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	var restarted []string
+	for _, o := range list.Items {
+		if text, err := o.MarshalJSON(); err == nil && strings.Contains(string(text), v1alpha1.Group+"/credential") {
+			restarted = append(restarted, strings.TrimPrefix(o.GetName(), stack+"-"))
+		}
+	}
+	if slices.Sort(restarted); !slices.Equal(restarted, []string{"ccm-openstack", "csi-cinder"}) {
+		t.Errorf("restarted: %v", restarted)
+	}
+}

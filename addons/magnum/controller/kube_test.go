@@ -41,6 +41,8 @@ const patience = 90 * time.Second
 type management struct {
 	t      *testing.T
 	client client.WithWatch
+	// authority is the CA certificate of the cloud.
+	authority string
 }
 
 // definitions are the CustomResourceDefinitions of the bundle's providers.
@@ -97,7 +99,7 @@ func manage(t *testing.T) *management {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &management{t, c}
+	m := &management{t, c, cloudAuthority(t, "cloud")}
 	all := definitions(t)
 	for _, o := range all {
 		if err := c.Create(t.Context(), o); err != nil {
@@ -124,7 +126,7 @@ func (m *management) control(config *rest.Config) {
 	}
 	mirrors := map[string]any{"docker.io": map[string]any{"ca": nil, "mirrors": []any{map[string]any{"url": "https://mirror/?a=<&>", "overridePath": false}}}}
 	err = Setup(mgr, Options{Chart: func() (*chart.Chart, error) { return openstackcluster.Chart() }, Defaults: driver.Defaults{Values: map[string]any{"registryMirrors": mirrors}},
-		Resolver: fakeResolver{*resolved("5f2fd0bc-3a1e-4b8d-9d1c-3d6e6f6cf7a1", "1.34.2")}, Revoker: &fakeRevoker{}})
+		Resolver: fakeResolver{*resolved("5f2fd0bc-3a1e-4b8d-9d1c-3d6e6f6cf7a1", "1.34.2")}, Revoker: &fakeRevoker{}, CloudCA: []byte(m.authority), Overlap: 4 * time.Second})
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -275,6 +277,7 @@ func TestOnAPIServer(t *testing.T) {
 	m.run("a touch is no revision", m.touched)
 	m.run("resize", m.resized)
 	m.run("group", m.grouped)
+	m.run("the cloud's CA", m.trusted)
 	m.run("delete", m.deleted)
 }
 
