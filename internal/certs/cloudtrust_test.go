@@ -52,7 +52,7 @@ func (w *world) trust() {
 	if err != nil || len(before.Clusters) != 1 || !strings.Contains(before.Clusters[0].Says(), "127.0.0.1:1") {
 		w.Fatalf("without Magnum: %+v, %v", before, err)
 	}
-	w.server.Define(w.T, []byte(magnumDefinition))
+	w.server.Serve(w.T, []byte(magnumDefinition))
 	address, now, password := front(w.T)
 	next, _ := issued(w.T, begin, begin.AddDate(10, 0, 0), true)
 	login := []byte(fmt.Sprintf("clouds: {openstack: {region_name: RegionOne, auth: {auth_url: %s/identity/v3, username: demo, password: %s, project_name: demo, user_domain_id: default, project_domain_id: default}}}", address, password))

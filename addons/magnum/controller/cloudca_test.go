@@ -281,14 +281,17 @@ func (m *management) trusted(t *testing.T) {
 		err := m.client.Get(t.Context(), client.ObjectKeyFromObject(c), c)
 		return err == nil && meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionCloudCA)
 	})
-	list := release().list()
-	if err := m.client.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+	values := &corev1.SecretList{}
+	if err := m.client.List(t.Context(), values, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)
 	}
 	var restarted []string
-	for _, o := range list.Items {
-		if text, err := o.MarshalJSON(); err == nil && strings.Contains(string(text), v1alpha1.Group+"/credential") {
-			restarted = append(restarted, strings.TrimPrefix(o.GetName(), stack+"-"))
+	for _, s := range values.Items {
+		name, is := strings.CutSuffix(strings.TrimPrefix(s.Name, stack+"-"), "-config")
+		for _, text := range s.Data {
+			if is && strings.Contains(string(text), v1alpha1.Group+"/credential") {
+				restarted = append(restarted, name)
+			}
 		}
 	}
 	if slices.Sort(restarted); !slices.Equal(restarted, []string{"ccm-openstack", "csi-cinder"}) {
