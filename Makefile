@@ -348,7 +348,7 @@ bench-images: build
 	go run ./test/bench/images -slipway $(SLIPWAY)
 
 bench-fleet: bundle
-	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 -timeout 90m -run 'TestCreations|TestControllers|TestIdle' -v ./test/bench/magnum ./test/bench/addonprovider
+	SLIPWAY_BUNDLE=$(abspath $(BUNDLE)) go test -count=1 -p 1 -timeout 90m -run 'TestCreations|TestControllers|TestFleet|TestIdle' -v ./test/bench/magnum ./test/bench/addonprovider
 
 # A real OpenStack, to keep the sandbox and Slipway honest
 
@@ -444,7 +444,7 @@ devcloud-gophercloud:
 	OS_CLIENT_CONFIG_FILE=$(abspath $(DEVCLOUD))/clouds.yaml go run ./test/acceptance -cloud devcloud gophercloud
 
 bench-magnum:
-	$(ON_DEVCLOUD) go test -count=1 -timeout 40m -skip TestControllers -v ./test/bench/magnum
+	$(ON_DEVCLOUD) go test -count=1 -timeout 40m -skip 'TestControllers|TestFleet' -v ./test/bench/magnum
 
 # Proving: what CI has no time for, and which test proves what (docs/proofs.md)
 

@@ -34,6 +34,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/addonprovider"
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/test/bench/chartrepo"
 )
 
 const (
@@ -81,7 +82,7 @@ type bench struct {
 	client   client.Client
 	dir      string
 	clusters int
-	charts   *repository
+	charts   *chartrepo.Repository
 }
 
 // proves: F128
@@ -127,7 +128,7 @@ func (b *bench) again(when string, fetches int) {
 // and an archive for each chart is what it may be at most.
 func (b *bench) asked(when string, most int) {
 	b.Helper()
-	asked := b.charts.asked.Swap(0)
+	asked := b.charts.Asked.Swap(0)
 	b.Logf("%s: %d requests for charts", when, asked)
 	if asked > int64(most) {
 		b.Errorf("%s asked for charts %d times, not %d", when, asked, most)
@@ -161,7 +162,7 @@ func (b *bench) prepare(s *kubetest.Server) {
 	b.standIn("cluster.x-k8s.io", "Cluster", "clusters")
 	b.standIn("infrastructure.cluster.x-k8s.io", "OpenStackCluster", "openstackclusters")
 	time.Sleep(3 * time.Second)
-	b.charts = serveCharts(b.T, releasesPerCluster)
+	b.charts = chartrepo.Serve(b.T, releasesPerCluster)
 	var group sync.WaitGroup
 	places := make(chan struct{}, 8)
 	for i := range b.clusters {
@@ -210,7 +211,7 @@ func (b *bench) cluster(name string, kubeconfig []byte) {
 			Data: map[string][]byte{"defaults": []byte("cluster: {{ cluster.metadata.name }}\n" + strings.Repeat("# text\n", 200)), "overrides": []byte("a: {b: 1}")}})
 		create(&v1alpha1.HelmRelease{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: release}, Spec: v1alpha1.HelmReleaseSpec{
 			AddonSpec: v1alpha1.AddonSpec{ClusterName: name, Bootstrap: true, TargetNamespace: name},
-			Chart:     v1alpha1.Chart{Repo: b.charts.URL, Name: chartName(i), Version: chartVersion},
+			Chart:     v1alpha1.Chart{Repo: b.charts.URL, Name: chartrepo.Name(i), Version: chartrepo.Version},
 			ValuesSources: []v1alpha1.ValuesSource{{Secret: &v1alpha1.NameKey{Name: release + "-config", Key: "defaults"}},
 				{Secret: &v1alpha1.NameKey{Name: release + "-config", Key: "overrides"}}}}})
 	}

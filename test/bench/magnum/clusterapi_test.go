@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	addonsv1alpha1 "github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 	"github.com/slipway-sh/slipway/addons/magnum/observe"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
@@ -27,6 +28,10 @@ type clusterAPI struct {
 	kube  client.Client
 	queue workqueue.TypedInterface[part]
 	kept  cache.Cache
+	// says is what it says of each kind that it plays.
+	says map[schema.GroupVersionKind]func(*unstructured.Unstructured) map[string]any
+	// before, if set, makes what a cluster has before it is said to be there.
+	before func(ctx context.Context, cluster *unstructured.Unstructured) error
 }
 
 // part is an object that the stand-in has to say something of.
@@ -40,6 +45,14 @@ func kindOf(group, version, kind string) schema.GroupVersionKind {
 }
 
 func machineKind() schema.GroupVersionKind { return kindOf("cluster.x-k8s.io", "v1beta2", "Machine") }
+
+func releaseKind() schema.GroupVersionKind {
+	return kindOf(addonsv1alpha1.Group, "v1alpha1", "HelmRelease")
+}
+
+func manifestsKind() schema.GroupVersionKind {
+	return kindOf(addonsv1alpha1.Group, "v1alpha1", "Manifests")
+}
 
 // statuses are what the stand-in says of each kind.
 func statuses() map[schema.GroupVersionKind]func(*unstructured.Unstructured) map[string]any {
@@ -63,8 +76,8 @@ func statuses() map[schema.GroupVersionKind]func(*unstructured.Unstructured) map
 			return map[string]any{"phase": "Running", "nodeRef": map[string]any{"name": o.GetName()}, "conditions": conditions("Available", "Ready", "NodeReady"),
 				"addresses": []any{map[string]any{"type": "InternalIP", "address": "10.0.0.5"}}}
 		},
-		kindOf("addons.stackhpc.com", "v1alpha1", "HelmRelease"): deployed,
-		kindOf("addons.stackhpc.com", "v1alpha1", "Manifests"):   deployed,
+		releaseKind():   deployed,
+		manifestsKind(): deployed,
 	}
 }
 
@@ -91,7 +104,7 @@ func (p *clusterAPI) play(ctx context.Context) {
 		}
 	}()
 	context.AfterFunc(ctx, p.queue.ShutDown)
-	for kind := range statuses() {
+	for kind := range p.says {
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(kind)
 		informer, err := p.kept.GetInformer(ctx, o)
@@ -140,8 +153,13 @@ func (p *clusterAPI) say(ctx context.Context, next part) error {
 	if err := p.machine(ctx, o); err != nil {
 		return err
 	}
+	if p.before != nil && o.GetKind() == "Cluster" {
+		if err := p.before(ctx, o); err != nil {
+			return err
+		}
+	}
 	o = o.DeepCopy()
-	o.Object["status"] = statuses()[next.kind](o)
+	o.Object["status"] = p.says[next.kind](o)
 	return p.kube.Status().Update(ctx, o)
 }
 

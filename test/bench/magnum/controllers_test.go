@@ -1,15 +1,10 @@
 package magnum
 
 import (
-	"bufio"
 	"fmt"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +26,6 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/kube/kubetest"
 	devcloud "github.com/slipway-sh/slipway/test/devcloud/cloud"
-	"github.com/slipway-sh/slipway/test/endpoint"
 )
 
 const (
@@ -47,8 +43,7 @@ type fleet struct {
 	*testing.T
 	client.Client
 	clusters int
-	process  *exec.Cmd
-	metrics  string
+	process  *program
 }
 
 // TestControllers measures the controllers of a thousand clusters
@@ -57,26 +52,33 @@ type fleet struct {
 // chart, Helm and the API server are real; who would make machines is played.
 func TestControllers(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
-	f := &fleet{T: t, clusters: 1000}
-	if text := os.Getenv("SLIPWAY_BENCH_CLUSTERS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			t.Fatalf("SLIPWAY_BENCH_CLUSTERS is %q: give a number of clusters, such as 100", text)
-		}
-		f.clusters = n
-	}
+	f := &fleet{T: t, clusters: clustersWanted(t)}
 	plane := controlPlane(t)
 	f.define(&kubetest.Server{Config: plane.Config, Kubeconfig: plane.KubeConfig})
+	f.standIn(plane.Config).play(t.Context())
 	f.control(plane.KubeConfig)
 	f.create()
 	f.settle("made")
 	f.rest()
 	f.change()
-	f.must(f.process.Process.Kill())
-	_ = f.process.Wait()
-	f.control(plane.KubeConfig)
+	f.process.kill()
+	f.process.start()
 	f.settle("looked at after a restart")
 	f.rest()
+}
+
+// clustersWanted is SLIPWAY_BENCH_CLUSTERS, or a thousand.
+func clustersWanted(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("SLIPWAY_BENCH_CLUSTERS")
+	if text == "" {
+		return 1000
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("SLIPWAY_BENCH_CLUSTERS is %q: give a number of clusters, such as 100", text)
+	}
+	return n
 }
 
 func (f *fleet) must(err error) {
@@ -86,7 +88,7 @@ func (f *fleet) must(err error) {
 	}
 }
 
-// define makes the kinds, and plays Cluster API.
+// define makes the kinds.
 func (f *fleet) define(server *kubetest.Server) {
 	var texts [][]byte
 	own, err := magnum.CRDs()
@@ -99,41 +101,36 @@ func (f *fleet) define(server *kubetest.Server) {
 	}
 	server.Define(f.T, texts...)
 	scheme := runtime.NewScheme()
-	f.must(corev1.AddToScheme(scheme))
-	f.must(v1alpha1.AddToScheme(scheme))
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, addonsv1alpha1.Builder().AddToScheme} {
+		f.must(add(scheme))
+	}
 	config := *server.Config
 	config.QPS = -1
 	f.Client, err = client.New(&config, client.Options{Scheme: scheme})
 	f.must(err)
-	kept, err := cache.New(&config, cache.Options{Scheme: scheme, DefaultTransform: cache.TransformStripManagedFields()})
+}
+
+// standIn is who plays Cluster API.
+func (f *fleet) standIn(config *rest.Config) *clusterAPI {
+	f.Helper()
+	return &clusterAPI{t: f.T, kube: f.Client, kept: f.kept(config), says: statuses()}
+}
+
+// kept is a cache of what is on the API server.
+func (f *fleet) kept(config *rest.Config) cache.Cache {
+	f.Helper()
+	kept, err := cache.New(config, cache.Options{Scheme: f.Scheme(), DefaultTransform: cache.TransformStripManagedFields()})
 	f.must(err)
-	(&clusterAPI{t: f.T, kube: f.Client, kept: kept}).play(f.Context())
+	return kept
 }
 
 // control starts the controllers as a process of their own.
 func (f *fleet) control(kubeconfig []byte) {
 	f.Helper()
-	program, err := filepath.Abs("../../../bin/slipway")
-	f.must(err)
-	file, log := filepath.Join(f.TempDir(), "kubeconfig"), filepath.Join(f.TempDir(), "log")
+	file := filepath.Join(f.TempDir(), "kubeconfig")
 	f.must(os.WriteFile(file, kubeconfig, 0o600))
-	out, err := os.Create(log)
-	f.must(err)
-	defer out.Close() // the process has its own
-	f.metrics = endpoint.FreeAddress(f.T)
-	f.process = exec.Command(program, "serve", "controllers", "--only", "magnum", "--kubeconfig", file, "--leader-election=false",
-		"--metrics-address", f.metrics, "--health-address", "0", "--log-level", "warn")
-	f.process.Stdout, f.process.Stderr = out, out
-	f.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	f.must(f.process.Start())
-	process := f.process
-	f.Cleanup(func() {
-		_ = process.Process.Kill()
-		_ = process.Wait()
-		if text, _ := os.ReadFile(log); f.Failed() {
-			f.Logf("the controllers said at last:\n%s", text[max(0, len(text)-4000):])
-		}
-	})
+	f.process = &program{T: f.T, name: "the controllers", args: []string{"--only", "magnum", "--kubeconfig", file, "--log-level", "warn"}}
+	f.process.start()
 }
 
 // create makes the clusters as the API would.
@@ -187,7 +184,7 @@ func (f *fleet) settle(what string) {
 			told = time.Now()
 			fmt.Printf("%s: %s\n", time.Since(began).Round(time.Second), f.missing())
 		}
-		now := f.count("controller_runtime_reconcile_total")
+		now := f.process.sum("controller_runtime_reconcile_total", "")
 		if quiet++; now != last || f.missing() != "" {
 			quiet = 0
 		}
@@ -196,7 +193,7 @@ func (f *fleet) settle(what string) {
 	took := time.Since(began) - 15*time.Second
 	used := processors(f.T)["slipway"] - before
 	fmt.Printf("%d clusters %s in %s: %.1f reconciles and %s of processor each. %s\n", f.clusters, what, took.Round(time.Second),
-		f.count("controller_runtime_reconcile_total")/float64(f.clusters), round(used/time.Duration(f.clusters)), f.memory())
+		f.process.sum("controller_runtime_reconcile_total", "")/float64(f.clusters), round(used/time.Duration(f.clusters)), f.memory())
 }
 
 // missing says which clusters are not complete, "" when all are.
@@ -220,9 +217,9 @@ func (f *fleet) missing() string {
 // rest measures a time in which nothing happens.
 func (f *fleet) rest() {
 	f.Helper()
-	looks, asked, used := f.count("controller_runtime_reconcile_total"), f.count("rest_client_requests_total"), processors(f.T)["slipway"]
+	looks, asked, used := f.process.sum("controller_runtime_reconcile_total", ""), f.process.sum("rest_client_requests_total", ""), processors(f.T)["slipway"]
 	time.Sleep(restTime)
-	looks, asked, used = f.count("controller_runtime_reconcile_total")-looks, f.count("rest_client_requests_total")-asked, processors(f.T)["slipway"]-used
+	looks, asked, used = f.process.sum("controller_runtime_reconcile_total", "")-looks, f.process.sum("rest_client_requests_total", "")-asked, processors(f.T)["slipway"]-used
 	fmt.Printf("At rest: %.3f reconciles and %.3f requests for each cluster and minute, %.4f processors. %s\n", looks/float64(f.clusters)/restTime.Minutes(),
 		asked/float64(f.clusters)/restTime.Minutes(), used.Seconds()/restTime.Seconds(), f.memory())
 }
@@ -235,7 +232,7 @@ func (f *fleet) change() {
 	list.SetGroupVersionKind(machineKind())
 	list.SetKind("MachineList")
 	f.must(f.List(f.Context(), list, client.HasLabels{"cluster.x-k8s.io/deployment-name"}))
-	looks, used := f.count("controller_runtime_reconcile_total"), processors(f.T)["slipway"]
+	looks, used := f.process.sum("controller_runtime_reconcile_total", ""), processors(f.T)["slipway"]
 	began := time.Now()
 	for i := range list.Items {
 		f.must(unstructured.SetNestedField(list.Items[i].Object, time.Now().UTC().Format(time.RFC3339), "status", "lastUpdated"))
@@ -245,30 +242,11 @@ func (f *fleet) change() {
 	}
 	time.Sleep(15 * time.Second)
 	fmt.Printf("%d machines changed in %s: %.2f reconciles and %s of processor each\n", len(list.Items), (time.Since(began) - 15*time.Second).Round(time.Second),
-		(f.count("controller_runtime_reconcile_total")-looks)/float64(len(list.Items)), round((processors(f.T)["slipway"]-used)/time.Duration(max(1, len(list.Items)))))
-}
-
-// count is the sum of a metric over its labels, 0 before it is served.
-func (f *fleet) count(metric string) (sum float64) {
-	response, err := http.Get("http://" + f.metrics + "/metrics")
-	if err != nil {
-		return 0
-	}
-	defer response.Body.Close()
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), metric+"{"); ok {
-			value, err := strconv.ParseFloat(rest[strings.LastIndex(rest, " ")+1:], 64)
-			f.must(err)
-			sum += value
-		}
-	}
-	return sum
+		(f.process.sum("controller_runtime_reconcile_total", "")-looks)/float64(len(list.Items)), round((processors(f.T)["slipway"]-used)/time.Duration(max(1, len(list.Items)))))
 }
 
 func (f *fleet) memory() string {
-	used := devcloud.MemoryOf(f.process.Process.Pid)
+	used := devcloud.MemoryOf(f.process.pid())
 	result := "ok"
 	if used.Resident > fleetMemory {
 		result = "missed"

@@ -1,4 +1,5 @@
-package addonprovider
+// Package chartrepo gives benches a repository of small Helm charts on loopback.
+package chartrepo
 
 import (
 	"fmt"
@@ -13,28 +14,31 @@ import (
 	"helm.sh/helm/v3/pkg/repo"
 )
 
-const chartVersion = "1.0.0"
+// Version is that of all charts.
+const Version = "1.0.0"
 
-func chartName(i int) string { return fmt.Sprintf("demo-%d", i) }
+// Name is that of the i-th chart.
+func Name(i int) string { return fmt.Sprintf("demo-%d", i) }
 
-// repository is a chart repository that counts what is asked of it.
-type repository struct {
+// Repository is a chart repository that counts what is asked of it.
+type Repository struct {
 	*httptest.Server
-	asked atomic.Int64
+	// Asked is how often it was asked for anything.
+	Asked atomic.Int64
 }
 
-// serveCharts serves so many charts of a few resources each.
-func serveCharts(t *testing.T, count int) *repository {
+// Serve serves so many charts of a few resources each, until the test ends.
+func Serve(t testing.TB, count int) *Repository {
 	t.Helper()
-	dir, r := t.TempDir(), &repository{}
+	dir, r := t.TempDir(), &Repository{}
 	files := http.FileServer(http.Dir(dir))
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		r.asked.Add(1)
+		r.Asked.Add(1)
 		files.ServeHTTP(w, request)
 	}))
 	t.Cleanup(r.Close)
 	for n := range count {
-		ch := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: chartName(n), Version: chartVersion}}
+		ch := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: Name(n), Version: Version}}
 		for i := range 5 {
 			text := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}-%d'}\ndata: {values: {{ toJson .Values | quote }}}\n", i)
 			ch.Templates = append(ch.Templates, &chart.File{Name: fmt.Sprintf("templates/%d.yaml", i), Data: []byte(text)})
