@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/cert"
 
 	"github.com/slipway-sh/slipway/internal/cloud"
 	"github.com/slipway-sh/slipway/internal/clusterapi"
@@ -85,21 +84,14 @@ func CloudTrust(ctx context.Context, on *kube.Cluster, wanted []*x509.Certificat
 	var (
 		found TrustListing
 		mu    sync.Mutex
-		group sync.WaitGroup
-		room  = make(chan struct{}, atOnce)
 	)
-	for _, r := range all.Outline() {
-		group.Go(func() {
-			room <- struct{}{}
-			defer func() { <-room }()
-			one := trustOf(ctx, on, all, r, wanted)
-			one.Pending = pending[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}]
-			mu.Lock()
-			defer mu.Unlock()
-			found.Clusters = append(found.Clusters, one)
-		})
-	}
-	group.Wait()
+	forEach(all.Outline(), func(r clusterapi.Report) {
+		one := trustOf(ctx, on, all, r, wanted)
+		one.Pending = pending[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}]
+		mu.Lock()
+		defer mu.Unlock()
+		found.Clusters = append(found.Clusters, one)
+	})
 	return found, nil
 }
 
@@ -113,7 +105,7 @@ func trustOf(ctx context.Context, on *kube.Cluster, all clusterapi.Clusters, r c
 		t.Problem = "reading its credential: " + err.Error()
 		return t
 	}
-	has, err := ParseAuthorities(login.CABundle)
+	has, err := cert.ParseCertsPEM(login.CABundle)
 	if err != nil && len(login.CABundle) > 0 {
 		t.Problem = "reading its CA certificates: " + err.Error()
 		return t
@@ -164,24 +156,6 @@ func pendingTrust(ctx context.Context, on *kube.Cluster) (map[types.NamespacedNa
 		}
 	}
 	return pending, nil
-}
-
-// ParseAuthorities reads certificates from PEM. It is an error if there is none.
-func ParseAuthorities(text []byte) (list []*x509.Certificate, err error) {
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		c, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, fmt.Errorf("certificate %d: %w", len(list)+1, err)
-		}
-		list = append(list, c)
-	}
-	if len(list) == 0 {
-		return nil, errors.New("it contains no certificate")
-	}
-	return list, nil
 }
 
 // Straggling are the clusters that are not proved.

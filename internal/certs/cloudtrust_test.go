@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/internal/sandbox/sandboxtest"
@@ -83,7 +84,7 @@ spec: {identityRef: {name: `+name+`-login, cloudName: openstack}}
 	w.magnum(`{metadata: {name: other}, spec: {stackID: waits}, status: {conditions: [{type: CloudCATrusted, status: "False", message: "pods restart later"}]}}`)
 	w.magnum(`{metadata: {name: both}, spec: {}, status: {conditions: [{type: CloudCATrusted, status: "True"}]}}`)
 
-	wanted, err := ParseAuthorities(append(append([]byte("# text\n"), next...), now...))
+	wanted, err := cert.ParseCertsPEM(append(append([]byte("# text\n"), next...), now...))
 	if err != nil || len(wanted) != 2 {
 		w.Fatalf("%d certificates, %v", len(wanted), err)
 	}
@@ -134,28 +135,6 @@ func (w *world) said(l TrustListing, want map[string][]string) {
 			if !strings.Contains(one.Says(), part) {
 				w.Errorf("%s %s, want %q", one.Cluster, one.Says(), part)
 			}
-		}
-	}
-}
-
-// TestAuthoritiesAreRead from PEM, and one that is broken is named.
-func TestAuthoritiesAreRead(t *testing.T) {
-	t.Parallel()
-	one, _ := issued(t, begin, begin.AddDate(1, 0, 0), true)
-	broken := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")})
-	for name, test := range map[string]struct {
-		text string
-		want int
-		err  string
-	}{
-		"one":     {"# text\n" + string(one), 1, ""},
-		"none":    {"# text", 0, "no certificate"},
-		"a key":   {string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")})), 0, "no certificate"},
-		"no more": {string(one) + string(broken), 0, "certificate 2"},
-	} {
-		list, err := ParseAuthorities([]byte(test.text))
-		if len(list) != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
-			t.Errorf("%s: %d, %v", name, len(list), err)
 		}
 	}
 }

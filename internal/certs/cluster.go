@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,22 +34,24 @@ func Clusters(ctx context.Context, on *kube.Cluster, way within.Way) (Listing, e
 	var (
 		found Listing
 		mu    sync.Mutex
-		group sync.WaitGroup
-		room  = make(chan struct{}, atOnce)
 	)
-	for _, r := range all.Reports(nil, time.Now()) {
-		c := cluster{on: on, way: way, namespace: r.Namespace, name: r.Name, objects: all.Scene(r.Namespace, r.Name)}
-		group.Go(func() {
-			room <- struct{}{}
-			defer func() { <-room }()
-			own := c.list(ctx)
-			mu.Lock()
-			defer mu.Unlock()
-			found.Add(own)
-		})
-	}
-	group.Wait()
+	forEach(all.Reports(nil, time.Now()), func(r clusterapi.Report) {
+		own := cluster{on: on, way: way, namespace: r.Namespace, name: r.Name, objects: all.Scene(r.Namespace, r.Name)}.list(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		found.Add(own)
+	})
 	return found, nil
+}
+
+// forEach looks at all clusters, several at a time.
+func forEach(all []clusterapi.Report, look func(clusterapi.Report)) {
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for _, r := range all {
+		group.Go(func() error { look(r); return nil })
+	}
+	_ = group.Wait() // there are no errors
 }
 
 type cluster struct {

@@ -3,10 +3,8 @@ package controller
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
@@ -152,20 +151,11 @@ func certificatesDigest(text []byte) string {
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
-// CloudCA returns the certificates of a text in PEM, and nothing else of it: clusters get all of it.
+// CloudCA returns the certificates of a text in PEM, and nothing else of it: tenants read all of it.
 func CloudCA(text []byte) ([]byte, error) {
-	var all []byte
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return nil, fmt.Errorf("reading a certificate: %w", err)
-		}
-		all = append(all, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+	all, err := cert.ParseCertsPEM(text)
+	if err != nil {
+		return nil, err
 	}
-	if len(all) == 0 {
-		return nil, errors.New("it contains no certificate")
-	}
-	return all, nil
+	return cert.EncodeCertificates(all...)
 }

@@ -244,9 +244,9 @@ func TestOnlyCertificatesAreDistributed(t *testing.T) {
 	for name, test := range map[string]struct{ text, want, err string }{
 		"certificates":      {"# cloud\n" + one + "\n" + one, one + one, ""},
 		"a key beside them": {key + one, one, ""},
-		"a key alone":       {key, "", "no certificate"},
-		"nothing":           {"", "", "no certificate"},
-		"none that is one":  {string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")})), "", "reading a certificate"},
+		"a key alone":       {key, "", "not contain any valid"},
+		"nothing":           {"", "", "not contain any valid"},
+		"none that is one":  {string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")})), "", "malformed certificate"},
 	} {
 		got, err := CloudCA([]byte(test.text))
 		if string(got) != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {

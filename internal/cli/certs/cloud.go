@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/util/cert"
 
 	"github.com/slipway-sh/slipway/internal/certs"
 	"github.com/slipway-sh/slipway/internal/cli/environment"
@@ -80,7 +81,7 @@ func (o cloudOptions) wanted(bundle []byte) ([]*x509.Certificate, error) {
 			return nil, fault.Usage("--ca", err, "give a readable file")
 		}
 	}
-	list, err := certs.ParseAuthorities(bundle)
+	list, err := cert.ParseCertsPEM(bundle)
 	if err != nil {
 		return nil, fault.Usage("--ca "+o.ca, err, "give a PEM file of certificates")
 	}

@@ -74,7 +74,7 @@ func TestWantedCertificates(t *testing.T) {
 		"a file's":          {good, s.certificate(), 2, ""},
 		"none":              {"", "", 0, "the environment has no spec.caBundle"},
 		"no file":           {filepath.Join(dir, "none"), "", 0, "no such file"},
-		"no certificate":    {bad, s.certificate(), 0, "no certificate"},
+		"no certificate":    {bad, s.certificate(), 0, "not contain any valid"},
 	} {
 		list, err := cloudOptions{ca: test.ca}.wanted([]byte(test.bundle))
 		if len(list) != test.want || (err == nil) != (test.err == "") {

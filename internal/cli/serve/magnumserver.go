@@ -26,7 +26,6 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/router"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/internal/cloud"
-	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -36,28 +35,18 @@ func (o *magnumOptions) serve(ctx context.Context, streams ui.Streams) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	log, err := newLogger(streams.Err, o.logLevel, o.logFormat)
-	if err != nil {
-		return err
-	}
-	log.install()
 	defer collectOften()()
-	o.api.Log = slog.New(logr.ToSlogHandler(log.named("magnum")))
-	config, err := o.config()
+	s, err := o.start(streams, "magnum", &o.identity)
 	if err != nil {
 		return err
 	}
-	config.UserAgent = fmt.Sprintf("slipway/%s (magnum)", component.SlipwayVersion())
-	login, err := o.login(o.credentials.CACert)
-	if err != nil {
-		return err
-	}
+	o.api.Log = slog.New(logr.ToSlogHandler(s.log.named("magnum")))
 	if o.installCRDs {
-		if err := install(ctx, config, v1alpha1.GroupVersion(), magnum.CRDs); err != nil {
+		if err := install(ctx, s.config, v1alpha1.GroupVersion(), magnum.CRDs); err != nil {
 			return err
 		}
 	}
-	return o.run(ctx, config, login)
+	return o.run(ctx, s.config, s.login)
 }
 
 // run assembles the server and starts all its parts.

@@ -52,7 +52,7 @@ func TestMagnumCloudCA(t *testing.T) {
 	if err := os.WriteFile(none, []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]string{none: "it contains no certificate", filepath.Join(dir, "missing"): "no such file"} {
+	for file, want := range map[string]string{none: "not contain any valid", filepath.Join(dir, "missing"): "no such file"} {
 		_, err := run(t, "controllers", "--only", "magnum", "--kubeconfig", "/nonexistent", "--magnum-cloud-ca", file)
 		if fault.ExitCode(err) != fault.ExitUsage || !strings.Contains(err.Error(), "--magnum-cloud-ca") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", file, err)

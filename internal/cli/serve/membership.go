@@ -56,6 +56,7 @@ func (m *membership) read() (members []router.Member, err error) {
 			wrong = append(wrong, fault.Usage("--member "+given, errors.New("it is not a name and a URL"), memberFix))
 		case slices.Contains(names, name):
 			wrong = append(wrong, fault.Usage("--member "+given, fmt.Errorf("%s is given twice", name), "give each management cluster a name of its own"))
+			continue
 		}
 		add(name, u)
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 	"github.com/slipway-sh/slipway/addons/openstackapi"
 	"github.com/slipway-sh/slipway/internal/cloud"
-	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/ui"
 )
@@ -29,32 +28,18 @@ func (o *routerOptions) serve(ctx context.Context, streams ui.Streams) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	log, err := newLogger(streams.Err, o.logLevel, o.logFormat)
-	if err != nil {
-		return err
-	}
-	log.install()
 	defer collectOften()()
-	o.router.Log = slog.New(logr.ToSlogHandler(log.named("magnum-router")))
-	config, err := o.config()
+	s, err := o.start(streams, "magnum-router", &o.identity)
 	if err != nil {
 		return err
 	}
-	config.UserAgent = fmt.Sprintf("slipway/%s (magnum-router)", component.SlipwayVersion())
-	authorities, err := o.authorities()
-	if err != nil {
-		return err
-	}
-	login, err := o.login(authorities)
-	if err != nil {
-		return err
-	}
+	o.router.Log = slog.New(logr.ToSlogHandler(s.log.named("magnum-router")))
 	if o.installCRDs {
-		if err := install(ctx, config, v1alpha1.GroupVersion(), magnum.CRDs); err != nil {
+		if err := install(ctx, s.config, v1alpha1.GroupVersion(), magnum.CRDs); err != nil {
 			return err
 		}
 	}
-	return o.run(ctx, config, login)
+	return o.run(ctx, s.config, s.login)
 }
 
 // run assembles the router and starts all its parts.

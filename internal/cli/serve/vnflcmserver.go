@@ -23,7 +23,6 @@ import (
 	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/view"
 	"github.com/slipway-sh/slipway/addons/tacker/vnflcm/worker"
 	"github.com/slipway-sh/slipway/internal/cloud"
-	"github.com/slipway-sh/slipway/internal/component"
 	"github.com/slipway-sh/slipway/internal/fault"
 	"github.com/slipway-sh/slipway/internal/kube"
 	"github.com/slipway-sh/slipway/internal/ui"
@@ -34,32 +33,18 @@ func (o *vnflcmOptions) serve(ctx context.Context, streams ui.Streams) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	log, err := newLogger(streams.Err, o.logLevel, o.logFormat)
-	if err != nil {
-		return err
-	}
-	log.install()
 	defer collectOften()()
-	o.api.Log = slog.New(logr.ToSlogHandler(log.named("vnflcm")))
-	config, err := o.config()
+	s, err := o.start(streams, "vnflcm", &o.identity)
 	if err != nil {
 		return err
 	}
-	config.UserAgent = fmt.Sprintf("slipway/%s (vnflcm)", component.SlipwayVersion())
-	authorities, err := o.authorities()
-	if err != nil {
-		return err
-	}
-	login, err := o.login(authorities)
-	if err != nil {
-		return err
-	}
+	o.api.Log = slog.New(logr.ToSlogHandler(s.log.named("vnflcm")))
 	if o.installCRDs {
-		if err := install(ctx, config, v1alpha1.GroupVersion(), vnflcm.CRDs); err != nil {
+		if err := install(ctx, s.config, v1alpha1.GroupVersion(), vnflcm.CRDs); err != nil {
 			return err
 		}
 	}
-	return o.run(ctx, config, login, log)
+	return o.run(ctx, s.config, s.login, s.log)
 }
 
 // run assembles the endpoint and starts all its parts.
