@@ -136,7 +136,8 @@ func (f *finder) ofCluster(ctx context.Context, cluster *unstructured.Unstructur
 }
 
 // ofInfra finds the addons of the clusters that refer to an infrastructure
-// cluster.
+// cluster. It only reads the clusters, and without copies: each of a thousand
+// asks for all of them when the controllers start.
 func (f *finder) ofInfra(ctx context.Context, infra *unstructured.Unstructured) []reconcile.Request {
 	mapping, err := f.client.RESTMapper().RESTMapping(clusterKind())
 	if err != nil {
@@ -144,7 +145,7 @@ func (f *finder) ofInfra(ctx context.Context, infra *unstructured.Unstructured) 
 	}
 	clusters := &unstructured.UnstructuredList{}
 	clusters.SetGroupVersionKind(mapping.GroupVersionKind)
-	if err := f.client.List(ctx, clusters, client.InNamespace(infra.GetNamespace())); err != nil {
+	if err := f.client.List(ctx, clusters, client.InNamespace(infra.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request

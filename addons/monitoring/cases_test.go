@@ -111,6 +111,10 @@ func cases() []oneCase {
 			"kube_deployment_status_replicas_available" + deployment: "0x80", "kube_deployment_spec_replicas" + deployment: "0x80"}},
 		{alert: "SlipwayControllerBehind", severity: "warning", labels: `name="machine"`, fires: []int{50}, quiet: []int{5, 25, 90}, series: map[string]string{
 			`workqueue_depth{namespace="capi-system", pod="a", name="machine"}`: "0x9 500x59 0x30"}},
+		// A queue with priorities tells of each, and is behind with all of them.
+		{alert: "SlipwayControllerBehind", severity: "warning", labels: `name="magnum"`, fires: []int{50}, quiet: []int{5, 25, 90}, series: map[string]string{
+			`workqueue_depth{namespace="slipway-system", pod="a", name="magnum", priority="0"}`:  "0x9 60x59 0x30",
+			`workqueue_depth{namespace="slipway-system", pod="a", name="magnum", priority="-1"}`: "0x9 60x59 0x30"}},
 		{alert: "SlipwayControllerBehind", severity: "warning", labels: `name="cluster"`, fires: []int{50}, quiet: []int{5, 70}, series: map[string]string{
 			`workqueue_longest_running_processor_seconds{namespace="capi-system", pod="a", name="cluster"}`: "0x9 60+60x49 0x30"}},
 		{alert: "EtcdQuorumAtRisk", severity: "critical", fires: []int{40}, quiet: []int{5, 20, 70}, series: controlPlane(3, "1x9 0x49 1x30")},

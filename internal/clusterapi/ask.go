@@ -43,8 +43,7 @@ func (s Said) Unseen(namespace, name string) []cause.Unseen {
 // clusters, and those that are not ready come first, because the time for all is bounded.
 // closer adds details of what is sick, such as consoles. wanted has no causes to choose by.
 func (all Clusters) Ask(ctx context.Context, client dynamic.Interface, cache *look.Cache, closer bool, wanted func(Report) bool) Said {
-	chosen := slices.DeleteFunc(all.Outline(), func(r Report) bool { return !wanted(r) })
-	slices.SortStableFunc(chosen, func(a, b Report) int { return sickFirst(a) - sickFirst(b) })
+	chosen := all.Chosen(wanted)
 	logins := all.logins(ctx, client, chosen)
 	said := Said{}
 	var keys []types.NamespacedName
@@ -71,12 +70,18 @@ func (all Clusters) Ask(ctx context.Context, client dynamic.Interface, cache *lo
 	return said
 }
 
-// sickFirst orders clusters.
-func sickFirst(r Report) int {
-	if Sick(r) {
-		return 0
+// Chosen are the outlines of the clusters that wanted chooses, those that are not ready
+// first: the time of who asks all of them may end before the last.
+func (all Clusters) Chosen(wanted func(Report) bool) []Report {
+	chosen := slices.DeleteFunc(all.Outline(), func(r Report) bool { return !wanted(r) })
+	order := func(r Report) int {
+		if Sick(r) {
+			return 0
+		}
+		return 1
 	}
-	return 1
+	slices.SortStableFunc(chosen, func(a, b Report) int { return order(a) - order(b) })
+	return chosen
 }
 
 // read is a login that was read, or why it could not be.

@@ -276,6 +276,7 @@ func TestOnAPIServer(t *testing.T) {
 	m.run("a change is seen by its event", m.seen)
 	m.run("a touch is no revision", m.touched)
 	m.run("resize", m.resized)
+	m.run("news comes first", m.ordered)
 	m.run("group", m.grouped)
 	m.run("the cloud's CA", m.trusted)
 	m.run("delete", m.deleted)

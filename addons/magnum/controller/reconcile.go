@@ -95,8 +95,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	if held, err := p.recovering(ctx); err != nil || held {
-		return reconcile.Result{RequeueAfter: recoveringPause}, err
+	if held, err := p.recovering(ctx); err != nil {
+		return reconcile.Result{}, err
+	} else if held {
+		return reconcile.Result{RequeueAfter: recoveringPause}, nil
 	}
 	p.cluster = p.cluster.DeepCopy()
 	p.stored = p.cluster.Status.DeepCopy()
@@ -112,7 +114,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		// Somebody else wrote in between; the cache will tell what.
 		return reconcile.Result{RequeueAfter: firstPause}, nil
 	}
-	return reconcile.Result{RequeueAfter: p.again}, err
+	if err != nil {
+		return reconcile.Result{}, err // the queue's own pauses are for errors
+	}
+	return reconcile.Result{RequeueAfter: p.again}, nil
 }
 
 // recoveringPause is when a cluster that is held is looked at again; its release is an event.

@@ -34,7 +34,8 @@ const (
 func (r *reconciler) watch(mgr manager.Manager, kept cache.Cache) error {
 	c, err := controller.New("magnum", mgr, controller.Options{
 		Reconciler: r, MaxConcurrentReconciles: r.Concurrency, CacheSyncTimeout: syncTime,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstPause, longestPause),
+		UsePriorityQueue: ptr.To(true),
+		RateLimiter:      workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstPause, longestPause),
 		// Names of controllers are unique in a process for the sake of metrics;
 		// tests have several of this one.
 		SkipNameValidation: ptr.To(true),
@@ -43,10 +44,10 @@ func (r *reconciler) watch(mgr manager.Manager, kept cache.Cache) error {
 		return fmt.Errorf("creating the controller: %w", err)
 	}
 	watches := []source.Source{
-		source.Kind[client.Object](kept, &v1alpha1.Cluster{}, &handler.EnqueueRequestForObject{}, specChanged()),
-		source.Kind[client.Object](kept, &v1alpha1.NodeGroup{}, handler.EnqueueRequestsFromMapFunc(ofGroup), specChanged()),
-		source.Kind[client.Object](kept, &v1alpha1.ClusterTemplate{}, handler.EnqueueRequestsFromMapFunc(r.ofTemplate), specChanged()),
-		source.Kind[client.Object](kept, secretMetadata(), handler.EnqueueRequestsFromMapFunc(r.ofStack)),
+		source.Kind[client.Object](kept, &v1alpha1.Cluster{}, asRequests(&handler.EnqueueRequestForObject{}), specChanged()),
+		source.Kind[client.Object](kept, &v1alpha1.NodeGroup{}, asRequests(handler.EnqueueRequestsFromMapFunc(ofGroup)), specChanged()),
+		source.Kind[client.Object](kept, &v1alpha1.ClusterTemplate{}, asRequests(handler.EnqueueRequestsFromMapFunc(r.ofTemplate)), specChanged()),
+		source.Kind[client.Object](kept, secretMetadata(), asRequests(handler.EnqueueRequestsFromMapFunc(r.ofStack))),
 	}
 	for _, k := range watched() {
 		watches = append(watches, source.Kind[client.Object](kept, k.object(), handler.EnqueueRequestsFromMapFunc(r.ofStack)))

@@ -130,6 +130,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	used, err := r.used(ctx, cluster)
+	if apierrors.IsNotFound(err) {
+		// Helm makes a cluster before its control plane. Without one nothing is known to be
+		// unused, and no template is old enough yet.
+		return reconcile.Result{RequeueAfter: Grace}, nil
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -165,6 +170,7 @@ func (r *reconciler) prune(ctx context.Context, cluster *clusterv1.Cluster, kind
 			}
 			continue
 		}
+		template = template.DeepCopy()
 		template.SetGroupVersionKind(kind)
 		err := r.client.Delete(ctx, template, client.Preconditions{UID: &template.UID})
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -175,10 +181,12 @@ func (r *reconciler) prune(ctx context.Context, cluster *clusterv1.Cluster, kind
 	return again, nil
 }
 
+// list returns the objects of a kind as the cache has them, without copies: a project may
+// have those of a thousand clusters. They are read only.
 func (r *reconciler) list(ctx context.Context, namespace string, kind schema.GroupVersionKind) (*metav1.PartialObjectMetadataList, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := r.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := r.client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing %s: %w", kind.Kind, err)
 	}
 	return list, nil

@@ -134,27 +134,43 @@ func TestKeepAll(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func([]client.Object) []client.Object
-		failed bool
+		again  time.Duration
 	}{
 		"paused": {func(o []client.Object) []client.Object {
 			o[0].(*clusterv1.Cluster).Spec.Paused = ptr.To(true)
 			return o
-		}, false},
+		}, 0},
 		"deleted": {func(o []client.Object) []client.Object {
 			o[0].SetDeletionTimestamp(ptr.To(metav1.NewTime(noon)))
 			o[0].SetFinalizers([]string{"x/y"})
 			return o
-		}, false},
-		"no cluster":       {func(o []client.Object) []client.Object { return o[1:] }, false},
-		"no control plane": {func(o []client.Object) []client.Object { return slices.Delete(o, 1, 2) }, true},
+		}, 0},
+		"no cluster":       {func(o []client.Object) []client.Object { return o[1:] }, 0},
+		"no control plane": {func(o []client.Object) []client.Object { return slices.Delete(o, 1, 2) }, Grace},
 	} {
-		left, _, err := reconcileWorld(t, c.change(world()), interceptor.Funcs{})
-		if (err != nil) != c.failed {
-			t.Errorf("%s: %v", name, err)
+		left, result, err := reconcileWorld(t, c.change(world()), interceptor.Funcs{})
+		if err != nil || result.RequeueAfter != c.again {
+			t.Errorf("%s: looked at again after %v, %v", name, result.RequeueAfter, err)
 		}
 		if len(left) != templates {
 			t.Errorf("%s: left are %v", name, left)
 		}
+	}
+}
+
+// TestControlPlaneNotRead deletes nothing and tries again at once.
+func TestControlPlaneNotRead(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	left, _, err := reconcileWorld(t, world(), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			if _, plane := o.(*controlplanev1.KubeadmControlPlane); plane {
+				return broken
+			}
+			return c.Get(ctx, key, o, options...)
+		}})
+	if !errors.Is(err, broken) || !slices.Contains(left, "cp-oldest") {
+		t.Errorf("error %v, left are %v", err, left)
 	}
 }
 

@@ -44,7 +44,6 @@ func (r *reconciler) usedByControlPlane(ctx context.Context, cluster *clusterv1.
 	}
 	plane := &controlplanev1.KubeadmControlPlane{}
 	if err := r.client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: ref.Name}, plane); err != nil {
-		// Also where it is not there: then nothing is known to be unused.
 		return fmt.Errorf("reading control plane %s: %w", ref.Name, err)
 	}
 	infrastructure := plane.Spec.MachineTemplate.Spec.InfrastructureRef
@@ -55,7 +54,7 @@ func (r *reconciler) usedByControlPlane(ctx context.Context, cluster *clusterv1.
 func (r *reconciler) usedByWorkers(ctx context.Context, cluster *clusterv1.Cluster, all references) error {
 	deployments, sets := &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}
 	for _, list := range []client.ObjectList{deployments, sets} {
-		if err := r.client.List(ctx, list, client.InNamespace(cluster.Namespace)); err != nil {
+		if err := r.client.List(ctx, list, client.InNamespace(cluster.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing the owners of machines: %w", err)
 		}
 	}

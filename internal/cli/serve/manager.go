@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	controllerlog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -26,6 +27,8 @@ const noServer = "0"
 func (o options) manager(config *rest.Config, s set, log logger, first bool, g *barrier) (manager.Manager, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = fmt.Sprintf("slipway/%s (%s)", component.SlipwayVersion(), s.name)
+	// An API server warns at each write; once says it.
+	config.WarningHandlerWithContext = controllerlog.NewKubeAPIWarningLogger(controllerlog.KubeAPIWarningLoggerOptions{Deduplicate: true})
 	scheme := runtime.NewScheme()
 	if err := s.scheme(scheme); err != nil {
 		return nil, fmt.Errorf("kinds of %s: %w", s.name, err)

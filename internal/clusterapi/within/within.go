@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -42,8 +43,9 @@ func (s Said) Of(namespace, name string) (said *cause.Inside, unseen []cause.Uns
 	return s.inside[key], unseen
 }
 
-// Ask asks the clusters that wanted chooses, in parallel. Those whose control plane was
-// never up have no API server that could be asked. A nil way asks nobody.
+// Ask asks the clusters that wanted chooses, in parallel, those that are not ready first.
+// Those whose control plane was never up have no API server that could be asked. A nil way
+// asks nobody.
 func Ask(ctx context.Context, way Way, all clusterapi.Clusters, wanted func(clusterapi.Report) bool) Said {
 	s := Said{map[types.NamespacedName]*cause.Inside{}, map[types.NamespacedName]string{}}
 	if way == nil {
@@ -53,17 +55,15 @@ func Ask(ctx context.Context, way Way, all clusterapi.Clusters, wanted func(clus
 	defer cancel()
 	var (
 		mu    sync.Mutex
-		group sync.WaitGroup
-		room  = make(chan struct{}, askAtOnce)
+		group errgroup.Group
 	)
-	for _, r := range all.Outline() {
-		if !wanted(r) || !cause.Answers(all.Scene(r.Namespace, r.Name)) {
+	group.SetLimit(askAtOnce)
+	for _, r := range all.Chosen(wanted) {
+		if !cause.Answers(all.Scene(r.Namespace, r.Name)) {
 			continue
 		}
 		key := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
-		group.Go(func() {
-			room <- struct{}{}
-			defer func() { <-room }()
+		group.Go(func() error {
 			answer, err := one(ctx, way, key)
 			mu.Lock()
 			defer mu.Unlock()
@@ -72,9 +72,10 @@ func Ask(ctx context.Context, way Way, all clusterapi.Clusters, wanted func(clus
 			} else {
 				s.inside[key] = answer
 			}
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // why a cluster could not be asked is in its answer
 	return s
 }
 

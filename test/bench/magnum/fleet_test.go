@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	addonsv1alpha1 "github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
@@ -26,6 +27,8 @@ const (
 	calmTime = 5 * time.Minute
 	// startTime is how long programs may take until they have looked at all clusters.
 	startTime = 10 * time.Minute
+	// early is how many clusters are there before the others are created.
+	early = 3
 )
 
 // TestFleet measures a management cluster of a thousand clusters
@@ -45,39 +48,60 @@ func TestFleet(t *testing.T) {
 	m.again()
 }
 
-// create makes the clusters by the API, as tenants do, and waits until all are complete.
+// create makes the clusters by the API, as tenants do, and waits until all are complete. The
+// first few are there before, and are looked after while the others are made.
 func (m *management) create() {
-	before, called, began := m.shares(), m.calls(), time.Now()
 	caller := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	m.Cleanup(caller.CloseIdleConnections)
 	token := m.cloud.Member.Provider.Token()
 	template, err := post(caller, token, m.api.URL+"/clustertemplates", map[string]any{"name": "bench", "coe": "kubernetes", "image_id": "k134",
 		"external_network_id": "public", "flavor_id": "m1.large", "master_flavor_id": "m1.large"}, http.StatusCreated)
 	m.must(err)
-	var group errgroup.Group
-	group.SetLimit(clients)
-	for i := range m.clusters {
-		group.Go(func() error {
-			_, err := post(caller, token, m.api.URL+"/clusters", map[string]any{"name": fmt.Sprintf("c-%d", i), "cluster_template_id": template,
-				"node_count": 1, "create_timeout": 0}, http.StatusAccepted)
-			return err
-		})
+	request := func(from, to int) {
+		var group errgroup.Group
+		group.SetLimit(clients)
+		for i := from; i < to; i++ {
+			group.Go(func() error {
+				_, err := post(caller, token, m.api.URL+"/clusters", map[string]any{"name": fmt.Sprintf("c-%d", i), "cluster_template_id": template,
+					"node_count": 1, "create_timeout": 0}, http.StatusAccepted)
+				return err
+			})
+		}
+		m.must(group.Wait())
 	}
-	m.must(group.Wait())
+	had := min(early, m.clusters)
+	request(0, had)
+	if !m.watch.until(settleTime, func(all map[string]seen) bool { return complete(all) == had }) {
+		m.Fatalf("after %s %s", settleTime, m.missing())
+	}
+	known := m.workers()
+	before, called, began := m.shares(), m.calls(), time.Now()
+	request(had, m.clusters)
 	accepted := time.Since(began)
-	for told := began; !m.watch.until(5*time.Second, func(all map[string]seen) bool { return complete(all) == m.clusters }) || m.undeployed() > 0; time.Sleep(200 * time.Millisecond) {
+	lags := m.createdWhile(known)
+	took := time.Since(began)
+	fmt.Printf("%d clusters: accepted in %s, CREATE_COMPLETE with %d releases each in %s. Load of the machine: %s.\n", m.clusters-had,
+		accepted.Round(100*time.Millisecond), releases, took.Round(time.Second), average())
+	tellLags(lags, took, "clusters are created")
+	m.report("Creation", before, called, took)
+}
+
+// createdWhile waits until all clusters are complete, and measures meanwhile how soon the
+// changes of some machines are seen.
+func (m *management) createdWhile(known []unstructured.Unstructured) (lags []time.Duration) {
+	m.Helper()
+	began := time.Now()
+	for told := began; !m.watch.until(time.Second, func(all map[string]seen) bool { return complete(all) == m.clusters }) || m.undeployed() > 0; {
+		lags = append(lags, m.flap(&known[len(lags)/2%len(known)])...)
 		if time.Since(began) > settleTime {
 			m.Fatalf("after %s %s; %d releases are not deployed", settleTime, m.missing(), m.undeployed())
 		}
 		if time.Since(told) > time.Minute {
 			told = time.Now()
-			fmt.Printf("%s: %s; %d releases are not deployed\n", time.Since(began).Round(time.Second), m.missing(), m.undeployed())
+			fmt.Printf("%s: %s; %d releases are not deployed; slowest change %s\n", time.Since(began).Round(time.Second), m.missing(), m.undeployed(), round(slices.Max(lags)))
 		}
 	}
-	took := time.Since(began)
-	fmt.Printf("%d clusters: accepted in %s, CREATE_COMPLETE with %d releases each in %s. Load of the machine: %s.\n", m.clusters,
-		accepted.Round(100*time.Millisecond), releases, took.Round(time.Second), average())
-	m.report("Creation", before, called, took)
+	return lags
 }
 
 // undeployed is how many releases are not on their clusters. A cluster may be complete

@@ -101,34 +101,56 @@ func (w *watch) until(limit time.Duration, so func(map[string]seen) bool) bool {
 // cluster in the Magnum API shows it, one change after the other, while backups are made
 // without a pause.
 func (m *management) lag() {
-	machines := &unstructured.UnstructuredList{}
-	machines.SetGroupVersionKind(machineKind())
-	machines.SetKind("MachineList")
-	m.must(m.List(m.Context(), machines, client.HasLabels{"cluster.x-k8s.io/deployment-name"}))
-	if len(machines.Items) != m.clusters {
-		m.Fatalf("%d clusters have %d workers", m.clusters, len(machines.Items))
+	machines := m.workers()
+	if len(machines) != m.clusters {
+		m.Fatalf("%d clusters have %d workers", m.clusters, len(machines))
 	}
 	before, called, began := m.shares(), m.calls(), time.Now()
 	copies := m.backUp()
 	random := rand.New(rand.NewPCG(1, 2))
 	var lags []time.Duration
 	for range changes {
-		machine := &machines.Items[random.IntN(len(machines.Items))]
-		for _, health := range []v1alpha1.HealthStatus{v1alpha1.Unhealthy, v1alpha1.Healthy} {
-			lags = append(lags, m.change(machine, health))
-			time.Sleep(changePause)
-		}
+		lags = append(lags, m.flap(&machines[random.IntN(len(machines))])...)
 	}
-	took := time.Since(began)
+	tellLags(lags, time.Since(began), "backups are made")
+	tell(copies())
+	m.report("Changes and backups", before, called, time.Since(began))
+}
+
+// workers are the machines of groups of workers.
+func (m *management) workers() []unstructured.Unstructured {
+	m.Helper()
+	machines := &unstructured.UnstructuredList{}
+	machines.SetGroupVersionKind(machineKind())
+	machines.SetKind("MachineList")
+	m.must(m.List(m.Context(), machines, client.HasLabels{"cluster.x-k8s.io/deployment-name"}))
+	return machines.Items
+}
+
+// flap makes a machine's node not ready and ready again, and returns how long each took to
+// be seen.
+func (m *management) flap(machine *unstructured.Unstructured) (lags []time.Duration) {
+	m.Helper()
+	for _, health := range []v1alpha1.HealthStatus{v1alpha1.Unhealthy, v1alpha1.Healthy} {
+		lags = append(lags, m.change(machine, health))
+		time.Sleep(changePause)
+	}
+	return lags
+}
+
+// tellLags prints how soon changes were seen, which were made while something went on.
+func tellLags(lags []time.Duration, took time.Duration, while string) {
+	if len(lags) == 0 {
+		fmt.Printf("Status lag while %s: there was no time to measure it.\n", while)
+		return
+	}
 	slices.Sort(lags)
 	result, p99 := "ok", lags[len(lags)*99/100]
 	if p99 > lagTarget {
 		result = "missed"
 	}
-	fmt.Printf("Status lag of %d changes in %s, while backups are made: p50 %s, p99 %s (target %s, %s), max %s.\n", len(lags), took.Round(time.Second),
+	fmt.Printf("Status lag of %d changes in %s, while %s: p50 %s, p99 %s (target %s, %s), max %s.\n", len(lags), took.Round(time.Second), while,
 		round(lags[len(lags)/2]), round(p99), lagTarget, result, round(lags[len(lags)-1]))
-	tell(copies())
-	m.report("Changes and backups", before, called, time.Since(began))
 }
 
 // tell prints the first backup, and the slowest and the largest of those after it.
