@@ -43,11 +43,14 @@ func (r *reconciler) watch(mgr manager.Manager, kept cache.Cache) error {
 	if err != nil {
 		return fmt.Errorf("creating the controller: %w", err)
 	}
+	asked := func(o client.Object, h handler.EventHandler, p ...predicate.Predicate) source.Source {
+		return source.Kind(kept, o, asRequests(h), p...)
+	}
 	watches := []source.Source{
-		source.Kind[client.Object](kept, &v1alpha1.Cluster{}, asRequests(&handler.EnqueueRequestForObject{}), specChanged()),
-		source.Kind[client.Object](kept, &v1alpha1.NodeGroup{}, asRequests(handler.EnqueueRequestsFromMapFunc(ofGroup)), specChanged()),
-		source.Kind[client.Object](kept, &v1alpha1.ClusterTemplate{}, asRequests(handler.EnqueueRequestsFromMapFunc(r.ofTemplate)), specChanged()),
-		source.Kind[client.Object](kept, secretMetadata(), asRequests(handler.EnqueueRequestsFromMapFunc(r.ofStack))),
+		asked(&v1alpha1.Cluster{}, &handler.EnqueueRequestForObject{}, specChanged()),
+		asked(&v1alpha1.NodeGroup{}, handler.EnqueueRequestsFromMapFunc(ofGroup), specChanged()),
+		asked(&v1alpha1.ClusterTemplate{}, handler.EnqueueRequestsFromMapFunc(r.ofTemplate), specChanged()),
+		asked(secretMetadata(), handler.EnqueueRequestsFromMapFunc(r.ofStack)),
 	}
 	for _, k := range watched() {
 		watches = append(watches, source.Kind[client.Object](kept, k.object(), handler.EnqueueRequestsFromMapFunc(r.ofStack)))

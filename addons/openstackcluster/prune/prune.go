@@ -182,7 +182,7 @@ func (r *reconciler) prune(ctx context.Context, cluster *clusterv1.Cluster, kind
 }
 
 // list returns the objects of a kind as the cache has them, without copies: a project may
-// have those of a thousand clusters. They are read only.
+// have those of a thousand clusters. Copy what you change.
 func (r *reconciler) list(ctx context.Context, namespace string, kind schema.GroupVersionKind) (*metav1.PartialObjectMetadataList, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))

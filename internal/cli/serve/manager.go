@@ -27,7 +27,7 @@ const noServer = "0"
 func (o options) manager(config *rest.Config, s set, log logger, first bool, g *barrier) (manager.Manager, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = fmt.Sprintf("slipway/%s (%s)", component.SlipwayVersion(), s.name)
-	// An API server warns at each write; once says it.
+	// Log each warning once: an API server repeats it at every write.
 	config.WarningHandlerWithContext = controllerlog.NewKubeAPIWarningLogger(controllerlog.KubeAPIWarningLoggerOptions{Deduplicate: true})
 	scheme := runtime.NewScheme()
 	if err := s.scheme(scheme); err != nil {
