@@ -230,9 +230,28 @@ func TestClusterRights(t *testing.T) {
 	b.cluster(template)
 	b.do(member, http.MethodPost, clusters, body).want(403).says("maximum clusters")
 	b.do(admin, http.MethodPatch, "/v1/quotas/"+b.project+"/Cluster", object{"hard_limit": 5}).want(202)
+	b.do(admin, http.MethodPatch, templates+"/"+template, []object{patchOp("replace", "/public", true)}).want(200)
 	b.do(admin, http.MethodPatch, templates+"/"+template, []object{patchOp("replace", "/hidden", true)}).want(200)
 	b.do(member, http.MethodPost, clusters, body).want(403).says("hidden")
 	b.do(admin, http.MethodPost, clusters, body).want(202)
+}
+
+// TestTemplatesOfOtherProjectsAreNotForNewClusters, of administrators either: the names that tenants
+// give their own do not make one ambiguous. Administrators have hidden public ones besides.
+func TestTemplatesOfOtherProjectsAreNotForNewClusters(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	good := templateBody()
+	foreign := b.do(alien, http.MethodPost, templates, good.over("name", "prod", "external_network_id", nil)).want(201).str("uuid")
+	b.do(admin, http.MethodPost, clusters, object{"cluster_template_id": "prod"}).want(404).says("prod could not be found")
+	b.do(admin, http.MethodPost, clusters, object{"cluster_template_id": foreign}).want(404)
+	own := b.do(admin, http.MethodPost, templates, good.over("name", "prod")).want(201).str("uuid")
+	uuid := b.do(admin, http.MethodPost, clusters, object{"cluster_template_id": "prod"}).want(202).str("uuid")
+	b.do(admin, http.MethodGet, clusters+"/"+uuid, nil).want(200).is("cluster_template_id", own)
+	b.do(admin, http.MethodGet, templates+"/prod", nil).want(409)
+	b.do(admin, http.MethodPost, templates, good.over("name", "held-back", "public", true, "hidden", true)).want(201)
+	b.do(admin, http.MethodPost, clusters, object{"cluster_template_id": "held-back"}).want(202)
+	b.do(alien, http.MethodPost, clusters, object{"cluster_template_id": "held-back"}).want(404)
 }
 
 // A credential for each cluster: restricted, of the caller, in a Secret only.

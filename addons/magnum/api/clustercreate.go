@@ -59,9 +59,10 @@ func createCluster(c *call) error {
 }
 
 // templateFor finds the template of a new cluster; that it does not exist is
-// 404 since 1.10 and 400 before.
+// 404 since 1.10 and 400 before. Like Magnum, it looks at the caller's project and at public
+// ones, for administrators too: names that tenants choose are not ambiguous for them.
 func (c *call) templateFor(ident string) (*v1alpha1.ClusterTemplate, error) {
-	t, err := c.findTemplate(ident, c.everywhere("clustertemplate:get_one_all_projects"))
+	t, err := c.findTemplate(ident, false)
 	var answer *httpError
 	if errors.As(err, &answer) && answer.status == http.StatusNotFound && c.version < 10 {
 		return nil, badRequest("%s", answer.detail)

@@ -79,9 +79,9 @@ func findGroup(v *inventory.View, ident string) (*v1alpha1.NodeGroup, error) {
 	return v.Groups[i], nil
 }
 
-// visible says whether the caller sees a template (facts 2.2.3).
+// visible says whether the caller sees a template (facts 2.2.3). Hidden ones are for administrators.
 func (c *call) visible(t *v1alpha1.ClusterTemplate, everywhere bool) bool {
-	return everywhere || t.Spec.ProjectID == c.caller.ProjectID || t.Spec.Public && !t.Spec.Hidden
+	return everywhere || t.Spec.ProjectID == c.caller.ProjectID || t.Spec.Public && (c.admin || !t.Spec.Hidden)
 }
 
 // findTemplate finds a template by uuid or name among those the caller sees.

@@ -45,26 +45,45 @@ func (s *Server) placed(c *call, project string) (*v1alpha1.Placement, error) {
 	if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("reading the project's placement: %w", err)
 	}
-	m, err := c.choose(project)
+	m, err := c.home(project)
 	if err != nil {
 		return nil, err
 	}
-	p.Spec = v1alpha1.PlacementSpec{ProjectID: project, ManagementCluster: m.Name}
-	err = s.o.Client.Create(c.ctx(), p)
-	if apierrors.IsAlreadyExists(err) { // another router was first
-		err = s.o.Client.Get(c.ctx(), client.ObjectKeyFromObject(p), p)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("placing the project: %w", err)
+	p.Spec = v1alpha1.PlacementSpec{ProjectID: project}
+	if err := c.place(p, m); err != nil {
+		return nil, err
 	}
 	s.o.Log.InfoContext(c.ctx(), "project placed", "project_id", project, "management_cluster", p.Spec.ManagementCluster, "request_id", c.requestID)
 	return p, nil
 }
 
-// choose is where a project without a placement belongs: where it has something already, such as
-// from the time before the router, or else where the fewest projects are. Clusters decide before
-// templates, which can be made again: `slipway up` makes some on each management cluster.
-func (c *call) choose(project string) (*Member, error) {
+// place creates a placement on m, or where the fewest projects are if m is nil. One at a time:
+// projects that come together would all find the same member to have the fewest.
+func (c *call) place(p *v1alpha1.Placement, m *Member) (err error) {
+	if err := c.s.placing.Acquire(c.ctx(), 1); err != nil {
+		return fmt.Errorf("placing the project: %w", err)
+	}
+	defer c.s.placing.Release(1)
+	if m == nil {
+		if m, err = c.fewest(); err != nil {
+			return err
+		}
+	}
+	p.Spec.ManagementCluster = m.Name
+	err = c.s.o.Client.Create(c.ctx(), p)
+	if apierrors.IsAlreadyExists(err) { // another router was first
+		err = c.s.o.Client.Get(c.ctx(), client.ObjectKeyFromObject(p), p)
+	}
+	if err != nil {
+		return fmt.Errorf("placing the project: %w", err)
+	}
+	return nil
+}
+
+// home is where a project without a placement has something already, such as from the time before
+// the router; nil if it has nothing. Clusters decide before templates, which can be made again:
+// `slipway up` makes some on each management cluster.
+func (c *call) home(project string) (*Member, error) {
 	all := c.s.everyone(nil)
 	clusters, templates := make([]bool, len(all)), make([]bool, len(all))
 	group, ctx := errgroup.WithContext(c.ctx())
@@ -96,7 +115,7 @@ func (c *call) choose(project string) (*Member, error) {
 	case first >= 0:
 		return all[first], nil
 	}
-	return c.fewest(all)
+	return nil, nil
 }
 
 // hasClusters says whether a project has clusters on a member.
@@ -121,17 +140,18 @@ func (c *call) hasTemplates(ctx context.Context, m *Member, project string) (boo
 	return slices.ContainsFunc(templates, func(t item) bool { return t.text("project_id") == project }), err
 }
 
-// fewest is the member with the fewest projects that may have more; the first of several.
-func (c *call) fewest(all []*Member) (*Member, error) {
+// fewest is the member with the fewest projects that may have more; the first of several. It
+// counts in the API server: memory lacks what was placed a moment ago.
+func (c *call) fewest() (*Member, error) {
 	placements := &v1alpha1.PlacementList{}
-	if err := c.s.o.Placements.List(c.ctx(), placements); err != nil {
+	if err := c.s.o.Client.List(c.ctx(), placements); err != nil {
 		return nil, fmt.Errorf("counting projects: %w", err)
 	}
 	projects := map[string]int{}
 	for i := range placements.Items {
 		projects[placements.Items[i].Spec.ManagementCluster]++
 	}
-	open := slices.DeleteFunc(slices.Clone(all), func(m *Member) bool { return m.Closed })
+	open := slices.DeleteFunc(c.s.everyone(nil), func(m *Member) bool { return m.Closed })
 	if len(open) == 0 {
 		return nil, openstackapi.Away("no management cluster takes new projects at the moment", nil)
 	}

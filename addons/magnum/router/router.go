@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
+	"golang.org/x/sync/semaphore"
+
 	"github.com/slipway-sh/slipway/addons/magnum/policy"
 	"github.com/slipway-sh/slipway/addons/openstackapi"
 )
@@ -83,6 +85,8 @@ type Server struct {
 	o         Options
 	addresses openstackapi.Addresses
 	lanes     *openstackapi.Lanes
+	// placing is held while a project without a home is placed.
+	placing *semaphore.Weighted
 }
 
 // New returns a router.
@@ -103,7 +107,7 @@ func New(o Options) (*Server, error) {
 	o.MaxBody = cmp.Or(o.MaxBody, 112<<10)
 	o.RequestTime = cmp.Or(o.RequestTime, 47*time.Second)
 	o.Members = slices.Clone(o.Members)
-	s := &Server{o: o, lanes: openstackapi.NewLanes(o.MaxReads, o.MaxWrites, 0)}
+	s := &Server{o: o, lanes: openstackapi.NewLanes(o.MaxReads, o.MaxWrites, 0), placing: semaphore.NewWeighted(1)}
 	for i := range s.o.Members {
 		if m := &s.o.Members[i]; m.Handler != nil {
 			m.URL = &url.URL{Scheme: "http", Host: "localhost"}

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/slipway-sh/slipway/addons/magnum/magnumtest"
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
@@ -39,6 +41,30 @@ func TestProjectsAreSpreadAndStay(t *testing.T) {
 		}
 		f.ask(project+"/member", http.MethodPatch, "/v1/clustertemplates/"+uuid, []map[string]any{{"op": "replace", "path": "/name", "value": "new"}}).want(http.StatusOK, `"new"`)
 		f.ask(project+"/member", http.MethodDelete, "/v1/clustertemplates/"+uuid, nil).want(http.StatusNoContent)
+	}
+}
+
+// TestProjectsThatComeTogetherAreSpread, although memory has none of their placements yet.
+func TestProjectsThatComeTogetherAreSpread(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "one", "two")
+	front := f.router(func(o *Options) { o.Placements = magnumtest.NewKube(t) })
+	const projects = 12
+	var all sync.WaitGroup
+	for i := range projects {
+		all.Go(func() {
+			if a := f.at(front, fmt.Sprintf("p%d/reader", i), http.MethodGet, "/v1/clusters", nil); a.status != http.StatusOK {
+				t.Errorf("%s: %d %s", a.what, a.status, a.text)
+			}
+		})
+	}
+	all.Wait()
+	count := map[string]int{}
+	for i := range projects {
+		count[f.placed(fmt.Sprintf("p%d", i))]++
+	}
+	if count["one"] != projects/2 || count["two"] != projects/2 {
+		t.Errorf("they are placed %v", count)
 	}
 }
 
