@@ -32,8 +32,8 @@ const (
 	uuidText
 )
 
-// attribute is a member of a resource's body: its type and what it allows
-// (facts 2.1.1, 2.2.1, 2.3). It is the schema of bodies and of JSON Patch.
+// attribute is a member of a resource's body: its type and what it allows.
+// It is the schema of bodies and of JSON Patch.
 type attribute struct {
 	name string
 	kind kind

@@ -100,7 +100,7 @@ func (c *call) replyText(status int, text []byte) error {
 }
 
 // accepted answers an asynchronous operation: the uuid and nothing else,
-// because clients check that there is no status (facts 2.1.1).
+// because clients check that there is no status.
 func (c *call) accepted(uuid string) error {
 	return c.reply(http.StatusAccepted, map[string]string{"uuid": uuid})
 }

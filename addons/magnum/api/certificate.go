@@ -80,7 +80,7 @@ func signAttributes() []attribute {
 		{name: "ca_cert_type", kind: text}}, readOnly("pem", "links", "created_at", "updated_at")...)
 }
 
-// signCertificate answers POST /certificates (facts 2.4).
+// signCertificate answers POST /certificates.
 func signCertificate(c *call) error {
 	d, err := c.decode(signAttributes())
 	if err != nil {

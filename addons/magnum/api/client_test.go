@@ -111,8 +111,8 @@ func (b *bench) signed(text, authority string) {
 	}
 }
 
-// TestOpenStackClient does the flows of facts 8.7 with the real client. What
-// only newer clients do is in TestOpenStackClientNewest.
+// TestOpenStackClient does what users do with the real client. What only newer
+// clients do is in TestOpenStackClientNewest.
 //
 // proves: M-F1, M-F2, M-F5, M-F7
 func TestOpenStackClient(t *testing.T) {

@@ -66,7 +66,7 @@ func getCluster(c *call) error {
 }
 
 // deleteCluster marks a cluster for deletion; the controllers take it away and
-// with it its groups (facts 2.1.5).
+// with it its groups.
 func deleteCluster(c *call) error {
 	v, err := c.cluster(c.ident("ident"), "cluster:delete", c.everywhere("cluster:delete_all_projects"))
 	if err != nil {

@@ -165,7 +165,7 @@ func (b *bench) workers(uuid string, want int) {
 }
 
 // The zero nodes of 1.10 are taken at every version: Tempest asks for them
-// without one (facts 9.2).
+// without naming one.
 //
 // proves: M-C7, M-C34, M-C58
 func TestZeroNodes(t *testing.T) {
@@ -281,8 +281,7 @@ func TestClusterCredential(t *testing.T) {
 	if !slices.Contains(cluster.Finalizers, v1alpha1.FinalizerCluster) || cluster.Spec.Resolved.Image.KubernetesVersion != "1.34.2" || cluster.Spec.Resolved.ExternalNetworkID == "" {
 		t.Errorf("%+v", cluster.Spec.Resolved)
 	}
-	// A restricted application credential cannot make another: that is said at
-	// once (facts 7, item 20).
+	// A restricted application credential cannot make another: that is said at once.
 	b.logins["robot"] = b.loginBy(member, false)
 	b.do("robot", http.MethodPost, clusters, object{"cluster_template_id": "k8s"}).want(403).says("--unrestricted")
 	b.logins["trusted"] = b.loginBy(member, true)
@@ -378,7 +377,7 @@ func TestClusterPatchCount(t *testing.T) {
 	patch(patchOp("add", "/node_count", 5)).want(400)
 	patch(patchOp("replace", "/node_count", "2")).want(202)
 	b.show(uuid).is("node_count", 2)
-	// A failed update can be tried again (facts 7, item 33), also one that could not be rolled back.
+	// A failed update can be tried again, also one that could not be rolled back.
 	b.settle(uuid, func(c *v1alpha1.Cluster) { c.Status.Phase = v1alpha1.UpdateFailed })
 	patch(patchOp("replace", "/node_count", 1)).want(202)
 	b.settle(uuid, func(c *v1alpha1.Cluster) { c.Status.Phase = v1alpha1.RollbackFailed })

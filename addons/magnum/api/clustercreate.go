@@ -16,7 +16,7 @@ import (
 // defaultTimeout is the create_timeout in minutes of clusters that name none.
 const defaultTimeout = 60
 
-// createCluster checks in Magnum's order (facts 2.1.1), so that of several
+// createCluster checks in Magnum's order, so that of several
 // mistakes clients are told of the one they know.
 func createCluster(c *call) error {
 	d, err := c.decode(clusterAttributes())

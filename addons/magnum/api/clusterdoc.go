@@ -9,10 +9,10 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
-// clusterName is Magnum's rule for names of clusters (facts 2.1.1).
+// clusterName is Magnum's rule for names of clusters.
 var clusterName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]*$`)
 
-// clusterAttributes are the members of a cluster (facts 2.1.1).
+// clusterAttributes are the members of a cluster.
 func clusterAttributes() []attribute {
 	list := []attribute{
 		{name: "name", kind: text, min: 1, max: 242, pattern: clusterName},
@@ -31,7 +31,7 @@ func clusterAttributes() []attribute {
 	return append(list, ignored("uuid", "status", "status_reason", "health_status", "health_status_reason", "faults", "labels_overridden", "labels_added", "labels_skipped")...)
 }
 
-// clusterPatch is what PATCH knows of a cluster (facts 2.1.4).
+// clusterPatch is what PATCH knows of a cluster.
 func clusterPatch() patchable {
 	attributes := slices.DeleteFunc(clusterAttributes(), func(a attribute) bool { return strings.HasPrefix(a.name, "health_") })
 	for i := range attributes {
@@ -45,7 +45,7 @@ func clusterPatch() patchable {
 		mandatory: []string{"cluster_template_id"}, defaults: document{"node_count": int64(1), "master_count": int64(1)}}
 }
 
-// shortForm are the members of clusters in lists (facts 2.1.2), without those
+// shortForm are the members of clusters in lists, without those
 // that depend on the request.
 func shortForm(v *inventory.View) document {
 	c := v.Cluster
@@ -58,7 +58,7 @@ func shortForm(v *inventory.View) document {
 	}
 }
 
-// fullForm are the members of one cluster (facts 2.1.3), without those that
+// fullForm are the members of one cluster, without those that
 // depend on the request.
 func fullForm(v *inventory.View) document {
 	d, c := shortForm(v), v.Cluster

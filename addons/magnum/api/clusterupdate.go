@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
-// accepts refuses an operation in a state that does not take it (facts 4.3).
+// accepts refuses an operation in a state that does not take it.
 // Unlike Magnum it says so before it answers 202, and lets a cluster whose
 // update or rollback failed be updated again. meanwhile also takes one that is being
 // updated.
@@ -28,7 +28,7 @@ func busy(phase v1alpha1.Phase, what string, meanwhile bool) error {
 	return nil
 }
 
-// patchCluster answers PATCH /clusters/{ident} (facts 2.1.4).
+// patchCluster answers PATCH /clusters/{ident}.
 func patchCluster(c *call) error {
 	if c.values.Has("rollback") && c.version < 3 {
 		return badRequest("Unknown argument: rollback.")
@@ -195,7 +195,7 @@ func resizeAttributes() []attribute {
 	return []attribute{{name: "node_count", kind: integer, mandatory: true}, {name: "nodes_to_remove", kind: stringList}, name255("nodegroup")}
 }
 
-// resizeCluster answers POST /clusters/{ident}/actions/resize (facts 2.1.6).
+// resizeCluster answers POST /clusters/{ident}/actions/resize.
 func resizeCluster(c *call) error {
 	d, err := c.decode(resizeAttributes())
 	if err != nil {

@@ -12,7 +12,7 @@ func upgradeAttributes() []attribute {
 	return []attribute{{name: "cluster_template", kind: reference, min: 1, max: 255, mandatory: true}, {name: "max_batch_size", kind: integer, min: 1}, name255("nodegroup")}
 }
 
-// upgradeCluster answers POST /clusters/{ident}/actions/upgrade (facts 2.1.7).
+// upgradeCluster answers POST /clusters/{ident}/actions/upgrade.
 func upgradeCluster(c *call) error {
 	if c.version < 8 {
 		return badRequest("Upgrades need version 1.8.")

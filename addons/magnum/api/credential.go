@@ -242,8 +242,8 @@ func (c *call) narrows(cluster *v1alpha1.Cluster) bool {
 	return c.s.o.Credentials.Lacks(c.token, roles)
 }
 
-// rotateCredential answers PATCH /credentials/{cluster} (facts 2.6, 5.1.9): the
-// new credential is in place when the answer arrives.
+// rotateCredential answers PATCH /credentials/{cluster}: the new credential is in place when the
+// answer arrives.
 func rotateCredential(c *call) error {
 	if _, err := c.jsonBody(); err != nil {
 		return err

@@ -2,7 +2,7 @@ package api
 
 import "net/http"
 
-// rootDocument answers GET / (facts 1.2).
+// rootDocument answers GET /.
 func rootDocument(c *call) error {
 	return c.reply(http.StatusOK, map[string]any{
 		"name": "OpenStack Magnum API", "description": "Kubernetes clusters for projects, made by Slipway.",
@@ -13,7 +13,7 @@ func rootDocument(c *call) error {
 	})
 }
 
-// v1Document answers GET /v1 (facts 1.3).
+// v1Document answers GET /v1.
 func v1Document(c *call) error {
 	document := map[string]any{
 		"id":          "v1",

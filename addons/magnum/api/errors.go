@@ -18,9 +18,9 @@ type httpError struct {
 	status int
 	detail string
 	// outside marks errors from outside the handlers: routing and malformed
-	// version headers, whose code is empty (facts 3.1).
+	// version headers, whose code is empty.
 	outside bool
-	// version is set for a microversion that is not supported (facts 1.5).
+	// version is set for a microversion that is not supported.
 	version *microversionError
 	cause   error
 }
@@ -49,7 +49,7 @@ func forbidden(format string, args ...any) error {
 }
 
 // looked turns a failed lookup in the cloud into an answer: what does not
-// exist is missing, the rest is the same for all (facts 3.2). That the token is
+// exist is missing, the rest is the same for all. That the token is
 // not accepted stays what it is: it is answered as without one.
 func looked(err error, missing int) error {
 	var failed *openstack.Error

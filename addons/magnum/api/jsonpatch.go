@@ -8,7 +8,7 @@ import (
 )
 
 // operation is one of a JSON Patch as Magnum takes it: add, replace, remove at
-// a root attribute or at a key of a map (facts 2.1.4).
+// a root attribute or at a key of a map.
 type operation struct {
 	op, root, key string
 	value         any

@@ -40,8 +40,8 @@ func printable(name string) bool {
 }
 
 // compareLabels tells own labels apart from those of what is above: overridden
-// shows the value above, added those only below, skipped those only above
-// (facts 2.1.3). The maps are never nil.
+// shows the value above, added those only below, skipped those only above.
+// The maps are never nil.
 func compareLabels(own, above map[string]string) (overridden, added, skipped map[string]string) {
 	overridden, added, skipped = map[string]string{}, map[string]string{}, map[string]string{}
 	for name, value := range own {
@@ -62,7 +62,7 @@ func compareLabels(own, above map[string]string) (overridden, added, skipped map
 }
 
 // chooseLabels is the rule of labels: none are those above, given ones replace
-// them, or with merge lie over them (facts 2.1.1).
+// them, or with merge lie over them.
 func chooseLabels(given, above map[string]string, merge bool) map[string]string {
 	if len(given) == 0 {
 		return maps.Clone(above)

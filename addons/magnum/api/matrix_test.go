@@ -110,7 +110,7 @@ func (b *bench) covers(matrix []rights) {
 	}
 }
 
-// A token without a project is refused, whatever its roles (facts 3.4).
+// A token without a project is refused, whatever its roles.
 func TestSystemToken(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

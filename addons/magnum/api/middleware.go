@@ -138,7 +138,7 @@ func (c *call) negotiate() error {
 	return err
 }
 
-// authenticate finds out who calls (facts 3.1).
+// authenticate finds out who calls.
 func (c *call) authenticate() error {
 	token, err := openstackapi.Authenticate(c.w, c.r, c.s.o.Tokens, c.s.o.AuthURL)
 	if err != nil {

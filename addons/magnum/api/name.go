@@ -19,7 +19,7 @@ func randomName(kind string) string {
 
 const (
 	// stackName and stackRandom are the lengths of the two parts of a release's
-	// name, as magnum-capi-helm makes it (facts 5.1.3).
+	// name, as magnum-capi-helm makes it.
 	stackName   = 30
 	stackRandom = 12
 )

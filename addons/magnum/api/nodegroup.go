@@ -58,7 +58,7 @@ func getGroup(c *call) error {
 	return c.reply(http.StatusOK, c.showGroup(v, g))
 }
 
-// createGroup answers POST /clusters/{cluster}/nodegroups (facts 2.3).
+// createGroup answers POST /clusters/{cluster}/nodegroups.
 func createGroup(c *call) error {
 	d, err := c.decode(groupAttributes())
 	if err != nil {
@@ -126,7 +126,7 @@ func newGroup(v *inventory.View, d document) (*v1alpha1.NodeGroup, error) {
 	return g, checkGroup(g)
 }
 
-// checkGroup checks what a group says by itself (facts 2.3).
+// checkGroup checks what a group says by itself.
 func checkGroup(g *v1alpha1.NodeGroup) error {
 	if inventory.Master(g) {
 		if len(g.Spec.NodeLabels)+len(g.Spec.NodeTaints) > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
-// groupAttributes are the members of a node group (facts 2.3).
+// groupAttributes are the members of a node group.
 func groupAttributes() []attribute {
 	list := []attribute{
 		{name: "name", kind: text, min: 1, max: 255, mandatory: true}, name255("flavor_id"), name255("image_id"), name255("role"),
@@ -109,7 +109,7 @@ func taints(value any) ([]v1alpha1.Taint, error) {
 }
 
 // reservedAllowed are node labels in Kubernetes' namespaces that a kubelet may
-// set (facts 2.3; kubernetes.io, NodeRestriction).
+// set (kubernetes.io, NodeRestriction).
 const reservedAllowed = `beta.kubernetes.io/arch beta.kubernetes.io/instance-type beta.kubernetes.io/os failure-domain.beta.kubernetes.io/region
 failure-domain.beta.kubernetes.io/zone kubernetes.io/arch kubernetes.io/hostname kubernetes.io/os node.kubernetes.io/instance-type
 node.kubernetes.io/windows-build topology.kubernetes.io/region topology.kubernetes.io/zone`

@@ -54,11 +54,11 @@ func getStats(c *call) error {
 	return c.reply(http.StatusOK, map[string]any{"clusters": clusters, "nodes": nodes})
 }
 
-// downAfter is how old a heartbeat may be, facts 2.6.
+// downAfter is how old a heartbeat may be.
 const downAfter = 180 * time.Second
 
 // listServices shows the controllers as the one conductor, by the Lease that
-// their leader renews (facts 2.6).
+// their leader renews.
 func listServices(c *call) error {
 	if err := c.allow("magnum-service:get_all", c.mine()); err != nil {
 		return err

@@ -164,7 +164,7 @@ func (c *call) next(path, key, direction string, limit int, marker string) strin
 // NextLink is the address of the next page of a list, at a path below /v1. base is the address that
 // clients use, without /v1. python-magnumclient cuts scheme and host off and appends the rest to
 // the catalog's address, which works only when the path begins with /v1; others take the link as
-// it is (facts 2.0).
+// it is.
 func NextLink(r *http.Request, base, path string, values url.Values) string {
 	if u, err := url.Parse(base); err == nil && strings.HasPrefix(r.UserAgent(), brittleClient) {
 		u.Path = ""

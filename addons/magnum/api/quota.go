@@ -124,8 +124,7 @@ func createQuota(c *call) error {
 	return c.reply(http.StatusCreated, showQuota(q))
 }
 
-// patchQuota takes a plain quota, not a JSON Patch; the path wins over the body
-// (facts 2.5).
+// patchQuota takes a plain quota, not a JSON Patch; the path wins over the body.
 func patchQuota(c *call) error {
 	d, err := c.decode(quotaAttributes())
 	if err != nil {

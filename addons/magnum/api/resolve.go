@@ -79,7 +79,7 @@ func findGroup(v *inventory.View, ident string) (*v1alpha1.NodeGroup, error) {
 	return v.Groups[i], nil
 }
 
-// visible says whether the caller sees a template (facts 2.2.3). Hidden ones are for administrators.
+// visible says whether the caller sees a template. Hidden ones are for administrators.
 func (c *call) visible(t *v1alpha1.ClusterTemplate, everywhere bool) bool {
 	return everywhere || t.Spec.ProjectID == c.caller.ProjectID || t.Spec.Public && (c.admin || !t.Spec.Hidden)
 }
@@ -105,7 +105,7 @@ func (c *call) findTemplate(ident string, everywhere bool) (*v1alpha1.ClusterTem
 }
 
 // readTemplate finds a template to look at. That of a cluster of the caller's project is found by
-// its uuid also when it is hidden by now: clients read it to write a kubeconfig (facts 6.3).
+// its uuid also when it is hidden by now: clients read it to write a kubeconfig.
 func (c *call) readTemplate(ident string) (*v1alpha1.ClusterTemplate, error) {
 	t, err := c.findTemplate(ident, c.everywhere("clustertemplate:get_one_all_projects"))
 	id := canonical(ident)

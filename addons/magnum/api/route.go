@@ -77,7 +77,7 @@ func Path(r *http.Request, base string) string { return clean(r.URL.EscapedPath(
 
 // clean is the path a request is routed by: below /v1, without a slash at the
 // end; a path without /v1 is as if it had it, so that a catalog address may
-// have it or not (facts 1.1). prefix is the path of the address that clients use:
+// have it or not. prefix is the path of the address that clients use:
 // it is cut off where a proxy leaves it, and where python-magnumclient has it
 // twice. That appends the path of a link to the catalog's address, and with a
 // session of keystoneauth it does not send its name, by which next could tell it.

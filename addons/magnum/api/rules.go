@@ -46,7 +46,7 @@ func (r Rules) template(d document) error {
 	return nil
 }
 
-// deviceMapper is Docker's own rule, facts 2.2.1.
+// deviceMapper is Docker's own rule.
 func deviceMapper(driver string, size int64) error {
 	if driver == "devicemapper" && size < 3 {
 		return badRequest("docker_volume_size must be at least 3 GB for the storage driver devicemapper.")

@@ -191,7 +191,7 @@ func (c *call) remove(o client.Object) error {
 	return nil
 }
 
-// timeText is how times are written: with offset, without fraction (facts 2.0).
+// timeText is how times are written: with offset, without fraction.
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05-07:00") }
 
 // created is created_at of an object.

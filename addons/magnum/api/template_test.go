@@ -67,7 +67,7 @@ func TestTemplateCreate(t *testing.T) {
 	if shown := b.do(member, http.MethodGet, templates+"/"+uuid, nil).want(200); shown.text != made.text {
 		t.Errorf("shown %s\nmade %s", shown.text, made.text)
 	}
-	// As magnumclient sends it (facts 6.2).
+	// As magnumclient sends it.
 	null := object{"name": nil, "coe": "kubernetes", "image_id": "ubuntu-1.34", "external_network_id": "public", "flavor_id": "m1.medium", "master_flavor_id": nil,
 		"keypair_id": nil, "dns_nameserver": "8.8.8.8", "docker_storage_driver": "overlay2", "docker_volume_size": nil, "labels": object{}, "tls_disabled": false,
 		"public": false, "registry_enabled": false, "master_lb_enabled": false, "server_type": "vm", "driver": nil, "network_driver": nil, "volume_driver": nil,

@@ -27,7 +27,7 @@ func ignored(names ...string) []attribute {
 	return list
 }
 
-// templateAttributes are the members of a template (facts 2.2.1).
+// templateAttributes are the members of a template.
 func templateAttributes() []attribute {
 	list := []attribute{
 		{name: "uuid", kind: uuidText}, name255("name"),

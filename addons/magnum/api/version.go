@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The minor versions of 1.x that are spoken (facts 1.6).
+// The minor versions of 1.x that are spoken.
 const (
 	minMinor = 1
 	maxMinor = 14
@@ -24,7 +24,7 @@ type minor int
 
 func (m minor) String() string { return fmt.Sprintf("1.%d", int(m)) }
 
-// microversionError is the special body of 406 (facts 1.5). A request that came with since has it;
+// microversionError is the special body of 406. A request that came with since has it;
 // without, the service does not have the version that was asked for.
 type microversionError struct {
 	asked string

@@ -1,5 +1,5 @@
 // Package certificate signs requests for certificates of a cluster by Magnum's
-// rules (facts 2.4): which extensions and usages a request may ask for, and
+// rules: which extensions and usages a request may ask for, and
 // how long a certificate is good.
 package certificate
 

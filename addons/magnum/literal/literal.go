@@ -1,6 +1,6 @@
 // Package literal reads Python literals and JSON. Magnum's clients send maps
 // and lists inside JSON Patch as text that Magnum gives to
-// ast.literal_eval: "{'a': 'b', 'c': True}" (facts 2.1.4); newer ones send
+// ast.literal_eval: "{'a': 'b', 'c': True}"; newer ones send
 // JSON. One reader takes both.
 package literal
 

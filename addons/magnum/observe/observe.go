@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cause"
 )
 
-// Labels of the objects of a cluster (facts 2.6 of azimuth).
+// Labels of the objects of a cluster.
 const (
 	LabelComponent   = "capi.stackhpc.com/component"
 	LabelGroup       = "capi.stackhpc.com/node-group"

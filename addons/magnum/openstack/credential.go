@@ -115,7 +115,7 @@ func (c *Cloud) DropCredential(ctx context.Context, t *keystone.Token, credentia
 }
 
 // SecretData is what goes into the cluster's Secret: clouds.yaml with the cloud
-// "openstack", and cacert, as magnum-capi-helm writes them (facts 5.1.3).
+// "openstack", and cacert, as magnum-capi-helm writes them.
 func (o CredentialOptions) SecretData(t *keystone.Token, credential Credential) (map[string][]byte, error) {
 	face := o.Interface
 	if face == "" {

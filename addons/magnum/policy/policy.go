@@ -1,5 +1,5 @@
 // Package policy decides who may do what, by rules in oslo.policy's language. The rules
-// are upstream's names and Magnum's defaults (facts 3.4), or those of another service; an
+// are upstream's names and Magnum's defaults, or those of another service; an
 // operator's policy file overrides any of them.
 package policy
 

@@ -5,7 +5,7 @@ import "strings"
 // Phase is a status of a cluster or node group in Magnum's words.
 type Phase string
 
-// The phases that are produced. Clients know more, see facts 4.1 of Magnum.
+// The phases that are produced. Clients of Magnum know more.
 const (
 	CreateInProgress Phase = "CREATE_IN_PROGRESS"
 	CreateFailed     Phase = "CREATE_FAILED"
