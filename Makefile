@@ -11,7 +11,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down kind-test kind-deps build build-deps deps test e2e real machines given unpacked-k3s plugins-test guarded-programs guarded-machines short-life-test long-life-test magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test addons-test cilium-test calico-test conformance-test autoscaler-test
+.PHONY: up down vettool kind-test kind-deps build build-deps deps test e2e real machines given unpacked-k3s plugins-test guarded-programs guarded-machines short-life-test long-life-test magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test addons-test cilium-test calico-test conformance-test autoscaler-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -38,6 +38,12 @@ COMPILING = $(shell awk -v n=$$(nproc) '/^MemAvailable/ {print ($$2 > n * 250000
 build:
 	$(COMPILING) go build -ldflags "-s -w" -o $(SLIPWAY) ./cmd/slipway
 
+# go vet that does not read packages of other modules (test/vet); `make platforms` has all of it.
+VET = go vet -vettool=$(abspath bin/vet)
+
+vettool:
+	go build -ldflags "-X main.original=$$(go tool -n vet)" -o bin/vet ./test/vet
+
 # What is missing of the Debian packages in files is installed.
 define install
 	@missing=$$(for p in $$(cat $(1) | grep -v '^#'); do \
@@ -59,11 +65,11 @@ bundle: deps build
 # Checking
 
 # BUT=real leaves out the packages that `make real` tests whole: CI links none of them twice.
-test:
+test: vettool
 	$(if $(filter-out real,$(BUT)),$(error BUT=$(BUT): only BUT=real is known))
-	$(COMPILING) go vet ./...
+	$(COMPILING) $(VET) ./...
 	go test $(if $(filter real,$(BUT)),$(filter-out $(patsubst ./%,$(MODULE)/%,$(filter-out $(PLUGINS),$(REAL))),$(shell go list ./...)),./...)
-	cd release && $(COMPILING) go vet ./... && go test ./...
+	cd release && $(COMPILING) $(VET) ./... && go test ./...
 
 MODULE := github.com/slipway-sh/slipway
 
@@ -482,11 +488,11 @@ fuzz:
 mutate:
 	go run ./test/mutate
 
-verify: build
+verify: build vettool
 	@test -z "$$(gofmt -l cmd internal addons images release stacks test)" || { echo "not gofmt'ed:"; gofmt -l cmd internal addons images release stacks test; exit 1; }
 	go mod tidy -diff
 	cd release && go mod tidy -diff
-	cd test/devcloud/moving/guests && go mod tidy -diff && go vet ./...
+	cd test/devcloud/moving/guests && go mod tidy -diff && $(VET) ./...
 	go test ./test/docs
 	go test -run TestDocs ./internal/cli
 	@dir=$$(mktemp -d) && $(SLIPWAY) reference $$dir && diff -r -x gophercloud.md -x opentofu.md -x causes.md -x versions.md $$dir docs/reference && rm -r $$dir \
@@ -538,6 +544,7 @@ reproduced:
 
 # The program for the platforms of a release that CI does not build for.
 platforms:
+	$(COMPILING) go vet ./...
 	GOOS=darwin GOARCH=arm64 go vet ./cmd/slipway ./internal/cli/sandbox
 	GOOS=linux GOARCH=arm64 go vet ./cmd/slipway
 

@@ -33,7 +33,7 @@ func parts() []part {
 		{"mutate", "mutate", "changed conditions and results must be noticed by tests", false},
 		{"fleet", "bench-fleet", "the Magnum endpoint, its controllers and the addon provider with many clusters", false},
 		{"reproducible", "reproduced", "a release in two clones, the same byte for byte", false},
-		{"platforms", "platforms", "go vet of the program for the platforms of a release that CI does not build for", false},
+		{"platforms", "platforms", "all of go vet, also for the platforms of a release that CI does not build for", false},
 		{"console", "console-test", "the console in Chromium, with axe-core and server-sent events", false},
 		{"console-machines", "console-machines", "the tenants' console in Chromium, for clusters on machines of the sandbox", false},
 		{"magnum-databases", "magnum-databases", "databases that Magnum itself makes, and what its API answers on them", false},
