@@ -14,11 +14,10 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-sh/slipway/addons/magnum/keystone"
-	"golang.org/x/sync/semaphore"
-
 	"github.com/slipway-sh/slipway/addons/magnum/policy"
 	"github.com/slipway-sh/slipway/addons/openstackapi"
 )

@@ -105,6 +105,29 @@ func TestGroupsThatShareSelectTheSameVersions(t *testing.T) {
 	}
 }
 
+// TestGuestsSelectTheVersionsOfTheProduct: `make verify` compiles that program right after the
+// product, and has Kubernetes' libraries from there.
+func TestGuestsSelectTheVersionsOfTheProduct(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../go.mod")
+	product, _ := selection(t, "go.mod", text, err)
+	text, err = os.ReadFile("../../../test/devcloud/moving/guests/go.mod")
+	guests, _ := selection(t, "guests/go.mod", text, err)
+	shared := 0
+	for path, version := range guests {
+		switch product[path] {
+		case "":
+		case version:
+			shared++
+		default:
+			t.Errorf("go.mod has %s %s, guests/go.mod %s: run go get %s@%s there", path, product[path], version, path, product[path])
+		}
+	}
+	if shared == 0 {
+		t.Error("they have no module in common")
+	}
+}
+
 func TestEveryGroupSharesOrSaysWhyNot(t *testing.T) {
 	t.Parallel()
 	files, err := modules.ReadDir("modules")
