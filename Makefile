@@ -64,11 +64,16 @@ bundle: deps build
 
 # Checking
 
+# Environments that come and go wait half of their time: more of them at once, and first, so that
+# others compile meanwhile.
+AT_ONCE := 4
+WAITING = ./stacks
+
 # BUT=real leaves out the packages that `make real` tests whole: CI links none of them twice.
 test: vettool
 	$(if $(filter-out real,$(BUT)),$(error BUT=$(BUT): only BUT=real is known))
 	$(COMPILING) $(VET) ./...
-	go test $(if $(filter real,$(BUT)),$(filter-out $(patsubst ./%,$(MODULE)/%,$(filter-out $(PLUGINS),$(REAL))),$(shell go list ./...)),./...)
+	go test -parallel $(AT_ONCE) $(WAITING) $(if $(filter real,$(BUT)),$(filter-out $(patsubst ./%,$(MODULE)/%,$(filter-out $(PLUGINS),$(REAL))),$(shell go list ./...)),./...)
 	cd release && $(COMPILING) $(VET) ./... && go test ./...
 
 MODULE := github.com/slipway-sh/slipway

@@ -219,6 +219,9 @@ var errNoAnswer = errors.New("the API server did not answer")
 // minutes on emulated machines. Callers with less patience end the context.
 const applyPatience = 15 * time.Minute
 
+// tryAgain is the time between two attempts.
+const tryAgain = 200 * time.Millisecond
+
 // passing reports whether an error is expected to go away while other objects are
 // created, their controllers start, and control planes join.
 func passing(err error) bool {
@@ -293,46 +296,6 @@ func (c *Cluster) Exists(group, kind string) (bool, error) {
 
 // Absent reports whether an error means that an object, or its kind, does not exist.
 func Absent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
-
-// TryCreate creates the object of a manifest as a dry run, and retries until the
-// cluster accepts it. It ends early if what refuses it cannot run; at the end of the
-// context it returns the last refusal.
-func (c *Cluster) TryCreate(ctx context.Context, manifest []byte) error {
-	objects, err := Decode(bytes.NewReader(manifest))
-	if err != nil {
-		return err
-	}
-	for _, object := range objects {
-		if err := c.tryCreate(ctx, object); err != nil {
-			return fmt.Errorf("trying %s: %w", Describe(object), err)
-		}
-	}
-	return nil
-}
-
-// tryAgain is the time between two attempts.
-const tryAgain = 200 * time.Millisecond
-
-func (c *Cluster) tryCreate(ctx context.Context, object *unstructured.Unstructured) error {
-	attempts := c.Attempts()
-	for {
-		client, err := c.Resource(object)
-		if err == nil {
-			_, err = client.Create(ctx, object.DeepCopy(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		}
-		if err == nil || apierrors.IsAlreadyExists(err) {
-			return nil
-		}
-		if vain := attempts.Vain(ctx, err); vain != nil {
-			return vain
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
-		case <-time.After(tryAgain):
-		}
-	}
-}
 
 // Everywhere returns the resource of a kind in all namespaces.
 func (c *Cluster) Everywhere(kind schema.GroupVersionKind) (dynamic.NamespaceableResourceInterface, error) {

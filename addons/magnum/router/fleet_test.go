@@ -132,6 +132,12 @@ func newSite(t *testing.T) *site {
 // router is one more router of the fleet.
 func (f *fleet) router(change func(*Options)) *httptest.Server {
 	f.t.Helper()
+	return f.serve(f.server(change))
+}
+
+// server is a router that nothing listens for yet.
+func (f *fleet) server(change func(*Options)) *Server {
+	f.t.Helper()
 	rules, err := policy.New(nil)
 	f.must(err)
 	o := Options{Members: f.members, Client: f.home, Placements: f.home, Synced: func() bool { return true }, Tokens: f.tokens, Policy: rules, AuthURL: "https://keystone.example"}
@@ -140,6 +146,10 @@ func (f *fleet) router(change func(*Options)) *httptest.Server {
 	}
 	server, err := New(o)
 	f.must(err)
+	return server
+}
+
+func (f *fleet) serve(server *Server) *httptest.Server {
 	front := httptest.NewServer(server)
 	f.t.Cleanup(front.Close)
 	return front

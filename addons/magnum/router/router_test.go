@@ -68,6 +68,25 @@ func TestProjectsThatComeTogetherAreSpread(t *testing.T) {
 	}
 }
 
+// TestAPlaceIsWaitedForNoLongerThanARequest: behind a placement that hangs, a request ends by its own
+// time, and gives nothing back that it never had.
+func TestAPlaceIsWaitedForNoLongerThanARequest(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "one")
+	server := f.server(func(o *Options) { o.RequestTime = 2 * time.Second })
+	front := f.serve(server)
+	f.must(server.placing.Acquire(t.Context(), 1))
+	f.at(front, "shop/reader", http.MethodGet, "/v1/clusters", nil).want(http.StatusServiceUnavailable)
+	if server.placing.TryAcquire(1) {
+		t.Error("the request that waited gave away the place of another")
+	}
+	server.placing.Release(1)
+	f.at(front, "shop/reader", http.MethodGet, "/v1/clusters", nil).want(http.StatusOK)
+	if got := f.placed("shop"); got != "one" {
+		t.Errorf("the project is on %q", got)
+	}
+}
+
 // TestAProjectIsWhereItsThingsAre: what was there before the router decides, not the numbers.
 func TestAProjectIsWhereItsThingsAre(t *testing.T) {
 	t.Parallel()
