@@ -3,7 +3,6 @@ package openstack
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/credentials"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/ec2credentials"
 	"github.com/gophercloud/gophercloud/v2/openstack/objectstorage/v1/containers"
 	"github.com/gophercloud/gophercloud/v2/openstack/objectstorage/v1/objects"
 	"github.com/gophercloud/gophercloud/v2/pagination"
@@ -51,22 +51,17 @@ func NewEC2Pair() EC2Pair {
 	return EC2Pair{hex.EncodeToString(keys[0][:]), hex.EncodeToString(keys[1][:])}
 }
 
-// id is that of the credential in Keystone.
-func (p EC2Pair) id() string {
-	sum := sha256.Sum256([]byte(p.Access))
-	return hex.EncodeToString(sum[:])
-}
-
 // EnsureEC2Pair makes the EC2 credential of a user in a project, unless it is there. One of
 // another user counts as there: only that user could make it again. made reports whether it was
-// missing.
+// missing. It is asked for by its access key: of an ID that it does not know, Keystone says 403 to
+// all but administrators.
 func EnsureEC2Pair(ctx context.Context, clients Clients, userID, projectID string, pair EC2Pair) (made bool, err error) {
 	err = again(ctx, func() error {
 		client, err := clients.Identity()
 		if err != nil {
 			return err
 		}
-		_, err = credentials.Get(ctx, client, pair.id()).Extract()
+		err = ec2credentials.Get(ctx, client, userID, pair.Access).Err
 		if !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 			if gophercloud.ResponseCodeIs(err, http.StatusForbidden) {
 				return nil
@@ -87,15 +82,15 @@ func EnsureEC2Pair(ctx context.Context, clients Clients, userID, projectID strin
 // ErrOtherUser is the cause of what only the user who made it, or an administrator, can delete.
 var ErrOtherUser = errors.New("it belongs to another user")
 
-// RevokeEC2Pair deletes the EC2 credential. It is no error if it is gone; of another user's the
-// error is ErrOtherUser.
-func RevokeEC2Pair(ctx context.Context, clients Clients, pair EC2Pair) error {
+// RevokeEC2Pair deletes the EC2 credential of a user. It is no error if it is gone; of another
+// user's than the caller's the error is ErrOtherUser, but for administrators.
+func RevokeEC2Pair(ctx context.Context, clients Clients, userID string, pair EC2Pair) error {
 	err := again(ctx, func() error {
 		client, err := clients.Identity()
 		if err != nil {
 			return err
 		}
-		return skipGone(gone(credentials.Delete(ctx, client, pair.id()).ExtractErr()))
+		return skipGone(gone(ec2credentials.Delete(ctx, client, userID, pair.Access).ExtractErr()))
 	})
 	if gophercloud.ResponseCodeIs(err, http.StatusForbidden) {
 		return ErrOtherUser

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/credentials"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/ec2credentials"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
@@ -111,7 +112,7 @@ func TestEC2Pair(t *testing.T) {
 		}
 	}
 	for i := range 2 {
-		if err := RevokeEC2Pair(t.Context(), member, pair); err != nil {
+		if err := RevokeEC2Pair(t.Context(), member, grant.UserID, pair); err != nil {
 			t.Errorf("revoked, time %d: %v", i+1, err)
 		}
 	}
@@ -126,13 +127,13 @@ func TestEC2Pair(t *testing.T) {
 	if err := credentials.Create(t.Context(), admin, credentials.CreateOpts{Type: "ec2", UserID: user.ID, ProjectID: project, Blob: blob}).Err; err != nil {
 		t.Fatal(err)
 	}
-	if made, err := EnsureEC2Pair(t.Context(), member, grant.UserID, project, foreign); err != nil || made {
+	if made, err := EnsureEC2Pair(t.Context(), member, user.ID, project, foreign); err != nil || made {
 		t.Errorf("another user's: made %t, %v", made, err)
 	}
-	if err := RevokeEC2Pair(t.Context(), member, foreign); !errors.Is(err, ErrOtherUser) {
+	if err := RevokeEC2Pair(t.Context(), member, user.ID, foreign); !errors.Is(err, ErrOtherUser) {
 		t.Errorf("another user's is revoked: %v", err)
 	}
-	if err := credentials.Get(t.Context(), admin, foreign.id()).Err; err != nil {
+	if err := ec2credentials.Get(t.Context(), admin, user.ID, foreign.Access).Err; err != nil {
 		t.Errorf("another user's: %v", err)
 	}
 }

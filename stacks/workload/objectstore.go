@@ -227,7 +227,7 @@ func (m *Management) removeStores(ctx context.Context, c Cloud, key Key, stay ma
 		}
 		progress("deleting object store " + name)
 		store := records[name]
-		if err := openstack.RevokeEC2Pair(ctx, c.Clients, store.EC2Pair); errors.Is(err, openstack.ErrOtherUser) {
+		if err := openstack.RevokeEC2Pair(ctx, c.Clients, store.UserID, store.EC2Pair); errors.Is(err, openstack.ErrOtherUser) {
 			notes = append(notes, fmt.Sprintf("EC2 credential %s stays: only user %s, who created it, or an administrator can delete it", store.Access, store.UserID))
 		} else if err != nil {
 			return notes, err

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/credentials"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/ec2credentials"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/ec2tokens"
@@ -63,10 +64,25 @@ func TestChosenEC2Keys(t *testing.T) {
 	if pair.Secret != "chosen" || pair.TenantID != p.project.ID {
 		t.Errorf("pair %+v", pair)
 	}
-	wantStatus(t, credentials.Get(t.Context(), other.clients(t).Identity(t), made.ID).Err, http.StatusForbidden)
-	wantStatus(t, credentials.Delete(t.Context(), other.clients(t).Identity(t), made.ID).Err, http.StatusForbidden)
+	theirs := other.clients(t).Identity(t)
+	for _, user := range []string{p.user.ID, other.user.ID} {
+		wantStatus(t, ec2credentials.Get(t.Context(), theirs, user, access).Err, http.StatusForbidden)
+		wantStatus(t, ec2credentials.Delete(t.Context(), theirs, user, access).Err, http.StatusForbidden)
+	}
+	wantStatus(t, credentials.Get(t.Context(), theirs, made.ID).Err, http.StatusForbidden)
+	wantStatus(t, credentials.Delete(t.Context(), theirs, made.ID).Err, http.StatusForbidden)
 	if err := credentials.Delete(t.Context(), mine, made.ID).ExtractErr(); err != nil {
 		t.Fatal(err)
 	}
-	wantStatus(t, credentials.Get(t.Context(), mine, made.ID).Err, http.StatusNotFound)
+	// By the access key it is gone for everybody. Whose an unknown ID is nobody can tell, so
+	// that only administrators learn that there is none.
+	for _, of := range []*gophercloud.ServiceClient{mine, theirs} {
+		wantStatus(t, ec2credentials.Get(t.Context(), of, p.user.ID, access).Err, http.StatusNotFound)
+		wantStatus(t, ec2credentials.Delete(t.Context(), of, p.user.ID, access).Err, http.StatusNotFound)
+		wantStatus(t, credentials.Get(t.Context(), of, made.ID).Err, http.StatusForbidden)
+		wantStatus(t, credentials.Update(t.Context(), of, made.ID, credentials.UpdateOpts{Blob: string(blob)}).Err, http.StatusForbidden)
+		wantStatus(t, credentials.Delete(t.Context(), of, made.ID).Err, http.StatusForbidden)
+	}
+	wantStatus(t, credentials.Get(t.Context(), admin(t).Identity(t), made.ID).Err, http.StatusNotFound)
+	wantStatus(t, credentials.Delete(t.Context(), admin(t).Identity(t), made.ID).Err, http.StatusNotFound)
 }

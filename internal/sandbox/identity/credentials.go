@@ -57,8 +57,10 @@ func (k *Keystone) listCredentials(c *api.Call) error {
 
 func (k *Keystone) credential(c *api.Call, r store.Reader) (model.Credential, error) {
 	cred, err := find(r, k.model.Credentials, "credential", c.Path("id"))
-	if err == nil {
-		err = requireSelf(c, cred.UserID)
+	// Without a credential there is no user who could be the caller: only administrators learn
+	// that there is none.
+	if denied := requireSelf(c, cred.UserID); denied != nil {
+		return cred, denied
 	}
 	return cred, err
 }

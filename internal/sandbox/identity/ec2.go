@@ -110,12 +110,12 @@ func (k *Keystone) createEC2(c *api.Call) error {
 }
 
 func (k *Keystone) ec2Credential(c *api.Call, r store.Reader) (model.Credential, error) {
-	if err := requireSelf(c, c.Path("user")); err != nil {
-		return model.Credential{}, err
-	}
 	cred, err := find(r, k.model.Credentials, "credential", ec2ID(c.Path("access")))
-	if err == nil && cred.UserID != c.Path("user") {
-		err = api.NotFound("Could not find credential: %s.", c.Path("access"))
+	if err == nil {
+		err = requireSelf(c, c.Path("user"))
+	}
+	if err == nil {
+		err = requireSelf(c, cred.UserID)
 	}
 	return cred, err
 }
