@@ -57,6 +57,26 @@ func TestUnknownIdentityResources(t *testing.T) {
 	if got := raw(t, http.MethodPut, endpoint+"v3/users", clients.Provider.Token(), "{}", nil); got.status != http.StatusMethodNotAllowed {
 		t.Errorf("a wrong method: %d", got.status)
 	}
+	checkUnknownToAPerson(t)
+}
+
+// checkUnknownToAPerson asks as one who may see some of a kind: Keystone hides whether there is
+// one of an ID, unless nobody else may see any.
+func checkUnknownToAPerson(t *testing.T) {
+	t.Helper()
+	p := newPerson(t)
+	clients := p.clients(t)
+	of := "users/" + p.user.ID
+	for path, want := range map[string]int{"projects": http.StatusForbidden, "users": http.StatusForbidden, "groups": http.StatusForbidden,
+		"domains": http.StatusForbidden, "services": http.StatusForbidden, "endpoints": http.StatusForbidden, "credentials": http.StatusForbidden,
+		"roles": http.StatusNotFound, "regions": http.StatusNotFound, "OS-TRUST/trusts": http.StatusNotFound,
+		of + "/application_credentials": http.StatusNotFound, of + "/credentials/OS-EC2": http.StatusNotFound} {
+		got := raw(t, http.MethodGet, clients.Identity(t).IdentityBase+"v3/"+path+"/no-such-id", clients.Provider.Token(), "", nil)
+		if got.status != want {
+			t.Errorf("GET %s as a member: %d, want %d", path, got.status, want)
+		}
+	}
+	wantStatus(t, roles.Get(t.Context(), clients.Identity(t), roleID(t, "member")).Err, http.StatusForbidden)
 }
 
 func TestProjectLifecycle(t *testing.T) {

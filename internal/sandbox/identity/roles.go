@@ -36,7 +36,7 @@ func (k *Keystone) roleRoutes() []api.Route {
 	return []api.Route{
 		{Pattern: "GET /v3/roles", Role: api.Admin, Handle: k.listRoles},
 		{Pattern: "POST /v3/roles", Role: api.Admin, Handle: k.createRole},
-		{Pattern: "GET /v3/roles/{id}", Role: api.Admin, Handle: k.showRole},
+		{Pattern: "GET /v3/roles/{id}", Role: api.Token, Handle: k.showRole},
 		{Pattern: "PATCH /v3/roles/{id}", Role: api.Admin, Handle: k.updateRole},
 		{Pattern: "DELETE /v3/roles/{id}", Role: api.Admin, Handle: k.deleteRole},
 	}
@@ -61,9 +61,13 @@ func (k *Keystone) listRoles(c *api.Call) error {
 	})
 }
 
+// showRole is for administrators; others learn only whether there is one.
 func (k *Keystone) showRole(c *api.Call) error {
 	return c.View(func(r store.Reader) error {
 		role, err := find(r, k.model.Roles, "role", c.Path("id"))
+		if err == nil && !c.Principal.Admin() {
+			err = denied()
+		}
 		if err != nil {
 			return err
 		}
