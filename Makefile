@@ -490,8 +490,11 @@ FUZZTIME ?= 1m
 fuzz:
 	go run ./test/proofs -fuzz $(FUZZTIME)
 
+# How many changes of each package are tried, by chance; all, 0, take many hours.
+MUTATIONS ?= 40
+
 mutate:
-	go run ./test/mutate
+	go run ./test/mutate -sample $(MUTATIONS)
 
 verify: build vettool
 	@test -z "$$(gofmt -l cmd internal addons images release stacks test)" || { echo "not gofmt'ed:"; gofmt -l cmd internal addons images release stacks test; exit 1; }

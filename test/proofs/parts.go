@@ -30,7 +30,7 @@ func parts() []part {
 		{"tosca", "tosca", "packages for Tacker, read by tosca-parser with ETSI's definitions, which you give", false},
 		{"adopt-originals", "adopt-originals", "releases of capi-helm-charts' own charts, which you give, are adopted", false},
 		{"adopt-operators", "adopt-operators", "releases of azimuth-ops' own charts, which you give, are adopted", false},
-		{"mutate", "mutate", "changed conditions and results must be noticed by tests", false},
+		{"mutate", "mutate", "changed conditions and results, 40 of each package, must be noticed by tests", false},
 		{"fleet", "bench-fleet", "the Magnum endpoint, its controllers and the addon provider with many clusters", false},
 		{"reproducible", "reproduced", "a release in two clones, the same byte for byte", false},
 		{"platforms", "platforms", "all of go vet, also for the platforms of a release that CI does not build for", false},
