@@ -187,7 +187,7 @@ func (w withDescription) ToEndpointUpdateMap() (map[string]any, error) {
 
 // isOurs reports whether an endpoint is of this environment. Endpoints of a time before they named
 // their project are so by their URL: an environment of the name in another project can have made
-// them. Who does not know the own project goes by the name alone.
+// them. Without its own project, it goes by the name alone.
 func (k catalogKind) isOurs(e endpoints.Endpoint, in CatalogEntryInputs) bool {
 	mark, ok := ownership.FromDescription(e.Description)
 	if !ok || mark != in.mark() {

@@ -25,7 +25,7 @@ func clusterCases() []planted {
 	return []planted{
 		{fault: "cluster paused", reason: "paused", object: "Cluster shop", objects: "kind: Cluster\nmetadata: {name: shop}\nspec: {paused: true}\n"},
 		{fault: "webhook down", reason: "webhook-down", object: kubeadmHook, ending: cause.Outside, objects: refusedByHook("09:45:00")},
-		{fault: "webhook that was away a moment ago", reason: "webhook-down", object: kubeadmHook, ending: cause.Passing, objects: refusedByHook("09:55:00")},
+		{fault: "webhook that did not answer a moment ago", reason: "webhook-down", object: kubeadmHook, ending: cause.Passing, objects: refusedByHook("09:55:00")},
 		{fault: "webhook whose controller crashes", reason: "controller-down", object: "Deployment capi-kubeadm-bootstrap-system/capi-kubeadm-bootstrap-controller-manager",
 			ending: cause.Outside, objects: refusedByHook("09:59:00"), controllers: []cause.Controller{{Namespace: "capi-kubeadm-bootstrap-system",
 				Name: "capi-kubeadm-bootstrap-controller-manager", Wanted: 1, Words: "CrashLoopBackOff, ended 7 times", Since: asked.Add(-time.Minute)}}},

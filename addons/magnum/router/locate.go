@@ -7,8 +7,8 @@ import (
 	"github.com/slipway-sh/slipway/addons/openstackapi"
 )
 
-// locate is the member that has an object, which an administrator names: that of the own project
-// if it has it, else the only other one.
+// locate is the member that has an object, which an administrator names: that of their own
+// project if it has it, else the only other one.
 func (c *call) locate(own *Member, object string) (*Member, error) {
 	here, err := c.ask(c.ctx(), own, object, url.Values{})
 	if err != nil {

@@ -58,7 +58,7 @@ func s3With(t *testing.T, handle http.HandlerFunc) (string, *x509.CertPool) {
 	return "s3://backups?pathStyle=true&endpoint=" + server.URL, pool
 }
 
-// TestS3OwnAuthority: the certificate is verified with the own CA, and refused
+// TestS3OwnAuthority: the certificate is verified with the CA that is given, and refused
 // without it.
 func TestS3OwnAuthority(t *testing.T) {
 	t.Parallel()
