@@ -11,7 +11,7 @@ export CGO_ENABLED := 0
 BUNDLE ?= bundle
 SLIPWAY := bin/slipway
 
-.PHONY: up down vettool kind-test kind-deps build build-deps deps test e2e real machines given unpacked-k3s plugins-test guarded-programs guarded-machines short-life-test long-life-test magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test addons-test cilium-test calico-test conformance-test autoscaler-test
+.PHONY: up down vettool kind-test kind-deps build build-deps deps test e2e real machines given unpacked-k3s plugins-test guarded-programs guarded-machines short-life-test long-life-test magnumclient tackerclient ansible prometheus tosca adopt-originals adopt-operators magnum-databases chromium console-test console-machines upgrade-test disaster-test velero-test bundle verify proofs proofs-page versions-page guarded clients-test fuzz mutate reference faults gophercloud-acceptance opentofu-acceptance bench bench-images bench-fleet devcloud-up devcloud-down devcloud-test devcloud-contract devcloud-environment devcloud-objects devcloud-capo devcloud-devstack devcloud-gophercloud devcloud-machines devcloud-guests devcloud-horizon devcloud-tacker devcloud-moving bench-magnum vulncheck release reproducible reproduced platforms size pins clean monitoring-test ingress-test addons-test cilium-test calico-test conformance-test autoscaler-test
 
 # Trying: an OpenStack in a box, and an environment on it
 
@@ -374,7 +374,7 @@ devcloud-down:
 # Slipway and the contract suite on it; the bundle is needed for the seed's image
 # and an API server. The devcloud ends also when something fails.
 devcloud-test: bundle build devcloud-up
-	@status=0; $(MAKE) devcloud-contract devcloud-environment devcloud-capo devcloud-devstack devcloud-gophercloud bench-magnum || status=$$?; \
+	@status=0; $(MAKE) devcloud-contract devcloud-environment devcloud-objects devcloud-capo devcloud-devstack devcloud-gophercloud bench-magnum || status=$$?; \
 	$(MAKE) devcloud-down && exit $$status
 
 ON_DEVCLOUD = SLIPWAY_DEVCLOUD=$(abspath $(DEVCLOUD)) SLIPWAY_BUNDLE=$(abspath $(BUNDLE))
@@ -384,6 +384,10 @@ devcloud-contract:
 
 devcloud-environment:
 	$(ON_DEVCLOUD) go test -count=1 -timeout 40m -v ./test/devcloud/environment
+
+# Backups and states in Swift, also by its API of S3.
+devcloud-objects:
+	$(ON_DEVCLOUD) go test -count=1 -timeout 10m -run OnADevcloud -v ./internal/backup/target ./stacks/engine
 
 devcloud-capo:
 	$(ON_DEVCLOUD) go test -count=1 -timeout 20m -v ./test/devcloud/capo

@@ -130,8 +130,13 @@ func (s *store) list(w io.Writer, query url.Values) {
 // inS3 is an engine with its state in a bucket.
 func inS3(t *testing.T, o engine.Options, address string) *engine.Engine {
 	t.Helper()
-	o.Backend = "s3://states/prod?region=default&s3ForcePathStyle=true&endpoint=" + url.QueryEscape(address)
-	o.Environ = []string{"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret"}
+	return inBucket(t, o, "states", "region=default&endpoint="+url.QueryEscape(address), "key", "secret")
+}
+
+func inBucket(t *testing.T, o engine.Options, bucket, query, access, secret string) *engine.Engine {
+	t.Helper()
+	o.Backend = "s3://" + bucket + "/prod?s3ForcePathStyle=true&" + query
+	o.Environ = []string{"AWS_ACCESS_KEY_ID=" + access, "AWS_SECRET_ACCESS_KEY=" + secret}
 	e, err := engine.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +187,11 @@ func filesIn(t *testing.T, folder string) map[string][]byte {
 // has by key.
 func stateInS3(t *testing.T, address string, objects func() map[string][]byte) {
 	c, folder := newCloud(), t.TempDir()
-	e := inS3(t, options(c, folder, nil), address)
+	keepState(t, c, folder, inS3(t, options(c, folder, nil), address), objects)
+}
+
+func keepState(t *testing.T, c *cloud, folder string, e *engine.Engine, objects func() map[string][]byte) {
+	t.Helper()
 	up(t, e, "a", "b")
 	found := false
 	for key, text := range objects() {

@@ -3,10 +3,13 @@ package target
 import (
 	"bytes"
 	"context"
+	"crypto/md5"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"io"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -20,6 +23,8 @@ import (
 type bucket struct {
 	client   *s3.Client
 	location location.Location
+	// unconditional is set when the server has refused a condition.
+	unconditional atomic.Bool
 }
 
 // defaultRegion is what servers that are not Amazon's usually sign with.
@@ -45,9 +50,8 @@ func newS3(l location.Location, a Access) *bucket {
 func (b *bucket) String() string { return b.location.String() }
 
 // Put asks for If-None-Match, so that an object is never replaced. It looks first
-// all the same: there are servers that ignore the condition, and an object that is
-// there need not be sent. The client adds a checksum, which a bucket with object lock
-// requires.
+// all the same: there are servers that ignore the condition or, as Swift's, refuse it
+// (501), and an object that is there need not be sent.
 func (b *bucket) Put(ctx context.Context, name string, content []byte) error {
 	_, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.location.Container, Key: aws.String(b.location.Key(name))})
 	if err == nil {
@@ -56,9 +60,24 @@ func (b *bucket) Put(ctx context.Context, name string, content []byte) error {
 	if cause := s3Cause(err); !errors.Is(cause, ErrAbsent) {
 		return told(b.String(), name, cause)
 	}
-	_, err = b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.location.Container, Key: aws.String(b.location.Key(name)),
-		Body: bytes.NewReader(content), ContentLength: aws.Int64(int64(len(content))), ContentType: aws.String("application/octet-stream"), IfNoneMatch: aws.String("*")})
+	if b.unconditional.Load() {
+		return told(b.String(), name, s3Cause(b.put(ctx, name, content, nil)))
+	}
+	err = b.put(ctx, name, content, aws.String("*"))
+	if s3Status(err) == http.StatusNotImplemented {
+		b.unconditional.Store(true)
+		err = b.put(ctx, name, content, nil)
+	}
 	return told(b.String(), name, s3Cause(err))
+}
+
+// put sends an object, with the MD5 that a bucket with object lock requires: the client sends no
+// checksum by itself, and newer ones than MD5 are not known to all servers.
+func (b *bucket) put(ctx context.Context, name string, content []byte, ifNoneMatch *string) error {
+	digest := md5.Sum(content)
+	_, err := b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.location.Container, Key: aws.String(b.location.Key(name)),
+		Body: bytes.NewReader(content), ContentMD5: aws.String(base64.StdEncoding.EncodeToString(digest[:])), ContentLength: aws.Int64(int64(len(content))), ContentType: aws.String("application/octet-stream"), IfNoneMatch: ifNoneMatch})
+	return err
 }
 
 func (b *bucket) Get(ctx context.Context, name string) (io.ReadCloser, error) {
@@ -96,13 +115,9 @@ func (b *bucket) Delete(ctx context.Context, name string) error {
 // servers that send no code.
 func s3Cause(err error) error {
 	var coded smithy.APIError
-	var response *awshttp.ResponseError
-	code, status := "", 0
+	code, status := "", s3Status(err)
 	if errors.As(err, &coded) {
 		code = coded.ErrorCode()
-	}
-	if errors.As(err, &response) {
-		status = response.HTTPStatusCode()
 	}
 	switch {
 	case err == nil:
@@ -119,4 +134,13 @@ func s3Cause(err error) error {
 		return errors.Join(ErrDenied, err)
 	}
 	return err
+}
+
+// s3Status is the status of an answer, 0 if there was none or no error.
+func s3Status(err error) int {
+	var response *awshttp.ResponseError
+	if errors.As(err, &response) {
+		return response.HTTPStatusCode()
+	}
+	return 0
 }

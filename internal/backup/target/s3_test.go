@@ -2,13 +2,16 @@ package target_test
 
 import (
 	"context"
+	"crypto/md5"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +29,7 @@ var login = credentials.NewStaticCredentialsProvider("key", "secret", "")
 func TestS3(t *testing.T) {
 	t.Parallel()
 	address := s3test.Start(t, "backups").Address
-	contract(t, open(t, "s3://backups/prod?region=default&pathStyle=true&endpoint=http://"+address, target.Access{S3: login}))
+	atomic(t, open(t, "s3://backups/prod?region=default&pathStyle=true&endpoint=http://"+address, target.Access{S3: login}))
 	denied := open(t, "s3://backups/prod?region=default&pathStyle=true&endpoint=http://"+address, target.Access{S3: credentials.NewStaticCredentialsProvider("key", "other", "")})
 	if err := denied.Put(t.Context(), "x", nil); !errors.Is(err, target.ErrDenied) {
 		t.Errorf("a wrong secret: %v", err)
@@ -40,7 +43,7 @@ func TestS3VirtualHost(t *testing.T) {
 	t.Parallel()
 	address := s3test.Start(t, "backups", "--virtual-domain", "s3.test").Address
 	_, port, _ := net.SplitHostPort(address)
-	contract(t, open(t, "s3://backups/prod?region=default&endpoint=http://s3.test:"+port, target.Access{S3: login, Dial: func(ctx context.Context, network, asked string) (net.Conn, error) {
+	atomic(t, open(t, "s3://backups/prod?region=default&endpoint=http://s3.test:"+port, target.Access{S3: login, Dial: func(ctx context.Context, network, asked string) (net.Conn, error) {
 		if host, _, _ := net.SplitHostPort(asked); host != "backups.s3.test" {
 			t.Errorf("connects to %s", asked)
 		}
@@ -100,6 +103,51 @@ func TestS3Faults(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() { close(release) }) // before the servers end, which wait for their answers
+}
+
+// TestS3WithObjectLock refuses what has no digest, as a bucket with a default retention does.
+func TestS3WithObjectLock(t *testing.T) {
+	t.Parallel()
+	url, pool := s3With(t, func(w http.ResponseWriter, r *http.Request) {
+		content, _ := io.ReadAll(r.Body)
+		digest := md5.Sum(content)
+		switch {
+		case r.Method == http.MethodHead:
+			w.WriteHeader(http.StatusNotFound)
+		case r.Header.Get("Content-MD5") != base64.StdEncoding.EncodeToString(digest[:]):
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, "<Error><Code>InvalidRequest</Code></Error>")
+		}
+	})
+	if err := open(t, url, target.Access{S3: login, Authorities: pool}).Put(t.Context(), "a", []byte("x")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestS3ThatRefusesConditions: Swift answers 501 to If-None-Match. It is asked once.
+func TestS3ThatRefusesConditions(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	url, pool := s3With(t, func(w http.ResponseWriter, r *http.Request) {
+		condition := r.Header.Get("If-None-Match")
+		switch {
+		case r.Method == http.MethodHead:
+			w.WriteHeader(http.StatusNotFound)
+			return
+		case condition != "":
+			w.WriteHeader(http.StatusNotImplemented)
+		}
+		asked = append(asked, r.URL.Path+condition)
+	})
+	one := open(t, url, target.Access{S3: login, Authorities: pool})
+	for _, name := range []string{"a", "b"} {
+		if err := one.Put(t.Context(), name, []byte("x")); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := []string{"/backups/a*", "/backups/a", "/backups/b"}; !slices.Equal(asked, want) {
+		t.Errorf("it asks %q, not %q", asked, want)
+	}
 }
 
 func answer(status int, code string) http.HandlerFunc {

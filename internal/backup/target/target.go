@@ -1,6 +1,7 @@
 // Package target is where backups are kept: a folder, a container of Swift or a
 // bucket of S3. All three are write-once: an object is put whole or not at all, and
-// never replaced.
+// never replaced once its Put has ended. Swift looks only when a Put begins: of several at
+// once more than one can succeed, and the last to begin stays.
 package target
 
 import (
@@ -23,7 +24,8 @@ import (
 // and slashes. It is safe for concurrent use.
 type Target interface {
 	// Put stores an object, whole or not at all. ErrExists if there is one of this
-	// name, which then stays as it is.
+	// name, which then stays as it is. Callers that write a name at the same time must write
+	// the same, or read what is there.
 	Put(ctx context.Context, name string, content []byte) error
 	// Get streams an object; ErrAbsent if there is none. The caller closes it.
 	Get(ctx context.Context, name string) (io.ReadCloser, error)

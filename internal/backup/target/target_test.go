@@ -69,7 +69,6 @@ func contract(t *testing.T, one target.Target) {
 	if err != nil || len(all) != 2 || all[0].Name != "packs/a" || all[0].Size != int64(len(big)) || all[1].Name != "packs/b" || time.Since(all[0].Modified).Abs() > time.Hour {
 		t.Errorf("listed %+v, %v", all, err)
 	}
-	first(t, one)
 	if err := one.Delete(ctx, "packs/a"); err != nil {
 		t.Error(err)
 	}
@@ -83,24 +82,32 @@ func contract(t *testing.T, one target.Target) {
 	}
 }
 
-// first checks that of several at once one alone puts an object.
-func first(t *testing.T, one target.Target) {
+// atomic is the contract, and that of several at once one alone puts an object.
+func atomic(t *testing.T, one target.Target) {
 	t.Helper()
-	var group sync.WaitGroup
-	results := make([]error, 8)
-	for i := range results {
-		group.Go(func() { results[i] = one.Put(t.Context(), "backups/race", fmt.Append(nil, i)) })
-	}
-	group.Wait()
-	won := slices.IndexFunc(results, func(err error) bool { return err == nil })
+	contract(t, one)
+	won, results, got := race(t, one)
 	for i, err := range results {
 		if i != won && !errors.Is(err, target.ErrExists) {
 			t.Errorf("writer %d: %v", i, err)
 		}
 	}
-	if got := read(t, one, "backups/race"); won < 0 || string(got) != fmt.Sprint(won) {
+	if won < 0 || got != fmt.Sprint(won) {
 		t.Errorf("%q is there, and writer %d was first", got, won)
 	}
+}
+
+// race has several put an object at once, and returns one who could, and what is there then.
+func race(t *testing.T, one target.Target) (won int, results []error, got string) {
+	t.Helper()
+	var group sync.WaitGroup
+	results = make([]error, 8)
+	for i := range results {
+		group.Go(func() { results[i] = one.Put(t.Context(), "backups/race", fmt.Append(nil, i)) })
+	}
+	group.Wait()
+	won = slices.IndexFunc(results, func(err error) bool { return err == nil })
+	return won, results, string(read(t, one, "backups/race"))
 }
 
 func read(t *testing.T, one target.Target, name string) []byte {
@@ -120,7 +127,7 @@ func read(t *testing.T, one target.Target, name string) []byte {
 func TestFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	contract(t, open(t, "file://"+dir, target.Access{}))
+	atomic(t, open(t, "file://"+dir, target.Access{}))
 	info, err := os.Stat(filepath.Join(dir, "repository"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
@@ -137,7 +144,7 @@ func TestAFolderThatIsALink(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), link); err != nil {
 		t.Fatal(err)
 	}
-	contract(t, open(t, "file://"+link, target.Access{}))
+	atomic(t, open(t, "file://"+link, target.Access{}))
 }
 
 // TestHalfAFileIsNotListed: what a killed writer left of a file is no object.
@@ -200,15 +207,19 @@ func TestSwift(t *testing.T) {
 	cloud := sandboxtest.Start(t)
 	client := cloud.Member.ObjectStorage(t)
 	access := target.Access{Swift: func() (*gophercloud.ServiceClient, error) { return client, nil }}
-	contract(t, open(t, "swift://backups/prod/a", access))
-	contract(t, open(t, "swift://backups/prod/ab", access))
+	atomic(t, open(t, "swift://backups/prod/a", access))
+	atomic(t, open(t, "swift://backups/prod/ab", access))
 }
 
 // TestSwiftThatIsFull: a quota is told as that.
 func TestSwiftThatIsFull(t *testing.T) {
 	t.Parallel()
-	cloud := sandboxtest.Start(t)
-	client := cloud.Member.ObjectStorage(t)
+	full(t, sandboxtest.Start(t).Member.ObjectStorage(t))
+}
+
+// full fills a container with a quota.
+func full(t *testing.T, client *gophercloud.ServiceClient) {
+	t.Helper()
 	if _, err := containers.Create(t.Context(), client, "small", containers.CreateOpts{Metadata: map[string]string{"Quota-Bytes": "10"}}).Extract(); err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func judge(sandbox, cloud results, explained map[string]string) []string {
 
 // names are how the page calls the areas, in its order.
 var names = [...]struct{ area, service string }{
-	{"identity", "Keystone"}, {"compute", "Nova"}, {"network", "Neutron"}, {"image", "Glance"}, {"volume", "Cinder"},
+	{"identity", "Keystone"}, {"compute", "Nova"}, {"network", "Neutron"}, {"image", "Glance"}, {"volume", "Cinder"}, {"object", "Swift"},
 }
 
 // tabulate writes what the two runs have in common and where they differ.

@@ -156,6 +156,9 @@ func (c *cluster) monitor(balancer string) (*monitors.Monitor, error) {
 	if err != nil {
 		return nil, err
 	}
+	if pool.MonitorID == "" {
+		return nil, errors.New("the load balancer has no monitor")
+	}
 	return monitors.Get(c.Context(), c.balancer, pool.MonitorID).Extract()
 }
 

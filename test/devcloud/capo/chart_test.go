@@ -2,7 +2,6 @@ package capo
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -35,17 +34,11 @@ clusterNetworking:
     - {name: workers, direction: ingress, etherType: IPv4, protocol: tcp, portRangeMin: 9000, portRangeMax: 9010, remoteIPPrefix: 192.0.2.0/24}
 `
 
-// onSandbox reports whether no real cloud is named.
-func onSandbox() bool { return os.Getenv("SLIPWAY_DEVCLOUD") == "" && os.Getenv("OS_CLOUD") == "" }
-
 // TestNetworksOfTheChart has Cluster API and CAPO make what the chart's values
 // say of the way to the API and to the nodes, and asks Octavia and Neutron.
 //
 // proves: F31, F39, F91, F92, S-50
 func TestNetworksOfTheChart(t *testing.T) {
-	if !onSandbox() {
-		t.Skip("it needs amphora and OVN beside each other, as the sandbox has them")
-	}
 	p := newProject(t)
 	m := newManagement(t)
 	image := p.bootless(unique())

@@ -3,6 +3,7 @@ package capo
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -49,6 +50,9 @@ func newVNF(p *project, m *management, name, image string) *vnf {
 	}
 	return v
 }
+
+// onSandbox reports whether no real cloud is named.
+func onSandbox() bool { return os.Getenv("SLIPWAY_DEVCLOUD") == "" && os.Getenv("OS_CLOUD") == "" }
 
 // TestTackerLeavesNothing has Cluster API, CAPO and the janitor run what a stand-in for
 // Tacker installs, scales and uninstalls: the Cluster is gone before the release and the

@@ -48,7 +48,7 @@ func TestConfigurationIsFilled(t *testing.T) {
 		"nova/nova-compute.conf": {"fake.FakeDriverWithoutFakeNodes", "libvirt.LibvirtDriver"},
 		"neutron/neutron.conf":   {"mechanism_drivers = devcloud", "mechanism_drivers = ovn"},
 		"cinder/cinder.conf":     {"devcloud_cinder.Driver", "devcloud_files.Driver"},
-		"octavia/octavia.conf":   {"default_provider_driver = devcloud", "default_provider_driver = ovn"},
+		"octavia/octavia.conf":   {"default_provider_driver = amphora", "default_provider_driver = ovn"},
 	}
 	for kind, machines := range []bool{false, true} {
 		folder := filled(t, settings{Address: "198.18.0.2", Password: "secret-word", Machines: machines})
@@ -91,7 +91,7 @@ func TestOneProviderOfOVN(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(filepath.Join(folder, "usr/lib/python3/dist-packages/devcloud-1.0.dist-info/entry_points.txt"))
-		if err != nil || strings.Contains(string(text), ovnStandIn) == machines || !strings.Contains(string(text), "devcloud = devcloud_octavia:Provider\n") {
+		if err != nil || strings.Contains(string(text), ovnStandIn) == machines || !strings.Contains(string(text), "[octavia.api.drivers]\n") {
 			t.Errorf("machines %v: %v\n%s", machines, err, text)
 		}
 	}

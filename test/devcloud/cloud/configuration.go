@@ -51,6 +51,9 @@ func (c *Cloud) configure(folder string, s settings) error {
 	if err := c.writePlugins(folder); err != nil {
 		return err
 	}
+	if err := c.standInForAmphora(folder); err != nil {
+		return err
+	}
 	if err := c.writeTacker(folder); err != nil {
 		return err
 	}
@@ -151,6 +154,31 @@ func (c *Cloud) writePlugins(folder string) error {
 		}
 	}
 	return writeFile(filepath.Join(packages, "devcloud-1.0.dist-info", "METADATA"), "Metadata-Version: 2.1\nName: devcloud\nVersion: 1.0\n")
+}
+
+// standInForAmphora gives Octavia's provider amphora to the driver that does nothing: clients
+// decide by a provider's name what its load balancers can.
+func (c *Cloud) standInForAmphora(folder string) error {
+	if c.Machines {
+		return nil
+	}
+	const pattern, real = "usr/lib/python3/dist-packages/octavia-*.egg-info/entry_points.txt", "amphora = octavia.api.drivers.amphora_driver.v2.driver:AmphoraProviderDriver\n"
+	found, err := filepath.Glob(c.path("image", pattern))
+	if err != nil || len(found) != 1 {
+		return fmt.Errorf("finding Octavia's providers: %d files like %s: %w", len(found), pattern, err)
+	}
+	text, err := os.ReadFile(found[0])
+	if err != nil {
+		return fmt.Errorf("reading Octavia's providers: %w", err)
+	}
+	if !strings.Contains(string(text), real) {
+		return fmt.Errorf("%s has no line %q", found[0], real)
+	}
+	at, err := filepath.Rel(c.path("image"), found[0])
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(folder, at), strings.Replace(string(text), real, "amphora = devcloud_octavia:Provider\n", 1))
 }
 
 // writeComputeHosts gives each hypervisor a name and a folder for its identity.

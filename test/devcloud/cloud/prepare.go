@@ -23,7 +23,7 @@ func (c *Cloud) databases() []string {
 	return all
 }
 
-// migrations make the tables, by service; each list runs in order.
+// migrations make the tables and Swift's rings, by service; each list runs in order.
 func (c *Cloud) migrations(s settings) [][]string {
 	url := "http://" + s.Address + ":5000/v3"
 	all := [][]string{
@@ -37,6 +37,7 @@ func (c *Cloud) migrations(s settings) [][]string {
 			"nova-manage cell_v2 map_cell0", "nova-manage db sync", "nova-manage cell_v2 create_cell --name cell1"},
 		{"cinder-manage db sync"}, {"magnum-db-manage upgrade"}, {"octavia-db-manage upgrade head"},
 		{"glance-manage db_sync"}, {"barbican-db-manage upgrade"}, {"placement-manage db sync"},
+		makeRings(s.Address),
 	}
 	if c.Horizon {
 		all = append(all, []string{"heat-manage db_sync"})
@@ -79,7 +80,7 @@ func (c *Cloud) layers(upper string, lower ...string) layers {
 
 func (c *Cloud) makeDatabases(ctx context.Context, inside container, s settings) error {
 	install := "mkdir -p /var/lib/devcloud-mariadb /var/lib/devcloud-lock /var/lib/devcloud-rabbitmq " +
-		"/var/lib/glance/images /var/lib/glance/staging /var/lib/glance/tasks /var/lib/magnum/certificates /var/lib/cinder /var/lib/neutron /var/lib/tacker/packages /var/lib/tacker/store && " +
+		"/var/lib/glance/images /var/lib/glance/staging /var/lib/glance/tasks /var/lib/magnum/certificates /var/lib/cinder /var/lib/swift/d1 /var/lib/neutron /var/lib/tacker/packages /var/lib/tacker/store && " +
 		"chown mysql /var/lib/devcloud-mariadb && " +
 		"eatmydata mariadb-install-db --defaults-file=/etc/devcloud/mariadb.cnf --user=mysql --skip-test-db --auth-root-authentication-method=socket"
 	if err := c.logged(inside.command(ctx, "sh", "-c", install), "prepare-mariadb"); err != nil {

@@ -49,6 +49,7 @@ var catalog = [...]entry{
 	{"block-storage", "cinder", ":8776/v3/%(project_id)s"},
 	{"load-balancer", "octavia", ":9876"},
 	{"key-manager", "barbican", ":9311"},
+	{"object-store", "swift", ":8080/v1/AUTH_%(project_id)s"},
 	{"container-infra", "magnum", ":9511/v1"},
 }
 

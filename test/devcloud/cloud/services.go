@@ -62,6 +62,7 @@ func (c *Cloud) apis() []service {
 		worker("cinder-volume", "cinder.cmd.volume", "/etc/cinder/cinder.conf"),
 		worker("magnum-conductor", "magnum.cmd.conductor", "/etc/magnum/magnum.conf"),
 	}
+	all = append(all, objectStore()...)
 	for _, host := range c.hosts() {
 		all = append(all, worker("nova-"+host, "nova.cmd.compute", "/etc/nova/nova-compute.conf", "/etc/nova/"+host+".conf"))
 	}
