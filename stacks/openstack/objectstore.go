@@ -51,10 +51,10 @@ func NewEC2Pair() EC2Pair {
 	return EC2Pair{hex.EncodeToString(keys[0][:]), hex.EncodeToString(keys[1][:])}
 }
 
-// EnsureEC2Pair makes the EC2 credential of a user in a project, unless it is there. One of
-// another user counts as there: only that user could make it again. made reports whether it was
-// missing. It is asked for by its access key: of an ID that it does not know, Keystone says 403 to
-// all but administrators.
+// EnsureEC2Pair makes the EC2 credential of a user in a project, unless it is there. Of another user
+// than the caller it cannot be made: the error names the user. made reports whether it was missing.
+// It is asked for by its access key: of an ID that nobody has, Keystone says 403 to all but
+// administrators.
 func EnsureEC2Pair(ctx context.Context, clients Clients, userID, projectID string, pair EC2Pair) (made bool, err error) {
 	err = again(ctx, func() error {
 		client, err := clients.Identity()
@@ -74,6 +74,9 @@ func EnsureEC2Pair(ctx context.Context, clients Clients, userID, projectID strin
 		}
 		_, err = credentials.Create(ctx, client, credentials.CreateOpts{Type: "ec2", UserID: userID, ProjectID: projectID, Blob: string(blob)}).Extract()
 		made = made || err == nil
+		if gophercloud.ResponseCodeIs(err, http.StatusForbidden) {
+			return fault.New("EC2 credential "+pair.Access, fmt.Errorf("it is gone, and only user %s can make it again%w", userID, quiet{err}), "run the command with a login of this user")
+		}
 		return err
 	})
 	return made, explainPair(pair, "making", err)

@@ -133,8 +133,11 @@ func TestEC2Pair(t *testing.T) {
 	if err := RevokeEC2Pair(t.Context(), member, user.ID, foreign); !errors.Is(err, ErrOtherUser) {
 		t.Errorf("another user's is revoked: %v", err)
 	}
-	if err := ec2credentials.Get(t.Context(), admin, user.ID, foreign.Access).Err; err != nil {
-		t.Errorf("another user's: %v", err)
+	if err := ec2credentials.Delete(t.Context(), admin, user.ID, foreign.Access).ExtractErr(); err != nil {
+		t.Fatalf("another user's is gone: %v", err)
+	}
+	if made, err := EnsureEC2Pair(t.Context(), member, user.ID, project, foreign); made || err == nil || !strings.Contains(err.Error(), "only user "+user.ID+" can make it again") || fault.Remedy(err) == "" {
+		t.Errorf("another user's that is gone: made %t, %v", made, err)
 	}
 }
 
