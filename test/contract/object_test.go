@@ -4,6 +4,7 @@ import (
 	"crypto/md5"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -37,28 +38,20 @@ func (s swift) do(t *testing.T, method, object, body string, header map[string]s
 	return raw(t, method, s.account+path, s.token, body, header)
 }
 
-// remove deletes a container and what is in it.
+// remove deletes a container and what is in it, after the test.
 func (s swift) remove(t *testing.T, container string) {
-	client := http.Client{}
+	ctx := cleanup(t)
 	ask := func(method, path string) string {
-		request, err := http.NewRequestWithContext(cleanup(t), method, s.account+path, nil)
-		if err != nil {
-			return ""
-		}
+		request := must[*http.Request](t)(http.NewRequestWithContext(ctx, method, s.account+"/"+path, nil))
 		request.Header.Set("X-Auth-Token", s.token)
-		response, err := client.Do(request)
-		if err != nil {
-			return ""
-		}
+		response := must[*http.Response](t)(http.DefaultClient.Do(request))
 		defer response.Body.Close()
-		text := make([]byte, 1<<16)
-		n, _ := response.Body.Read(text)
-		return string(text[:n])
+		return string(must[[]byte](t)(io.ReadAll(response.Body)))
 	}
-	for _, name := range strings.Fields(ask(http.MethodGet, "/"+container)) {
-		ask(http.MethodDelete, "/"+container+"/"+url.PathEscape(name))
+	for name := range strings.Lines(ask(http.MethodGet, container)) {
+		ask(http.MethodDelete, container+"/"+url.PathEscape(strings.TrimSpace(name)))
 	}
-	ask(http.MethodDelete, "/"+container)
+	ask(http.MethodDelete, container)
 }
 
 // request is one of a sequence, with what its answer must have.
