@@ -51,8 +51,8 @@ func NewEC2Pair() EC2Pair {
 	return EC2Pair{hex.EncodeToString(keys[0][:]), hex.EncodeToString(keys[1][:])}
 }
 
-// EnsureEC2Pair makes the EC2 credential of a user in a project, unless it is there. Of another user
-// than the caller it cannot be made: the error names the user. made reports whether it was missing.
+// EnsureEC2Pair makes the EC2 credential of a user in a project, unless it is there. Only this user
+// and administrators can make it: the error names the user. made reports whether it was missing.
 // It is asked for by its access key: of an ID that nobody has, Keystone says 403 to all but
 // administrators.
 func EnsureEC2Pair(ctx context.Context, clients Clients, userID, projectID string, pair EC2Pair) (made bool, err error) {
@@ -75,7 +75,8 @@ func EnsureEC2Pair(ctx context.Context, clients Clients, userID, projectID strin
 		_, err = credentials.Create(ctx, client, credentials.CreateOpts{Type: "ec2", UserID: userID, ProjectID: projectID, Blob: string(blob)}).Extract()
 		made = made || err == nil
 		if gophercloud.ResponseCodeIs(err, http.StatusForbidden) {
-			return fault.New("EC2 credential "+pair.Access, fmt.Errorf("it is gone, and only user %s can make it again%w", userID, quiet{err}), "run the command with a login of this user")
+			return fault.New("EC2 credential "+pair.Access, fmt.Errorf("it is missing, and Keystone does not let the login make it for user %s: %s%w", userID, message(err), quiet{err}),
+				"run the command with a login of this user; if it is one, Keystone may limit how many credentials a user has: delete what nobody uses")
 		}
 		return err
 	})

@@ -136,7 +136,7 @@ func TestEC2Pair(t *testing.T) {
 	if err := ec2credentials.Delete(t.Context(), admin, user.ID, foreign.Access).ExtractErr(); err != nil {
 		t.Fatalf("another user's is gone: %v", err)
 	}
-	if made, err := EnsureEC2Pair(t.Context(), member, user.ID, project, foreign); made || err == nil || !strings.Contains(err.Error(), "only user "+user.ID+" can make it again") || fault.Remedy(err) == "" {
+	if made, err := EnsureEC2Pair(t.Context(), member, user.ID, project, foreign); made || err == nil || !strings.Contains(err.Error(), "does not let the login make it for user "+user.ID+": You are not authorized") || fault.Remedy(err) == "" {
 		t.Errorf("another user's that is gone: made %t, %v", made, err)
 	}
 }
