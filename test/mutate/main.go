@@ -79,23 +79,33 @@ func (o options) start(ctx context.Context, named []string) error {
 		return err
 	}
 	var sum tally
-	for _, dir := range dirs {
+	for i, dir := range dirs {
 		if err := o.pack(ctx, dir, &sum); err != nil {
-			return err
+			// What was tried took long: its result is printed also when a package ends the run.
+			if i > 0 {
+				o.tell(sum)
+			}
+			return fmt.Errorf("trying %s, %d of %d packages: %w", dir, i+1, len(dirs), err)
 		}
 	}
 	tried := sum.noticed + len(sum.survivors)
 	if tried == 0 {
 		return errors.New("nothing was changed")
 	}
-	fmt.Fprintf(o.out, "\n%d changes, %d noticed, %d survived (%.1f %%), %d more do not compile\n", tried, sum.noticed, len(sum.survivors), percent(len(sum.survivors), tried), sum.broken)
+	o.tell(sum)
 	if percent(len(sum.survivors), tried) > float64(o.most) {
 		return fmt.Errorf("more than %d %% survived", o.most)
 	}
 	return nil
 }
 
-func percent(part, whole int) float64 { return 100 * float64(part) / float64(whole) }
+func (o options) tell(sum tally) {
+	tried := sum.noticed + len(sum.survivors)
+	fmt.Fprintf(o.out, "\n%d changes, %d noticed, %d survived (%.1f %%), %d more do not compile\n", tried, sum.noticed, len(sum.survivors),
+		percent(len(sum.survivors), tried), sum.broken)
+}
+
+func percent(part, whole int) float64 { return 100 * float64(part) / float64(max(whole, 1)) }
 
 // packages are those of the folders that have tests.
 func packages(folders []string) ([]string, error) {

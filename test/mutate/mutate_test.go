@@ -105,7 +105,7 @@ func TestChooseIsTheSameForASeed(t *testing.T) {
 // TestSurvivors changes a package of its own, half of which is tested.
 func TestSurvivors(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{
+	write(t, dir, map[string]string{
 		"go.mod": "module p\n\ngo 1.24\n",
 		"p/p.go": "package p\n\nfunc tested(a int) bool { return a == 1 }\n\nfunc untested(a int) bool { return a != 2 }\n\nfunc Elsewhere(a int) bool { return a == 3 }\n\n" +
 			"type truth bool\n\nfunc own(a truth) truth { return !a }\n\nfunc nowhere() bool { return true }\n",
@@ -119,15 +119,7 @@ func TestSurvivors(t *testing.T) {
 		"p/p_none.go": "//go:build none\n\npackage p\n\nfunc none(a int) bool { return a != 2 }\n",
 		"q/q_test.go": "package q\n\nimport (\n\t\"testing\"\n\n\t\"p/p\"\n)\n\nfunc Test(t *testing.T) {\n\tif !p.Elsewhere(3) {\n\t\tt.Fail()\n\t}\n}\n",
 		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc Test(t *testing.T) {\n\tif !tested(1) || tested(2) {\n\t\tt.Fail()\n\t}\n\tuntested(1)\n\town(false)\n}\n",
-	} {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	t.Chdir(dir)
 	var out bytes.Buffer
 	o := options{out: &out, most: 10, jobs: 2, others: map[string]string{"p": "q"}, timeout: 10 * time.Minute}
@@ -142,5 +134,39 @@ func TestSurvivors(t *testing.T) {
 	}
 	if o.most = 17; o.start(t.Context(), []string{"p"}) != nil {
 		t.Error("17 % may survive")
+	}
+}
+
+// TestAPackageThatFails: what was tried before it is told, with its name.
+func TestAPackageThatFails(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"go.mod":      "module p\n\ngo 1.24\n",
+		"p/p.go":      "package p\n\nfunc untested(a int) bool { return a != 2 }\n",
+		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc Test(t *testing.T) { untested(1) }\n",
+		"q/q.go":      "package q\n\nfunc other(a int) bool { return a != 2 }\n",
+		"q/q_test.go": "package q\n\nimport \"testing\"\n\nfunc TestBad(t *testing.T) { t.Fatal(other(1)) }\n",
+	})
+	t.Chdir(dir)
+	var out bytes.Buffer
+	err := options{out: &out, jobs: 1, timeout: time.Minute}.start(t.Context(), []string{"p", "q"})
+	if err == nil || !strings.HasPrefix(err.Error(), "trying q, 2 of 2 packages: TestBad of q fails without a change:\n") {
+		t.Error(err)
+	}
+	if !strings.Contains(out.String(), "\n1 changes, 0 noticed, 1 survived (100.0 %), 0 more do not compile\n") {
+		t.Errorf("it does not say what was tried:\n%s", out.String())
+	}
+}
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
